@@ -1,4 +1,4 @@
-//! The one place where outcomes become exit codes. Service units and scripts rely on the numbers.
+//! Maps errors to exit codes. Service units and scripts rely on the numbers.
 
 use std::io::{IsTerminal, Write};
 
@@ -7,7 +7,7 @@ pub use cambist_host::exit::{Exit, Failure, with_failures};
 use cambist_host::secrets::SecretError;
 use cambist_store::StoreError;
 
-/// The exit an error leads to. The first known error of the chain decides.
+/// The exit code of an error, determined by the first known error of the chain.
 pub fn of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
         if let Some(failure) = cause.downcast_ref::<Failure>() {
@@ -30,7 +30,7 @@ pub fn of(error: &anyhow::Error) -> Exit {
     Exit::CheckFailed
 }
 
-/// What happened, then what led to it; a cause that the text above it names already is left out.
+/// The error and its causes; a cause that is part of the text before it is left out.
 fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain() {
@@ -38,7 +38,7 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
         if !causes.iter().any(|told| told.contains(&text)) {
             causes.push(text);
         }
-        // The store's texts say all that led to them.
+        // The store's messages contain all causes.
         if cause.is::<StoreError>() {
             break;
         }
@@ -46,13 +46,13 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
     causes
 }
 
-/// An error as programs read it: what happened and the exit code.
+/// An error as JSON: the message and the exit code.
 pub fn as_json(error: &anyhow::Error) -> serde_json::Value {
     let causes = causes(error);
     serde_json::json!({"error": causes.join(": "), "exit": of(error).code()})
 }
 
-/// An error for people on stderr: what happened, then what led to it, one line each.
+/// Prints an error and its causes to stderr, one line each.
 pub fn tell_all(error: &anyhow::Error) {
     tell(error);
     let mut stderr = std::io::stderr().lock();
@@ -64,7 +64,7 @@ pub fn tell_all(error: &anyhow::Error) {
     }
 }
 
-/// What happened, for people on stderr.
+/// Prints a message to stderr.
 pub fn tell(what: &impl std::fmt::Display) {
     let mut stderr = std::io::stderr().lock();
     let label = if stderr.is_terminal() {
@@ -77,7 +77,7 @@ pub fn tell(what: &impl std::fmt::Display) {
 
 /// Makes a panic of any thread end the process with the code of a bug: half a program must not trade.
 ///
-/// Orders that rest are found by the next start; the store needs no goodbye.
+/// The next start finds resting orders; the store needs no orderly close.
 pub fn on_panic() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

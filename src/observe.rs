@@ -1,5 +1,5 @@
-//! Observing: the depth of public feeds is recorded, in the form that backtests read, and reported about.
-//! No engine runs and no order is made.
+//! The mode observe: records the depth of public feeds in the format that backtests read, and reports statistics. There
+//! is no engine and no order.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use cambist_daemon::config::Daemon;
 use cambist_daemon::feeds::{self, LiveFeed};
 use cambist_host::clock::Clock;
 
-/// Recorded rows are handed to the operating system at least this often.
+/// Longest time until recorded rows are passed to the operating system.
 const FLUSH_NANOS: i64 = 10_000_000_000;
-/// Spreads are counted in steps of this part of the mid: a hundredth of a basis point.
+/// Resolution of spreads: a hundredth of a basis point of the mid.
 const SPREAD_STEPS: u64 = 1_000_000;
 
-/// Records until it is stopped or `limit` is over; exit 1 if nothing arrived.
+/// Records until stopped or until `limit`; exit 1 if nothing arrived.
 pub fn run(
     config: &Daemon,
     until_stdin_closes: bool,
@@ -71,7 +71,7 @@ pub fn run(
             folder: folder.display().to_string(),
         });
     }
-    // One thread for each market: a feed that is down holds up no other.
+    // One thread per market: a failing feed does not delay the others.
     let ended = std::thread::scope(|scope| {
         let threads: Vec<_> = observers
             .into_iter()
@@ -113,7 +113,7 @@ struct Observer {
     folder: String,
 }
 
-/// What was seen of one market. Its memory does not grow with time: spreads are counted by size.
+/// Statistics of one market. Memory is bounded: spreads are counted by size.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     first: Option<Timestamp>,
@@ -127,7 +127,7 @@ struct Seen {
     longest_gap_nanos: i64,
 }
 
-/// Most different spreads that are counted apart; wider ones count as the widest.
+/// Most different spreads counted separately; wider ones count as the widest.
 const SPREADS_MAX: usize = 10_000;
 
 impl Seen {
@@ -159,7 +159,7 @@ impl Seen {
         *self.spreads.entry(part).or_default() += 1;
     }
 
-    /// The spread that a share of all is no wider than, in hundredths of a basis point.
+    /// The quantile of the spread, in hundredths of a basis point.
     fn spread(&self, percent: u64) -> Option<u64> {
         let all: u64 = self.spreads.values().sum();
         let mut left = (all * percent).div_ceil(100);
@@ -175,7 +175,7 @@ impl Seen {
 
 impl Observer {
     fn run(mut self) -> Result<Self, WriteError> {
-        // A live feed counts what is wrong with an answer and goes on.
+        // A live feed counts invalid answers and continues.
         while let Ok(Some(row)) = self.feed.next_row() {
             let now = match row {
                 LiveRow::Idle(time) => time,
@@ -290,7 +290,7 @@ impl Observer {
     }
 }
 
-/// Hundredths of a basis point as basis points.
+/// Formats hundredths of a basis point as basis points.
 fn bps(hundredths: u64) -> String {
     money::whole(hundredths.into(), 2)
 }

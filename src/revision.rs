@@ -1,9 +1,9 @@
-//! Which build this is.
+//! Version and commit of this build.
 
 use cambist_host::program::Build;
 
-/// Version and commit, for `--version`. The commit has `-dirty` behind it where the sources were changed, or is
-/// `unknown` (`build.rs`).
+/// Version and commit, for `--version`. The commit has the suffix `-dirty` if the sources were changed, or is `unknown`
+/// (`build.rs`).
 pub const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (",
@@ -11,7 +11,7 @@ pub const VERSION: &str = concat!(
     ")"
 );
 
-/// For files, metrics and pages that this program writes.
+/// For files, metrics and pages of this program.
 pub const BUILD: Build = Build {
     revision: env!("CAMBIST_REVISION"),
     version: VERSION,

@@ -1,4 +1,4 @@
-//! `cambist check`: whether a configuration is right, and what it means in money and requests.
+//! `cambist check`: validates a configuration and shows its risk in money and its load in requests.
 
 use std::fmt::Write;
 use std::io::ErrorKind;
@@ -33,21 +33,21 @@ struct Meaning {
     worst_case_formula: &'static str,
     markets: Vec<Risk>,
     load: Load,
-    /// What may be lost; needs the decimals in the file.
+    /// Possible losses; needs the decimals in the file.
     losses: Option<Losses>,
-    /// Every limit in force; needs the decimals in the file.
+    /// All limits; needs the decimals in the file.
     limits: Vec<InForce>,
-    /// What is allowed and probably not meant; needs the decimals in the file.
+    /// Allowed settings that are probably mistakes; needs the decimals in the file.
     warnings: Vec<String>,
     /// Whether amounts and strategies were checked exactly; needs the decimals in the file.
     exact: bool,
     secrets_checked: bool,
-    /// What was found at the venue, if it was asked.
+    /// Result of the queries at the venue.
     #[serde(skip_serializing_if = "Option::is_none")]
     online: Option<Online>,
 }
 
-/// Checks a file; exit 77 with every mistake if it is wrong.
+/// Checks a file; exit 77 with all errors if it is invalid.
 pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
     if args.pin {
         return check_pin::run(&Daemon::load_unpinned(&args.config)?, json);
@@ -114,7 +114,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         }
         load
     };
-    // A mode that does not trade has none.
+    // A mode that does not trade has no secrets.
     let with_secrets = !args.no_secrets && daemon.mode.trades();
     if with_secrets {
         let secrets = secrets::load(&daemon.keys).map_err(absent)?;
@@ -144,7 +144,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     })))
 }
 
-/// Refuses a state folder that a start would refuse; the first start makes one that is not there.
+/// Refuses a state folder that a start would refuse; a missing one is created by the first start.
 fn state_folder(dir: &Path) -> Result<(), StoreError> {
     match PrivateFolder::visit(dir) {
         Err(FolderError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(()),
@@ -152,7 +152,7 @@ fn state_folder(dir: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Where keys come from, for somebody who has none yet.
+/// The error for missing keys, with a hint where they come from.
 fn absent(error: SecretError) -> anyhow::Error {
     if !matches!(error, SecretError::Missing(_)) {
         return error.into();

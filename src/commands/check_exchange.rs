@@ -1,10 +1,10 @@
-//! `cambist check` of an exchange's file: its markets, and what is allowed and not recommended.
+//! `cambist check` of an exchange's file: its markets, and settings that are not recommended.
 
 use serde_json::{Value, json};
 
 use cambist_exchange::config::Exchange;
 
-/// What a right file says, as JSON.
+/// The checked file as JSON.
 pub(super) fn shown(file: &str, exchange: &Exchange) -> Value {
     json!({
         "ok": true,
@@ -14,7 +14,7 @@ pub(super) fn shown(file: &str, exchange: &Exchange) -> Value {
     })
 }
 
-/// The same as text.
+/// The checked file as text.
 pub(super) fn text(file: &str, exchange: &Exchange) -> String {
     let markets = markets(exchange).join(", ");
     let mut text = format!("{file} is right: an exchange with the markets {markets}\n");
@@ -31,7 +31,7 @@ fn markets(exchange: &Exchange) -> Vec<&str> {
     markets.map(|market| market.name.as_str()).collect()
 }
 
-/// What is allowed and lets somebody in who should not be: the key to change, and what it is worth to a thief.
+/// Allowed settings that weaken security: the key to change, and what an attacker could do.
 fn warnings(exchange: &Exchange) -> Vec<String> {
     let listen = &exchange.listen;
     let is_remote = !listen.address.ip().is_loopback();
@@ -83,7 +83,7 @@ mod tests {
         warnings.iter().map(key).collect()
     }
 
-    /// What the guide says is what the check wants, and a file.
+    /// The settings of docs/hosting.md give no warnings.
     #[test]
     fn the_hosting_guide_leaves_nothing_to_warn_of() {
         let root = env!("CARGO_MANIFEST_DIR");

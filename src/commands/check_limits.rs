@@ -1,4 +1,4 @@
-//! `cambist check --limits`: every limit of a bound configuration, by the table of limits.
+//! `cambist check --limits`: every limit of a bound configuration, from the table of limits.
 
 use cambist_core::limits;
 use serde::Serialize;
@@ -12,14 +12,14 @@ use cambist_daemon::config::limits::usual;
 pub struct InForce {
     /// `section.key`.
     key: &'static str,
-    /// The market that it belongs to.
+    /// The market that it applies to.
     #[serde(skip_serializing_if = "Option::is_none")]
     market: Option<String>,
     /// In the unit of the file.
     value: String,
     unit: &'static str,
     default: String,
-    /// In which direction it permits more.
+    /// Direction in which it permits more.
     looser: &'static str,
     meaning: &'static str,
 }
@@ -44,7 +44,7 @@ pub fn in_force(bound: &Bound) -> Vec<InForce> {
     found.into_iter().map(row).collect()
 }
 
-/// As lines for a terminal.
+/// Formats the limits for a terminal.
 pub fn text(limits: &[InForce]) -> String {
     let row = |limit: &InForce| {
         let key = match &limit.market {

@@ -1,5 +1,5 @@
-//! `cambist check --online`: whether the venue would let this file quote now: its minimums, what the account
-//! holds, the books as they are. Only questions are asked; nothing is signed but them.
+//! `cambist check --online`: whether this file would quote at the venue now, with its minimums, the account's balances
+//! and the current books. Sends queries only.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,25 +20,25 @@ use cambist_daemon::live::start;
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::telemetry::withheld;
 
-/// What was found at the venue.
+/// Result of the queries.
 #[derive(Serialize)]
 pub struct Online {
-    /// Whether every market would quote a side that is meant to be quoted, now and with other holdings.
+    /// Whether every market would quote a side that it should, now or with other balances.
     pub ok: bool,
     markets: Vec<Value>,
     /// What can never be quoted with the venue's minimums, in sentences.
     never: Vec<String>,
     #[serde(skip)]
     lines: Vec<String>,
-    /// Every side that is meant to be quoted: what was found, and what to do if it is not.
+    /// Every side that should be quoted: the result, and what to do if it is not.
     #[serde(skip)]
     sides: Vec<(String, Option<&'static str>)>,
-    /// The latest time that the venue told.
+    /// The latest time of the venue.
     #[serde(skip)]
     pub venue_time: VenueTime,
 }
 
-/// Asks the venue of a checked file.
+/// Queries the venue of a checked file.
 pub fn ask(daemon: &Daemon) -> anyhow::Result<Online> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -54,7 +54,7 @@ async fn asked(daemon: &Daemon) -> anyhow::Result<Online> {
     of(daemon, &access.client, &bound).await
 }
 
-/// As [`ask`], of a venue whose keys and listing were checked.
+/// As [`ask`], for a venue whose keys and listing were checked.
 pub async fn of(daemon: &Daemon, client: &Client, bound: &Bound) -> anyhow::Result<Online> {
     let mut found = Found::ask(client, bound).await?;
     let never = feasible::never_quoted(daemon, bound);
@@ -102,12 +102,12 @@ pub async fn of(daemon: &Daemon, client: &Client, bound: &Bound) -> anyhow::Resu
 }
 
 impl Online {
-    /// Every side in a sentence, with what to do if it is not quoted and should be.
+    /// A sentence for every side, with what to do if it should be quoted and is not.
     pub fn sides(&self) -> &[(String, Option<&'static str>)] {
         &self.sides
     }
 
-    /// As lines for people.
+    /// The result as text.
     pub fn text(&self) -> String {
         let mut text = String::from("\nat the venue now\n");
         for line in &self.lines {
@@ -120,7 +120,7 @@ impl Online {
     }
 }
 
-/// What the venue answered, once.
+/// The venue's answers.
 struct Found {
     venue_time: VenueTime,
     depths: BTreeMap<MarketId, Reply>,
@@ -154,7 +154,7 @@ impl Found {
         let markets = answer(Query::Markets).await.context("markets")?;
         let tokens = answer(Query::Tokens).await.context("tokens")?;
         for depth in depths.values() {
-            // A header tells whole seconds, a depth milliseconds.
+            // A header has whole seconds, a depth milliseconds.
             if let Reply::Depth(depth) = depth {
                 venue_time = venue_time.max(depth.timestamp);
             }
@@ -176,7 +176,7 @@ impl Answers for Found {
             Query::Depth(market) => {
                 let mut reply = self.depths.get(market).cloned()?;
                 if let Reply::Depth(depth) = &mut reply {
-                    // As old as it was when it came.
+                    // Its age when it arrived.
                     let age_ms = self.venue_time.ms_since(depth.timestamp);
                     depth.timestamp = venue_time.minus_ms(age_ms);
                 }
@@ -186,7 +186,7 @@ impl Answers for Found {
             Query::Account => self.account.clone(),
             Query::Markets => self.markets.clone(),
             Query::Tokens => self.tokens.clone(),
-            // What an earlier run left is for the daemon to wait for, not for the file.
+            // Orders of earlier runs are ignored: the daemon waits for them to end.
             Query::Orders(_) => Reply::Orders {
                 orders: Vec::new(),
                 total: 0,

@@ -1,5 +1,5 @@
-//! `cambist check --pin`: chain, exchange and units as the venue publishes them, as lines for the file.
-//! Nothing but public questions is asked, without any key.
+//! `cambist check --pin`: chain, exchange and units as the venue publishes them, as lines for the file. Sends public
+//! queries only, without keys.
 
 use std::fmt::Write;
 
@@ -15,13 +15,13 @@ use cambist_config::reader::At;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::config::market::Market;
 
-/// What the venue publishes of everything that the file trades.
+/// Published values of everything that the file trades.
 #[derive(Debug, Serialize)]
 struct Pins {
     chain_id: u64,
     exchange: String,
     markets: Vec<MarketPins>,
-    /// Where the file says otherwise.
+    /// Where the file differs.
     differences: Vec<String>,
 }
 
@@ -38,14 +38,14 @@ struct MarketPins {
     pool: Option<PoolPins>,
 }
 
-/// Units of the token of a pool's shares.
+/// Units of a pool's LP token.
 #[derive(Debug, Serialize)]
 struct PoolPins {
     lp_decimals: u8,
     lp_precision: u8,
 }
 
-/// Asks and prints; exit 1 if the file says otherwise.
+/// Queries the venue and prints the lines; exit 1 if the file differs.
 pub fn run(daemon: &Daemon, json: bool) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -122,7 +122,7 @@ async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
 }
 
 impl Pins {
-    /// Where chain and exchange of the file are others.
+    /// Compares chain and exchange with the file.
     fn compare(&mut self, daemon: &Daemon) {
         if let Some(chain_id) = daemon.venue.chain_id.filter(|id| *id != self.chain_id) {
             let found = self.chain_id;
@@ -140,7 +140,7 @@ impl Pins {
         }
     }
 
-    /// Lines for the file.
+    /// The lines for the file.
     fn lines(&self, daemon: &Daemon) -> String {
         let mut text = format!(
             "# As {} publishes it. Compare it with another source (its documents, the chain) before you paste it:\n\
@@ -172,7 +172,7 @@ impl Pins {
 }
 
 impl MarketPins {
-    /// Where units of the file are others.
+    /// Compares units with the file.
     fn compare(&self, market: &Market, differences: &mut Vec<String>) {
         let expected = &market.expected;
         let [lp_decimals, lp_precision] = market.pool.as_ref().map_or([&None, &None], |pool| {

@@ -1,4 +1,4 @@
-//! `cambist demo`: an exchange, a daemon, and somebody who watches and checks.
+//! `cambist demo`: runs an exchange and a daemon, and verifies the outcome.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,12 +29,12 @@ use cambist_daemon::config::Daemon;
 use cambist_daemon::live::signals::Signals;
 use cambist_exchange::config::Exchange;
 
-/// The children have this long to be ready.
+/// Timeout of a child's start.
 const READY: Duration = Duration::from_secs(20);
-/// The exchange has this long to end.
+/// Timeout of the exchange's end.
 const GOODBYE: Duration = Duration::from_secs(10);
 
-/// Makes a market on an exchange of its own.
+/// Runs the demo.
 pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
     if let Some(name) = &args.strategy {
         super::strategy::find(name)?;
@@ -91,8 +91,8 @@ fn where_to_look(screen: &mut ProgressLine, folder: &Folder) {
     }
 }
 
-/// What was proven, and what to try next: never what was just tried. `program` is the command that reaches this
-/// program: `cargo run` installs nothing.
+/// The result and suggestions for further commands, without the current ones. `program` is the command line prefix that
+/// runs this program: `cargo run` installs nothing.
 fn next(args: &DemoArgs, program: &str) -> String {
     let other = match args.strategy.as_deref() {
         Some("ladder") => "bands",
@@ -130,7 +130,7 @@ Next:
     )
 }
 
-/// How this program was called.
+/// The command line prefix that ran this program.
 fn program() -> String {
     let called = std::env::args_os().next();
     called.map_or_else(
@@ -139,7 +139,7 @@ fn program() -> String {
     )
 }
 
-/// The summary in the shape that is promised: without what only texts need.
+/// The summary in its documented JSON form, without fields for text only.
 fn shape(
     summary: &Summary,
     crash: Option<&Crash>,
@@ -157,13 +157,13 @@ fn shape(
     Ok(value)
 }
 
-/// Both processes, trading.
+/// Both processes, running.
 struct Cast {
     venue: Child,
     /// When the exchange, and with it the scenario, began.
     opened: Instant,
     daemon: Child,
-    /// The line between them, if something will happen on it.
+    /// The proxy between them, if the daemon will be killed.
     wire: Option<RecordingProxy>,
     config: Daemon,
     metrics: String,
@@ -225,14 +225,14 @@ async fn open(
     })
 }
 
-/// Starts the daemon, its output in files of that name.
+/// Starts the daemon; its output goes to files with this name.
 fn daemon(folder: &Folder, file: &Path, files: &str) -> anyhow::Result<Child> {
     let file = file.display().to_string();
     let args = ["run", "--config", &file, "--json", "--until-stdin-closes"];
     Child::start_as("daemon", files, folder.path(), &args)
 }
 
-/// Runs both processes and checks what they left.
+/// Runs both processes and checks the outcome.
 async fn scene(
     args: &DemoArgs,
     playbill: &mut ScenarioPlayer,
@@ -339,7 +339,7 @@ async fn scene(
     Ok((summary, crash, problems))
 }
 
-/// What changes while the demo runs.
+/// State while the demo runs.
 struct Stage<'p> {
     begun: Instant,
     opened: Instant,
@@ -351,7 +351,7 @@ struct Stage<'p> {
 }
 
 impl Stage<'_> {
-    /// Shows the daemon until the time is over, and pulls its plug on the way if that is planned.
+    /// Shows the daemon until the time is over, and kills it in between if that is planned.
     async fn play(
         &mut self,
         screen: &mut ProgressLine,
@@ -385,7 +385,7 @@ impl Stage<'_> {
         self.show(screen, length).await.map(|_| ())
     }
 
-    /// Shows the daemon's line until then, or until the daemon ends by itself.
+    /// Shows the daemon's line until `until`, or until the daemon ends.
     async fn show(
         &mut self,
         screen: &mut ProgressLine,
@@ -399,7 +399,7 @@ impl Stage<'_> {
                 screen.say(&format!("{:>4} s{SEPARATOR}{news}", now.as_secs()));
             }
             match self.daemon.exited()? {
-                // By a signal: it has told nothing, and what it left is for its next start.
+                // Killed by a signal: it has printed nothing; its next start recovers.
                 Some(status) if status.code().is_none() => anyhow::bail!(self.daemon.how(status)),
                 Some(_) => return Ok(Shown::Ended),
                 None => {}
@@ -417,7 +417,7 @@ impl Stage<'_> {
     }
 }
 
-/// Why nothing is shown any more.
+/// Why the loop ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     TimeIsOver,
@@ -425,8 +425,7 @@ enum Shown {
     Ended,
 }
 
-/// The summary of all lives of the daemon beside what the exchange and the tapes say, and where they do not
-/// agree about profit and loss.
+/// The summary of all runs of the daemon compared with the exchange and the tapes, and where profit and loss differ.
 fn conclude(
     args: &DemoArgs,
     duration_s: f64,
@@ -455,7 +454,7 @@ fn conclude(
             .collect(),
         residual_units: residual,
         replay_equal: played.map(|played| played.equal),
-        // What is held, and what is not proven gone, is the last life's to say.
+        // Inventory and proof are those of the last run.
         inventory: told.inventory.clone(),
         inventory_tokens: told.inventory_tokens.clone(),
         orders: Orders {
@@ -466,8 +465,8 @@ fn conclude(
     }
 }
 
-/// Ledger less the exchange's books, for every token that either knows. A daemon that ended before its
-/// books were opened has done nothing that could be compared.
+/// Ledger minus the exchange's books, for every token of either. A daemon that ended before its books were opened has
+/// traded nothing.
 fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
     if summary.inventory.is_empty() && summary.orders.submitted == 0 && books.orders.is_empty() {
         return BTreeMap::new();
@@ -492,8 +491,7 @@ fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Why profit and loss is not the change of what the exchange holds, at the mid and less what came from
-/// outside.
+/// Where profit and loss differs from the change of what the exchange holds, at the mid and without flows.
 fn unprofitable(played: &Played, books: &Books) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(what) = &played.profit {
@@ -514,7 +512,7 @@ fn unprofitable(played: &Played, books: &Books) -> Vec<String> {
     problems
 }
 
-/// What keeps the end from being proven.
+/// Why the end is not proven.
 fn unproven(summary: &Summary) -> Vec<String> {
     let mut problems = Vec::new();
     if summary.resting_after != Some(0) {

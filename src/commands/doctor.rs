@@ -1,5 +1,5 @@
-//! `cambist doctor`: everything that has to be right before a daemon trades unattended, one finding a line, each
-//! with what to do. Nothing is changed and nothing is ordered.
+//! `cambist doctor`: checks everything that must be right before a daemon trades unattended; one finding per line, each
+//! with a remedy. Changes nothing and sends no order.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,11 +23,11 @@ use cambist_host::clock::Clock;
 use cambist_host::secrets;
 use cambist_store::{self, view};
 
-/// The clock of this machine may differ by so much from the venue's, which tells whole seconds.
+/// Largest accepted difference between the system clock and the venue's time, which has whole seconds.
 const CLOCK_MAX_S: u64 = 3;
-/// Beside what the recordings may take, so much should be free.
+/// Free space required in addition to the recordings.
 const FREE_MIN_MB: u64 = 512;
-/// Where a service manager looks for our unit.
+/// Where systemd looks for the unit.
 const UNITS: [&str; 4] = [
     "/etc/systemd/system/cambist.service",
     "/run/systemd/system/cambist.service",
@@ -48,7 +48,7 @@ struct Finding {
     check: &'static str,
     verdict: Verdict,
     found: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
@@ -79,10 +79,10 @@ impl Findings {
     }
 }
 
-/// Prints every finding. Exit 1 if anything is wrong.
+/// Prints all findings. Exit 1 if there is a problem.
 pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let mut all = Findings::default();
-    // A mistake in the file is told by its own words, as `check` does.
+    // An invalid file is reported in its own words, as by `check`.
     let daemon = Daemon::load(&which.config)?;
     all.good("configuration", which.config.display().to_string());
     local(&daemon, &which.config, &mut all);
@@ -104,7 +104,7 @@ pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
     Ok(if wrong { Exit::CheckFailed } else { Exit::Done })
 }
 
-/// What this machine tells.
+/// Checks of this machine.
 fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
     if daemon.mode.trades() {
         keys(daemon, all);
@@ -172,7 +172,7 @@ fn disk(daemon: &Daemon, all: &mut Findings) {
     let wanted_mb = FREE_MIN_MB + tape.map_or(0, |tape| tape.max_mb);
     let folders = std::iter::once(&daemon.store.dir).chain(tape.map(|tape| &tape.dir));
     for folder in folders {
-        // The first start makes it where its parent is.
+        // The first start creates the folder in its existing parent.
         let Some(there) = folder.ancestors().find(|folder| folder.exists()) else {
             continue;
         };
@@ -229,9 +229,9 @@ fn unit(daemon: &Daemon, all: &mut Findings) {
     }
 }
 
-/// What the venue tells. Every question is asked once: a venue may allow few.
+/// Checks at the venue. Every query is sent once, because venues may limit requests.
 async fn venue(daemon: &Daemon, all: &mut Findings) {
-    // Keys that cannot be used were told.
+    // Unusable keys were reported above.
     let Ok(access) = AccountAccess::of(daemon, daemon.request_timeout_ms) else {
         return;
     };
@@ -295,7 +295,7 @@ fn clock(venue: VenueTime, all: &mut Findings) {
     }
 }
 
-/// Limits, fees, and what may be lost.
+/// Limits, fees, and possible losses.
 fn amounts(daemon: &Daemon, bound: &Bound, all: &mut Findings) {
     let never = feasible::never_quoted(daemon, bound);
     if never.is_empty() {

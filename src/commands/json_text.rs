@@ -1,5 +1,5 @@
-//! Pages of JSON as text for people: a line for each name and value, spans and times as people read them.
-//! `--json` prints the page itself.
+//! Formats JSON pages as text: one line per name and value, durations and times in readable form. `--json` prints the
+//! page itself.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ pub fn lines(page: &Value) -> String {
     indented(page, 0)
 }
 
-/// The page of `cambist status` as lines: as [`lines`], with the symbols of amounts and prices.
+/// The page of `cambist status` as lines: as [`lines`], with symbols of amounts and prices.
 pub fn status(mut page: Value) -> String {
     for books in ["ledger", "venue"] {
         for (symbol, amount) in page
@@ -22,7 +22,7 @@ pub fn status(mut page: Value) -> String {
             in_symbol(amount, symbol);
         }
     }
-    // What a market or a pool is named after ends with the token that its prices and values are in.
+    // The names of markets and pools end with the token of their prices and values.
     for (list, name, values) in [
         ("markets", "market", &["mid", "bid", "ask"][..]),
         ("pools", "name", &["value"][..]),
@@ -89,8 +89,7 @@ fn line(name: &str, value: &Value, depth: usize) -> String {
     }
 }
 
-/// Whether a number is there for programs, beside a text of the same for people: `until_s` beside `until`,
-/// `total` beside `total_amount`.
+/// Whether a number has a readable text beside it: `until_s` beside `until`, `total` beside `total_amount`.
 fn is_told_beside(fields: &Map<String, Value>, name: &str) -> bool {
     let mut units = ["_s", "_ms", "Ms", "_units"].iter();
     let beside = units.find_map(|unit| name.strip_suffix(unit));
@@ -103,7 +102,7 @@ fn in_ms(name: &str) -> Option<&str> {
     bare.or_else(|| name.strip_suffix("Ms"))
 }
 
-/// A value whose name says that it is a span or a time.
+/// Formats a value whose name marks it as a duration or time.
 fn timed<'a>(name: &'a str, value: &Value) -> (&'a str, String) {
     let Some(number) = value.as_u64() else {
         let bare = in_ms(name).or_else(|| name.strip_suffix("_s"));

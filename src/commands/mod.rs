@@ -1,4 +1,4 @@
-//! One file a command. Data goes to stdout, everything else to stderr.
+//! One file per command. Results go to stdout, everything else to stderr.
 
 pub mod account;
 pub(crate) mod admin;
@@ -43,13 +43,13 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print_text(&format!("{text}\n"))
 }
 
-/// `cambist openapi`: what can be asked of an exchange.
+/// `cambist openapi`: prints the interface of an exchange.
 pub fn openapi() -> anyhow::Result<crate::exit::Exit> {
     print_json(&cambist_protocol::openapi::document(None))?;
     Ok(crate::exit::Exit::Done)
 }
 
-/// Writes text to stdout. A reader that went away (`| head`) is no error.
+/// Writes text to stdout. A closed stdout (`| head`) is not an error.
 pub fn print_text(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout
@@ -61,7 +61,7 @@ pub fn print_text(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Lays rows out in columns, two spaces apart; the last column is not padded.
+/// Formats rows in columns, two spaces apart; the last column is not padded.
 pub fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,5 +1,4 @@
-//! `cambist strategy new`: a strategy that compiles, with a test that passes, in the sources of this
-//! program.
+//! `cambist strategy new`: adds a strategy that compiles, with a test that passes, to the sources of this program.
 
 use std::fs;
 use std::io::Write;
@@ -12,14 +11,14 @@ use serde_json::json;
 use super::{print_json, print_text};
 use crate::exit::{Exit, Failure};
 
-/// The strategy that is copied. It is compiled and tested with its package, so that what comes of it is.
+/// The template. It is compiled and tested with its package, so that copies compile too.
 const TEMPLATE: &str = include_str!("../../strategies/src/template.rs");
-/// Where the list of strategies begins and ends.
+/// Markers of the list of strategies.
 const LIST: &str = "strategies! {\n";
 const LIST_END: &str = "}\n";
-/// How modules are declared, in one block.
+/// Prefix of module declarations, which are in one block.
 const MODULE: &str = "pub mod ";
-/// Words that cannot name a module.
+/// Keywords, which cannot name a module.
 const RESERVED: [&str; 51] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
     "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
@@ -48,7 +47,7 @@ pub fn run(name: &str, sources: &Path, json: bool) -> anyhow::Result<Exit> {
     create(&file, &source(name))
         .map_err(|error| refuse(format!("{}: {error}; choose another name", file.display())))?;
     if let Err(error) = replace(&lib, &listed) {
-        // Half of it would not compile.
+        // The file alone would not compile.
         fs::remove_file(&file).with_context(|| file.display().to_string())?;
         return Err(error).with_context(|| lib.display().to_string());
     }
@@ -79,7 +78,7 @@ strategies/README.md has the rules.
     ))
 }
 
-/// A name is a module's, a metric's label and a word of configurations.
+/// The name is used as a module, a metric label and a configuration value.
 fn check_name(name: &str) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let first = name.bytes().next();
@@ -102,7 +101,7 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The template under another name.
+/// The template with another name.
 fn source(name: &str) -> String {
     let words = name.split('_').map(|word| {
         let (first, rest) = word.split_at(1);
@@ -114,7 +113,7 @@ fn source(name: &str) -> String {
         .replace("Template", &camel)
 }
 
-/// The file with the module declared and the name in the list, both in their places.
+/// The file with the module declared and the name in the list, both in alphabetical order.
 fn with_name(file: &str, name: &str) -> Result<String, String> {
     let list = file
         .find(LIST)
@@ -152,7 +151,7 @@ fn with_name(file: &str, name: &str) -> Result<String, String> {
     Ok(format!("{above}{head}\n{lines}\n{tail}"))
 }
 
-/// A new file; an existing one is left alone.
+/// Creates a file; an existing one is not changed.
 fn create(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = fs::OpenOptions::new();
     let mut file = options
@@ -163,7 +162,7 @@ fn create(path: &Path, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The whole new text, or the old one.
+/// Replaces a file atomically.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let beside: PathBuf = path.with_extension("rs.new");
     create(&beside, text)?;

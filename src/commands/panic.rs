@@ -1,4 +1,4 @@
-//! `cambist panic`: cancels everything of the account, with or without a daemon, and proves it.
+//! `cambist panic`: cancels all orders of the account, with or without a daemon, and proves it.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -22,10 +22,10 @@ use cambist_daemon::telemetry;
 use cambist_host::clock::Clock;
 use cambist_store::view::{self, Open};
 
-/// Beside ttl and grace, this long for asking and cancelling.
+/// Time for requests, in addition to the time to live and the grace.
 const WORK_S: u64 = 60;
 
-/// Exit 0 only when it is proven that nothing rests; 80 with what may still live, and until when.
+/// Exit 0 only if it is proven that nothing rests; 80 with what may still be alive, and until when.
 pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&args.config)?;
     if !args.yes {
@@ -65,7 +65,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
         }
     }));
     let bound = runtime.block_on(bound(&client, &swept));
-    // A venue that never told its time: our own clock is the best there is.
+    // If the venue never sent its time, the system clock is used.
     let last_expiry_s = remembered.iter().map(|one| one.valid_until_s).max();
     let dead_s = swept.dead_at.map_or_else(
         || (begun_s + ttl_s).max(last_expiry_s.unwrap_or(0).into()) + daemon.orders.grace_s,
@@ -92,7 +92,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
             crate::exit::tell(&format!("status will not show the proof: {error}"));
         }
     }
-    // Without the latch nothing keeps a daemon from ordering again: what is proven holds for no longer.
+    // Without the latch a daemon may place orders again, which ends the proof.
     Ok(if swept.proven && latch.is_ok() {
         Exit::Done
     } else {
@@ -100,7 +100,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     })
 }
 
-/// What is bound, by the tokens' symbols if the venue tells them.
+/// Locked funds, by token symbol if the venue sends them.
 async fn bound(client: &Client, swept: &Swept) -> Option<Vec<Bound>> {
     let bound = swept.bound.as_ref()?;
     let listed = if bound.is_empty() {
@@ -119,7 +119,7 @@ async fn bound(client: &Client, swept: &Swept) -> Option<Vec<Bound>> {
     Some(bound.iter().map(one).collect())
 }
 
-/// Asks a person; nobody there means no.
+/// Asks for confirmation; without a terminal the answer is no.
 fn confirm(daemon: &Daemon) -> anyhow::Result<()> {
     let account = daemon.venue.account_id;
     let venue = &daemon.venue.base_url.value;
@@ -143,7 +143,7 @@ fn confirm(daemon: &Daemon) -> anyhow::Result<()> {
     }
 }
 
-/// Raises the latch before anything else: a daemon that runs ends, one that starts is refused.
+/// Sets the latch first: a running daemon ends, a starting one is refused.
 fn raise(daemon: &Daemon, reason: &str) -> anyhow::Result<()> {
     let latch = Latch::of(&daemon.store.dir);
     latch
@@ -151,8 +151,7 @@ fn raise(daemon: &Daemon, reason: &str) -> anyhow::Result<()> {
         .with_context(|| latch.file().display().to_string())
 }
 
-/// What a store remembers without an end. No store, or one that cannot be read, is no
-/// obstacle.
+/// Open intents in the store. A missing or unreadable store is ignored.
 fn remembered(dir: &Path) -> Vec<Open> {
     view::without_end(dir).unwrap_or_else(|error| {
         tracing::debug!(%error, "no store to look into");

@@ -1,4 +1,4 @@
-//! `cambist run`: the daemon, or one of the modes that do not trade.
+//! `cambist run`: runs the daemon, or one of the modes that do not trade.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use cambist_daemon::live::exit_report;
 use cambist_daemon::telemetry;
 use cambist_host::times;
 
-/// Runs until told to stop; exit 0 only when it is proven that nothing of ours rests.
+/// Runs until stopped; exit 0 only if it is proven that no own order rests.
 pub fn run(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     let config = Daemon::load_for(&args.service.config, args.mode)?;
     telemetry::log::start(config.log);
@@ -33,13 +33,13 @@ pub fn run(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     }
 }
 
-/// Trades.
+/// Runs the live mode.
 fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let traded = runtime.block_on(daemon::run(config, until_stdin_closes));
-    // A read of standard input may be under way and can only be left behind.
+    // A blocked read of standard input cannot be cancelled.
     runtime.shutdown_background();
     let (ended, session, clock) = match traded? {
         Run::Traded(ended, session, clock) => (ended, session, clock),
@@ -79,7 +79,7 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
     Ok(failures.first().map_or(Exit::Done, |failure| failure.exit))
 }
 
-/// Nothing was sent; what earlier runs left may be alive all the same.
+/// Nothing was sent; orders of earlier runs may still be alive.
 fn stopped(earlier: EarlierRuns, json: bool) -> anyhow::Result<Exit> {
     let what = "stopped before the venue had answered; nothing was sent";
     match earlier.text() {
@@ -95,7 +95,7 @@ fn stopped(earlier: EarlierRuns, json: bool) -> anyhow::Result<Exit> {
     }
 }
 
-/// A refusal as the venue numbers it.
+/// The venue's code of a refusal.
 pub(super) fn code(reason: Reason) -> String {
     match reason {
         Reason::RateLimited => "429".to_owned(),

@@ -1,4 +1,4 @@
-//! What a configuration may lose, for `cambist check`: the bound, and the losses at which trading stops.
+//! Possible losses of a configuration, for `cambist check`: the bound, and the losses at which trading stops.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub struct Worst {
     market: String,
     base: String,
     quote: String,
-    /// The price it is stated at: the ceiling.
+    /// The price of the valuation: the ceiling.
     price: String,
     gap_bps: u32,
     dead_after_s: u64,
@@ -38,8 +38,7 @@ pub struct Worst {
     if_kept: IfKept,
 }
 
-/// What a market may lose with a venue that keeps every signed order until its expiry, whatever it says became
-/// of it.
+/// Possible loss with a venue that keeps every signed order until its expiry, whatever it reports.
 #[derive(Serialize)]
 struct IfKept {
     signed_unexpired_max: String,
@@ -47,38 +46,38 @@ struct IfKept {
     by_fills: String,
     by_fees: String,
     loss_max: String,
-    /// With half and with twice `orders.ttl_s`, too.
+    /// With half and with twice `orders.ttl_s` as well.
     by_ttl: Vec<ByTtl>,
 }
 
-/// What a time to live makes of it.
+/// The result for one time to live.
 #[derive(Serialize)]
 struct ByTtl {
     ttl_s: u64,
     dead_after_s: u64,
     signed_unexpired_max: String,
-    /// What may be signed within a minute for ever without meeting the limit.
+    /// What may be signed per minute forever without reaching the limit.
     signed_per_min: String,
     loss_max: String,
 }
 
-/// Every market, and all of them together by quote token.
+/// All markets, and their sums by quote token.
 #[derive(Serialize)]
 pub struct Losses {
     markets: Vec<Worst>,
     /// Sum of the bounds by quote token.
     together: BTreeMap<String, String>,
-    /// The same with a venue that keeps what it calls ended; without what cannot be counted.
+    /// The same with a venue that keeps ended orders; without amounts that are too large.
     together_if_kept: BTreeMap<String, String>,
     gross_max: BTreeMap<String, String>,
-    /// Most that ledger and venue may differ by before everything is held back at once, by quote token.
+    /// Largest difference between ledger and venue before all new orders stop immediately, by quote token.
     mismatch_max: BTreeMap<String, String>,
     executions_per_min: u32,
-    /// The least that is allowed for it: one and a half times what the budget allows.
+    /// The least allowed value: one and a half times what the budget allows.
     executions_least: u32,
 }
 
-/// What the bound configuration may lose. A market whose bound cannot be counted has none.
+/// Possible losses of the bound configuration. A market whose bound is too large has none.
 pub fn losses(bound: &Bound) -> Losses {
     let whole = |units: Amount, token: &TokenSpec| money::whole(units, token.decimals);
     let mut sums: BTreeMap<&String, [(Amount, &TokenSpec); 2]> = BTreeMap::new();
@@ -148,7 +147,7 @@ pub fn losses(bound: &Bound) -> Losses {
 /// The configuration with other times to live.
 struct Variants<'b> {
     bound: &'b Bound,
-    /// Seconds, the configuration with it, and the bounds that follow.
+    /// Seconds, the configuration with it, and the resulting bounds.
     each: Vec<(u64, EngineConfig, Vec<Option<LossBound>>)>,
 }
 
@@ -169,7 +168,7 @@ impl<'b> Variants<'b> {
         }
     }
 
-    /// What a market may lose, and that in quote units.
+    /// Possible loss of a market, and the amount in quote units.
     fn market(&self, index: usize) -> Option<(IfKept, Amount)> {
         let spec = self.bound.markets.get(index)?;
         let base = |units| money::whole(units, spec.base.decimals);
@@ -208,7 +207,7 @@ impl<'b> Variants<'b> {
     }
 }
 
-/// The shortest and longest time to live of an order, seconds.
+/// Shortest and longest time to live of an order, seconds.
 const TTL_MIN_S: u64 = 5;
 const TTL_MAX_S: u64 = 86_400;
 
@@ -217,7 +216,7 @@ fn price(found: &LossBound, decimals: u8) -> String {
 }
 
 impl IfKept {
-    /// As lines for people.
+    /// Adds lines of text.
     fn tell(&self, base: &str, quote: &str, text: &mut String) {
         let signed = &self.signed_unexpired_max;
         let _ = writeln!(
@@ -250,12 +249,12 @@ impl IfKept {
 }
 
 impl Losses {
-    /// Most that may be lost in all markets together, by quote token.
+    /// Largest loss of all markets together, by quote token.
     pub const fn together(&self) -> &BTreeMap<String, String> {
         &self.together
     }
 
-    /// As lines for people.
+    /// The result as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for worst in &self.markets {

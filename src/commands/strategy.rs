@@ -1,4 +1,4 @@
-//! `cambist strategy`: the registry, for people and programs.
+//! `cambist strategy`: lists the registry.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::demo;
 use crate::exit::{Exit, Failure};
 use cambist_config::reader::nearest;
 
-/// Columns of the listing.
+/// Width of the listing.
 const WIDTH: usize = 80;
 
 /// Lists strategies, shows one or writes a new one.
@@ -25,7 +25,7 @@ pub fn run(command: &StrategyCommand, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The strategy of that name, or the nearest one in a message.
+/// The strategy with this name, or an error with the nearest name.
 pub(super) fn find(name: &str) -> Result<&'static StrategyInfo, Failure> {
     cambist_strategies::find(name).ok_or_else(|| {
         let names: Vec<_> = cambist_strategies::all()
@@ -59,8 +59,7 @@ fn list(json: bool) -> anyhow::Result<()> {
     print_text(&text)
 }
 
-/// Adds a text in lines of at most [`WIDTH`] columns: the first begins with `head`, the others are
-/// indented.
+/// Adds a text in lines of at most [`WIDTH`] columns: the first begins with `head`, the others are indented.
 fn wrap(head: &str, indent: usize, what: &str, text: &mut String) {
     let mut row = head.to_owned();
     let mut is_empty = true;
@@ -82,8 +81,7 @@ fn wrap(head: &str, indent: usize, what: &str, text: &mut String) {
     text.push('\n');
 }
 
-/// A strategy of a market as it can be pasted below a `[[market]]`, with the demo's parameters where it
-/// has some.
+/// A strategy section to paste below a `[[market]]`, with the demo's parameters if there are any.
 fn example(info: &StrategyInfo) -> anyhow::Result<String> {
     let mut choice = Table::from_iter([("name".to_owned(), info.name.into())]);
     if let Some(params) = demo::files::suited(info.name)? {
@@ -93,7 +91,7 @@ fn example(info: &StrategyInfo) -> anyhow::Result<String> {
     let file = Table::from_iter([("market".to_owned(), Value::Array(vec![market.into()]))]);
     let text = toml::to_string(&file)?;
     let below = text.trim_start_matches("[[market]]").trim_start();
-    // A blank line before each list entry says nothing.
+    // Removes blank lines before list entries.
     Ok(below.replace("\n\n", "\n"))
 }
 
@@ -137,7 +135,7 @@ fn describe(parameters: &[Parameter], indent: &str, text: &mut String) {
             |default| format!("default {default}"),
         );
         let (kind, unit) = (parameter.kind.name(), parameter.unit);
-        // A unit that begins with the kind says both.
+        // A unit that begins with the type contains both.
         let kind = if unit.is_empty() {
             kind.to_owned()
         } else if unit.starts_with(kind) {

@@ -12,18 +12,18 @@ use crate::cli::VectorsArgs;
 use crate::exit::Exit;
 use cambist_vectors::shapes;
 
-/// Largest file read.
+/// Most bytes of a file.
 const FILE_MAX: u64 = 64 << 20;
 
-/// What came of one file.
+/// Result of one file.
 enum Outcome {
     Evaluated(FileReport),
-    /// A file of counts beside the vectors: nothing to evaluate, nothing wrong.
+    /// A file of counts beside the vectors, with nothing to evaluate.
     NoVectors,
     Failed(String),
 }
 
-/// Several files of one shape together.
+/// Results of several files of one shape.
 #[derive(Default)]
 struct Total {
     files: usize,
@@ -77,7 +77,7 @@ fn text_report(results: &[(&std::path::PathBuf, Outcome)], totals: &Totals) -> S
     ];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     rows.extend(results.iter().map(|(file, result)| row(file, result)));
-    // Where several files are of one family, what it comes to.
+    // Sums of families with several files.
     for (name, total) in totals.iter().filter(|(_, total)| total.files > 1) {
         rows.push(vec![
             format!("all {} files", total.files),
@@ -176,7 +176,7 @@ fn total_entry((name, total): (&&'static str, &Total)) -> Value {
     })
 }
 
-/// Null where everything is compared digit by digit.
+/// Null if all comparisons are exact.
 fn worst_entry(worst: Option<&Deviation>) -> Value {
     worst.map_or(
         Value::Null,

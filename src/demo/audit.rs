@@ -1,5 +1,5 @@
-//! Doubled and forgotten orders, from the exchange's own list beside what the daemon's store remembers.
-//! Nothing that the daemon says of itself goes into it.
+//! Doubled and forgotten orders, found by comparing the exchange's list with the daemon's store. The daemon's own
+//! reports are not used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
 
 use cambist_store::view::{Remembered, RememberedPoolTransaction};
 
-/// What was found; texts for people.
+/// Findings, as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Orders that are there twice.
+    /// Orders that exist twice.
     pub doubled: Vec<String>,
-    /// Orders, or fills of them, that the daemon does not know.
+    /// Orders, or fills of them, that are missing from the daemon's store.
     pub forgotten: Vec<String>,
 }
 
-/// Open orders that a daemon placed after its start for a quote that an order of `unknown` fate stood for
-/// all the while: same market, side and amounts. `before` are the orders made before the kill; equal
-/// quotes among those were wanted twice.
+/// Open orders that the daemon placed after its restart for a quote that an order of `unknown` state was reserved for:
+/// same market, side and amounts. `before` are the orders made before the kill; equal quotes among those were requested
+/// twice.
 pub fn twins(
     shown: &[OrderReport],
     unknown: &BTreeSet<Hash>,
@@ -51,7 +51,7 @@ pub fn twins(
         .collect()
 }
 
-/// Compares the complete list of the end with a store whose daemon has ended.
+/// Compares the complete list at the end with the store of an ended daemon.
 pub fn compare(shown: &[OrderReport], known: &BTreeMap<u64, Remembered>) -> Findings {
     let mut found = Findings::default();
     let mut ids: BTreeMap<_, u64> = BTreeMap::new();
@@ -107,7 +107,7 @@ pub fn compare(shown: &[OrderReport], known: &BTreeMap<u64, Remembered>) -> Find
     found
 }
 
-/// Compares the complete list of joins and exits of the end with a store whose daemon has ended.
+/// Compares the complete list of joins and exits at the end with the store of an ended daemon.
 pub fn compare_moves(
     shown: &[PoolTransactionReport],
     known: &[RememberedPoolTransaction],
@@ -219,7 +219,7 @@ mod tests {
     fn what_is_known_and_ended_on_both_sides_is_nothing_to_tell() {
         let found = compare(&[shown(1), shown(2)], &[known(1), known(2)].into());
         assert_eq!(found, Findings::default());
-        // Sealed, never sent: the exchange does not know it.
+        // Sealed, never sent: the exchange does not have it.
         let found = compare(&[shown(1)], &[known(1), known(2)].into());
         assert_eq!(found, Findings::default());
     }

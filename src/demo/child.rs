@@ -1,5 +1,5 @@
-//! A child process of the demo: started in a group of its own, so that Ctrl-C reaches this program
-//! only, and told by the end of its standard input when this program is gone.
+//! A child process of the demo. It has a process group of its own, so that Ctrl-C reaches this program only, and ends
+//! when its standard input is closed because this program has ended.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 
 use super::status;
 
-/// How often the children are looked at.
+/// Polling interval of children.
 pub const LOOK: Duration = Duration::from_millis(25);
 
 /// A running child. Dropping it kills it.
@@ -24,7 +24,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts this program again with other arguments; its output goes to files of the folder.
+    /// Starts this program with other arguments; its output goes to files in the folder.
     pub fn start(name: &'static str, folder: &Path, args: &[&str]) -> anyhow::Result<Self> {
         Self::start_as(name, name, folder, args)
     }
@@ -56,7 +56,7 @@ impl Child {
         })
     }
 
-    /// Waits until the child has written the address it listens on.
+    /// Waits until the child has written its address.
     pub async fn address(&mut self, file: &Path, patience: Duration) -> anyhow::Result<String> {
         let mut waited = Duration::ZERO;
         while waited < patience {
@@ -78,7 +78,7 @@ impl Child {
         )
     }
 
-    /// Waits until the daemon whose pages are at `metrics` has come past its start.
+    /// Waits until the daemon with these metrics has finished its start.
     pub async fn begun(&mut self, metrics: &str, patience: Duration) -> anyhow::Result<()> {
         let mut waited = Duration::ZERO;
         while !status::has_begun(metrics).await {
@@ -98,24 +98,24 @@ impl Child {
         Ok(())
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if the child has ended.
     pub fn exited(&mut self) -> anyhow::Result<Option<ExitStatus>> {
         self.process
             .try_wait()
             .with_context(|| format!("waiting for the {}", self.name))
     }
 
-    /// Asks it to end.
+    /// Sends SIGTERM.
     pub fn ask_to_end(&self) {
         if let Ok(id) = i32::try_from(self.process.id())
             && let Some(pid) = Pid::from_raw(id)
         {
-            // A child that has ended already needs no asking.
+            // A child that has ended needs no signal.
             let _ = kill_process(pid, Signal::TERM);
         }
     }
 
-    /// Ends it as `kill -9` does, and waits until it is gone.
+    /// Kills the child with SIGKILL, and waits until it has ended.
     pub fn kill(&mut self) -> anyhow::Result<()> {
         let killed = self.process.kill().and_then(|()| self.process.wait());
         killed
@@ -123,7 +123,7 @@ impl Child {
             .with_context(|| format!("killing the {}", self.name))
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the child.
     pub async fn end(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
         let mut waited = Duration::ZERO;
         while waited < patience {
@@ -141,7 +141,7 @@ impl Child {
         )
     }
 
-    /// Waits until it is gone although it should live.
+    /// Waits for the unexpected end of the child.
     pub async fn gone(&mut self) -> anyhow::Error {
         loop {
             match self.exited() {
@@ -152,7 +152,7 @@ impl Child {
         }
     }
 
-    /// How it ended, in words, and where its log is.
+    /// Describes the end of the child and names its log.
     pub fn how(&self, status: ExitStatus) -> String {
         let how = status.signal().map_or_else(
             || {
@@ -169,12 +169,12 @@ impl Child {
         )
     }
 
-    /// What it wrote to standard output.
+    /// The child's standard output.
     pub fn output(&self) -> anyhow::Result<String> {
         std::fs::read_to_string(&self.out).with_context(|| self.out.display().to_string())
     }
 
-    /// The last lines of its log.
+    /// The last lines of the child's log.
     pub fn last_words(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<_> = text.lines().collect();
@@ -184,7 +184,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Already gone is as good.
+        // It may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

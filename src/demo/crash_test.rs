@@ -1,5 +1,5 @@
-//! Pulling the plug: the demo kills its own daemon with SIGKILL while a submit has no answer, starts it
-//! again, and measures how long it takes until it does again what its strategies promise.
+//! The crash test: the demo kills its daemon with SIGKILL while a submit has no answer, starts it again, and measures
+//! the time until its quotes meet the bounds of its strategies again.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -24,18 +24,18 @@ use cambist_daemon::config::Daemon;
 use cambist_store::view;
 use cambist_store::view::{Remembered, RememberedPoolTransaction};
 
-/// A demo that is shorter has no time to show both lives.
+/// A shorter demo has no time for two runs.
 pub const SHORTEST_S: u64 = 20;
-/// A submit comes within this, or the daemon is killed between two of them.
+/// Longest wait for a submit; without one the daemon is killed between two submits.
 const CATCH: Duration = Duration::from_secs(8);
-/// Quotes are back for so long before the exchange is asked what rests.
+/// Time between the return of the quotes and the query of resting orders.
 const AFTERWARDS: Duration = Duration::from_millis(1_500);
-/// The exchange's clock may be behind ours by so much.
+/// The exchange's clock may be behind ours by this much.
 const MARGIN_MS: u64 = 1_000;
-/// How much longer is waited before the demo gives up.
+/// Additional time before the demo gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// When the plug is pulled, or why it is left alone.
+/// When the daemon is killed, or why it is not.
 pub fn when(args: &DemoArgs) -> Result<Duration, &'static str> {
     if args.no_pull_the_plug {
         Err("--no-pull-the-plug")
@@ -48,22 +48,22 @@ pub fn when(args: &DemoArgs) -> Result<Duration, &'static str> {
     }
 }
 
-/// One order, join or exit whose fate nobody knew when the daemon was killed.
+/// An order, join or exit that was in an unknown state when the daemon was killed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unknown {
-    /// Our id of it.
+    /// The client order id.
     pub client_order_id: String,
     /// `buy` or `sell`, `join` or `exit`.
     pub side: String,
-    /// `submit unanswered`: it was on the wire. `sealed`: on disk, and never on the wire.
+    /// `submit unanswered`: it was sent. `sealed`: on disk, never sent.
     pub why: &'static str,
-    /// The state in the answer that the daemon never heard.
+    /// The status in the answer that the daemon did not receive.
     pub exchange_had_answered: Option<String>,
-    /// What ended it, as the second life of the daemon found.
+    /// The evidence that ended the unknown state, found by the restarted daemon.
     pub evidence: Option<String>,
-    /// When that was, from the second start.
+    /// When that was, seconds since the restart.
     pub evidence_after_s: Option<f64>,
-    /// The exchange's own word for it in the end.
+    /// The exchange's status at the end.
     pub exchange_says: Option<String>,
     #[serde(skip)]
     id: ClientOrderId,
@@ -71,24 +71,24 @@ pub struct Unknown {
     hash: Hash,
 }
 
-/// What happened, in the shape of the demo's JSON.
+/// Results, in the form of the demo's JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Crash {
-    /// When, from the beginning of the demo.
+    /// Time of the kill, seconds since the beginning of the demo.
     pub at_s: f64,
-    /// At least one submit had no answer.
+    /// Whether at least one submit had no answer.
     pub mid_submit: bool,
-    /// Orders that may have been alive.
+    /// Number of orders that may have been alive.
     pub open: u64,
-    /// Those of them whose fate was unknown.
+    /// Those in an unknown state.
     pub unknown: Vec<Unknown>,
-    /// From the kill until quotes rested on both sides again, or until the pool was known again.
+    /// Time from the kill until quotes rested on both sides again, or until the pool was known again.
     pub recovery_s: f64,
-    /// The longest that may take: 3 s, and what the fence needs if an order has to wait for it.
+    /// The allowed time: 3 s, and what the fence requires if an order has to wait for it.
     pub recovery_max_s: f64,
-    /// Orders that are there twice.
+    /// Number of orders that exist twice.
     pub doubled: u64,
-    /// Orders, or fills of them, that the daemon does not know.
+    /// Number of orders, or fills of them, that the daemon does not know.
     pub forgotten: u64,
     #[serde(skip)]
     findings: Findings,
@@ -96,9 +96,8 @@ pub struct Crash {
     promise: Promise,
 }
 
-/// Kills the daemon and starts it again; `start` does that. The way back to what is promised may take
-/// `recovery_max` beside what the fence needs. Returns its second life, the address of its metrics, and
-/// what happened.
+/// Kills the daemon and starts it again with `start`. The recovery may take `recovery_max` in addition to what the
+/// fence requires. Returns the new daemon, the address of its metrics, and the results.
 pub async fn pull(
     begun: Instant,
     wire: &RecordingProxy,
@@ -114,7 +113,7 @@ pub async fn pull(
     let known = view::remembered(&config.store.dir)?;
     let moves = view::remembered_moves(&config.store.dir)?;
     let address_file = config.metrics_address_file();
-    // A file of the first life would name a port that is not served any more.
+    // A file of the killed daemon would have an old port.
     std::fs::remove_file(&address_file).with_context(|| address_file.display().to_string())?;
     let mut again = start()?;
 
@@ -128,7 +127,7 @@ pub async fn pull(
         .filter_map(|one| unknown(one, &on_wire, &answered))
         .collect();
     let open_moves: Vec<_> = moves.iter().filter(|one| one.end.is_none()).collect();
-    // At most one a pool is under way: what is on the wire is it.
+    // At most one request per pool is in flight: the one in the proxy.
     let on_wire = unanswered.iter().find(|submit| submit.is_move());
     let under_way = open_moves.first().zip(on_wire);
     unknown.extend(under_way.map(|(one, submit)| unknown_move(one, submit)));
@@ -151,7 +150,7 @@ pub async fn pull(
         tokio::time::sleep(LOOK).await;
     }
     let recovery = killed.elapsed();
-    // The exchange counts the requests of a key: what the daemon needs to come back goes before.
+    // The exchange limits requests per key: the daemon's recovery has priority.
     tokio::time::sleep(AFTERWARDS).await;
     let since = open.iter().map(|one| one.made_at).min();
     let since = VenueTime(since.unwrap_or(VenueTime(0)).0.saturating_sub(MARGIN_MS));
@@ -159,7 +158,7 @@ pub async fn pull(
     let shown_moves = end_checks::all_moves(config).await?;
     let taken = shown.iter().map(|order| order.hash);
     let taken: BTreeSet<_> = taken.chain(shown_moves.iter().map(|m| m.hash)).collect();
-    // What the exchange did not show has to wait for its clock to pass expiry and grace.
+    // An order that the exchange does not show has to wait until the exchange's clock passes expiry and grace.
     let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
     let recovery_max = recovery_max + if is_fenced { grave } else { Duration::ZERO };
     let before: BTreeSet<_> = known.values().map(|one| one.hash).collect();
@@ -182,8 +181,7 @@ pub async fn pull(
     Ok((again, metrics, crash))
 }
 
-/// Whether the fate of an order that may be alive is unknown: its answer was on the way, or nobody can
-/// tell that it was never sent.
+/// Whether an order that may be alive is in an unknown state: its answer was in flight, or it may have been sent.
 fn unknown(
     one: &Remembered,
     on_wire: &[(String, Option<String>)],
@@ -209,7 +207,7 @@ fn unknown(
     })
 }
 
-/// A join or an exit whose answer was on the way.
+/// A join or an exit whose answer was in flight.
 fn unknown_move(one: &RememberedPoolTransaction, submit: &Unanswered) -> Unknown {
     Unknown {
         client_order_id: one.wanted.client_id.to_string(),
@@ -224,7 +222,7 @@ fn unknown_move(one: &RememberedPoolTransaction, submit: &Unanswered) -> Unknown
     }
 }
 
-/// What a daemon does again when it is back.
+/// What a recovered daemon does again.
 pub const fn what_is_back(promise: Promise) -> &'static str {
     match promise {
         Promise::Quotes => "quotes on both sides",
@@ -233,12 +231,12 @@ pub const fn what_is_back(promise: Promise) -> &'static str {
 }
 
 impl Crash {
-    /// Ids of the orders whose fate was unknown.
+    /// Ids of the orders that were in an unknown state.
     pub fn asked(&self) -> Vec<ClientOrderId> {
         self.unknown.iter().map(|one| one.id).collect()
     }
 
-    /// One line when the daemon is back.
+    /// One line when the daemon has recovered.
     pub fn told(&self) -> String {
         let (back, open) = match self.promise {
             Promise::Quotes => ("both sides quoted", "open orders"),
@@ -252,7 +250,7 @@ impl Crash {
         )
     }
 
-    /// Adds what is known in the end: from the tapes, from the exchange's books, and from the store.
+    /// Adds the results at the end: from the tapes, the exchange's books and the store.
     pub fn conclude(
         &mut self,
         played: &Played,
@@ -283,7 +281,7 @@ impl Crash {
         Ok(())
     }
 
-    /// What keeps it from being shown that nothing was doubled, nothing forgotten.
+    /// Duplicate orders, lost orders, and failed checks, one sentence each; empty if there are none.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         for what in &self.findings.doubled {
@@ -307,11 +305,11 @@ impl Crash {
         problems
     }
 
-    /// For people, a fact a line.
+    /// The results as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut put = |label: &str, what: &str| {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{label:<LABEL$}{what}");
         };
         let moment = if self.mid_submit {

@@ -1,5 +1,5 @@
-//! The notes of several runs of one daemon, each fill and each move once: what a run told and had not
-//! stored when it was killed is told again by the next one.
+//! Removes repetitions from the notifications of several runs of one daemon: what a killed run had reported and not
+//! stored is reported again by the next.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,11 +11,11 @@ use cambist_core::{Amount, ClientOrderId};
 /// Base, quote and fee.
 type Amounts = [Amount; 3];
 
-/// What was told.
+/// What was reported.
 #[derive(Debug, Default)]
 pub struct Deduplicated {
     filled: BTreeMap<ClientOrderId, Amounts>,
-    /// Of that, what the present run did not find in its store.
+    /// The part that the current run did not find in its store.
     again: BTreeMap<ClientOrderId, Amounts>,
     moved: BTreeSet<ClientOrderId>,
 }
@@ -41,7 +41,7 @@ impl Deduplicated {
         }
     }
 
-    /// What is new in a note; nothing if all of it was told before.
+    /// The new part of a notification; `None` if all of it was reported before.
     pub fn part<'n>(&mut self, note: &'n Notification) -> Option<Cow<'n, Notification>> {
         match note {
             Notification::Filled(fill) => self.fill(fill).map(Cow::Owned),
@@ -108,7 +108,7 @@ mod tests {
         let mut once = Deduplicated::default();
         assert_eq!(*once.part(&fill(5, 50)).unwrap(), fill(5, 50));
         assert_eq!(*once.part(&fill(2, 20)).unwrap(), fill(2, 20));
-        // The store had the first only; the next run finds 2 and 3 more at once.
+        // The store had the first only; the next run finds 2 and 3 more together.
         once.again.insert(ORDER, [2, 20, 0]);
         assert_eq!(*once.part(&fill(5, 50)).unwrap(), fill(3, 30));
         once.again.insert(ORDER, [3, 30, 0]);

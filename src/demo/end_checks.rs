@@ -1,4 +1,4 @@
-//! What the daemon left behind, asked at the exchange and read from the tape: not what it says itself.
+//! Checks the outcome at the exchange and from the tapes, independently of the daemon's own reports.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,17 +22,17 @@ use cambist_daemon::config::Daemon;
 use cambist_daemon::live::account_access::AccountAccess;
 use cambist_daemon::recording::Player;
 
-/// Longer than a trader waits: a proof is asked for once.
+/// Timeout of a request; longer than a daemon's.
 const TIMEOUT_MS: u64 = 5_000;
 
-/// Entries asked for at once.
+/// Entries per page.
 const PAGE: u32 = 500;
 
-/// The exchange's own books for the daemon's account.
+/// The exchange's books of the daemon's account.
 pub struct Books {
-    /// Every order of the account that the exchange still shows, whatever became of it.
+    /// All orders of the account in the exchange's list.
     pub orders: Vec<OrderReport>,
-    /// Every join and exit of the account that the exchange still shows.
+    /// All joins and exits of the account in the exchange's list.
     pub moves: Vec<PoolTransactionReport>,
     /// Totals by token symbol, base units.
     pub totals: BTreeMap<String, u128>,
@@ -41,8 +41,7 @@ pub struct Books {
 }
 
 impl Books {
-    /// Whole tokens of a signed number of base units, for people; as it is where no token of this symbol or no
-    /// number is known.
+    /// Formats a signed number of base units as whole tokens; unchanged if the token or the number is unknown.
     pub fn whole(&self, token: &str, units: &str) -> String {
         let Some((decimals, amount)) = self.decimals.get(token).zip(units.parse::<i128>().ok())
         else {
@@ -52,7 +51,7 @@ impl Books {
         format!("{sign}{}", money::whole(amount.unsigned_abs(), *decimals))
     }
 
-    /// Own orders that rest, and joins and exits that are not decided.
+    /// Own orders that rest, and undecided joins and exits.
     pub fn resting(&self) -> u64 {
         let open = self.orders.iter().filter(|order| !order.status.is_final());
         let undecided = self
@@ -63,12 +62,12 @@ impl Books {
     }
 }
 
-/// Asks the exchange for the account's orders created at or after `from`.
+/// Reads the account's orders created at or after `from` from the exchange.
 pub async fn orders_since(daemon: &Daemon, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {
     orders(&AccountAccess::of(daemon, TIMEOUT_MS)?.client, from).await
 }
 
-/// Asks the exchange for the account's orders and balances.
+/// Reads the account's orders and balances from the exchange.
 pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
     let client = AccountAccess::of(daemon, TIMEOUT_MS)?.client;
     let tokens = client.tokens().await?;
@@ -147,7 +146,7 @@ async fn moves(client: &Client) -> anyhow::Result<Vec<PoolTransactionReport>> {
     }
 }
 
-/// Asks the exchange for the account's joins and exits.
+/// Reads the account's joins and exits from the exchange.
 pub async fn all_moves(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransactionReport>> {
     moves(&AccountAccess::of(daemon, TIMEOUT_MS)?.client).await
 }
@@ -169,21 +168,21 @@ async fn patiently(client: &Client, query: &Query) -> anyhow::Result<Outcome> {
     bail!("the exchange kept answering 429")
 }
 
-/// What the tapes of a folder hold.
+/// Contents of a folder of tapes.
 pub struct Played {
-    /// Each led to the same actions.
+    /// Whether each replays to the same actions.
     pub equal: bool,
-    /// Everything they tell, over all lives of the daemon; nothing if the first life's beginning is gone.
+    /// The session of all runs of the daemon; `None` if the beginning of the first run is missing.
     pub session: Option<(Session, Time)>,
-    /// What must be held by it, in base units by symbol.
+    /// The resulting balances, in base units by symbol.
     pub held: BTreeMap<String, i128>,
-    /// Where its profit and loss is not the change of equity, derived a second time.
+    /// Where profit and loss differs from the change of equity, computed a second time.
     pub profit: Option<String>,
-    /// What became of the orders in question in the last life: when after its start, and how.
+    /// Evidence for the given orders in the last run: when after its start, and what.
     pub evidence: BTreeMap<ClientOrderId, (u64, String)>,
 }
 
-/// Replays every tape of a folder, and says what the last life found out about some orders.
+/// Replays all tapes of a folder, and collects the last run's evidence for some orders.
 pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
     let mut tapes: Vec<_> = std::fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
@@ -232,11 +231,11 @@ pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
 struct Story {
     equal: bool,
     session: Option<Session>,
-    /// Profit and loss, derived a second time, and where that is not what the session says.
+    /// Profit and loss, computed a second time, and where it differs from the session's.
     profit: Option<Profit>,
     wrong: Option<String>,
     once: Deduplicated,
-    /// When this life's clock began, on the clock of the first.
+    /// When this run's clock began, on the clock of the first run.
     begun: Time,
     now: Time,
     evidence: BTreeMap<ClientOrderId, (u64, String)>,
@@ -305,7 +304,7 @@ impl Story {
     }
 }
 
-/// What a note proves about an order whose fate was unknown.
+/// What a notification proves about an order that was in an unknown state.
 fn finding(note: &Notification) -> Option<(ClientOrderId, String)> {
     if let Notification::Acknowledged { order, .. } = note {
         let what = "the exchange acknowledged the same bytes, sent again";

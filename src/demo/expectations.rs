@@ -1,5 +1,5 @@
-//! What the demo's daemon is judged by: what its strategies promise. Quotes resting on both sides; or, where
-//! nobody quotes, joins and exits of the pool.
+//! Expectations of the demo's daemon: what its strategies promise. Quotes resting on both sides; or, if no strategy
+//! quotes, joins and exits of the pool.
 
 use cambist_report::summary::{PoolRow, Summary};
 use cambist_strategies::Promise;
@@ -8,7 +8,7 @@ use crate::demo::crash_test::Crash;
 use crate::demo::scenario_player::{EXPECTED_FROM_S, ScenarioPlayer};
 use cambist_daemon::config::Daemon;
 
-/// What a daemon's file promises.
+/// The promise of a daemon's configuration.
 pub fn of(config: &Daemon) -> Promise {
     let chosen = config.markets.iter().flat_map(|market| &market.strategies);
     let promises = chosen.filter_map(|choice| cambist_strategies::find(&choice.name.value));
@@ -20,7 +20,7 @@ pub fn of(config: &Daemon) -> Promise {
     }
 }
 
-/// What is short of the promise.
+/// Where the promise was not kept.
 pub fn problems(
     promise: Promise,
     summary: &Summary,
@@ -38,8 +38,8 @@ pub fn problems(
     }
 }
 
-/// The share of the time outside the recovery from the kill. Nothing is quoted while an order that never arrived
-/// waits for its fence, and that time has a bound of its own.
+/// The share of the time outside the recovery from the kill. Nothing is quoted while an order that never arrived waits
+/// for its fence, and that time has a bound of its own.
 fn outside(ratio: f64, duration_s: f64, recovery_s: f64) -> f64 {
     let rest_s = duration_s - recovery_s;
     if rest_s > 0.0 {
@@ -49,7 +49,7 @@ fn outside(ratio: f64, duration_s: f64, recovery_s: f64) -> f64 {
     }
 }
 
-/// A pool has to be joined, and by a second life, which wants nothing of it any more, left.
+/// A pool must be joined, and left again after the restart, when the target is no shares.
 fn pool_problems(pools: &[PoolRow], duration_s: f64, was_killed: bool) -> Vec<String> {
     let mut problems = Vec::new();
     if duration_s < EXPECTED_FROM_S {

@@ -1,4 +1,4 @@
-//! The demo's folder: the two example configurations, changed where a private run must differ.
+//! The demo's folder: the two example configurations, with changes for a private run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use cambist_exchange::config::Exchange;
 
 const VENUE: &str = include_str!("../../config/venue.toml");
 const DAEMON: &str = include_str!("../../config/demo.toml");
-/// Parameters by strategy for a market like the demo's.
+/// Parameters of strategies for a market like the demo's.
 const STRATEGIES: &str = include_str!("../../config/demo-strategies.toml");
 
-/// A private folder that is removed in the end unless there is something in it to look into.
+/// A private folder, removed on drop unless it is kept.
 pub struct Folder {
     path: PathBuf,
     keep: bool,
 }
 
 impl Folder {
-    /// Makes a new one below the system's temporary folder.
+    /// Creates a folder in the system's folder for temporary files.
     pub fn new() -> anyhow::Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
         let random = getrandom::u64().context("random number of the system")?;
@@ -40,7 +40,7 @@ impl Folder {
         &self.path
     }
 
-    /// Whether it stays when this value goes: processes have written what explains a failure.
+    /// Sets whether the folder is kept, because its files explain a failure.
     pub const fn keep(&mut self, keep: bool) {
         self.keep = keep;
     }
@@ -54,7 +54,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if !self.keep {
-            // Left-over files of a temporary folder harm nobody.
+            // Remaining files in a temporary folder do no harm.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
@@ -69,8 +69,7 @@ pub fn markets() -> anyhow::Result<Vec<MarketSpec>> {
     Ok(Exchange::parse(&source, &mut BTreeSet::new())?.markets)
 }
 
-/// Writes the exchange's configuration: any free port, keys in the folder, and the scenario in place of
-/// its traders.
+/// Writes the exchange's configuration: any free port, keys in the folder, and the scenario in place of its traders.
 pub fn write_venue(folder: &Path, seed: u64, playbill: &ScenarioPlayer) -> anyhow::Result<PathBuf> {
     let mut file: Table = VENUE.parse().context("the built-in config/venue.toml")?;
     set(&mut file, &["listen", "address"], "127.0.0.1:0");
@@ -90,7 +89,7 @@ pub fn write_venue(folder: &Path, seed: u64, playbill: &ScenarioPlayer) -> anyho
     write(folder.join("venue.toml"), &file)
 }
 
-/// Writes the daemon's configuration for an exchange that is listening.
+/// Writes the daemon's configuration for a running exchange.
 pub fn write_daemon(
     folder: &Path,
     base_url: &str,
@@ -113,7 +112,7 @@ pub fn write_daemon(
         folder.join("tape").display().to_string(),
     );
     set(&mut file, &["metrics", "listen"], "127.0.0.1:0");
-    // Somebody watches closely.
+    // Shorter intervals for the demo's display.
     set(&mut file, &["poll", "status_ms"], 200);
     if let Some(name) = strategy {
         choose(&mut file, name)?;
@@ -121,7 +120,7 @@ pub fn write_daemon(
     write(folder.join("daemon.toml"), &file)
 }
 
-/// Writes the daemon's configuration of a second life that is to hold no shares of any pool.
+/// Writes the configuration of a restarted daemon whose target is no pool shares.
 pub fn write_leaving(folder: &Path) -> anyhow::Result<PathBuf> {
     let first = folder.join("daemon.toml");
     let text = std::fs::read_to_string(&first).with_context(|| first.display().to_string())?;
@@ -144,7 +143,7 @@ pub fn write_leaving(folder: &Path) -> anyhow::Result<PathBuf> {
     write(folder.join("daemon-again.toml"), &file)
 }
 
-/// Parameters of a strategy that suit the demo's market, where any were chosen.
+/// Parameters of a strategy for the demo's market, if there are any.
 pub fn suited(name: &str) -> anyhow::Result<Option<Table>> {
     let mut all: Table = STRATEGIES
         .parse()
@@ -155,8 +154,7 @@ pub fn suited(name: &str) -> anyhow::Result<Option<Table>> {
     })
 }
 
-/// Lets every market be quoted by one strategy of the registry, with parameters that suit the demo's
-/// market.
+/// Sets one strategy of the registry for every market, with parameters for the demo's market.
 fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
     let mut choice = Table::from_iter([("name".to_owned(), Value::from(name))]);
     if let Some(params) = suited(name)? {
@@ -169,7 +167,7 @@ fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
         let Some(Value::Array(strategies)) = market.get_mut("strategy") else {
             continue;
         };
-        // Who holds the pool's shares goes on beside whoever quotes.
+        // A strategy that holds pool shares stays beside the one that quotes.
         strategies.retain(|kept| {
             let kept = kept.get("name").and_then(Value::as_str);
             kept == Some(cambist_strategies::LP_MANAGER) && kept != Some(name)

@@ -1,8 +1,8 @@
-//! The demo: an exchange and a daemon as its client, two processes, watched by this one.
+//! The demo: an exchange and a daemon as two child processes, monitored by this one.
 //!
-//! At two thirds of its time it kills the daemon in the middle of a submit and starts it again.
-//! What the daemon says at its end is not believed: its orders and balances are asked for at the
-//! exchange once more, and its tape is replayed.
+//! After two thirds of its time it kills the daemon in the middle of a submit and starts it again. The outcome is
+//! verified independently of the daemon: its orders and balances are read from the exchange, and its tapes are
+//! replayed.
 
 pub mod audit;
 pub mod child;

@@ -1,4 +1,4 @@
-//! The line that is seen while the demo runs: one that refreshes on a terminal, one a second otherwise.
+//! The progress line of the demo: refreshed on a terminal, one line per second otherwise.
 
 use std::io::{IsTerminal, Write};
 
@@ -6,18 +6,18 @@ use cambist_report::text::{SEPARATOR, WIDTH};
 
 /// A narrower terminal is treated as this wide.
 const NARROWEST: usize = 20;
-/// Between parts that stand in one row of a terminal.
+/// Gap between parts in one row.
 const GAP: &str = "  ";
 
-/// Writes to standard error: standard output is for data.
+/// Writes to standard error; standard output is for results.
 pub struct ProgressLine {
     terminal: bool,
-    /// Rows of the line that is shown and will be replaced.
+    /// Number of rows of the current line, which will be replaced.
     rows: usize,
 }
 
 impl ProgressLine {
-    /// A screen that knows whether somebody looks at it.
+    /// Detects whether standard error is a terminal.
     pub fn new() -> Self {
         Self {
             terminal: std::io::stderr().is_terminal(),
@@ -25,7 +25,7 @@ impl ProgressLine {
         }
     }
 
-    /// Shows what is now, in place of what was.
+    /// Replaces the current line.
     pub fn line(&mut self, text: &str) {
         let mut stderr = std::io::stderr().lock();
         if !self.terminal {
@@ -41,7 +41,7 @@ impl ProgressLine {
         self.rows = rows.len();
     }
 
-    /// Says something that stays.
+    /// Prints a line that stays.
     pub fn say(&mut self, text: &str) {
         let mut stderr = std::io::stderr().lock();
         if self.rows > 0 {
@@ -58,7 +58,7 @@ impl Default for ProgressLine {
     }
 }
 
-/// Columns of the terminal now; it may be resized at any time.
+/// Current width of the terminal; it may be resized at any time.
 fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
@@ -69,7 +69,7 @@ fn width() -> usize {
     }
 }
 
-/// Whole parts in as few rows as they fit into; a part that is wider than a row is cut.
+/// Distributes parts to as few rows as possible; a part that is wider than a row is cut.
 fn rows(text: &str, width: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for part in text.split(SEPARATOR) {

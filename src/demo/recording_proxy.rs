@@ -1,6 +1,6 @@
-//! The line between the demo's daemon and its exchange, so that the demo can say what was on it when it
-//! killed the daemon. It passes bytes on and changes none; once it is armed, the answer to the next
-//! submit stays here, and so does everything after it, until the daemon is dead.
+//! The proxy between the demo's daemon and its exchange, which records the requests in flight when the daemon is
+//! killed. It passes bytes on unchanged; once armed, it holds back the answer to the next submit and everything after
+//! it, until the daemon has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// How a request begins that submits an order, a join or an exit.
+/// First bytes of requests that submit an order, a join or an exit.
 const SUBMITS: [&[u8]; 3] = [
     b"POST /api/v3/order ",
     b"POST /api/v3/amm/join ",
@@ -19,7 +19,7 @@ const SUBMITS: [&[u8]; 3] = [
 ];
 /// Bytes passed on at once.
 const CHUNK: usize = 0x4000;
-/// Most bytes of a request or of an answer that are kept to read them.
+/// Most bytes of a request or an answer that are kept for parsing.
 const KEPT_MAX: usize = 0x10_000;
 
 /// A submit whose answer has not reached the daemon.
@@ -30,12 +30,12 @@ pub struct Unanswered {
 }
 
 impl Unanswered {
-    /// Whether it is a join or an exit, which bears no id of the daemon.
+    /// Whether it is a join or an exit, which has no id of the daemon.
     pub fn is_move(&self) -> bool {
         !self.request.starts_with(SUBMITS[0])
     }
 
-    /// The id that the daemon gave the order.
+    /// The client order id.
     pub fn client_order_id(&self) -> Option<String> {
         Some(
             body(&self.request)?
@@ -45,7 +45,7 @@ impl Unanswered {
         )
     }
 
-    /// What the exchange had answered, which the daemon never heard: its word for the order's state.
+    /// The status in the exchange's answer, which the daemon did not receive.
     pub fn answered(&self) -> Option<String> {
         Some(body(&self.answer)?.get("status")?.as_str()?.to_owned())
     }
@@ -54,7 +54,7 @@ impl Unanswered {
 #[derive(Debug, Default)]
 struct State {
     armed: bool,
-    /// Nothing reaches the daemon any more.
+    /// Whether everything to the daemon is held back.
     held: bool,
     /// By connection.
     submits: BTreeMap<u64, Unanswered>,
@@ -62,7 +62,7 @@ struct State {
     answered: BTreeSet<String>,
 }
 
-/// The line. It goes with this value.
+/// The proxy; it ends on drop.
 pub struct RecordingProxy {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -71,7 +71,7 @@ pub struct RecordingProxy {
 }
 
 impl RecordingProxy {
-    /// A line to the exchange at `upstream`, on a free port.
+    /// Starts a proxy to the exchange at `upstream`, on a free port.
     pub async fn lay(upstream: &str) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -88,7 +88,7 @@ impl RecordingProxy {
                     return;
                 };
                 let end = end.clone();
-                // A connection that breaks is what connections do; the daemon makes another.
+                // The daemon reconnects after a broken connection.
                 tokio::spawn(async move { drop(end.carry(daemon, number).await) });
             }
         });
@@ -100,13 +100,13 @@ impl RecordingProxy {
         })
     }
 
-    /// What the daemon takes for the exchange.
+    /// The address that the daemon uses for the exchange.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Waits until the exchange has answered a submit, and keeps that answer and everything after it.
-    /// False if none came in time; the line is held all the same.
+    /// Waits until the exchange has answered a submit, and holds back that answer and everything after it. False if
+    /// there was none in time; answers are held back nevertheless.
     pub async fn catch(&self, patience: Duration) -> bool {
         locked(&self.state).armed = true;
         let caught = tokio::time::timeout(patience, self.caught.notified()).await;
@@ -114,7 +114,7 @@ impl RecordingProxy {
         caught.is_ok()
     }
 
-    /// Tells what was not answered and the ids of what was, forgets both, and passes on again.
+    /// Returns the unanswered submits and the ids of answered ones, clears both, and passes bytes on again.
     pub fn release(&self) -> (Vec<Unanswered>, BTreeSet<String>) {
         let before = std::mem::take(&mut *locked(&self.state));
         (before.submits.into_values().collect(), before.answered)
@@ -127,7 +127,7 @@ impl Drop for RecordingProxy {
     }
 }
 
-/// What one connection knows.
+/// State of one connection.
 #[derive(Clone)]
 struct End {
     upstream: Arc<str>,
@@ -160,7 +160,7 @@ impl End {
         }
     }
 
-    /// Bytes on their way to the exchange. A connection carries one request at a time.
+    /// Bytes to the exchange. A connection carries one request at a time.
     fn asks(&self, number: u64, bytes: &[u8]) {
         let mut state = locked(&self.state);
         if SUBMITS.iter().any(|submit| bytes.starts_with(submit)) {
@@ -171,7 +171,7 @@ impl End {
         }
     }
 
-    /// Bytes on their way to the daemon.
+    /// Bytes to the daemon.
     fn may_pass(&self, number: u64, bytes: &[u8]) -> bool {
         let mut state = locked(&self.state);
         let armed = state.armed;
@@ -199,7 +199,7 @@ fn keep(kept: &mut Vec<u8>, bytes: &[u8]) {
     kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }
 
-/// The JSON behind the head of a request or an answer, if all of it is there.
+/// The JSON body of a request or an answer, if it is complete.
 fn body(message: &[u8]) -> Option<serde_json::Value> {
     let at = message.windows(4).position(|four| four == b"\r\n\r\n")?;
     serde_json::from_slice(&message[at + 4..]).ok()

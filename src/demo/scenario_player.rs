@@ -1,5 +1,4 @@
-//! What the demo plays: the scenario, what of it has happened, and whether the market maker did in it
-//! what can be expected of one.
+//! The demo's scenario: its events, and whether the market maker met its expectations.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,25 +14,25 @@ use crate::exit::{Exit, Failure};
 use cambist_config::reader::Source;
 use cambist_exchange::config::scenario;
 
-/// Shares of a run without an end are shares of this.
+/// Length to which percentages refer in a demo without an end, seconds.
 const ENDLESS_S: u64 = 60;
-/// A shorter demo is mostly beginning and end, and nothing is expected of it.
+/// Shortest demo with expectations: a shorter one is mostly start and end.
 pub const EXPECTED_FROM_S: f64 = 20.0;
 
-/// A scenario that is being played.
+/// A running scenario.
 pub struct ScenarioPlayer {
     name: String,
     /// Its text, for the exchange.
     pub source: Source,
-    /// What its shares of the run are shares of.
+    /// Length of the run to which percentages refer.
     pub duration_s: u64,
     scenario: Scenario,
-    /// Events told so far.
+    /// Number of events reported so far.
     told: usize,
 }
 
 impl ScenarioPlayer {
-    /// Reads the scenario that was asked for.
+    /// Reads the requested scenario.
     pub fn new(args: &DemoArgs) -> anyhow::Result<Self> {
         let name = args.scenario.as_str();
         let Some(source) = scenario::source(name, Path::new("")) else {
@@ -63,12 +62,12 @@ impl ScenarioPlayer {
         })
     }
 
-    /// Its name and what it is about.
+    /// Name and description.
     pub fn title(&self) -> String {
         format!("scenario {}: {}", self.name, self.scenario.about)
     }
 
-    /// What has happened since this was last asked, so long after the traders began.
+    /// The events since the last call, at this time since the traders started.
     pub fn news(&mut self, passed: Duration) -> Vec<String> {
         let due = |at_ms: u64| Duration::from_millis(at_ms) <= passed;
         let events = self.scenario.events.iter().skip(self.told);
@@ -80,12 +79,12 @@ impl ScenarioPlayer {
         news
     }
 
-    /// How soon a daemon that was killed ought to quote both sides again, beside what the fence needs.
+    /// Time within which a killed daemon is expected to quote both sides again, in addition to what the fence requires.
     pub fn recovery_max(&self) -> Duration {
         Duration::from_secs(self.scenario.recovery_max_s.into())
     }
 
-    /// What is short of what the scenario expects of a market maker.
+    /// Where the scenario's expectation was not met.
     pub fn problem(&self, both_sides_ratio: f64, duration_s: f64) -> Option<String> {
         let percent = 100.0 * both_sides_ratio;
         let least = self.scenario.both_sides_min_percent;
@@ -94,7 +93,7 @@ impl ScenarioPlayer {
         })
     }
 
-    /// What was played and what happened when, as lines of the summary.
+    /// The scenario and its events, as lines of the summary.
     pub fn text(&self) -> String {
         let mut text = format!("{:<LABEL$}{}\n", "scenario", self.name);
         for event in self.happened() {
@@ -105,7 +104,7 @@ impl ScenarioPlayer {
         text
     }
 
-    /// The same, in the shape of the demo's JSON.
+    /// The same, in the form of the demo's JSON.
     pub fn json(&self) -> Value {
         let events = self.happened().iter();
         let events: Vec<_> = events

@@ -1,4 +1,4 @@
-//! The daemon's line about now, from its own `/status` page on this machine.
+//! The progress line of the daemon, from its own `/status` page.
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A page that takes longer is not shown this second.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Longest page read.
+/// Most bytes of a page.
 const PAGE_MAX: u64 = 1 << 20;
 
-/// The line, or nothing if it cannot be had now.
+/// The line; `None` if it is not available now.
 pub async fn line(address: &str) -> Option<String> {
     Some(page(address).await?.get("line")?.as_str()?.to_owned())
 }
 
-/// Whether the daemon has come past its start, which serves a page of its own.
+/// Whether the daemon has finished its start, which serves another page.
 pub async fn has_begun(address: &str) -> bool {
     page(address)
         .await
         .is_some_and(|page| page["state"] != "starting")
 }
 
-/// Whether the daemon says that it does what its strategies promise: quotes resting on both sides of every
-/// market, or pools that are known and no join or exit of unknown state.
+/// Whether the daemon does what its strategies promise: quotes resting on both sides of every market, or known pools
+/// without a join or exit in an unknown state.
 pub async fn does(address: &str, promise: Promise) -> bool {
     let Some(page) = page(address).await else {
         return false;
@@ -43,7 +43,7 @@ pub async fn does(address: &str, promise: Promise) -> bool {
         && markets.is_some_and(|markets| !markets.is_empty() && markets.iter().all(both))
 }
 
-/// The page, if it can be had now.
+/// The page; `None` if it is not available now.
 async fn page(address: &str) -> Option<Value> {
     let text = tokio::time::timeout(PATIENCE, text(address)).await;
     let text = text.ok()?.ok()?;
@@ -51,7 +51,7 @@ async fn page(address: &str) -> Option<Value> {
     serde_json::from_str(body).ok()
 }
 
-/// One answer of HTTP/1.0, which ends with its connection: nothing more is needed of HTTP here.
+/// One HTTP/1.0 answer, which ends with its connection.
 async fn text(address: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET /status HTTP/1.0\r\nHost: {address}\r\n\r\n");

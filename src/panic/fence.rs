@@ -1,26 +1,26 @@
-//! When nothing that was signed before the latch can be alive any more. Times in, a verdict out.
+//! The time after which nothing that was signed before the latch can be alive.
 
 use cambist_core::{Time, VenueTime};
 
-/// Answers name the second they were given in.
+/// Times of answers have a resolution of one second.
 const SECOND_MS: u64 = 1_000;
 
-/// The moment behind which an empty list is a proof.
+/// The time after which an empty list is a proof.
 #[derive(Clone, Copy, Debug)]
 pub struct Fence {
-    /// When the latch was raised.
+    /// When the latch was set.
     latched: Time,
-    /// Longest life of an order, and how long after it the venue may show or fill it.
+    /// Longest time to live of an order, plus the grace.
     life_ms: u64,
     grace_ms: u64,
-    /// The venue's clock when the latch was raised was not later than this.
+    /// Upper bound of the venue's clock when the latch was set.
     start: Option<VenueTime>,
-    /// The last expiry of an order that was seen or is remembered.
+    /// The last expiry of an observed or stored order.
     expiry: VenueTime,
 }
 
 impl Fence {
-    /// A fence for orders signed until `latched` with a life of at most `ttl_ms`.
+    /// A fence for orders signed until `latched` with a time to live of at most `ttl_ms`.
     pub const fn new(latched: Time, ttl_ms: u64, grace_ms: u64) -> Self {
         Self {
             latched,
@@ -31,30 +31,30 @@ impl Fence {
         }
     }
 
-    /// An answer to a request sent at `sent` told this time. The earliest of all counts: a single clock
-    /// that is wrong puts the fence too far, and the second condition of `is_passed` keeps it from being
-    /// too near.
+    /// Takes in the time `told` in the answer to a request sent at `sent`. The earliest time counts: a single wrong
+    /// clock moves the fence too far into the future, and the second condition of `is_passed` keeps it from being too
+    /// early.
     pub fn answered(&mut self, sent: Time, told: VenueTime) {
         let before = sent.ms_since(self.latched);
         let start = told.plus_ms(SECOND_MS).minus_ms(before);
         self.start = Some(self.start.map_or(start, |known| known.min(start)));
     }
 
-    /// An order that may be alive until then.
+    /// Takes in an order that may be alive until this time.
     pub fn expires(&mut self, valid_until_s: u32) {
         let expiry = VenueTime::from_s(valid_until_s.into());
         self.expiry = self.expiry.max(expiry);
     }
 
-    /// Everything signed before the latch is dead when the venue's clock has passed this; nothing before
-    /// the venue has told a time.
+    /// Everything signed before the latch has ended when the venue's clock has passed this; `None` before the venue's
+    /// first time.
     pub fn end(&self) -> Option<VenueTime> {
         let start = self.start?.plus_ms(self.life_ms);
         Some(start.max(self.expiry.plus_ms(self.grace_ms)))
     }
 
-    /// Whether a request sent at `sent`, to which the venue told `told`, was sent behind the fence: by
-    /// the venue's clock, and by ours, which nobody can set.
+    /// Whether a request sent at `sent`, which the venue answered at `told`, was sent after the fence: by the venue's
+    /// clock, and by our monotonic clock, which cannot be set.
     pub fn is_passed(&self, sent: Time, told: VenueTime) -> bool {
         let ours = sent.ms_since(self.latched) > self.life_ms;
         ours && self.end().is_some_and(|end| told > end)
@@ -100,7 +100,7 @@ mod tests {
         fence.answered(at(0), told(0));
         fence.answered(at(10), VenueTime(0));
         assert!(!fence.is_passed(at(12_000), told(12_000)));
-        // And one far ahead does not put it out of reach.
+        // A clock far ahead does not move the fence out of reach.
         let mut fence = Fence::new(at(0), 10_000, 3_000);
         fence.answered(at(0), told(1_000_000_000));
         fence.answered(at(10), told(0));

@@ -1,5 +1,4 @@
-//! Reading a list until it is complete: every page, and two rounds in a row that name the same entries.
-//! Pages in, what they show out.
+//! Reads a list completely: all pages, in two rounds in a row with the same entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +6,14 @@ use cambist_core::order::OrderReport;
 use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
 use cambist_core::{Hash, Time};
 
-/// A list of more pages proves nothing.
+/// A list with more pages proves nothing.
 pub const PAGES_MAX: u32 = 1_000;
 
-/// What a list shows.
+/// An entry of a list.
 pub trait Entry: Clone {
-    /// Which one it is.
+    /// Its hash.
     fn hash(&self) -> Hash;
-    /// Whether nothing of it can happen any more.
+    /// Whether it has ended.
     fn is_over(&self) -> bool;
 }
 
@@ -41,23 +40,23 @@ impl Entry for PoolTransactionReport {
     }
 }
 
-/// What a page led to.
+/// Result of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// Another page of this round is wanted, from this offset.
+    /// Another page of this round is needed, from this offset.
     More,
-    /// The round is over; the next one must name the same entries.
+    /// The round is complete; the next one must have the same entries.
     Again,
     /// Complete.
     Complete,
-    /// Longer than anybody reads.
+    /// Too long to be read.
     TooLong,
 }
 
-/// A reading under way.
+/// A list being read.
 #[derive(Clone, Debug)]
 pub struct List<T> {
-    /// When the first page of the newest round was asked for.
+    /// When the first page of the newest round was requested.
     begun: Time,
     offset: u32,
     pages: u32,
@@ -82,12 +81,12 @@ impl<T> Default for List<T> {
 }
 
 impl<T: Entry> List<T> {
-    /// Entries to skip for the next page.
+    /// Offset of the next page.
     pub const fn offset(&self) -> u32 {
         self.offset
     }
 
-    /// Whether a page was taken in.
+    /// Whether a page was read.
     pub const fn is_begun(&self) -> bool {
         self.is_begun
     }
@@ -97,12 +96,12 @@ impl<T: Entry> List<T> {
         self.begun
     }
 
-    /// Entries of the newest round that are not over.
+    /// Entries of the newest round that have not ended.
     pub const fn open(&self) -> &BTreeMap<Hash, T> {
         &self.open
     }
 
-    /// Takes in the page that was asked for at `sent`.
+    /// Takes in the page that was requested at `sent`.
     pub fn take(&mut self, sent: Time, page: &[T], total: u32) -> Read {
         if self.pages == 0 {
             self.begun = sent;
@@ -128,7 +127,7 @@ impl<T: Entry> List<T> {
             if count > 0 {
                 return Read::More;
             }
-            // Fewer than it counted: the list moved, and this round says nothing about the rest.
+            // Fewer entries than the total: the list changed during the round, which proves nothing.
             self.restart(None);
             return Read::Again;
         }

@@ -1,9 +1,9 @@
-//! The way out that needs nobody's help: no daemon, no store. Cancels whatever the account's list shows
-//! and says when it is proven that nothing is left.
+//! The panic sweep, which needs no daemon and no store: cancels everything in the account's lists, and reports when it
+//! is proven that nothing is left.
 //!
-//! It is done when two looks in a row show nothing open, the second begun behind the [`fence`]. A look is a
-//! complete list of orders and one of joins and exits. Nothing a cancel is answered with counts; only
-//! lists do. Joins and exits cannot be cancelled: they are told, and waited for.
+//! It is done when two passes in a row show nothing open, the second begun after the [`fence`]. A pass is a complete
+//! list of orders and one of joins and exits. Answers to cancels prove nothing; only lists do. Joins and exits cannot
+//! be cancelled: they are reported, and waited for.
 
 pub mod fence;
 pub mod list;
@@ -22,61 +22,61 @@ use cambist_host::clock::Clock;
 use fence::Fence;
 use list::{Entry, List, Read};
 
-/// Between two readings while there is nothing to cancel.
+/// Pause between two passes with nothing to cancel.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Between two pages: five a second is the usual limit.
+/// Pause between two pages: five per second is the usual rate limit.
 const PACE: Duration = Duration::from_millis(200);
-/// After a request that brought nothing.
+/// Pause after a failed request.
 const RETRY: Duration = Duration::from_millis(300);
-/// Longest pause that the venue may ask for.
+/// Longest pause that the venue may request.
 const RETRY_MAX: Duration = Duration::from_secs(5);
-/// Cancels of one order are this far apart: the first may be on its way.
+/// Shortest time between two cancels of one order: the first may be in flight.
 const AGAIN_MS: u64 = 1_000;
-/// Balances are asked for so often; they prove nothing.
+/// Attempts to read the balances, which prove nothing.
 const BALANCES_TRIES: u32 = 3;
 
-/// What is wanted.
+/// Options of a sweep.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Orders whose id is not of this program's form are left alone.
+    /// Whether to skip orders whose id is not of this program's form.
     pub own_only: bool,
-    /// Entries asked for at once.
+    /// Entries per page.
     pub page: u32,
-    /// Whether nothing is proven without a list of joins and exits. An exchange without pools has none.
+    /// Whether a proof requires the list of joins and exits. An exchange without pools has none.
     pub with_moves: bool,
-    /// It is given up this long after the latch.
+    /// The sweep is given up this long after the latch.
     pub within: Duration,
 }
 
-/// What came of it.
+/// Result of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Swept {
-    /// Nothing rests or is under way, and nothing signed before the latch can appear.
+    /// Nothing rests or is in flight, and nothing signed before the latch can appear.
     pub proven: bool,
-    /// Orders that were seen open.
+    /// Orders that were open in a list.
     pub found: BTreeSet<Hash>,
     /// Cancels sent.
     pub cancels: u64,
-    /// Complete lists of orders read.
+    /// Complete lists of orders.
     pub lists: u64,
-    /// Requests that brought no usable answer.
+    /// Requests without a usable answer.
     pub troubles: u64,
-    /// The newest of those.
+    /// The last such failure.
     pub trouble: Option<String>,
     /// Orders open in the newest round.
     pub left: BTreeMap<Hash, OrderReport>,
-    /// Orders of others that were left alone.
+    /// Orders of others that were skipped.
     pub left_alone: u64,
-    /// Joins and exits that are not decided, whoever sent them: nothing tells whose they are. `None` if the
-    /// newest list of them could not be read.
+    /// Undecided joins and exits of any sender, because they have no client id. `None` if their last list could not be
+    /// read.
     pub moves: Option<BTreeMap<Hash, PoolTransactionReport>>,
-    /// What was bound in the end though no order of ours was left. `None` if that was not told.
+    /// Funds locked at the end although no own order was left; `None` if unknown.
     pub bound: Option<BTreeMap<TokenId, Amount>>,
-    /// By the venue's clock everything is dead then; nothing if it never told a time.
+    /// Time of the venue's clock at which everything has ended; `None` if it never sent a time.
     pub dead_at: Option<VenueTime>,
 }
 
-/// A list under way.
+/// A list being read.
 struct Reading<T> {
     list: List<T>,
     /// The venue's time when the newest round began.
@@ -92,28 +92,28 @@ impl<T> Default for Reading<T> {
     }
 }
 
-/// A list that was read.
+/// A complete list.
 struct Complete {
-    /// It was begun behind the fence.
+    /// Whether it was begun after the fence.
     is_behind: bool,
 }
 
-/// One sweep of an account.
+/// A sweep of an account.
 pub struct Sweep<'a> {
     client: &'a Client,
     clock: &'a Clock,
     plan: Plan,
     latched: Time,
     fence: Fence,
-    /// When an order's cancel was last sent.
+    /// When each order's cancel was last sent.
     sent: BTreeMap<Hash, Time>,
-    /// The look before showed nothing open.
+    /// Whether the pass before showed nothing open.
     was_empty: bool,
     swept: Swept,
 }
 
 impl<'a> Sweep<'a> {
-    /// A sweep of what was signed until now with a life of at most `ttl`.
+    /// A sweep of everything signed until now with a time to live of at most `ttl`.
     pub fn new(
         client: &'a Client,
         clock: &'a Clock,
@@ -135,12 +135,12 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// An order that somebody remembers and that may be alive until then.
+    /// Takes in a stored order that may be alive until this time.
     pub fn expires(&mut self, valid_until_s: u32) {
         self.fence.expires(valid_until_s);
     }
 
-    /// Cancels until it is proven that nothing is left, or the time is over. `tell` hears how it goes.
+    /// Cancels until it is proven that nothing is left, or until the time is over. `tell` receives progress.
     pub async fn run(mut self, mut tell: impl FnMut(&Swept)) -> Swept {
         while !self.swept.proven && !self.is_late() {
             self.look().await;
@@ -161,7 +161,7 @@ impl<'a> Sweep<'a> {
         gone >= self.plan.within
     }
 
-    /// One look at everything that may happen to the account. Unless both lists were read, none.
+    /// One pass over both lists. Has no effect unless both were read.
     async fn look(&mut self) {
         let Some(orders) = self.read_orders().await else {
             return;
@@ -175,7 +175,7 @@ impl<'a> Sweep<'a> {
         self.was_empty = is_empty;
     }
 
-    /// Reads one complete list of orders, cancelling what it shows on the way.
+    /// Reads one complete list of orders, and cancels the open ones.
     async fn read_orders(&mut self) -> Option<Complete> {
         let mut reading = Reading::default();
         while !self.is_late() {
@@ -203,8 +203,8 @@ impl<'a> Sweep<'a> {
         None
     }
 
-    /// Reads one complete list of joins and exits. Where pools are nobody's business, an exchange that
-    /// does not list them is no obstacle.
+    /// Reads one complete list of joins and exits. If pools are not required, an exchange that does not list them is
+    /// accepted.
     async fn read_moves(&mut self) -> Option<Complete> {
         self.swept.moves = None;
         let mut reading = Reading::default();
@@ -229,7 +229,7 @@ impl<'a> Sweep<'a> {
         None
     }
 
-    /// Asks for the next page and takes it in.
+    /// Requests the next page.
     async fn page<T: Entry>(
         &mut self,
         reading: &mut Reading<T>,
@@ -273,7 +273,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// What is bound now, by token.
+    /// Currently locked funds, by token.
     async fn bound(&mut self) -> Option<BTreeMap<TokenId, Amount>> {
         for _ in 0..BALANCES_TRIES {
             if let Some((Reply::Balances(balances), _)) = self.ask(&Query::Balances).await {
@@ -284,7 +284,7 @@ impl<'a> Sweep<'a> {
         None
     }
 
-    /// Keeps what a round has shown.
+    /// Stores the result of a round.
     fn note(&mut self, list: &List<OrderReport>) {
         let (ours, others): (BTreeMap<_, _>, BTreeMap<_, _>) = list
             .open()
@@ -317,7 +317,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// One request; nothing if it brought no success, after a pause.
+    /// Sends one request; `None` if it failed, after a pause.
     async fn ask(&mut self, query: &Query) -> Option<(Reply, Option<VenueTime>)> {
         let answered = self.client.query(query, &[]).await;
         let detail = answered.detail.unwrap_or_default();
@@ -327,7 +327,7 @@ impl<'a> Sweep<'a> {
             Outcome::Refused(Reason::RateLimited) => {
                 (asked.unwrap_or(RETRY), "429: too many requests".to_owned())
             }
-            // What a cancel is refused with proves nothing; the next list tells.
+            // A refused cancel proves nothing; the next list decides.
             Outcome::Refused(_) if matches!(query, Query::Cancel(_)) => return None,
             Outcome::Refused(reason) => (RETRY, format!("refused: {reason:?} {detail}")),
             Outcome::NotSent => (RETRY, format!("not reached: {detail}")),

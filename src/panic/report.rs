@@ -1,4 +1,4 @@
-//! What a sweep came to, in words and as one object. Says nothing that lists did not show.
+//! Formats the result of a sweep as text and JSON, based on lists only.
 
 use std::path::Path;
 
@@ -8,29 +8,29 @@ use serde_json::{Map, Value, json};
 use crate::panic::Swept;
 use cambist_host::times;
 
-/// Funds that something binds.
+/// Locked funds.
 pub struct Bound {
-    /// Symbol, or the id if nobody told the symbol.
+    /// Symbol, or the id if the symbol is unknown.
     pub token: String,
     /// Base units.
     pub units: Amount,
-    /// In whole tokens, if their decimals are known.
+    /// Whole tokens, if the decimals are known.
     pub whole: Option<String>,
 }
 
-/// A sweep that is over.
+/// A finished sweep.
 pub struct Came<'a> {
-    /// What came of it.
+    /// The result.
     pub swept: &'a Swept,
-    /// What is bound though no order of ours is left; `None` if that was not told.
+    /// Funds locked although no own order is left; `None` if unknown.
     pub bound: Option<Vec<Bound>>,
-    /// Everything signed before is dead then, seconds since the Unix epoch.
+    /// When everything signed before has ended, seconds since the Unix epoch.
     pub dead_s: u64,
-    /// Since the latch.
+    /// Seconds since the latch.
     pub took_s: f64,
 }
 
-/// A line for each look.
+/// A progress line.
 pub fn progress(swept: &Swept) -> String {
     let seen = match (swept.lists, &swept.trouble) {
         (0, Some(trouble)) => return format!("no complete list yet: {trouble}"),
@@ -59,8 +59,7 @@ fn undecided(swept: &Swept) -> usize {
 }
 
 impl Came<'_> {
-    /// For people; `config` is the file that the next command names, `latch` why the latch could not be
-    /// raised.
+    /// The result as text; `config` is the file in suggested commands, `latch` is why the latch could not be set.
     pub fn text(&self, config: &Path, latch: Option<&anyhow::Error>) -> String {
         let swept = self.swept;
         let (found, cancels) = (swept.found.len(), swept.cancels);
@@ -129,7 +128,7 @@ impl Came<'_> {
         format!("NOT PROVEN: {why}")
     }
 
-    /// What lists do not show, and what is theirs.
+    /// Locked funds that are not in lists, and those that are.
     fn bound_text(&self) -> Option<String> {
         let bound = self.bound.as_ref().filter(|bound| !bound.is_empty())?;
         let amounts: Vec<_> = bound
@@ -151,7 +150,7 @@ impl Came<'_> {
         ))
     }
 
-    /// The object; `latch` is why the latch could not be raised.
+    /// The JSON object; `latch` is why the latch could not be set.
     pub fn shape(&self, latch: Option<&anyhow::Error>) -> Value {
         let swept = self.swept;
         let left: Vec<_> = swept

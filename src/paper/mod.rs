@@ -1,7 +1,7 @@
 //! Paper trading: the engine quotes on the real depth of public feeds and fills in a simulated account.
 //!
-//! It is a backtest (`crates/backtest`) whose data arrives while it runs: the same engine, queue positions,
-//! latencies, fees and report. There is no key, no client of an account and nothing that sends an order.
+//! It is a backtest (`crates/backtest`) on live data, with the same engine, queue positions, latencies, fees and
+//! report. There are no keys, no client of an account, and nothing that sends an order.
 
 mod sink;
 
@@ -27,10 +27,10 @@ use cambist_daemon::recording;
 use cambist_host::clock::Clock;
 use cambist_host::times;
 
-/// Between two rows of equity.csv.
+/// Time between two rows of equity.csv.
 const SAMPLE_MS: u64 = 1_000;
 
-/// Paper trades until it is stopped or `limit` is over; exit 79 if an invariant of the engine failed.
+/// Runs until stopped or until `limit`; exit 79 if an invariant of the engine failed.
 pub fn run(
     config: &Daemon,
     until_stdin_closes: bool,
@@ -88,7 +88,7 @@ pub fn run(
         sink.into_results()
             .conclude("Paper trading", &finished, &config.source.path)?;
     print_text(if json { &file } else { &text })?;
-    // Whoever does not read any more does not need it.
+    // A closed stderr is not an error.
     _ = writeln!(std::io::stderr(), "results in {}", folder.display());
     Ok(if finished.report.invariants.is_empty() {
         Exit::Done
@@ -106,7 +106,7 @@ pub fn feeds_of(config: &Daemon, markets: &[MarketSpec]) -> Vec<(MarketSpec, Fee
     markets.iter().cloned().zip(feeds).collect()
 }
 
-/// Every run has a folder of its own, named after its beginning.
+/// Every run has a folder of its own, named by its start time.
 pub fn results_folder(config: &Daemon, clock: Clock) -> PathBuf {
     let begun = times::iso(clock.unix_micros() / 1_000_000).replace(':', "");
     config.store.dir.join(begun)
@@ -152,7 +152,7 @@ fn assumptions(config: &Daemon) -> Assumptions {
     }
 }
 
-/// What the account holds at the beginning.
+/// The account's initial balances.
 fn opening(config: &Daemon, bound: &Bound) -> anyhow::Result<Amounts> {
     let refused = |what: String| Failure::new(Exit::Refused, format!("paper.balances: {what}"));
     let mut opening = held_at_first(bound, config.paper.balances.is_empty())
@@ -169,7 +169,7 @@ fn opening(config: &Daemon, bound: &Bound) -> anyhow::Result<Amounts> {
     Ok(opening)
 }
 
-/// Records what the engine takes in and does.
+/// Records the engine's events and actions.
 struct Tape(Recorder);
 
 impl EngineObserver for Tape {

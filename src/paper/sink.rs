@@ -1,4 +1,4 @@
-//! Results of paper trading: into files, and now and then into the log.
+//! Results of paper trading: written to files, with a summary in the log.
 
 use std::io;
 
@@ -8,10 +8,10 @@ use cambist_core::{Amount, MarketSpec, Price};
 use crate::backtest::results::Results;
 use cambist_config::money::whole;
 
-/// Samples between two lines of the log.
+/// Samples between two summaries in the log.
 const LINE_SAMPLES: u64 = 10;
 
-/// Writes results and logs fills and, every ten seconds, how it stands.
+/// Writes results; logs fills, and a summary every ten seconds.
 pub(super) struct PaperSink {
     results: Results,
     markets: Vec<MarketSpec>,

@@ -1,4 +1,4 @@
-//! The recording that holds a moment: the last one that opens before it.
+//! Finds the recording that contains a time: the last one that begins before it.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -11,14 +11,14 @@ use cambist_tape::{Entry, Reader};
 
 use cambist_daemon::recording::Player;
 
-/// A recording that was opened, and the engine at its beginning.
+/// An opened recording, and the engine at its beginning.
 pub(super) struct Opened {
     pub(super) path: PathBuf,
     pub(super) reader: Reader<BufReader<File>>,
     pub(super) player: Player,
-    /// An entry that was read to learn when the recording opens.
+    /// An entry that was read to determine the beginning.
     pub(super) ahead: Option<Entry>,
-    /// What the exchange's clock showed at its beginning; nothing if it ends before its first event.
+    /// The exchange's time at its beginning; `None` if it ends before its first event.
     pub(super) opens_at: Option<VenueTime>,
 }
 
@@ -50,8 +50,8 @@ pub(super) fn open(path: &Path) -> anyhow::Result<Opened> {
     })
 }
 
-/// The last recording that opens at `at` or before, and when the one after it opens. `files` are in the
-/// order in which they were made; few of them are opened.
+/// The last recording that begins at `at` or before, and when the next one begins. `files` are in order of creation;
+/// few of them are opened.
 pub(super) fn last_before(
     files: &[PathBuf],
     at: VenueTime,
@@ -70,7 +70,7 @@ pub(super) fn last_before(
                 low = middle + 1;
                 found = Some(opened);
             }
-            // A run that ended before its first event tells nothing; the search goes on without it.
+            // A run that ended before its first event has no time; the search continues without it.
             None => {
                 let mut rest = files.to_vec();
                 rest.remove(middle);

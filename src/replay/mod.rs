@@ -1,4 +1,4 @@
-//! Recordings replayed: whole, with every action compared, or up to one moment that is shown.
+//! Replays recordings: completely, with every action compared, or up to one moment.
 
 mod find;
 pub mod moment;
@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 pub use page::page;
 pub use text::text;
 
-/// The recordings of a path in the order in which they were made: a file is one; a folder holds
-/// numbered segments.
+/// The recordings of a path in order of creation: a file is one; a folder has numbered segments.
 pub fn recordings(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let name = || path.display().to_string();
     if !std::fs::metadata(path).with_context(name)?.is_dir() {
@@ -36,7 +35,7 @@ pub fn is_own(program: &str) -> bool {
     program == cambist_host::program::build().name
 }
 
-/// A difference as part of an answer.
+/// A difference as JSON.
 pub fn difference_page(found: &Difference) -> Value {
     json!({
         "event_number": found.event_number,

@@ -1,5 +1,5 @@
-//! A recording run up to one moment: the nearest snapshot before it is restored, and the events between are
-//! given to the engine as they came.
+//! Replays a recording up to one moment: restores the nearest snapshot before it, and passes the events in between to
+//! the engine.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::find::{Opened, last_before, open};
 use super::recordings;
 use cambist_host::times;
 
-/// A running daemon takes an event in at least every second: a longer silence than this is no recording.
+/// A running daemon handles an event at least every second: a longer gap than this means that nothing was recorded.
 const SILENCE_MAX_MS: u64 = 10_000;
 
 /// The engine at one moment of a recording.
@@ -24,18 +24,18 @@ pub struct Moment {
     pub path: PathBuf,
     /// Its header.
     pub header: Header,
-    /// Events between its beginning and the moment.
+    /// Number of events between its beginning and the moment.
     pub events: u64,
-    /// When the last of them came, by the exchange's clock.
+    /// The exchange's time of the last event.
     pub last_event: VenueTime,
-    /// The first of them after which this program's engine did something else than the recorded one. What
-    /// is shown is then this program's state.
+    /// The first event after which this program's engine acted differently from the recorded one. The state is then
+    /// this program's.
     pub difference: Option<Difference>,
-    /// What the engine knew and wanted.
+    /// State and targets of the engine.
     pub inspection: Inspection,
 }
 
-/// The engine of the recordings at `path` at a moment of the exchange's clock.
+/// The engine of the recordings at `path` at a time of the exchange.
 pub fn at(path: &Path, at: VenueTime) -> anyhow::Result<Moment> {
     let files = recordings(path)?;
     let (found, next) = last_before(&files, at)?;
@@ -128,7 +128,7 @@ impl Run {
     }
 }
 
-/// `2026-01-31T12:00:00.250Z`.
+/// Formats a time as `2026-01-31T12:00:00.250Z`.
 pub(super) fn iso_ms(time: VenueTime) -> String {
     let whole = times::iso(time.as_s());
     let seconds = whole.trim_end_matches('Z');

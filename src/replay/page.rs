@@ -97,13 +97,13 @@ fn used(limits: &[(Control, u64)]) -> Map<String, Value> {
         .collect()
 }
 
-/// The name of a strategy by its number: those of a recording are in the order of their numbers.
+/// The name of a strategy by its number; strategies of a recording are in order of numbers.
 pub(super) fn strategy_name(header: &Header, number: u8) -> String {
     let found = header.strategies.get(usize::from(number));
     found.map_or_else(|| number.to_string(), |text| text.name.clone())
 }
 
-/// Half ticks as a price.
+/// Formats half ticks as a price.
 pub(super) fn mid_text(spec: &MarketSpec, mid: u64) -> String {
     whole(u128::from(mid) * 5, spec.price_decimals + 1)
 }

@@ -1,4 +1,4 @@
-//! A moment of a recording for people.
+//! A moment of a recording as text.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ use cambist_config::money::{price, quantity};
 use cambist_daemon::telemetry::withheld;
 use cambist_host::times::span_ms;
 
-/// Levels a side of the book that are shown; `--json` has all.
+/// Levels of the book per side; `--json` has all.
 const LEVELS: usize = 5;
 
-/// A moment as text.
+/// The moment as text.
 pub fn text(moment: &Moment) -> String {
     let (seen, status) = (&moment.inspection, &moment.inspection.status);
     let file = moment.path.file_name().unwrap_or(moment.path.as_os_str());
@@ -177,7 +177,7 @@ fn used(limits: &[(Control, u64)]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Ten-thousandths as a percentage, rounded up. A limit of nothing that is used at all is exceeded.
+/// Formats ten-thousandths as a percentage, rounded up. A limit of zero that is used at all is exceeded.
 fn percent(bps: u64) -> String {
     match bps {
         u64::MAX => "exceeded".to_owned(),

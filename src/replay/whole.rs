@@ -1,4 +1,4 @@
-//! Recordings through the engine from end to end, every action compared.
+//! Replays recordings completely, with every action compared.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -9,23 +9,23 @@ use cambist_tape::{Reader, Replay, Tail, compare};
 
 use cambist_daemon::recording::Player;
 
-/// What the replay of some recordings found.
+/// Result of replaying recordings.
 #[derive(Debug, Default)]
 pub struct Whole {
-    /// Recordings replayed.
+    /// Number of recordings.
     pub recordings: usize,
-    /// Events compared.
+    /// Number of compared events.
     pub events: u64,
-    /// Actions compared.
+    /// Number of compared actions.
     pub actions: u64,
-    /// Recordings that end in the middle of a record, and at which byte.
+    /// Recordings that end within a record, and the byte offset.
     pub torn: Vec<(PathBuf, u64)>,
-    /// The first difference: its recording, the program that wrote that, and what differs. Nothing after
-    /// it was replayed.
+    /// The first difference: its recording, the program that wrote it, and the difference. Nothing after it was
+    /// replayed.
     pub difference: Option<(PathBuf, String, cambist_tape::Difference)>,
 }
 
-/// Replays recordings in their order, up to the first difference.
+/// Replays recordings in order, up to the first difference.
 pub fn replay(files: &[PathBuf]) -> anyhow::Result<Whole> {
     let mut whole = Whole::default();
     for file in files {

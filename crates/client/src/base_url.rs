@@ -1,6 +1,6 @@
-//! Where a venue is: scheme, host, port and prefix, checked once.
+//! A venue's base URL: scheme, host, port and prefix, checked once.
 //!
-//! Plain HTTP is only for the same machine: keys and orders must not cross a network in the clear.
+//! Plain HTTP is accepted for the same machine only: keys and orders must not cross a network unencrypted.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use reqwest::Url;
 
 use crate::error::SetupError;
 
-/// A checked base URL without a trailing slash. Its text is what request signatures name.
+/// A checked base URL without a trailing slash. Request signatures cover its text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     url: Url,
@@ -18,10 +18,9 @@ pub struct BaseUrl {
 }
 
 impl BaseUrl {
-    /// Checks a base URL as configured: `https`, or `http` to a loopback host; an optional path prefix;
-    /// no user, query or fragment.
+    /// Checks a base URL: `https`, or `http` to a loopback host; an optional path prefix; no user, query or fragment.
     pub fn parse(text: &str) -> Result<Self, SetupError> {
-        // User and password would be secrets: the text is shown only where there are none.
+        // A user or password would be a secret: the URL is part of the message only if it has neither.
         let bad = |problem: &str| SetupError::BaseUrl {
             url: if text.contains('@') {
                 "(hidden)".to_owned()
@@ -69,7 +68,7 @@ impl BaseUrl {
         self.url.scheme() == "https"
     }
 
-    /// Address of an endpoint with a query string already written.
+    /// URL of an endpoint with an encoded query string.
     pub(crate) fn endpoint(&self, endpoint: Endpoint, query: &str) -> Url {
         let mut url = self.url.clone();
         url.set_path(&format!(

@@ -1,6 +1,6 @@
-//! Calls outside the engine's loop: what a start needs to know, and the API key's life.
+//! Calls outside the engine's loop: what a start needs, and API keys.
 //!
-//! The engine never makes them, so they answer with typed errors instead of outcomes.
+//! The engine never makes them, so they return typed errors instead of outcomes.
 
 use cambist_core::TokenId;
 use cambist_protocol::encode::to_bytes;
@@ -57,8 +57,8 @@ impl Client {
         Ok(answer.timestamp)
     }
 
-    /// GET apiKey with the signing key: how the first key is obtained. Bound to the venue's time, so that a
-    /// recording of the request is of no use later.
+    /// GET apiKey with the signing key: fetches the first API key. The signature covers the venue's time, so that a
+    /// recorded request cannot be replayed later.
     pub async fn api_key(&self) -> Result<SecretString, CallError> {
         let name = "api_key";
         let query = ApiKeyQuery {
@@ -73,7 +73,7 @@ impl Client {
         Ok(SecretString::from(answer.api_key))
     }
 
-    /// POST apiKey: replaces the API key. After `CallError::Unknown` either key may be the valid one.
+    /// POST apiKey: replaces the API key. After `CallError::Unknown` either key may be valid.
     pub async fn rotate_api_key(&self) -> Result<SecretString, CallError> {
         let name = "rotate_api_key";
         let account_id = self.own_id(name)?;
@@ -87,8 +87,8 @@ impl Client {
         Ok(SecretString::from(answer.api_key))
     }
 
-    /// GET storageId: the venue's idea of the next free ids of a token. `max_next` asks for ids above
-    /// all used ones.
+    /// GET storageId: the next free ids of a token, according to the venue. `max_next` requests ids above all used
+    /// ones.
     pub async fn storage_id(
         &self,
         sell_token: TokenId,

@@ -1,6 +1,6 @@
-//! From a complete HTTP answer to one of the four outcomes: pure, so that a simulator can use it too.
+//! From a complete HTTP answer to one of the four outcomes. Pure, so that simulators use it too.
 //!
-//! What an outcome proves about an order is `cambist_core`'s; here is only what was said.
+//! What an outcome proves about an order is decided in `cambist_core`.
 
 use cambist_core::request::{Outcome, Query, Reply, UnknownCause};
 use cambist_core::{Reason, VenueTime};
@@ -10,28 +10,28 @@ use cambist_protocol::number::quoted;
 use cambist_protocol::wire::Failure;
 use cambist_protocol::{Json, WireError};
 
-/// Longest detail kept.
+/// Most characters of a detail.
 const DETAIL_MAX: usize = 240;
 
-/// What an answer said.
+/// What an answer contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heard<T> {
-    /// A success, or why there is none.
+    /// The decoded success, or why there is none.
     pub said: Result<T, NoAnswer>,
-    /// For logs: the venue's own text or what was wrong with the answer; capped and escaped.
+    /// For logs: the venue's own text or what is wrong with the answer; bounded and escaped.
     pub detail: Option<String>,
 }
 
-/// An answer that is no success.
+/// An answer that is not a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// Refused.
+    /// The venue refused with this reason.
     Refused(Reason),
-    /// Nothing can be concluded.
+    /// The answer proves nothing.
     Unknown(UnknownCause),
 }
 
-/// The outcome of a poll or cancel, and the venue's time if the answer carries one.
+/// The outcome of a poll or cancel, and the venue's time if the answer carries it.
 pub fn classify_query(
     query: &Query,
     status: u16,
@@ -53,7 +53,7 @@ pub fn classify_submit(
     outcome(classify(status, is_json, body, decode::submitted))
 }
 
-/// What the answer to a join or an exit means.
+/// The outcome of a join or an exit.
 pub fn classify_move(
     status: u16,
     is_json: bool,
@@ -87,8 +87,8 @@ fn outcome(heard: Heard<Reply>) -> (Outcome, Option<VenueTime>, Option<String>) 
     (outcome, time, heard.detail)
 }
 
-/// Reads an answer. `is_json` is what its headers claim; a body that claims to be something else is
-/// not read for a success or a code.
+/// Reads an answer. `is_json` is what its headers claim; a body that is not JSON by its headers is not read for a
+/// success or a code.
 pub(crate) fn classify<T>(
     status: u16,
     is_json: bool,
@@ -101,7 +101,7 @@ pub(crate) fn classify<T>(
             NoAnswer::Unknown(UnknownCause::Redirect),
             &format!("redirect {status} not followed"),
         ),
-        // Whoever answers it, the request went no further.
+        // A 429 proves that the request was not processed, whoever sent it.
         429 => silent(
             NoAnswer::Refused(Reason::RateLimited),
             &failure(is_json, body).message,
@@ -119,7 +119,7 @@ pub(crate) fn classify<T>(
         _ => {
             let failure = failure(is_json, body);
             match failure.reason {
-                // "Unknown error" and a number of its own say no more than the status does.
+                // The generic code and unlisted codes prove no more than the status does.
                 None | Some(Reason::UnknownError | Reason::Unlisted(_)) => silent(
                     NoAnswer::Unknown(UnknownCause::ServerError),
                     &format!("status {status}: {}", failure.message),
@@ -177,7 +177,7 @@ fn silent<T>(silence: NoAnswer, detail: &str) -> Heard<T> {
     }
 }
 
-/// Capped; escaped already by whoever wrote it, except for texts of our own, which need none.
+/// Bounds a text. Texts of the venue were escaped when they were decoded; our own need no escapes.
 fn quoted_once(detail: &str) -> String {
     if detail.chars().any(char::is_control) {
         quoted(detail, DETAIL_MAX)
@@ -256,7 +256,7 @@ mod tests {
             submit(502, b"<html>bad gateway</html>"),
             Outcome::Unknown(UnknownCause::ServerError)
         );
-        // A code in a page that claims to be HTML is no code.
+        // A code in a page that is HTML by its headers is ignored.
         let page = classify_submit(400, false, body(102_001).as_bytes());
         assert_eq!(page.0, Outcome::Unknown(UnknownCause::Undecodable));
     }

@@ -1,7 +1,7 @@
-//! The client: polls, cancels and submits for the engine, one outcome each.
+//! The client: sends polls, cancels and submits for the engine and returns one outcome for each.
 //!
-//! Every request is built from the protocol's endpoint table. Which answer proves what, and whether
-//! to send again, is the engine's.
+//! Every request is built from the protocol's endpoint table. What an answer proves, and whether to send again, is
+//! decided by the engine.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,21 +24,21 @@ use crate::config::{ClientConfig, Credentials};
 use crate::error::SetupError;
 use crate::transport::{Exchange, Outgoing, Transport, Whole};
 
-/// Levels asked for per side of a depth.
+/// Levels requested for each side of a depth.
 const DEPTH_LIMIT: u32 = 50;
 
-/// What came of one transmission.
+/// The result of one transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// The outcome.
     pub outcome: Outcome,
     /// A lower bound of the venue's clock when it answered, from the answer itself.
     pub venue_time: Option<VenueTime>,
-    /// HTTP status, if an answer began.
+    /// HTTP status, if a response head was received.
     pub http_status: Option<u16>,
-    /// How long the venue asked to wait.
+    /// The pause that the venue requires before the next request.
     pub retry_after_ms: Option<u64>,
-    /// For logs: capped and escaped, never a secret, never part of a decision.
+    /// For logs: bounded and escaped, without secrets, never part of a decision.
     pub detail: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Call {
 }
 
 impl Client {
-    /// A client; without credentials it reaches only what needs none.
+    /// A client; without credentials it can only call public endpoints.
     pub fn new(
         config: &ClientConfig,
         credentials: Option<Credentials>,
@@ -107,7 +107,7 @@ impl Client {
         })
     }
 
-    /// The same client, which can ask about these pools.
+    /// The same client, which can also query these pools.
     #[must_use]
     pub fn with_pools(&self, pools: &[PoolSpec]) -> Self {
         let mut client = self.clone();
@@ -124,12 +124,12 @@ impl Client {
         Ok(client)
     }
 
-    /// Where the venue is.
+    /// The venue's base URL.
     pub fn base_url(&self) -> &BaseUrl {
         &self.base
     }
 
-    /// Whose requests these are.
+    /// The account of the requests; `None` without credentials.
     pub fn account_id(&self) -> Option<u32> {
         self.identity.as_ref().map(|identity| identity.account_id)
     }
@@ -179,7 +179,7 @@ impl Client {
         .await
     }
 
-    /// Signs and sends. `Err` is a request that was never made.
+    /// Signs and sends. `Err` means that the request was not made.
     pub(crate) async fn send(&self, call: Call) -> Result<Exchange, Unmade> {
         let identity = self.identity.as_ref();
         let api_key = match identity.and_then(|identity| identity.api_key.as_ref()) {
@@ -233,7 +233,7 @@ impl Client {
             },
             Ok(Exchange::Whole(whole)) => {
                 let (outcome, told, detail) = read(&whole);
-                // The clock of a gateway that answered in the venue's place is not the venue's.
+                // The `Date` header of a gateway that answered for the venue is not the venue's clock.
                 let date = match &outcome {
                     Outcome::Reply(_) | Outcome::Refused(_) => whole.date,
                     Outcome::NotSent | Outcome::Unknown(_) => None,
@@ -249,8 +249,8 @@ impl Client {
         }
     }
 
-    /// The header `X-API-SIG`. All parameters are sorted and of unreserved characters, and bodies are
-    /// ours, so that the forms of the published text and of public clients are one.
+    /// The header `X-API-SIG`. Parameters are sorted and need no escapes, and bodies are serialised here, so that the
+    /// forms of the interface's text and of public clients agree.
     fn signature(&self, call: &Call, key: &SecretKey) -> Result<HeaderValue, SignError> {
         let (method, path) = (call.endpoint.method().name(), call.endpoint.path());
         let canonical = if let Some(body) = &call.body {
@@ -265,7 +265,7 @@ impl Client {
             request_signature::docs_form(method, self.base.as_str(), path, &params)
         };
         let signature = key.sign(&request_signature::message(&canonical))?;
-        // 0x and hexadecimal digits always make a header.
+        // `0x` and hexadecimal digits are always a valid header value.
         HeaderValue::from_str(&signature.to_hex()).map_err(|_| SignError::MalformedSignature)
     }
 }
@@ -279,7 +279,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// Why a request was never made.
+/// Why a request was not made.
 pub(crate) enum Unmade {
     NoCredentials,
     Sign(SignError),

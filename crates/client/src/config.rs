@@ -1,4 +1,4 @@
-//! What a client is told: where, how long, how much, and as whom.
+//! Configuration of a client: URL, timeouts, limits, credentials.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,21 +6,21 @@ use std::sync::Arc;
 use cambist_signing::{Address, SecretKey};
 use secrecy::SecretString;
 
-/// Limits of a client. Every one has a value: there is no unlimited wait and no unlimited body.
+/// Limits of a client. Every wait and every body has a bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
     /// Base URL of the venue.
     pub base_url: String,
-    /// A request ends after this, answer body included.
+    /// Timeout of a request, its answer's body included.
     pub timeout_ms: u64,
-    /// Connecting ends after this.
+    /// Timeout of connecting.
     pub connect_timeout_ms: u64,
-    /// An idle connection is not used again after this. Well below what servers allow, because a
-    /// server that closes first makes the next request's fate unknown.
+    /// An idle connection is not used again after this. Well below the idle timeout of servers: if the server closes
+    /// the connection first, the fate of the next request is unknown.
     pub idle_ms: u64,
-    /// Largest body read.
+    /// Most bytes of a body.
     pub body_max_bytes: usize,
-    /// Largest body of a list (orders, tokens, markets, balances).
+    /// Most bytes of the body of a list (orders, tokens, markets, balances).
     pub list_body_max_bytes: usize,
 }
 
@@ -38,17 +38,17 @@ impl ClientConfig {
     }
 }
 
-/// As whom requests are sent. `Debug` shows the account only.
+/// The account of the requests and its keys. `Debug` shows the account only.
 #[derive(Clone)]
 pub struct Credentials {
-    /// Account.
+    /// Account id.
     pub account_id: u32,
-    /// Its owner: how the interface asks for the account record. Without it the account is asked for
-    /// by id, which not every venue understands.
+    /// The account's owner, by which the interface looks up the account. Without it the account is looked up by id,
+    /// which not every venue supports.
     pub owner: Option<Address>,
-    /// API key; absent until it was fetched with the signing key.
+    /// API key; `None` until it was fetched with the signing key.
     pub api_key: Option<SecretString>,
-    /// Signing key, shared with whoever signs orders.
+    /// Signing key, shared with the code that signs orders.
     pub key: Arc<SecretKey>,
 }
 

@@ -1,16 +1,16 @@
-//! Errors of a client, without a secret in any of them.
+//! Errors of a client. They contain no secrets.
 
 use cambist_core::Reason;
 use cambist_core::request::UnknownCause;
 use cambist_protocol::code;
 
-/// Why a client could not be made. Nothing was sent.
+/// Why a client could not be created. Nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// The base URL is unusable.
+    /// The base URL is invalid.
     #[error("base_url {url}: {problem}")]
     BaseUrl {
-        /// As configured.
+        /// The URL as configured.
         url: String,
         /// What is wrong.
         problem: String,
@@ -18,7 +18,7 @@ pub enum SetupError {
     /// A limit is zero.
     #[error("{name} must not be 0")]
     Zero {
-        /// Which.
+        /// Name of the limit.
         name: &'static str,
     },
     /// The API key holds characters that no header can carry.
@@ -32,51 +32,51 @@ pub enum SetupError {
     Http(String),
 }
 
-/// Why a call brought no answer.
+/// Why a call has no usable answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The call needs an account, a signing key or an API key that this client does not have.
     #[error("{call}: no credentials for it")]
     NoCredentials {
-        /// Which call.
+        /// Name of the call.
         call: &'static str,
     },
-    /// The signing key failed its own check.
+    /// The signing key failed its self-check.
     #[error("{call}: request not signed: {error}")]
     Sign {
-        /// Which call.
+        /// Name of the call.
         call: &'static str,
-        /// Why.
+        /// The cause.
         error: cambist_signing::SignError,
     },
-    /// No byte left.
+    /// The request was not sent: no byte left.
     #[error("{call}: not sent: {detail}")]
     NotSent {
-        /// Which call.
+        /// Name of the call.
         call: &'static str,
-        /// Why.
+        /// The cause.
         detail: String,
     },
     /// The venue refused.
     #[error("{call}: refused with {} ({}): {detail}", code::number(*reason), code::message(*reason))]
     Refused {
-        /// Which call.
+        /// Name of the call.
         call: &'static str,
-        /// The code.
+        /// The venue's reason.
         reason: Reason,
-        /// The venue's text, capped and escaped.
+        /// The venue's text, bounded and escaped.
         detail: String,
-        /// How long to wait, if it said so.
+        /// The venue's `Retry-After`, if it sent one.
         retry_after_ms: Option<u64>,
     },
-    /// Anything may have happened.
+    /// The request may have been executed or not.
     #[error("{call}: no usable answer ({}): {detail}", cause.name())]
     Unknown {
-        /// Which call.
+        /// Name of the call.
         call: &'static str,
-        /// Why.
+        /// The cause.
         cause: UnknownCause,
-        /// More, for people.
+        /// Details for logs.
         detail: String,
     },
 }

@@ -1,8 +1,8 @@
-//! HTTP client for the exchange interface: an SDK of its own, and the engine's hands.
+//! HTTP client of the exchange interface. The daemon uses it, and it can be used on its own.
 //!
-//! It sends one request at a time on behalf of its caller and says which of the four outcomes came of
-//! it. It decides nothing: no retry, no redirect, no proxy, no cookie, no clock of its own, and no
-//! knowledge of quotes, risk or budgets. Secrets never appear in its errors, its details or `Debug`.
+//! It sends one request at a time on behalf of its caller and returns one of four outcomes. It makes no decisions: no
+//! retries, redirects, proxies, cookies or clock of its own, and no knowledge of quotes, risk or budgets. Its errors,
+//! details and `Debug` output contain no secrets.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,6 +1,6 @@
-//! Public pages of any exchange, read without an account: GET and nothing else.
+//! Reads public pages of any exchange without an account. Sends GET only.
 //!
-//! There is no key here and no way to send a body, so whatever holds a [`PublicReader`] cannot trade.
+//! There are no keys and no request bodies here, so the holder of a [`PublicReader`] cannot trade.
 
 use cambist_protocol::number::quoted;
 use reqwest::{Method, Url};
@@ -10,10 +10,10 @@ use crate::config::ClientConfig;
 use crate::error::SetupError;
 use crate::transport::{Exchange, Outgoing, Transport};
 
-/// Longest part of an unexpected body that is shown.
+/// Most characters of an unexpected body in an error.
 const SHOWN_MAX: usize = 200;
 
-/// A URL that is read: `https`, or `http` to the same machine; no user and no fragment.
+/// A URL to read: `https`, or `http` to the same machine; no user and no fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(Url);
 
@@ -52,16 +52,16 @@ impl PublicUrl {
     }
 }
 
-/// Why a page was not read.
+/// Why a page could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublicError {
-    /// The exchange asks to be left alone.
+    /// The server limits the rate of requests.
     #[error("it answers too many requests (429)")]
     RateLimited {
-        /// For how long, if it says so.
+        /// The server's `Retry-After`, if it sent one.
         retry_after_ms: Option<u64>,
     },
-    /// An answer that is not a page.
+    /// A status other than success.
     #[error("it answers {status}: {body}")]
     Status {
         /// HTTP status.
@@ -69,7 +69,7 @@ pub enum PublicError {
         /// Beginning of the body.
         body: String,
     },
-    /// No whole answer.
+    /// No complete answer.
     #[error("{0}")]
     Failed(String),
 }
@@ -83,8 +83,7 @@ pub struct PublicReader {
 }
 
 impl PublicReader {
-    /// A reader of one URL. Time-outs and the largest body are the configuration's; its base URL is not
-    /// looked at.
+    /// A reader of one URL. Timeouts and body limits come from `config`; its base URL is not used.
     pub fn new(config: &ClientConfig, url: PublicUrl) -> Result<Self, SetupError> {
         Ok(Self {
             transport: Transport::with_tls(config, url.0.scheme() == "https")?,
@@ -93,7 +92,7 @@ impl PublicReader {
         })
     }
 
-    /// The page as it is now.
+    /// Fetches the page.
     pub async fn get(&self) -> Result<Vec<u8>, PublicError> {
         let outgoing = Outgoing {
             method: Method::GET,

@@ -1,6 +1,6 @@
-//! One HTTP exchange, with every convenience of the library switched off.
+//! One HTTP request and its answer, with the library's automatic behaviour switched off.
 //!
-//! Knows bytes, statuses and headers; what they mean for an order is `classify`'s.
+//! Handles bytes, statuses and headers; `classify` interprets them.
 
 use std::error::Error as _;
 use std::fmt::Write as _;
@@ -18,29 +18,29 @@ use crate::base_url::BaseUrl;
 use crate::config::ClientConfig;
 use crate::error::SetupError;
 
-/// Longest detail kept for logs.
+/// Most characters of a detail for logs.
 const DETAIL_MAX: usize = 240;
 
-/// Longest wait believed from `Retry-After`: an hour.
+/// Longest `Retry-After` that is believed: one hour.
 const RETRY_AFTER_MAX_MS: u64 = 3_600_000;
 
-/// A complete answer. No `Debug`: the body may hold a new API key.
+/// A complete answer. Has no `Debug`, because the body may hold a new API key.
 pub(crate) struct Whole {
     pub status: u16,
-    /// The venue's clock at the answer, whole seconds rounded down, so a lower bound.
+    /// The venue's clock at the answer in whole seconds, rounded down: a lower bound.
     pub date: Option<VenueTime>,
     pub retry_after_ms: Option<u64>,
-    /// The content type, if any, names JSON, and no content coding hides the bytes.
+    /// Whether the content type, if there is one, is JSON, and no content coding is applied.
     pub is_json: bool,
     pub body: Vec<u8>,
 }
 
-/// What came of one exchange.
+/// Result of sending one request.
 pub(crate) enum Exchange {
     Whole(Whole),
-    /// Provably no byte of the request left.
+    /// The request was not sent: no byte left.
     NotSent(String),
-    /// Bytes may have left, and no complete answer came.
+    /// Bytes may have left, and no complete answer was received.
     Broken {
         cause: UnknownCause,
         status: Option<u16>,
@@ -48,7 +48,7 @@ pub(crate) enum Exchange {
     },
 }
 
-/// One request as it goes out.
+/// One request to send.
 pub(crate) struct Outgoing<'a> {
     pub method: Method,
     pub url: Url,
@@ -58,7 +58,7 @@ pub(crate) struct Outgoing<'a> {
     pub body_max_bytes: usize,
 }
 
-/// The HTTP library, tamed.
+/// The HTTP client, without redirects, retries, proxies and decompression.
 #[derive(Clone)]
 pub(crate) struct Transport {
     http: reqwest::Client,
@@ -73,11 +73,11 @@ impl Transport {
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls(is_https)?)
             .http1_only()
-            // A redirect would hand keys and signed bodies to another address.
+            // A redirect would send keys and signed bodies to another address.
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .no_proxy()
-            // Whether to send again is the engine's decision.
+            // The engine decides whether to send again.
             .retry(reqwest::retry::never())
             .timeout(Duration::from_millis(config.timeout_ms))
             .connect_timeout(Duration::from_millis(config.connect_timeout_ms))
@@ -106,7 +106,7 @@ impl Transport {
         match request.send().await {
             Ok(response) => read(response, outgoing.body_max_bytes).await,
             Err(error) if error.is_builder() => Exchange::NotSent(chain(&error.without_url())),
-            // Also when connecting timed out: the request waits for the connection.
+            // Connection timeouts included: the request is not written before the connection is established.
             Err(error) if error.is_connect() => Exchange::NotSent(chain(&error.without_url())),
             Err(error) => broken(error, None),
         }
@@ -158,8 +158,8 @@ fn broken(error: reqwest::Error, status: Option<u16>) -> Exchange {
     }
 }
 
-/// A cached answer carries the time of its making, which is still a lower bound; one with an `Age` is
-/// not the venue's word at all.
+/// The time of a cached answer is when it was made, which is still a lower bound. An answer with an `Age` header does
+/// not come from the venue itself.
 fn date(headers: &HeaderMap) -> Option<VenueTime> {
     if headers.contains_key(AGE) {
         return None;
@@ -188,7 +188,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     named && plain
 }
 
-/// The whole chain of causes in one line.
+/// The chain of causes in one line.
 fn chain(error: &reqwest::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -212,7 +212,7 @@ fn tls(is_https: bool) -> Result<rustls::ClientConfig, SetupError> {
             .map_err(error)?
             .with_no_client_auth())
     } else {
-        // Never used, and a machine without certificates must still reach its own loopback.
+        // No root certificates: TLS is not used here, and plain HTTP to loopback must work on machines without any.
         Ok(builder
             .with_root_certificates(rustls::RootCertStore::empty())
             .with_no_client_auth())
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn https_uses_the_certificates_of_the_machine() {
-        // A machine without any certificate says so instead of trusting nobody silently.
+        // Without any certificates the client reports an error instead of trusting none.
         assert!(tls(true).is_ok() || matches!(tls(true), Err(SetupError::Tls(_))));
     }
 }

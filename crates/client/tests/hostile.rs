@@ -1,5 +1,5 @@
-//! The client against a server that does everything wrong: whatever comes back, it is one of the four
-//! outcomes, in bounded time and memory, nothing is sent twice, and nothing is sent elsewhere.
+//! The client against a misbehaving server: every answer becomes one of the four outcomes, in bounded time and memory;
+//! nothing is sent twice, and nothing is sent elsewhere.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 #![allow(clippy::disallowed_methods, reason = "deadlines are what is tested")]
 
@@ -115,7 +115,7 @@ async fn answers_that_cannot_be_understood_are_unknown() {
         ),
         (json(503, "", ""), Outcome::Unknown(UnknownCause::ServerError)),
         (
-            // Fewer bytes than announced, then the connection ends.
+            // Fewer bytes than announced, then the connection is closed.
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"hash\"".to_vec(),
             Outcome::Unknown(UnknownCause::Transport),
         ),
@@ -142,7 +142,7 @@ async fn an_endless_body_is_cut_at_the_cap() {
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
     let (outcome, server) = submit(vec![Step::Send(head.to_vec()), Step::EndlessChunks]).await;
     assert_eq!(outcome, Outcome::Unknown(UnknownCause::Undecodable));
-    // What the kernel's buffers hold beyond the cap is not ours.
+    // The kernel's buffers hold some bytes beyond the limit.
     assert!(
         server.sent_bytes().await < 32 << 20,
         "{}",
@@ -206,12 +206,12 @@ async fn a_kept_connection_that_breaks_is_not_replaced_for_the_same_request() {
 
 #[tokio::test]
 async fn nothing_leaves_before_the_handshake() {
-    // Reads whatever comes and never speaks TLS.
+    // A server that reads everything and never completes a TLS handshake.
     let server = Server::start(vec![vec![]]).await;
     let base = server.url().replace("http://", "https://");
     match Client::new(&config(&base), Some(credentials())) {
         Ok(client) => assert_eq!(client.submit(b"{}").await.outcome, Outcome::NotSent),
-        // A machine without certificates cannot even be set up for https.
+        // On a machine without certificates a client for https cannot be created.
         Err(error) => assert!(matches!(error, SetupError::Tls(_)), "{error}"),
     }
     assert_eq!(server.requests(), Vec::<String>::new());
@@ -324,7 +324,7 @@ async fn cancels_are_signed_over_what_is_sent() {
     ] {
         assert!(public.verify(&request_signature::message(&canonical), &signature));
     }
-    // An answer about another order is no answer.
+    // An answer about another order is not a usable answer.
     let server = Server::start(vec![vec![Step::Send(json(200, "", ACK))]]).await;
     assert_eq!(
         client(&server)

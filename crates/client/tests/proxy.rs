@@ -1,5 +1,5 @@
-//! Proxy settings of the environment must not divert requests: alone in its program, because the
-//! environment belongs to the whole process.
+//! Proxy variables of the environment must not divert requests. A test program of its own, because the environment
+//! belongs to the whole process.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 #[expect(dead_code, reason = "shared with the other test program")]
@@ -18,7 +18,7 @@ fn proxy_variables_are_ignored() {
         .enable_all()
         .build()
         .unwrap();
-    // The child, started below with the proxy variables: one request to the venue.
+    // In the child process, started below with the proxy variables: send one request to the venue.
     if let Ok(base_url) = std::env::var(CHILD) {
         let client = Client::new(&ClientConfig::new(&base_url), None).unwrap();
         assert_eq!(runtime.block_on(client.markets()).unwrap(), []);

@@ -1,4 +1,4 @@
-//! `[[traders]]`: background traders of one market, in the exchange's file and in scenarios.
+//! `[[traders]]`: the simulated traders of one market, in the exchange's configuration and in scenario files.
 
 use cambist_core::{Amount, MarketSpec};
 use cambist_venue::agents::{AgentsConfig, Regime, Regimes};
@@ -7,15 +7,15 @@ use crate::money::Money;
 use crate::reader::{At, Section};
 use crate::value::small;
 
-/// Words for regimes.
+/// Names of the regimes.
 pub(crate) const REGIMES: &[(&str, Regime)] = &[
     ("calm", Regime::Calm),
     ("trending", Regime::Trending),
     ("volatile", Regime::Volatile),
 ];
 
-/// Reads the background traders of one market; their pool is not known yet. With a `seed` the section
-/// has no key for it.
+/// Reads the simulated traders of one market. Their pool is left unset. If `seed` is given, the section must not have a
+/// key `seed`.
 pub fn traders(
     section: &mut Section<'_, '_>,
     markets: &[MarketSpec],
@@ -98,7 +98,7 @@ pub fn traders(
     })
 }
 
-/// How many of each kind.
+/// Number of traders of each kind.
 struct Counts {
     noise: u32,
     informed: u32,

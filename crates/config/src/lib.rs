@@ -1,9 +1,8 @@
-//! Files as people write them: keys with their places, ranges, exact money; and the files that several
-//! rooms read, which are the scenarios.
+//! Configuration files: positions of keys, ranges, exact money. Also scenario files, which several crates read.
 //!
-//! Bad files change nothing: every function here either returns one complete, checked value or every
-//! mistake it found, each with file, line and column. Absent on purpose: what the daemon's and the
-//! exchange's own files say; secrets; clocks; writing.
+//! A file is accepted as a whole or not at all: every function here returns either one complete, checked value or every
+//! error found, each with file, line and column. The keys of the daemon and of the exchange are defined elsewhere. There
+//! are no secrets, no clocks and no writing here.
 
 pub mod crowd;
 pub mod log;

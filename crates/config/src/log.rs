@@ -2,7 +2,7 @@
 
 use crate::reader::Section;
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
     /// Human on a terminal, JSON otherwise.

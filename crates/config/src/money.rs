@@ -1,6 +1,7 @@
-//! Amounts and prices as people write them: `"0.5"`, `"0.5 ETH"`. Exact or refused, never rounded.
+//! Amounts and prices as written in configuration files: `"0.5"`, `"0.5 ETH"`. A value converts exactly or is refused;
+//! nothing is rounded.
 //!
-//! Decimals live here and in reports only; everything behind is integers.
+//! Decimals exist here and in reports only; everything else uses integers.
 
 use cambist_core::{Amount, MarketSpec, Price, Qty, TokenSpec};
 use rust_decimal::Decimal;
@@ -8,34 +9,34 @@ use toml::de::DeValue;
 
 use crate::reader::Read;
 
-/// A non-negative decimal, perhaps with the symbol of its token.
+/// A non-negative decimal with an optional token symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Money {
     /// The number.
     pub number: Decimal,
-    /// The token's symbol if it was written.
+    /// The token's symbol, if one was written.
     pub symbol: Option<String>,
 }
 
-/// Why an amount cannot be used as written.
+/// Why an amount cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoneyError {
-    /// Another token was meant.
+    /// The symbol is that of another token.
     #[error("is in {written}, but this key is in {wanted}")]
     Symbol {
-        /// As written.
+        /// The symbol as written.
         written: String,
-        /// What the key is in.
+        /// The symbol that the key requires.
         wanted: String,
     },
-    /// More digits after the point than there are.
+    /// More decimals than the unit has.
     #[error("{number} has more than the {decimals} decimals of {what}")]
     Digits {
-        /// The number.
+        /// The number as written.
         number: Decimal,
-        /// How many there may be.
+        /// Most decimals allowed.
         decimals: u8,
-        /// Of what.
+        /// The token or price that the number is an amount of.
         what: String,
     },
     /// Too large.
@@ -44,7 +45,7 @@ pub enum MoneyError {
 }
 
 impl Money {
-    /// Reads the strict grammar: no sign, no exponent, no leading zero, no separator.
+    /// Parses the strict grammar: no sign, exponent, leading zero or separator.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, symbol) = match text.split_once(' ') {
             Some((number, symbol)) => (number, Some(symbol)),
@@ -62,13 +63,13 @@ impl Money {
         })
     }
 
-    /// Base units of a token.
+    /// Converts to base units of a token.
     pub fn units(&self, token: &TokenSpec) -> Result<Amount, MoneyError> {
         self.check_symbol(&token.symbol)?;
         scaled(self.number, token.decimals, &token.symbol)
     }
 
-    /// Refuses the symbol of another token. Without a symbol everything is right.
+    /// Refuses the symbol of another token. An amount without a symbol is accepted.
     pub fn check_symbol(&self, wanted: &str) -> Result<(), MoneyError> {
         match &self.symbol {
             Some(written) if written != wanted => Err(MoneyError::Symbol {
@@ -79,7 +80,7 @@ impl Money {
         }
     }
 
-    /// Ticks of a market.
+    /// Converts to ticks of a market.
     pub fn price(&self, market: &MarketSpec) -> Result<Price, MoneyError> {
         self.check_symbol(&market.quote.symbol)?;
         let what = format!("the price of {}", market.name);
@@ -89,13 +90,13 @@ impl Money {
             .map_err(|_| MoneyError::TooLarge(self.number))
     }
 
-    /// Whole lots of a market, rounded down: a threshold between two lots means the lower one.
+    /// Converts to whole lots of a market, rounded down.
     pub fn lots(&self, market: &MarketSpec) -> Result<Qty, MoneyError> {
         Ok(market.lots_floor(self.units(&market.base)?))
     }
 }
 
-/// A decimal by the strict grammar.
+/// Parses a decimal by the strict grammar.
 pub fn decimal(text: &str) -> Option<Decimal> {
     let (whole, fraction) = match text.split_once('.') {
         Some((whole, fraction)) => (whole, Some(fraction)),
@@ -125,7 +126,7 @@ fn scaled(number: Decimal, decimals: u8, what: &str) -> Result<Amount, MoneyErro
         .ok_or(MoneyError::TooLarge(number))
 }
 
-/// Whole tokens of an amount in base units, for people.
+/// Formats an amount in base units as whole tokens with a decimal point.
 pub fn whole(amount: Amount, decimals: u8) -> String {
     cambist_core::math::decimal(amount, decimals)
 }

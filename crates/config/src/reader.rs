@@ -1,8 +1,7 @@
-//! Hands out the keys of a TOML file one by one, each with its place, and notes every mistake.
+//! Reads the keys of a TOML file one by one, with their positions, and collects every error.
 //!
-//! Knows nothing of what the keys mean. What is left over at the end of a section was not known, and is
-//! reported with the nearest known name. Values are never repeated in a message about an unknown key:
-//! somebody may have written a secret there.
+//! The meaning of the keys is not known here. Keys left unread at the end of a section are reported as unknown, with
+//! the nearest known name. The value of an unknown key is never part of a message, because it may be a secret.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +14,10 @@ pub use crate::source::{At, ConfigError, Place, Problem, Source};
 pub use crate::value::Read;
 use crate::value::{found, kind};
 
-/// Collects problems while a file is read.
+/// Collects the errors of a file while it is read.
 pub struct Reader<'s> {
     text: &'s str,
-    /// Every mistake; one that only says that something is absent names what.
+    /// Every error; one about a missing section carries the name of that section.
     problems: RefCell<Vec<(Problem, Option<String>)>>,
     keys: RefCell<BTreeSet<String>>,
 }
@@ -42,19 +41,19 @@ impl<'s> Reader<'s> {
         self.problems.borrow_mut().push((problem, absent));
     }
 
-    /// Takes back what was said about the absence of a section: it is there, with its name misspelled.
+    /// Removes the error about a missing section: the section exists, with a misspelled name.
     fn forgive(&self, absent: &str) {
         let is_about = |noted: &Option<String>| noted.as_deref() == Some(absent);
         let mut problems = self.problems.borrow_mut();
         problems.retain(|(_, noted)| !is_about(noted));
     }
 
-    /// Notes a mistake; reading goes on, so that people see all of them at once.
+    /// Records an error. Reading continues, so that all errors are reported at once.
     pub fn problem(&self, at: Place, what: impl Into<String>) {
         self.note(at, what.into(), None);
     }
 
-    /// Every key that was asked for, `section.key`.
+    /// Every key that was read, as `section.key`.
     pub fn keys(&self) -> BTreeSet<String> {
         self.keys.borrow().clone()
     }
@@ -89,34 +88,34 @@ impl<'r, 'd> Section<'r, 'd> {
         }
     }
 
-    /// The place of the section's beginning.
+    /// Position of the section's first line.
     pub const fn at(&self) -> Place {
         self.at
     }
 
-    /// Whether the file has this section.
+    /// Whether the section is in the file.
     pub const fn is_written(&self) -> bool {
         self.table.is_some()
     }
 
-    /// Notes a mistake at a place of this section.
+    /// Records an error at a position of this section.
     pub fn problem(&self, at: Place, what: impl Into<String>) {
         let absent = self.table.is_none().then(|| self.name.clone());
         self.reader.note(at, what.into(), absent);
     }
 
-    /// Notes that a sub-section is needed and not there, unless its name turns out to be misspelled.
+    /// Records that a required sub-section is missing; dropped if a misspelled name turns out to be that section.
     pub fn missing(&self, key: &str, what: impl Into<String>) {
         let absent = Some(self.label(key));
         self.reader.note(self.at, what.into(), absent);
     }
 
-    /// Its name, as messages call it; empty for the whole file.
+    /// The section's name in messages; empty for the whole file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the key is written, be its value right or wrong.
+    /// Whether the key is present, valid or not.
     pub fn has(&self, key: &str) -> bool {
         self.table.is_some_and(|table| table.get(key).is_some())
     }
@@ -135,7 +134,7 @@ impl<'r, 'd> Section<'r, 'd> {
         self.table?.get(key)
     }
 
-    /// A value that may be absent.
+    /// Reads an optional value.
     pub fn opt<T: Read>(&mut self, key: &'static str) -> Option<At<T>> {
         let raw = self.raw(key)?;
         let at = self.reader.place(raw.span().start);
@@ -152,7 +151,7 @@ impl<'r, 'd> Section<'r, 'd> {
         None
     }
 
-    /// A value that must be there.
+    /// Reads a required value.
     pub fn req<T: Read>(&mut self, key: &'static str) -> Option<At<T>> {
         if self.has(key) {
             return self.opt(key);
@@ -172,13 +171,13 @@ impl<'r, 'd> Section<'r, 'd> {
         None
     }
 
-    /// A value with a default. A wrong value counts as the default here; the problem is noted.
+    /// Reads a value with a default. An invalid value is recorded as an error and replaced by the default.
     pub fn or<T: Read>(&mut self, key: &'static str, default: T) -> At<T> {
         let at = self.at;
         self.opt(key).unwrap_or(At { value: default, at })
     }
 
-    /// A whole number with a default and a range.
+    /// Reads a whole number with a default and a range.
     pub fn number(
         &mut self,
         key: &'static str,
@@ -190,7 +189,7 @@ impl<'r, 'd> Section<'r, 'd> {
         found
     }
 
-    /// A whole number that must be there, with a range.
+    /// Reads a required whole number with a range.
     pub fn req_number(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<At<u64>> {
         let found = self.req(key)?;
         self.check_range(key, &found, range);
@@ -210,7 +209,7 @@ impl<'r, 'd> Section<'r, 'd> {
         }
     }
 
-    /// One of a few words, with a default.
+    /// Reads one of several keywords, with a default.
     pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)], default: T) -> At<T> {
         let Some(found) = self.opt::<String>(key) else {
             return At {
@@ -231,7 +230,7 @@ impl<'r, 'd> Section<'r, 'd> {
         At { value: default, at }
     }
 
-    /// A sub-section; absent ones yield only defaults.
+    /// Reads a sub-section; an absent one yields only defaults.
     #[must_use]
     pub fn section(&mut self, key: &'static str) -> Section<'r, 'd> {
         let name = self.label(key);
@@ -254,7 +253,7 @@ impl<'r, 'd> Section<'r, 'd> {
         }
     }
 
-    /// A list of sub-sections, `[[key]]`.
+    /// Reads a list of sub-sections, `[[key]]`.
     pub fn sections(&mut self, key: &'static str) -> Vec<Section<'r, 'd>> {
         let name = self.label(key);
         let Some(raw) = self.raw(key) else {
@@ -285,8 +284,8 @@ impl<'r, 'd> Section<'r, 'd> {
         sections
     }
 
-    /// The whole section as an ordinary table, for parameters that somebody else checks, and the
-    /// place of every value by its path inside the table.
+    /// The whole section as a TOML table, for parameters that are checked elsewhere, and the position of every value by
+    /// its path inside the table.
     pub fn verbatim(&self) -> (toml::Table, BTreeMap<String, Place>) {
         let mut places = BTreeMap::new();
         let table = self
@@ -353,7 +352,7 @@ impl<'r, 'd> Section<'r, 'd> {
         copy
     }
 
-    /// Reports every key that nobody asked for.
+    /// Reports every key that was not read.
     pub fn finish(self) {
         for (key, value) in self.table.into_iter().flat_map(|table| table.iter()) {
             let name: &str = key.get_ref();
@@ -382,7 +381,7 @@ impl<'r, 'd> Section<'r, 'd> {
     }
 }
 
-/// A key as it may be printed: short and without control characters.
+/// A key name that is safe to print: short, without control characters.
 fn shown(key: &str) -> String {
     key.chars().take(64).filter(|c| !c.is_control()).collect()
 }
@@ -404,7 +403,7 @@ fn looks_secret(key: &str) -> bool {
         && !key.ends_with("_flie")
 }
 
-/// The known name nearest to `name`, if any is near enough to be meant.
+/// The known name nearest to `name`, if one is similar enough to be a misspelling of it.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))

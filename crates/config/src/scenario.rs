@@ -1,9 +1,9 @@
-//! Scenarios: a market worth quoting and what happens to it when. One file for the demo, the tests, the
-//! simulated world.
+//! Scenarios: the simulated traders of each market and the events of a run. The demo, the tests and the simulated world
+//! read the same files.
 //!
-//! Times are seconds since the traders began (`at_s`, `for_s`), or shares of the run (`at_percent`,
-//! `for_percent`), so that a scenario fits a minute as well as an hour. Tokens and markets are those of
-//! whoever reads the file; amounts are whole tokens.
+//! Times are seconds since the traders started (`at_s`, `for_s`) or percentages of the run (`at_percent`,
+//! `for_percent`), so that a scenario fits runs of any length. The caller supplies the tokens and markets; amounts are
+//! whole tokens.
 
 mod events;
 
@@ -18,7 +18,7 @@ use crate::money::Money;
 use crate::reader::{ConfigError, Section, Source};
 use crate::value::{small, version};
 
-/// The scenarios that come with the program: name and text.
+/// The built-in scenarios: name and text.
 pub const BUILT_IN: [(&str, &str); 7] = [
     ("calm", include_str!("../../../config/scenarios/calm.toml")),
     (
@@ -44,7 +44,7 @@ pub const BUILT_IN: [(&str, &str); 7] = [
     ),
 ];
 
-/// The built-in scenario of a name.
+/// The built-in scenario with this name.
 pub fn built_in(name: &str) -> Option<Source> {
     let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
     Some(Source {
@@ -53,41 +53,42 @@ pub fn built_in(name: &str) -> Option<Source> {
     })
 }
 
-/// What a scenario is played with.
+/// Parameters of one run of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Same seed, same traders.
+    /// Seed of the simulated traders; equal seeds give equal traders.
     pub seed: u64,
-    /// What shares of the run are shares of.
+    /// Length of the run, in milliseconds; `at_percent` and `for_percent` refer to it.
     pub duration_ms: u64,
 }
 
-/// The traders of one market, and what its pool holds at the beginning.
+/// The simulated traders of one market, and what its pool holds at the beginning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crowd {
-    /// The traders with their part of the timeline. Which pool is theirs is for the reader to say.
+    /// The traders, with their part of the timeline. The caller sets their pool.
     pub agents: AgentsConfig,
-    /// Base and quote units of the pool, at the fair price; `None` leaves it empty.
+    /// Base and quote units of the pool at the fair price; `None` leaves the pool empty.
     pub pool: Option<[Amount; 2]>,
 }
 
 /// A checked scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// One line about it.
+    /// A description of one line.
     pub about: String,
-    /// A crowd a market.
+    /// The simulated traders of each market.
     pub crowds: Vec<Crowd>,
-    /// What happens, in the order of time: for people. It is in the timelines of the crowds already.
+    /// The events in order of time, for display. They are already part of the traders' timelines.
     pub events: Vec<Event>,
-    /// A market maker ought to show both sides for this share of the time.
+    /// Share of the run, in percent, for which a market maker is expected to quote both sides.
     pub both_sides_min_percent: u8,
-    /// One that was killed ought to quote both sides again within this, beside what the fence needs.
+    /// Seconds within which a daemon that was killed is expected to quote both sides again, in addition to the time
+    /// that the fence requires.
     pub recovery_max_s: u16,
 }
 
 impl Scenario {
-    /// Reads and checks a text against these markets.
+    /// Parses and checks a scenario file for these markets.
     pub fn parse(source: &Source, markets: &[MarketSpec], run: Run) -> Result<Self, ConfigError> {
         source.read_with(|_, root| read(root, markets, run))
     }

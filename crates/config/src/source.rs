@@ -1,4 +1,4 @@
-//! A configuration file's text, places in it, and the error that names every mistake.
+//! A configuration file's text, positions in it, and the error that lists every problem.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use toml::de::DeTable;
 
 use crate::reader::{Reader, Section};
 
-/// Longest configuration file read.
+/// Most bytes of a configuration file.
 const FILE_MAX: u64 = 1 << 20;
 
-/// Where something stands in the file, counted from 1.
+/// A position in the file, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Line.
@@ -19,17 +19,17 @@ pub struct Place {
     pub column: usize,
 }
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Its place, or its section's place if it is a default.
+    /// Its position, or its section's if the value is a default.
     pub at: Place,
 }
 
 impl<T> At<T> {
-    /// The same place with another value.
+    /// The same position with another value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> At<U> {
         At {
             value: change(self.value),
@@ -38,12 +38,12 @@ impl<T> At<T> {
     }
 }
 
-/// One mistake.
+/// One error in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// Where.
+    /// Position of the error.
     pub at: Place,
-    /// What, and what would be right.
+    /// What is wrong, and what would be valid.
     pub what: String,
 }
 
@@ -55,20 +55,20 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// The file is wrong in at least one place.
+    /// The file has at least one error.
     #[error("{}", Lines(path, problems))]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Every mistake found, in the order of the file.
+        /// Every error found, in the order of the file.
         problems: Vec<Problem>,
     },
 }
 
-/// One `path:line:column: what` per mistake.
+/// Formats one `path:line:column: message` for each error.
 struct Lines<'a>(&'a Path, &'a [Problem]);
 
 impl fmt::Display for Lines<'_> {
@@ -87,7 +87,7 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-/// Whose file it is.
+/// The program that a file configures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The daemon's.
@@ -99,7 +99,7 @@ pub enum Kind {
 /// The text of a configuration file and its name.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file's name as given, used in messages.
+    /// The file's name as given, for messages.
     pub path: PathBuf,
     /// Its text.
     pub text: String,
@@ -133,7 +133,8 @@ impl Source {
         })
     }
 
-    /// Whose file it is, by the sections that only one of them has; `None` if that cannot be told.
+    /// The program that the file configures, determined by sections that only one of them has; `None` if there are
+    /// none.
     pub fn kind(&self) -> Option<Kind> {
         let root = DeTable::parse(&self.text).ok()?;
         let has = |keys: &[&str]| keys.iter().any(|key| root.get_ref().get(*key).is_some());
@@ -146,7 +147,7 @@ impl Source {
         }
     }
 
-    /// Refuses a file of the other kind with the command it is for, instead of with every key of it.
+    /// Refuses a file of the other kind and names the command that reads it, instead of reporting every key as unknown.
     pub fn refuse_other(&self, other: Kind) -> Result<(), ConfigError> {
         if self.kind() != Some(other) {
             return Ok(());
@@ -163,7 +164,7 @@ impl Source {
         }]))
     }
 
-    /// The first 12 hexadecimal digits of the text's SHA-256, to tell configurations apart.
+    /// The first 12 hexadecimal digits of the text's SHA-256, which identify a configuration.
     pub fn hash(&self) -> String {
         use sha2::{Digest, Sha256};
         let digest = Sha256::digest(self.text.as_bytes());
@@ -171,7 +172,7 @@ impl Source {
         first.fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
     }
 
-    /// Runs `read` over the file's root section. Any problem found refuses the whole file.
+    /// Runs `read` over the file's root section. Any error refuses the whole file.
     pub fn read_with<T>(
         &self,
         read: impl FnOnce(&Reader<'_>, Section<'_, '_>) -> Option<T>,
@@ -181,7 +182,7 @@ impl Source {
             Ok(root) => root,
             Err(error) => {
                 let start = error.span().map_or(0, |span| span.start);
-                // Only the message: the crate's own rendering would repeat the line, secret or not.
+                // Only the message: the parser's own rendering would repeat the line, which may hold a secret.
                 reader.problem(reader.place(start), error.message().to_owned());
                 return Err(self.invalid(reader.into_problems()));
             }
@@ -193,7 +194,7 @@ impl Source {
         }
     }
 
-    /// The error for problems found in this file.
+    /// The error for problems in this file.
     pub fn invalid(&self, mut problems: Vec<Problem>) -> ConfigError {
         problems.sort();
         problems.dedup();

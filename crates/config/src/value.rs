@@ -1,4 +1,4 @@
-//! What one value of a file can be read as, and what a right one looks like.
+//! The types that a value of a configuration file can have, and how each is described in messages.
 
 use std::path::PathBuf;
 
@@ -6,16 +6,15 @@ use toml::de::DeValue;
 
 use crate::reader::Section;
 
-/// What can be read from one value.
+/// A type that can be read from one value.
 pub trait Read: Sized {
-    /// What a right value looks like, for messages.
+    /// Description of a valid value, for messages.
     const WHAT: &'static str;
 
-    /// Whether a number found instead may be repeated in a message: only where no secret could have
-    /// been meant.
+    /// Whether an invalid number may be repeated in a message; only for keys where it cannot be a secret.
     const REPEAT: bool = false;
 
-    /// The value, if it is one.
+    /// The value, if it is of this type.
     fn read(value: &DeValue<'_>) -> Option<Self>;
 }
 
@@ -45,7 +44,7 @@ impl Read for u64 {
     }
 }
 
-/// A whole number of whatever size: a version of the format that is not this one.
+/// A version number of any size, for a version check that can name it.
 struct Version(u64);
 
 impl Read for Version {
@@ -57,7 +56,7 @@ impl Read for Version {
     }
 }
 
-/// The only version of every file's format so far.
+/// The only version of the configuration format so far.
 pub const CONFIG_VERSION: u64 = 1;
 
 /// Checks `config_version`, the first key of every file.
@@ -73,7 +72,7 @@ pub fn version(root: &mut Section<'_, '_>) {
     }
 }
 
-/// A number whose range was checked; a value out of range was reported and is not used.
+/// Narrows a number whose range was checked; a number out of range was reported before and is replaced by the default.
 pub fn small<T: TryFrom<u64> + Default>(value: u64) -> T {
     T::try_from(value).unwrap_or_default()
 }
@@ -127,7 +126,7 @@ impl Read for std::net::SocketAddr {
     }
 }
 
-/// What was found instead of a `T`, for messages.
+/// Describes the value found instead of a `T`, for messages.
 pub(crate) fn found<T: Read>(value: &DeValue<'_>) -> String {
     match value {
         DeValue::Integer(number) if T::REPEAT => number.as_str().chars().take(24).collect(),
@@ -138,7 +137,7 @@ pub(crate) fn found<T: Read>(value: &DeValue<'_>) -> String {
     }
 }
 
-/// What was found instead, for messages.
+/// Describes the type of the value found, for messages.
 pub(crate) fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string that is not",

@@ -1,11 +1,11 @@
-//! Address files: a process that listens on a port of the system's choice says where, in a file.
+//! Address files: a process that listens on a port chosen by the system writes the address to a file.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::Context;
 
-/// Writes the address whole or not at all, with a line end that says it is whole.
+/// Writes the address atomically; a final newline marks the file as complete.
 pub fn write(file: &Path, address: SocketAddr) -> anyhow::Result<()> {
     let draft = file.with_extension("new");
     std::fs::write(&draft, format!("{address}\n"))

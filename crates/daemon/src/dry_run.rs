@@ -1,5 +1,5 @@
-//! The engine on given answers, up to its first orders: whether a configuration would quote, and if not,
-//! why. Nothing is sent, signed or stored; what would be is answered here.
+//! Runs the engine on given answers up to its first orders: whether a configuration would quote, and if not, why.
+//! Nothing is sent, signed or stored.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,28 +15,28 @@ use cambist_core::{
     VenueTime,
 };
 
-/// Engine time after which nothing more is expected to happen.
+/// Engine time after which the run ends.
 const LONGEST_MS: u64 = 120_000;
-/// Events after which it is given up, whatever the time.
+/// Events after which the run ends, whatever the time.
 const EVENTS_MAX: usize = 20_000;
 
-/// What is tried.
+/// Input of a dry run.
 pub struct DryRun {
     /// The engine's configuration, without pools.
     pub config: EngineConfig,
-    /// Markets, in its order.
+    /// Markets, in the order of the configuration.
     pub markets: Vec<MarketSpec>,
-    /// Strategies and the market each one quotes.
+    /// Strategies and their markets.
     pub strategies: Vec<(StrategyId, MarketId, Box<dyn Strategy>)>,
-    /// Our number in the ids of our orders.
+    /// Instance number in the ids of own orders.
     pub instance: u32,
-    /// The venue's clock when it begins.
+    /// The venue's time at the beginning.
     pub venue_time: VenueTime,
 }
 
-/// What the venue would answer to a question.
+/// The venue's answers.
 pub trait Answers {
-    /// The answer to a query; nothing if there is none, which then times out.
+    /// The answer to a query; `None` makes it time out.
     fn answer(&mut self, query: &Query, venue_time: VenueTime) -> Option<Reply>;
 }
 
@@ -54,7 +54,7 @@ pub fn reasons(run: DryRun, answers: &mut dyn Answers) -> Vec<[Option<Withheld>;
     stage.found(count)
 }
 
-/// An engine under way.
+/// A running engine.
 struct Stage {
     engine: Engine,
     now: Time,
@@ -75,7 +75,7 @@ impl Stage {
         let start = Start {
             config: EngineConfig {
                 pools: Vec::new(),
-                // Each change of a reason is told by itself.
+                // Every change of a reason is a notification of its own.
                 status_ms: LONGEST_MS,
                 ..run.config
             },
@@ -107,7 +107,7 @@ impl Stage {
         }
     }
 
-    /// What happens next; the time passes when nothing waits.
+    /// The next event; advances the time if there is none.
     fn next(&mut self) -> Option<Event> {
         if let Some(event) = self.waiting.pop_front() {
             return Some(event);
@@ -141,7 +141,7 @@ impl Stage {
                 }
                 Action::Transmit { request, .. } => Event::Answer {
                     request,
-                    // As good as any: what was approved is what counts.
+                    // Any answer will do: the run ends with the approval.
                     outcome: Outcome::Reply(Reply::Submitted {
                         hash: self.hash(),
                         status: OrderStatus::Processing,
@@ -172,7 +172,7 @@ impl Stage {
         Hash(hash)
     }
 
-    /// Every side has an order on its way, or a reason that time alone does not end.
+    /// Whether every side has an order in flight, or a reason that does not end with time.
     fn is_settled(&self, markets: usize) -> bool {
         self.reasons.len() == 2 * markets
             && self
@@ -193,7 +193,7 @@ impl Stage {
     }
 }
 
-/// A reason that is met on the way to the first order, or between two requests.
+/// A reason that occurs before the first order, or between two requests.
 const fn passes(control: Control) -> bool {
     matches!(
         control,

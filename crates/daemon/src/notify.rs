@@ -1,30 +1,30 @@
-//! Messages to the service manager. Without one (`NOTIFY_SOCKET` unset) they go nowhere.
+//! Messages to the service manager (systemd). Ignored if `NOTIFY_SOCKET` is not set.
 //!
-//! The watchdog is to be fed by the decision loop only: a process whose loop hangs must die.
+//! Only the event loop sends watchdog messages, so that a process whose loop hangs is killed.
 
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-/// A start that is not heard of for so long has failed.
+/// Additional start-up time that is requested.
 const START_EXTENSION: Duration = Duration::from_mins(1);
 
-/// Start-up reconciliation is over; orders may be sent from now on.
+/// The start is complete; orders may be sent from now on.
 pub fn ready(status: &str) {
     send(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// A line for people who ask the service manager.
+/// A status line for the service manager.
 pub fn status(status: &str) {
     send(&[NotifyState::Status(status)]);
 }
 
-/// The decision loop has ticked.
+/// The event loop is alive.
 pub fn watchdog() {
     send(&[NotifyState::Watchdog]);
 }
 
-/// Draining began; the service manager should allow `longest` for it.
+/// Draining began; requests `longest` for it.
 pub fn stopping(longest: Duration) {
     let micros = u32::try_from(longest.as_micros()).unwrap_or(u32::MAX);
     send(&[
@@ -34,7 +34,7 @@ pub fn stopping(longest: Duration) {
     ]);
 }
 
-/// The start goes on; to be said more often than every [`START_EXTENSION`].
+/// The start continues; must be sent more often than every [`START_EXTENSION`].
 pub fn starting(status: &str) {
     let micros = u32::try_from(START_EXTENSION.as_micros()).unwrap_or(u32::MAX);
     send(&[
@@ -43,13 +43,13 @@ pub fn starting(status: &str) {
     ]);
 }
 
-/// As [`starting`], while the daemon's own line is the status.
+/// As [`starting`], without changing the status line.
 pub fn still_starting() {
     let micros = u32::try_from(START_EXTENSION.as_micros()).unwrap_or(u32::MAX);
     send(&[NotifyState::ExtendTimeoutUsec(micros)]);
 }
 
-/// How often the watchdog wants to be fed: half of what the service manager allows.
+/// Interval of watchdog messages: half of the service manager's timeout.
 pub fn watchdog_every() -> Option<Duration> {
     sd_notify::watchdog_enabled().map(|allowed| allowed / 2)
 }

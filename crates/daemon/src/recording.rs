@@ -1,7 +1,6 @@
-//! From an engine to a tape's opening and back: how strategies and snapshots are written down.
+//! Encoding of strategies and snapshots on a tape, for the live loop and the replay.
 //!
-//! The tape itself knows neither the registry nor the engine's snapshot; the live loop and the replay
-//! agree here on both.
+//! The tape depends on neither the registry nor the engine's snapshot.
 
 mod versions;
 
@@ -20,26 +19,26 @@ use crate::config::Bound;
 use crate::config::market::StrategyChoice;
 use cambist_host::program;
 
-/// Why a recording cannot be played.
+/// Why a recording cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// The strategy is not in this program.
     #[error("no strategy is called {0:?} in this program")]
     Strategy(String),
-    /// Its parameters are not accepted.
+    /// Its parameters are refused.
     #[error("strategy {name}: {what}")]
     Parameters {
         /// The strategy.
         name: String,
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// The snapshot cannot be read.
+    /// The snapshot cannot be decoded.
     #[error("the snapshot cannot be read: {0}")]
     Snapshot(String),
 }
 
-/// The opening of a tape for a configuration bound to its venue.
+/// The header of a tape for a bound configuration.
 pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
     let text = |choice: &StrategyChoice| choice.params.to_string();
     Header {
@@ -58,7 +57,7 @@ pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
     }
 }
 
-/// Builds the strategies of a bound configuration, in the order of their ids.
+/// Builds the strategies of a bound configuration, in order of ids.
 pub fn strategies(bound: &Bound) -> Result<Vec<Box<dyn Strategy>>, RecordingError> {
     let each = bound.strategies.iter().map(|(_, market, choice)| {
         let spec = bound.markets.get(usize::from(market.0));
@@ -67,14 +66,14 @@ pub fn strategies(bound: &Bound) -> Result<Vec<Box<dyn Strategy>>, RecordingErro
     each.collect()
 }
 
-/// A snapshot on a tape: the engine and the markets its strategies are built for.
+/// A snapshot on a tape: the engine, and the markets of its strategies.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     markets: Vec<MarketSpec>,
     engine: Snapshot,
 }
 
-/// A snapshot as bytes for a tape.
+/// Encodes a snapshot for a tape.
 pub fn snapshot(engine: &Engine, markets: &[MarketSpec]) -> Result<Vec<u8>, RecordingError> {
     let saved = Saved {
         markets: markets.to_vec(),
@@ -84,7 +83,7 @@ pub fn snapshot(engine: &Engine, markets: &[MarketSpec]) -> Result<Vec<u8>, Reco
     postcard::to_extend(&saved, bytes).map_err(|error| RecordingError::Snapshot(error.to_string()))
 }
 
-/// Reads a snapshot that this or an earlier program wrote on a tape of that format.
+/// Decodes a snapshot of this or an earlier version, from a tape of this format.
 fn saved(format: u16, bytes: &[u8]) -> Result<Saved, RecordingError> {
     let wrong = |what: String| RecordingError::Snapshot(what);
     let (types, mut rest) = if UNTYPED.contains(&format) {
@@ -124,9 +123,9 @@ fn build(
         .map_err(|error| refused(error.to_string()))
 }
 
-/// Plays a tape's events to an engine like the one that was recorded.
+/// Passes a tape's events to an engine like the recorded one.
 ///
-/// Strategies need their market, which the tape names in its first event or in its snapshot.
+/// Strategies need their market, which is in the tape's first event or in its snapshot.
 pub struct Player {
     header: Header,
     markets: Vec<MarketSpec>,
@@ -155,7 +154,7 @@ impl Player {
         Ok(player)
     }
 
-    /// Gives the engine one event. What went wrong is told by `failure` afterwards.
+    /// Passes one event to the engine. `failure` reports errors.
     pub fn hear(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
         if self.engine.is_none() {
             match event {
@@ -183,12 +182,12 @@ impl Player {
         }
     }
 
-    /// The engine as it is by now; none before the tape's first event where it opens without a snapshot.
+    /// The current engine; `None` before the first event of a tape without a snapshot.
     pub const fn engine(&self) -> Option<&Engine> {
         self.engine.as_ref()
     }
 
-    /// What the engine knows and wants at `now`; `None` before its start.
+    /// State and targets of the engine at `now`; `None` before its start.
     pub fn inspect(&self, now: Time) -> Result<Option<Inspection>, RecordingError> {
         let Some(engine) = &self.engine else {
             return Ok(None);
@@ -197,7 +196,7 @@ impl Player {
         inspection.map_err(|error| RecordingError::Snapshot(error.to_string()))
     }
 
-    /// Why nothing could be played.
+    /// Why replaying failed.
     pub const fn failure(&self) -> Option<&RecordingError> {
         self.failure.as_ref()
     }

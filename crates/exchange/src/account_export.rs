@@ -1,7 +1,6 @@
-//! What a data folder tells of one account, as lines of JSON: the interface by which the exchange's books
-//! can be checked with other people's programs. Described in docs/audit.md.
+//! The history of one account as lines of JSON, for audits by other programs. Format: docs/audit.md.
 //!
-//! Amounts are texts of base units, times milliseconds, hashes hexadecimal. Decides nothing.
+//! Amounts are strings of base units, times milliseconds, hashes hexadecimal.
 
 use std::io::Write;
 
@@ -34,17 +33,17 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Whether there was such an account at the end.
+    /// Whether the account exists at the end.
     pub const fn is_known(&self) -> bool {
         self.known
     }
 
-    /// Whether everything was written.
+    /// Ends the output; an error if a write failed.
     pub fn finish(self) -> std::io::Result<()> {
         self.failed.and_then(|()| self.out.flush())
     }
 
-    /// Writes what was told.
+    /// Writes an item of the history.
     pub fn hear(&mut self, told: &Told<'_>) {
         match told {
             Told::Opening { position, venue } => {
@@ -126,7 +125,7 @@ impl<'a> Lines<'a> {
 
     fn closing(&mut self, venue: &Venue) {
         self.known = venue.account(self.account).is_some();
-        // A question may let time pass: asked of a copy.
+        // A query may advance the time: made on a copy.
         let mut asked = venue.clone();
         let account = self.account;
         let caller = Caller::Account {
@@ -181,7 +180,7 @@ fn hex(hash: Hash) -> String {
     hash.to_string()
 }
 
-/// Whose account a request is about, if it is about one, and what is asked.
+/// The account of a request, if it has one, and its description.
 fn describe(request: &Request) -> Option<(Option<AccountId>, Value)> {
     Some(match request {
         Request::Submit(order) => (
@@ -224,7 +223,7 @@ fn describe(request: &Request) -> Option<(Option<AccountId>, Value)> {
             amount,
         }) => (Some(*account), flow("withdrawal", token.0, *amount)),
         Request::Operator(Operator::SetDelays(_)) => (None, json!({"what": "set_delays"})),
-        // What they moved stands in the list of pool transactions.
+        // The moved amounts are in the list of pool transactions.
         Request::Join(join) => (
             None,
             json!({"what": "join", "hash": hex(join.hash), "storage_ids": join.storage_ids}),
@@ -233,7 +232,7 @@ fn describe(request: &Request) -> Option<(Option<AccountId>, Value)> {
             None,
             json!({"what": "exit", "hash": hex(exit.hash), "storage_ids": [exit.storage_id]}),
         ),
-        // Told, but not what they moved: books with such flows are not added up.
+        // Listed without amounts: books with such flows cannot be reconciled.
         Request::Transfer(_) => (None, json!({"what": "transfer"})),
         Request::Withdraw(_) => (None, json!({"what": "withdraw"})),
         Request::Operator(_)

@@ -1,5 +1,5 @@
-//! The exchange's configuration file: listen address, tokens, markets, pools, fees, limits, the account
-//! of the demo and the background traders. Plain data; the exchange's own types are built elsewhere.
+//! The exchange's configuration file: listen address, tokens, markets, pools, fees, limits, the maker's account and the
+//! simulated traders, as plain data.
 
 mod listen;
 mod pools;
@@ -28,7 +28,7 @@ pub use listen::Listen;
 pub use pools::Pool;
 pub use services::{ServiceDelays, ServiceFees};
 
-/// The account that a market maker trades with, and where its keys are written at first start.
+/// The market maker's account, and where its keys are written at the first start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Maker {
     /// Folder of `api_key` and `eddsa_key`, created with mode 0700, files 0600.
@@ -41,22 +41,22 @@ pub struct Maker {
     pub funds: BTreeMap<TokenId, Amount>,
 }
 
-/// Highest account id of the maker: those above are given to accounts that clients open and to traders.
+/// Highest account id of the maker: higher ids belong to accounts opened by clients and to simulated traders.
 pub const MAKER_ACCOUNT_MAX: u64 = 19_999;
 
-/// Where the operator is listened to.
+/// The operator listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admin {
-    /// An address on loopback.
+    /// A loopback address.
     pub listen: SocketAddr,
-    /// File with the token, mode 0600; made at the first start.
+    /// File with the token, mode 0600; created at the first start.
     pub token_file: PathBuf,
 }
 
 /// A complete, checked configuration of the exchange.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// Where to listen, and under which addresses clients know it.
+    /// Address to bind, and URLs for clients.
     pub listen: Listen,
     /// Logging.
     pub log: LogConfig,
@@ -68,21 +68,21 @@ pub struct Exchange {
     pub deposit_address: String,
     /// Maker and taker fee in ten-thousandths, taken from the bought token.
     pub fee_bips: [u16; 2],
-    /// What one customer, one address and one connection may occupy.
+    /// Bounds of one client, one address and one connection.
     pub bounds: Bounds,
-    /// Whether a new API key is given to a signature only.
+    /// Whether replacing an API key requires a signature.
     pub require_api_key_signature: bool,
-    /// Whether transfers, withdrawals and key updates need the owner's wallet or an approved hash.
+    /// Whether transfers, withdrawals and key updates require the owner's wallet or an approved hash.
     pub require_wallet_for_funds: bool,
-    /// Whether the interface text alone counts, without what public clients do differently.
+    /// Whether the interface's text is applied strictly, without the differences of public clients.
     pub strict: bool,
-    /// Folder in which everything is kept; in memory only without one.
+    /// Data folder; without one everything is in memory.
     pub data_dir: Option<PathBuf>,
-    /// How much of the history is kept besides what a start needs.
+    /// How much history is kept beyond what a start needs.
     pub retention: Retention,
-    /// How far the time of a folder may be ahead of the machine's clock at a start.
+    /// How far a folder's time may be ahead of the system clock at a start.
     pub time_ahead_max_ms: u64,
-    /// The operator's door, if it is asked for.
+    /// The operator listener, if configured.
     pub admin: Option<Admin>,
     /// Tokens; LP tokens of the pools come last.
     pub tokens: Vec<TokenSpec>,
@@ -96,15 +96,15 @@ pub struct Exchange {
     pub price_bands: Vec<Option<PriceBand>>,
     /// Pools.
     pub pools: Vec<Pool>,
-    /// What transfers, withdrawals and key updates cost.
+    /// Fees of transfers, withdrawals and key updates.
     pub service_fees: ServiceFees,
-    /// What a transfer that opens an account must bring.
+    /// Minimum of a transfer that opens an account.
     pub opening: AccountOpening,
-    /// How long things take.
+    /// Delays.
     pub delays: ServiceDelays,
     /// The market maker's account.
     pub maker: Maker,
-    /// Background traders.
+    /// Simulated traders.
     pub traders: Vec<AgentsConfig>,
 }
 
@@ -114,17 +114,17 @@ impl Exchange {
         Self::parse(&Source::read(path)?, &mut BTreeSet::new())
     }
 
-    /// Where a running exchange writes the address it listens on.
+    /// The file in which a running exchange writes its address.
     pub fn address_file(&self) -> PathBuf {
         self.maker.keys_dir.join("venue.address")
     }
 
-    /// Where a running exchange writes the address on which it listens to the operator.
+    /// The file in which a running exchange writes the address of its operator listener.
     pub fn admin_address_file(&self) -> PathBuf {
         self.maker.keys_dir.join("admin.address")
     }
 
-    /// Checks a text and tells every key that was asked for.
+    /// Checks a text; also returns all keys that were read.
     pub fn parse(source: &Source, keys: &mut BTreeSet<String>) -> Result<Self, ConfigError> {
         source.refuse_other(Kind::Daemon)?;
         let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
@@ -253,7 +253,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
 fn traders(sections: Vec<Section<'_, '_>>, markets: &[MarketSpec]) -> Option<Vec<AgentsConfig>> {
     let read = |mut section| {
         let traders = cambist_config::crowd::traders(&mut section, markets, None);
-        // One of a market that is not listed is told as that alone.
+        // A market that is not listed is reported once.
         if traders.is_some() {
             section.finish();
         }
@@ -274,7 +274,7 @@ fn address(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {
     None
 }
 
-/// Reads one token; `listed` are symbol and id of those before it.
+/// Reads one token; `listed` are symbol and id of the previous ones.
 fn token(
     mut section: Section<'_, '_>,
     listed: &mut Vec<(String, u64)>,
@@ -284,7 +284,7 @@ fn token(
     if let Some(symbol) = &symbol {
         let twin = |(other, number): &(String, u64)| *other == symbol.value || *number == id.value;
         if listed.iter().any(twin) {
-            // Its amounts are in the other token of that name, so their mistakes would be no news.
+            // Its amounts are in another token with the same name, so further errors would be misleading.
             let what = format!("token {} (id {}) is listed twice", symbol.value, id.value);
             section.problem(symbol.at, what);
             return None;
@@ -382,7 +382,7 @@ fn market(
     Some((spec?, (small(levels.value), band)))
 }
 
-/// Width and first reference of a price band: both, or there is none.
+/// Width and first reference of a price band: both or none.
 #[expect(clippy::option_option, reason = "a mistake, no band, or one")]
 fn price_band(
     section: &Section<'_, '_>,

@@ -1,7 +1,7 @@
-//! The exchange's data folder: taken, begun at the first start, recovered at every later one.
+//! The exchange's data folder: locked, created at the first start, recovered at every later one.
 //!
-//! What is in the folder counts. The configuration file made the exchange once; where it has changed
-//! since then, that is said and not applied, and another exchange is refused.
+//! The content of the folder applies. The configuration file created the exchange once; later changes are reported and
+//! not applied, and another exchange is refused.
 
 use std::path::Path;
 
@@ -14,19 +14,19 @@ use super::setup;
 use crate::config::Exchange;
 use cambist_host::exit::{Exit, Failure};
 
-/// Whether the maker's key files are those of its account.
+/// Whether the maker's key files belong to its account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// They are.
+    /// They do.
     Fit,
     /// There are none.
     Absent,
-    /// They are somebody else's, or were replaced at the exchange.
+    /// They belong to another account, or the account's keys were replaced.
     Others,
 }
 
 impl Keys {
-    /// In one word.
+    /// As a keyword.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Fit => "fit",
@@ -36,8 +36,8 @@ impl Keys {
     }
 }
 
-/// The exchange of a folder; a new one if the folder is empty, with keys that are made for it if need be.
-/// Of one that exists no keys are made: its accounts have theirs.
+/// The exchange of a folder; a new one if the folder is empty, with new keys if necessary. No keys are created for an
+/// existing exchange.
 pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys)> {
     let data = DataFolder::take(folder)
         .map_err(failure)?
@@ -112,8 +112,8 @@ fn fit(durable: &Durable, account: &Account, keys: Option<&MakerKeys>) -> Keys {
     }
 }
 
-/// A folder from before openings of accounts were bounded takes the file's bounds over, once: by an input of the
-/// operator's, so that everything before it stays as it was.
+/// A folder from before bounds on account openings adopts the file's bounds once, by an operator input, so that
+/// everything before it stays as it was.
 pub fn bound_openings(exchange: &Exchange, handle: &InProcess) -> anyhow::Result<()> {
     let kept = handle.read(|venue| venue.config().opening.clone())?;
     if kept == AccountOpening::UNBOUNDED && exchange.opening != kept {
@@ -128,7 +128,7 @@ pub fn bound_openings(exchange: &Exchange, handle: &InProcess) -> anyhow::Result
     Ok(())
 }
 
-/// How a problem with a data folder ends the program.
+/// The exit code of an error of the data folder.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 pub fn failure(error: DataError) -> Failure {
     let exit = match &error {
@@ -170,7 +170,7 @@ mod tests {
         exchange
     }
 
-    /// Starts an exchange on a folder; its bounds on openings.
+    /// Starts an exchange on a folder; returns its bounds on openings.
     fn started(folder: &Path, exchange: &Exchange) -> AccountOpening {
         let (durable, _) = open(folder, exchange).unwrap();
         let config = ServerConfig::new(([127, 0, 0, 1], 0).into());
@@ -190,7 +190,7 @@ mod tests {
         let today = exchange(&folder, "", "");
         assert!(today.opening.order_minimum && today.opening.reserved == 10_000);
         assert_eq!(started(&data, &today), today.opening);
-        // What is there then counts, whatever the file says.
+        // The folder's bounds apply then, whatever the file says.
         let other = exchange(&folder, "# reserved = 10000", "reserved = 7");
         assert_eq!(other.opening.reserved, 7);
         assert_eq!(started(&data, &other), today.opening);

@@ -1,4 +1,4 @@
-//! Key files of the market maker's account: made at the first start, kept afterwards.
+//! Key files of the market maker's account, created at the first start.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
@@ -28,8 +28,8 @@ pub struct MakerKeys {
 /// Names of the two files.
 const FILES: [&str; 2] = ["api_key", "eddsa_key"];
 
-/// Reads `api_key` and `eddsa_key` of a folder, or makes them there with mode 0600: for an exchange that
-/// begins, whose account gets them.
+/// Reads `api_key` and `eddsa_key` of a folder, or creates them with mode 0600, for a new exchange, whose account gets
+/// them.
 pub fn load_or_make(dir: &Path) -> anyhow::Result<MakerKeys> {
     make_folder(dir)?;
     let api_key = one(&dir.join(FILES[0]), api_key)?;
@@ -37,7 +37,7 @@ pub fn load_or_make(dir: &Path) -> anyhow::Result<MakerKeys> {
     of(dir, api_key, &eddsa_key)
 }
 
-/// Reads them if both are there. For an exchange that exists: keys made now would be nobody's.
+/// Reads both if they exist. For an existing exchange: new keys would not match its account.
 pub fn load(dir: &Path) -> anyhow::Result<Option<MakerKeys>> {
     if FILES
         .iter()
@@ -49,7 +49,7 @@ pub fn load(dir: &Path) -> anyhow::Result<Option<MakerKeys>> {
     of(dir, api_key?, &eddsa_key?).map(Some)
 }
 
-/// Makes the folder that also holds the addresses of the exchange.
+/// Creates the folder, which also holds the address files.
 pub fn make_folder(dir: &Path) -> anyhow::Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -73,7 +73,7 @@ fn of(
     Ok(MakerKeys { api_key, secret })
 }
 
-/// The public key of a signing key file, which is made with mode 0600 if it is not there.
+/// The public key of a signing key file, which is created with mode 0600 if necessary.
 pub fn make_signing_key(path: &Path) -> anyhow::Result<PublicKey> {
     let text = one(path, eddsa_key)?;
     let secret = SecretKey::from_hex(&text).map_err(|_| {
@@ -86,7 +86,7 @@ pub fn make_signing_key(path: &Path) -> anyhow::Result<PublicKey> {
     Ok(secret.public())
 }
 
-/// Reads the operator's token, or makes it there with mode 0600.
+/// Reads the operator's token, or creates it with mode 0600.
 pub fn admin_token(path: &Path) -> anyhow::Result<Zeroizing<String>> {
     one(path, api_key)
 }

@@ -1,4 +1,4 @@
-//! From the exchange's checked file to a machine with its accounts and its crowd.
+//! Builds the exchange from its checked file, with its accounts and simulated traders.
 
 use anyhow::Context;
 use cambist_core::VenueTime;
@@ -14,16 +14,16 @@ use crate::config::Exchange;
 
 /// The account that receives fees.
 const FEE_COLLECTOR: u32 = 1;
-/// Account ids of background traders begin here; a trader each.
+/// First account id of simulated traders, one each.
 const FIRST_TRADER: u32 = 1_000_000;
-/// Room between the crowds of two markets.
+/// Account ids per market for simulated traders.
 const CROWD: u32 = 10_000;
-/// Accounts that hold the opening shares of pools begin here; a pool each.
+/// First account id of pool founders, one per pool.
 const FIRST_FOUNDER: u32 = 900_000;
-/// Account ids that clients open begin here.
+/// First account id for clients.
 const FIRST_ACCOUNT: u32 = 20_000;
 
-/// Builds the exchange: tokens, markets, the maker's account with its funds, the crowds.
+/// Builds the exchange: tokens, markets, the maker's account with its funds, simulated traders.
 pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, Vec<Agents>)> {
     let mut venue = Venue::new(config(exchange)?).context("the exchange's configuration")?;
     let public = maker.secret.public();
@@ -70,7 +70,7 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
         crowds.push(Agents::new(config, &accounts));
     }
     for wish in &wishes {
-        // Before the first request there is no time yet.
+        // Before the first request there is no time.
         venue
             .handle(VenueTime(0), &Caller::Operator, wish)
             .context("opening the exchange's accounts")?;

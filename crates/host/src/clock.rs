@@ -1,27 +1,28 @@
-//! The one file that reads clocks, beside the exchange's own (`crates/server/src/clock.rs`). Time is an argument
-//! everywhere else.
+//! The only file that reads clocks, apart from the exchange's own (`crates/server/src/clock.rs`). Elsewhere time is an
+//! argument.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cambist_core::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-/// The monotonic clock that goes on while the host sleeps, so that what was heard before is as old as it
-/// is; elsewhere than on Linux one that may stand still then, and the engine finds out from the venue's time.
+/// The monotonic clock that includes the time for which the host was suspended, so that old data counts as old
+/// afterwards. Systems other than Linux have a clock that may stand still; the engine then detects it from the venue's
+/// time.
 #[cfg(target_os = "linux")]
 const MONOTONIC: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const MONOTONIC: ClockId = ClockId::Monotonic;
 
-/// A monotonic clock with its origin at creation, and the wall clock for people and metrics only.
+/// A monotonic clock with its origin at creation, and the wall clock for display and metrics only.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// What the host's monotonic clock showed.
+    /// Reading of the host's monotonic clock at creation.
     origin: Duration,
 }
 
 impl Clock {
-    /// A clock that begins at zero now.
+    /// Creates a clock that starts at zero.
     #[expect(
         clippy::new_without_default,
         reason = "a default value should not read a clock"
@@ -38,7 +39,7 @@ impl Clock {
         Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// Microseconds of the wall clock since the Unix epoch. No decision may depend on it.
+    /// Microseconds of the wall clock since the Unix epoch. No decision may depend on them.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one file of the program that reads clocks"
@@ -62,7 +63,7 @@ impl Clock {
 }
 
 fn monotonic() -> Duration {
-    // It counts from the start of the host and is never negative.
+    // The clock counts from the start of the host and is never negative.
     Duration::try_from(clock_gettime(MONOTONIC)).unwrap_or_default()
 }
 
@@ -82,7 +83,7 @@ mod tests {
         );
     }
 
-    /// Where the host never slept the two clocks show the same.
+    /// On a host that was never suspended the two clocks agree.
     #[test]
     #[cfg(target_os = "linux")]
     fn it_goes_on_while_the_host_sleeps() {

@@ -1,32 +1,32 @@
-//! How processes of this program end. Service units and scripts rely on the numbers.
+//! Exit codes of this program. Service units and scripts rely on the numbers.
 
 use std::process::ExitCode;
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done,
-    /// A check failed, or the job could not be done; trying again may help.
+    /// A check failed, or the job could not be done; a retry may help.
     CheckFailed,
-    /// The command line was not understood.
+    /// The command line is invalid.
     Usage,
-    /// A bug: the program cannot explain its own state.
+    /// A bug: the program is in a state that it cannot explain.
     Bug,
-    /// Another instance holds the state folder.
+    /// Another process holds the state folder.
     AnotherInstance,
     /// Configuration or keys were refused. Nothing was sent.
     Refused,
-    /// The level is latched; a person must lower it.
+    /// Trading is latched; the operator must run `resume`.
     Latched,
-    /// A rule that must always hold did not; a person must look first.
+    /// An invariant was violated; the operator must investigate.
     Invariant,
     /// The panic command could not prove that nothing rests.
     PanicNotProven,
 }
 
 impl Exit {
-    /// Every exit.
+    /// All results.
     pub const ALL: [Self; 9] = [
         Self::Done,
         Self::CheckFailed,
@@ -39,7 +39,7 @@ impl Exit {
         Self::PanicNotProven,
     ];
 
-    /// The number given to the operating system.
+    /// The exit code.
     pub const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -54,7 +54,7 @@ impl Exit {
         }
     }
 
-    /// Whether a service manager may start the program again by itself.
+    /// Whether a service manager may restart the program automatically.
     pub const fn restart_may_help(self) -> bool {
         match self {
             Self::CheckFailed | Self::Bug => true,
@@ -75,18 +75,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error whose exit was decided where it was found.
+/// An error with an exit code that was determined where it occurred.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// The exit it leads to.
+    /// The exit code.
     pub exit: Exit,
-    /// What happened, for people.
+    /// The message.
     pub message: String,
 }
 
 impl Failure {
-    /// An error with a decided exit.
+    /// An error with an exit code.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit,
@@ -95,7 +95,7 @@ impl Failure {
     }
 }
 
-/// A result that is complete but not good, with the keys `error` and `exit` beside its own.
+/// A complete result with failures, which are added as the keys `error` and `exit`.
 pub fn with_failures(mut result: serde_json::Value, failures: &[Failure]) -> serde_json::Value {
     if let (Some(object), Some(first)) = (result.as_object_mut(), failures.first()) {
         let all: Vec<_> = failures.iter().map(ToString::to_string).collect();

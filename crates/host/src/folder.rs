@@ -1,4 +1,5 @@
-//! A folder for one user and one process: no link, ours, closed to others, locked while in use.
+//! A folder for one user and one process: no symbolic link, owned by this user, inaccessible to others, locked while in
+//! use.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -9,22 +10,22 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
-/// Name of the file whose lock says that a process works in a folder.
+/// Name of the lock file.
 pub const LOCK: &str = "lock";
 
 /// Why a folder is not used. The texts begin with the folder's path.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Another process works in it.
+    /// Another process holds the lock.
     #[error("{} is in use by another process", .0.display())]
     InUse(PathBuf),
-    /// A symbolic link, which somebody could point elsewhere.
+    /// A symbolic link, whose target others could change.
     #[error("{} is a symbolic link; name the folder itself", .0.display())]
     SymbolicLink(PathBuf),
-    /// A file, pipe, device or socket.
+    /// It is a file, pipe, device or socket.
     #[error("{} is not a folder", .0.display())]
     NotFolder(PathBuf),
-    /// Others may look into it or change it.
+    /// Other users have access.
     #[error("{path} has mode {mode:04o}; others must have no access: chmod 700 {path}", path = path.display())]
     Mode {
         /// The folder.
@@ -39,22 +40,21 @@ pub enum FolderError {
         path: PathBuf,
         /// Its owner.
         owner: u32,
-        /// Our user.
+        /// The user of this process.
         us: u32,
     },
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{} cannot be used: {source}", path.display())]
     Io {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl FolderError {
-    /// Whether the folder itself is wrong, so that trying again cannot help: as opposed to one that is in
-    /// use and to a disk in trouble.
+    /// Whether the folder itself is wrong, so that a retry cannot help, as opposed to a folder in use or an I/O error.
     pub fn is_misconfigured(&self) -> bool {
         match self {
             Self::SymbolicLink(_) | Self::NotFolder(_) | Self::Mode { .. } | Self::Owner { .. } => {
@@ -74,14 +74,14 @@ impl FolderError {
     }
 }
 
-/// A folder that was found to be ours alone. What is opened in it is checked on its descriptor.
+/// A folder whose owner and mode were checked. Files in it are opened relative to its descriptor.
 #[derive(Debug)]
 pub struct PrivateFolder {
     descriptor: File,
     path: PathBuf,
 }
 
-/// A private folder that this process has locked. The system drops the lock with the process.
+/// A private folder that this process has locked. The operating system releases the lock when the process ends.
 #[derive(Debug)]
 pub struct TakenFolder {
     _lock: File,
@@ -93,7 +93,7 @@ impl PrivateFolder {
         Self::open_of(path, rustix::process::geteuid().as_raw())
     }
 
-    /// As [`PrivateFolder::open`], to look into it: root may look into those of others.
+    /// As [`PrivateFolder::open`], for reading; root may read folders of other users.
     pub fn visit(path: &Path) -> Result<Self, FolderError> {
         match Self::open(path) {
             Err(FolderError::Owner { owner, us: 0, .. }) => Self::open_of(path, owner),
@@ -101,7 +101,7 @@ impl PrivateFolder {
         }
     }
 
-    /// A name in it that stays short however long the folder's own is, for as long as this value lives.
+    /// A path of `name` that stays short whatever the length of the folder's path. Valid as long as this value lives.
     pub fn short_name(&self, name: &str) -> PathBuf {
         PathBuf::from(format!(
             "/proc/self/fd/{}/{name}",
@@ -150,10 +150,10 @@ impl PrivateFolder {
         })
     }
 
-    /// As [`PrivateFolder::open`], after making the folder (0700) and those above it where they are missing.
+    /// As [`PrivateFolder::open`], after creating the folder (mode 0700) and its missing parents.
     pub fn open_or_create(path: &Path) -> Result<Self, FolderError> {
         match DirBuilder::new().recursive(true).mode(0o700).create(path) {
-            // What is there and no folder is named by what follows.
+            // If the path exists and is not a folder, `open` below reports it.
             Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(FolderError::Io {
                 path: path.to_owned(),
                 source,
@@ -162,7 +162,7 @@ impl PrivateFolder {
         }
     }
 
-    /// Locks it for this process and makes its names durable.
+    /// Locks the folder for this process and syncs its directory entries.
     pub fn take(&self) -> Result<TakenFolder, FolderError> {
         let io = |source| FolderError::Io {
             path: self.path.clone(),
@@ -181,7 +181,7 @@ impl PrivateFolder {
         Ok(TakenFolder { _lock: lock.into() })
     }
 
-    /// Makes the names in it, and its own in the folder above, durable.
+    /// Syncs the entries of the folder, and the folder's own entry in its parent.
     pub fn sync(&self) -> Result<(), FolderError> {
         let parent = self.path.parent();
         let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
@@ -267,7 +267,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         assert!(matches!(refusal(&file), FolderError::NotFolder(_)));
         assert!(refusal(&file.join("below")).is_misconfigured());
-        // Nor is the lock one that somebody points elsewhere.
+        // A symbolic link in the place of the lock file is refused as well.
         symlink(folder.0.join("elsewhere"), folder.0.join(LOCK)).unwrap();
         let opened = PrivateFolder::open(&folder.0).unwrap();
         assert!(opened.take().is_err() && !folder.0.join("elsewhere").exists());
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn what_belongs_to_somebody_else_is_refused() {
         let us = rustix::process::geteuid().as_raw();
-        // Root can give a folder away; others find one of root's.
+        // Root can change the owner of a folder; other users test with a folder of root's.
         let folder = Folder::new("owner");
         let path = if us == 0 {
             std::os::unix::fs::chown(&folder.0, Some(65_534), None).unwrap();

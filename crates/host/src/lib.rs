@@ -1,7 +1,6 @@
-//! What the processes of this program share around their work: a folder that is theirs alone ([`folder`]),
-//! memory that no core file and no other process of the same user gets to see ([`memory`]), secrets from files
-//! ([`secrets`]), the clocks ([`clock`]), times as text ([`times`]), exit codes ([`exit`]), and which build they are
-//! ([`program`]).
+//! What the processes of this program need of their host: a folder for one process ([`folder`]), memory that core files
+//! and other processes of the same user cannot read ([`memory`]), secrets from files ([`secrets`]), the clocks
+//! ([`clock`]), times as text ([`times`]), exit codes ([`exit`]), and the identity of the build ([`program`]).
 
 pub mod clock;
 pub mod exit;

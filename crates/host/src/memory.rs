@@ -1,11 +1,11 @@
-//! Memory holds keys: nobody else may read it, living or dead.
+//! Protects memory that holds keys from core files and other processes.
 
 use std::io;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// Forbids core files and, on Linux, makes the process not dumpable: other processes of the same user
-/// cannot attach to it or read its memory. Costs a debugger that is not root its access; so be it.
+/// Forbids core files and, on Linux, makes the process not dumpable: other processes of the same user cannot attach to
+/// it or read its memory. Debuggers then need root.
 pub fn protect() -> io::Result<()> {
     let none = Rlimit {
         current: Some(0),
@@ -34,7 +34,7 @@ mod tests {
         assert_eq!((limit.current, limit.maximum), (Some(0), Some(0)));
         let dumpable = dumpable_behavior().unwrap();
         assert_eq!(dumpable, DumpableBehavior::NotDumpable);
-        // Its own view of itself stays, which metrics and sockets need.
+        // The process can still read its own `/proc` entries, which metrics and sockets need.
         assert!(std::fs::read_dir("/proc/self/fd").is_ok());
     }
 }

@@ -1,14 +1,14 @@
-//! Which build of the program this process is, as files, metrics and pages state it.
+//! The build of this process, as shown in files, metrics and pages.
 //!
-//! The commit is compiled into the program alone, so that a commit does not have every crate compiled again. The
-//! program sets it at its start.
+//! Only the program is compiled with the commit, so that a commit does not recompile all crates. The program sets it at
+//! its start.
 
 use std::sync::OnceLock;
 
-/// A build of the program, in at most 95 printable ASCII characters each.
+/// A build of the program; at most 95 printable ASCII characters each.
 #[derive(Clone, Copy, Debug)]
 pub struct Build {
-    /// The commit; `-dirty` behind it where the sources were changed; `unknown`.
+    /// The commit; with the suffix `-dirty` if the sources were changed; `unknown` without one.
     pub revision: &'static str,
     /// Version and commit.
     pub version: &'static str,
@@ -16,7 +16,7 @@ pub struct Build {
     pub name: &'static str,
 }
 
-/// What tests are, and programs that do not say which commit they were built from.
+/// Tests, and programs that do not set a build.
 const UNKNOWN: Build = Build {
     revision: "unknown",
     version: env!("CARGO_PKG_VERSION"),
@@ -25,9 +25,9 @@ const UNKNOWN: Build = Build {
 
 static BUILD: OnceLock<Build> = OnceLock::new();
 
-/// States the build of this process. Only the first one counts.
+/// Sets the build of this process. Only the first call has an effect.
 pub fn set_build(build: Build) {
-    // The one that was set before stays.
+    // A build that was set before stays.
     let _ = BUILD.set(build);
 }
 

@@ -1,7 +1,7 @@
-//! Secrets from files: opened once, checked on the open descriptor, read once, wiped when dropped.
+//! Secrets from files: opened once, checked on the open descriptor, read once, wiped on drop.
 //!
-//! Messages name the path, the trouble and the remedy, never the content. Environment variables and
-//! arguments are not read: other programs can see them.
+//! Messages contain the path, the problem and the remedy, never the content. Environment variables and arguments are
+//! not used, because other programs can read them.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,27 +11,27 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
-/// Longest secret file.
+/// Most bytes of a secret file.
 const BYTES_MAX: usize = 4_096;
 
-/// Where the secrets are. Never the secrets.
+/// Locations of the secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// Files of ours.
+    /// Files of the user.
     Files {
         /// File with the API key.
         api_key: PathBuf,
         /// File with the EdDSA secret key in hexadecimal.
         eddsa_key: PathBuf,
     },
-    /// `$CREDENTIALS_DIRECTORY/{api_key,eddsa_key}`, as the service manager hands them over.
+    /// `$CREDENTIALS_DIRECTORY/{api_key,eddsa_key}`, as provided by the service manager.
     Credentials,
-    /// There are none: the mode does not trade.
+    /// None: the mode does not trade.
     None,
 }
 
 impl Keys {
-    /// What messages call the API key's and the EdDSA key's file.
+    /// Names of the files with the API key and the EdDSA key in messages.
     pub fn names(&self) -> [String; 2] {
         match self {
             Self::Files { api_key, eddsa_key } => {
@@ -45,7 +45,7 @@ impl Keys {
     }
 }
 
-/// Both secrets of an account, as written in their files.
+/// Both secrets of an account, as in their files.
 pub struct Secrets {
     /// The API key.
     pub api_key: Zeroizing<String>,
@@ -59,13 +59,13 @@ pub enum SecretError {
     /// The file does not exist.
     #[error("secret file {} does not exist", .0.display())]
     Missing(PathBuf),
-    /// A symbolic link, which somebody could point elsewhere.
+    /// A symbolic link, whose target others could change.
     #[error("secret file {} is a symbolic link; name the file itself", .0.display())]
     SymbolicLink(PathBuf),
     /// A folder, pipe, device or socket.
     #[error("secret file {} is not a regular file", .0.display())]
     NotRegular(PathBuf),
-    /// Others may read or change it.
+    /// Other users have access.
     #[error("secret file {path} has mode {mode:04o}; others must have no access: chmod 600 {path}", path = path.display())]
     Mode {
         /// The file.
@@ -80,27 +80,27 @@ pub enum SecretError {
         path: PathBuf,
         /// Its owner.
         owner: u32,
-        /// Our user.
+        /// The user of this process.
         us: u32,
     },
-    /// It has a second name.
+    /// It has several hard links.
     #[error("secret file {} has {links} names (hard links); keep one", path.display())]
     HardLinks {
         /// The file.
         path: PathBuf,
-        /// How many.
+        /// Number of links.
         links: u64,
     },
-    /// Nothing in it.
+    /// It is empty.
     #[error("secret file {} is empty", .0.display())]
     Empty(PathBuf),
-    /// Too much in it.
+    /// It is too long.
     #[error("secret file {} is longer than {BYTES_MAX} bytes", .0.display())]
     TooLong(PathBuf),
-    /// Not one line of printable ASCII.
+    /// It is not one line of printable ASCII.
     #[error("secret file {} must hold one line of printable ASCII", .0.display())]
     NotText(PathBuf),
-    /// The service manager gave no folder.
+    /// The service manager provided no folder.
     #[error(
         "keys.credentials = true, but CREDENTIALS_DIRECTORY is not set: start through the service manager, or name files in [keys]"
     )]
@@ -108,12 +108,12 @@ pub enum SecretError {
     /// The mode takes none.
     #[error("the configuration is for a mode that does not trade: it has no keys")]
     NoKeys,
-    /// The operating system refused.
+    /// An I/O error.
     #[error("secret file {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
@@ -143,8 +143,8 @@ pub fn read(path: &Path, credential: bool) -> Result<Zeroizing<String>, SecretEr
         path: path.to_owned(),
         source: source.into(),
     };
-    // NONBLOCK: opening a pipe must not wait for a writer. Everything below is about this descriptor,
-    // so that nobody can exchange the file between check and use.
+    // NONBLOCK: opening a pipe must not wait for a writer. All checks use this descriptor, so that the file cannot be
+    // exchanged between check and use.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let descriptor = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
         Errno::NOENT => SecretError::Missing(path.to_owned()),
@@ -185,7 +185,7 @@ pub fn read(path: &Path, credential: bool) -> Result<Zeroizing<String>, SecretEr
 }
 
 fn content(mut file: File, path: &Path) -> Result<Zeroizing<String>, SecretError> {
-    // One buffer that never grows: growing would leave a copy behind.
+    // A buffer of fixed size: reallocation would leave a copy.
     let mut buffer = Zeroizing::new([0_u8; BYTES_MAX + 1]);
     let mut length = 0;
     loop {

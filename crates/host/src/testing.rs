@@ -1,5 +1,4 @@
-//! What tests of several crates share: a folder as secrets and stores demand it, removed when dropped. Each of them
-//! compiles this file into its tests.
+//! Shared by tests: a folder that secrets and stores accept, removed when dropped.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -8,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use tempfile::TempDir;
 
-/// A fresh, empty folder that only its owner may enter.
+/// A new, empty folder with private mode.
 pub fn private_folder() -> TempDir {
     let mode = Permissions::from_mode(0o700);
     tempfile::Builder::new()

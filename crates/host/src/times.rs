@@ -1,22 +1,23 @@
-//! Times and spans as people read them. Programs read numbers.
+//! Times and durations in readable form.
 
 use std::time::{Duration, UNIX_EPOCH};
 
-/// `2026-01-31T12:00:00Z` of seconds since the Unix epoch.
+/// Formats seconds since the Unix epoch as `2026-01-31T12:00:00Z`.
 pub fn iso(unix_s: u64) -> String {
-    // The last second that has four digits for its year.
+    // The last second of the year 9999.
     let unix_s = unix_s.min(253_402_300_799);
     let at = UNIX_EPOCH + Duration::from_secs(unix_s);
     humantime::format_rfc3339_seconds(at).to_string()
 }
 
-/// `2026-01-31T12:00:00.000Z` of milliseconds since the Unix epoch.
+/// Formats milliseconds since the Unix epoch as `2026-01-31T12:00:00.000Z`.
 pub fn iso_ms(unix_ms: u64) -> String {
     let at = UNIX_EPOCH + Duration::from_millis(unix_ms.min(253_402_300_799_999));
     humantime::format_rfc3339_millis(at).to_string()
 }
 
-/// Which end of a period a moment is: a day stands for its first second, or for all of it.
+/// The end of a period that a time is for: a day means its first second at the beginning, and includes the whole day at
+/// the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeriodEnd {
     /// The beginning.
@@ -25,8 +26,8 @@ pub enum PeriodEnd {
     To,
 }
 
-/// Reads a moment, in seconds since the Unix epoch: a day (`2026-01-31`), a time (`2026-01-31T12:00Z`,
-/// `2026-01-31T12:00:30Z`), both UTC, or how long ago (`24h`, `7d`).
+/// Parses a time into seconds since the Unix epoch: a day (`2026-01-31`), a time (`2026-01-31T12:00Z`,
+/// `2026-01-31T12:00:30Z`), both UTC, or an age (`24h`, `7d`).
 pub fn moment(text: &str, end: PeriodEnd, now_s: u64) -> Result<u64, String> {
     let wrong = || {
         format!(
@@ -53,12 +54,12 @@ pub fn moment(text: &str, end: PeriodEnd, now_s: u64) -> Result<u64, String> {
     })
 }
 
-/// `2m 5s` of seconds.
+/// Formats seconds as `2m 5s`.
 pub fn span(seconds: u64) -> String {
     humantime::format_duration(Duration::from_secs(seconds)).to_string()
 }
 
-/// `1s 250ms` of milliseconds.
+/// Formats milliseconds as `1s 250ms`.
 pub fn span_ms(ms: u64) -> String {
     humantime::format_duration(Duration::from_millis(ms)).to_string()
 }

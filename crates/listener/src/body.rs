@@ -1,4 +1,4 @@
-//! A request's body that tells the table when it waits for its client.
+//! A request body that marks its connection as waiting while more of it is awaited.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 
 use crate::table::Handle;
 
-/// The body of a request. While more of it is awaited, the connection counts as waiting.
+/// The body of a request. While more of it is awaited, the connection counts as waiting for its client.
 #[derive(Debug)]
 pub struct RequestBody {
     incoming: Incoming,

@@ -1,5 +1,5 @@
-//! One connection: served until it ends, is told to leave, waits too long for its client, grows old, or the
-//! listener stops.
+//! One connection. It is served until the client ends it, it is evicted, it waits too long for its client, it reaches
+//! its maximum age, or the listener stops.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -22,14 +22,14 @@ use tower_service::Service;
 use crate::table::{Handle, Place};
 use crate::{Limits, RequestBody};
 
-/// How long a connection that ought to end with its next answer may still take.
+/// How long a connection past its maximum age may stay open for one last answer.
 const LAST_ANSWER_MS: u64 = 60_000;
 /// Most header lines of a request.
 const HEADERS_MAX: usize = 64;
-/// A stall is looked for so often within its bound.
+/// Checks for a stall within one `stall_timeout_ms`.
 const STALL_LOOKS: u32 = 4;
 
-/// Who sent a request, in the request's extensions.
+/// The sender of a request, in the request's extensions.
 #[derive(Clone, Debug)]
 pub struct Peer {
     address: IpAddr,
@@ -37,25 +37,24 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// The customer's address: the connection's, or what a trusted proxy says it is.
+    /// The client's address: the connection's, or the one that a trusted proxy reports.
     pub const fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Notes that the connection has shown a good key: while there are others that have not, it does not
-    /// lose its place to a new one.
+    /// Marks the connection as authenticated. Unauthenticated connections are evicted before it.
     pub fn vouch(&self) {
         self.handle.vouch();
     }
 }
 
-/// How far a listener's end has come.
+/// Stages of stopping a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Open,
-    /// Answers under way are finished, nothing new is taken.
+    /// Requests in progress are finished, new ones are not accepted.
     Closing,
-    /// Everything ends now.
+    /// All connections are closed.
     Closed,
 }
 
@@ -76,7 +75,7 @@ pub(crate) async fn serve<S, B>(
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        // Who has said all and waits is answered: an end of what is sent is no sign that nobody reads.
+        // A client may close its sending side after the request and still read the answer.
         .half_close(true)
         .header_read_timeout(Duration::from_millis(limits.head_timeout_ms))
         .max_buf_size(limits.head_bytes_max.max(8_192))
@@ -105,7 +104,7 @@ pub(crate) async fn serve<S, B>(
             }
             changed = phase.changed() => {
                 let now = *phase.borrow_and_update();
-                // A listener that is gone cannot close in order any more.
+                // If the listener is gone, no phase of an orderly stop will be sent.
                 if changed.is_err() || now == Phase::Closed {
                     return;
                 }
@@ -125,7 +124,7 @@ pub(crate) async fn serve<S, B>(
     }
 }
 
-/// Has one request answered.
+/// Answers one request.
 async fn answer<S, B>(
     place: &Place,
     mut service: S,
@@ -138,7 +137,7 @@ where
     let handle = place.handle();
     handle.working();
     let address = if place.is_proxy() {
-        // A proxy that names nobody is its own customer.
+        // A proxy that sends no `X-Forwarded-For` counts as the client.
         forwarded_for(request.headers()).unwrap_or(place.address())
     } else {
         place.address()
@@ -154,12 +153,12 @@ where
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
-    // From here on it is the client's turn: to take the answer, to ask again.
+    // From here on the connection waits for the client: to read the answer or to send the next request.
     handle.waiting();
     Ok(response)
 }
 
-/// Ends when a connection has waited for its client for `bound`; up to a quarter later.
+/// Completes when the connection has waited for its client for `bound`, or up to a quarter longer.
 async fn stalled(place: &Place, bound: Duration) {
     let (mut since, mut looks) = (place.waiting_since(), 0);
     loop {
@@ -176,8 +175,8 @@ async fn stalled(place: &Place, bound: Duration) {
     }
 }
 
-/// Whom the nearest proxy has its request from: the last entry of the last `X-Forwarded-For`. What stands
-/// before it was sent by that somebody, and may be anything.
+/// The client address that the nearest proxy reports: the last entry of the last `X-Forwarded-For`. Entries before it
+/// were sent by the client and prove nothing.
 fn forwarded_for(headers: &HeaderMap) -> Option<IpAddr> {
     let line = headers.get_all("x-forwarded-for").iter().next_back()?;
     let last = line.to_str().ok()?.rsplit(',').next()?.trim();

@@ -1,13 +1,13 @@
-//! File descriptors: every connection is one, and what the program lives by must never lack any.
+//! File descriptors: bounds the connections so that enough descriptors remain for files and outgoing connections.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// How many connections of the `wanted` ones fit beside `reserve` descriptors for everything else of this
-/// process (files, outgoing connections, other sockets), after raising the soft limit as far as the hard
-/// limit allows. At least one. Fewer than wanted is logged.
+/// How many of the `wanted` connections fit beside `reserve` descriptors for everything else in this process (files,
+/// outgoing connections, other sockets), after raising the soft limit up to the hard limit. At least one. A result
+/// below `wanted` is logged.
 pub fn connections_fitting(wanted: usize, reserve: u64) -> usize {
     let limit = getrlimit(Resource::Nofile);
-    // No limit is more than any.
+    // `None` is no limit.
     let (soft, hard) = (limit.current, limit.maximum);
     let needed = reserve.saturating_add(u64::try_from(wanted).unwrap_or(u64::MAX));
     let is_short = soft.is_some_and(|soft| soft < needed);
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(fitting(1_024, 64, Some(1_088)), 1_024);
         assert_eq!(fitting(1_024, 64, None), 1_024);
         assert_eq!(fitting(5, 64, Some(10)), 1);
-        // What is asked for is there afterwards, or less is used.
+        // Either the soft limit was raised, or fewer connections are used.
         assert!(connections_fitting(32, 64) <= 32);
     }
 }

@@ -1,9 +1,9 @@
-//! HTTP/1 listeners that cannot be used up: bounds on connections, on the time a client may take, and on
-//! file descriptors. Every listener of the daemon and of the exchange is one of these.
+//! HTTP/1 listeners with bounds on connections, on the time that a client may take, and on file descriptors. The daemon
+//! and the exchange use them for all their addresses.
 //!
-//! HTTP itself is hyper's. What is here is what hyper leaves to its user: how many connections there are
-//! ([`table`]), when one has waited too long for its client ([`connection`]), and how many descriptors
-//! connections may take ([`descriptors`]). What a request means is not known here.
+//! HTTP itself is hyper's. This crate adds what hyper leaves to its caller: the number of connections ([`table`]), the
+//! detection of clients that stall ([`connection`]), and the bound on file descriptors ([`descriptors`]). The meaning
+//! of requests is not known here.
 
 mod body;
 mod connection;
@@ -18,21 +18,20 @@ pub use listener::{BindError, Listener};
 /// Bounds of one listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most connections at a time. One more takes the place of the one that has waited longest for its
-    /// client; it is closed at once only if every connection is being answered.
+    /// Most connections at a time. One more evicts the connection that has waited longest for its client; the new one
+    /// is closed at once only if a request is being answered on every connection.
     pub connections_max: usize,
     /// As above for one address; trusted proxies have no such bound.
     pub connections_per_address_max: usize,
-    /// How long the head of a request may take, idling before it included. Milliseconds.
+    /// Longest time to receive the head of a request, idle time before it included. Milliseconds.
     pub head_timeout_ms: u64,
-    /// How long a connection may wait for its client: for more of a body, or until an answer is taken.
-    /// Noticed after up to a quarter more. Milliseconds.
+    /// Longest time that a connection may wait for its client, for more of a body or until an answer is read. Detected
+    /// after at most a quarter more. Milliseconds.
     pub stall_timeout_ms: u64,
     /// Longest head of a request, at least 8192 bytes.
     pub head_bytes_max: usize,
-    /// A connection older than this is closed with its next answer, and a minute later in any case.
-    /// Milliseconds.
+    /// A connection older than this is closed after its next answer, or a minute later without one. Milliseconds.
     pub connection_age_max_ms: u64,
-    /// How long answers under way may take when the listener stops. Milliseconds.
+    /// Longest time to finish answers in progress when the listener stops. Milliseconds.
     pub shutdown_ms: u64,
 }

@@ -16,13 +16,13 @@ use crate::connection::{self, Phase};
 use crate::table::{Admission, Place, Table, TableLimits};
 use crate::{Limits, RequestBody};
 
-/// Pause after the system could not hand out a connection (no descriptors are left, for instance).
+/// Pause after a failed accept (no file descriptors are left, for instance).
 const ACCEPT_PAUSE_MS: u64 = 100;
 
-/// Why an address is not listened on.
+/// Why an address cannot be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Another program listens there.
+    /// Another program listens on it.
     #[error(
         "address {address} is in use: end the program that listens there, or choose another port (port 0 takes a free one)"
     )]
@@ -30,17 +30,17 @@ pub enum BindError {
         /// The address.
         address: SocketAddr,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("cannot listen on {address}: {source}")]
     Other {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// A bound address that is not served yet; connections wait.
+/// A bound address that is not served yet; connections wait in the backlog.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -50,7 +50,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Takes the address; port 0 takes a free one.
+    /// Binds the address; port 0 chooses a free port.
     pub fn bind(address: SocketAddr, limits: Limits) -> Result<Self, BindError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => BindError::InUse { address },
@@ -67,20 +67,21 @@ impl Listener {
         })
     }
 
-    /// As it is, with proxies before it whose word about the customer's address is believed.
+    /// The same listener with these trusted proxies: their `X-Forwarded-For` is believed.
     #[must_use]
     pub fn with_trusted_proxies(mut self, proxies: Vec<IpAddr>) -> Self {
         self.proxies = proxies;
         self
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Has `service` answer requests until `stop` is done, then lets answers under way finish within the
-    /// bound. Every request carries a [`crate::Peer`] in its extensions. Connections end with this future.
+    /// Serves requests with `service` until `stop` completes, then lets answers in progress finish within the bound.
+    /// Every request carries a [`crate::Peer`] in its extensions. All connections are closed when this future
+    /// completes.
     pub async fn serve<S, B>(self, service: S, stop: impl Future<Output = ()>) -> io::Result<()>
     where
         S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
@@ -101,7 +102,7 @@ impl Listener {
         let accepting = async {
             loop {
                 let (stream, place) = accepted(&socket, &table).await;
-                // Answers are small and must not wait for more.
+                // Answers are small: disable Nagle's algorithm.
                 let _ = stream.set_nodelay(true);
                 tokio::spawn(connection::serve(
                     stream,
@@ -131,7 +132,7 @@ impl Listener {
     }
 }
 
-/// The next connection that has a place.
+/// Accepts the next connection that is admitted.
 async fn accepted(socket: &tokio::net::TcpListener, table: &Table) -> (TcpStream, Place) {
     loop {
         let (stream, peer) = match socket.accept().await {
@@ -145,7 +146,7 @@ async fn accepted(socket: &tokio::net::TcpListener, table: &Table) -> (TcpStream
         loop {
             match table.admit(peer.ip()) {
                 Admission::Admitted(place) => return (stream, place),
-                // No other is accepted meanwhile: descriptors are bounded too.
+                // No further connection is accepted meanwhile, which bounds the descriptors.
                 Admission::Wait => table.freed().await,
                 Admission::Full => {
                     tracing::debug!(%peer, "too many connections");

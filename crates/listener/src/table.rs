@@ -1,7 +1,7 @@
-//! Who is connected: how many, from where, and which of them waits for its client.
+//! The connections of one listener: their number, their addresses, and which of them wait for their client.
 //!
-//! A connection that waits (for a head, for more of a body, for its answer to be taken) can lose its place
-//! to a new one; one whose request is being answered cannot. Order is counted, not timed.
+//! A connection that waits (for a head, for more of a body, for its answer to be read) can be evicted for a new one;
+//! one whose request is being answered cannot. Waiting times are compared by a counter, not by a clock.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Every connection of one listener. Clones are the same table.
+/// The connections of one listener. Clones share the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     shared: Arc<Shared>,
@@ -19,7 +19,7 @@ pub(crate) struct Table {
 struct Shared {
     limits: TableLimits,
     entries: Mutex<Entries>,
-    /// A place became free.
+    /// Notified when a place becomes free.
     freed: Notify,
 }
 
@@ -52,18 +52,18 @@ struct Entry {
     leave: Arc<Notify>,
 }
 
-/// What becomes of a new connection.
+/// Result of [`Table::admit`].
 #[derive(Debug)]
 pub(crate) enum Admission {
-    /// It has a place.
+    /// The connection has a place.
     Admitted(Place),
-    /// Another one was told to leave; ask again when a place is free.
+    /// Another connection was evicted; try again when a place is free.
     Wait,
-    /// Everybody is being answered.
+    /// No connection can be evicted: requests are being answered on all of them.
     Full,
 }
 
-/// A connection's place, free again when dropped.
+/// A connection's place in the table, freed on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     table: Table,
@@ -84,7 +84,7 @@ impl Table {
         }
     }
 
-    /// A place for a connection from an address, if there is one or one can be had.
+    /// Admits a connection from an address, evicting another one if necessary.
     pub fn admit(&self, address: IpAddr) -> Admission {
         let address = address.to_canonical();
         let limits = &self.shared.limits;
@@ -109,7 +109,7 @@ impl Table {
         })
     }
 
-    /// Until a place is free that was not when this was last awaited. For one waiter.
+    /// Completes when a place became free since the last call. For one caller.
     pub async fn freed(&self) {
         self.shared.freed.notified().await;
     }
@@ -119,7 +119,7 @@ impl Table {
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
-        // Nothing below can leave the table half changed.
+        // A panic while the lock is held cannot leave the table inconsistent.
         let entries = self.shared.entries.lock();
         entries.unwrap_or_else(PoisonError::into_inner)
     }
@@ -148,7 +148,7 @@ impl Entries {
         (id, leave)
     }
 
-    /// Tells the connection that can best be spared to leave, of one address or of all.
+    /// Evicts one connection, of one address or of all.
     fn make_room(&mut self, limits: &TableLimits, of: Option<IpAddr>) -> Admission {
         let concerned = |entry: &&mut Entry| of.is_none_or(|address| entry.address == address);
         // Strangers have a quarter of all places among themselves: below that somebody known gives way,
@@ -174,17 +174,17 @@ impl Entries {
 }
 
 impl Place {
-    /// Whose place it is.
+    /// The client's address.
     pub const fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Whether a trusted proxy has it.
+    /// Whether it is a trusted proxy's.
     pub const fn is_proxy(&self) -> bool {
         self.is_proxy
     }
 
-    /// A handle for whoever answers requests on it.
+    /// A handle for the code that answers requests on the connection.
     pub fn handle(&self) -> Handle {
         Handle {
             table: self.table.clone(),
@@ -197,7 +197,7 @@ impl Place {
         self.leave.notified().await;
     }
 
-    /// Since when it waits for its client, as a count that is another one each time.
+    /// Value of the counter when it started to wait for its client; each wait has another value.
     pub fn waiting_since(&self) -> Option<u64> {
         let entries = self.table.entries();
         entries.by_id.get(&self.id)?.waiting_since
@@ -221,7 +221,7 @@ impl Drop for Place {
     }
 }
 
-/// Says how a connection stands. Without effect once the connection is gone.
+/// Updates the state of a connection. Without effect once the connection is closed.
 #[derive(Clone, Debug)]
 pub(crate) struct Handle {
     table: Table,
@@ -229,17 +229,17 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Its request is being answered.
+    /// A request is being answered.
     pub fn working(&self) {
         self.with(|entry, _| entry.waiting_since = None);
     }
 
-    /// It waits for its client from now on.
+    /// The connection starts to wait for its client.
     pub fn waiting(&self) {
         self.with(|entry, clock| entry.waiting_since = Some(clock));
     }
 
-    /// It has shown a good key.
+    /// A valid key was sent on the connection.
     pub fn vouch(&self) {
         let mut entries = self.table.entries();
         if let Some(entry) = entries.by_id.get_mut(&self.id)
@@ -331,7 +331,7 @@ mod tests {
         assert!(is_leaving(&first) && !is_leaving(&other));
     }
 
-    /// A full table of eight, with so many who have shown a good key and the rest without.
+    /// A full table of eight places, with this many authenticated connections and the rest unauthenticated.
     fn full(known: usize) -> (Table, Vec<Place>, Vec<Place>) {
         let table = table(8, 8, &[]);
         let known: Vec<_> = (0..known)

@@ -1,4 +1,4 @@
-//! A listener over real sockets. Time is paused: it jumps ahead whenever everybody waits.
+//! A listener over real sockets. Time is paused: it advances when all tasks wait.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -27,10 +27,10 @@ const LIMITS: Limits = Limits {
     shutdown_ms: 5_000,
 };
 
-/// More than the system's buffers of one connection hold.
+/// More than the system's socket buffers of one connection hold.
 const LARGE: usize = 64 << 20;
 
-/// Answers with what was sent, or with a great deal.
+/// Answers with the request's body, or with a large body.
 #[derive(Clone)]
 struct Echo;
 
@@ -88,7 +88,7 @@ async fn connect(address: SocketAddr, sent: &str) -> TcpStream {
     stream
 }
 
-/// The head of an answer and as much of its body as comes with it.
+/// Reads the head of an answer and the part of its body that arrives with it.
 async fn answer(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|four| four == b"\r\n\r\n") {
@@ -101,7 +101,7 @@ async fn answer(stream: &mut TcpStream) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Until the other side has closed.
+/// Reads until the server has closed the connection.
 async fn closed(stream: &mut TcpStream) {
     let mut ignored = vec![0; 0x1_0000];
     while let Ok(1..) = stream.read(&mut ignored).await {}
@@ -119,7 +119,7 @@ async fn half_requests_do_not_keep_anybody_out() {
         let mut good = connect(served.address, GOOD).await;
         assert!(answer(&mut good).await.starts_with("HTTP/1.1 200"));
     }
-    // The oldest are gone, the newest are still there.
+    // The oldest are closed, the newest are still open.
     closed(&mut halves[0]).await;
     let last = halves.last_mut().unwrap();
     last.write_all(b": x\r\n\r\n").await.unwrap();
@@ -151,7 +151,7 @@ async fn whoever_lets_it_wait_is_left() {
     for half in ["", head, body, GOOD] {
         closed(&mut connect(served.address, half).await).await;
     }
-    // Of this one the answer is never taken: it was cut when the rest is read.
+    // The answer on this connection is not read until the listener has cut it off.
     let mut stream = connect(served.address, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n").await;
     let mut first = [0; 1];
     stream.read_exact(&mut first).await.unwrap();
@@ -176,7 +176,7 @@ async fn an_old_connection_ends_with_its_next_answer() {
     stream.write_all(GOOD.as_bytes()).await.unwrap();
     assert!(answer(&mut stream).await.contains("connection: close"));
     closed(&mut stream).await;
-    // And without one, a minute later.
+    // Without a next answer it is closed a minute later.
     let mut silent = connect(served.address, GOOD).await;
     answer(&mut silent).await;
     closed(&mut silent).await;
@@ -194,7 +194,7 @@ async fn it_stops_after_the_answers_under_way_and_at_its_deadline() {
     let served = serve(LIMITS);
     let half = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf";
     let mut busy = connect(served.address, half).await;
-    // The other side is there once it has been let in.
+    // The client can send once its connection was accepted.
     let mut good = connect(served.address, GOOD).await;
     answer(&mut good).await;
     served.stop.send(()).unwrap();

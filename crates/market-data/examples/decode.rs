@@ -1,9 +1,9 @@
-//! How fast a recording of one-second snapshots, 20 levels a side, is written and read, and how large it is:
-//! `cargo run --release -p cambist-market-data --example decode [-- SNAPSHOTS [FOLDER]]`.
+//! Measures writing and reading of recorded one-second snapshots with 20 levels a side, and their size: `cargo run
+//! --release -p cambist-market-data --example decode [-- SNAPSHOTS [FOLDER]]`.
 //!
-//! Two markets from a seed: a busy one, of which every level changes from second to second, and a calm one,
-//! of which five do. CPU time of the thread; the peak of the process's memory, from /proc. The recording is
-//! made in FOLDER (the system's folder for temporary files) and removed at the end.
+//! Two markets from a seed: a busy one, in which every level changes every second, and a calm one, in which five do.
+//! CPU time of the thread; peak memory of the process, from /proc. The recording is made in FOLDER (by default the
+//! system's folder for temporary files) and removed at the end.
 #![allow(
     clippy::cast_precision_loss,
     reason = "ratios are printed with one digit"
@@ -96,7 +96,7 @@ fn digest(snapshot: &Snapshot) -> u64 {
     digest
 }
 
-/// A book that walks: the touch moves every third second, some levels change every second.
+/// A random book: the best prices move every three seconds, some levels change every second.
 struct Market {
     state: u64,
     changes: u64,
@@ -150,7 +150,7 @@ impl Market {
         }
     }
 
-    /// The touch moves by a tick.
+    /// Moves the best prices by a tick.
     fn shift(&mut self, up: bool) {
         let qty = Qty(1 + self.random() % 1_000);
         let (rising, falling) = if up {

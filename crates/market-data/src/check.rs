@@ -1,4 +1,4 @@
-//! Checks from row to row: times, versions, gaps, units, order of levels.
+//! Checks between consecutive rows: times, versions, gaps, units, order of levels.
 
 use cambist_core::Side;
 
@@ -7,21 +7,21 @@ use crate::defect::Defect;
 use crate::event::{Event, Update};
 use crate::time::Timestamp;
 
-/// Longest time without a row unless another one is given: a minute.
+/// Default of the longest time without a row: one minute.
 pub const DEFAULT_MAX_GAP_NANOS: i64 = 60_000_000_000;
 
-/// What becomes of a row with a defect that is skipped.
+/// What to do with a row.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// It has none.
+    /// It has no defect.
     Good,
-    /// It stays.
+    /// It has a defect that does not remove it.
     Keep(Defect),
-    /// It goes.
+    /// It has a defect and is left out.
     Drop(Defect),
 }
 
-/// Events: the exchange's in order of exchange time, the recorder's in order of local time.
+/// Checks events: the exchange's view in order of exchange time, the recorder's in order of local time.
 #[derive(Clone, Debug)]
 pub(crate) struct EventCheck {
     exchange: Timestamp,
@@ -90,13 +90,13 @@ pub(crate) fn gap(since: Timestamp, time: Timestamp, limit: i64) -> Defect {
     })
 }
 
-/// The exchange's book that events make: bids below asks whenever its time moves on. Within one
-/// message the sides change one after the other, so that only its end counts.
+/// The exchange's book according to the events. Its bids must be below its asks whenever its time advances; within one
+/// message the sides change one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct BookCheck {
     book: Book,
     time: Timestamp,
-    /// The side that changed last.
+    /// The side of the last change.
     newer: Side,
     /// The row of the last change.
     row: u64,
@@ -112,8 +112,8 @@ impl BookCheck {
         }
     }
 
-    /// Takes the event of a row in. The row whose change left the book crossed, if it was left so
-    /// before this event; the side that changed earlier then gives way.
+    /// Applies the event of a row. Returns the row whose change left the book crossed, if it was still crossed before
+    /// this event; the side that changed earlier is then uncrossed.
     pub fn check(&mut self, event: &Event, row: u64) -> Option<(u64, Defect)> {
         if !event.visibility.at_exchange() {
             return None;
@@ -139,7 +139,7 @@ impl BookCheck {
     }
 }
 
-/// A jump between two times that is one between seconds, milliseconds, microseconds, nanoseconds.
+/// A jump between two times that suggests mixed units (seconds, milliseconds, microseconds, nanoseconds).
 pub(crate) fn units_of_time(time: Timestamp, previous: Timestamp) -> Option<Defect> {
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     let ratio = time.0 as f64 / previous.0 as f64;
@@ -188,7 +188,7 @@ mod tests {
         let mut check = EventCheck::new(100);
         let mut see = |e, l, v| kind(&check.check(&event(e, l, v)));
         assert_eq!(see(10, 15, Both), None);
-        // Overtaken on the way: once for the exchange, once for the recorder.
+        // Messages that overtook each other: one row in each view.
         assert_eq!(see(12, 30, Exchange), None);
         assert_eq!(see(14, 20, Both), None);
         assert_eq!(see(12, 30, Local), None);
@@ -226,7 +226,7 @@ mod tests {
             (row, text.contains("best bid 103 ticks, best ask 103")),
             (4, true)
         );
-        // The ask at 103 has given way, so that this is a book again.
+        // The ask at 103 was removed, so the book is valid again.
         assert_eq!(see(6, Side::Buy, 102, 2), None);
         assert!(check.settle().is_none());
     }

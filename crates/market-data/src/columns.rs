@@ -1,22 +1,22 @@
-//! Names of columns in tables of snapshots, CSV and Parquet alike.
+//! Column names of tables of snapshots, in CSV and Parquet.
 //!
-//! **Wide**: a row is a snapshot, its levels side by side, best first, counted from 1 without a hole:
-//! `time_ms, exchange_time_ms, sequence, bid_px_1, bid_qty_1, …, ask_px_1, ask_qty_1, …`.
-//! **Long**: a row is a level, best first, the rows of one snapshot one after the other:
-//! `time_ms, exchange_time_ms, sequence, side, px, qty`, where `side` is `bid` or `ask`.
+//! **Wide**: a row is a snapshot with its levels side by side, best first, numbered from 1 without gaps: `time_ms,
+//! exchange_time_ms, sequence, bid_px_1, bid_qty_1, …, ask_px_1, ask_qty_1, …`.
+//! **Long**: a row is a level, best first, with the rows of one snapshot in succession: `time_ms, exchange_time_ms,
+//! sequence, side, px, qty`, where `side` is `bid` or `ask`.
 //!
-//! `time` is when the snapshot was received, `exchange_time` when the exchange says it was so (the same,
-//! if it is missing); the ending `_s`, `_ms`, `_us` or `_ns` is the unit. `sequence` is the exchange's
-//! version of the book; it and `exchange_time` may be missing.
+//! `time` is when the snapshot was received, `exchange_time` its time at the exchange (default: the same); the suffix
+//! `_s`, `_ms`, `_us` or `_ns` is the unit. `sequence` is the exchange's version of the book; it and `exchange_time`
+//! are optional.
 
 use cambist_core::Side;
 
 use crate::time::TimeUnit;
 
-/// Deeper books are no snapshots of the top.
+/// Most levels of a snapshot.
 pub const LEVELS_MAX: usize = 1_000;
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     /// Local time, with the unit of its name.
@@ -80,7 +80,7 @@ impl Column {
     }
 }
 
-/// Where a table has its columns: positions among the columns of the file.
+/// Positions of the columns among those of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
     /// Position and unit of the local time.
@@ -89,11 +89,11 @@ pub struct Columns {
     pub exchange_time: Option<(usize, Option<TimeUnit>)>,
     /// Position of the version.
     pub sequence: Option<usize>,
-    /// Where the levels are.
+    /// Positions of the levels.
     pub levels: Levels,
 }
 
-/// Where a table has its levels.
+/// Positions of the levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Levels {
     /// Positions of price and quantity of every level, best first.
@@ -115,8 +115,7 @@ pub enum Levels {
 }
 
 impl Columns {
-    /// Finds the columns by their names; those in `ignored` may be anything. The error says what is
-    /// wrong with them.
+    /// Finds the columns by their names; those in `ignored` are skipped. An error describes wrong columns.
     pub fn find<'a>(
         names: impl IntoIterator<Item = &'a str>,
         ignored: &[String],
@@ -183,7 +182,7 @@ const fn index(side: Side) -> usize {
     }
 }
 
-/// Whether a place was taken already.
+/// Whether the place was already taken.
 fn put(places: &mut Vec<Option<usize>>, level: usize, at: usize) -> bool {
     if places.len() <= level {
         places.resize(level + 1, None);

@@ -1,4 +1,4 @@
-//! Decimal numbers as text, taken exactly: no float stands between a file and an integer.
+//! Decimal numbers as text, converted exactly, without floats.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// More decimals than any market has; a token of 18 decimals fits.
+    /// More decimals than any market has; sufficient for tokens with 18 decimals.
     pub const MAX_SCALE: u8 = 30;
 
-    /// Reads `12`, `12.50`, `.5` or `1.25e-05`; trailing zeros after the point are not kept. `None` for
-    /// a sign, for anything that is no number, and for what does not fit.
+    /// Parses `12`, `12.50`, `.5` or `1.25e-05`; trailing zeros after the point are dropped. `None` for a sign, for
+    /// text that is not a number, and for a number that does not fit.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let (number, exponent) = match text.iter().position(|byte| matches!(byte, b'e' | b'E')) {
             None => (text, 0),
@@ -26,7 +26,7 @@ impl Decimal {
         let mut scale: i32 = 0;
         let mut digits = 0;
         let mut after_point = false;
-        // Zeros are held back until a digit follows, so that 0.100000000000000000000 fits.
+        // Zeros are counted only when another digit follows, so that 0.100000000000000000000 fits.
         let mut zeros: u32 = 0;
         for byte in number {
             match byte {

@@ -1,4 +1,4 @@
-//! What can be wrong with recorded data, and where it is.
+//! Defects of recorded data and their positions.
 
 use std::fmt;
 use std::io;
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// The kinds of defects that a reader may be told to skip.
+/// Kinds of defects that a reader can skip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DefectKind {
-    /// Nothing was recorded for longer than allowed. Skipped: reading goes on behind it.
+    /// No rows for longer than allowed. If skipped, reading continues after the gap.
     Gap,
-    /// The same snapshot again. Skipped: left out.
+    /// A repeated snapshot. If skipped, it is left out.
     Duplicate,
-    /// A time or a version before the one of the row before. Skipped: the row is left out.
+    /// A time or version before that of an earlier row. If skipped, the row is left out.
     Backward,
-    /// Received before it happened. Skipped: the row is left out.
+    /// Received before it happened. If skipped, the row is left out.
     NegativeLatency,
-    /// Bids at or above asks. Skipped: a snapshot is left out; in a book of single changes the levels
-    /// of the side that changed earlier give way.
+    /// Bids at or above asks. If skipped, a snapshot is left out; in a book of single changes the levels of the side
+    /// that changed earlier are removed.
     Crossed,
-    /// No multiple of tick or lot. Skipped: the row is left out.
+    /// Not a multiple of tick or lot. If skipped, the row is left out.
     OffGrid,
-    /// No number, or one that cannot be. Skipped: the row is left out.
+    /// Not a number, or an impossible one. If skipped, the row is left out.
     BadValue,
-    /// Levels out of order, twice, or empty. Skipped: the snapshot is left out.
+    /// Levels out of order, repeated, or empty. If skipped, the snapshot is left out.
     Unsorted,
-    /// Times or prices that jump by a power of ten. Skipped: the row is left out.
+    /// Times or prices that jump by a power of ten. If skipped, the row is left out.
     MixedUnits,
-    /// An event of a kind that is not known. Skipped: the row is left out.
+    /// An event of an unknown kind. If skipped, the row is left out.
     UnknownEvent,
-    /// A file that ends too early. Skipped: what there is of it is used.
+    /// A file that ends too early. If skipped, the existing rows are used.
     Truncated,
-    /// Bytes that are not those that were written. Skipped: the rest of the file is left out.
+    /// Bytes that differ from those written. If skipped, the rest of the file is left out.
     Damaged,
 }
 
@@ -56,7 +56,7 @@ impl DefectKind {
         Self::Damaged,
     ];
 
-    /// As people write it: `gap`, `negative-latency`.
+    /// Name in options: `gap`, `negative-latency`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gap => "gap",
@@ -74,7 +74,7 @@ impl DefectKind {
         }
     }
 
-    /// The kind of such a name.
+    /// The kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -88,9 +88,9 @@ pub enum Defect {
     Gap {
         /// The time of the row before.
         since: Timestamp,
-        /// How long.
+        /// Length of the gap, in nanoseconds.
         nanos: i64,
-        /// What is allowed, in nanoseconds.
+        /// Longest allowed gap, in nanoseconds.
         limit: i64,
     },
     /// See [`DefectKind::Duplicate`].
@@ -150,7 +150,7 @@ pub enum Defect {
         column: String,
         /// What it holds.
         value: String,
-        /// What it has to be.
+        /// Description of a valid value.
         must: &'static str,
     },
     /// See [`DefectKind::Unsorted`].
@@ -164,17 +164,17 @@ pub enum Defect {
     /// See [`DefectKind::MixedUnits`].
     #[error("{what} is about {factor} times that of the row before: units are mixed")]
     MixedUnits {
-        /// What jumped.
+        /// The quantity that jumped.
         what: &'static str,
-        /// By how much.
+        /// The factor of the jump.
         factor: String,
     },
     /// See [`DefectKind::UnknownEvent`].
     #[error("an event of unknown kind {code} ({what})")]
     UnknownEvent {
-        /// The whole event word of the row.
+        /// The complete event word of the row.
         code: u64,
-        /// What is not known about it.
+        /// The unknown part of it.
         what: &'static str,
     },
     /// See [`DefectKind::Truncated`].
@@ -186,22 +186,22 @@ pub enum Defect {
     /// See [`DefectKind::Damaged`].
     #[error("damaged: {what}")]
     Damaged {
-        /// What does not fit.
+        /// The mismatch.
         what: String,
     },
-    /// The file is not what it has to be, from its beginning: nothing of it can be used.
+    /// The file cannot be read from its beginning on.
     #[error("{what}")]
     Format {
-        /// What was found, and what has to be there.
+        /// What was found, and what is expected.
         what: String,
     },
-    /// The file could not be read.
+    /// An I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl Defect {
-    /// Its kind; `None` for what cannot be skipped.
+    /// Its kind; `None` if it cannot be skipped.
     pub const fn kind(&self) -> Option<DefectKind> {
         Some(match self {
             Self::Gap { .. } => DefectKind::Gap,
@@ -233,14 +233,14 @@ const fn sides(side: Side) -> &'static str {
     }
 }
 
-/// Where in a file.
+/// Position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The file as a whole.
     File,
-    /// A line of text, counted from 1 as editors do.
+    /// A line of text, counted from 1 as in editors.
     Line(u64),
-    /// A row of a table, counted from 0 as NumPy and pandas do.
+    /// A row of a table, counted from 0 as in NumPy and pandas.
     Row(u64),
 }
 
@@ -254,18 +254,18 @@ impl fmt::Display for Place {
     }
 }
 
-/// A defect with its file and place.
+/// A defect with its file and position.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}:{place} {defect}")]
 pub struct Error {
-    /// The file, as it was named.
+    /// The name of the file.
     pub file: String,
-    /// Where in it.
+    /// The position in the file.
     pub place: Place,
-    /// What is wrong.
+    /// The defect.
     #[source]
     pub defect: Defect,
 }
 
-/// What readers give. The error is boxed, so that rows stay small.
+/// Result of readers. The error is boxed, so that rows stay small.
 pub type Result<T> = std::result::Result<T, Box<Error>>;

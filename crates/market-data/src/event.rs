@@ -1,24 +1,24 @@
-//! One row of recorded ticks: what changed in a market, when, and who could see it.
+//! One row of recorded ticks: a change of a market, its times, and its visibility.
 
 use cambist_core::{Price, Qty, Side};
 
 use crate::time::Timestamp;
 
-/// What happened, with both of its times. Prices are ticks, quantities lots of the file's grid.
+/// An event with both of its times. Prices are in ticks, quantities in lots of the file's grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When it happened at the exchange.
     pub exchange_time: Timestamp,
     /// When the recorder received it.
     pub local_time: Timestamp,
-    /// Whose view it belongs to.
+    /// The view that it belongs to.
     pub visibility: Visibility,
     /// What changed.
     pub update: Update,
 }
 
 impl Event {
-    /// What stands where there is no event yet.
+    /// Placeholder before the first event.
     pub(crate) const NONE: Self = Self {
         exchange_time: Timestamp(0),
         local_time: Timestamp(0),
@@ -27,28 +27,28 @@ impl Event {
     };
 }
 
-/// Whose view of the market a row belongs to.
+/// The view that a row belongs to.
 ///
-/// The exchange's events are in order of exchange time, the recorder's in order of local time. Where
-/// both orders agree a row is in both views; where messages overtook each other it stands twice.
+/// The exchange's view is in order of exchange time, the recorder's in order of local time. A row is in both views if
+/// the orders agree; if messages overtook each other, it occurs twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// At the exchange only.
+    /// The exchange's only.
     Exchange,
-    /// At the recorder only.
+    /// The recorder's only.
     Local,
     /// In both.
     Both,
 }
 
 impl Visibility {
-    /// Whether the exchange processes it, at its exchange time.
+    /// Whether it is in the exchange's view, at its exchange time.
     #[inline]
     pub const fn at_exchange(self) -> bool {
         !matches!(self, Self::Local)
     }
 
-    /// Whether the recorder sees it, at its local time.
+    /// Whether it is in the recorder's view, at its local time.
     #[inline]
     pub const fn at_local(self) -> bool {
         !matches!(self, Self::Exchange)
@@ -58,29 +58,29 @@ impl Visibility {
 /// A change of a market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// A price level now holds this much; 0 if it is gone.
+    /// A price level has this quantity now; 0 removes it.
     Level {
         /// Buy for bids.
         side: Side,
         /// Its price.
         price: Price,
-        /// All that rests there now.
+        /// The total resting quantity.
         qty: Qty,
     },
-    /// A level of a whole book, usually after a [`Update::Clear`]; applied like [`Update::Level`].
+    /// A level of a complete book, usually after an [`Update::Clear`]; applied like [`Update::Level`].
     SnapshotLevel {
         /// Buy for bids.
         side: Side,
         /// Its price.
         price: Price,
-        /// All that rests there.
+        /// The total resting quantity.
         qty: Qty,
     },
     /// Levels are no longer known.
     Clear {
-        /// Of this side, or of both.
+        /// This side, or both.
         side: Option<Side>,
-        /// From the best level to this price, both included; all of the side if `None`.
+        /// From the best level to this price, both included; the whole side if `None`.
         to: Option<Price>,
     },
     /// A trade.
@@ -89,10 +89,10 @@ pub enum Update {
         aggressor: Side,
         /// Its price.
         price: Price,
-        /// How much.
+        /// The traded quantity.
         qty: Qty,
     },
-    /// An order began to rest (order-by-order feeds).
+    /// An order was added (order-by-order feeds).
     Add {
         /// The exchange's id of the order.
         order: u64,
@@ -100,30 +100,30 @@ pub enum Update {
         side: Side,
         /// Its price.
         price: Price,
-        /// What rests of it.
+        /// Its resting quantity.
         qty: Qty,
     },
-    /// An order no longer rests.
+    /// An order was removed.
     Cancel {
         /// The exchange's id of the order.
         order: u64,
     },
-    /// An order was changed. It loses its place unless only its quantity fell.
+    /// An order was changed. It keeps its queue position only if nothing but its quantity decreased.
     Modify {
         /// The exchange's id of the order.
         order: u64,
         /// Its price now.
         price: Price,
-        /// What rests of it now.
+        /// Its new resting quantity.
         qty: Qty,
     },
-    /// A resting order traded; it rests on with what is left until it is cancelled or modified.
+    /// A resting order traded; the rest stays until it is cancelled or modified.
     Fill {
         /// The exchange's id of the order.
         order: u64,
         /// The price.
         price: Price,
-        /// How much of it traded.
+        /// The traded quantity.
         qty: Qty,
     },
 }

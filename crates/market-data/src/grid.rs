@@ -1,7 +1,7 @@
 //! Tick and lot of a recording: decimals become whole numbers, exactly or not at all.
 //!
-//! A file says 2684.49 and 0.194; inside there are 268449 ticks and 194 lots. What is no multiple of
-//! its step is an error, because nobody knows what was meant.
+//! 2684.49 and 0.194 in a file are 268449 ticks and 194 lots here. A value that is not a multiple of its step is an
+//! error.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use crate::decimal::Decimal;
 pub struct Step {
     mantissa: u64,
     scale: u8,
-    /// Steps in 1, as near as a float comes.
+    /// Steps in 1, as the nearest float.
     per_one: f64,
 }
 
-/// Why something is no step.
+/// Why a value is not a valid step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
     /// Not a number above 0 with at most 18 decimals.
@@ -54,7 +54,7 @@ impl Step {
         Self::new(decimal.mantissa, decimal.scale)
     }
 
-    /// Whole number of 10^−`scale` in one step.
+    /// The mantissa: the step is this number of 10^−`scale`.
     pub const fn mantissa(self) -> u64 {
         self.mantissa
     }
@@ -64,7 +64,7 @@ impl Step {
         self.scale
     }
 
-    /// How many steps a decimal is, if it is a whole number of them.
+    /// The number of steps in a decimal, if it is a whole number.
     pub fn count(self, decimal: Decimal) -> Option<u64> {
         // mantissa_d · 10^−scale_d = n · mantissa · 10^−scale
         let value = u128::from(decimal.mantissa);
@@ -79,11 +79,10 @@ impl Step {
         (value % step == 0).then(|| u64::try_from(value / step).ok())?
     }
 
-    /// How many steps a float is, if it is what a decimal on the grid becomes as a float.
+    /// The number of steps in a float, if the float is that of a decimal on the grid.
     ///
-    /// A multiple of the step passes also if it was computed (`268449 * 0.01`) and is a few of its own
-    /// last places off, and nothing else: at a million steps the tolerance is 4·10^−9 of a step.
-    /// `None` for what is negative, not finite or beyond 2^52 steps.
+    /// A computed multiple of the step (`268449 * 0.01`), a few last places off, is accepted too: at a million steps
+    /// the tolerance is 4·10^−9 of a step. `None` for negative and non-finite values and beyond 2^52 steps.
     #[inline]
     pub fn count_float(self, value: f64) -> Option<u64> {
         /// 2^−48.
@@ -107,7 +106,7 @@ impl Step {
         }
     }
 
-    /// What so many steps are; `None` if it does not fit.
+    /// The value of `count` steps; `None` if it does not fit.
     pub fn value(self, count: u64) -> Option<Decimal> {
         let mut mantissa = self.mantissa.checked_mul(count)?;
         let mut scale = self.scale;
@@ -118,7 +117,7 @@ impl Step {
         Some(Decimal { mantissa, scale })
     }
 
-    /// What so many steps are as the nearest float, for other programs.
+    /// The value of `count` steps as the nearest float, for other programs.
     #[expect(
         clippy::cast_precision_loss,
         reason = "the nearest float is what is asked for"
@@ -158,10 +157,10 @@ impl Grid {
     }
 }
 
-/// Finds the largest step that all of some values are multiples of.
+/// Finds the largest step that divides all given values.
 ///
-/// What it finds is true of these values only: a recording of a few rows may have a smaller step than
-/// they show. Readers verify every row against the step they were given, so that a wrong one is found.
+/// The result holds for these values only: the recording may have a smaller step than a few rows show. Readers verify
+/// every row against the given step, so that a wrong one is detected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepFinder {
     divisor: u64,
@@ -170,7 +169,7 @@ pub struct StepFinder {
 }
 
 impl StepFinder {
-    /// Takes one value in.
+    /// Adds a value.
     pub fn decimal(&mut self, value: Decimal) {
         let scale = self.scale.max(value.scale);
         let raise = |mantissa: u64, from: u8| power(scale - from)?.checked_mul(mantissa);
@@ -186,7 +185,7 @@ impl StepFinder {
         }
     }
 
-    /// Takes in what a decimal of at most 12 decimals became as a float.
+    /// Adds the float of a decimal with at most 12 decimals.
     pub fn float(&mut self, value: f64) {
         let decimal = (self.scale..=12).chain(0..self.scale).find_map(|scale| {
             let mantissa = Step::new(1, scale).ok()?.count_float(value)?;
@@ -198,7 +197,7 @@ impl StepFinder {
         }
     }
 
-    /// The step; `None` if no value above 0 was seen, or one that is on no decimal grid.
+    /// The step; `None` if there was no value above 0, or one that is on no decimal grid.
     pub fn step(self) -> Option<Step> {
         if self.unsuitable || self.divisor == 0 {
             return None;

@@ -1,11 +1,11 @@
 //! Recorded market data as streams.
 //!
-//! Ticks in the normalised format of hftbacktest (`.npy`, `.npz`), depth snapshots as CSV or Parquet,
-//! and a compact format of our own are read row by row in bounded memory. Prices become whole ticks and quantities
-//! whole lots, exactly ([`Grid`]). Bad input is named with file and row and ends the reading, unless
-//! the caller tolerates its kind ([`Tolerance`]); what was skipped is counted ([`Report`]).
+//! Readers of ticks in the normalised format of hftbacktest (`.npy`, `.npz`), depth snapshots in CSV or Parquet, and
+//! our own compact format, row by row in bounded memory. Prices become whole ticks and quantities whole lots, exactly
+//! ([`Grid`]). Bad input ends the reading with file and row, unless the caller tolerates its kind ([`Tolerance`]);
+//! skipped defects are counted ([`Report`]).
 //!
-//! This crate knows files, but no clock and no socket, and nothing about orders of our own.
+//! This crate uses files, but no clocks and no sockets, and knows nothing about own orders.
 
 pub mod book;
 mod check;

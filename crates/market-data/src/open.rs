@@ -1,4 +1,4 @@
-//! Opens recordings of any format by what their files are called.
+//! Opens recordings of any format, by file name.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -47,23 +47,23 @@ impl Recording {
     }
 }
 
-/// How recordings are opened.
+/// Options for opening recordings.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// What files need not say themselves.
+    /// Units that files do not state.
     pub units: Units,
-    /// Tick and lot of files about which nobody says them. Every row is verified against them.
+    /// Tick and lot of files that do not state them. Every row is verified against them.
     pub default_grid: Option<Grid>,
-    /// Columns of tables that are not looked at.
+    /// Columns of tables to ignore.
     pub ignored_columns: Vec<String>,
-    /// What is skipped instead of being an error.
+    /// Defects that are skipped instead of ending the reading.
     pub tolerance: Tolerance,
     /// Longest time between two rows, in nanoseconds.
     pub max_gap_nanos: i64,
 }
 
 impl Default for OpenOptions {
-    /// Files say everything themselves; nothing is skipped; gaps up to a minute.
+    /// Files state all units; nothing is skipped; gaps up to a minute.
     fn default() -> Self {
         Self {
             units: Units::default(),
@@ -98,8 +98,8 @@ fn format(path: &Path) -> Option<Format> {
     })
 }
 
-/// Opens a recording: ticks (`.npy`, `.npz`), snapshots (`.csv`, `.parquet`), or a folder of segments or
-/// one of them (`.mkt`). Several files of one format are read one after the other.
+/// Opens a recording: ticks (`.npy`, `.npz`), snapshots (`.csv`, `.parquet`), or a folder of segments or a single one
+/// (`.mkt`). Several files of one format are read in succession.
 pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
     let (first, rest) = match paths {
         [] => return Inspector::new("data", Tolerance::NONE).format("no file is named"),
@@ -186,31 +186,31 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
     }
 }
 
-/// A reader whose last row can be looked at again.
+/// A reader that keeps its last row.
 pub(crate) trait Current {
-    /// What it reads.
+    /// Type of the rows.
     type Row;
     /// Moves to the next row; `false` at the end.
     fn step(&mut self) -> Result<bool>;
     /// The row read last.
     fn current(&self) -> &Self::Row;
-    /// Its tick and lot.
+    /// Tick and lot.
     fn steps(&self) -> Grid;
-    /// What it read and skipped.
+    /// Rows read and skipped.
     fn account(&self) -> &Report;
 }
 
-/// Goes on with another file.
+/// Continues with another file.
 type Resume<R> = Box<dyn Fn(R, &Path) -> Result<R>>;
 
-/// Files one after the other.
+/// Files in succession.
 struct Sequence<R> {
-    /// Nothing after a file that could not be opened.
+    /// `None` after a file that could not be opened.
     reader: Option<R>,
     rest: VecDeque<PathBuf>,
     resume: Resume<R>,
     grid: Grid,
-    /// Of readers that are gone.
+    /// Reports of finished readers.
     report: Report,
 }
 
@@ -234,7 +234,7 @@ impl<R: Current> Sequence<R> {
                 Ok(false) => {}
                 Ok(true) => return Ok(true),
                 Err(error) => {
-                    // Nothing comes after an error.
+                    // Nothing is read after an error.
                     self.rest.clear();
                     return Err(error);
                 }

@@ -1,11 +1,11 @@
-//! What a reader may skip, and the account of what it read and skipped.
+//! Tolerated defects, and the report of what was read and skipped.
 
 use serde::Serialize;
 
 use crate::defect::{Defect, DefectKind, Error, Place, Result};
 use crate::time::Timestamp;
 
-/// The kinds of defects that are skipped; every other one ends the reading. None by default.
+/// The kinds of defects that are skipped; any other ends the reading. None by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tolerance(u16);
 
@@ -13,7 +13,7 @@ impl Tolerance {
     /// Nothing is skipped.
     pub const NONE: Self = Self(0);
 
-    /// This one and another kind.
+    /// With one more kind.
     #[must_use]
     pub const fn with(self, kind: DefectKind) -> Self {
         Self(self.0 | 1 << kind as u16)
@@ -24,7 +24,7 @@ impl Tolerance {
         self.0 & (1 << kind as u16) != 0
     }
 
-    /// Reads names separated by commas, as `gap,crossed`. The error is the name that is none.
+    /// Parses names separated by commas, such as `gap,crossed`. The error is the first invalid name.
     pub fn parse(names: &str) -> std::result::Result<Self, String> {
         let mut tolerance = Self::NONE;
         for name in names.split(',').map(str::trim).filter(|n| !n.is_empty()) {
@@ -35,42 +35,42 @@ impl Tolerance {
     }
 }
 
-/// What was skipped of one kind.
+/// Skipped defects of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Skipped {
     /// The kind.
     pub kind: DefectKind,
-    /// How often.
+    /// Number of defects.
     pub count: u64,
-    /// The first one, with file and place.
+    /// The first one, with file and position.
     pub first: String,
 }
 
-/// The account of a reading, over all of its files.
+/// The report of a reading, over all of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Rows read: events or snapshots.
     pub rows: u64,
-    /// Rows given out.
+    /// Rows returned.
     pub kept: u64,
-    /// Rows that belong to nobody's view or are events of the recorder's own, as their format says.
+    /// Rows that belong to no view, or are events of the recorder's own.
     pub ignored: u64,
-    /// Exchange time of the first row given out.
+    /// Exchange time of the first row returned.
     pub first: Option<Timestamp>,
-    /// Exchange time of the last one.
+    /// Exchange time of the last row returned.
     pub last: Option<Timestamp>,
-    /// Defects that were skipped, by kind.
+    /// Skipped defects, by kind.
     pub skipped: Vec<Skipped>,
 }
 
 impl Report {
-    /// How many defects of a kind were skipped.
+    /// Number of skipped defects of a kind.
     pub fn skipped(&self, kind: DefectKind) -> u64 {
         let found = self.skipped.iter().find(|skipped| skipped.kind == kind);
         found.map_or(0, |skipped| skipped.count)
     }
 
-    /// Counts a defect that is skipped; `text` says where the first of its kind is.
+    /// Counts a skipped defect; `text` describes the first of its kind.
     pub fn skip(&mut self, kind: DefectKind, text: impl FnOnce() -> String) {
         match self.skipped.binary_search_by_key(&kind, |s| s.kind) {
             Ok(at) => self.skipped[at].count += 1,
@@ -85,7 +85,7 @@ impl Report {
         }
     }
 
-    /// Counts a row that is given out.
+    /// Counts a returned row.
     #[inline]
     pub fn keep(&mut self, time: Timestamp) {
         self.kept += 1;
@@ -96,7 +96,7 @@ impl Report {
     }
 }
 
-/// Decides about defects and keeps the account.
+/// Decides about defects and keeps the report.
 #[derive(Clone, Debug)]
 pub(crate) struct Inspector {
     pub file: String,
@@ -113,7 +113,7 @@ impl Inspector {
         }
     }
 
-    /// Counts a defect that is skipped; an error for any other one.
+    /// Counts a tolerated defect; an error for any other one.
     #[cold]
     pub fn defect(&mut self, place: Place, defect: Defect) -> Result<()> {
         let error = self.error(place, defect);
@@ -137,7 +137,7 @@ impl Inspector {
         })
     }
 
-    /// The file is not what it has to be.
+    /// The file does not have the expected format.
     #[cold]
     pub fn format<T>(&self, what: impl Into<String>) -> Result<T> {
         let what = what.into();

@@ -4,19 +4,19 @@ use cambist_core::{Price, Qty, Side};
 
 use crate::time::Timestamp;
 
-/// A price level: ticks, and lots that rest there.
+/// A price level: price in ticks, resting quantity in lots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     /// Its price.
     pub price: Price,
-    /// All that rests there; never 0 in a snapshot.
+    /// The total resting quantity; never 0 in a snapshot.
     pub qty: Qty,
 }
 
 /// The best levels of both sides, best first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// When the exchange says it was so.
+    /// Its time at the exchange.
     pub exchange_time: Timestamp,
     /// When it was received.
     pub local_time: Timestamp,
@@ -38,8 +38,8 @@ impl Snapshot {
         }
     }
 
-    /// What rests at a price; `None` where the snapshot does not reach so deep, as nothing is known
-    /// there. `depth` is how many levels the exchange gives: a side with fewer shows all it has.
+    /// The quantity at a price; `None` if the price is beyond the snapshot's depth. `depth` is the number of levels
+    /// that the exchange sends: a side with fewer levels is complete.
     pub fn quantity(&self, side: Side, price: Price, depth: usize) -> Option<Qty> {
         let levels = self.side(side);
         let found = levels.binary_search_by(|level| match side {
@@ -59,7 +59,7 @@ impl Snapshot {
         (bid >= ask).then_some((bid, ask))
     }
 
-    /// Takes the content of another snapshot over without new memory.
+    /// Copies another snapshot without allocating.
     pub fn copy_from(&mut self, other: &Self) {
         self.exchange_time = other.exchange_time;
         self.local_time = other.local_time;
@@ -68,7 +68,7 @@ impl Snapshot {
         self.asks.clone_from(&other.asks);
     }
 
-    /// The index of the first level that is not strictly worse than the one before it, or is empty.
+    /// Index of the first level that is empty or not strictly worse than the one before it.
     pub fn disorder(&self) -> Option<(Side, usize)> {
         Side::BOTH.into_iter().find_map(|side| {
             let levels = self.side(side);

@@ -1,10 +1,10 @@
-//! Checks from snapshot to snapshot: times, versions, gaps, units, order of levels.
+//! Checks between consecutive snapshots: times, versions, gaps, units, order of levels.
 
 use crate::check::{Verdict, gap, units_of_time};
 use crate::defect::Defect;
 use crate::snapshot::Snapshot;
 
-/// Snapshots: in order of both times and of versions, of one kind of units, levels in order.
+/// Checks snapshots: order of both times and of versions, consistent units, order of levels.
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotCheck {
     last: Snapshot,
@@ -80,7 +80,7 @@ impl SnapshotCheck {
     }
 }
 
-/// A jump between two mids that is a power of ten.
+/// A jump of the mid by a power of ten.
 fn units_of_price(snapshot: &Snapshot, previous: &Snapshot) -> Option<Defect> {
     let twice_mid = |s: &Snapshot| {
         let (bid, ask) = (s.bids.first()?.price.0, s.asks.first()?.price.0);

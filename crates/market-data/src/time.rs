@@ -1,4 +1,4 @@
-//! Points in time of recordings: nanoseconds since the Unix epoch, and the units they are written in.
+//! Points in time of recordings: nanoseconds since the Unix epoch, and units of written times.
 
 use std::fmt;
 
@@ -11,27 +11,27 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Nanoseconds from `earlier` to this time; negative if `earlier` lies later.
+    /// Nanoseconds from `earlier` to this time; negative if `earlier` is later.
     #[inline]
     pub const fn nanos_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// This time plus so many nanoseconds.
+    /// This time plus a number of nanoseconds.
     #[inline]
     #[must_use]
     pub const fn plus_nanos(self, nanos: i64) -> Self {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// A time written as a whole number of `unit`; `None` before 1970 or after 2262.
+    /// A time written as a whole number of `unit`; `None` before 1970 and after 2262.
     pub fn from_unit(value: i64, unit: TimeUnit) -> Option<Self> {
         let nanos = value.checked_mul(unit.nanos())?;
         (nanos >= 0).then_some(Self(nanos))
     }
 
-    /// Reads RFC 3339, as `2024-08-08T23:54:16.302Z` or `2024-08-08 23:54:16+00:00`, with up to nine
-    /// decimals of a second. `None` for anything else, and for times before 1970 or after 2262.
+    /// Parses RFC 3339, such as `2024-08-08T23:54:16.302Z` or `2024-08-08 23:54:16+00:00`, with up to nine decimals of
+    /// a second. `None` for anything else, and for times before 1970 or after 2262.
     pub fn from_rfc3339(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let number = |range: std::ops::Range<usize>| -> Option<i64> {
@@ -131,7 +131,7 @@ impl TimeUnit {
         Self::Nanoseconds,
     ];
 
-    /// Nanoseconds in one of it.
+    /// Nanoseconds in one unit.
     pub const fn nanos(self) -> i64 {
         match self {
             Self::Seconds => 1_000_000_000,
@@ -151,7 +151,7 @@ impl TimeUnit {
         }
     }
 
-    /// The unit of such a name.
+    /// The unit with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|unit| unit.name() == name)
     }

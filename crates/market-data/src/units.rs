@@ -1,4 +1,4 @@
-//! What the columns of a table of snapshots are measured in, as a file says itself or its reader is told.
+//! Units of the columns of a table of snapshots, from the file or the caller.
 
 use crate::grid::{Grid, Step};
 use crate::time::TimeUnit;
@@ -12,18 +12,18 @@ pub enum Unit {
     Steps,
 }
 
-/// What the columns are measured in, as far as it is known.
+/// The units of the columns, as far as known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Units {
     /// Tick of the prices.
     pub tick: Option<Step>,
     /// Lot of the quantities.
     pub lot: Option<Step>,
-    /// Unit of times whose column does not name one.
+    /// Unit of times whose column name has none.
     pub time: Option<TimeUnit>,
-    /// How prices are written; as decimals if nobody says so.
+    /// How prices are written; the default is decimals.
     pub price: Option<Unit>,
-    /// How quantities are written; as decimals if nobody says so.
+    /// How quantities are written; the default is decimals.
     pub qty: Option<Unit>,
 }
 
@@ -34,14 +34,14 @@ impl Units {
         steps.map(|(tick, lot)| Grid { tick, lot })
     }
 
-    /// Tick and lot, each from a default where it is not known.
+    /// Tick and lot, with a default for each that is not known.
     pub(crate) fn grid_or(&self, default: Option<Grid>) -> Option<Grid> {
         let tick = self.tick.or(default.map(|grid| grid.tick));
         let lot = self.lot.or(default.map(|grid| grid.lot));
         tick.zip(lot).map(|(tick, lot)| Grid { tick, lot })
     }
 
-    /// Takes a comment in: words of the form `key=value`; others are for people.
+    /// Reads a comment: words of the form `key=value`; others are ignored.
     pub(crate) fn comment(&mut self, text: &str) -> Result<(), String> {
         let words = text.split([' ', ',', '\t']);
         for (key, value) in words.filter_map(|word| word.split_once('=')) {
@@ -51,7 +51,7 @@ impl Units {
         Ok(())
     }
 
-    /// Takes one property in, if it is one of these; the error says what it must be.
+    /// Reads one property if its key is known; an error describes a valid value.
     pub(crate) fn property(&mut self, key: &str, value: &str) -> Result<(), String> {
         let step = || Step::parse(value).map_err(|_| "a number such as 0.01".to_owned());
         let unit = |steps: &str| match value {
@@ -73,7 +73,7 @@ impl Units {
         Ok(())
     }
 
-    /// These units, completed by others; an error if both say something else.
+    /// These units completed by others; an error if both are set and differ.
     pub(crate) fn and(self, other: Self) -> Result<Self, String> {
         fn same<T: PartialEq>(name: &str, a: Option<T>, b: Option<T>) -> Result<Option<T>, String> {
             match (a, b) {

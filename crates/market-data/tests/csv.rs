@@ -1,4 +1,4 @@
-//! CSV snapshots: both forms, units, and every way in which a file can be wrong.
+//! CSV snapshots: both forms, units, and defects of files.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -31,7 +31,7 @@ fn open(text: &str, options: &CsvOptions) -> Result<CsvReader, String> {
     reader.map_err(|error| error.to_string())
 }
 
-/// What is read until the end or the first error.
+/// Reads until the end or the first error.
 fn read(mut reader: CsvReader) -> (Vec<Snapshot>, Option<String>, CsvReader) {
     let mut snapshots = Vec::new();
     loop {
@@ -163,7 +163,7 @@ time,bid_px_1,bid_qty_1,note
     options.units.price = Some(Unit::Decimal);
     let error = open(in_steps, &options).unwrap_err();
     assert!(error.contains("another unit of prices"), "{error}");
-    // A column that is only called time holds RFC 3339, or the unit is said.
+    // A column named just `time` holds RFC 3339, unless the unit is given.
     let text = "# tick=1 lot=1\ntime,side,px,qty\n2024-08-08T23:54:16Z,bid,2684,1\n";
     let (snapshots, _, _) = read(open(text, &CsvOptions::default()).unwrap());
     assert_eq!(
@@ -186,7 +186,7 @@ fn floats_that_other_programs_wrote_are_what_they_were() {
     assert_eq!(snapshots[0].bids, levels(&[(100_283, 1)]));
 }
 
-/// The second of three rows is bad: named with its line, or left out and counted.
+/// The second of three rows is bad: reported with its line, or left out and counted.
 #[test]
 fn bad_rows_are_named_or_skipped_and_counted() {
     for (name, row, text) in [
@@ -295,7 +295,7 @@ fn a_gap_stays_when_it_is_tolerated() {
     assert_eq!(reader.report().skipped(DefectKind::Gap), 1);
 }
 
-/// A cut is seen wherever it is, also where what is left of the line could be one.
+/// Truncation is detected at every byte, even if the rest of the line could be a complete one.
 #[test]
 fn a_file_that_is_cut_is_named_wherever_it_is() {
     let last = WIDE.rfind("\n1723").unwrap() + 1;

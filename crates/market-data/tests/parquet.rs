@@ -1,4 +1,4 @@
-//! Parquet: what is written is read, what other programs write is read, and what is wrong is named.
+//! Parquet: written files are read, files of other programs are read, and defects are reported.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -14,7 +14,7 @@ use cambist_market_data::{
     DefectKind, Grid, Level, Snapshot, SnapshotSource, Step, TimeUnit, Timestamp, Tolerance,
 };
 
-/// A file in a folder for files that go again.
+/// A file in a temporary folder, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -81,7 +81,7 @@ fn steps(tick: &str, lot: &str) -> Units {
 fn snapshots_are_read_as_they_were_written_over_row_groups_and_batches() {
     let scratch = Scratch::new("round-trip");
     let mut writer = SnapshotWriter::new(File::create(&scratch.0).unwrap(), grid(), 5).unwrap();
-    // Row groups hold 2^21 cells, 23 a row: there are two.
+    // Row groups hold 2^21 cells, 23 per row: there are two.
     let count = 95_000;
     for n in 0..count {
         writer.write(&snapshot(n)).unwrap();
@@ -96,8 +96,8 @@ fn snapshots_are_read_as_they_were_written_over_row_groups_and_batches() {
     assert_eq!(reader.report().kept, count.unsigned_abs());
 }
 
-/// Files that pandas, Polars and DuckDB wrote, with their defaults and what their users do:
-/// `tests/parquet/make.py` says how. All hold the same three snapshots.
+/// Files written by pandas, Polars and DuckDB with default settings: see `tests/parquet/make.py`. All hold the same
+/// three snapshots.
 #[test]
 fn what_other_programs_write_is_read() {
     let expected = |sequence: bool| {
@@ -187,7 +187,7 @@ fn what_other_programs_write_is_read() {
     );
 }
 
-/// A long table of whole milliseconds, with prices as they are given.
+/// A long table with times in milliseconds and the given prices.
 fn write_long(path: &Path, rows: &[(i64, &str, f64, f64)]) {
     let columns = [
         ("time_ms", ColumnKind::Whole),
@@ -336,7 +336,7 @@ fn no_bytes_make_the_reader_fall() {
         let error = read(&whole[..len]).unwrap_err();
         assert!(error.contains("its end is missing"), "{len}: {error}");
     }
-    // Every byte, changed: an error or rows, never a panic.
+    // Every byte changed: an error or rows, never a panic.
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= if at % 2 == 0 { 0x01 } else { 0x80 };

@@ -1,4 +1,4 @@
-//! Recordings in our own format: what is written is read, found again, and survives crashes.
+//! Recordings in the compact format: written data is read, found, and survives crashes.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -46,7 +46,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// The snapshot of a second: a book that moves.
+/// The snapshot of a second in a moving book.
 fn snapshot(second: u64) -> Snapshot {
     let mid = 268_450 + second % 7;
     let level = |away: u64, side: Side| Level {
@@ -81,7 +81,7 @@ fn record(path: &Path, seconds: std::ops::Range<u64>, limits: Limits) -> Snapsho
     writer
 }
 
-/// What is read until the end or the first error.
+/// Reads until the end or the first error.
 fn read(mut reader: SnapshotSegments) -> (Vec<Snapshot>, Option<String>, SnapshotSegments) {
     let mut snapshots = Vec::new();
     loop {
@@ -123,7 +123,7 @@ fn what_is_recorded_is_read_over_all_segments() {
     let (first, error, _) = read(open(&path.join("0000000001.mkt"), ""));
     assert_eq!(error, None);
     assert!(first.len() >= 4 && expected(0..100).starts_with(&first));
-    // Another run goes on behind it.
+    // Another run continues it.
     record(&path, 100..110, SMALL).finish().unwrap();
     assert_eq!(read(open(&path, "")).0, expected(0..110));
 }
@@ -150,7 +150,7 @@ fn what_is_flushed_can_be_read_while_the_recording_goes_on() {
 #[test]
 fn every_second_is_found() {
     let path = folder("every-second");
-    // Finished segments, and one that is not: the process was killed.
+    // Finished segments and an unfinished one: the process was killed.
     let mut writer = record(&path, 0..90, SMALL);
     writer.flush().unwrap();
     drop(writer);
@@ -168,7 +168,7 @@ fn every_second_is_found() {
                 Some(&snapshot(found)),
                 "{asked}"
             );
-            // Reading goes on behind it.
+            // Reading continues after it.
             let following = reader.next_snapshot().unwrap().cloned();
             assert_eq!(following, (found < 89).then(|| snapshot(found + 1)));
         }
@@ -180,8 +180,8 @@ fn every_second_is_found() {
     assert_eq!((snapshots, error), (expected(0..90), None));
 }
 
-/// A crash leaves any part of what was written last. Whatever it is, what was flushed before is read,
-/// the cut is named, and the next writer makes a whole recording of it.
+/// A crash leaves any part of the last write. In every case the flushed data is read, the truncation is reported, and
+/// the next writer repairs the recording.
 #[test]
 fn a_crash_costs_only_what_was_not_flushed() {
     let path = folder("crash");
@@ -212,7 +212,7 @@ fn a_crash_costs_only_what_was_not_flushed() {
         assert_eq!((snapshots, error), (expected(0..7), None), "repaired");
         fs::remove_file(path.join("0000000002.mkt")).unwrap();
     }
-    // Nothing at all was written into the segment.
+    // Nothing was written to the segment.
     for bytes in [Vec::new(), before[..20].to_vec(), vec![0; 9_000]] {
         fs::write(path.join("0000000002.mkt"), &bytes).unwrap();
         record(&path, 7..8, ONE).finish().unwrap();
@@ -221,7 +221,7 @@ fn a_crash_costs_only_what_was_not_flushed() {
     }
 }
 
-/// Every bit that changes is found, or changes nothing that is read.
+/// Every flipped bit is detected, or does not change what is read.
 #[test]
 fn damage_never_gives_other_snapshots() {
     let path = folder("damage");
@@ -255,7 +255,7 @@ fn damage_never_gives_other_snapshots() {
     }
     // Index and trailer are not needed to read from the beginning.
     assert!(found > 5 * harmless, "{found} found, {harmless} harmless");
-    // What cannot be read is left out if that is tolerated, and named and counted.
+    // If tolerated, the unreadable part is left out, reported and counted.
     let mut bytes = whole.clone();
     bytes[200] ^= 1;
     fs::write(&file, &bytes).unwrap();
@@ -267,7 +267,7 @@ fn damage_never_gives_other_snapshots() {
     let (snapshots, error, reader) = read(open(&path, "damaged"));
     assert!(error.is_none() && snapshots.len() < 10);
     assert_eq!(reader.report().skipped(DefectKind::Damaged), 1);
-    // Recording goes on behind a damaged segment.
+    // Recording continues after a damaged segment.
     record(&path, 10..12, ONE).finish().unwrap();
     let (with_more, error, _) = read(open(&path, "damaged"));
     assert_eq!((with_more.len(), error), (snapshots.len() + 2, None));

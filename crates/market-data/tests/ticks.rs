@@ -1,4 +1,4 @@
-//! Ticks: an excerpt of a real recording, and every way in which a file can be wrong.
+//! Ticks: an excerpt of a real recording, and defects of files.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -26,9 +26,9 @@ fn options(tolerance: &str) -> TickOptions {
     }
 }
 
-/// Rows 0 to 19, the beginnings of the clears and snapshots of both sides as the exchange and the
-/// recorder saw them, and some that follow, of Binance's USD-M ETHUSDT on 2024-08-08: the example data
-/// of hftbacktest (nkaz001/hftbacktest, MIT licence), in its normalised format.
+/// Rows 0 to 19, the beginnings of the clears and snapshots of both sides in both views, and some rows after them, of
+/// Binance's USD-M ETHUSDT on 2024-08-08: the example data of hftbacktest (nkaz001/hftbacktest, MIT licence), in its
+/// normalised format.
 fn excerpt() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ethusdt-20240808-excerpt.npz")
 }
@@ -115,7 +115,7 @@ fn reader(rows: &[Row], tolerance: &str) -> TickReader {
     .unwrap()
 }
 
-/// What is read until the end or the first error.
+/// Reads until the end or the first error.
 fn read(mut reader: TickReader) -> (Vec<Event>, Option<String>, TickReader) {
     let mut events = Vec::new();
     loop {
@@ -154,7 +154,7 @@ fn a_real_recording_is_read_as_both_saw_it() {
         .iter()
         .filter(|event| matches!(event.update, Update::Trade { .. }));
     assert_eq!(trades.count(), 13);
-    // The exchange's view and the recorder's are made of different rows, in different orders.
+    // The two views consist of different rows, in different orders.
     let (mut exchange, mut local) = (Book::new(), Book::new());
     for event in &events {
         if event.visibility.at_exchange() {
@@ -200,7 +200,7 @@ fn every_kind_of_row_is_understood() {
         of(BOTH | BUY | 0x0b, 7),
         of(BOTH | BUY | 0x0c, 7),
         of(BOTH | BUY | 0x0d, 7),
-        // Of nobody's book: best bid, the recorder's own, nobody's view.
+        // In no view: best bid, the recorder's own kind, no visibility.
         of(BOTH | BUY | 5, 0),
         of(BOTH | 0x7b, 0),
         of(BUY | 1, 0),
@@ -257,7 +257,7 @@ fn every_kind_of_row_is_understood() {
     assert_eq!((reader.report().rows, reader.report().ignored), (12, 3));
 }
 
-/// A bad row between two good ones: named with file and row, or left out and counted.
+/// A bad row between two valid ones: reported with file and row, or left out and counted.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn bad_rows_are_named_or_skipped_and_counted() {
@@ -432,7 +432,7 @@ fn a_gap_is_an_error_unless_it_is_tolerated() {
 #[test]
 fn a_file_that_ends_too_early_is_named_and_used_as_far_as_asked() {
     let whole = npy(&[ROW; 5]);
-    // In the middle of row 3: plain, and in an archive whose directory is sound.
+    // In the middle of row 3: plain, and in an archive with an intact directory.
     let short = &whole[..whole.len() - 100];
     for (name, content) in [
         ("short.npy", short.to_vec()),
@@ -451,7 +451,7 @@ fn a_file_that_ends_too_early_is_named_and_used_as_far_as_asked() {
         assert_eq!((events.len(), error), (3, None), "{name}");
         assert_eq!(reader.report().skipped(DefectKind::Truncated), 1);
     }
-    // An archive without its end has no directory, and nothing of it can be found.
+    // Without its end an archive has no directory, so nothing in it can be found.
     let archive = npz("data.npy", &whole, true);
     let path = file("cut.npz", &archive[..archive.len() - 30]);
     let error = TickReader::open(&path, &options("truncated")).unwrap_err();
@@ -521,7 +521,7 @@ fn a_second_file_continues_the_first() {
     assert_eq!(reader.report().rows, 2);
 }
 
-/// Bytes that come one by one are the same bytes.
+/// Reads of single bytes give the same result.
 #[test]
 fn short_reads_are_no_end() {
     struct Slow(std::io::Cursor<Vec<u8>>);

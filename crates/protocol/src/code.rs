@@ -1,4 +1,4 @@
-//! Status codes on the wire. Numbers, messages and what a code proves are one table, `cambist_core::reason`.
+//! Status codes of the interface. Numbers, messages and conclusions are one table, `cambist_core::reason`.
 
 use cambist_core::Reason;
 
@@ -10,20 +10,20 @@ pub const fn number(reason: Reason) -> u32 {
     reason.code()
 }
 
-/// The reason behind a number; `Unlisted` for one that the interface does not name.
+/// The reason of a number; `Unlisted` if the interface does not have it.
 pub fn reason(code: u32) -> Reason {
     let mut listed = Reason::LISTED.into_iter().chain([Reason::RateLimited]);
     let found = listed.find(|reason| reason.code() == code);
     found.unwrap_or(Reason::Unlisted(code))
 }
 
-/// A short text.
+/// A short text for the reason.
 pub const fn message(reason: Reason) -> &'static str {
     reason.message()
 }
 
-/// The HTTP status our venue sends with a reason. The interface names none; public clients read a body
-/// with every 400 and throw on most others, so 400 carries everything but overload and our own faults.
+/// The HTTP status that our venue sends with a reason. The interface specifies none; public clients read the body of
+/// every 400 and throw on most other statuses, so 400 is used for everything except overload and internal failures.
 pub const fn http_status(reason: Reason) -> u16 {
     match reason {
         Reason::RateLimited => 429,

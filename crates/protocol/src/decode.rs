@@ -1,8 +1,8 @@
-//! From the bytes of a success to what the engine hears.
+//! Decodes successful answers into the engine's types.
 //!
-//! Everything is checked against what was asked: a depth of another market, a price off the tick, an
-//! order of another hash or a time in an impossible unit is an error, never a guess. Whether a book
-//! makes sense (crossed, frozen, thin) is the engine's to judge.
+//! Everything is checked against the request: a depth of another market, a price off the tick, an order with another
+//! hash or a time in an impossible unit is an error. Whether a book is plausible (crossed, frozen, thin) is decided by
+//! the engine.
 
 use cambist_core::market::Price;
 use cambist_core::order::OrderReport;
@@ -17,21 +17,21 @@ use crate::wire::{
     tokens,
 };
 
-/// Moments from here are milliseconds, below seconds: 10^11 s is the year 5138, 10^11 ms is 1973.
+/// Times from here on are in milliseconds, below in seconds: 10^11 s is the year 5138, 10^11 ms is 1973.
 const MILLISECONDS_FROM: u64 = 100_000_000_000;
 
-/// What answers are checked against.
+/// The expected values that answers are checked against.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// Markets by `MarketId`.
     pub markets: &'a [MarketSpec],
     /// Pools beside them.
     pub pools: &'a [PoolSpec],
-    /// Whose answers these are.
+    /// The account of the requests.
     pub account_id: u32,
 }
 
-/// Reads the success answer to a query.
+/// Decodes the success answer to a query.
 pub fn reply(query: &Query, json: &Json, context: Context<'_>) -> Result<Reply, WireError> {
     match query {
         Query::Depth(market) => {
@@ -89,7 +89,7 @@ pub fn cancelled(json: &Json, hash: cambist_core::Hash) -> Result<Reply, WireErr
     Ok(Reply::CancelTaken { status: ack.status })
 }
 
-/// A depth in the ticks of its market.
+/// A depth in ticks of its market.
 pub fn depth(json: &Json, spec: &MarketSpec) -> Result<Depth, WireError> {
     let snapshot = DepthSnapshot::read(json)?;
     if let Some(market) = snapshot.market.filter(|market| *market != spec.name) {
@@ -109,7 +109,7 @@ pub fn depth(json: &Json, spec: &MarketSpec) -> Result<Depth, WireError> {
     })
 }
 
-/// Balances of the account; a token twice is an error.
+/// Balances of the account; a repeated token is an error.
 pub fn balances(json: &Json, account_id: u32) -> Result<Vec<request::Balance>, WireError> {
     let mut out: Vec<request::Balance> = Vec::new();
     for entry in Balance::read_all(json)? {
@@ -150,7 +150,7 @@ pub fn order(json: &Json) -> Result<OrderReport, WireError> {
     report(OrderDetail::read(json)?)
 }
 
-/// Every market that is listed.
+/// All listed markets.
 pub fn markets(json: &Json) -> Result<Reply, WireError> {
     let listed = Markets::read(json)?
         .markets
@@ -166,7 +166,7 @@ pub fn markets(json: &Json) -> Result<Reply, WireError> {
     Ok(Reply::Markets { listed })
 }
 
-/// Our account record.
+/// The account record.
 pub fn account(json: &Json, account_id: u32) -> Result<Reply, WireError> {
     let account = Account::read(json)?;
     if account.account_id != account_id {
@@ -180,8 +180,8 @@ pub fn account(json: &Json, account_id: u32) -> Result<Reply, WireError> {
     })
 }
 
-/// A moment of our days, in seconds or milliseconds by magnitude; anything else is an error, because a
-/// wrong unit would make stale data fresh.
+/// A time in seconds or milliseconds, distinguished by magnitude; an error for implausible values, because a wrong unit
+/// would make stale data look fresh.
 pub fn moment(value: u64) -> Result<VenueTime, WireError> {
     match value {
         1_000_000_000..MILLISECONDS_FROM => Ok(VenueTime::from_s(value)),
@@ -192,7 +192,7 @@ pub fn moment(value: u64) -> Result<VenueTime, WireError> {
     }
 }
 
-/// Bytes of a success as a document, for the functions above.
+/// Parses the body of a success, for the functions above.
 pub fn parse(bytes: &[u8]) -> Result<Json, WireError> {
     json::parse(bytes)
 }
@@ -202,7 +202,7 @@ fn report(detail: OrderDetail) -> Result<OrderReport, WireError> {
     let end_s = if validity.end < MILLISECONDS_FROM {
         validity.end
     } else {
-        // Up: an order must not look dead before it is.
+        // Rounded up: an order must not look expired too early.
         validity.end.div_ceil(1_000)
     };
     let start = if validity.start < MILLISECONDS_FROM {
@@ -228,7 +228,7 @@ fn report(detail: OrderDetail) -> Result<OrderReport, WireError> {
     })
 }
 
-/// Prices in ticks, positive and strictly from best to worst.
+/// Prices in ticks, positive and strictly ordered from best to worst.
 fn levels(levels: &[Level], side: Side, spec: &MarketSpec) -> Result<Vec<DepthLevel>, WireError> {
     let mut out: Vec<DepthLevel> = Vec::with_capacity(levels.len());
     for (at, level) in levels.iter().enumerate() {

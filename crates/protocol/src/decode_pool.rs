@@ -1,4 +1,4 @@
-//! What the engine hears about pools, from the bytes of a success.
+//! Decodes successful answers about pools into the engine's types.
 
 use cambist_core::pool::{
     PoolBalances, PoolListed, PoolSpec, PoolTransactionAmounts, PoolTransactionKind,
@@ -31,7 +31,7 @@ pub fn submission(json: &Json) -> Result<Reply, WireError> {
     })
 }
 
-/// Those of our pools that are listed.
+/// The configured pools that are listed.
 pub fn pools(json: &Json, known: &[PoolSpec]) -> Result<Reply, WireError> {
     let listed = Pools::read(json)?.pools;
     let listed = listed.into_iter().filter_map(|pool| {
@@ -47,7 +47,7 @@ pub fn pools(json: &Json, known: &[PoolSpec]) -> Result<Reply, WireError> {
     Ok(Reply::Pools(listed.collect()))
 }
 
-/// What a pool holds. Tokens must be those of the pool that was asked about, in its order.
+/// A pool's balances. The tokens must be those of the requested pool, in its order.
 pub fn pool_balance(json: &Json, spec: &PoolSpec) -> Result<Reply, WireError> {
     let snapshot = PoolBalance::read(json)?;
     let [first, second] = snapshot.pooled[..] else {
@@ -84,13 +84,13 @@ fn report(
     let status = match transaction.tx_status.as_str() {
         "processed" => PoolTransactionStatus::Processed,
         "cancelled" | "failed" => PoolTransactionStatus::Cancelled,
-        // What is not known to be over may still move something.
+        // A transaction that is not known to have ended may still move amounts.
         _ => PoolTransactionStatus::Processing,
     };
     let of = |spec: &&PoolSpec| Address(spec.address) == transaction.amm_pool_address;
     let moved = match known.iter().find(of) {
         Some(spec) => moved(transaction, spec)?,
-        // Somebody else's business with a pool that is not ours to watch.
+        // A transaction with a pool that is not configured: its amounts are not needed.
         None => PoolTransactionAmounts::default(),
     };
     Ok(PoolTransactionReport {

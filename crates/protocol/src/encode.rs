@@ -1,6 +1,6 @@
-//! From the engine's orders to the exact bytes that are signed, stored and sent.
+//! Encodes the engine's orders into the exact bytes that are signed, stored and sent.
 //!
-//! The bytes are made once; every transmission sends the same ones. No key is kept here.
+//! The bytes are made once; every transmission sends the same ones. Keys are arguments.
 
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::{Hash, OrderKind};
@@ -10,22 +10,22 @@ use serde::Serialize;
 use crate::json::FromWire;
 use crate::wire::{OrderType, SubmitOrder, TokenVolume};
 
-/// An order or a move ready to be stored and sent.
+/// A signed order or pool transaction, ready to be stored and sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIntent {
-    /// The hash by which the venue will know it.
+    /// The hash that identifies it at the venue.
     pub hash: Hash,
     /// Body of its request.
     pub body: Vec<u8>,
 }
 
-/// Why an intent was not signed. Nothing of it may leave then.
+/// Why an intent was not signed. It must not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// Signing failed, or the signature did not verify.
     #[error("not signed: {0}")]
     Sign(#[from] SignError),
-    /// The bytes, read back the way a venue reads them, do not say what was signed.
+    /// The body, decoded as a venue does, differs from what was signed.
     #[error("body does not read back as what was signed")]
     ReadBack,
     /// A join or an exit of a pool that nobody told the signer about.
@@ -33,7 +33,7 @@ pub enum SealError {
     NoPool,
 }
 
-/// What an order of the engine signs.
+/// The message that an order of the engine signs.
 pub fn order_message(order: &UnsignedOrder, exchange: Address, account_id: u32) -> OrderMessage {
     OrderMessage {
         exchange,
@@ -50,7 +50,7 @@ pub fn order_message(order: &UnsignedOrder, exchange: Address, account_id: u32) 
     }
 }
 
-/// What a submitted order must have signed. A named taker is part of it.
+/// The message that a submitted order must have signed, the named taker included.
 pub fn submitted_message(order: &SubmitOrder) -> OrderMessage {
     OrderMessage {
         exchange: order.exchange,
@@ -67,7 +67,7 @@ pub fn submitted_message(order: &SubmitOrder) -> OrderMessage {
     }
 }
 
-/// The body of POST order: field order and spelling never vary.
+/// The body of POST order. Order and form of the fields never vary.
 pub fn order_body(
     order: &UnsignedOrder,
     exchange: Address,
@@ -103,8 +103,8 @@ pub fn order_body(
     })
 }
 
-/// Hashes and signs an order and writes its body. The signature is verified by the signer before it
-/// comes back, and the body is read back as a venue reads it and compared with what was signed.
+/// Hashes and signs an order and encodes its body. The signer verifies the signature, and the body is decoded as a
+/// venue does and compared with what was signed.
 pub fn sign_order(
     order: &UnsignedOrder,
     exchange: Address,
@@ -127,8 +127,8 @@ pub fn sign_order(
 
 /// Any wire type as bytes.
 pub fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
-    // Wire types are structs of numbers, texts and lists with text keys, which cannot fail to
-    // serialise into memory; an empty body would be refused by every reader.
+    // Wire types are structs of numbers, strings and lists with string keys, whose serialisation into memory cannot
+    // fail; an empty body would be refused by every reader.
     serde_json::to_vec(value).unwrap_or_default()
 }
 

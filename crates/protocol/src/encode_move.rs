@@ -1,7 +1,7 @@
-//! From the engine's joins and exits to the exact bytes that are signed, stored and sent.
+//! Encodes the engine's joins and exits into the exact bytes that are signed, stored and sent.
 //!
-//! As with orders: the bytes are made once, and read back before anything may leave. Both keys could
-//! sign the same digest; here the layer-2 key does.
+//! As with orders, the bytes are made once and read back before they are used. Both keys could sign the same digest;
+//! here the layer-2 key does.
 
 use cambist_core::pool::{PoolSpec, PoolTransactionKind, UnsignedPoolTransaction};
 use cambist_core::{Amount, Hash, TokenId};
@@ -14,17 +14,17 @@ use crate::encode::{SealError, SignedIntent, to_bytes};
 use crate::json::FromWire;
 use crate::wire::{ExitRequest, ExitTokens, JoinRequest, JoinTokens, TokenVolume};
 
-/// Whose moves they are, and on which chain.
+/// The account of a join or exit, and its chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Owner of the account.
     pub address: Address,
-    /// Network of the contracts.
+    /// Chain id.
     pub chain_id: u64,
 }
 
-/// Hashes and signs a move and writes its body. The signature is verified by the signer before it
-/// comes back, and the body is read back as a venue reads it and compared with what was signed.
+/// Hashes and signs a join or exit and encodes its body. The signer verifies the signature, and the body is decoded as
+/// a venue does and compared with what was signed.
 pub fn sign_move(
     wanted: &UnsignedPoolTransaction,
     pool: &PoolSpec,
@@ -108,7 +108,7 @@ fn join_request(
             lp: None,
         },
         storage_ids: wanted.storage_ids.clone(),
-        // The form without a fee is the one of the interface text.
+        // The form without a fee is that of the interface's text.
         fee: (wanted.fee_max > 0).then_some(wanted.fee_max),
         valid_until: wanted.valid_until_s,
         eddsa_signature: None::<Signature>,
@@ -137,7 +137,7 @@ fn exit_request(
     }
 }
 
-/// What a join signs: its digest, which names it, and the message of the layer-2 key.
+/// What a join signs: its digest, which identifies it, and the message of the layer-2 key.
 fn join_message(join: &JoinRequest, domain: &Domain) -> (Hash32, Field) {
     let message = PoolJoinMessage {
         owner: join.owner,
@@ -155,7 +155,7 @@ fn join_message(join: &JoinRequest, domain: &Domain) -> (Hash32, Field) {
     (message.digest(domain), message.message(domain))
 }
 
-/// As above for an exit.
+/// The same for an exit.
 fn exit_message(exit: &ExitRequest, domain: &Domain) -> (Hash32, Field) {
     let message = PoolExitMessage {
         owner: exit.owner,

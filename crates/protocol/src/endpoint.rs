@@ -1,9 +1,8 @@
-//! The one table of endpoints: the client's address book and the venue's router.
+//! The table of endpoints, used by the client for requests and by the venue for routes.
 //!
-//! A row is what the interface text says about an endpoint and nothing more, except that four
-//! endpoints which public clients need and the text lacks are marked as outside it, and that
-//! [`KeyRule::Relaxed`] marks where public clients leave out the API key the text asks for. Shapes of
-//! bodies are in [`crate::wire`].
+//! A row contains what the interface's text says about an endpoint, with two additions: four endpoints that public
+//! clients need and the text lacks are marked as outside it, and [`KeyRule::Relaxed`] marks where public clients omit
+//! the API key that the text requires. The types of bodies are in [`crate::wire`].
 
 use cambist_core::{Reason, request};
 
@@ -23,7 +22,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As written on the wire and in signed texts.
+    /// As in requests and in signed texts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -33,32 +32,31 @@ impl Method {
     }
 }
 
-/// Whether the header `X-API-KEY` is asked for.
+/// Whether the header `X-API-KEY` is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRule {
-    /// By the text and by every client.
+    /// By the text and by all clients.
     Required,
-    /// By the text, but public clients do not send it: a venue accepts its absence.
+    /// By the text, but public clients omit it: a venue accepts its absence.
     Relaxed,
-    /// Not at all (only outside the interface).
+    /// Never (only outside the interface).
     None,
 }
 
-/// What the header `X-API-SIG` carries.
+/// The signature in the header `X-API-SIG`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureHeader {
     /// Nothing.
     None,
     /// An EdDSA signature of the request, required.
     Eddsa,
-    /// An EdDSA signature of the request that the text does not list but clients send: checked when
-    /// present.
+    /// An EdDSA signature of the request, which the text does not list but clients send: verified if present.
     EddsaIfPresent,
-    /// An ECDSA signature of what the body asks for, required.
+    /// An ECDSA signature of the body's request, required.
     Ecdsa,
 }
 
-/// Where a parameter travels.
+/// Location of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the query string.
@@ -67,7 +65,7 @@ pub enum Place {
     Body,
 }
 
-/// Type of a parameter in the words of the text.
+/// Type of a parameter in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Integer.
@@ -78,35 +76,35 @@ pub enum Kind {
     Flag,
     /// A token with a quantity.
     TokenVolume,
-    /// Tokens and least share of a join.
+    /// Tokens and minimum shares of a join.
     JoinTokens,
-    /// Tokens and burned share of an exit.
+    /// Tokens and burned shares of an exit.
     ExitTokens,
 }
 
 /// One parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Name on the wire.
+    /// Name in requests.
     pub name: &'static str,
     /// Type.
     pub kind: Kind,
-    /// Whether the request fails without it.
+    /// Whether it is required.
     pub required: bool,
-    /// Where it travels.
+    /// Location.
     pub place: Place,
 }
 
 /// One endpoint as the text describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which.
+    /// The endpoint.
     pub endpoint: Endpoint,
     /// Method.
     pub method: Method,
     /// Path below the base URL.
     pub path: &'static str,
-    /// In a few words.
+    /// Short description.
     pub purpose: &'static str,
     /// API key.
     pub key: KeyRule,
@@ -114,9 +112,9 @@ pub struct Row {
     pub signature: SignatureHeader,
     /// Parameters in the order of the text.
     pub parameters: &'static [Parameter],
-    /// Status codes the text lists, in its order.
+    /// Status codes in the text, in its order.
     pub codes: &'static [Reason],
-    /// False for what the text does not have.
+    /// False for endpoints outside the text.
     pub in_interface: bool,
 }
 
@@ -161,7 +159,7 @@ pub enum Endpoint {
     ExitPool,
     /// GET /api/v3/amm/user/transactions
     PoolTransactions,
-    /// GET /api/v3/apiKey, outside the interface: how the first key is obtained.
+    /// GET /api/v3/apiKey, outside the interface: fetches the first key.
     GetApiKey,
     /// GET /api/v3/storageId, outside the interface.
     StorageId,
@@ -174,7 +172,7 @@ pub enum Endpoint {
 impl Endpoint {
     /// Its row.
     pub fn row(self) -> &'static Row {
-        // The table is in the order of the enum, which a test holds.
+        // The table is in the order of the enum, which a test checks.
         &TABLE[self as usize]
     }
 
@@ -217,7 +215,7 @@ pub fn find(method: &str, path: &str) -> Option<&'static Row> {
         .find(|row| row.path == path && row.method.name() == method)
 }
 
-/// Methods that a path has; empty for a path that is not in the table.
+/// Methods of a path; empty for an unknown path.
 pub fn methods(path: &str) -> impl Iterator<Item = Method> {
     TABLE
         .iter()
@@ -322,10 +320,10 @@ mod tests {
         assert_eq!(pairs, 102);
     }
 
-    /// Codes that the interface lists in its table of errors and at no endpoint.
+    /// Codes in the interface's table of errors that belong to no endpoint.
     const WITHOUT_ENDPOINT: &[u32] = &[];
 
-    /// A code that is added to the table of reasons is added to the endpoints that answer with it.
+    /// A code in the table of reasons must belong to an endpoint.
     #[test]
     fn every_listed_code_belongs_to_an_endpoint() {
         for reason in cambist_core::Reason::LISTED {

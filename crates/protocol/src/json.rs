@@ -1,9 +1,8 @@
-//! Reading JSON without its traps: a strict tree, and a reader that names the field at fault.
+//! Strict JSON: a tree, and readers whose errors name the field.
 //!
-//! Derived readers take `[7]` for an object and a missing optional field for `null` alike, generic
-//! values swallow duplicate keys, and both answer "invalid type at line 1". Here duplicate keys,
-//! fractions, exponents and negative numbers are refused, nesting and the number of values are
-//! bounded, and every error says which field and why. Nothing here knows a resource.
+//! Derived readers accept `[7]` for an object and treat a missing optional field like `null`, generic values drop
+//! duplicate keys, and both report "invalid type at line 1". Here duplicate keys, fractions, exponents and negative
+//! numbers are refused, nesting and the number of values are bounded, and every error names the field and the reason.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -14,13 +13,13 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 
 use crate::number::{self, NumberError};
 
-/// Most values (scalars, lists, objects) in one document; a page of orders has a few thousands.
+/// Most values (scalars, lists, objects) in one document; a page of orders has a few thousand.
 pub const VALUES_MAX: u32 = 262_144;
 
-/// Longest text shown in an error.
+/// Most characters of a value in an error.
 const SHOWN_MAX: usize = 48;
 
-/// A document as read.
+/// A parsed document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
     /// `null`.
@@ -29,7 +28,7 @@ pub enum Json {
     Boolean(bool),
     /// A bare integer from 0 to 2^64 − 1.
     Integer(u64),
-    /// Any other bare number: negative, fraction, exponent, too large. Never accepted anywhere.
+    /// Any other number: negative, fraction, exponent, too large. Never accepted.
     OtherNumber,
     /// A string.
     Text(String),
@@ -39,7 +38,7 @@ pub enum Json {
     Object(BTreeMap<String, Json>),
 }
 
-/// What is wrong with a document, and how a venue should call it.
+/// An error in a document, with the reason for a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", if field.is_empty() { String::new() } else { format!("{field}: ") })]
 pub struct WireError {
@@ -47,12 +46,12 @@ pub struct WireError {
     pub field: String,
     /// What is wrong with it.
     pub problem: String,
-    /// The refusal a venue answers with.
+    /// The reason of the venue's refusal.
     pub reason: Reason,
 }
 
 impl WireError {
-    /// An error about the value at hand.
+    /// An error about the current value.
     pub fn new(problem: impl Into<String>) -> Self {
         Self {
             field: String::new(),
@@ -61,14 +60,14 @@ impl WireError {
         }
     }
 
-    /// The same with another refusal.
+    /// The same with another reason.
     #[must_use]
     pub fn because(mut self, reason: Reason) -> Self {
         self.reason = reason;
         self
     }
 
-    /// The same seen from the value that holds field `name`.
+    /// The same, as a part of the value that has the field `name`.
     #[must_use]
     pub fn within(mut self, name: &str) -> Self {
         self.field = match self.field.as_str() {
@@ -80,18 +79,18 @@ impl WireError {
     }
 }
 
-/// Something that can be read from a document.
+/// A type that can be read from a document.
 pub trait FromWire: Sized {
-    /// Reads the value.
+    /// Reads a value.
     fn read(json: &Json) -> Result<Self, WireError>;
 
-    /// Parses and reads.
+    /// Parses a document and reads it.
     fn from_bytes(bytes: &[u8]) -> Result<Self, WireError> {
         Self::read(&parse(bytes)?)
     }
 }
 
-/// Parses one document; nothing but white space may follow it.
+/// Parses one document; only white space may follow it.
 pub fn parse(bytes: &[u8]) -> Result<Json, WireError> {
     let left = Cell::new(VALUES_MAX);
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
@@ -131,7 +130,7 @@ impl Json {
     }
 }
 
-/// Kind and, for short scalars, value: for errors.
+/// Type and, for short scalars, value, for errors.
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -146,12 +145,12 @@ impl fmt::Display for Json {
     }
 }
 
-/// Fields of an object. Fields that nobody asks for are ignored.
+/// Fields of an object. Unknown fields are ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct Object<'a>(pub(crate) &'a BTreeMap<String, Json>);
 
 impl Object<'_> {
-    /// A field that must be there and not `null`.
+    /// A required field; `null` is an error.
     pub fn required<T>(
         &self,
         name: &str,
@@ -163,7 +162,7 @@ impl Object<'_> {
         }
     }
 
-    /// A field that may be absent; `null` and the empty text count as absent.
+    /// An optional field; `null` and the empty string count as absent.
     pub fn optional<T>(
         &self,
         name: &str,
@@ -176,13 +175,13 @@ impl Object<'_> {
         }
     }
 
-    /// The value of a field, if any.
+    /// The value of a field, if present.
     pub fn get(&self, name: &str) -> Option<&Json> {
         self.0.get(name)
     }
 }
 
-/// A text of at most `bytes_max` bytes.
+/// A string of at most `bytes_max` bytes.
 pub fn text(json: &Json, bytes_max: usize) -> Result<String, WireError> {
     match json {
         Json::Text(text) if text.len() <= bytes_max => Ok(text.clone()),
@@ -194,7 +193,7 @@ pub fn text(json: &Json, bytes_max: usize) -> Result<String, WireError> {
     }
 }
 
-/// `true` or `false`, bare or as text: clients send both.
+/// `true` or `false`, bare or as a string: clients send both.
 pub fn boolean(json: &Json) -> Result<bool, WireError> {
     match json {
         Json::Boolean(value) => Ok(*value),
@@ -206,7 +205,7 @@ pub fn boolean(json: &Json) -> Result<bool, WireError> {
     }
 }
 
-/// A non-negative integer, bare or as text: the interface and its clients use both.
+/// A non-negative integer, bare or as a string: the interface and its clients use both.
 pub fn wide(json: &Json) -> Result<u128, WireError> {
     match json {
         Json::Integer(value) => Ok(u128::from(*value)),
@@ -220,7 +219,7 @@ pub fn integer<T: TryFrom<u128>>(json: &Json) -> Result<T, WireError> {
     T::try_from(wide(json)?).map_err(|_| WireError::new(format!("{json} is too large")))
 }
 
-/// An amount of at most 96 bits, the width of everything that is signed.
+/// An amount of at most 96 bits, the width of all signed amounts.
 pub fn amount(json: &Json) -> Result<Amount, WireError> {
     let value = wide(json)?;
     if value > cambist_core::token::AMOUNT_MAX {
@@ -229,7 +228,7 @@ pub fn amount(json: &Json) -> Result<Amount, WireError> {
     Ok(value)
 }
 
-/// A token id; a well-formed number outside 16 bits is an unsupported token, not a bad argument.
+/// A token id. A valid number above 16 bits is an unsupported token, not an invalid argument.
 pub fn token_id(json: &Json) -> Result<TokenId, WireError> {
     let value = wide(json)?;
     u16::try_from(value).map(TokenId).map_err(|_| {
@@ -253,7 +252,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
             return Err(D::Error::custom(format!("more than {VALUES_MAX} values")));
         };
         self.left.set(left);
-        // The parser's own nesting limit (128) stays on.
+        // The parser's own nesting limit (128) applies.
         deserializer.deserialize_any(self)
     }
 }

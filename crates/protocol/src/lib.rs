@@ -1,9 +1,7 @@
 //! Endpoint table, wire types and codes of the exchange interface.
 //!
-//! Pure: bytes in, values out and back. It serves both ends of the wire: the client takes addresses,
-//! request bodies and the reading of answers from here, the venue its routes, the reading of requests
-//! and the shape of answers. There is no HTTP, clock or socket here, and no key is held; curves and
-//! hashes are `cambist-signing`'s.
+//! Pure conversions between bytes and values for both sides: requests, answers and routes. There is no HTTP, clock or
+//! socket here, and no key is stored; curves and hashes are in `cambist-signing`.
 
 pub mod code;
 pub mod decode;

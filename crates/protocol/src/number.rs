@@ -1,18 +1,18 @@
-//! The only grammar in which numbers are read from text and written to it.
+//! The grammar of numbers in text.
 //!
-//! Integers are `0` or `[1-9][0-9]*`, decimals may add `.` and digits. ASCII only; no sign, exponent,
-//! separator, leading zero or space; at most [`LENGTH_MAX`] characters. Library parsers accept more
-//! (`+5`, `1_000`, `1e3`) or round silently, which is why none is used.
+//! Integers are `0` or `[1-9][0-9]*`, decimals may add `.` and digits. ASCII only; no sign, exponent, separator,
+//! leading zero or space; at most [`LENGTH_MAX`] characters. Library parsers accept more (`+5`, `1_000`, `1e3`) or
+//! round silently, so none is used.
 
 use std::fmt::Write as _;
 
 use cambist_core::Amount;
 use cambist_core::token::AMOUNT_MAX;
 
-/// Longest text read as a number: 2^256 has 78 digits.
+/// Most characters of a number: 2^256 has 78 digits.
 pub const LENGTH_MAX: usize = 78;
 
-/// Why a text is no number here.
+/// Why a text is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
     /// Empty, a sign, an exponent, a separator, a leading zero, a letter.
@@ -21,10 +21,10 @@ pub enum NumberError {
     /// More than [`LENGTH_MAX`] characters.
     #[error("has more than {LENGTH_MAX} characters")]
     TooLong,
-    /// Does not fit the type asked for.
+    /// It does not fit the requested type.
     #[error("is too large")]
     TooLarge,
-    /// Has more non-zero decimals than can be expressed.
+    /// It has more non-zero decimals than allowed.
     #[error("has more decimals than allowed")]
     TooFine,
 }
@@ -51,7 +51,7 @@ pub fn bounded<T: TryFrom<u128>>(text: &str) -> Result<T, NumberError> {
     T::try_from(integer(text)?).map_err(|_| NumberError::TooLarge)
 }
 
-/// An integer of at most 96 bits: what orders, transfers and joins may carry.
+/// An integer of at most 96 bits, as in orders, transfers and joins.
 pub fn amount(text: &str) -> Result<Amount, NumberError> {
     let value = integer(text)?;
     if value > AMOUNT_MAX {
@@ -85,10 +85,10 @@ pub fn scaled(text: &str, decimals: u8) -> Result<u128, NumberError> {
     Ok(value)
 }
 
-/// `value` / 10^`decimals` with exactly `decimals` decimals: what [`scaled`] reads back.
+/// `value` / 10^`decimals` with exactly `decimals` decimals; [`scaled`] reads it back.
 pub fn decimal(value: u128, decimals: u8) -> String {
     let places = usize::from(decimals);
-    // One digit more than there are decimals, so that something stands before the point.
+    // One more digit than there are decimals, so that there is one before the point.
     let mut text = format!("{value:0width$}", width = places + 1);
     if places > 0 {
         text.insert(text.len() - places, '.');
@@ -96,7 +96,7 @@ pub fn decimal(value: u128, decimals: u8) -> String {
     text
 }
 
-/// A text from outside, safe for logs: capped and with control characters escaped.
+/// A text from outside, safe for logs: truncated, with control characters escaped.
 pub fn quoted(text: &str, chars_max: usize) -> String {
     let mut out = String::new();
     let mut chars = text.chars();

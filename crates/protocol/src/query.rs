@@ -1,7 +1,7 @@
-//! Query strings: reading what any client sends, and the parameters of every GET and DELETE.
+//! Query strings: parsing of all clients' forms, and the parameters of every GET and DELETE.
 //!
-//! Reading and writing meet in one type per endpoint. Written strings have sorted keys and only
-//! unreserved characters, because public canonical forms of signed requests differ elsewhere.
+//! One type per endpoint reads and writes its parameters. Written strings have sorted keys and unreserved characters
+//! only, because the public canonical forms of signed requests differ for others.
 
 mod requests;
 
@@ -18,16 +18,16 @@ pub use requests::{
     OrderQuery, OrdersQuery, PoolBalanceQuery, PoolTransactionsQuery, StorageIdQuery,
 };
 
-/// Longest query string read.
+/// Most bytes of a query string.
 pub const LENGTH_MAX: usize = 8_192;
 
-/// Most parameters read.
+/// Most parameters.
 const PARAMETERS_MAX: usize = 64;
 
 /// Most entries in a comma-separated list.
 const LIST_MAX: usize = 64;
 
-/// Parameters as sent: decoded, in the order received, equal repetitions dropped.
+/// Parameters as sent: decoded, in the order received, without equal repetitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
     received: Vec<(String, String)>,
@@ -35,8 +35,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Reads the part after `?`. Percent and `+` escapes are decoded; a name repeated with the same
-    /// value counts once (a public client repeats every one), with another value it is refused.
+    /// Parses the part after `?`. Percent and `+` escapes are decoded. A name repeated with the same value counts once
+    /// (a public client repeats every one); with another value it is an error.
     pub fn parse(query: &str) -> Result<Self, WireError> {
         if query.len() > LENGTH_MAX {
             return Err(WireError::new(format!(
@@ -68,12 +68,12 @@ impl Parameters {
         Ok(Self { received, fields })
     }
 
-    /// Names and decoded values in the order received, for checking request signatures.
+    /// Names and decoded values in the order received, for the verification of request signatures.
     pub fn received(&self) -> &[(String, String)] {
         &self.received
     }
 
-    /// The account that a request names, if that can be read; what it means when not is its endpoint's.
+    /// The account of a request, if it is valid; the endpoint's own reader reports errors.
     pub fn account_id(&self) -> Option<u32> {
         let read = self.object().optional("accountId", integer);
         read.ok().flatten()
@@ -83,7 +83,7 @@ impl Parameters {
         Object(&self.fields)
     }
 
-    /// A parameter that must be there and not empty.
+    /// A required parameter that is not empty.
     fn need<T>(
         &self,
         name: &str,
@@ -96,8 +96,8 @@ impl Parameters {
     }
 }
 
-/// Writes a query string with sorted keys. Values must already be unreserved characters and commas;
-/// anything else is percent-encoded so that the string is always valid.
+/// Encodes a query string with sorted keys. Values should be unreserved characters and commas; others are
+/// percent-encoded, so that the string is always valid.
 fn written<const N: usize>(mut pairs: [(&str, Option<String>); N]) -> String {
     pairs.sort_by_key(|(name, _)| *name);
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Answers as the engine hears them: exact, checked against what was asked, or refused.
+//! Decoded answers are exact and match the request, or are refused.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use cambist_core::market::Price;
@@ -160,7 +160,7 @@ fn orders_are_reported_with_our_id_and_the_venues_times() {
         (report.base_filled, report.quote_filled, report.fee),
         (5, 9, 1)
     );
-    // In milliseconds the end is rounded up: an order must not look dead before it is.
+    // In milliseconds the end is rounded up: an order must not look expired too early.
     let page = format!(
         r#"{{"totalNum":1,"orders":[{}]}}"#,
         detail(

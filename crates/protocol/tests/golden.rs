@@ -1,4 +1,4 @@
-//! Every resource as the interface writes it, byte for byte, and back.
+//! Every resource in the interface's form, byte for byte, written and read.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod samples;
@@ -26,7 +26,7 @@ fn the_samples_cover_every_resource() {
     assert_eq!(samples().len(), 23);
 }
 
-/// Reads two spellings of one thing and expects the same value.
+/// Reads two forms of the same value and compares the results.
 fn same<T: FromWire + PartialEq + std::fmt::Debug>(one: &str, other: &str) {
     let read = |text: &str| T::from_bytes(text.as_bytes()).unwrap();
     assert_eq!(read(one), read(other), "{one} and {other}");
@@ -53,7 +53,7 @@ fn both_spellings_of_public_clients_are_read() {
                 r#""clientOrderId":"my order","taker":"","poolAddress":null,"tradeChannel":"MIXED","hash":"{HASH}","affiliate":[1,{{}}]"#
             )),
     );
-    // The zero address names nobody.
+    // The zero address means no named taker.
     same::<wire::SubmitOrder>(
         &order,
         &order.replace(
@@ -216,7 +216,7 @@ fn a_key_is_never_shown() {
     }
 }
 
-/// An order as a public client sends it, with the hash and the signature it computes.
+/// An order of a public client, with its hash and signature.
 #[test]
 fn a_public_clients_order_hashes_and_verifies() {
     use cambist_protocol::encode::submitted_message;

@@ -1,4 +1,4 @@
-//! Documents that no honest peer sends: never a panic, never a wrong value, always a named field.
+//! Hostile documents: never a panic or a wrong value; errors name the field.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 #[expect(dead_code, reason = "shared with the other test program")]
@@ -7,7 +7,7 @@ mod samples;
 use samples::{Sample, samples};
 use serde_json::Value;
 
-/// Paths of every value in a document.
+/// Paths of all values in a document.
 fn paths(value: &Value, here: &str, out: &mut Vec<String>) {
     if !here.is_empty() {
         out.push(here.to_owned());
@@ -65,7 +65,7 @@ fn wrong_values_in_every_place_are_refused_or_harmless() {
                 match rewrite(document.to_string().as_bytes()) {
                     Err(error) => {
                         refused += 1;
-                        // The first step of the path is in the message, so that people find it.
+                        // The message contains the first step of the path.
                         let first = place.split('/').nth(1).unwrap();
                         let named = error.field.contains(first) || first.parse::<u32>().is_ok();
                         assert!(named, "{name} {place} {bad}: {error}");
@@ -82,7 +82,7 @@ fn wrong_values_in_every_place_are_refused_or_harmless() {
             }
         }
     }
-    // Most of it is refused; what is read are optional fields left out, empty lists and free texts.
+    // Most documents are refused; those accepted have omitted optional fields, empty lists and free texts.
     assert!(refused > 8 * read, "{refused} refused, {read} read");
 }
 
@@ -140,7 +140,7 @@ fn whole_documents_of_the_wrong_kind_are_refused() {
     }
 }
 
-/// Bytes changed at random: whatever is still read must be written and read the same.
+/// Random changes of bytes: a document that is still accepted must be written and read unchanged.
 #[test]
 fn random_damage_is_survived() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

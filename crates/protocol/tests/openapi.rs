@@ -1,4 +1,4 @@
-//! The OpenAPI document has everything that the endpoint table has, and its examples are what it says.
+//! The OpenAPI document has everything in the endpoint table, and its examples conform to it.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod schema;
@@ -63,7 +63,7 @@ fn every_endpoint_parameter_and_code_is_in_it_and_nothing_else() {
         .values()
         .map(|path| path.as_object().unwrap().len())
         .sum();
-    // And whether it is well.
+    // And the health check.
     assert_eq!(shown, operations + 1);
     assert!(paths.contains_key("/health"));
     let at = openapi::document(Some("https://exchange.example"));
@@ -81,7 +81,7 @@ fn every_example_is_of_its_schema() {
         let content = &content["content"]["application/json"];
         let found = problem(&document, &content["schema"], &content["example"]);
         assert_eq!(found, None, "{what}");
-        // A schema that takes anything would say nothing.
+        // A schema that accepts everything would be useless.
         assert!(problem(&document, &content["schema"], &json!("nonsense")).is_some());
         assert!(problem(&document, &content["schema"], &json!({"a": 1})).is_some());
     };
@@ -113,7 +113,7 @@ fn every_example_of_a_request_is_read() {
             Endpoint::ExitPool => ExitRequest::from_bytes(&bytes).map(drop),
             other => panic!("{other:?}"),
         };
-        // The example's signature has the right shape and is no point's.
+        // The example's signature has the right form and is not a valid point.
         let problem = read
             .err()
             .map(|error| error.to_string())

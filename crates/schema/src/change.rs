@@ -1,4 +1,4 @@
-//! A type that is mostly what it was: only what came and went is written down.
+//! Changes of a type from one version to the next, written as a list of removed and added members.
 //!
 //! ```text
 //! change Note
@@ -7,14 +7,14 @@
 //!   Fresh
 //!     market: MarketId
 //! ```
-//! `-` takes a field or variant away, `@` says behind which one those that follow come (`@` alone: before
-//! all). What changed goes and comes.
+//! `-` removes a field or variant; `@` names the member after which the following ones are inserted (`@` alone: at the
+//! beginning). A changed member is removed and added.
 
 use std::fmt::{self, Write as _};
 
 use crate::shape::{Body, Field, Item, Variant};
 
-/// One line, with what is indented below it.
+/// One line and the lines indented below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Edit {
     Remove(String),
@@ -55,7 +55,7 @@ impl Member for Variant {
     }
 }
 
-/// Makes the newer type out of the older.
+/// Applies the edits to the older type, which becomes the newer.
 pub(crate) fn apply(body: &mut Body, edits: &[Edit]) -> Result<(), String> {
     match body {
         Body::Struct(fields) => apply_to(fields, edits),
@@ -89,7 +89,7 @@ fn apply_to<T: Member>(members: &mut Vec<T>, edits: &[Edit]) -> Result<(), Strin
     Ok(())
 }
 
-/// What to write down where `old` became `new`: the change where it is shorter.
+/// The text that records the change from `old` to `new`: the edits, or the whole type if that is shorter.
 pub(crate) fn text(name: &str, old: Option<&Body>, new: &Body) -> String {
     let whole = Item(name, new).to_string();
     let change = match (old, new) {
@@ -109,7 +109,7 @@ pub(crate) fn text(name: &str, old: Option<&Body>, new: &Body) -> String {
     }
 }
 
-/// The lines, unless what stays is in another order.
+/// The edits; `None` if members that stay are in another order.
 fn edits<T: Member>(old: &[T], new: &[T], show: impl Fn(&T) -> String) -> Option<String> {
     let stays = |member: &&T| old.contains(member) && new.contains(member);
     let kept: Vec<_> = old.iter().filter(stays).collect();
@@ -132,7 +132,7 @@ fn edits<T: Member>(old: &[T], new: &[T], show: impl Fn(&T) -> String) -> Option
                         Some(name) => writeln!(lines, "  @ {name}")?,
                     }
                 }
-                // Without the line that names the type.
+                // Without the first line, which names the type.
                 let shown = show(member);
                 lines.push_str(shown.split_once('\n').map_or("", |(_, rest)| rest));
                 at = Some(Some(member.name()));

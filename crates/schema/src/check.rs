@@ -1,4 +1,4 @@
-//! What the tests of a family ask: whether its types are the newest version of its history.
+//! The check for tests: whether a family's types are the newest version of its history.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,26 +7,26 @@ use crate::history::History;
 use crate::plan::Plan;
 use crate::shape::Schema;
 
-/// Set to write down a new version instead of failing.
+/// Environment variable: appends a new version to the history instead of failing.
 const WRITE: &str = "NEW_VERSION";
 
-/// Compares the types of a program with the history of what it stored.
+/// Compares the types of a program with the history of its stored types.
 #[derive(Debug)]
 pub struct Check<'a> {
     /// The history.
     pub history: &'a History,
-    /// What the program's types look like.
+    /// Descriptions of the program's types.
     pub described: Schema,
-    /// The file that the history is read from.
+    /// The file of the history.
     pub file: &'a Path,
 }
 
 impl Check<'_> {
-    /// Fails, with what to do, when stored types changed without a version. With `NEW_VERSION` in the
-    /// environment the version is appended to the file, and the steps to it are left to be written.
+    /// Fails with instructions if stored types changed without a version. With `NEW_VERSION` in the environment the
+    /// version is appended to the file; its steps have to be written by hand.
     ///
     /// # Panics
-    /// When they did.
+    /// If the types changed without a version.
     pub fn assert(&self) {
         let Some(section) = self.history.missing(&self.described) else {
             return;
@@ -44,7 +44,7 @@ impl Check<'_> {
         );
     }
 
-    /// The first difference.
+    /// Describes the first difference.
     fn change(&self) -> String {
         let Some(newest) = self.history.schema() else {
             return "there is no version yet".to_owned();

@@ -1,7 +1,7 @@
-//! Asks serde what a type reads: no description is kept by hand.
+//! Describes a type by deserialising it with serde; no description is written by hand.
 //!
-//! A type is read from a source that answers every question with the least there is and notes the
-//! question. Every pass enters one more variant of every enum it meets; they go on until none is left.
+//! A type is deserialised from a source that supplies minimal values and records the requests. Every pass enters one
+//! more variant of every enum in it; passes are repeated until all variants were entered.
 
 use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,18 +20,18 @@ use crate::shape::{Body, Content, Field, Primitive, Schema, Shape, Variant};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{root} cannot be described: {what}")]
 pub struct DescribeError {
-    /// The type.
+    /// Name of the type.
     pub root: String,
-    /// Why.
+    /// The reason.
     pub what: String,
 }
 
-/// Describes one type that files hold, called `label` there.
+/// Describes one stored type under the name `label`.
 pub fn describe<'de, T: Deserialize<'de>>(label: &str) -> Result<Schema, DescribeError> {
     Describer::default().root::<T>(label)?.finish()
 }
 
-/// Describes several types of one family.
+/// Describes several stored types of one family.
 #[derive(Default)]
 pub struct Describer {
     seen: Seen,
@@ -39,7 +39,7 @@ pub struct Describer {
 }
 
 impl Describer {
-    /// Adds a type that files hold, called `label` there.
+    /// Adds a stored type under the name `label`.
     pub fn root<'de, T: Deserialize<'de>>(mut self, label: &str) -> Result<Self, DescribeError> {
         loop {
             let mut shape = None;
@@ -77,12 +77,12 @@ impl Describer {
     }
 }
 
-/// A type that asked nothing holds nothing.
+/// A type that requested nothing is a unit.
 fn known(shape: Option<Shape>) -> Shape {
     shape.unwrap_or(Shape::Primitive(Primitive::Unit))
 }
 
-/// What a named type was made of so far.
+/// The known description of a named type.
 enum Made {
     Of(Body),
     Enum(Enumerated),
@@ -93,7 +93,7 @@ struct Enumerated {
     contents: Vec<Option<Content>>,
     /// The next variant to enter for the first time.
     next: usize,
-    /// Variants that hold something with more to show.
+    /// Variants whose content has enums with further variants to enter.
     again: BTreeSet<usize>,
 }
 
@@ -115,16 +115,16 @@ impl Enumerated {
 
 #[derive(Default)]
 struct Seen {
-    /// By what tells types of one name apart: the type of their visitor.
+    /// By the type of their visitor, which distinguishes types with the same name.
     types: BTreeMap<&'static str, (String, Made)>,
     names: BTreeSet<String>,
-    /// Enums met in this pass that have more to show.
+    /// Enums in this pass that have further variants to enter.
     unfinished: u64,
     problem: Option<String>,
 }
 
 impl Seen {
-    /// What a type is called in the description.
+    /// The name of a type in the description.
     fn name(&mut self, identity: &'static str, name: &str) -> String {
         if let Some((known, _)) = self.types.get(identity) {
             return known.clone();
@@ -137,7 +137,7 @@ impl Seen {
         found
     }
 
-    /// Notes what a type is made of, which is the same whenever it is met.
+    /// Records the description of a type, which must be the same at every occurrence.
     fn note(&mut self, identity: &'static str, name: &str, body: Body) -> Shape {
         let called = self.name(identity, name);
         match self.types.get(identity) {
@@ -154,7 +154,7 @@ impl Seen {
     }
 }
 
-/// Answers every question of a type with the least there is, and notes the question.
+/// A deserialiser that supplies minimal values and records what was requested.
 struct Asker<'a> {
     seen: &'a mut Seen,
     shape: &'a mut Option<Shape>,
@@ -358,7 +358,7 @@ impl<'de> Deserializer<'de> for Asker<'_> {
     }
 }
 
-/// Asks for something inside, and says what it looked like.
+/// Deserialises an inner type and returns its description.
 fn inside<T>(seen: &mut Seen, ask: impl FnOnce(Asker<'_>) -> T) -> (T, Option<Shape>) {
     let mut shape = None;
     let value = ask(Asker {
@@ -388,7 +388,7 @@ fn named(names: &[&str], shapes: Vec<Shape>) -> Vec<Field> {
         .collect()
 }
 
-/// So many elements or entries.
+/// A sequence of this many elements or entries.
 struct Elements<'a> {
     seen: &'a mut Seen,
     left: usize,
@@ -441,7 +441,7 @@ impl<'de> MapAccess<'de> for &mut Elements<'_> {
     }
 }
 
-/// One variant.
+/// One entered variant.
 struct Entered<'a> {
     seen: &'a mut Seen,
     content: &'a mut Option<Content>,

@@ -1,4 +1,4 @@
-//! Every version that a family of stored types ever had, and the way from each to the newest.
+//! Every version of a family of stored types, and the plans from each to the next.
 //!
 //! ```text
 //! version 1 files 0x9dbf0dd1
@@ -11,8 +11,8 @@
 //!   fresh: u64
 //! without Gone
 //! ```
-//! A version is the one before it but for the types that stand below it, whole or as what changed. `files` are numbers by which
-//! files called it that were written before there was a history. A version is appended and never changed.
+//! A version repeats the one before it except for the types listed below it, in full or as changes. `files` lists
+//! numbers by which files written before there was a history name the version. Versions are appended and never changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -27,17 +27,17 @@ use crate::shape::Schema;
 use crate::step::Step;
 use crate::wire::WireError;
 
-/// Why a history is none.
+/// Why a history is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("version {version} of stored types: {what}")]
 pub struct HistoryError {
-    /// The version.
+    /// The version concerned.
     pub version: u32,
     /// What is wrong with it.
     pub what: String,
 }
 
-/// The versions, oldest first, counted from 1.
+/// The versions, oldest first, numbered from 1.
 #[derive(Debug)]
 pub struct History {
     versions: Vec<Version>,
@@ -46,15 +46,15 @@ pub struct History {
 #[derive(Debug)]
 struct Version {
     schema: Arc<Schema>,
-    /// What files call it.
+    /// Numbers by which files name it.
     digests: Vec<u32>,
-    /// From here to the next, by root.
+    /// Plans from this version to the next, by root.
     plans: BTreeMap<String, Plan>,
 }
 
 impl History {
-    /// Reads a history. `steps` are those that lead to version 2, 3, and so on. Refused unless they
-    /// bring about exactly what the versions say.
+    /// Reads a history. `steps` are those that lead to version 2, 3, and so on. An error unless they produce exactly
+    /// the types of each version.
     pub fn new(text: &str, steps: &[&[Step]]) -> Result<Self, HistoryError> {
         let mut versions = read(text)?;
         let wrong = |version: usize, what: String| HistoryError {
@@ -95,7 +95,7 @@ impl History {
         u32::try_from(self.versions.len()).unwrap_or(u32::MAX)
     }
 
-    /// What files written now call the newest version.
+    /// The number by which new files name the newest version.
     pub fn digest(&self) -> u32 {
         let newest = self.versions.last();
         newest.map_or(0, |version| version.schema.digest())
@@ -112,14 +112,14 @@ impl History {
         self.versions.get(at).map(|version| &*version.schema)
     }
 
-    /// The version that a file names; `None` if it is not of this history.
+    /// The version that a file names; `None` if it is not in this history.
     pub fn version_of(&self, digest: u32) -> Option<u32> {
         let found = |version: &Version| version.digests.contains(&digest);
         let index = self.versions.iter().position(found)?;
         u32::try_from(index + 1).ok()
     }
 
-    /// Reads one value of a root from the front of `input`, written in some version.
+    /// Reads one value of a root from the front of `input`, written in the given version.
     pub fn read<T: for<'de> Deserialize<'de>>(
         &self,
         root: &str,
@@ -148,7 +148,7 @@ impl History {
         Ok(value)
     }
 
-    /// The plans that change anything about a root from a version on.
+    /// The plans from a version on that change the root's bytes.
     fn plans(&self, root: &str, version: u32) -> Result<Vec<&Plan>, WireError> {
         let from = usize::try_from(version)
             .ok()
@@ -165,7 +165,7 @@ impl History {
         Ok(plans)
     }
 
-    /// What a history needs appended so that `described` is its newest version; nothing if it is.
+    /// The text to append to the history so that `described` is its newest version; `None` if it already is.
     pub(crate) fn missing(&self, described: &Schema) -> Option<String> {
         let empty = Schema::default();
         let newest = self.schema().unwrap_or(&empty);
@@ -193,7 +193,7 @@ impl History {
     }
 }
 
-/// Reads the versions, without the ways between them.
+/// Reads the versions, without the plans between them.
 fn read(text: &str) -> Result<Vec<Version>, HistoryError> {
     let mut versions: Vec<Version> = Vec::new();
     let mut schema = Schema::default();
@@ -242,7 +242,7 @@ fn read(text: &str) -> Result<Vec<Version>, HistoryError> {
     Ok(versions)
 }
 
-/// The numbers in the first line of a version.
+/// Parses the numbers in the first line of a version.
 fn heading(line: &str, version: u32) -> Result<Vec<u32>, String> {
     let mut words = line.split_whitespace().skip(1);
     if words.next() != Some(version.to_string().as_str()) {

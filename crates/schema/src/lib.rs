@@ -1,25 +1,24 @@
-//! Stored types: what they look like, how they changed, and how bytes of an older version are read.
+//! Stored types: their descriptions, their versions, and reading bytes of older versions.
 //!
-//! Files hold values in the postcard encoding, which carries no names: a program with other types would
-//! read other things. So every family of stored types (the exchange's data folder, tapes) keeps a
-//! [`History`]: a text, appended to and never changed, with the types of every version there ever was,
-//! and the [`Step`]s from each version to the next. Bytes of any of these versions are rewritten, step by
-//! step, into those of the newest one, and then decoded as usual.
+//! Files hold values in the postcard encoding, which has no field names: a program with other types would decode other
+//! values. Every family of stored types (the exchange's data folder, tapes) therefore keeps a [`History`]: an
+//! append-only text with the types of every version, and the [`Step`]s from each version to the next. Bytes of an older
+//! version are rewritten, step by step, into those of the newest and then decoded as usual.
 //!
-//! [`describe`] asks serde what a type reads. A test of each family compares that with the newest version
-//! of its history: types that changed without a version and its steps fail it, and it prints what to
-//! append (`Check::assert`). What the steps must bring about is known from both texts, so
-//! whether they do is checked without any data.
+//! [`describe`] derives a type's description from its `Deserialize` implementation. A test of each family compares the
+//! descriptions with the newest version of its history; types that changed without a version and its steps fail the
+//! test, which prints what to append (`Check::assert`). Whether the steps produce the newer types is checked from the
+//! two descriptions, without any data.
 //!
-//! | change | what it takes |
+//! | change | needs |
 //! |---|---|
-//! | another order of fields or variants, a variant more, another name of a type | a version |
-//! | a field more | [`Step::Add`] with the value that older states have |
-//! | a field less | [`Step::Remove`] |
-//! | another name of a field or variant | [`Step::RenameField`], [`Step::RenameVariant`] |
-//! | another type of a field, a variant less, anything else | [`Step::ConvertField`], [`Step::Convert`] |
+//! | reordered fields or variants, an added variant, a renamed type | a version |
+//! | an added field | [`Step::Add`] with the value for older states |
+//! | a removed field | [`Step::Remove`] |
+//! | a renamed field or variant | [`Step::RenameField`], [`Step::RenameVariant`] |
+//! | another type of a field, a removed variant, anything else | [`Step::ConvertField`], [`Step::Convert`] |
 //!
-//! Knows no files and no types of its own users.
+//! This crate opens no files and depends on none of its users' types.
 
 mod change;
 mod check;

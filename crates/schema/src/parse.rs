@@ -1,9 +1,9 @@
-//! Reads types as they are written down (`shape`).
+//! Parses written types (`shape`).
 
 use crate::change::Edit;
 use crate::shape::{Body, Content, Field, Primitive, Shape, Variant};
 
-/// One line's worth of a schema.
+/// One line of a schema.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     Root(String, Shape),
@@ -12,7 +12,7 @@ pub(crate) enum Item {
     Without(String),
 }
 
-/// Reads the lines of one version. Numbers of lines in errors count from the first of `lines`.
+/// Parses the lines of one version. Line numbers in errors count from the first of `lines`.
 pub(crate) fn items(lines: &[&str]) -> Result<Vec<Item>, String> {
     let mut found = Vec::new();
     for (index, line) in lines.iter().enumerate() {
@@ -134,7 +134,7 @@ fn parts(text: &str) -> Result<Vec<Shape>, String> {
     }
 }
 
-/// Types in parentheses, if there are any here.
+/// Parses types in parentheses, if there are any.
 fn list(rest: &mut &str) -> Result<Option<Vec<Shape>>, String> {
     if !eat(rest, "(") {
         return Ok(None);

@@ -1,18 +1,18 @@
-//! A value taken apart into pieces that can be handled one by one, and put together again.
+//! Splits a value into pieces that can be handled one by one, and joins them again.
 //!
-//! Structs are followed to their fields; a list or map is its length and then its entries, each whole; anything
-//! else is one piece. So a state of any size is dumped and loaded with one entry in memory.
+//! Structs are split into their fields; a list or map into its length and its entries, each a whole piece; any other
+//! value is one piece. A state of any size is dumped and loaded with one entry in memory.
 
 use crate::shape::{Body, Primitive, Schema, Shape};
 use crate::value::Value;
 use crate::wire::{WireError, put_number, take_length};
 
-/// What a piece is, and its types.
+/// Kind of a piece, with its types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Something that is no struct, list or map.
+    /// A value that is not a struct, list or map.
     Value(&'a Shape),
-    /// How many entries follow: an unsigned number.
+    /// Number of the entries that follow, unsigned.
     Entries,
     /// An entry of a list.
     Entry(&'a Shape),
@@ -20,11 +20,11 @@ pub enum Piece<'a> {
     Pair(&'a Shape, &'a Shape),
 }
 
-/// Where an entry count cannot be one.
+/// Type of the number of entries.
 const COUNT: Shape = Shape::Primitive(Primitive::U64);
 
 impl Schema {
-    /// Takes bytes of a type apart, in order. `at` is the way of field names to a piece.
+    /// Splits bytes of a type, in order. `at` is the path of field names to a piece.
     pub fn take_apart<E: From<WireError>>(
         &self,
         shape: &Shape,
@@ -61,7 +61,7 @@ impl Schema {
         }
     }
 
-    /// Asks for the pieces of a type, in the order of [`Schema::take_apart`], and writes its bytes.
+    /// Requests the pieces of a type in the order of [`Schema::take_apart`] and writes its bytes.
     pub fn put_together<E: From<WireError>>(
         &self,
         shape: &Shape,

@@ -1,7 +1,7 @@
-//! From two versions of a type and the steps between them to a way of rewriting bytes.
+//! From two versions of a type and the steps between them to a plan that rewrites bytes.
 //!
-//! That every difference is covered by a step, and every step by a difference, is found out here, before
-//! there are any bytes. Rewriting copies what did not change and makes values only of what a step converts.
+//! The plan checks, before there is any data, that every difference is covered by a step and every step by a
+//! difference. Rewriting copies unchanged parts and builds values only for steps that convert.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::step::{Step, With};
 use crate::value::Value;
 use crate::wire::{WireError, put_number, take_flag, take_length, take_primitive, take_variant};
 
-/// How bytes of one version of a root become bytes of the next.
+/// How bytes of one version of a root are rewritten into those of the next.
 #[derive(Debug)]
 pub(crate) struct Plan {
     from: Arc<Schema>,
     to: Arc<Schema>,
-    /// Pairs of named types that were met, with what is done about them.
+    /// Pairs of named types, old and new, with their rewrites.
     pairs: Vec<(String, String, Option<Rewrite>)>,
     root: Node,
-    /// Whether anything is written otherwise than it was.
+    /// Whether the newer bytes differ from the older.
     changes: bool,
-    /// Steps that were asked for, by index.
+    /// Steps that were used, by index.
     used: BTreeSet<usize>,
 }
 
-/// What is done where a type is used.
+/// The rewrite of a type at one place.
 #[derive(Clone, Debug)]
 enum Node {
     Primitive(Primitive),
@@ -38,11 +38,11 @@ enum Node {
     Convert(Shape, Shape, Conversion),
 }
 
-/// What is done about a named type.
+/// The rewrite of a named type.
 #[derive(Clone, Debug)]
 enum Rewrite {
     Fields(Fields),
-    /// By old number: the new number, and what it holds.
+    /// By old variant index: the new index, and the rewrite of the content.
     Enum(Vec<(usize, Held)>),
 }
 
@@ -53,12 +53,12 @@ enum Held {
     Fields(Fields),
 }
 
-/// What is done about named fields.
+/// The rewrite of named fields.
 #[derive(Clone, Debug)]
 struct Fields {
     old: Vec<Node>,
     new: Vec<Source>,
-    /// Nothing is moved, added or left out.
+    /// No field is moved, added or removed.
     in_place: bool,
 }
 
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Conversion {
     }
 }
 
-/// Works out a plan.
+/// Builds a plan.
 struct Resolver<'a> {
     from: &'a Schema,
     to: &'a Schema,
@@ -91,8 +91,8 @@ struct Resolver<'a> {
 }
 
 impl Plan {
-    /// The way of a root from one version to the next; refused with the place where the steps do not
-    /// bring it about.
+    /// The plan for a root from one version to the next. An error names the place where the steps do not produce the
+    /// newer type.
     pub fn new(
         from: &Arc<Schema>,
         to: &Arc<Schema>,
@@ -121,12 +121,12 @@ impl Plan {
         })
     }
 
-    /// Whether bytes of the newer version are others than those of the older.
+    /// Whether bytes of the newer version differ from those of the older.
     pub const fn changes(&self) -> bool {
         self.changes
     }
 
-    /// Steps that this root asked for, by index.
+    /// Steps that this root used, by index.
     pub const fn used(&self) -> &BTreeSet<usize> {
         &self.used
     }
@@ -228,7 +228,7 @@ impl Plan {
 impl Resolver<'_> {
     fn node(&mut self, old: &Shape, new: &Shape, path: &str) -> Result<Node, String> {
         let (from, to) = (self.from, self.to);
-        // A conversion may be of a name that adds nothing to the bytes.
+        // A conversion may name a newtype, which adds nothing to the bytes.
         let mut named = old;
         loop {
             if let Some(conversion) = self.conversion(named) {
@@ -264,7 +264,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Named types that are not newtypes.
+    /// Two named types that are not newtypes.
     fn pair(&mut self, old: &str, new: &str, path: &str) -> Result<Node, String> {
         let (from, to) = (self.from, self.to);
         let (Some(one), Some(two)) = (from.types.get(old), to.types.get(new)) else {
@@ -316,7 +316,7 @@ impl Resolver<'_> {
 
     fn fields(&mut self, of: &str, old: &[Field], new: &[Field]) -> Result<Fields, String> {
         let mut nodes = Vec::with_capacity(old.len());
-        // Old fields by the name that they have in the newer version.
+        // Old fields by their names in the newer version.
         let mut called = Vec::with_capacity(old.len());
         for field in old {
             let path = format!("{of}.{}", field.name);
@@ -420,7 +420,7 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// The step that converts a type wherever it is used.
+    /// The step that converts a type at every place.
     fn conversion(&mut self, shape: &Shape) -> Option<Conversion> {
         let Shape::Named(name) = shape else {
             return None;

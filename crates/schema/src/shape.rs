@@ -1,4 +1,4 @@
-//! What a type looks like in the encoding, and how that is written down.
+//! Descriptions of types in the encoding, and their text form.
 //!
 //! ```text
 //! root state = State
@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// What needs no description of its own.
+/// A type without parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are serde's")]
 pub enum Primitive {
@@ -40,7 +40,7 @@ pub enum Primitive {
 }
 
 impl Primitive {
-    /// Every one with its name in the text.
+    /// Every primitive with its name in the text.
     pub(crate) const NAMES: [(Self, &'static str); 17] = [
         (Self::Unit, "()"),
         (Self::Bool, "bool"),
@@ -62,7 +62,7 @@ impl Primitive {
     ];
 }
 
-/// A type where it is used.
+/// A type at the place of its use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Itself.
@@ -77,20 +77,20 @@ pub enum Shape {
     Map(Box<Self>, Box<Self>),
     /// `(A, B)`
     Tuple(Vec<Self>),
-    /// A type with a name; what it is made of stands in the schema.
+    /// A named type, described in the schema.
     Named(String),
 }
 
 /// A field of a struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name as serde writes it.
+    /// Its serialized name.
     pub name: String,
     /// Its type.
     pub shape: Shape,
 }
 
-/// What a variant holds.
+/// Content of a variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Nothing.
@@ -104,13 +104,13 @@ pub enum Content {
 /// A variant of an enum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// Its name as serde writes it.
+    /// Its serialized name.
     pub name: String,
     /// What it holds.
     pub content: Content,
 }
 
-/// What a named type is made of.
+/// Definition of a named type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// `struct Name;`
@@ -125,17 +125,17 @@ pub enum Body {
     Enum(Vec<Variant>),
 }
 
-/// Some types and everything they are made of.
+/// A set of types and all types that they contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
-    /// The types that files hold, by what they are called there.
+    /// The stored types, by their names in files.
     pub roots: BTreeMap<String, Shape>,
-    /// Named types. Two of the same name are told apart by a number.
+    /// Named types. Types with the same name are distinguished by a number.
     pub types: BTreeMap<String, Body>,
 }
 
 impl Schema {
-    /// A number made of the structure: names of fields and variants, not those of types.
+    /// A checksum of the structure: names of fields and variants, without names of types.
     pub fn digest(&self) -> u32 {
         let mut text = String::new();
         for (label, root) in &self.roots {
@@ -147,7 +147,7 @@ impl Schema {
         crc32fast::hash(text.as_bytes())
     }
 
-    /// The structure with every named type in its place.
+    /// The structure with every named type expanded.
     fn spell(&self, shape: &Shape, text: &mut String) {
         match shape {
             Shape::Primitive(_) => text.push_str(&shape.to_string()),
@@ -216,7 +216,7 @@ impl Schema {
         text.push('}');
     }
 
-    /// The type behind names that add nothing to the bytes.
+    /// The type behind newtypes, which add nothing to the bytes.
     pub fn peeled<'a>(&'a self, mut shape: &'a Shape) -> &'a Shape {
         while let Shape::Named(name) = shape
             && let Some(Body::Newtype(inner)) = self.types.get(name)
@@ -263,7 +263,7 @@ fn fields(f: &mut fmt::Formatter<'_>, indent: &str, fields: &[Field]) -> fmt::Re
         .try_for_each(|field| writeln!(f, "{indent}{}: {}", field.name, field.shape))
 }
 
-/// A named type as it stands in a text.
+/// The text form of a named type.
 pub(crate) struct Item<'a>(pub &'a str, pub &'a Body);
 
 impl fmt::Display for Item<'_> {

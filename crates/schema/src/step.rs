@@ -1,34 +1,34 @@
-//! What changed from one version of stored types to the next.
+//! Changes from one version of stored types to the next.
 //!
-//! Types and fields are called as in the older version; a field that comes new is called as in the newer.
+//! Names are those of the older version; an added field has its name in the newer.
 
 use std::fmt;
 
 use crate::value::Value;
 
-/// Makes a value of the newer version out of one of the older.
+/// Converts a value of the older version to one of the newer.
 pub type With = fn(Value) -> Result<Value, String>;
 
 /// One change.
 #[derive(Clone, Copy)]
 pub enum Step {
-    /// A struct has a field more; this is what it holds in states that had none.
+    /// A field was added.
     Add {
         /// The struct, or `Enum::Variant`.
         of: &'static str,
         /// The field.
         field: &'static str,
-        /// What it holds.
+        /// Its value in states of the older version.
         value: fn() -> Value,
     },
-    /// A struct has a field less.
+    /// A field was removed.
     Remove {
         /// The struct, or `Enum::Variant`.
         of: &'static str,
         /// The field.
         field: &'static str,
     },
-    /// A field is called otherwise.
+    /// A field was renamed.
     RenameField {
         /// The struct, or `Enum::Variant`.
         of: &'static str,
@@ -37,7 +37,7 @@ pub enum Step {
         /// Its new name.
         to: &'static str,
     },
-    /// A variant is called otherwise.
+    /// A variant was renamed.
     RenameVariant {
         /// The enum.
         of: &'static str,
@@ -46,20 +46,20 @@ pub enum Step {
         /// Its new name.
         to: &'static str,
     },
-    /// A field has another type.
+    /// The type of a field changed.
     ConvertField {
         /// The struct, or `Enum::Variant`.
         of: &'static str,
         /// The field.
         field: &'static str,
-        /// Makes the new value of the field.
+        /// Converts the field's value.
         with: With,
     },
-    /// A type is made of other things, wherever it is used.
+    /// A type changed, at every place of its use.
     Convert {
         /// The type.
         of: &'static str,
-        /// Makes the new value.
+        /// Converts the value.
         with: With,
     },
 }

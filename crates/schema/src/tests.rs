@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-//! Two programs' types side by side: what the older wrote, the newer reads.
+//! Types of two programs: what the older wrote, the newer reads.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -60,7 +60,7 @@ mod old {
 mod new {
     use super::*;
 
-    /// Another name of the type, and a variant before the others.
+    /// A renamed type with a variant added before the others.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     pub enum Direction {
         Neither,
@@ -89,7 +89,7 @@ mod new {
         pub scale: f64,
         pub orders: BTreeMap<u32, Order>,
         pub wishes: Vec<Wish>,
-        /// The length of what was the secret.
+        /// The length of the former secret.
         pub length: u32,
         pub flag: bool,
     }
@@ -139,7 +139,7 @@ fn text<T: for<'de> Deserialize<'de>>() -> String {
     section::<T>(&History::new("", &[]).unwrap())
 }
 
-/// What a history needs appended for a type.
+/// The text to append to a history for a type.
 fn section<T: for<'de> Deserialize<'de>>(history: &History) -> String {
     let described = describe::<T>("state").unwrap();
     history.missing(&described).unwrap_or_default()
@@ -213,7 +213,7 @@ fn what_an_older_program_wrote_is_read_by_the_steps_since_then() {
     let mut bytes = postcard::to_allocvec(&was()).unwrap();
     bytes.extend_from_slice(&postcard::to_allocvec(&was()).unwrap());
     let mut input = bytes.as_slice();
-    // One behind the other, as inputs lie in a log.
+    // Two values one after the other, as inputs in a log.
     for _ in 0..2 {
         let read: new::State = history.read("state", 1, &mut input).unwrap();
         assert_eq!(read, becomes());
@@ -241,7 +241,7 @@ fn bytes_that_end_early_or_are_nothing_are_refused() {
     for at in 0..bytes.len() {
         let mut broken = bytes.clone();
         broken[at] ^= 0xff;
-        // Whatever it is now, it is read or refused.
+        // It is read or refused, without a panic.
         let _ = history.read::<new::State>("state", 1, &mut broken.as_slice());
     }
     let read = history.read::<new::State>("state", 3, &mut bytes.as_slice());
@@ -408,7 +408,7 @@ enum Wish
   Both(Key, [u16; 2])
 ";
     assert_eq!(text, expected);
-    // The text says everything.
+    // The text is complete.
     let read = History::new(&text, &[]).unwrap();
     assert_eq!(read.schema(), Some(&schema));
     assert_eq!(read.missing(&schema), None);

@@ -1,4 +1,4 @@
-//! A value of any described type: what steps between versions work on, and what a dump is made of.
+//! A value of any described type: steps between versions convert it, and dumps are made of it.
 
 use crate::shape::{Body, Content, Field, Primitive, Schema, Shape};
 use crate::wire::{
@@ -6,7 +6,7 @@ use crate::wire::{
     unzigzag, variable_bits, zigzag,
 };
 
-/// A value. Newtypes are what they hold.
+/// A value. A newtype is represented by its content.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Nothing.
@@ -36,10 +36,10 @@ pub enum Value {
 }
 
 impl Value {
-    /// Nothing where something could be.
+    /// An empty option.
     pub const NONE: Self = Self::Option(None);
 
-    /// Something where nothing could be.
+    /// A filled option.
     pub fn some(value: Self) -> Self {
         Self::Option(Some(Box::new(value)))
     }
@@ -49,7 +49,7 @@ impl Value {
         Self::Variant(name.to_owned(), Box::new(Self::Unit))
     }
 
-    /// Unsigned numbers as signed ones: a number, or all values of a map, or either where nothing could be.
+    /// Converts unsigned numbers to signed ones: a number, all values of a map, or either inside an option.
     pub fn into_signed(self) -> Result<Self, String> {
         match self {
             Self::Unsigned(number) => {
@@ -76,7 +76,7 @@ impl Value {
         found.map(|(_, value)| value)
     }
 
-    /// A field of a struct, to change it.
+    /// A field of a struct, mutable.
     pub fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
         let Self::Struct(fields) = self else {
             return None;
@@ -95,7 +95,7 @@ fn is_byte(shape: &Shape) -> bool {
 }
 
 impl Schema {
-    /// Takes a value of a type of this schema from the front of some bytes.
+    /// Decodes a value of a type of this schema from the front of `input`.
     pub fn decode(&self, shape: &Shape, input: &mut &[u8]) -> Result<Value, WireError> {
         Ok(match shape {
             Shape::Primitive(primitive) => primitive_value(*primitive, input)?,
@@ -156,7 +156,7 @@ impl Schema {
         Ok(Value::Struct(values))
     }
 
-    /// Writes a value of a type of this schema; refused where it is none.
+    /// Encodes a value of a type of this schema; an error if the value is not of the type.
     pub fn encode(&self, shape: &Shape, value: &Value, out: &mut Vec<u8>) -> Result<(), WireError> {
         match (shape, value) {
             (Shape::Primitive(primitive), value) => put_primitive(*primitive, value, out),

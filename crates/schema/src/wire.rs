@@ -1,33 +1,33 @@
-//! The postcard encoding, as far as it can be read without knowing the Rust type.
+//! The postcard encoding, as far as it can be read without the Rust type.
 //!
-//! Numbers of more than a byte are variable-length, signed ones zigzag; a length or the number of a
-//! variant is such a number; an option is a byte of 0 or 1 before its content.
+//! Numbers wider than a byte have variable length, signed ones in zigzag form. A length and the index of a variant are
+//! such numbers. An option is a byte of 0 or 1, followed by its content.
 
 use crate::shape::Primitive;
 
-/// Why bytes are no value of a type.
+/// Why bytes are not a value of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// They end too early.
+    /// The bytes end before the value is complete.
     #[error("the bytes end within a value")]
     End,
     /// They hold what the type cannot.
     #[error("the bytes are no {0}")]
     No(String),
-    /// A step between two versions refused.
+    /// A step between two versions failed.
     #[error("{step}: {what}")]
     Step {
-        /// Which.
+        /// Description of the step.
         step: String,
-        /// Why.
+        /// The reason.
         what: String,
     },
 }
 
-/// Bytes of the longest number.
+/// Most bytes of one number.
 const NUMBER_BYTES_MAX: usize = 19;
 
-/// Takes so many bytes.
+/// Takes `count` bytes.
 pub(crate) fn take<'a>(input: &mut &'a [u8], count: usize) -> Result<&'a [u8], WireError> {
     let (taken, rest) = input.split_at_checked(count).ok_or(WireError::End)?;
     *input = rest;
@@ -65,7 +65,7 @@ pub(crate) fn put_number(mut number: u128, out: &mut Vec<u8>) {
     out.push(u8::try_from(number).unwrap_or(0));
 }
 
-/// Takes a length: never more than there are bytes left, since nothing that repeats is without bytes.
+/// Takes a length. It cannot exceed the bytes that are left, because every element has at least one byte.
 pub(crate) fn take_length(input: &mut &[u8]) -> Result<usize, WireError> {
     let length = take_number(input, 64)?;
     match usize::try_from(length) {
@@ -74,7 +74,7 @@ pub(crate) fn take_length(input: &mut &[u8]) -> Result<usize, WireError> {
     }
 }
 
-/// Takes whether an option holds something.
+/// Takes the flag of an option.
 pub(crate) fn take_flag(input: &mut &[u8], what: &str) -> Result<bool, WireError> {
     match take_byte(input)? {
         0 => Ok(false),
@@ -83,7 +83,7 @@ pub(crate) fn take_flag(input: &mut &[u8], what: &str) -> Result<bool, WireError
     }
 }
 
-/// Takes the number of a variant.
+/// Takes the index of a variant.
 pub(crate) fn take_variant(input: &mut &[u8], variants: usize) -> Result<usize, WireError> {
     let index = take_number(input, 32)?;
     let found = usize::try_from(index)
@@ -100,7 +100,7 @@ pub(crate) const fn unzigzag(number: u128) -> i128 {
     (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
 }
 
-/// Bits of a primitive that is a number of variable length.
+/// Bits of a primitive with variable length.
 pub(crate) const fn variable_bits(primitive: Primitive) -> Option<u32> {
     match primitive {
         Primitive::U16 | Primitive::I16 => Some(16),
@@ -111,7 +111,7 @@ pub(crate) const fn variable_bits(primitive: Primitive) -> Option<u32> {
     }
 }
 
-/// Takes a primitive as it is and checks that it is one.
+/// Takes the bytes of a primitive and checks that they are valid.
 pub(crate) fn take_primitive<'a>(
     input: &mut &'a [u8],
     primitive: Primitive,

@@ -1,9 +1,9 @@
-//! Signed orders per second over loopback: `cargo run --release -p cambist-server --example load`.
+//! Measures signed orders per second over loopback: `cargo run --release -p cambist-server --example load`.
 //!
-//! Arguments: orders (default 20000), accounts (8), connections (8), and `--data DIR` (new or empty) for
-//! a durable exchange. Orders are signed beforehand and rest in the book; every one is verified, with
-//! `--data` on disk, and the answer read, before its connection sends the next.
-//! CPU time is counted for the server's threads alone (from /proc, where there is one).
+//! Arguments: orders (default 20000), accounts (8), connections (8), and `--data DIR` (new or empty) for a durable
+//! exchange. Orders are signed beforehand and rest in the book. Every order is verified, with `--data` written to disk,
+//! and its answer is read before its connection sends the next. CPU time counts the server's threads only (from /proc,
+//! where available).
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 #![allow(
     clippy::cast_precision_loss,
@@ -29,7 +29,7 @@ use support::ONE;
 type Anything = Box<dyn Error + Send + Sync>;
 
 const EXCHANGE: Address = Address(support::EXCHANGE);
-/// Server threads, as many as the cores this is meant for.
+/// Server threads: one for each of two cores.
 const WORKERS: usize = 2;
 
 fn main() -> Result<(), Anything> {
@@ -162,7 +162,7 @@ fn client(
     Ok(())
 }
 
-/// One sell order above the market, at one of a thousand prices.
+/// A sell order above the market, at one of a thousand prices.
 fn request(
     account: AccountId,
     secret: &SecretKey,
@@ -201,7 +201,7 @@ fn request(
     Ok((head + &body).into_bytes())
 }
 
-/// User and system time of the threads named above. Ticks are hundredths of a second on Linux.
+/// User and system time of the threads with these names. A tick is a hundredth of a second on Linux.
 fn server_cpu() -> Duration {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
         return Duration::ZERO;

@@ -1,9 +1,9 @@
-//! How long a durable exchange takes to come back:
-//! `cargo run --release -p cambist-server --example recover -- FOLDER [ORDERS]`.
+//! Measures the recovery of a durable exchange: `cargo run --release -p cambist-server --example recover -- FOLDER
+//! [ORDERS]`.
 //!
-//! A folder that is new or empty is first filled with an exchange of so many resting orders (1000000),
-//! over 1000 prices and 200 accounts; one that holds an exchange (of the example `load`, say) is only
-//! recovered. Memory is what the system says the process holds (from /proc, where there is one).
+//! A new or empty folder is first filled with an exchange of ORDERS resting orders (default 1000000), over 1000 prices
+//! and 200 accounts. A folder with an exchange (of the example `load`, for instance) is only recovered. Memory is the
+//! resident size of the process (from /proc, where available).
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 #[path = "../../venue/examples/support/mod.rs"]

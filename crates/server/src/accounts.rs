@@ -65,8 +65,7 @@ pub(crate) fn replace_api_key(shell: &Dispatch, call: &Call, holder: Option<Acco
     replaced(shell, call, &caller, account)
 }
 
-/// GET apiKey: the signature alone opens the account. Which recordings of it count is told in
-/// `key_requests`.
+/// GET apiKey: authorised by the signature alone. `key_requests` decides whether a replayed request is accepted.
 pub(crate) fn get_api_key(shell: &Dispatch, call: &Call) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     let query = ApiKeyQuery::read(&parameters)?;
@@ -97,7 +96,7 @@ pub(crate) fn get_api_key(shell: &Dispatch, call: &Call) -> Answer {
     };
     let digest = key_digest(shell, call, &caller, &request)?;
     if has_key {
-        // It may have been changed meanwhile, and then the answer is not for this request.
+        // The key may have changed since the first check; this request must not return the new one.
         check_time()?;
     } else {
         shell.key_requests.changes(account, shell.clock.now());
@@ -107,7 +106,7 @@ pub(crate) fn get_api_key(shell: &Dispatch, call: &Call) -> Answer {
     }
     match shell.known_keys.text(account, digest) {
         Some(key) => Ok(told(shell, account, digest, &key)),
-        // Only its digest is left, of which no key can be made.
+        // Only its digest is known, so the key cannot be returned: replace it.
         None => replaced(shell, call, &caller, account),
     }
 }
@@ -117,7 +116,7 @@ pub(crate) fn storage_id(shell: &Dispatch, call: &Call, holder: Option<AccountId
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
     let query = StorageIdQuery::read(&parameters)?;
-    // Next ids are always above every used one, which is what `maxNext` asks for.
+    // Next ids are always above all used ones, as `maxNext` requires.
     let request = Request::NextStorageId {
         account: AccountId(query.account_id),
         sell_token: query.sell_token,
@@ -131,7 +130,7 @@ pub(crate) fn storage_id(shell: &Dispatch, call: &Call, holder: Option<AccountId
             offchain_id,
         })),
         Response::StorageId { .. } => Err(ErrorResponse::new(
-            // Published after the interface text, as this endpoint is outside it.
+            // A code published after the interface's text, which does not have this endpoint.
             Reason::Unlisted(102_028),
             "no storage id is left for this token",
         )),
@@ -139,7 +138,7 @@ pub(crate) fn storage_id(shell: &Dispatch, call: &Call, holder: Option<AccountId
     }
 }
 
-/// The account before all other fields, where the request names one that can be read.
+/// The account before all other fields, if the request names a valid one.
 pub(crate) fn check_named_account(
     shell: &Dispatch,
     parameters: &Parameters,
@@ -147,7 +146,7 @@ pub(crate) fn check_named_account(
 ) -> Result<(), ErrorResponse> {
     match parameters.account_id() {
         Some(named) => shell.check_owner(holder, AccountId(named)),
-        // The endpoint's own reader says what is wrong, with the endpoint's own code.
+        // The endpoint's own parser reports it with the endpoint's own code.
         None => Ok(()),
     }
 }
@@ -166,12 +165,12 @@ fn check_exists(shell: &Dispatch, account: AccountId) -> Result<(), ErrorRespons
     }
 }
 
-/// A fresh key in place of the account's.
+/// Replaces the account's key by a random one.
 fn replaced(shell: &Dispatch, call: &Call, caller: &Caller, account: AccountId) -> Answer {
     let fresh = api_keys::fresh()?;
     let digest = api_key_digest(&fresh);
     shell.key_requests.changes(account, shell.clock.now());
-    // Randomness is an input of the machine, so that its inputs are its whole history.
+    // The key's digest is an input of the state machine, so that replay needs no randomness.
     let request = Request::RotateApiKey {
         account,
         fresh: digest,
@@ -180,7 +179,7 @@ fn replaced(shell: &Dispatch, call: &Call, caller: &Caller, account: AccountId) 
     Ok(told(shell, account, digest, &fresh))
 }
 
-/// The digest of the key that the account has now.
+/// The digest of the account's current key.
 fn key_digest(
     shell: &Dispatch,
     call: &Call,

@@ -1,8 +1,8 @@
-//! API keys as text. The machine, its log, snapshots and backups hold digests; the text of a key is known
-//! here from the moment it is made or shown with a request until this process ends.
+//! API keys as text. The state machine, its log, snapshots and backups hold digests only; the text of a key is in
+//! memory from the moment it is created or sent with a request until the process ends.
 //!
-//! The digest is SHA-256 of a prefix and the key. It needs neither salt nor cost: keys made here have 64
-//! random characters, and others have at least [`API_KEY_BYTES_MIN`].
+//! The digest is SHA-256 of a prefix and the key. It needs neither salt nor key stretching: keys created here have 64
+//! random characters, others at least [`API_KEY_BYTES_MIN`].
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,12 +16,12 @@ use crate::error_response::ErrorResponse;
 /// Characters of a new API key.
 const API_KEY_CHARS: usize = 64;
 
-/// Fewest bytes of an API key that somebody else made: nobody guesses it from its digest.
+/// Fewest bytes of an API key that the operator chose, so that it cannot be found from its digest.
 pub const API_KEY_BYTES_MIN: usize = 32;
 
 const PREFIX: &[u8] = b"cambist api key\0";
 
-/// What is kept of an API key.
+/// The digest that is stored for an API key.
 pub fn api_key_digest(key: &str) -> ApiKeyDigest {
     let mut hasher = Sha256::new();
     hasher.update(PREFIX);
@@ -29,14 +29,14 @@ pub fn api_key_digest(key: &str) -> ApiKeyDigest {
     ApiKeyDigest(hasher.finalize().into())
 }
 
-/// Keys whose text this process has heard, one an account.
+/// Texts of known API keys, one for each account.
 #[derive(Default)]
 pub(crate) struct KnownKeys {
     by_account: Mutex<HashMap<AccountId, (ApiKeyDigest, Zeroizing<String>)>>,
 }
 
 impl KnownKeys {
-    /// Remembers the text of an account's key.
+    /// Stores the text of an account's key.
     pub fn learn(&self, account: AccountId, digest: ApiKeyDigest, key: &str) {
         let mut known = self
             .by_account
@@ -48,7 +48,7 @@ impl KnownKeys {
         }
     }
 
-    /// The text of the key with this digest, if it was heard.
+    /// The text of the key with this digest, if it is known.
     pub fn text(&self, account: AccountId, digest: ApiKeyDigest) -> Option<Zeroizing<String>> {
         let known = self
             .by_account
@@ -59,7 +59,7 @@ impl KnownKeys {
     }
 }
 
-/// A key that nobody has yet.
+/// Generates a new key.
 pub(crate) fn fresh() -> Result<Zeroizing<String>, ErrorResponse> {
     const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut key = Zeroizing::new(String::with_capacity(API_KEY_CHARS));
@@ -69,7 +69,7 @@ pub(crate) fn fresh() -> Result<Zeroizing<String>, ErrorResponse> {
             tracing::error!(%error, "the system gives no randomness");
             ErrorResponse::internal()
         })?;
-        // Every character equally likely: bytes from 248 = 4 * 62 up are thrown away.
+        // Every character is equally likely: bytes from 248 = 4 * 62 up are discarded.
         let wanted = API_KEY_CHARS - key.len();
         let usable = random.iter().filter(|byte| **byte < 248);
         key.extend(

@@ -1,8 +1,8 @@
-//! Who authorised a request that moves funds or keys: the layer-2 key, the owner's wallet, or a hash
-//! that the owner approved on the chain.
+//! Authorisation of requests that move funds or keys: the layer-2 key, the owner's wallet, or a hash that the owner
+//! approved on the chain.
 //!
-//! Everything that is given is verified, and only what verified goes to the venue as facts: which key,
-//! which address, which hash. Whether a fact is enough, and still true, is the venue's to say.
+//! Every signature that is given is verified. The venue receives the results: which key, which address, which hash. It
+//! decides whether they suffice and are still valid.
 
 use cambist_core::{Hash, Reason};
 use cambist_protocol::WireError;
@@ -17,25 +17,25 @@ use crate::dispatch::{Call, Dispatch};
 use crate::error_response::ErrorResponse;
 use crate::limits::Use;
 
-/// Signatures of a body as they were given; an empty text counts as none.
+/// Signatures of a body as sent; an empty string counts as absent.
 pub(crate) struct Given {
     eddsa: Option<Signature>,
     ecdsa: Option<WireSignature>,
     approved: Option<Hash>,
 }
 
-/// What may have been signed.
+/// The messages that may have been signed.
 pub(crate) struct Signable {
-    /// Messages of the layer-2 key, any of which will do.
+    /// Messages of the layer-2 key, of which one must be signed.
     pub messages: Vec<Field>,
-    /// What the owner's wallet signs.
+    /// The digest that the owner's wallet signs.
     pub digest: Hash32,
-    /// The request's own hash, which may be approved on the chain.
+    /// The request's own hash, which can be approved on the chain.
     pub hash: Hash32,
 }
 
 impl Given {
-    /// Reads the three fields. A malformed signature is a wrong one.
+    /// Reads the three fields. A malformed signature counts as a wrong one.
     pub fn read(object: Object<'_>) -> Result<Self, ErrorResponse> {
         let wrong = |problem: String| WireError::new(problem).because(Reason::WrongSignature);
         Ok(Self {
@@ -55,7 +55,7 @@ impl Given {
 }
 
 impl Dispatch {
-    /// Verifies everything that is given for a request of `account`, in the body and in the header.
+    /// Verifies every signature of a request of `account`, in the body and in the header.
     pub fn prove(
         &self,
         call: &Call,
@@ -106,8 +106,8 @@ impl Dispatch {
         Ok(proof)
     }
 
-    /// The wallet's signature of the header. The text asks for it; clients whose accounts are contracts
-    /// or whose body says everything leave it out.
+    /// The wallet's signature in the header. The interface's text requires it; clients whose accounts are contracts or
+    /// whose bodies carry all signatures omit it.
     fn wallet_header(
         &self,
         call: &Call,
@@ -143,7 +143,7 @@ impl Dispatch {
         if let Some(owner) = owner.map(Address).filter(|owner| signers.contains(owner)) {
             return Ok(owner);
         }
-        // Taken after the fact: what counts is how many were wrong.
+        // Counted after the verification, because only wrong signatures count.
         let _ = self.limiter.take(failures, self.clock.monotonic_ms());
         Err(ErrorResponse::new(
             Reason::WrongSignature,
@@ -152,7 +152,7 @@ impl Dispatch {
     }
 }
 
-/// Where wrong signatures of this call are counted.
+/// The bucket that counts wrong signatures of this call.
 pub(crate) fn failures(call: &Call, holder: Option<AccountId>) -> Use {
     match holder {
         Some(holder) => Use::FailedByKey(holder),

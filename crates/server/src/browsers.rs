@@ -1,11 +1,11 @@
-//! What browsers ask before they let a page ask: cross-origin headers, for one origin or for all, if the
-//! operator wants any. Who may do what is not decided here: keys and signatures are the same for pages.
+//! Cross-origin headers for web pages (CORS), for one origin or for all, if configured. Authorisation is the same for
+//! pages as for other clients.
 
 use axum::body::Body;
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Response};
 
-/// The origin whose pages may ask.
+/// The origin whose pages may send requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Browsers {
     origin: Option<HeaderValue>,
@@ -24,14 +24,14 @@ const PREFLIGHT: [(HeaderName, &str); 3] = [
 ];
 
 impl Browsers {
-    /// `origin` as a browser writes it, or `*`; one that is no header value is none.
+    /// `origin` as a browser writes it, or `*`; ignored if it is not a valid header value.
     pub fn new(origin: Option<&str>) -> Self {
         Self {
             origin: origin.and_then(|origin| HeaderValue::from_str(origin).ok()),
         }
     }
 
-    /// Marks an answer as readable for pages.
+    /// Marks an answer as readable by pages.
     pub fn mark(&self, headers: &mut HeaderMap) {
         let Some(origin) = &self.origin else { return };
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -42,12 +42,12 @@ impl Browsers {
         );
     }
 
-    /// Whether pages may ask at all.
+    /// Whether any origin is allowed.
     pub const fn any(&self) -> bool {
         self.origin.is_some()
     }
 
-    /// Makes of an empty answer the one to "may I?".
+    /// Turns an empty answer into the answer of a preflight request.
     pub fn allow(response: &mut Response<Body>) {
         let headers = response.headers_mut();
         headers.remove(header::CONTENT_TYPE);

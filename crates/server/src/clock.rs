@@ -1,10 +1,9 @@
-//! The one file of the server that reads clocks.
+//! The only file of the server that reads clocks.
 //!
-//! The venue's time is the wall clock, never running backwards: orders expire by it, and it is what the
-//! `Date` header says, so that clients see one clock. While the wall clock is behind it (it was wrong for a
-//! moment, was set back, or the data folder was written under a wrong one), it advances by the monotonic clock,
-//! slower by 500 parts in a million, so that the wall clock catches up: 43 s a day. Rate limits use a
-//! monotonic count. Tests drive both by hand.
+//! The venue's time is the wall clock, made monotonic: orders expire by it, and the `Date` header shows it, so that
+//! clients see one clock. While the wall clock is behind it (the wall clock was wrong, was set back, or the data folder
+//! was written under a wrong one), the venue's time advances with the monotonic clock, slower by 500 parts in a
+//! million, so that the wall clock catches up at 43 s a day. Rate limits use the monotonic clock. Tests set both.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,39 +11,39 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use cambist_core::VenueTime;
 
-/// What is given back of the time that passes while the venue's time is ahead: one part in so many. 500 ppm is
-/// the most by which NTP slews a clock.
+/// While the venue's time is ahead, it advances slower by one part in this many. 500 ppm is the largest slew rate of
+/// NTP.
 const SLEW: u64 = 2_000;
 
-/// Where the server takes its time from; copies share it.
+/// The server's clock; clones share it.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    /// Moved by hand, in milliseconds.
+    /// Set by tests, in milliseconds.
     Hand(Arc<AtomicU64>),
-    /// The clocks of the machine.
+    /// The system's clocks.
     Machine {
-        /// Where the monotonic count begins.
+        /// Origin of the monotonic time.
         origin: Instant,
         advance: Arc<Mutex<Advance>>,
     },
 }
 
-/// How far the clocks are apart.
+/// One reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The venue's time.
     pub now: VenueTime,
     /// Milliseconds by which it is ahead of the wall clock.
     pub ahead_ms: u64,
-    /// The monotonic count.
+    /// Monotonic time in milliseconds.
     pub monotonic_ms: u64,
 }
 
 impl Clock {
-    /// The clocks of the machine.
+    /// The system's clocks.
     #[expect(clippy::disallowed_methods, reason = "the one file that reads clocks")]
     pub fn system() -> Self {
         Self(Source::Machine {
@@ -53,7 +52,7 @@ impl Clock {
         })
     }
 
-    /// A clock that stands at `now` until [`Clock::set`] or [`Clock::pass_ms`] moves it.
+    /// A clock that stands still until [`Clock::set`] or [`Clock::pass_ms`] moves it.
     pub fn by_hand(now: VenueTime) -> Self {
         Self(Source::Hand(Arc::new(AtomicU64::new(now.0))))
     }
@@ -63,7 +62,7 @@ impl Clock {
         self.reading().now
     }
 
-    /// The venue's time, and how far it is ahead of the wall clock; a clock set by hand never is.
+    /// The venue's time and its lead over the wall clock; a manual clock has no lead.
     pub fn reading(&self) -> Reading {
         match &self.0 {
             Source::Hand(latest_ms) => {
@@ -76,7 +75,7 @@ impl Clock {
             }
             Source::Machine { origin, advance } => {
                 let mut advance = advance.lock().unwrap_or_else(PoisonError::into_inner);
-                // Both under the lock: what is read later is not behind what was read before.
+                // Both are read under the lock, so that readings are in order.
                 let (wall_us, monotonic_us) = (wall_us(), monotonic_us(*origin));
                 let now_us = advance.at(wall_us, monotonic_us);
                 Reading {
@@ -88,7 +87,7 @@ impl Clock {
         }
     }
 
-    /// Milliseconds of a monotonic count with an arbitrary origin.
+    /// Monotonic milliseconds with an arbitrary origin.
     pub fn monotonic_ms(&self) -> u64 {
         match &self.0 {
             Source::Hand(latest_ms) => latest_ms.load(Ordering::Acquire),
@@ -96,14 +95,14 @@ impl Clock {
         }
     }
 
-    /// Moves a clock set by hand; a real one cannot be moved, and none runs backwards.
+    /// Sets a manual clock. No effect on a real clock, and never backwards.
     pub fn set(&self, now: VenueTime) {
         if let Source::Hand(latest_ms) = &self.0 {
             latest_ms.fetch_max(now.0, Ordering::AcqRel);
         }
     }
 
-    /// The venue's time is `time` at least, whatever the clock of the machine says, and goes on from there.
+    /// Raises the venue's time to at least `time`, whatever the system clock shows.
     pub(crate) fn not_before(&self, time: VenueTime) {
         match &self.0 {
             Source::Hand(latest_ms) => {
@@ -117,7 +116,7 @@ impl Clock {
         }
     }
 
-    /// Lets time pass on a clock set by hand.
+    /// Advances a manual clock.
     pub fn pass_ms(&self, ms: u64) {
         self.set(self.now().plus_ms(ms));
     }
@@ -135,7 +134,8 @@ fn monotonic_us(origin: Instant) -> u64 {
     u64::try_from(origin.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The latest moment in which the wall clock was not behind: from there on the monotonic clock counts.
+/// The latest reading at which the wall clock was not behind; the venue's time advances from it with the monotonic
+/// clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Advance {
     venue_us: u64,
@@ -143,7 +143,7 @@ struct Advance {
 }
 
 impl Advance {
-    /// The venue's time when the clocks say this; never before an earlier answer.
+    /// The venue's time at these readings; never before an earlier result.
     fn at(&mut self, wall_us: u64, monotonic_us: u64) -> u64 {
         let passed_us = monotonic_us.saturating_sub(self.monotonic_us);
         let counted_us = self.venue_us.saturating_add(passed_us - passed_us / SLEW);
@@ -178,7 +178,7 @@ mod tests {
         let first = real.now();
         real.set(VenueTime(u64::MAX));
         assert!(real.now() >= first && real.now() < VenueTime(u64::MAX));
-        // Of a folder from far ahead: it goes on from there, and says by how much.
+        // A folder with a time far ahead: time continues from there, and the lead is reported.
         real.not_before(first.plus_ms(1_000_000));
         let ahead = real.reading();
         assert!(ahead.now >= first.plus_ms(1_000_000));
@@ -192,7 +192,7 @@ mod tests {
         let (begin, mut advance) = (1_000 * HOUR, Advance::default());
         assert_eq!(advance.at(begin, 0), begin);
         assert_eq!(advance.at(begin + HOUR, S), begin + HOUR);
-        // Right again: a second is a second but for the slew.
+        // The wall clock is right again: the venue's time advances slower by the slew rate.
         let mut before = begin + HOUR;
         for second in 2..10_000 {
             let now = advance.at(begin + second * S, second * S);
@@ -200,7 +200,7 @@ mod tests {
             assert!((S - 501..=S - 499).contains(&step), "{second}: {step}");
             before = now;
         }
-        // An hour at 500 ppm: 2,000 hours, and then the wall clock counts again.
+        // At 500 ppm an hour takes 2,000 hours; then the wall clock applies again.
         assert!(advance.at(begin + 1_999 * HOUR, 1_999 * HOUR) > begin + 1_999 * HOUR);
         assert_eq!(
             advance.at(begin + 2_001 * HOUR, 2_001 * HOUR),

@@ -1,17 +1,17 @@
-//! What is worth a line in the log about the clocks: the venue's time ahead of the wall clock, and jumps.
+//! Logs clock problems: the venue's time ahead of the wall clock, and jumps of the wall clock.
 
 use crate::clock::Reading;
 
-/// The venue's time is called ahead from here on; less is the ordinary work of NTP.
+/// From this lead on the venue's time is reported as ahead; NTP corrections stay below it.
 pub(crate) const AHEAD_MS: u64 = 1_000;
 
-/// A wall clock that went on by so much more than the monotonic one has jumped.
+/// A wall clock that advances by this much more than the monotonic clock has jumped.
 const JUMP_MS: u64 = 1_000;
 
-/// While it is ahead, that is said again after so long.
+/// Interval between repeated reports of a lead.
 const AGAIN_MS: u64 = 3_600_000;
 
-/// Looks at the clocks from time to time.
+/// Compares successive clock readings.
 #[derive(Debug, Default)]
 pub(crate) struct ClockWatch {
     previous: Option<Reading>,
@@ -19,7 +19,7 @@ pub(crate) struct ClockWatch {
     said_ms: Option<u64>,
 }
 
-/// What there is to say.
+/// What a reading reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     Jumped { by_ms: u64 },
@@ -28,7 +28,7 @@ enum News {
 }
 
 impl ClockWatch {
-    /// Takes a reading in and logs what is new.
+    /// Processes a reading and logs what is new.
     pub fn look(&mut self, reading: Reading) {
         for news in self.news(reading).into_iter().flatten() {
             match news {
@@ -89,7 +89,7 @@ mod tests {
             })
         };
         assert_eq!(at(1_000_000, 0, 0), [None, None]);
-        // On both sides of the bounds.
+        // Both sides of the bounds.
         assert_eq!(at(1_001_099, 0, 100), [None, None]);
         assert_eq!(
             at(1_002_199, 0, 200),

@@ -1,20 +1,20 @@
-//! What the server is told once. How it is written in a file belongs to the program.
+//! Configuration of the server. The program parses configuration files.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::clock::Clock;
 
-/// A token bucket: so many a second, so many at once.
+/// A token bucket: its rate and its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Tokens that come back per second; 0 counts as 1.
+    /// Tokens added per second; 0 counts as 1.
     pub per_s: u32,
-    /// Tokens of a rested bucket; 0 counts as 1.
+    /// Capacity in tokens; 0 counts as 1.
     pub burst: u32,
 }
 
 impl Rate {
-    /// A bucket that holds as much as one second gives.
+    /// A bucket with a capacity of one second's tokens.
     pub const fn per_s(per_s: u32) -> Self {
         Self {
             per_s,
@@ -23,19 +23,19 @@ impl Rate {
     }
 }
 
-/// How much may be asked, and by whom.
+/// Rate limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimits {
     /// Per API key (that is, account) and endpoint.
     pub key_and_endpoint: Rate,
-    /// Per address and endpoint, for requests without a valid key.
+    /// Per address and endpoint, for requests without a valid API key.
     pub keyless_and_endpoint: Rate,
-    /// Per address over everything, before anything else is done.
+    /// Per address over all endpoints, checked first.
     pub address: Rate,
-    /// Wrong signatures per key, or per address where there is no key, before requests that need one
-    /// are no longer looked at.
+    /// Wrong signatures per API key, or per address where there is no key. Beyond the limit signatures are not
+    /// verified.
     pub failed_signatures: Rate,
-    /// Most buckets remembered; strangers beyond that share one.
+    /// Most buckets kept; clients beyond that share one.
     pub buckets_max: usize,
 }
 
@@ -60,23 +60,23 @@ impl Default for RateLimits {
 /// Bounds on connections and on the time they may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Most connections at a time. One more takes the place of the one that has waited longest for its
-    /// client; those that have sent a good API key give way last.
+    /// Most connections at a time. One more evicts the connection that has waited longest for its client; authenticated
+    /// connections are evicted last.
     pub connections_max: usize,
     /// As above for one address.
     pub connections_per_address_max: usize,
-    /// How long the head of a request may take, idling before it included; and how long an answer may wait
-    /// to be taken.
+    /// Longest time to receive the head of a request, idle time before it included, and to send an answer.
+    /// Milliseconds.
     pub head_timeout_ms: u64,
-    /// How long the body of a request may take.
+    /// Longest time to receive the body of a request. Milliseconds.
     pub body_timeout_ms: u64,
-    /// Longest body of a request.
+    /// Most bytes of the body of a request.
     pub body_bytes_max: usize,
-    /// Longest head of a request, at least 8192.
+    /// Most bytes of the head of a request, at least 8192.
     pub head_bytes_max: usize,
-    /// A connection older than this is closed with its next answer, and a minute later in any case.
+    /// A connection older than this is closed after its next answer, or a minute later without one. Milliseconds.
     pub connection_age_max_ms: u64,
-    /// How long requests under way may take when the server stops.
+    /// Longest time to finish requests in progress when the server stops. Milliseconds.
     pub shutdown_ms: u64,
 }
 
@@ -96,13 +96,13 @@ impl Default for ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// The bounds that are the listener's; those of bodies are the router's as well.
+    /// The limits of the listener.
     pub(crate) fn listener(&self) -> cambist_listener::Limits {
         cambist_listener::Limits {
             connections_max: self.connections_max,
             connections_per_address_max: self.connections_per_address_max,
             head_timeout_ms: self.head_timeout_ms,
-            // The router answers a slow body before this bound cuts it.
+            // The router answers a request with a slow body before the listener closes its connection.
             stall_timeout_ms: self.head_timeout_ms.max(2 * self.body_timeout_ms),
             head_bytes_max: self.head_bytes_max,
             connection_age_max_ms: self.connection_age_max_ms,
@@ -111,35 +111,34 @@ impl ConnectionLimits {
     }
 }
 
-/// Everything the server is told once.
+/// Configuration of the server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// Where to listen; port 0 takes a free one.
+    /// Address to bind; port 0 chooses a free port.
     pub listen: SocketAddr,
-    /// How clients reach it (scheme, host, port, prefix; no trailing slash), because request
-    /// signatures cover it. Without one, `http://` and whatever the `Host` header says is accepted.
+    /// The URL of the exchange for clients (scheme, host, port, prefix; no trailing slash), which request signatures
+    /// cover. Without one, `http://` and the content of the `Host` header are accepted.
     pub public_url: Option<String>,
-    /// Further addresses that request signatures may cover beside `public_url`, such as the loopback
-    /// address for clients on this machine.
+    /// Further URLs that request signatures may cover, such as the loopback address for clients on the same machine.
     pub further_urls: Vec<String>,
-    /// Origin whose web pages may ask from a browser, `*` for all; without one, none.
+    /// Origin whose web pages may send requests from a browser, `*` for all; `None` for none.
     pub cors_origin: Option<String>,
-    /// Proxies before it, whose word about the customer's address is believed.
+    /// Trusted proxies, whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpAddr>,
     /// Whether POST apiKey must carry a signature.
     pub require_api_key_signature: bool,
-    /// Whether transfers, withdrawals and key updates need the owner's wallet or an approved hash: the
-    /// layer-2 key alone is not enough.
+    /// Whether transfers, withdrawals and key updates need the owner's wallet or an approved hash in addition to the
+    /// layer-2 key.
     pub require_wallet_for_funds: bool,
     /// Rate limits.
     pub rates: RateLimits,
     /// Connections.
     pub connections: ConnectionLimits,
-    /// Signing keys whose tables are kept, 78 KiB each.
+    /// Most signing keys with prepared tables, 78 KiB each.
     pub prepared_keys_max: usize,
-    /// The books are audited after every request; a failure is answered, counted and logged.
+    /// Audits the books after every request; a failure is answered as an internal error, counted and logged.
     pub audit_every_request: bool,
-    /// Where the time comes from.
+    /// The server's clock.
     pub clock: Clock,
 }
 

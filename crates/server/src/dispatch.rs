@@ -1,7 +1,7 @@
-//! From a call to its answer: who asks, how often they may, and which endpoint it is for.
+//! Dispatches a request: authentication, rate limits, endpoint.
 //!
-//! The order of checks is the same everywhere: address, key, rate, account, fields, signature,
-//! business. The last is the venue's; what an order is, is not known in this file.
+//! The order of checks is the same for all endpoints: address, key, rate, account, fields, signature, business rules.
+//! The last are the venue's.
 
 use std::net::IpAddr;
 
@@ -23,11 +23,11 @@ use crate::state::State;
 use crate::state_machine::{Machine, MachineError};
 use crate::{accounts, funds, orders, pools, public};
 
-/// One request as it arrived.
+/// One request as received.
 pub(crate) struct Call {
     pub endpoint: Endpoint,
     pub peer: Peer,
-    /// An empty header counts as none.
+    /// `None` for an empty header.
     pub api_key: Option<String>,
     pub signature: Option<String>,
     pub host: Option<String>,
@@ -35,25 +35,25 @@ pub(crate) struct Call {
     pub body: Vec<u8>,
 }
 
-/// Bytes of a success.
+/// Body of a success.
 pub(crate) type Answer = Result<Vec<u8>, ErrorResponse>;
 
-/// Everything that answers calls.
+/// Shared state of all endpoints.
 pub(crate) struct Dispatch {
     pub machine: Machine,
     pub keys: PreparedKeys,
     pub limiter: Limiter,
     pub clock: Clock,
     pub public_url: Option<String>,
-    /// Every address that request signatures may cover, where there is a public one.
+    /// The URLs that request signatures may cover, if a public one is configured.
     pub urls: Vec<String>,
     pub key_requests: KeyRequests,
     pub known_keys: KnownKeys,
     pub require_api_key_signature: bool,
     pub require_wallet_for_funds: bool,
-    /// Network id, which wallets sign.
+    /// Chain id, which is part of what wallets sign.
     pub chain_id: u64,
-    /// The interface text alone counts; otherwise what public clients leave out may be missing.
+    /// Whether the interface's text is applied strictly; otherwise fields that public clients omit may be missing.
     pub strict: bool,
 }
 
@@ -91,7 +91,7 @@ impl Dispatch {
             .map_err(ErrorResponse::from)
     }
 
-    /// Answers a call.
+    /// Answers a request.
     pub fn answer(&self, call: &Call) -> Answer {
         let holder = self.admit(call)?;
         match call.endpoint {
@@ -121,12 +121,12 @@ impl Dispatch {
         }
     }
 
-    /// The holder of the key, if one was given; refused when one is missing or not known.
+    /// The account of the API key, if one was sent; an error if one is missing or unknown.
     fn admit(&self, call: &Call) -> Result<Option<AccountId>, ErrorResponse> {
         let rule = call.endpoint.row().key;
         let key = match rule {
             KeyRule::Required | KeyRule::Relaxed => call.api_key.as_deref(),
-            // How a lost key is asked for: an old one in the header must not be in the way.
+            // This endpoint returns lost keys: an old key in the header is ignored.
             KeyRule::None => None,
         };
         let holder = match key {
@@ -147,7 +147,7 @@ impl Dispatch {
             None => Use::Keyless(call.peer.address().into(), call.endpoint),
         };
         if holder.is_some() {
-            // Its connection gives way last where there are too many.
+            // Authenticated connections are evicted last.
             call.peer.vouch();
         }
         self.limiter.take(bucket, self.clock.monotonic_ms())?;
@@ -164,7 +164,7 @@ impl Dispatch {
         }
     }
 
-    /// The holder as the venue knows callers.
+    /// The account as a caller of the venue.
     pub fn caller(holder: Option<AccountId>) -> Caller {
         match holder {
             Some(account) => Caller::Account {
@@ -175,7 +175,7 @@ impl Dispatch {
         }
     }
 
-    /// Whether the holder may act for `account`.
+    /// Checks that the holder of the key may act for `account`.
     pub fn check_owner(
         &self,
         holder: Option<AccountId>,
@@ -188,13 +188,13 @@ impl Dispatch {
         self.precheck(&Self::caller(holder), &asked)
     }
 
-    /// Account and fields as the venue sees them.
+    /// Runs the venue's checks of account and fields.
     pub fn precheck(&self, caller: &Caller, request: &Request) -> Result<(), ErrorResponse> {
         let checked = self.machine.read(|venue| venue.precheck(caller, request))?;
         checked.map_err(ErrorResponse::from)
     }
 
-    /// Asks the venue.
+    /// Passes a request to the venue.
     pub fn ask(&self, caller: &Caller, request: &Request) -> Result<Response, ErrorResponse> {
         self.machine
             .handle(caller, request)
@@ -202,7 +202,7 @@ impl Dispatch {
     }
 }
 
-/// An answer of the machine that does not belong to the question: a fault of ours.
+/// The venue's response does not match the request: an internal failure.
 pub(crate) fn mismatch(endpoint: Endpoint) -> ErrorResponse {
     let (method, path) = (endpoint.method().name(), endpoint.path());
     tracing::error!(method, path, "the machine answered something else");

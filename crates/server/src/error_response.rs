@@ -1,4 +1,4 @@
-//! Every way in which a request fails, and how that looks on the wire.
+//! Error responses: every failure of a request and its form in the interface.
 
 use cambist_core::Reason;
 use cambist_protocol::endpoint::Row;
@@ -8,20 +8,20 @@ use cambist_venue::Refusal;
 
 use crate::limits::Wait;
 
-/// A request that was not answered with what it asked for.
+/// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorResponse {
     pub status: u16,
     pub reason: Reason,
-    /// For people; never a secret.
+    /// Detail for the client; contains no secrets.
     pub detail: String,
     pub retry_after_s: Option<u64>,
-    /// The connection is of no further use: its body was not read to the end.
+    /// Whether to close the connection, because its body was not read to the end.
     pub close: bool,
 }
 
 impl ErrorResponse {
-    /// With the HTTP status that goes with the code.
+    /// An error with the HTTP status that belongs to the code.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self {
             status: code::http_status(reason),
@@ -32,7 +32,7 @@ impl ErrorResponse {
         }
     }
 
-    /// The transport's own refusals, with an HTTP status of their own.
+    /// A refusal of the transport, with an HTTP status of its own.
     pub fn transport(status: u16, detail: impl Into<String>) -> Self {
         Self {
             status,
@@ -40,12 +40,12 @@ impl ErrorResponse {
         }
     }
 
-    /// Something of ours failed. What, is in the log.
+    /// An internal failure. Its cause is logged, not sent.
     pub fn internal() -> Self {
         Self::new(Reason::UnknownError, "internal failure")
     }
 
-    /// The same in the codes that the text lists for the endpoint, or for keys and signatures anywhere.
+    /// Replaces the code by one that the interface lists for the endpoint, or for keys and signatures in general.
     pub fn listed(mut self, row: &Row) -> Self {
         let anywhere = matches!(
             self.reason,
@@ -77,7 +77,7 @@ impl ErrorResponse {
 }
 
 impl From<Refusal> for ErrorResponse {
-    /// A decision of the venue, whatever its code: only what fails in here has a status of its own.
+    /// A decision of the venue has the same HTTP status whatever its code; only internal failures have another.
     fn from(refusal: Refusal) -> Self {
         Self {
             status: match refusal.reason {

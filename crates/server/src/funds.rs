@@ -17,7 +17,7 @@ use crate::authorisation::{Given, Signable};
 use crate::dispatch::{Answer, Call, Dispatch, mismatch};
 use crate::error_response::ErrorResponse;
 
-/// Longest memo; it is kept nowhere.
+/// Most bytes of a memo, which is not stored.
 const MEMO_MAX: usize = 8_192;
 
 /// POST transfer.
@@ -123,8 +123,7 @@ pub(crate) fn withdraw(shell: &Dispatch, call: &Call, holder: Option<AccountId>)
     submitted(shell, call, &caller, &Request::Withdraw(Box::new(asked)))
 }
 
-/// POST account. The API key may be absent: an account gets its first signing key before its first API
-/// key.
+/// POST account. The API key may be absent: an account gets its first signing key before its first API key.
 pub(crate) fn update_account(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let json = json::parse(&call.body)?;
     let object = json.object()?;
@@ -170,7 +169,7 @@ pub(crate) fn update_account(shell: &Dispatch, call: &Call, holder: Option<Accou
     submitted(shell, call, &caller, &Request::UpdateKey(Box::new(asked)))
 }
 
-/// Asks, and shows what became of it.
+/// Executes the request and returns its submission.
 pub(crate) fn submitted(
     shell: &Dispatch,
     call: &Call,
@@ -183,7 +182,7 @@ pub(crate) fn submitted(
     }
 }
 
-/// A submission in the interface's shape.
+/// A submission in the interface's form.
 pub(crate) fn shown(view: &SubmissionView) -> Submission {
     Submission {
         hash: view.hash,
@@ -197,7 +196,7 @@ pub(crate) fn shown(view: &SubmissionView) -> Submission {
     }
 }
 
-/// A token with an amount as wide as it can be written; bounds are the venue's.
+/// A token with an amount of any width; the venue checks its bounds.
 pub(crate) fn token_amount(json: &Json) -> Result<TokenAmount, WireError> {
     let object = json.object()?;
     Ok(TokenAmount::new(
@@ -206,7 +205,7 @@ pub(crate) fn token_amount(json: &Json) -> Result<TokenAmount, WireError> {
     ))
 }
 
-/// An amount that the text types as a string and public clients send as a token with an amount.
+/// An amount that is a string in the interface's text, and a token with an amount in public clients.
 pub(crate) fn amount_or_token(json: &Json) -> Result<(Option<TokenId>, Amount), WireError> {
     match json {
         Json::Object(_) => token_amount(json).map(|both| (Some(both.token), both.amount)),
@@ -214,7 +213,7 @@ pub(crate) fn amount_or_token(json: &Json) -> Result<(Option<TokenId>, Amount), 
     }
 }
 
-/// A number that the venue has bounded already, or ought to have.
+/// Narrows a number that the venue has bounded; an error if it did not.
 pub(crate) fn narrow(number: u64) -> Result<u32, ErrorResponse> {
     u32::try_from(number).map_err(|_| {
         ErrorResponse::new(
@@ -224,7 +223,7 @@ pub(crate) fn narrow(number: u64) -> Result<u32, ErrorResponse> {
     })
 }
 
-/// As `narrow`, for what is signed with 96 bits.
+/// As `narrow`, for amounts that are signed with 96 bits.
 pub(crate) fn amount(amount: Amount) -> Result<Amount, ErrorResponse> {
     if amount > cambist_signing::MAX_AMOUNT {
         return Err(ErrorResponse::new(
@@ -235,7 +234,7 @@ pub(crate) fn amount(amount: Amount) -> Result<Amount, ErrorResponse> {
     Ok(amount)
 }
 
-/// Hexadecimal data; a public client leaves out the `0x`.
+/// Hexadecimal data; public clients omit the `0x`.
 fn extra_data(json: &Json) -> Result<ExtraData, WireError> {
     let text = text(json, TEXT_MAX)?;
     let bare = !text.starts_with("0x");
@@ -243,13 +242,13 @@ fn extra_data(json: &Json) -> Result<ExtraData, WireError> {
         .map_err(|error| WireError::new(error.to_string()))
 }
 
-/// Both coordinates, or one packed number; a point of the curve of prime order in any case.
+/// Both coordinates or one packed number; in both cases a point of the curve of prime order.
 fn new_key(json: &Json) -> Result<PublicKey, WireError> {
     let key = match SentKey::read(json)? {
         SentKey::Coordinates(key) => Ok(key),
         SentKey::Packed(packed) => PublicKey::from_packed(packed),
     };
     let key = key.and_then(|key| key.check_registrable().map(|()| key));
-    // The one listed code that can mean the new key: who shall sign from now on.
+    // The only listed code that can refer to the new key.
     key.map_err(|error| WireError::new(error.to_string()).because(Reason::InvalidReceiver))
 }

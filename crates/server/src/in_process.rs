@@ -1,7 +1,7 @@
-//! The way to the venue from inside the process: for its program, the demo and tests.
+//! Access to the venue from the same process, for the program, the demo and tests.
 //!
-//! It goes the same way as requests do: under the lock, audited, durable before it is told, and
-//! refused when broken. With a log it blocks the calling thread for a sync.
+//! Requests take the same path as HTTP requests: under the lock, audited, durable before the result is returned,
+//! refused after a failure. With a log, calls block the thread for a sync.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::api_keys::api_key_digest;
 use crate::dispatch::Dispatch;
 use crate::state_machine::MachineError;
 
-/// A handle; copies are for the same venue.
+/// A handle; clones access the same venue.
 #[derive(Clone)]
 pub struct InProcess {
     shell: Arc<Dispatch>,
@@ -66,8 +66,8 @@ impl InProcess {
         Ok(account)
     }
 
-    /// Tells the shell the text of an account's API key, which the venue does not keep, so that it can be
-    /// shown to who asks with the signing key. Without effect if it is not the account's.
+    /// Supplies the text of an account's API key, of which the venue keeps only the digest, so that GET apiKey can
+    /// return it. No effect if it is not the account's key.
     pub fn learn_api_key(&self, account: AccountId, key: &str) -> Result<(), MachineError> {
         let digest = api_key_digest(key);
         let holder = self.read(|venue| venue.account_of_api_key(&digest))?;
@@ -92,7 +92,7 @@ impl InProcess {
         .map(|_| ())
     }
 
-    /// What an account holds of a token; nothing if there is no such account.
+    /// The account's balance of a token; zero if there is no such account.
     pub fn balance(&self, account: AccountId, token: TokenId) -> Result<Balance, MachineError> {
         self.read(|venue| {
             venue
@@ -102,29 +102,29 @@ impl InProcess {
         })
     }
 
-    /// Looks at the venue; requests wait meanwhile.
+    /// Reads the venue's state; requests wait meanwhile.
     pub fn read<T>(&self, look: impl FnOnce(&Venue) -> T) -> Result<T, MachineError> {
         let seen = self.shell.machine.read(look)?;
         self.shell.machine.settled_blocking()?;
         Ok(seen)
     }
 
-    /// Batches and bytes of inputs that were written since the start; zero in memory.
+    /// Batches and bytes written since the start; zero without a data folder.
     pub fn log_written(&self) -> (u64, u64) {
         self.shell.machine.log_written()
     }
 
-    /// Lets the venue's time pass now: expiries and background traders.
+    /// Advances the venue to the current time: expiries and simulated traders.
     pub fn tick(&self) -> Result<(), MachineError> {
         self.shell.machine.tick()
     }
 
-    /// Checks conservation of every token and everything else that must hold.
+    /// Audits the books: conservation of every token and all other invariants.
     pub fn audit(&self) -> Result<(), MachineError> {
         self.shell.machine.audit()
     }
 
-    /// Audits that failed so far, after requests or on demand.
+    /// Number of failed audits so far, after requests or on demand.
     pub fn audit_failures(&self) -> u64 {
         self.shell.machine.audit_failures()
     }

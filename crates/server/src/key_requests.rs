@@ -1,13 +1,12 @@
-//! GET apiKey bound to a time: which recordings of it count, and until when.
+//! Replay protection of GET apiKey: which recorded requests are still accepted, and until when.
 //!
-//! The signature of GET apiKey covers nothing that changes, so that whoever recorded one could ask again
-//! with it. The endpoint is outside the interface, which leaves room for a parameter: `timestamp`, the
-//! exchange's time in milliseconds, covered by the signature. Such a request counts for a short while and
-//! never after a later change of the account's API key. Without `timestamp`, as public clients send it, it
-//! counts where the exchange has no public address; beside one it gives an account its first key and
-//! nothing else.
+//! The signature of GET apiKey covers nothing that changes, so a recorded request could be replayed. The endpoint is
+//! outside the interface, which leaves room for a parameter: `timestamp`, the exchange's time in milliseconds, covered
+//! by the signature. Such a request is valid for a short time and never after a later change of the account's API key.
+//! Without `timestamp`, as public clients send it, the request is accepted if the exchange has no public URL; otherwise
+//! it only gives an account its first key.
 //!
-//! What is remembered are the changes within the age that a request may have; a start counts as one.
+//! Changes within the maximum age of a request are remembered; a start counts as a change.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +16,7 @@ use cambist_venue::AccountId;
 
 use crate::error_response::ErrorResponse;
 
-/// Oldest timestamp that counts, milliseconds.
+/// Maximum age of a timestamp, in milliseconds.
 const AGE_MAX_MS: u64 = 30_000;
 
 /// Recent changes of API keys.
@@ -27,7 +26,7 @@ pub(crate) struct KeyRequests {
 }
 
 impl KeyRequests {
-    /// Requests signed before `begun` do not count: what was changed until then is not known.
+    /// Requests signed before `begun` are not accepted: changes before it are unknown.
     pub const fn new(begun: VenueTime) -> Self {
         Self {
             begun,
@@ -35,14 +34,14 @@ impl KeyRequests {
         }
     }
 
-    /// Remembers that the key of `account` changes at `now`; to be told before the change can be seen.
+    /// Records that the key of `account` changes at `now`. Call it before the change is visible.
     pub fn changes(&self, account: AccountId, now: VenueTime) {
         let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         changed.retain(|_, at| now.ms_since(*at) <= AGE_MAX_MS);
         changed.insert(account, now);
     }
 
-    /// Whether a request of `account` that was signed at `timestamp` counts at `now`.
+    /// Whether a request of `account` that was signed at `timestamp` is valid at `now`.
     pub fn check(
         &self,
         account: AccountId,

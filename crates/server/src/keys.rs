@@ -1,7 +1,7 @@
-//! Tables of signing keys that verified before: verification with one is several times faster.
+//! Prepared tables of signing keys, which make verification several times faster.
 //!
-//! Bounded: a table is 78 KiB. A table is made only after a success, so that nobody can fill the
-//! place with forgeries. Which messages a signature may be of is the caller's to say.
+//! Bounded, because a table takes 78 KiB. A table is made only after a successful verification, so that forged requests
+//! cannot fill the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cambist_signing::{Field, PreparedKey, PublicKey, Signature};
 use cambist_venue::{AccountId, KeyEpoch};
 
-/// Whose key is meant, and which of theirs.
+/// Account and epoch of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SigningKey {
     pub account: AccountId,
@@ -17,7 +17,7 @@ pub(crate) struct SigningKey {
     pub public: PublicKey,
 }
 
-/// The tables.
+/// The cache of tables.
 pub(crate) struct PreparedKeys {
     capacity: usize,
     kept: Mutex<Kept>,
@@ -77,7 +77,7 @@ impl PreparedKeys {
         if self.capacity == 0 {
             return;
         }
-        // Half a millisecond, outside the lock; two at once only waste one of both.
+        // Half a millisecond, outside the lock; of two concurrent preparations one is discarded.
         let prepared = Arc::new(key.public.prepare());
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.keys.len() >= self.capacity && !kept.keys.contains_key(&key.account) {

@@ -1,5 +1,5 @@
-//! The venue's HTTP shell: transport, keys, rate limits, signatures. The exchange itself is
-//! `cambist_venue`, what travels is `cambist_protocol`; here they meet.
+//! The exchange's HTTP server: transport, keys, rate limits, signatures. It connects the state machine of
+//! `cambist_venue` with the wire types of `cambist_protocol`.
 //!
 //! ```no_run
 //! # async fn example(venue: cambist_venue::Venue) -> Result<(), Box<dyn std::error::Error>> {
@@ -11,7 +11,7 @@
 //! # }
 //! ```
 //!
-//! | endpoint | answered in |
+//! | endpoint | module |
 //! |---|---|
 //! | POST, GET, DELETE order · GET orders | `orders` |
 //! | GET account · GET user/balances · POST apiKey · GET apiKey\* · GET storageId\* | `accounts` |
@@ -21,13 +21,13 @@
 //!
 //! \* outside the interface, for public clients.
 //!
-//! A request passes `cambist_listener` (how many connections, how slow) → `router` (paths, bodies, headers) → `shell`
-//! (address, key, rate) → its endpoint's module (account, fields) → `signatures`, `proofs` (outside the
-//! lock) → `machine` (the lock, the venue, the audit) → `shown` (the interface's shapes) → `durable` (with a data
-//! folder: the answer waits until what it tells is on disk).
+//! A request passes `cambist_listener` (connections, slow clients) → `router` (paths, bodies, headers) → `dispatch`
+//! (address, key, rate) → its endpoint's module (account, fields) → `signatures`, `authorisation` (outside the lock) →
+//! `state_machine` (lock, venue, audit) → `responses` (the interface's types) → `durable` (with a data folder: the
+//! answer waits for the sync of everything it depends on).
 //!
-//! The rules are in `docs/venue-rules.md`. Time comes from one file, `clock`. Absent on purpose:
-//! matching, strategies, secret keys; files outside `durable`.
+//! The rules are in `docs/venue-rules.md`. Only `clock` reads clocks, and only `durable` uses files. There is no
+//! matching, no strategy and no secret key here.
 
 mod accounts;
 pub mod admin;

@@ -1,6 +1,6 @@
-//! Token buckets in a bounded map: who may ask now, and how long to wait if not.
+//! Token buckets in a bounded map: whether a request is allowed now, and how long to wait if not.
 //!
-//! Time is an argument. What a request is, and what a refusal looks like, is not known here.
+//! Time is an argument. The meaning of requests and the form of refusals are not known here.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,17 +11,17 @@ use cambist_venue::AccountId;
 
 use crate::config::{Rate, RateLimits};
 
-/// Pause between two sweeps of a full map, so that a flood of new addresses stays cheap.
+/// Shortest pause between two sweeps of a full map, so that a flood of new addresses stays cheap.
 const SWEEP_MS: u64 = 1_000;
 
-/// What a bucket is for.
+/// The purpose of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Use {
-    /// Anything from an address.
+    /// All requests of an address.
     Address(Network),
     /// A request without a valid key.
     Keyless(Network, Endpoint),
-    /// A request of an account.
+    /// Requests of an account.
     Key(AccountId, Endpoint),
     /// Wrong signatures of an account.
     FailedByKey(AccountId),
@@ -40,7 +40,7 @@ impl Use {
     }
 }
 
-/// An address as far as one customer owns it: all of IPv4, the first 64 bits of IPv6.
+/// The part of an address that belongs to one customer: all of IPv4, the first 64 bits of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Network(u64, bool);
 
@@ -54,7 +54,7 @@ impl From<IpAddr> for Network {
     }
 }
 
-/// Too much was asked; ask again after this.
+/// The rate was exceeded; try again after this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
     pub ms: u64,
@@ -67,7 +67,7 @@ impl Wait {
     }
 }
 
-/// Thousandths of a token and the time up to which they were counted.
+/// A bucket: thousandths of a token, and the time at which they were computed.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     level: u64,
@@ -131,7 +131,7 @@ pub(crate) struct Limiter {
 #[derive(Debug, Default)]
 struct Buckets {
     by_use: HashMap<Use, Bucket>,
-    /// Shared by whoever finds the map full, one per kind of use.
+    /// Buckets shared by all uses that do not fit into the full map, one for each kind of use.
     overflow: HashMap<std::mem::Discriminant<Use>, Bucket>,
     swept_ms: Option<u64>,
 }
@@ -149,13 +149,13 @@ impl Limiter {
         self.with(what, now_ms, |bucket| bucket.take(now_ms))
     }
 
-    /// Whether a token is there.
+    /// Whether a token is available.
     pub fn peek(&self, what: Use, now_ms: u64) -> Result<(), Wait> {
         self.with(what, now_ms, |bucket| bucket.peek(now_ms))
     }
 
     fn with<T>(&self, what: Use, now_ms: u64, act: impl FnOnce(&mut Bucket) -> T) -> T {
-        // Nothing in here can leave a bucket half changed.
+        // A panic while the lock is held cannot leave a bucket inconsistent.
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let rate = what.rate(&self.limits);
         if !buckets.by_use.contains_key(&what) && !buckets.has_room(&self.limits, now_ms) {
@@ -183,7 +183,7 @@ impl Buckets {
             .is_none_or(|swept_ms| now_ms.saturating_sub(swept_ms) >= SWEEP_MS);
         if due {
             self.swept_ms = Some(now_ms);
-            // A rested bucket is what a new one would be.
+            // A full bucket equals a new one, so it can be dropped.
             self.by_use.retain(|_, bucket| !bucket.is_rested(now_ms));
         }
         self.by_use.len() < limits.buckets_max
@@ -246,7 +246,7 @@ mod tests {
             Ok(()),
             "a known one has its own"
         );
-        // Once the known ones have rested, there is room again.
+        // Once the buckets are full again, they are dropped and there is room.
         assert_eq!(limiter.take(account(100), 60_000), Ok(()));
         let buckets = limiter
             .buckets

@@ -126,8 +126,8 @@ pub(crate) fn list(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> 
     }
 }
 
-/// The body as wide as it can be written: what is out of range has a code of its own, and the venue
-/// says which. The hash comes later.
+/// Reads the body with numbers of any width: the venue checks ranges, which have codes of their own. The hash is set
+/// later.
 fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, ErrorResponse> {
     let (sell_token, sell_amount) = object.required("sellToken", volume)?;
     let (buy_token, buy_amount) = object.required("buyToken", volume)?;
@@ -145,7 +145,7 @@ fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, ErrorR
                 "poolAddress: is missing, which an order of type AMM needs",
             )
         })?),
-        // Some clients name a pool with every order.
+        // Some clients send a pool address with every order.
         OrderType::Limit | OrderType::TakerOnly | OrderType::MakerOnly => None,
     };
     Ok(NewOrder {
@@ -169,7 +169,7 @@ fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, ErrorR
             .optional("taker", wire::address)?
             .unwrap_or(Address::ZERO)
             .0,
-        // A swap takes, and nothing of it rests.
+        // A swap only takes; nothing of it rests.
         kind: kind_of(order_type).unwrap_or(OrderKind::TakerOnly),
         pool: pool.map(|pool| pool.0),
         client_id: object.optional("clientOrderId", |json| text(json, TEXT_MAX))?,
@@ -193,7 +193,7 @@ fn order_signature(object: Object<'_>) -> Result<Signature, ErrorResponse> {
     found.ok_or_else(|| ErrorResponse::new(Reason::MissingSignature, "eddsaSignature: is missing"))
 }
 
-/// What the order must have signed. The venue's field checks have bounded every number.
+/// The message that the order's signature covers. The venue's field checks have bounded every number.
 fn message(order: &NewOrder) -> Result<OrderMessage, ErrorResponse> {
     let (Ok(storage_id), Ok(valid_until), Ok(max_fee_bips)) = (
         u32::try_from(order.storage_id),
@@ -223,7 +223,7 @@ fn message(order: &NewOrder) -> Result<OrderMessage, ErrorResponse> {
     })
 }
 
-/// The kind of a book's order; `None` for a pool's.
+/// The kind of an order for the book; `None` for a pool.
 const fn kind_of(order_type: OrderType) -> Option<OrderKind> {
     match order_type {
         OrderType::Limit => Some(OrderKind::Limit),

@@ -186,7 +186,7 @@ pub(crate) fn exit(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> 
     submitted(shell, call, &caller, &Request::Exit(Box::new(asked)))
 }
 
-/// The account of an owner, which the key must open. Who has none is for the venue to refuse.
+/// The account of an owner, which must be the API key's. The venue refuses owners without an account.
 fn holder_of(
     shell: &Dispatch,
     holder: Option<AccountId>,
@@ -201,13 +201,13 @@ fn holder_of(
     Ok(named.or(holder).unwrap_or_default())
 }
 
-/// A pool that the venue has, listed or not: who wants out of a delisted one signs with its name.
+/// A pool of the venue, listed or delisted: owners of shares can exit a delisted pool.
 fn pool(shell: &Dispatch, address: venue::Address) -> Result<PoolConfig, ErrorResponse> {
     let found = shell.machine.read(|venue| venue.pool(&address).cloned())?;
     found.ok_or_else(|| ErrorResponse::new(Reason::WrongExchange, "no such pool"))
 }
 
-/// The layer-2 key signs the shifted digest; the digest names the request.
+/// The layer-2 key signs the shifted digest; the digest identifies the request.
 fn signable(digest: Hash32, message: Field) -> Signable {
     Signable {
         messages: vec![message],
@@ -220,7 +220,7 @@ fn domain(shell: &Dispatch, pool: &PoolConfig) -> Domain {
     Domain::pool(shell.chain_id, &pool.name, Address(pool.address))
 }
 
-/// Nothing that is signed names the LP token: where the body does, it must be the pool's.
+/// The signature does not cover the LP token. If the body names one, it must be the pool's.
 fn check_lp(pool: &PoolConfig, named: Option<cambist_core::TokenId>) -> Result<(), ErrorResponse> {
     match named {
         Some(token) if token != pool.lp => Err(ErrorResponse::new(
@@ -231,7 +231,7 @@ fn check_lp(pool: &PoolConfig, named: Option<cambist_core::TokenId>) -> Result<(
     }
 }
 
-/// As above for the token of the fee.
+/// As above for the fee's token.
 fn check_fee_token(
     pool: &PoolConfig,
     named: Option<cambist_core::TokenId>,
@@ -253,7 +253,7 @@ const fn kind(kind: PoolTransactionKind) -> PoolTxKind {
     }
 }
 
-/// The words of the text and those of a public client.
+/// The status keywords of the interface's text and of a public client.
 fn status(word: &str) -> Option<PoolTxStatus> {
     match word {
         "processing" | "received" => Some(PoolTxStatus::Processing),

@@ -1,4 +1,4 @@
-//! What everybody may read: depth, configuration, the clock, what requests cost.
+//! Public endpoints: depth, configuration, time, costs of requests.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(crate) fn depth(shell: &Dispatch, call: &Call) -> Answer {
     }
 }
 
-/// GET exchange/info. Its four lists of fees are those of the venue's configuration as it is now.
+/// GET exchange/info. Its four lists of fees come from the venue's current configuration.
 pub(crate) fn exchange_info(shell: &Dispatch) -> Answer {
     match shell.ask(&Caller::Public, &Request::ExchangeInfo)? {
         Response::Exchange(view) => {
@@ -46,7 +46,8 @@ pub(crate) fn tokens(shell: &Dispatch) -> Answer {
     Ok(to_bytes(&shown))
 }
 
-/// Asked as the operator where nobody asked for tokens: a fault that waits is for those who do.
+/// Listed tokens. Read as the operator if the request is not about tokens, so that it does not trigger an injected
+/// fault.
 fn listed(shell: &Dispatch, caller: &Caller) -> Result<Vec<TokenConfig>, ErrorResponse> {
     match shell.ask(caller, &Request::Tokens)? {
         Response::Tokens(tokens) => Ok(tokens),
@@ -71,8 +72,8 @@ pub(crate) fn timestamp(shell: &Dispatch) -> Vec<u8> {
     })
 }
 
-/// GET user/offchainFee: what a request costs by token, the one asked for first: the lists of
-/// exchange/info. Kinds of requests that have no list cost nothing in any open token.
+/// GET user/offchainFee: what a request costs by token, the requested token first, from the lists of exchange/info.
+/// Kinds of requests without a list cost nothing in any open token.
 pub(crate) fn offchain_fee(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let parameters = Parameters::parse(&call.query)?;
     check_named_account(shell, &parameters, holder)?;
@@ -81,7 +82,7 @@ pub(crate) fn offchain_fee(shell: &Dispatch, call: &Call, holder: Option<Account
         return Err(mismatch(Endpoint::OffchainFee));
     };
     let tokens = listed(shell, &Caller::Operator)?;
-    // Numbers as public clients know them.
+    // Request types by their numbers in public clients.
     let table = match query.request_type {
         1 | 4 => responses::fees(&view.fees.withdrawal, &tokens),
         2 => responses::fees(&view.fees.update, &tokens),
@@ -115,7 +116,7 @@ pub(crate) fn offchain_fee(shell: &Dispatch, call: &Call, holder: Option<Account
     }))
 }
 
-/// Nothing, in every open token.
+/// Zero in every open token.
 fn free(tokens: &[TokenConfig]) -> BTreeMap<TokenId, Amount> {
     let open = tokens.iter().filter(|token| token.spec.enabled);
     open.map(|token| (token.spec.id, 0)).collect()

@@ -1,4 +1,4 @@
-//! The venue's answers in the interface's shapes: ticks become decimals, milliseconds seconds.
+//! Converts the venue's responses to the interface's types: ticks to decimals, milliseconds to seconds.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub(crate) fn order(view: OrderView) -> OrderDetail {
     }
 }
 
-/// An account. There are no tags.
+/// An account, without tags.
 pub(crate) fn account(view: &AccountView) -> Account {
     Account {
         account_id: view.id.0,
@@ -100,7 +100,7 @@ pub(crate) fn depth(view: DepthView) -> DepthSnapshot {
     }
 }
 
-/// The exchange. Fees are listed by the symbols of `tokens`.
+/// The exchange's information. Fees are listed by the symbols of `tokens`.
 pub(crate) fn exchange(view: &ExchangeView, tokens: &[TokenConfig]) -> ExchangeInfo {
     ExchangeInfo {
         chain_id: view.chain_id,
@@ -191,7 +191,7 @@ pub(crate) fn pool(pool: PoolConfig) -> Pool {
     }
 }
 
-/// What a pool holds.
+/// A pool's balances.
 pub(crate) fn pool_balance(view: &PoolBalanceView) -> PoolBalance {
     PoolBalance {
         pooled: view.pooled.iter().copied().map(volume).collect(),

@@ -1,5 +1,4 @@
-//! HTTP around the shell: routes from the endpoint table, bodies with a bound and a deadline, answers
-//! with their headers. What a request means is not known here.
+//! HTTP routing: routes from the endpoint table, bodies with a size limit and a deadline, response headers.
 
 use std::future::ready;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,10 +25,10 @@ use crate::error_response::ErrorResponse;
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SIGNATURE: HeaderName = HeaderName::from_static("x-api-sig");
 
-/// Longest host name believed.
+/// Most bytes of a host name.
 const HOST_MAX: usize = 255;
 
-/// Everything a handler needs.
+/// Shared state of the handlers.
 #[derive(Clone)]
 struct Context {
     shell: Arc<Dispatch>,
@@ -77,12 +76,12 @@ pub(crate) fn router(shell: Arc<Dispatch>, limits: ConnectionLimits, browsers: B
         })
 }
 
-/// What can be asked here, as a document; it is the same for everybody.
+/// The OpenAPI document, which is the same for all clients.
 fn described(context: &Context, request: &Request<Body>, text: &Bytes) -> Response<Body> {
     for_everybody(context, request, || Ok(text.to_vec()))
 }
 
-/// Whether it answers at all, and by how much its time is ahead of the machine's clock, for whoever watches it.
+/// GET /health: whether the exchange works, and its time's lead over the system clock.
 fn alive(context: &Context, request: &Request<Body>) -> Response<Body> {
     for_everybody(context, request, || {
         if context.shell.machine.is_broken() {
@@ -100,7 +99,7 @@ fn alive(context: &Context, request: &Request<Body>) -> Response<Body> {
     })
 }
 
-/// A browser's question before the question.
+/// A browser's preflight request.
 fn preflight(context: &Context, request: &Request<Body>) -> Response<Body> {
     let mut response = for_everybody(context, request, || Ok(Vec::new()));
     if response.status() == StatusCode::OK {
@@ -171,7 +170,7 @@ async fn answer(
     let (head, body) = request.into_parts();
     let body = match endpoint.method() {
         Method::Post => read_body(body, &context.limits).await?,
-        // A public client sends one with GET; it means nothing.
+        // Public clients send a body with GET; it is ignored.
         Method::Get | Method::Delete => Vec::new(),
     };
     let call = Call {
@@ -190,7 +189,7 @@ async fn answer(
             context.shell.machine.report_if_broken();
             Err(ErrorResponse::internal())
         });
-    // Refusals show the state too.
+    // Refusals depend on the state too.
     context.shell.machine.settled().await?;
     result
 }
@@ -199,8 +198,8 @@ fn refused(context: &Context, request: &Request<Body>, denial: ErrorResponse) ->
     for_everybody(context, request, || Err(denial))
 }
 
-/// A header as text. An empty one counts as none; one that is no text, or is there twice with different
-/// values, is kept as something that no key and no signature can be.
+/// A header as text. An empty header counts as absent; one that is not text, or that occurs twice with different
+/// values, becomes a value that is never a valid key or signature.
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
@@ -210,7 +209,7 @@ fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A body within its bounds.
+/// Reads a body within its limits.
 pub(crate) async fn read_body(
     mut body: Body,
     limits: &ConnectionLimits,
@@ -221,7 +220,7 @@ pub(crate) async fn read_body(
             let frame = frame.map_err(|_| {
                 ErrorResponse::transport(400, "the body ended before its time").closing()
             })?;
-            // Trailers mean nothing here.
+            // Trailers are ignored.
             if let Ok(data) = frame.into_data() {
                 if bytes.len() + data.len() > limits.body_bytes_max {
                     return Err(ErrorResponse::transport(
@@ -261,7 +260,7 @@ fn respond(context: &Context, result: Result<Vec<u8>, ErrorResponse>) -> Respons
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/json"),
     );
-    // Answers are about this moment and partly secret.
+    // Answers change and may contain secrets.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     context.browsers.mark(headers);
     if let Some(date) = date(context.shell.clock.now()) {
@@ -276,10 +275,10 @@ fn respond(context: &Context, result: Result<Vec<u8>, ErrorResponse>) -> Respons
     response
 }
 
-/// The venue's own time, so that the header cannot be ahead of the clock by which orders expire.
+/// The venue's own time, so that the header is never ahead of the time by which orders expire.
 fn date(now: VenueTime) -> Option<HeaderValue> {
     let date = UNIX_EPOCH.checked_add(Duration::from_secs(now.as_s()))?;
-    // The format knows years of four digits only.
+    // The format has four digits for the year.
     (now.as_s() < 253_402_300_800)
         .then(|| HeaderValue::from_str(&httpdate::fmt_http_date(date)).ok())?
 }

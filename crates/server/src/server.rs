@@ -1,4 +1,4 @@
-//! The server's life: bind, accept, let the venue's time pass, stop.
+//! The server: bind, accept, advance the venue's time, stop.
 
 use std::future::Future;
 use std::io;
@@ -21,10 +21,10 @@ use crate::router::router;
 use crate::state::State;
 use crate::state_machine::MachineError;
 
-/// Longest pause between two looks at the venue's clock: the step of background traders.
+/// Longest pause between two time steps of the venue: the step of the simulated traders.
 const TICK_MS: u64 = 100;
 
-/// Why a server ended before it was told to.
+/// Why a server ended without a shutdown.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A request panicked inside the machine: its books can no longer be trusted.
@@ -52,7 +52,7 @@ impl From<MachineError> for RunError {
     }
 }
 
-/// A venue at an address, not yet serving.
+/// A bound server, not serving yet.
 pub struct Server {
     listener: Listener,
     limits: ConnectionLimits,
@@ -61,8 +61,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the address. Connections wait until [`Server::run`]. `agents` trade in the venue while it
-    /// runs; their accounts are opened before (`Agents::setup`).
+    /// Binds the address. Connections wait until [`Server::run`]. `agents` are simulated traders; open their accounts
+    /// before (`Agents::setup`).
     pub fn bind(
         config: &ServerConfig,
         venue: Venue,
@@ -71,7 +71,7 @@ impl Server {
         Self::bind_state(config, State::new(venue, agents), None)
     }
 
-    /// As [`Server::bind`], with an exchange whose every input is written before it is answered.
+    /// As [`Server::bind`], for an exchange that writes every input before it is answered.
     pub fn bind_durable(config: &ServerConfig, exchange: Durable) -> Result<Self, BindError> {
         Self::bind_state(config, exchange.state, Some(exchange.log))
     }
@@ -91,17 +91,17 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub const fn local_addr(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// The way to the venue from inside this process.
+    /// Access to the venue from this process.
     pub fn handle(&self) -> InProcess {
         InProcess::new(Arc::clone(&self.shell))
     }
 
-    /// Serves until `shutdown` ends, then lets requests under way finish within the deadline.
+    /// Serves until `shutdown` completes, then finishes requests in progress within the deadline.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let router = router(Arc::clone(&self.shell), self.limits, self.browsers);
         tracing::info!(address = %self.listener.address(), "listening");
@@ -120,7 +120,7 @@ impl Server {
     }
 }
 
-/// Wakes the venue when something is due; ends only when the machine is broken.
+/// Advances the venue whenever something is due; completes only after a failure.
 async fn let_time_pass(shell: &Dispatch, mut watch: ClockWatch) {
     loop {
         watch.look(shell.clock.reading());

@@ -1,8 +1,8 @@
-//! Who signed: orders over their hash, requests over their canonical text.
+//! Verifies signatures: of orders over their hash, of requests over their canonical text.
 //!
-//! Verification happens outside the machine's lock; it yields the epoch of the key it was made with,
-//! and the machine refuses a stale one. Wrong signatures are counted per key, or per address where
-//! there is no key, and beyond a cap nothing is verified at all.
+//! Verification happens outside the state machine's lock. It returns the epoch of the key, and the state machine
+//! refuses a stale epoch. Wrong signatures are counted per API key, or per address where there is no key; beyond a
+//! limit nothing is verified.
 
 use cambist_core::Reason;
 use cambist_protocol::endpoint::Row;
@@ -15,8 +15,8 @@ use crate::error_response::ErrorResponse;
 use crate::keys::SigningKey;
 
 impl Dispatch {
-    /// The key epoch with which the header `X-API-SIG` signs this request; `None` without a header.
-    /// `holder` is whose API key was given.
+    /// The key epoch of the signature in the header `X-API-SIG`; `None` without that header. `holder` is the account of
+    /// the API key.
     pub fn request_signed(
         &self,
         call: &Call,
@@ -36,7 +36,7 @@ impl Dispatch {
         Ok(Some(signed))
     }
 
-    /// The key epoch with which `signature` signs one of the messages.
+    /// The key epoch of a signature of one of the messages.
     pub fn verify(
         &self,
         call: &Call,
@@ -53,7 +53,7 @@ impl Dispatch {
         if self.keys.verify(&key, messages, signature) {
             return Ok(key.epoch);
         }
-        // Taken after the fact: what counts is how many were wrong.
+        // Counted after the verification, because only wrong signatures count.
         let _ = self.limiter.take(failures, self.clock.monotonic_ms());
         Err(ErrorResponse::new(
             Reason::WrongSignature,
@@ -75,9 +75,9 @@ impl Dispatch {
         Ok(key)
     }
 
-    /// What the request may have signed: every public form, below each address of the exchange. Where no
-    /// public one is configured, below the one that the client says it used: a signature for another
-    /// exchange would count where somebody repeats its name in the header.
+    /// The texts that the request may have signed: every public form, for each URL of the exchange. Without a
+    /// configured public URL, for the one in the client's `Host` header; a signature for another exchange is then
+    /// accepted if the header names that exchange.
     fn canonical_texts(&self, call: &Call, parameters: &[(String, String)]) -> Vec<String> {
         let Row { method, path, .. } = call.endpoint.row();
         let parameters: Vec<_> = parameters

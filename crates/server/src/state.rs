@@ -1,5 +1,5 @@
-//! Everything that must survive: the venue and its background traders, and the inputs that change
-//! them. The same inputs in the same order lead to the same state, which is what recovery is.
+//! The durable state: the venue and its simulated traders, and the inputs that change them. Equal inputs in the same
+//! order lead to equal states, which is what recovery relies on.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,13 @@ use cambist_venue::agents::Agents;
 use cambist_venue::{Caller, Refusal, Request, Response, Venue};
 use serde::{Deserialize, Serialize};
 
-/// Venue time between two steps of the background traders.
+/// Venue time between two steps of the simulated traders.
 const STEP_MS: u64 = 100;
 
-/// What a background trader asked.
+/// A request of a simulated trader.
 pub(crate) type Act = (Caller, Request);
 
-/// Told of a request that was done again, and of its answer.
+/// Receives every replayed request and its answer.
 pub(crate) type Heard<'a> =
     dyn FnMut(VenueTime, &Caller, &Request, &Result<Response, Refusal>) + 'a;
 
@@ -29,28 +29,28 @@ pub(crate) struct State {
 /// An input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Entry<'a> {
-    /// Time passed, and something was due.
+    /// Time passed and a timer was due.
     Pass { now: VenueTime },
-    /// Somebody asked for something that may change the state.
+    /// A request that may change the state.
     Ask {
         now: VenueTime,
         caller: Caller,
         request: Cow<'a, Request>,
     },
-    /// Every population acted: what each of them asked.
+    /// A step of all simulated traders, with their requests.
     Step {
         now: VenueTime,
         acts: Cow<'a, [Vec<Act>]>,
     },
 }
 
-/// A sum over what inputs were answered: which requests were taken, and what they traded. Kept with the
-/// log, so that a program which would answer otherwise finds out instead of losing what was acknowledged.
+/// A digest of the answers to inputs: which requests were accepted, and what they traded. It is stored with the log, so
+/// that a program that would answer differently is detected before it contradicts what was acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answers(pub u32);
 
 impl Answers {
-    /// With what came next.
+    /// Extended by the next answer.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         let mut both = [0; 8];
@@ -59,7 +59,7 @@ impl Answers {
         Self(crc32fast::hash(&both))
     }
 
-    /// Of one answer. Nothing is in it that a later version could show otherwise.
+    /// The digest of one answer. Covers nothing that a later version could present differently.
     fn of(answer: &Result<Response, Refusal>) -> Self {
         let mut sum = crc32fast::Hasher::new();
         sum.update(&[u8::from(answer.is_ok())]);
@@ -73,17 +73,17 @@ impl Answers {
     }
 }
 
-/// What came of an input that was done again.
+/// Result of a replayed input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replayed {
-    /// Whether background traders would ask the same today.
+    /// Whether the simulated traders of this version would have sent the same requests.
     pub same: bool,
-    /// What was answered.
+    /// Digest of the answers.
     pub answers: Answers,
 }
 
 impl State {
-    /// A state from which nothing has happened yet.
+    /// The initial state.
     pub const fn new(venue: Venue, agents: Vec<Agents>) -> Self {
         Self {
             venue,
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Answers a request; `keep` gets the input and what it was answered, if it has changed anything.
+    /// Answers a request; `keep` receives the input and the digest of its answer if the request changed anything.
     pub fn ask(
         &mut self,
         now: VenueTime,
@@ -101,7 +101,7 @@ impl State {
         keep: impl FnOnce(&Entry<'_>, Answers),
     ) -> Result<Response, Refusal> {
         let due = self.is_due(now);
-        // A fault that waits for a look is used up by it.
+        // A request that only reads can consume an injected fault.
         let changes = !only_looks(request) || self.venue.has_faults();
         let response = self.venue.handle(now, caller, request);
         if changes {
@@ -117,7 +117,7 @@ impl State {
         response
     }
 
-    /// Lets time pass: what is due, then the background traders, at most once a step.
+    /// Advances the time: timers that are due, then the simulated traders, at most once a step.
     pub fn pass(&mut self, now: VenueTime, keep: impl FnOnce(&Entry<'_>, Answers)) {
         let due = self.is_due(now);
         self.venue.advance(now);
@@ -144,8 +144,8 @@ impl State {
         }
     }
 
-    /// Takes in an input of the past. What traders asked then is done as it was written, whatever
-    /// they would ask now. `heard` is told what everybody asked and was answered.
+    /// Replays an input. The recorded requests of simulated traders are executed, whatever this version would send.
+    /// `heard` is called with all requests and answers.
     pub fn replay(&mut self, entry: &Entry<'_>, heard: &mut Heard<'_>) -> Replayed {
         let mut replayed = Replayed {
             same: true,
@@ -190,7 +190,7 @@ fn act(venue: &mut Venue, now: VenueTime, acts: &[Act], heard: &mut Heard<'_>) -
         let answer = venue.handle(now, caller, request);
         answers = answers.and(Answers::of(&answer));
         heard(now, caller, request, &answer);
-        // A background trader lives with a refusal as everybody does.
+        // Simulated traders continue after a refusal.
         if let Err(refusal) = answer {
             tracing::trace!(%refusal, "background trader refused");
         }
@@ -198,8 +198,8 @@ fn act(venue: &mut Venue, now: VenueTime, acts: &[Act], heard: &mut Heard<'_>) -
     answers
 }
 
-/// Whether a request changes nothing but the time. What is not listed here is kept: too much in the
-/// log costs bytes, too little costs somebody's order.
+/// Whether a request changes nothing but the time. Requests not listed here are written: an unnecessary entry costs
+/// bytes, a missing one could lose an order.
 const fn only_looks(request: &Request) -> bool {
     matches!(
         request,

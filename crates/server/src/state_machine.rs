@@ -1,9 +1,8 @@
-//! The machine behind its lock: one request at a time, audits, and what happens when it breaks.
+//! The state machine behind its lock: one request at a time, audits, and failures.
 //!
-//! A panic under the lock leaves books that nobody can trust, and a log that cannot be written leaves
-//! books that nobody would find again: from then on every request is refused and the server ends.
-//! With a log, whoever shows an answer waits for [`Machine::settled`] before. Nothing in here knows
-//! HTTP or files.
+//! After a panic under the lock the books cannot be trusted; after a failed write the log lacks inputs. From then on
+//! every request is refused and the server ends. With a log, an answer is sent only after [`Machine::settled`]. HTTP
+//! and files are not known here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,19 +14,19 @@ use crate::clock::Clock;
 use crate::durable::{Log, LogState};
 use crate::state::{Answers, Entry, State};
 
-/// Why the machine gave no answer.
+/// Why a request was not executed or has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
-    /// The machine said no.
+    /// The venue refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The disk is behind: nothing was done.
     #[error("the exchange is waiting for its disk; nothing was done")]
     Busy,
-    /// A request panicked inside the machine; it takes no more.
+    /// A request panicked inside the state machine; no more are executed.
     #[error("the exchange stopped after an internal failure")]
     Broken,
-    /// The log could not be written: what was done may be lost, and nothing more is done.
+    /// The log could not be written: the effect of this request may be lost, and no more are executed.
     #[error("the exchange stopped because its log cannot be written")]
     NotDurable,
     /// The books do not add up after this request.
@@ -46,7 +45,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub fn new(state: State, log: Option<Log>, clock: Clock, audit_every_request: bool) -> Self {
-        // What was shown must not lie in the future of a clock that was set back.
+        // If the system clock was set back, the venue's time does not follow.
         clock.not_before(state.venue.now());
         Self {
             inner: Mutex::new(state),
@@ -58,18 +57,18 @@ impl Machine {
         }
     }
 
-    /// Looks at the venue.
+    /// Reads the venue's state.
     pub fn read<T>(&self, look: impl FnOnce(&Venue) -> T) -> Result<T, MachineError> {
         Ok(look(&self.lock()?.venue))
     }
 
-    /// Asks the venue.
+    /// Executes a request.
     pub fn handle(&self, caller: &Caller, request: &Request) -> Result<Response, MachineError> {
         let mut state = self.lock()?;
         self.admit()?;
         // Read under the lock, so that times are in the order of the requests.
         let now = self.clock.now();
-        // Kept after the machine has taken it in: what makes it panic must not be met again.
+        // Written after the state machine has executed it: a request that panics must not be replayed.
         let response = state.ask(now, caller, request, |entry, answers| {
             self.keep(entry, answers);
         });
@@ -77,7 +76,7 @@ impl Machine {
         Ok(response?)
     }
 
-    /// Lets time pass: what is due, then the background traders.
+    /// Advances the time: timers that are due, then the simulated traders.
     pub fn tick(&self) -> Result<(), MachineError> {
         let mut state = self.lock()?;
         self.admit()?;
@@ -87,7 +86,7 @@ impl Machine {
         self.audit_if_asked(&state.venue)
     }
 
-    /// Waits until everything that was done so far is durable. No answer may leave before.
+    /// Waits until everything executed so far is durable. No answer may be sent before.
     pub async fn settled(&self) -> Result<(), MachineError> {
         match &self.log {
             Some(log) if !log.settled().await => Err(MachineError::NotDurable),
@@ -95,7 +94,7 @@ impl Machine {
         }
     }
 
-    /// As `settled`, for threads.
+    /// As `settled`, blocking the thread.
     pub fn settled_blocking(&self) -> Result<(), MachineError> {
         match &self.log {
             Some(log) if !log.settled_blocking() => Err(MachineError::NotDurable),
@@ -103,18 +102,18 @@ impl Machine {
         }
     }
 
-    /// Batches and bytes of inputs written so far.
+    /// Batches and bytes written so far.
     pub fn log_written(&self) -> (u64, u64) {
         self.log.as_ref().map_or((0, 0), Log::written)
     }
 
-    /// Milliseconds until the venue has something to do by itself.
+    /// Milliseconds until the venue's next timer.
     pub fn next_wakeup_ms(&self) -> Option<u64> {
         let next = self.lock().ok()?.venue.next_wakeup()?;
         Some(next.ms_since(self.clock.now()))
     }
 
-    /// Checks the books now.
+    /// Audits the books.
     pub fn audit(&self) -> Result<(), MachineError> {
         self.count_audit(self.lock()?.venue.audit())
     }
@@ -123,7 +122,7 @@ impl Machine {
         self.audit_failures.load(Ordering::Relaxed)
     }
 
-    /// Ends when the machine or its log is broken.
+    /// Completes when the state machine or its log has failed.
     pub async fn broken(&self) -> MachineError {
         if !self.inner.is_poisoned() {
             match &self.log {
@@ -141,7 +140,7 @@ impl Machine {
         self.inner.is_poisoned() || self.log_failed()
     }
 
-    /// What to call it.
+    /// The kind of the failure.
     pub fn why_broken(&self) -> MachineError {
         if self.log_failed() && !self.inner.is_poisoned() {
             MachineError::NotDurable
@@ -150,7 +149,7 @@ impl Machine {
         }
     }
 
-    /// Wakes whoever waits for the end, if this is it.
+    /// Wakes the waiter for the end if there was a failure.
     pub fn report_if_broken(&self) {
         if self.is_broken() {
             self.broken.notify_one();

@@ -1,6 +1,4 @@
 //! Ethereum addresses: 20 bytes, their text forms and their checksum.
-//!
-//! Knows nothing of who owns one.
 
 use core::fmt;
 
@@ -14,7 +12,7 @@ use crate::text;
 pub struct Address(pub [u8; 20]);
 
 impl Address {
-    /// The zero address: nobody in particular.
+    /// The zero address, which means no particular one.
     pub const ZERO: Self = Self([0; 20]);
 
     /// Parses exactly `0x` and 40 hexadecimal digits of any case, checksum or not.
@@ -27,7 +25,7 @@ impl Address {
             .ok_or(SignError::MalformedAddress)
     }
 
-    /// Parses an address a person has typed: if its digits are of mixed case, they must match the checksum.
+    /// Parses an address typed by a user: digits of mixed case must match the checksum.
     ///
     /// # Errors
     /// [`SignError::MalformedAddress`], or [`SignError::AddressChecksum`] for mixed case that does not match.
@@ -62,7 +60,7 @@ impl Address {
         "0x".chars().chain(shown).collect()
     }
 
-    /// The address as a number, the way hashes take it.
+    /// The address as a number, as hashes use it.
     pub(crate) fn element(&self) -> Fq {
         use ark_ff::PrimeField;
         Fq::from_be_bytes_mod_order(&self.0)

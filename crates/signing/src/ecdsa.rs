@@ -1,6 +1,6 @@
-//! Signatures of Ethereum wallets: making, reading and recovering the signer. (Clause: EIP-712, ECDSA wire form.)
+//! Signatures of Ethereum wallets: signing, parsing, recovery of the signer. (Clause: EIP-712, ECDSA wire form.)
 //!
-//! Knows digests, not what they stand for.
+//! Works on digests only.
 
 use core::fmt;
 
@@ -17,7 +17,7 @@ use crate::text;
 /// r ‖ s ‖ v, v being 27 or 28.
 pub type Raw = [u8; 65];
 
-/// How the digest was signed, as told by the 66th byte of the wire form.
+/// How the digest was signed, given by the 66th byte of the wire form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Type byte 02: the digest itself was signed (typed data).
@@ -26,12 +26,12 @@ pub enum Kind {
     Personal,
 }
 
-/// A wallet's signature as it travels: 65 bytes, with or without a type byte.
+/// A wallet's signature in wire form: 65 bytes, with or without a type byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WireSignature {
     /// r ‖ s ‖ v.
     pub raw: Raw,
-    /// The type byte; later public clients leave it out.
+    /// The type byte; later public clients omit it.
     pub kind: Option<Kind>,
 }
 
@@ -69,7 +69,7 @@ impl WireSignature {
         out
     }
 
-    /// Who may have signed `digest`: one address if there is a type byte, up to two if there is none.
+    /// Possible signers of `digest`: one address if there is a type byte, up to two without one.
     pub fn signers(&self, digest: &Hash32) -> Vec<Address> {
         let typed = || recover(digest, &self.raw).ok();
         let personal = || recover(&personal_digest(&digest.0), &self.raw).ok();
@@ -81,8 +81,8 @@ impl WireSignature {
     }
 }
 
-/// Whether `signature` (its wire text) was made by `owner` for `digest`. A type byte is honoured; without one either way
-/// of signing will do.
+/// Whether `signature` (its wire text) was made by `owner` for `digest`. With a type byte only that way of signing is
+/// accepted, without one both are.
 pub fn verify_owner(digest: &Hash32, signature: &str, owner: &Address) -> bool {
     WireSignature::from_hex(signature).is_ok_and(|wire| wire.signers(digest).contains(owner))
 }

@@ -1,6 +1,6 @@
 //! Typed data as Ethereum wallets sign it (EIP-712): domains, struct hashes, digests.
 //!
-//! Knows how members are encoded; which members a request has is in `messages`.
+//! Encodes members; the members of each request are in `messages`.
 
 use crate::address::Address;
 use crate::field::Field;
@@ -11,7 +11,7 @@ use crate::keccak::keccak256;
 pub const DOMAIN_TYPE: &str =
     "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
 
-/// Who a signature is meant for. (Clause: EIP-712.)
+/// The domain of a signature. (Clause: EIP-712.)
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Domain {
     /// Name of the contract.
@@ -67,7 +67,7 @@ pub fn digest(domain: &Domain, struct_hash: &Hash32) -> Hash32 {
     ]))
 }
 
-/// Collects the members of a struct, each in 32 bytes, behind the hash of its type.
+/// Collects the members of a struct, each in 32 bytes, after the hash of its type.
 pub(crate) struct Encoder(Vec<u8>);
 
 impl Encoder {

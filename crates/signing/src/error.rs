@@ -1,6 +1,6 @@
-//! What can go wrong with keys, signatures and messages.
+//! Errors of keys, signatures and messages.
 //!
-//! No variant carries the offending value: it may be a secret, or chosen by a stranger.
+//! No variant contains the offending value: it may be a secret, or chosen by an attacker.
 
 /// Why a key, a signature or a number was refused, or could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,6 @@
-//! The two prime fields of the signature scheme, and 256-bit integers as they travel on the wire.
+//! The two prime fields of the signature scheme, and 256-bit integers in wire form.
 //!
-//! Arithmetic is left to `ark-ff`; this file only names the moduli and converts.
-//! It knows nothing of curves or hashes.
+//! Arithmetic is `ark-ff`'s; this file defines the moduli and the conversions.
 
 use core::fmt;
 
@@ -109,7 +108,7 @@ impl Field {
         Self::from(self.element())
     }
 
-    /// The field element this integer stands for: its value modulo p.
+    /// The field element of this integer: its value modulo p.
     pub(crate) fn element(self) -> Fq {
         reduce(limbs(&self.0))
     }

@@ -23,7 +23,8 @@ impl FloatEncoding {
     /// # Errors
     /// [`SignError::FloatRange`] if the amount needs a larger exponent than there is.
     pub fn encode(self, amount: u128) -> Result<u32, SignError> {
-        // An amount just above the largest mantissa of an exponent takes the next one, though its quotient would fit.
+        // An amount just above the largest mantissa of an exponent uses the next exponent, although its quotient would
+        // fit.
         let largest = (1_u128 << self.mantissa_bits) - 1;
         let exponent =
             (0..1_u32 << EXPONENT_BITS).find(|exponent| amount <= largest * 10_u128.pow(*exponent));
@@ -33,7 +34,7 @@ impl FloatEncoding {
         Ok(exponent << self.mantissa_bits | mantissa)
     }
 
-    /// The amount an encoded number stands for.
+    /// The amount of an encoded number.
     ///
     /// # Errors
     /// [`SignError::FloatRange`] if the number has more bits than the encoding.

@@ -1,4 +1,4 @@
-//! A 32-byte hash and its text form. Knows nothing of how it was made.
+//! A 32-byte hash and its text form.
 
 use core::fmt;
 

@@ -5,8 +5,8 @@
 //! signed requests as plain integers; [`request_signature`] is the header that signs a whole HTTP request; [`vectors`]
 //! evaluates files of test vectors.
 //!
-//! The rules are those of the interface's public clients. Deliberately absent: input and output, clocks, randomness
-//! (signing is deterministic), JSON of requests, and every judgement of a request beyond its signature.
+//! The rules are those of the interface's public clients. There is no input or output, no clock, no randomness (signing
+//! is deterministic), no JSON of requests, and no check of a request beyond its signature.
 //!
 //! ```
 //! use cambist_signing::{Address, OrderMessage, SecretKey};

@@ -1,6 +1,6 @@
 //! Public keys of layer 2 and the verification of signatures.
 //!
-//! Knows the equation S·B = R + t·A and nothing of what was signed. Everything here is public, so time may depend on it.
+//! Everything here is public, so time may depend on the values.
 
 use core::fmt;
 
@@ -15,8 +15,8 @@ use crate::signature::Signature;
 
 /// A public key: the two coordinates as they travel.
 ///
-/// The fields may hold anything (an account update may even carry zeros); [`PublicKey::from_hex`] and [`PublicKey::check`]
-/// insist on a usable point, and verification with an unusable key is always false. (Clause: keys.)
+/// The fields may hold anything (an account update may even carry zeros). [`PublicKey::from_hex`] and
+/// [`PublicKey::check`] require a usable point; verification with an unusable key always fails. (Clause: keys.)
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PublicKey {
     /// x coordinate.
@@ -47,10 +47,10 @@ impl PublicKey {
         self.point().map(|_| ()).ok_or(SignError::InvalidPublicKey)
     }
 
-    /// Whether this key may be registered: a usable point of prime order, as every secret key's is. With a key
-    /// of low order anybody signs for its account within a few tries.
+    /// Whether this key may be registered: a usable point of prime order, as the key of every secret is. For a key of
+    /// low order anyone can find a signature within a few tries.
     ///
-    /// Verification does not ask this again: it would cost as much as the signature.
+    /// Verification does not repeat this check, which costs as much as the signature.
     ///
     /// # Errors
     /// [`SignError::InvalidPublicKey`] or [`SignError::LowOrderPublicKey`] if not.
@@ -95,8 +95,8 @@ impl PublicKey {
         Field::from_be_bytes(bytes)
     }
 
-    /// The key that packs to this number. A packed key says y and which of two x is meant, so that there is one or none;
-    /// zero stands for no key and is refused like everything else that is no usable point.
+    /// The key that packs to this number. A packed key contains y and selects one of two x, so that there is one key or
+    /// none; zero means no key and is refused, as is everything that is not a usable point.
     ///
     /// # Errors
     /// [`SignError::InvalidPublicKey`] if no usable key packs to this number.
@@ -155,7 +155,7 @@ impl PreparedKey {
         &self.key
     }
 
-    /// Same verdict as [`PublicKey::verify`], faster.
+    /// The same result as [`PublicKey::verify`], faster.
     pub fn verify(&self, message: &Field, signature: &Signature) -> bool {
         let Some((a, table)) = &self.table else {
             return false;
@@ -178,7 +178,7 @@ pub(crate) fn challenge(r: &Affine, a: &Affine, message: &Field) -> [u64; 4] {
     Field::from(t).limbs()
 }
 
-/// Checks S·B − t·A = R; the caller says how to compute −t·A.
+/// Checks S·B − t·A = R; the caller supplies the computation of −t·A.
 #[expect(clippy::many_single_char_names, reason = "the letters of the equation")]
 fn holds(
     a: &Affine,
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(none.check_registrable(), Err(SignError::InvalidPublicKey));
     }
 
-    /// Why they are refused: somebody without any secret signs for such a key.
+    /// Why such keys are refused: without any secret a signature can be found.
     #[test]
     fn with_a_key_of_low_order_anybody_signs() {
         let low = points_of_low_order()[1];

@@ -1,8 +1,8 @@
-//! What exactly is signed in the header `X-API-SIG`. (Clause: X-API-SIG, exact canonicalisation.)
+//! The text that is signed in the header `X-API-SIG`. (Clause: X-API-SIG, exact canonicalisation.)
 //!
-//! The text is METHOD & encoded URL & encoded parameters, and public clients disagree about "encoded": all forms here are
-//! ones that some of them send. They coincide when parameters arrive sorted and hold only `A-Z a-z 0-9 - _ .`. Knows text
-//! only; the caller says which base URL the client may have used (scheme, host, port, prefix; no trailing slash).
+//! The text is METHOD & encoded URL & encoded parameters. Public clients differ in the encoding; all forms here are
+//! sent by some of them. They agree when parameters are sorted and contain only `A-Z a-z 0-9 - _ .`. The caller
+//! supplies the base URL that the client may have used (scheme, host, port, prefix; no trailing slash).
 
 use ark_ff::PrimeField;
 use sha2::{Digest, Sha256};
@@ -57,7 +57,7 @@ pub fn docs_body_form(method: &str, base_url: &str, path: &str, body: &str) -> S
     )
 }
 
-/// The texts a venue tries, in order, until one verifies; each at most once.
+/// The texts that a venue tries in order, without duplicates.
 ///
 /// For GET and DELETE: the published form, the JavaScript client's, the published form in the order received, and the
 /// parameters encoded once in the order received (in both alphabets, and with `+` for a space). Equal parameters sent
@@ -107,7 +107,7 @@ pub fn candidates(
     out
 }
 
-/// Whether the parameters of this method travel in the query.
+/// Whether requests of this method have their parameters in the query.
 pub(crate) fn is_without_body(method: &str) -> bool {
     ["GET", "DELETE"]
         .iter()
@@ -142,7 +142,7 @@ fn joined(params: &[Param<'_>], value_form: impl Fn(&str) -> String) -> String {
     pairs.join("&")
 }
 
-/// Sorts letters before their case, as JavaScript's `localeCompare` does; small letters come first among equals.
+/// Sorts like JavaScript's `localeCompare`: by letters first, then lower case before upper case.
 fn dictionary_key(name: &str) -> (String, String) {
     let swapped = name.chars().map(|c| {
         if c.is_ascii_uppercase() {
@@ -154,7 +154,7 @@ fn dictionary_key(name: &str) -> (String, String) {
     (name.to_ascii_lowercase(), swapped.collect())
 }
 
-/// Which bytes stay as they are, besides letters and digits, and whether a space becomes `+`.
+/// The bytes that are not encoded, besides letters and digits, and whether a space becomes `+`.
 #[derive(Clone, Copy)]
 struct Alphabet {
     kept: &'static [u8],
@@ -195,7 +195,7 @@ fn encode(text: &str, alphabet: Alphabet) -> String {
     out
 }
 
-/// JSON text without white space between its tokens: what clients that print compactly would have signed.
+/// JSON text without white space between its tokens, as clients that print compactly sign it.
 fn without_white_space(json: &str) -> String {
     let (mut in_string, mut escaped) = (false, false);
     let kept = json.chars().filter(|c| {

@@ -1,6 +1,6 @@
-//! Secret keys of layer 2: where they come from and how they sign.
+//! Secret keys of layer 2: parsing, derivation, signing.
 //!
-//! Knows the signing equation; the memory of a secret is wiped when it is dropped and nothing here prints one.
+//! The memory of a secret is wiped when it is dropped, and nothing here prints one.
 
 use core::fmt;
 
@@ -22,14 +22,14 @@ use crate::signature::Signature;
 /// printable::<cambist_signing::SecretKey>();
 /// ```
 pub struct SecretKey {
-    /// Boxed, so that moving the key leaves no copies behind.
+    /// Boxed, so that moving the key leaves no copies.
     scalar: Box<Scalar>,
     public: Affine,
-    /// For checking own signatures before they leave.
+    /// Verifies own signatures before they are returned.
     prepared: Box<PreparedKey>,
 }
 
-/// The secret number, in the form the arithmetic wants it.
+/// The secret number in the form of the arithmetic.
 struct Scalar(Fl);
 
 impl Drop for Scalar {
@@ -105,8 +105,8 @@ impl SecretKey {
         }
     }
 
-    /// The signature without the verification that [`Self::sign`] adds. For measuring that difference only: a signature
-    /// computed wrongly can give the secret away.
+    /// The signature without the verification of [`Self::sign`]. For measuring the difference only: a wrongly computed
+    /// signature can reveal the secret.
     #[doc(hidden)]
     pub fn sign_unchecked(&self, message: &Field) -> Result<Signature, SignError> {
         let nonce = self.nonce(message);
@@ -118,12 +118,12 @@ impl SecretKey {
         Signature::new(r.x.into(), r.y.into(), s).map_err(|_| SignError::SelfCheck)
     }
 
-    /// Whether this is the key with that number. For vectors, which state secrets.
+    /// Whether this is the key with that number. For test vectors, which contain secrets.
     pub(crate) fn is(&self, number: &Field) -> bool {
         Field::from(self.scalar.0.into_bigint()) == *number
     }
 
-    /// The nonce of a message. For vectors only: with a signature it gives the secret away.
+    /// The nonce of a message. For test vectors only: together with a signature it reveals the secret.
     pub(crate) fn nonce_number(&self, message: &Field) -> Field {
         Field::from(self.nonce(message).0.into_bigint())
     }
@@ -140,9 +140,9 @@ impl SecretKey {
         Scalar(Fl::from_le_bytes_mod_order(&*digest))
     }
 
-    /// S = (r + secret·t) mod 8L, put together from its remainders modulo L and modulo 8.
+    /// S = (r + secret·t) mod 8L, combined from its remainders modulo L and modulo 8.
     fn response(&self, nonce: &Scalar, t: &[u64; 4]) -> Field {
-        // t is below p < 8L; its remainder modulo L is all that counts in the first part.
+        // t is below p < 8L; only its remainder modulo L matters in the first part.
         let t_modulo = Fl::from_le_bytes_mod_order(&le_bytes(t));
         let modulo_order = (nonce.0 + self.scalar.0 * t_modulo).into_bigint();
         let secret = Zeroizing::new(self.scalar.0.into_bigint().0);
@@ -157,7 +157,7 @@ impl SecretKey {
         let mut s = modulo_order.0;
         add_multiple(&mut s, k, &order);
         if ark_ff::BigInt(s) >= Fq::MODULUS {
-            // One value in 2^59: S is in the narrow gap between p and 8L. Another representative is just as valid.
+            // Probability 2^−59: S is in the gap between p and 8L. Another representative is equally valid.
             s = modulo_order.0;
         }
         Field::from(ark_ff::BigInt(s))

@@ -1,6 +1,6 @@
 //! The signature of the layer-2 key: three numbers and their text form.
 //!
-//! Knows the shape only; whether a signature is valid is decided in `public_key`.
+//! Validity is decided in `public_key`.
 
 use core::fmt;
 
@@ -12,9 +12,9 @@ use crate::text;
 
 /// A signature (Rx, Ry, S), each below the field modulus.
 ///
-/// S is *not* confined to the group order: the interface's clients reduce it modulo eight times the order, so about nine
-/// in ten genuine signatures have S above it. Adding the order to S gives another valid signature of the same message.
-/// **Never use a signature as an identity or to recognise repetition; use the hash.** (Clause: EdDSA signature.)
+/// S is *not* limited to the group order: the interface's clients reduce it modulo eight times the order, so about nine
+/// in ten genuine signatures have a larger S. Adding the order to S gives another valid signature of the same message.
+/// **Never use a signature as an identity or to detect repetition; use the hash.** (Clause: EdDSA signature.)
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signature {
     rx: Field,
@@ -56,7 +56,7 @@ impl Signature {
         text::hex_0x(&parts.concat())
     }
 
-    /// The challenge t this signature answers, for a key and a message. For vectors.
+    /// The challenge t of this signature, for a key and a message. For test vectors.
     pub(crate) fn challenge(&self, key: &PublicKey, message: &Field) -> Field {
         let inputs = [self.rx, self.ry, key.x, key.y, *message].map(Field::element);
         poseidon::CHALLENGE.hash(&inputs).into()

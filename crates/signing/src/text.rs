@@ -1,6 +1,4 @@
-//! Hexadecimal and decimal text to bytes and back, strict about shape.
-//!
-//! Knows nothing of what the bytes mean.
+//! Conversion between bytes and hexadecimal or decimal text, strict about the form.
 
 /// `0x` and two lower-case digits a byte.
 pub(crate) fn hex_0x(bytes: &[u8]) -> String {

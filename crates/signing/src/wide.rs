@@ -1,7 +1,7 @@
 //! Dot products of field elements with a single modular reduction at the end.
 //!
-//! A linear layer of width n needs n products per cell; reducing once instead of n times halves its cost.
-//! Knows the Montgomery representation (limbs hold a·2^256 mod p) and nothing of what is being multiplied.
+//! A linear layer of width n needs n products per cell; reducing once instead of n times halves its cost. Works on the
+//! Montgomery representation (limbs hold a·2^256 mod p).
 
 use ark_ff::{BigInt, MontConfig, PrimeField};
 

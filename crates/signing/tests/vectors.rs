@@ -1,4 +1,4 @@
-//! All published vectors are reproduced, and every corruption of a checked value is noticed.
+//! All published vectors are reproduced, and every corruption of a checked value is detected.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -9,7 +9,7 @@ use cambist_signing::vectors::{
 };
 use serde_json::{Value, json};
 
-/// File, shape, cases, and how many of them are left to the implementation.
+/// File, shape, number of cases, and number of those left to the implementation.
 const FILES: [(&str, &str, usize, usize); 17] = [
     ("poseidon", "poseidon", 71, 0),
     ("poseidon_constants", "poseidon constants", 10, 0),
@@ -38,7 +38,7 @@ fn read(name: &str) -> String {
 }
 
 fn evaluate(value: &Value) -> Result<FileReport, VectorError> {
-    // The name says nothing: shapes are recognised by content.
+    // The name has no effect: shapes are recognised by content.
     evaluate_file("file", &value.to_string())
 }
 
@@ -95,7 +95,7 @@ fn files_without_meaning_are_errors() {
     );
 }
 
-/// Members that no signature, hash or formula of their file depends on: prose, and what clients leave unsigned.
+/// Members that no signature, hash or formula of their file covers: prose, and what clients do not sign.
 #[expect(clippy::match_same_arms, reason = "one arm per reason")]
 fn is_unchecked(file: &str, path: &[String]) -> bool {
     let last = path
@@ -114,7 +114,7 @@ fn is_unchecked(file: &str, path: &[String]) -> bool {
         "poolAddress" => file == "orders" || (file == "negative" && within("request")),
         "tokenId" => within("joinTokens") || within("exitTokens"),
         "eddsaKey" => ["eip712", "negative"].contains(&file),
-        // Amounts that a division rounds away.
+        // Amounts that are lost in a division.
         "pool" | "lpSupply" | "joinAmounts" | "burn" | "reserveIn" | "reserveOut" | "amountIn"
         | "amountOutWanted" => true,
         "value" => file == "floats",
@@ -148,7 +148,7 @@ fn at<'a>(value: &'a mut Value, path: &[String]) -> &'a mut Value {
     })
 }
 
-/// Other values of the same form: one character changed near the beginning, in the middle, at the end.
+/// Other values of the same form: one character changed near the beginning, in the middle, and at the end.
 fn corruptions(value: &Value) -> Vec<Value> {
     match value {
         Value::Bool(flag) => vec![json!(!flag)],
@@ -178,7 +178,7 @@ fn corruptions(value: &Value) -> Vec<Value> {
     }
 }
 
-/// A file with nothing but this case.
+/// A file with this case only.
 fn alone(file: &Value, list: &str, case: &Value) -> Value {
     let mut small = file.clone();
     for other in ["vectors", "swap", "lp"] {
@@ -238,7 +238,7 @@ fn every_corruption_of_a_checked_value_is_noticed() {
             .filter(|list| file.get(list).is_some())
         {
             for case in samples(file[list].as_array().unwrap()) {
-                // A tampered signature stays invalid when it is tampered with once more.
+                // A tampered signature remains invalid after another change.
                 if case
                     .get("expect")
                     .is_some_and(|expect| !expect.as_str().unwrap().starts_with("accept"))
@@ -249,7 +249,7 @@ fn every_corruption_of_a_checked_value_is_noticed() {
                 leaves(&case, &mut vec![], &mut paths);
                 assert_eq!(evaluate(&alone(&file, list, &case)).unwrap().failed, 0);
                 for path in paths.iter().filter(|path| !is_unchecked(name, path)) {
-                    // Of a verdict only the first words count, the rest gives reasons.
+                    // Only the first words of an expected result count; the rest gives reasons.
                     let places = if path[0] == "expect" { 1 } else { usize::MAX };
                     for corrupt in corruptions(at(&mut case.clone(), path))
                         .into_iter()
@@ -288,7 +288,7 @@ fn every_corrupted_constant_is_noticed() {
 
 #[test]
 fn every_missing_member_is_noticed() {
-    // What the files themselves call optional.
+    // Members that the files themselves mark as optional.
     let optional = [
         "label",
         "note",

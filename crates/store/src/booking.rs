@@ -1,4 +1,4 @@
-//! Writing what one event changed: fills, ends, flows and the books, as a whole or not at all.
+//! Writes what one event changed (fills, ends, flows and the books) in one transaction.
 
 use std::collections::BTreeMap;
 
@@ -13,40 +13,40 @@ use super::intents::{insert_end, insert_fill};
 use super::{Filled, Store, StoreError, flows};
 use crate::restrictions;
 
-/// One thing to note, with everything that its row holds.
+/// One row to write, with all its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Noted {
     /// A booked fill.
     Fill(Fill),
-    /// The proven end of an order or a move.
+    /// The proven end of an order or pool transaction.
     End {
-        /// Which.
+        /// Its client order id.
         order: ClientOrderId,
-        /// How.
+        /// The kind of end.
         end: End,
-        /// What it came to.
+        /// What was filled.
         filled: Filled,
-        /// What a move changed.
+        /// Amounts moved by a pool transaction.
         moved: Option<PoolTransactionSettlement>,
     },
-    /// A flow that was explained.
+    /// An explained flow.
     Flow {
         /// Token.
         token: TokenId,
-        /// Its symbol now.
+        /// Its symbol at that time.
         symbol: String,
-        /// Base units, negative for what left.
+        /// Base units, negative for outflows.
         amount: i128,
-        /// Why.
+        /// The operator's reason.
         reason: String,
     },
-    /// Losses are counted anew.
+    /// Losses are counted from zero again.
     LossesForgotten,
 }
 
 impl Store {
-    /// The durable books, fitted to the markets of [`Store::recover`] as they are listed now, and what
-    /// markets without baselines had lost by the word of a store before version 5.
+    /// The durable books, for the markets of [`Store::recover`] as listed now, and the losses of markets without
+    /// baselines according to a store before version 5.
     pub fn books(
         &mut self,
         listing: &Listing,
@@ -79,11 +79,11 @@ impl Store {
         Ok((fitted, lost))
     }
 
-    /// Makes what one event changed durable in one synced transaction. What it notes of an order or a move
-    /// that is not open is left out and told; everything else is written.
+    /// Writes what one event changed in one synced transaction. An entry about an order or pool transaction that is not
+    /// open is left out and returned as an error; everything else is written.
     ///
-    /// Nothing is booked after a write that failed: an end must not stand where a fill before it is
-    /// missing. What is left open is read from the venue at the next start, and booked then.
+    /// Nothing is written after a failed write: an end must not be recorded when a fill before it may be missing. The
+    /// next start reads what is missing from the venue.
     pub fn book(&mut self, noted: &[Noted], booking: &Booking) -> Result<(), StoreError> {
         if self.broken {
             return Err(StoreError::Broken);
@@ -124,7 +124,7 @@ impl Store {
     }
 }
 
-/// Writes one row; `false` if it is the end of something that is not open.
+/// Writes one row; `false` for the end of something that is not open.
 fn note(
     change: &Transaction<'_>,
     noted: &Noted,

@@ -1,8 +1,8 @@
-//! The durable books: what the ledger holds, what differs from the venue, what every market carries, and
-//! how markets, pools and tokens were listed at the last start.
+//! The durable books: ledger, differences from the venue, positions by market, and the venue's listing at the last
+//! start.
 //!
-//! Rows are replaced in the transaction of what changes them, so that they are what all fills, ends and
-//! flows in the store make of the opening balances.
+//! Rows are replaced in the same transaction as the rows that change them, so that they always equal the opening
+//! balances plus all fills, ends and flows in the store.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::chain::{Row, Sum};
 use super::recover::{Trouble, check};
 
-/// What the venue listed at the last start: enough to name tokens and to count losses without it.
+/// The venue's listing at the last start: sufficient to format amounts and compute losses without the venue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// Markets, in the order of the configuration.
@@ -26,7 +26,7 @@ pub struct Listing {
     pub tokens: Vec<TokenSpec>,
 }
 
-/// Baselines as they are written. Values are text: they may be longer than numbers of JSON.
+/// Stored form of loss baselines. Values are strings, because they may exceed JSON numbers.
 #[derive(Debug, Serialize, Deserialize)]
 struct Written {
     day: u64,
@@ -35,7 +35,7 @@ struct Written {
     peak: String,
     /// Venue time in milliseconds, and the value.
     hour: Vec<(u64, String)>,
-    /// So much quote for so much base.
+    /// Quote units, and base units that they are worth.
     mid: [String; 2],
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pooled: Option<String>,
@@ -77,7 +77,7 @@ impl Written {
     }
 }
 
-/// Everything that is stored of the books, positions by market name.
+/// The stored books, with positions by market name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rows {
     pub(super) ledger: Option<Totals>,
@@ -86,7 +86,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// With the markets as they are configured now.
+    /// The books for the configured markets.
     pub(super) fn books(&self, markets: &[String]) -> Books {
         let positions = (0..).map(MarketId).zip(markets);
         let positions = positions.filter_map(|(id, name)| Some((id, self.positions.get(name)?)));
@@ -121,7 +121,7 @@ fn listing_sum(listing: &str, at_us: u64) -> Sum {
     Row::of("listing").text(listing).number(at_us).sum()
 }
 
-/// The opening balances are taken.
+/// Records when the opening balances were taken.
 pub(super) fn set_opened(change: &Transaction<'_>, at_us: u64) -> rusqlite::Result<()> {
     change
         .execute(
@@ -131,7 +131,7 @@ pub(super) fn set_opened(change: &Transaction<'_>, at_us: u64) -> rusqlite::Resu
         .map(|_| ())
 }
 
-/// What is held of a token.
+/// Sets the ledger's balance of a token.
 pub(super) fn set_ledger(
     change: &Transaction<'_>,
     (token, units): (TokenId, i128),
@@ -147,7 +147,7 @@ pub(super) fn set_ledger(
         .map(|_| ())
 }
 
-/// Everything that differs.
+/// Replaces all differences.
 pub(super) fn set_differences(
     change: &Transaction<'_>,
     differences: &BTreeMap<TokenId, Difference>,
@@ -165,7 +165,7 @@ pub(super) fn set_differences(
     Ok(())
 }
 
-/// What a market carries.
+/// Sets the position of a market.
 pub(super) fn set_position(
     change: &Transaction<'_>,
     market: &str,
@@ -173,7 +173,7 @@ pub(super) fn set_position(
     at_us: u64,
 ) -> rusqlite::Result<()> {
     let baselines = position.baselines.as_ref().map(Written::of);
-    // Text of numbers and numbers alone: it can always be written.
+    // Strings and numbers always serialise.
     let baselines = baselines.and_then(|written| serde_json::to_string(&written).ok());
     let baselines = baselines.unwrap_or_default();
     let [base, cash] = [position.base, position.cash].map(|units| units.to_string());
@@ -194,7 +194,7 @@ pub(super) fn set_position(
         .map(|_| ())
 }
 
-/// How everything was listed at the last start.
+/// Sets the listing of the last start.
 pub(super) fn set_listing(
     change: &Transaction<'_>,
     listing: &Listing,
@@ -209,8 +209,8 @@ pub(super) fn set_listing(
         .map(|_| ())
 }
 
-/// How everything was listed at the last start; nothing before the first one, or if another version wrote
-/// it otherwise: the next start writes it again.
+/// The listing of the last start; `None` before the first one, or if another version wrote it in another form. The next
+/// start writes it again.
 pub(super) fn listing(database: &Connection) -> Result<Option<Listing>, Trouble> {
     let row = database
         .query_row("SELECT listing, at_us, sum FROM listing", [], |row| {
@@ -228,7 +228,7 @@ pub(super) fn listing(database: &Connection) -> Result<Option<Listing>, Trouble>
     Ok(serde_json::from_str(&text).ok())
 }
 
-/// Everything, or what is wrong with it.
+/// Reads all rows, or reports damage.
 pub(super) fn read(database: &Connection) -> Result<Rows, Trouble> {
     let mut rows = Rows {
         ledger: opened(database)?.then(BTreeMap::new),
@@ -309,7 +309,7 @@ fn opened(database: &Connection) -> Result<bool, Trouble> {
     Ok(true)
 }
 
-/// Time and sum of a row, at this column and the one after it.
+/// Time and checksum of a row, in this column and the next.
 fn stamp(row: &rusqlite::Row<'_>, at: usize) -> Result<(u64, Vec<u8>), Trouble> {
     Ok((row.get::<_, i64>(at)?.cast_unsigned(), row.get(at + 1)?))
 }

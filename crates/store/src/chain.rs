@@ -1,6 +1,6 @@
-//! Checksums of rows and the chain over intents.
+//! Checksums of rows, and the chain over intents.
 //!
-//! Against disks and accidents, not against somebody with write access: the sums are not keyed.
+//! They detect accidents; they are not keyed and do not protect against an attacker with write access.
 
 use sha2::{Digest, Sha256};
 
@@ -9,25 +9,25 @@ use sha2::{Digest, Sha256};
 pub(super) struct Sum([u8; 16]);
 
 impl Sum {
-    /// What the first intent is chained to.
+    /// Chain value before the first intent.
     pub(super) const ORIGIN: Self = Self([0; 16]);
 
     pub(super) const fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// A sum as read from a row; `None` if it has another length.
+    /// A checksum from a row; `None` if its length is wrong.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// The sum of some bytes.
+    /// The checksum of bytes.
     pub(super) fn over(bytes: &[u8]) -> Self {
         Row::of("bytes").bytes(bytes).sum()
     }
 }
 
-/// Fields on their way into a sum. Each is preceded by its length, so that no two rows look alike.
+/// Collects the fields of a row. Each is preceded by its length, so that different rows never have the same bytes.
 pub(super) struct Row(Sha256);
 
 impl Row {

@@ -1,7 +1,7 @@
-//! Copies of the database that are made before its tables are changed: the way back to an older program.
+//! Copies of the database made before its tables are changed, which allow going back to an earlier version.
 //!
-//! `cambist.db.before-version-5` is what the store was before it became one of version 5, in one file.
-//! None is ever removed.
+//! `cambist.db.before-version-5` is the store before it was upgraded to version 5, in one file. Copies are never
+//! removed.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,11 +14,11 @@ use rusqlite::{Connection, OpenFlags};
 use super::schema::pragma;
 use super::{StoreError, database_error};
 
-/// Between the name of the database and the version that came next.
+/// Between the name of the database and the next version.
 const BEFORE: &str = ".before-version-";
 
-/// Copies the database before it becomes one of version `next`. A copy of just this store that an
-/// interrupted change left is kept and serves.
+/// Copies the database before it is upgraded to version `next`. A copy of the same state from an interrupted upgrade is
+/// reused.
 pub(super) fn make(database: &Connection, file: &Path, next: i64) -> Result<PathBuf, StoreError> {
     let failed = |error| database_error(file, error);
     let mut number = 1_u32;
@@ -48,7 +48,7 @@ pub(super) fn make(database: &Connection, file: &Path, next: i64) -> Result<Path
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
         Ok(()) | Err(_) => {}
     }
-    // Made first, so that nobody else can read it at any time; the database fills a file that is empty.
+    // Created first with a private mode; the database fills an existing empty file.
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     options.open(&partial).map_err(io)?;
@@ -62,7 +62,7 @@ pub(super) fn make(database: &Connection, file: &Path, next: i64) -> Result<Path
     Ok(copy)
 }
 
-/// The copy that was made before the store became one of the highest version.
+/// The copy from before the upgrade to the highest version.
 pub(super) fn newest(file: &Path) -> Option<PathBuf> {
     let beginning = format!("{}{BEFORE}", file.file_name()?.to_str()?);
     let mut found = Vec::new();
@@ -87,7 +87,7 @@ fn named(file: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What tells one moment of a store from every other: every start moves its numbers on.
+/// Identifies a state of a store: every start advances its numbers.
 type State = (i64, u32, i64, Vec<u8>);
 
 fn state(file: &Path) -> rusqlite::Result<State> {

@@ -1,5 +1,4 @@
-//! Flows that a person explained: deposits, withdrawals, manual trades. The ledger holds them; this says
-//! what they were.
+//! Explained flows: deposits, withdrawals, manual trades. The ledger contains them; these rows say what they were.
 
 use std::path::Path;
 
@@ -13,15 +12,15 @@ use super::recover::Trouble;
 /// One explained flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// When it was explained, microseconds since the Unix epoch.
+    /// Time of the explanation, microseconds since the Unix epoch.
     pub at_us: u64,
-    /// What came or went.
+    /// The token.
     pub token: TokenId,
-    /// Its symbol then.
+    /// Its symbol at that time.
     pub symbol: String,
-    /// Base units, negative for what left.
+    /// Base units, negative for outflows.
     pub amount: i128,
-    /// A person's reason.
+    /// The operator's reason.
     pub reason: String,
 }
 
@@ -38,7 +37,7 @@ impl Flow {
     }
 }
 
-/// Notes an explained flow.
+/// Writes an explained flow.
 pub(super) fn insert(change: &Transaction<'_>, flow: &Flow) -> rusqlite::Result<()> {
     let id: i64 = change.query_row("SELECT coalesce(max(id), 0) + 1 FROM flows", [], |row| {
         row.get(0)
@@ -60,7 +59,7 @@ pub(super) fn insert(change: &Transaction<'_>, flow: &Flow) -> rusqlite::Result<
         .map(|_| ())
 }
 
-/// Every explained flow, oldest first. A row that is not what was written is damage.
+/// All explained flows, oldest first. A row with a wrong checksum is damage.
 pub(super) fn read(database: &Connection) -> Result<Vec<Flow>, Trouble> {
     let numbered = numbered(database)?.into_iter();
     Ok(numbered.map(|(_, flow)| flow).collect())
@@ -91,8 +90,8 @@ pub(super) fn numbered(database: &Connection) -> Result<Vec<(i64, Flow)>, Troubl
     Ok(flows)
 }
 
-/// Every flow that a folder's daemons had explained, oldest first; beside a running one as well. A store
-/// of an earlier version has none.
+/// All explained flows of a folder, oldest first, also while a daemon is running. A store of an earlier version has
+/// none.
 pub fn explained(dir: &Path) -> Result<Vec<Flow>, StoreError> {
     let file = dir.join(super::FILE);
     let database = super::view::open(&file)?;

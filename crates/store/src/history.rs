@@ -1,5 +1,5 @@
-//! What happened, row by row, newest first: fills, orders, pool transactions and explained flows, read beside a
-//! running daemon or from the folder of a stopped one. Rows are handed over one at a time.
+//! History as rows, newest first: fills, orders, pool transactions and explained flows, read while a daemon is running
+//! or from the folder of a stopped one. Rows are passed on one at a time.
 
 use std::path::Path;
 
@@ -16,33 +16,33 @@ use super::results::{self, Names};
 use super::view;
 use cambist_host::times;
 
-/// What is listed.
+/// The kind of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Every fill that was booked.
+    /// Booked fills.
     Fills,
-    /// Orders and how they ended, as long as the store keeps them.
+    /// Orders and their ends, as long as the store keeps them.
     Orders,
-    /// Joins and exits of pools that were settled.
+    /// Settled joins and exits.
     Pools,
     /// Deposits, withdrawals and other flows that were explained.
     Flows,
 }
 
-/// Which rows.
+/// Filters of the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// From this second on.
+    /// From this second, inclusive.
     pub from_s: Option<u64>,
-    /// Before this second.
+    /// To this second, exclusive.
     pub to_s: Option<u64>,
-    /// Of this market.
+    /// Market name.
     pub market: Option<String>,
-    /// By this strategy.
+    /// Strategy name.
     pub strategy: Option<String>,
     /// `buy` or `sell`.
     pub side: Option<String>,
-    /// So many at most, the newest.
+    /// Most rows; the newest are returned.
     pub limit: Option<u64>,
 }
 
@@ -113,7 +113,7 @@ impl What {
     }
 }
 
-/// Shows every row, the newest first. Returns how many there were.
+/// Passes every matching row to a function, newest first; returns their number.
 pub fn each<E: From<StoreError>>(
     dir: &Path,
     what: What,
@@ -204,7 +204,7 @@ impl Reading {
         )
     }
 
-    /// The row as text; nothing if it is another strategy's.
+    /// The row as text; `None` if it belongs to another strategy.
     fn cells(
         &self,
         what: What,
@@ -227,7 +227,7 @@ impl Reading {
         let strategy: Option<u8> = row.get("strategy")?;
         let (name, id) = match strategy {
             Some(strategy) => (self.names.of(number, strategy), self.id(number, strategy)),
-            // A row of a version that did not keep it, and its order is gone.
+            // A row of a version that did not store the strategy, and its order was removed.
             None => ("unknown".to_owned(), number.to_string()),
         };
         if filter.strategy.as_ref().is_some_and(|asked| *asked != name) {
@@ -259,7 +259,7 @@ impl Reading {
         let text = |name: &str| row.get::<_, String>(name);
         let (side, base, quote, fee) = (text("side")?, text("base")?, text("quote")?, text("fee")?);
         let Some(spec) = spec else {
-            // A market that is not configured any more: base units.
+            // A market that is no longer configured: base units.
             return Ok(vec![
                 side,
                 String::new(),
@@ -324,7 +324,7 @@ impl Reading {
         found.map_or_else(|| format!("token {}", token.0), |spec| spec.symbol.clone())
     }
 
-    /// Whole tokens of a text of base units.
+    /// Whole tokens of an amount in base units.
     fn amount(&self, token: TokenId, units: &str) -> Result<String, Trouble> {
         let tokens = self.listing.tokens.iter();
         let mut all = tokens.chain(self.listing.pools.iter().map(|pool| &pool.lp));
@@ -376,7 +376,7 @@ fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Tro
     ])
 }
 
-/// Quote for each base in whole tokens, cut two places after a tick.
+/// Quote per base in whole tokens, with two decimals more than a tick.
 fn price(spec: &MarketSpec, base: &str, quote: &str) -> Option<String> {
     let (base, quote): (u128, u128) = (base.parse().ok()?, quote.parse().ok()?);
     let places = usize::from(spec.price_decimals) + 2;

@@ -1,4 +1,4 @@
-//! Writing intents, and rows of fills and ends; removing what is old.
+//! Writes intents, fills and ends; removes old rows.
 
 use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
 use cambist_core::{ClientOrderId, MarketId, TokenId};
@@ -24,9 +24,8 @@ pub(super) fn fill_sum(number: u64, amounts: [&str; 3], at_us: u64) -> Sum {
 }
 
 impl Store {
-    /// Makes a batch durable in one synced transaction: every intent, its bytes and the counters.
-    /// When this returns `Ok`, the batch survives anything short of the disk's death; otherwise none
-    /// of it may be sent.
+    /// Writes a batch in one synced transaction: every intent, its bytes and the counters. After `Ok` the batch
+    /// survives everything except the loss of the disk; after an error none of it may be sent.
     pub fn seal(&mut self, batch: &[SealedIntent]) -> Result<(), StoreError> {
         if self.broken {
             return Err(StoreError::Broken);
@@ -79,8 +78,9 @@ impl Store {
         })
     }
 
-    /// Removes ended intents sealed more than `keep_days` ago; what they filled and moved stays. Only a beginning of the chain goes, and
-    /// its last value stays as anchor, so that the rest is still verifiable. Returns how many went.
+    /// Removes ended intents sealed more than `keep_days` ago; rows of fills and moved amounts stay. Only the beginning
+    /// of the chain is removed, and its last value becomes the anchor, so that the rest remains verifiable. Returns the
+    /// number of removed intents.
     pub fn prune(&mut self, keep_days: u32) -> Result<usize, StoreError> {
         let age_us = u64::from(keep_days) * 86_400_000_000;
         let cutoff = self
@@ -124,8 +124,8 @@ impl Store {
     }
 }
 
-/// Notes the proven end of an order or a move; `false` if it is not open. The bytes are no longer needed and
-/// go. What a move changed is written with its end, or not at all.
+/// Writes the proven end of an order or pool transaction; `false` if it is not open. Its bytes are removed. The amounts
+/// of a pool transaction are written in the same transaction.
 pub(super) fn insert_end(
     change: &Transaction<'_>,
     (order, end): (ClientOrderId, End),
@@ -160,7 +160,7 @@ pub(super) fn insert_end(
     Ok(known == 1)
 }
 
-/// Notes a booked fill: a restart must not book it a second time.
+/// Writes a booked fill, so that a restart does not book it again.
 pub(super) fn insert_fill(
     change: &Transaction<'_>,
     fill: &Fill,
@@ -191,7 +191,7 @@ pub(super) fn insert_fill(
         .map(|_| ())
 }
 
-/// One intent of a batch on its way to the disk.
+/// One intent of a batch being written.
 struct Writing<'a> {
     row: Sealed,
     chain: Sum,
@@ -199,7 +199,7 @@ struct Writing<'a> {
     body: &'a [u8],
 }
 
-/// `false` if a storage id is not above the highest one ever used.
+/// Returns `false` if a storage id is not above the highest one ever used.
 fn write(
     database: &mut rusqlite::Connection,
     instance: u32,
@@ -224,7 +224,7 @@ fn write(
             if used.is_some_and(|next| *id < next) {
                 return Ok(false);
             }
-            // The next even id: moves use the odd one before it.
+            // The next even id: pool transactions use the odd one before it.
             set_counter(&change, token.0, (*id | 1).saturating_add(1))?;
         }
         row.insert(&change, chain)?;

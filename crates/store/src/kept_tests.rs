@@ -1,5 +1,4 @@
-//! Stores that earlier programs wrote and the repository keeps (`tests/kept`), and the copies that are made
-//! before a store is moved on.
+//! Stores of earlier versions (`tests/kept`), and the copies made before an upgrade.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -41,7 +40,7 @@ fn count(database: &Connection, table: &str) -> i64 {
     database.query_row(&query, [], |row| row.get(0)).unwrap()
 }
 
-/// Every table and index with its columns, however it came to be.
+/// All tables and indexes with their columns, created or upgraded.
 fn tables(folder: &Path) -> Vec<String> {
     let database = Connection::open(folder.join(FILE)).unwrap();
     let query = "SELECT m.type, m.name, group_concat(c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk, ', ')
@@ -99,7 +98,7 @@ fn every_kept_store_is_opened_with_everything_in_it() {
         assert_eq!(flows.len() as u64, expected["flows"], "{name}");
         assert_eq!(view::level(folder.path()).unwrap().0.name(), "trading");
 
-        // A copy was made if it was changed, and none at any later start.
+        // A copy was made if the store was upgraded, and not at later starts.
         let was = expected["version"].as_i64().unwrap();
         let made = copies(folder.path());
         assert_eq!(made.len(), usize::from(was < schema::SCHEMA), "{made:?}");
@@ -109,7 +108,7 @@ fn every_kept_store_is_opened_with_everything_in_it() {
         drop(Store::open(folder.path()).unwrap());
         assert_eq!(copies(folder.path()), made);
 
-        // One that was moved on is one that begins today: a table that changed without a version is not.
+        // An upgraded store has the same tables as a new one; a table changed without a version does not.
         let fresh = crate::testing::private_folder();
         drop(Store::open(fresh.path()).unwrap());
         assert!(tables(fresh.path()).len() > 10);
@@ -117,8 +116,8 @@ fn every_kept_store_is_opened_with_everything_in_it() {
     }
 }
 
-/// A store of version 4 has a bound of losses beside its levels and no ledger: counting goes on from the
-/// bound, and the opening balances are taken, until a person has losses forgotten.
+/// A store of version 4 has loss bounds in its rows of the trading state and no ledger: counting continues from them
+/// and the opening balances are taken, until the operator resets the losses.
 #[test]
 fn losses_of_a_store_before_version_5_are_carried_on() {
     let market = ["ETH-USDC".to_owned()];
@@ -143,7 +142,7 @@ fn losses_of_a_store_before_version_5_are_carried_on() {
     assert!(begun().1.is_empty());
 }
 
-/// A store as the first version had it.
+/// A store as the first version created it.
 fn first_version() -> TempDir {
     let folder = crate::testing::private_folder();
     drop(Store::open(folder.path()).unwrap());
@@ -182,7 +181,7 @@ fn a_store_is_copied_before_it_is_changed_and_the_copy_is_the_way_back() {
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(version(&folder.path().join(FILE)), schema::SCHEMA);
 
-    // An older program is told where it is: the one of the highest version, of that the last.
+    // The message of an older program names the copy: that of the highest version, and of several the last one.
     for later in ["98", "99", "99-2", "99-2.partial", "99-x"] {
         let name = format!("{FILE}.before-version-{later}");
         std::fs::copy(&copy, folder.path().join(name)).unwrap();
@@ -201,7 +200,7 @@ fn a_store_is_copied_before_it_is_changed_and_the_copy_is_the_way_back() {
     );
     assert!(text.contains(&way), "{text}");
 
-    // Which works.
+    // The instructions work.
     for ending in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(folder.path().join(format!("{FILE}{ending}")));
     }
@@ -218,7 +217,7 @@ fn a_copy_serves_again_only_for_the_very_same_store() {
     let folder = first_version();
     let name = format!("{FILE}.before-version-{}", schema::SCHEMA);
     drop(Store::open(folder.path()).unwrap());
-    // The change was cut off after the copy: what is there is what was copied.
+    // The upgrade was interrupted after the copy: the copy equals the store.
     let copy = std::fs::read(folder.path().join(&name)).unwrap();
     std::fs::write(folder.path().join(FILE), &copy).unwrap();
     let half = folder.path().join(format!("{name}-2.partial"));
@@ -227,7 +226,7 @@ fn a_copy_serves_again_only_for_the_very_same_store() {
     let partial = format!("{name}-2.partial");
     assert_eq!(copies(folder.path()), [name.clone(), partial.clone()]);
 
-    // An older program went on from it meanwhile.
+    // An older program continued from it meanwhile.
     to_first_version(folder.path());
     drop(Store::open(folder.path()).unwrap());
     let second = format!("{name}-2");

@@ -1,9 +1,8 @@
-//! The database of what was asked for: intents before they are sent, their ends, counters, the level.
+//! The daemon's database: intents before they are sent, their ends, the books, counters, the trading state.
 //!
-//! One writer per state folder, held by a lock; every write is one transaction that is on disk before
-//! the call returns. Knows nothing of HTTP or of how bytes were signed. What it reads at a start is
-//! either whole or refused: rows carry checksums, and intents are chained, so that a missing or
-//! altered one shows.
+//! One writer per state folder, held by a lock; every write is one transaction that is synced before the call returns.
+//! What a start reads is verified: rows have checksums, and intents are chained, so that missing and altered rows are
+//! detected.
 
 mod booking;
 pub mod books;
@@ -53,7 +52,7 @@ pub enum StoreError {
     Corrupt {
         /// The database file.
         file: PathBuf,
-        /// What does not fit.
+        /// The damage.
         what: String,
     },
     /// Written by a newer program.
@@ -63,28 +62,28 @@ pub enum StoreError {
         file: PathBuf,
         /// Its version.
         found: i64,
-        /// The newest version known here.
+        /// The newest version that this program supports.
         known: i64,
-        /// What it was before the newer program changed it, where that is kept.
+        /// The copy from before the newer program changed it, if there is one.
         copy: Option<PathBuf>,
     },
-    /// The folder is not ours alone, or cannot be used.
+    /// The folder is not private, or cannot be used.
     #[error("state folder {0}")]
     Folder(FolderError),
-    /// The database refused.
+    /// An error of the database.
     #[error("store {}: {} ({source})", file.display(), advice(source))]
     Database {
         /// The database file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         source: rusqlite::Error,
     },
-    /// An earlier write failed, so that nobody knows what is on disk.
+    /// An earlier write failed, so the content of the disk is unknown.
     #[error(
         "an earlier write to the store failed; nothing more is sealed or noted in this process, and the next start reads from the venue what is missing"
     )]
     Broken,
-    /// An order that may be alive would have nobody to watch it.
+    /// An order that may be alive belongs to a market that is not configured.
     #[error(
         "an order of market {market} in the store may still be alive; keep that market configured until it has ended"
     )]
@@ -92,10 +91,10 @@ pub enum StoreError {
         /// The market.
         market: String,
     },
-    /// A request that would break a promise of the store.
+    /// A call that would violate an invariant of the store.
     #[error("the store refuses: {what}")]
     Refused {
-        /// What was asked.
+        /// The violation.
         what: String,
     },
 }
@@ -109,14 +108,14 @@ impl From<FolderError> for StoreError {
     }
 }
 
-/// One signed order or move, ready to be made durable.
+/// A signed order or pool transaction to be made durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedIntent {
-    /// The order or move.
+    /// The intent.
     pub intent: Intent,
     /// Its hash.
     pub hash: Hash,
-    /// Exactly the bytes of the request, the same for every transmission.
+    /// The exact bytes of the request, the same for every transmission.
     pub body: Vec<u8>,
 }
 
@@ -132,13 +131,13 @@ pub struct OpenIntent {
 /// A join or an exit without a proven end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenPoolTransaction {
-    /// The move and its hash.
+    /// The pool transaction and its hash.
     pub recovered: RecoveredPoolTransaction,
     /// The bytes to send again.
     pub body: Vec<u8>,
 }
 
-/// What an order came to, in base units; of a move the pooled tokens in their order.
+/// Amounts of an order in base units; of a pool transaction those of the pooled tokens in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
     /// Base filled.
@@ -149,25 +148,25 @@ pub struct Filled {
     pub fee: Amount,
 }
 
-/// Everything a start needs to know about earlier runs.
+/// State of earlier runs, for a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// Random number of this store.
     pub instance: u32,
     /// Next client order number.
     pub next_number: u64,
-    /// Next storage id per sell token; absent tokens begin at 0.
+    /// Next storage id per sell token; 0 for absent tokens.
     pub next_storage: std::collections::BTreeMap<TokenId, u32>,
     /// Orders that may still be alive, oldest first.
     pub open: Vec<OpenIntent>,
-    /// Base units of every order that may not be behind its fence, whatever became of it, by base token and
-    /// the second in which they expire.
+    /// Base units of every order that may still be accepted, whatever became of it, by base token and the second of
+    /// expiry.
     pub signed: Vec<(TokenId, u32, Amount)>,
-    /// Moves that may still be undecided, oldest first.
+    /// Pool transactions that may still be undecided, oldest first.
     pub open_moves: Vec<OpenPoolTransaction>,
-    /// The durable level and pauses.
+    /// The durable trading state and pauses.
     pub levels: Restrictions,
-    /// Why it stands where it stands; empty if it was never set.
+    /// Cause of the trading state; empty if it was never set.
     pub cause: String,
 }
 
@@ -180,10 +179,10 @@ pub struct Store {
     head: Sum,
     instance: u32,
     next_number: u64,
-    /// Number of the newest intent that was ever here.
+    /// Number of the newest intent ever written.
     newest_number: u64,
     market_names: Vec<String>,
-    /// Profit and loss as it is counted; nothing before the markets are known.
+    /// Profit and loss being counted; `None` before the markets are known.
     results: Option<results::Results>,
     broken: bool,
     // Last, so that the database is closed before the folder is released.
@@ -191,10 +190,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store of a folder, creating both if needed, and verifies everything in it.
+    /// Opens the store of a folder, creating both if necessary, and verifies its content.
     ///
-    /// Counters jump ahead by more than a torn log could hide, so that no number and no storage id is
-    /// ever used twice, whatever the disk forgot.
+    /// Counters skip more numbers than a truncated log could hide, so that no number and no storage id is used twice,
+    /// whatever the disk lost.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let folder = PrivateFolder::open_or_create(dir)?;
         let taken = folder.take()?;
@@ -225,13 +224,13 @@ impl Store {
         self.instance
     }
 
-    /// Number of the newest intent that was ever here: a later one of this store was made when there was
-    /// more in it.
+    /// Number of the newest intent ever written. A larger number of this instance on the venue means that the store was
+    /// restored from an older copy.
     pub const fn newest_number(&self) -> u64 {
         self.newest_number
     }
 
-    /// Never gives this number, or one below it, to an order again.
+    /// Skips numbers up to this one: they are never assigned again.
     pub fn skip_past(&mut self, number: u64) -> Result<(), StoreError> {
         let next = number.saturating_add(1).max(self.next_number);
         let (instance, head) = (self.instance, self.head);
@@ -253,7 +252,7 @@ impl Store {
         size(&self.file) + size(Path::new(&log))
     }
 
-    /// Whether a write has failed, after which nothing more is written but levels.
+    /// Whether a write has failed; after that only the trading state is written.
     pub const fn has_failed(&self) -> bool {
         self.broken
     }
@@ -265,7 +264,7 @@ impl Store {
 }
 
 impl StoreError {
-    /// Whether folder or file are wrong as they stand, so that trying again cannot help.
+    /// Whether the folder or file itself is wrong, so that a retry cannot help.
     pub fn is_misconfigured(&self) -> bool {
         use rusqlite::ErrorCode;
         match self {
@@ -283,7 +282,7 @@ impl StoreError {
     }
 }
 
-/// What the trouble is and what helps. What was sealed before is on disk; what was not, was not sent.
+/// The problem and its remedy. Sealed intents are on disk; intents that are not were not sent.
 fn advice(source: &rusqlite::Error) -> &'static str {
     use rusqlite::ErrorCode;
     match source.sqlite_error_code() {
@@ -298,7 +297,7 @@ fn advice(source: &rusqlite::Error) -> &'static str {
     }
 }
 
-/// How an older program goes on after a newer one changed the store.
+/// Instructions for an older program after a newer one upgraded the store.
 fn way_back(file: &Path, copy: Option<&Path>) -> String {
     let newer = "Use the newer program";
     let Some(copy) = copy else {
@@ -310,7 +309,7 @@ fn way_back(file: &Path, copy: Option<&Path>) -> String {
     )
 }
 
-/// Tells damage from other trouble.
+/// Distinguishes damage from other errors.
 fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode;
     match source.sqlite_error_code() {

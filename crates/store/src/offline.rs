@@ -1,5 +1,5 @@
-//! What a person does with the books while no daemon runs: explains a flow, takes over what differed, has
-//! losses counted anew. Everything by what the last daemon knew; nothing is asked for and nothing guessed.
+//! Operations on the books while no daemon runs: explaining a flow, adopting differences, resetting losses. They use
+//! the state that the last daemon left; the venue is not queried.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use super::{Store, StoreError};
 /// Why a flow cannot be explained now.
 #[derive(Debug, thiserror::Error)]
 pub enum NotExplained {
-    /// Nothing was ever compared.
+    /// There has been no reconciliation yet.
     #[error(
         "this store has no opening balances yet: the first start takes them as the venue has them, and they will contain it"
     )]
     NotOpen,
-    /// More should leave than there is.
+    /// The outflow exceeds the balance.
     #[error(transparent)]
     NotCovered(#[from] NotCovered),
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -31,7 +31,7 @@ pub enum NotExplained {
 /// The books of a stopped daemon.
 #[derive(Debug)]
 pub struct Offline {
-    /// As the last start listed everything.
+    /// The listing of the last start.
     pub listing: Listing,
     books: Books,
     /// Losses of markets without baselines, from a store before version 5.
@@ -40,19 +40,19 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// What differed when ledger and venue were last compared.
+    /// The differences at the last reconciliation.
     pub const fn differences(&self) -> &BTreeMap<TokenId, Difference> {
         &self.books.differences
     }
 
-    /// What is held of a token.
+    /// The ledger's balance of a token.
     pub fn held(&self, token: TokenId) -> cambist_core::Amount {
         let ledger = self.books.ledger.as_ref();
         let booked = ledger.and_then(|ledger| ledger.get(&token).copied());
         booked.and_then(|units| units.try_into().ok()).unwrap_or(0)
     }
 
-    /// What every market had lost when it was last looked at, by its place.
+    /// The losses of every market at the last valuation, by index.
     pub fn losses(&self, now: VenueTime) -> Vec<(MarketId, [Loss; 4])> {
         let measured = self.books.positions.iter();
         let measured = measured.filter_map(|(id, position)| Some((*id, position.lost(now)?)));
@@ -68,7 +68,7 @@ impl Offline {
         measured.chain(carried).collect()
     }
 
-    /// A token as it was listed.
+    /// A token of the listing.
     pub fn token(&self, token: TokenId) -> Option<&TokenSpec> {
         self.listing.tokens.iter().find(|spec| spec.id == token)
     }
@@ -78,7 +78,7 @@ impl Offline {
         spec.map_or_else(|| token.0.to_string(), |spec| spec.symbol.clone())
     }
 
-    /// Everything as one booking.
+    /// The complete books as one booking.
     fn booking(&self) -> Booking {
         Booking {
             ledger: self.books.ledger.clone().unwrap_or_default(),
@@ -90,7 +90,7 @@ impl Offline {
 }
 
 impl Store {
-    /// The books that the last daemon left; nothing if none has started since the store keeps them.
+    /// The books that the last daemon left; `None` if no daemon has stored books yet.
     pub fn offline(&mut self) -> Result<Option<Offline>, StoreError> {
         let at = |trouble: super::recover::Trouble| trouble.at(&self.file);
         let Some(listing) = books::listing(&self.database).map_err(at)? else {
@@ -114,7 +114,7 @@ impl Store {
         }))
     }
 
-    /// Books a flow that a person explains.
+    /// Books a flow that the operator explains.
     pub fn explain(
         &mut self,
         offline: &mut Offline,
@@ -136,8 +136,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes over what the venue held where the books differed when they were last compared, and has losses
-    /// counted anew if that is asked for. What was taken, by token.
+    /// Adopts the venue's balances where the books differed at the last reconciliation, and resets losses if requested.
+    /// Returns what was adopted, by token.
     pub fn settle(
         &mut self,
         offline: &mut Offline,

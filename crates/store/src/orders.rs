@@ -1,4 +1,4 @@
-//! Orders in the store: one row each, as text and numbers of the database.
+//! Rows of orders.
 
 use cambist_core::order::{FillBy, OrderKind, UnsignedOrder};
 use cambist_core::{
@@ -8,7 +8,7 @@ use rusqlite::{Row as SqlRow, Transaction, params};
 
 use super::chain::{Row, Sum};
 
-/// One row of `intents`, as text and numbers of the database.
+/// One row of `intents`, in the types of the database.
 pub(super) struct OrderRow {
     pub(super) number: u64,
     pub(super) strategy: u8,
@@ -82,13 +82,13 @@ impl OrderRow {
             max_fee_bips: row.get("max_fee_bips")?,
             made_at_ms: row.get::<_, i64>("made_at_ms")?.cast_unsigned(),
             hash: Hash(row.get("hash")?),
-            // A sum of another length matches no body.
+            // A checksum of another length matches no body.
             body_sum: Sum::read(&body_sum).unwrap_or(Sum::ORIGIN),
             sealed_us: row.get::<_, i64>("sealed_us")?.cast_unsigned(),
         })
     }
 
-    /// The chain value of this row after the one before it.
+    /// The chain value of this row after the given one.
     pub(super) fn chained(&self, before: &Sum) -> Sum {
         Row::of("intent")
             .bytes(before.bytes())
@@ -144,7 +144,7 @@ impl OrderRow {
             .map(|_| ())
     }
 
-    /// The order as it was sealed; `None` if a field cannot be understood.
+    /// The sealed order; `None` if a field is invalid.
     pub(super) fn rebuild(&self, instance: u32, market: MarketId) -> Option<UnsignedOrder> {
         let kinds = [OrderKind::Limit, OrderKind::MakerOnly, OrderKind::TakerOnly];
         let fill_bys = [FillBy::Buy, FillBy::Sell];

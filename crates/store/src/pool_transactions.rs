@@ -1,4 +1,4 @@
-//! Joins and exits in the store: a table of their own, one chain with the orders, the same ends.
+//! Rows of joins and exits: a table of their own, in the same chain as the orders, with the same ends.
 
 use cambist_core::notification::PoolTransactionSettlement;
 use cambist_core::pool::UnsignedPoolTransaction;
@@ -9,7 +9,7 @@ use rusqlite::{Row as SqlRow, Transaction, params};
 
 use crate::chain::{Row, Sum};
 
-/// One row of `moves`, as text and numbers of the database.
+/// One row of `moves`, in the types of the database.
 pub(super) struct PoolTransactionRow {
     pub(super) number: u64,
     strategy: u8,
@@ -73,13 +73,13 @@ impl PoolTransactionRow {
             valid_until_s: row.get("valid_until_s")?,
             made_at_ms: row.get::<_, i64>("made_at_ms")?.cast_unsigned(),
             hash: Hash(row.get("hash")?),
-            // A sum of another length matches no body.
+            // A checksum of another length matches no body.
             body_sum: Sum::read(&body_sum).unwrap_or(Sum::ORIGIN),
             sealed_us: row.get::<_, i64>("sealed_us")?.cast_unsigned(),
         })
     }
 
-    /// The chain value of this row after the one before it.
+    /// The chain value of this row after the given one.
     pub(super) fn chained(&self, before: &Sum) -> Sum {
         Row::of("move")
             .bytes(before.bytes())
@@ -131,7 +131,7 @@ impl PoolTransactionRow {
             .map(|_| ())
     }
 
-    /// The move as it was sealed; `None` if a field cannot be understood.
+    /// The sealed pool transaction; `None` if a field is invalid.
     pub(super) fn rebuild(
         &self,
         instance: u32,
@@ -171,7 +171,7 @@ pub(super) fn moved_sum(number: u64, amounts: [&str; 4], at_us: u64) -> Sum {
     row.number(at_us).sum()
 }
 
-/// What a join or an exit moved, for whoever reads the books later.
+/// Writes the amounts that a join or an exit moved.
 pub(super) fn insert_moved(
     change: &Transaction<'_>,
     moved: &PoolTransactionSettlement,

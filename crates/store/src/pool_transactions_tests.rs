@@ -1,4 +1,4 @@
-//! Joins and exits in the store: found again, chained with the orders, ended once, migrated cleanly.
+//! Joins and exits in the store: recovered, chained with the orders, ended once, upgraded.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 

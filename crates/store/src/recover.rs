@@ -1,4 +1,4 @@
-//! Reading everything back, and refusing what is not whole.
+//! Reads the store back and verifies it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::{
 use super::{books, flows};
 use crate::restrictions;
 
-/// What a verification found.
+/// Result of a verification.
 pub(super) struct Verified {
     pub(super) head: Sum,
     pub(super) instance: u32,
@@ -27,7 +27,7 @@ pub(super) struct Verified {
     pub(super) newest_number: u64,
 }
 
-/// Trouble while reading: the database's, or ours.
+/// Errors while reading: the database's, or damage.
 pub(super) enum Trouble {
     Database(rusqlite::Error),
     Damage(String),
@@ -36,7 +36,7 @@ pub(super) enum Trouble {
 impl From<rusqlite::Error> for Trouble {
     fn from(error: rusqlite::Error) -> Self {
         match error {
-            // A value of the wrong type or range in a strict table was not written by us.
+            // A value of the wrong type or range in a strict table was not written by this program.
             rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::IntegralValueOutOfRange(..)
             | rusqlite::Error::InvalidColumnType(..)
@@ -58,7 +58,7 @@ impl Trouble {
     }
 }
 
-/// Checks every row that a start relies on.
+/// Verifies every row that a start relies on.
 pub(super) fn verify(database: &Connection, file: &Path) -> Result<Verified, StoreError> {
     verified(database).map_err(|trouble| trouble.at(file))
 }
@@ -87,7 +87,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
             row.number()
         );
         check(&found.chain, &expected, &what)?;
-        // The market's place does not matter to what is checked here.
+        // The index of the market does not affect these checks.
         let slots = row.rebuild(instance, MarketId(0))?.slots();
         let behind = |(token, id): (TokenId, u32)| id >= counters.get(&token).copied().unwrap_or(0);
         if slots.into_iter().any(behind) || row.number() >= next_number {
@@ -174,8 +174,8 @@ fn ends(database: &Connection) -> Result<(), Trouble> {
 }
 
 impl Store {
-    /// What earlier runs left. `markets` are the names in the order of the configuration; an open
-    /// intent of a market that is no longer configured is refused, because nobody would watch it.
+    /// The state of earlier runs. `markets` are the names in the order of the configuration. An open intent of a market
+    /// that is not configured is an error, because it could not be tracked.
     pub fn recover(&mut self, markets: &[String]) -> Result<Recovered, StoreError> {
         self.market_names = markets.to_vec();
         let (levels, cause) = self.levels()?;
@@ -183,7 +183,7 @@ impl Store {
         let mut rows = Vec::new();
         let mut signed = Unexpired::default();
         let found = rows::each(&self.database, |found| {
-            // The market's place does not matter to what is signed.
+            // The index of the market is not part of what is signed.
             if let Intent::Order(order) = found.row.rebuild(self.instance, MarketId(0))? {
                 signed.add(&order);
             }
@@ -232,10 +232,10 @@ impl Store {
     }
 }
 
-/// The longest grace that a configuration may state.
+/// The longest configurable grace.
 const GRACE_MAX_S: u64 = 3_600;
 
-/// What was signed and may not be behind its fence.
+/// Signed orders that may still be accepted.
 #[derive(Default)]
 struct Unexpired {
     by_expiry: BTreeMap<(u32, TokenId), Amount>,
@@ -243,8 +243,7 @@ struct Unexpired {
 }
 
 impl Unexpired {
-    /// Takes an order in, and forgets what had expired long before it was made: what is behind its fence then
-    /// is so now.
+    /// Adds an order, and drops those that had expired long before it was made: they can no longer be accepted.
     fn add(&mut self, order: &UnsignedOrder) {
         let (token, base) = order.base();
         let sum = self
@@ -267,7 +266,7 @@ impl Unexpired {
     }
 }
 
-/// The place of a market in the configuration.
+/// The index of a market in the configuration.
 fn place(markets: &[String], market: &str) -> Result<MarketId, StoreError> {
     let index = markets.iter().position(|name| name == market);
     let index = index.ok_or_else(|| StoreError::MarketGone {
@@ -276,13 +275,13 @@ fn place(markets: &[String], market: &str) -> Result<MarketId, StoreError> {
     Ok(MarketId(u16::try_from(index).unwrap_or(u16::MAX)))
 }
 
-/// The bytes of an open intent, if they are all there.
+/// The bytes of an open intent, verified.
 fn whole(body: Option<Vec<u8>>, sum: &Sum, number: u64) -> Result<Vec<u8>, Trouble> {
     body.filter(|body| Sum::over(body) == *sum)
         .ok_or_else(|| Trouble::Damage(format!("the bytes of open intent {number} are not whole")))
 }
 
-/// What was booked for an order so far.
+/// The sum of the fills booked for an order.
 pub(super) fn booked(database: &Connection, number: u64) -> Result<Filled, Trouble> {
     let mut query =
         database.prepare("SELECT base, quote, fee, at_us, sum FROM fills WHERE number = ?1")?;

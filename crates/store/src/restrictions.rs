@@ -1,8 +1,8 @@
-//! The durable level and pauses: every change is kept with its cause, the newest one holds. Versions before
-//! the fifth kept losses with them.
+//! The durable trading state and pauses: every change is kept with its cause, the newest applies. Versions before 5
+//! stored losses in the same rows.
 //!
-//! Pauses name markets, not positions in a file that may change. One of a market that is not configured
-//! any more is not carried on.
+//! Pauses are stored by market name, because the order in the configuration may change. A pause of a market that is no
+//! longer configured is dropped.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn level_sum(id: u64, held: &Held, at_us: u64) -> Sum {
         .text(held.level.name())
         .text(&held.cause)
         .number(at_us);
-    // Rows of the first version of the tables have no pauses.
+    // Rows of the first version have no pauses.
     if held.pauses.is_empty() {
         row.sum()
     } else {
@@ -28,16 +28,16 @@ fn level_sum(id: u64, held: &Held, at_us: u64) -> Sum {
     }
 }
 
-/// A row as it stands.
+/// A stored row.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) level: TradingState,
     pub(super) cause: String,
-    /// JSON, or nothing.
+    /// JSON, or empty.
     pauses: String,
 }
 
-/// A pause as it is written.
+/// Stored form of a pause.
 #[derive(Debug, Serialize, Deserialize)]
 struct WrittenPause {
     market: Option<String>,
@@ -48,7 +48,7 @@ struct WrittenPause {
     cause: String,
 }
 
-/// The loss of a market as it was written. Amounts are text: they may be longer than numbers of JSON.
+/// Stored form of a market's loss. Amounts are strings, because they may exceed JSON numbers.
 #[derive(Debug, Serialize, Deserialize)]
 struct WrittenLost {
     market: String,
@@ -56,12 +56,13 @@ struct WrittenLost {
     today: String,
     total: String,
     drawdown: String,
-    /// Since the mid is stored with them.
+    /// In rows that store the mid as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last: Option<WrittenLast>,
 }
 
-/// The loss of the hour before a time, and the mid of all losses: so much quote for so much base.
+/// The loss of the hour before a time, and the mid used for all losses: quote units, and base units that they are
+/// worth.
 #[derive(Debug, Serialize, Deserialize)]
 struct WrittenLast {
     hour: String,
@@ -88,7 +89,7 @@ impl WrittenLost {
     }
 }
 
-/// The column of the pauses: alone while nothing was lost, as in the first versions.
+/// Content of the column of pauses: the pauses alone if nothing was lost, as in the first versions.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -100,7 +101,7 @@ enum Written {
 }
 
 impl Store {
-    /// Makes level and pauses durable. A lower level is refused unless a person `lowers` it.
+    /// Writes the trading state and pauses. A less restrictive state is refused unless the operator `lowers` it.
     pub fn set_levels(
         &mut self,
         levels: &Restrictions,
@@ -121,17 +122,17 @@ impl Store {
         self.append(level, cause, self.written(levels))
     }
 
-    /// A person's decision to trade again, with the reason: the level is lowered, and every pause lifted.
+    /// The operator's decision to trade again, with the reason: resets the trading state and lifts every pause.
     pub fn clear_level(&mut self, reason: &str) -> Result<(), StoreError> {
         self.append(TradingState::Active, reason, String::new())
     }
 
-    /// The durable level and its cause.
+    /// The durable trading state and its cause.
     pub fn level(&self) -> Result<(TradingState, String), StoreError> {
         self.held().map(|held| (held.level, held.cause))
     }
 
-    /// Whether the level was ever changed for exactly this cause.
+    /// Whether the trading state was ever changed for exactly this cause.
     pub fn had_cause(&self, cause: &str) -> Result<bool, StoreError> {
         let found = self.database.query_row(
             "SELECT EXISTS (SELECT 1 FROM levels WHERE cause = ?1)",
@@ -141,7 +142,7 @@ impl Store {
         found.map_err(|error| crate::database_error(&self.file, error))
     }
 
-    /// Whether the newest change holds parts back, healed or not.
+    /// Whether the newest change contains pauses, ended or not.
     pub fn is_paused(&self) -> Result<bool, StoreError> {
         let written = self.understood(&self.held()?.pauses)?;
         Ok(match written {
@@ -149,7 +150,7 @@ impl Store {
         })
     }
 
-    /// The durable level and pauses, and their cause. Markets have to be known: see `recover`.
+    /// The durable trading state, pauses and their cause. Requires the markets of `recover`.
     pub(super) fn levels(&self) -> Result<(Restrictions, String), StoreError> {
         let held = self.held()?;
         let (Written::Pauses(pauses) | Written::Both { pauses, .. }) =
@@ -165,7 +166,7 @@ impl Store {
         ))
     }
 
-    /// What markets had lost when the store was of an earlier version, unless a person had that forgotten.
+    /// Losses of markets from an earlier version, unless the operator reset them.
     pub(super) fn carried_losses(&self) -> Result<BTreeMap<MarketId, LossBaseline>, StoreError> {
         let failed = |error| crate::database_error(&self.file, error);
         let row = self
@@ -212,7 +213,7 @@ impl Store {
         let mut all = BTreeMap::new();
         for row in rows {
             let lost = row.read()?;
-            // As with pauses, a market that is not configured any more is not carried on.
+            // As with pauses, markets that are no longer configured are dropped.
             all.extend(self.place(&row.market).map(|market| (market, lost)));
         }
         Some(all)
@@ -310,14 +311,14 @@ impl Store {
     }
 }
 
-/// Losses of an earlier version say nothing any more.
+/// Marks losses of an earlier version as void.
 pub(super) fn forget_carried(change: &Transaction<'_>) -> rusqlite::Result<()> {
     change
         .execute("UPDATE carried SET level = 0", [])
         .map(|_| ())
 }
 
-/// The newest row, or what is wrong with it.
+/// The newest row, or the damage.
 pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<Held, String>> {
     let newest = "SELECT max(id) FROM levels";
     let id: Option<i64> = database.query_row(newest, [], |row| row.get(0))?;
@@ -331,7 +332,7 @@ pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<Held, Str
     }))
 }
 
-/// One row, or what is wrong with it; nothing if there is none.
+/// One row, or the damage; `None` if it does not exist.
 fn at(database: &Connection, id: i64) -> rusqlite::Result<Option<Result<Held, String>>> {
     let row = database
         .query_row(

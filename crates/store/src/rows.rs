@@ -1,4 +1,4 @@
-//! What was sealed, whatever it is: orders and moves have tables of their own, and one chain.
+//! Rows of sealed intents: orders and pool transactions have tables of their own, and one chain.
 
 use std::cmp::Ordering;
 
@@ -58,7 +58,7 @@ impl Sealed {
         }
     }
 
-    /// The chain value of this row after the one before it.
+    /// The chain value of this row after the given one.
     pub(super) fn chained(&self, before: &Sum) -> Sum {
         match self {
             Self::Order(row) => row.chained(before),
@@ -73,7 +73,7 @@ impl Sealed {
         }
     }
 
-    /// What was sealed.
+    /// The sealed intent.
     pub(super) fn rebuild(&self, instance: u32, market: MarketId) -> Result<Intent, Trouble> {
         let intent = match self {
             Self::Order(row) => row.rebuild(instance, market).map(Intent::Order),
@@ -84,13 +84,13 @@ impl Sealed {
     }
 }
 
-/// A row as it was read.
+/// A row with its bytes.
 pub(super) struct Found {
     pub(super) row: Sealed,
     pub(super) chain: Vec<u8>,
-    /// Its bytes, while they are kept.
+    /// Its bytes, if they are still stored.
     pub(super) body: Option<Vec<u8>>,
-    /// Its end is noted.
+    /// Whether its end is recorded.
     pub(super) has_ended: bool,
 }
 
@@ -105,7 +105,7 @@ impl Found {
     }
 }
 
-/// Shows every row of both tables, by number. Never more than two are in memory.
+/// Passes every row of both tables to a function, by number. At most two are in memory.
 pub(super) fn each(
     database: &Connection,
     mut show: impl FnMut(Found) -> Result<(), Trouble>,

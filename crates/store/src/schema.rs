@@ -1,4 +1,4 @@
-//! Tables, versions and how the database is opened.
+//! Tables, versions and opening of the database.
 
 use std::path::Path;
 
@@ -17,13 +17,13 @@ pub(super) const SCHEMA: i64 = 6;
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
 
-/// Client order numbers skipped at every start: more than one log of the database can hold.
+/// Client order numbers skipped at every start: more than one log of the database can contain.
 pub(super) const NUMBER_JUMP: u64 = 1_024;
 
 /// Storage ids skipped at every start, for the same reason; even, because orders have even ids.
 pub(super) const STORAGE_JUMP: u32 = 2 * 1_024;
 
-/// Everything is only ever added, but for counters, the anchor, and what retention removes.
+/// Rows are only added, except for counters, the anchor, and what retention removes.
 const TABLES: &str = "
 CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), instance INTEGER NOT NULL,
     next_number INTEGER NOT NULL, head BLOB NOT NULL, sum BLOB NOT NULL) STRICT;
@@ -62,14 +62,13 @@ CREATE TABLE moved (number INTEGER PRIMARY KEY, first TEXT NOT NULL, second TEXT
     lp TEXT NOT NULL, fee TEXT NOT NULL, at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
 ";
 
-/// Since version 4: flows that a person explained.
+/// Since version 4: explained flows.
 const FLOWS: &str = "
 CREATE TABLE flows (id INTEGER PRIMARY KEY, token INTEGER NOT NULL, symbol TEXT NOT NULL,
     amount TEXT NOT NULL, reason TEXT NOT NULL, at_us INTEGER NOT NULL, sum BLOB NOT NULL) STRICT;
 ";
 
-/// Since version 5: the books of the account, how it was listed, and which level row of an earlier version
-/// still says what was lost.
+/// Since version 5: the books, the listing, and the row of `levels` of an earlier version whose losses still apply.
 const BOOKS: &str = "
 CREATE TABLE opening (id INTEGER PRIMARY KEY CHECK (id = 1), at_us INTEGER NOT NULL,
     sum BLOB NOT NULL) STRICT;
@@ -85,8 +84,8 @@ CREATE TABLE carried (id INTEGER PRIMARY KEY CHECK (id = 1), level INTEGER NOT N
 INSERT INTO carried SELECT 1, coalesce(max(id), 0) FROM levels;
 ";
 
-/// Since version 6: profit and loss by hour, names of strategies, and everything that a fill, a join or an exit
-/// needs to be understood without its order.
+/// Since version 6: profit and loss by hour, names of strategies, and all fields that make rows of fills, joins and
+/// exits independent of their intents.
 const RESULTS: &str = "
 CREATE TABLE strategies (since INTEGER NOT NULL, strategy INTEGER NOT NULL, name TEXT NOT NULL,
     PRIMARY KEY (since, strategy)) STRICT, WITHOUT ROWID;
@@ -111,7 +110,7 @@ UPDATE moved SET (strategy, market, kind, first_token, second_token, lp_token) =
      WHERE moves.number = moved.number);
 ";
 
-/// What each later version added to the tables of the one before; a new file goes through all of them.
+/// The changes of each later version; a new file goes through all of them.
 const MIGRATIONS: &[&str] = &[
     "ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';",
     MOVES,
@@ -133,7 +132,7 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
             copy: copies::newest(file),
         });
     }
-    // WAL with FULL: the log is synced at every commit, and a torn tail is recognised by its checksum.
+    // WAL with FULL: the log is synced at every commit, and an incomplete end is recognised by its checksums.
     let mode: String = database
         .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
         .map_err(failed)?;
@@ -153,7 +152,7 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
     if found == 0 {
         create(&mut database).map_err(failed)?;
     }
-    // Before anything is changed in a file of somebody else's, or in a damaged one.
+    // Before anything is changed in a foreign or damaged file.
     check_ours(&database, file)?;
     if (1..SCHEMA).contains(&found) {
         let copy = copies::make(&database, file, SCHEMA)?;
@@ -182,7 +181,7 @@ fn create(database: &mut Connection) -> rusqlite::Result<()> {
     change.commit()
 }
 
-/// Brings the tables of version `found` to the present one, a transaction each.
+/// Upgrades the tables from version `found`, one transaction for each version.
 fn migrate(database: &mut Connection, found: i64) -> rusqlite::Result<()> {
     for (version, tables) in (2..).zip(MIGRATIONS) {
         if version > found {
@@ -219,7 +218,7 @@ pub(super) fn pragma(database: &Connection, name: &str) -> rusqlite::Result<i64>
     database.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
 }
 
-/// Notes the start of a run and lets every counter jump, in one transaction.
+/// Records the start of a run and advances every counter, in one transaction.
 pub(super) fn begin_run(
     database: &mut Connection,
     head: &Sum,
@@ -244,7 +243,7 @@ pub(super) fn begin_run(
         set_counter(&change, token, next.saturating_add(STORAGE_JUMP))?;
     }
     change.commit()?;
-    // Old log content becomes part of the database, which is checked row by row.
+    // Content of the old log becomes part of the database, which is verified row by row.
     database
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .optional()
@@ -256,7 +255,7 @@ pub(super) fn meta_sum(instance: u32, next_number: u64, head: &Sum) -> Sum {
     row.bytes(head.bytes()).sum()
 }
 
-/// `head` is the chain's newest value, so that a missing last intent shows too.
+/// `head` is the newest value of the chain, so that a missing last intent is detected.
 pub(super) fn set_meta(
     change: &Transaction<'_>,
     instance: u32,

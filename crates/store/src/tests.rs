@@ -1,4 +1,4 @@
-//! What the store promises: nothing lost, nothing reused, nothing damaged goes unnoticed.
+//! Guarantees of the store: nothing is lost or reused, and damage is detected.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -64,7 +64,7 @@ fn order(sealed: &SealedIntent) -> &UnsignedOrder {
     }
 }
 
-/// Notes the end of an order or a move.
+/// Records the end of an order or pool transaction.
 pub(super) fn end(
     store: &mut Store,
     order: ClientOrderId,
@@ -249,7 +249,7 @@ fn a_level_is_raised_by_anybody_and_lowered_by_a_person() {
     assert_eq!(store.level().unwrap().0, TradingState::Active);
 }
 
-/// A kill between the pages of a list may leave a sale booked, and the purchase of what it sold not.
+/// A kill between the pages of a list may leave a sale booked while the purchase of the sold amount is not.
 #[test]
 fn a_ledger_below_zero_is_read_as_it_was_written() {
     let folder = crate::testing::private_folder();
@@ -337,7 +337,7 @@ fn open_ok(dir: &Path) {
     drop(open(dir));
 }
 
-/// A store with some content in its main file, closed.
+/// A closed store with content in its main file.
 fn filled() -> TempDir {
     let folder = crate::testing::private_folder();
     let mut store = open(folder.path());
@@ -427,7 +427,7 @@ fn a_flipped_bit_never_changes_what_is_recovered() {
     let expected = store.recover(&names()).unwrap();
     drop(store);
     let (mut noticed, mut harmless) = (0, 0);
-    // Steps of a prime, so that every part of the pages is met.
+    // Steps of a prime, so that every part of the pages is covered.
     for at in (0..whole.len()).step_by(607) {
         for suffix in ["-wal", "-shm"] {
             let _ = fs::remove_file(folder.path().join(format!("{FILE}{suffix}")));
@@ -493,7 +493,7 @@ fn after_a_failed_write_nothing_more_is_sealed() {
         .execute_batch("PRAGMA query_only = OFF")
         .unwrap();
     assert!(matches!(store.seal(&[order]), Err(StoreError::Broken)));
-    // An end must not stand where a fill before it may be missing.
+    // An end must not be recorded if a fill before it may be missing.
     let ended = end(&mut store, id, End::Cancelled, Filled::default(), None);
     assert!(matches!(ended, Err(StoreError::Broken)));
     assert!(store.has_failed());

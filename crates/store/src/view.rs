@@ -1,5 +1,5 @@
-//! What a state folder remembers, read without its lock and without changing anything: for checks by
-//! others than the daemon, after it was killed or has ended.
+//! Reads a state folder without its lock and without changing anything, for checks after the daemon has ended or was
+//! killed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,10 +16,10 @@ use super::recover::{Trouble, booked};
 use super::{Filled, StoreError, database_error, schema};
 use crate::pool_transactions::PoolTransactionRow;
 
-/// One order that was made durable before it was sent.
+/// An order that was sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remembered {
-    /// Our id.
+    /// Client order id.
     pub client_id: ClientOrderId,
     /// Its hash.
     pub hash: Hash,
@@ -29,64 +29,64 @@ pub struct Remembered {
     pub side: String,
     /// Limit in ticks.
     pub price: u64,
-    /// Token paid.
+    /// Sold token.
     pub sell_token: TokenId,
-    /// Base units paid at most.
+    /// Most base units to sell.
     pub sell_amount: Amount,
-    /// Storage id of that token.
+    /// Storage id of the sold token.
     pub storage_id: u32,
     /// Expiry, seconds of venue time.
     pub valid_until_s: u32,
-    /// It cannot have been created before.
+    /// Lower bound of its creation at the venue.
     pub made_at: VenueTime,
-    /// How its end was proven, if it was.
+    /// How its end was proven, if it has ended.
     pub end: Option<String>,
-    /// Fills booked for it.
+    /// Sum of its booked fills.
     pub filled: Filled,
 }
 
-/// One join or exit that was made durable before it was sent.
+/// A join or exit that was sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RememberedPoolTransaction {
-    /// As it was sealed; its market is not told.
+    /// The sealed transaction; its market is not set.
     pub wanted: UnsignedPoolTransaction,
     /// Its hash.
     pub hash: Hash,
-    /// How its end was proven, if it was.
+    /// How its end was proven, if it has ended.
     pub end: Option<String>,
 }
 
-/// Every join and exit that a folder remembers, in the order of their numbers.
+/// All joins and exits of a folder, by number.
 pub fn remembered_moves(dir: &Path) -> Result<Vec<RememberedPoolTransaction>, StoreError> {
     let file = dir.join(schema::FILE);
     let database = open(&file)?;
     read_moves(&database).map_err(|trouble| trouble.at(&file))
 }
 
-/// Every order that a folder remembers, by the number it was given.
+/// All orders of a folder, by number.
 pub fn remembered(dir: &Path) -> Result<BTreeMap<u64, Remembered>, StoreError> {
     let file = dir.join(schema::FILE);
     let database = open(&file)?;
     read(&database).map_err(|trouble| trouble.at(&file))
 }
 
-/// An order or a move without an end.
+/// An order or pool transaction without an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// A join or an exit.
+    /// Whether it is a join or exit.
     pub is_move: bool,
     /// Expiry, seconds of venue time.
     pub valid_until_s: u32,
 }
 
-/// The orders and moves that a folder remembers without an end.
+/// The orders and pool transactions of a folder that have no end.
 pub fn without_end(dir: &Path) -> Result<Vec<Open>, StoreError> {
     let file = dir.join(schema::FILE);
     let database = open(&file)?;
     read_open(&database).map_err(|error| database_error(&file, error))
 }
 
-/// The durable level of a folder and its cause.
+/// The durable trading state of a folder and its cause.
 pub fn level(dir: &Path) -> Result<(TradingState, String), StoreError> {
     let file = dir.join(schema::FILE);
     let database = open(&file)?;
@@ -101,7 +101,7 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
     Connection::open_with_flags(file, flags).map_err(|error| database_error(file, error))
 }
 
-/// As [`open`], and refuses a store that no daemon of this version has opened.
+/// As [`open`]; refuses a store that no daemon of this version has opened.
 pub(super) fn open_current(file: &Path) -> Result<Connection, StoreError> {
     let database = open(file)?;
     let found = schema::pragma(&database, "user_version");
@@ -129,7 +129,7 @@ fn read_open(database: &Connection) -> rusqlite::Result<Vec<Open>> {
     let database = database.unchecked_transaction()?;
     let mut all = Vec::new();
     for (table, is_move) in [("intents", false), ("moves", true)] {
-        // A store that an older program made, and no daemon opened since, has no moves.
+        // A store of an older version that was not upgraded has no table of pool transactions.
         let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
         if database.query_row(there, [table], |row| row.get::<_, u32>(0))? == 0 {
             continue;
@@ -148,7 +148,7 @@ fn read_open(database: &Connection) -> rusqlite::Result<Vec<Open>> {
 }
 
 fn read_moves(database: &Connection) -> Result<Vec<RememberedPoolTransaction>, Trouble> {
-    // One instant for all tables, also beside a running daemon.
+    // One read transaction, so that all tables are consistent while a daemon writes.
     let database = database.unchecked_transaction()?;
     let instance: u32 = database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?;
     let mut query = database.prepare(
@@ -171,7 +171,7 @@ fn read_moves(database: &Connection) -> Result<Vec<RememberedPoolTransaction>, T
 }
 
 fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {
-    // One instant for all three tables, also beside a running daemon.
+    // One read transaction, so that all tables are consistent while a daemon writes.
     let database = database.unchecked_transaction()?;
     let instance: u32 = database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?;
     let mut ends: BTreeMap<u64, String> = BTreeMap::new();
@@ -211,8 +211,7 @@ fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {
     Ok(all)
 }
 
-/// The durable books of a folder and how everything was listed; nothing before the first start that keeps
-/// them.
+/// The durable books of a folder and its listing; `None` before the first start that stores them.
 pub fn books(dir: &Path) -> Result<Option<(Books, Listing)>, StoreError> {
     let file = dir.join(schema::FILE);
     let database = open(&file)?;
@@ -221,7 +220,7 @@ pub fn books(dir: &Path) -> Result<Option<(Books, Listing)>, StoreError> {
         return Ok(None);
     }
     let read = || {
-        // One instant for all tables, also beside a running daemon.
+        // One read transaction, so that all tables are consistent while a daemon writes.
         let database = database.unchecked_transaction()?;
         let Some(listing) = super::books::listing(&database)? else {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! What was computed against what a file says: every value of the file must have been computed, and
-//! every value that is always there must be in the file.
+//! Compares computed values with a file: every value in the file must have been computed, and every required value must
+//! be in the file.
 
 use cambist_quant::Exact;
 use cambist_signing::vectors::{Case, Json, Node, VectorError};
@@ -11,17 +11,17 @@ use super::tolerance::Tolerance;
 /// A computed value.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
-    /// A number to the last digit.
+    /// An exact number.
     Exact(Exact),
     /// A number within the file's tolerance.
     Real(f64),
-    /// A number within a distance of its own.
+    /// A number within a given distance.
     Near(f64, f64),
-    /// A number as printed somewhere: within half a unit of its last digit, or a thousandth.
+    /// A printed number: within half a unit of its last digit, or a thousandth.
     Printed(f64),
-    /// A truth value.
+    /// A boolean.
     Flag(bool),
-    /// Nothing: null.
+    /// `null`.
     None,
     /// Several in order.
     List(Vec<Value>),
@@ -31,7 +31,7 @@ pub(super) enum Value {
     Prose,
 }
 
-/// A value by its name.
+/// A named value.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     name: String,
@@ -39,7 +39,7 @@ pub(super) struct Member {
     is_required: bool,
 }
 
-/// A member that the file must state.
+/// A required member.
 pub(super) fn member(name: impl Into<String>, value: impl Into<Value>) -> Member {
     Member {
         name: name.into(),
@@ -49,13 +49,13 @@ pub(super) fn member(name: impl Into<String>, value: impl Into<Value>) -> Member
 }
 
 impl Member {
-    /// The file may leave it out.
+    /// Marks the member as optional.
     pub fn optional(mut self) -> Self {
         self.is_required = false;
         self
     }
 
-    /// Whether this is its name.
+    /// Whether it has this name.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name
     }
@@ -123,13 +123,13 @@ impl From<Vec<Member>> for Value {
 /// How values are compared.
 #[derive(Clone, Copy)]
 pub(super) struct By<'a> {
-    /// What the file allows.
+    /// The file's tolerance.
     pub tolerance: &'a Tolerance,
-    /// Whether errors count among the file's worst: those against other people's prints do not.
+    /// Whether its deviations count for the worst of the file; deviations from numbers printed elsewhere do not.
     pub is_counted: bool,
 }
 
-/// Compares the value at `node` with what was computed.
+/// Compares the value at `node` with the computed one.
 pub(super) fn compare(
     case: &mut Case,
     node: &Node<'_>,
@@ -205,8 +205,8 @@ fn compare_exact(case: &mut Case, node: &Node<'_>, computed: &Exact) {
     });
 }
 
-/// How far off a printed number may be: half a unit of its last digit, or a thousandth where its
-/// source rounded on the way.
+/// Allowed deviation from a printed number: half a unit of its last digit, or a thousandth if its source rounded
+/// intermediate values.
 fn printed(node: &Node<'_>) -> f64 {
     let text = node.text().unwrap_or_default();
     let stated = node.float().unwrap_or(f64::NAN).abs();

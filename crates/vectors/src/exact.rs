@@ -1,23 +1,23 @@
-//! Exact numbers of any size as files write them: whole numbers, decimals, fractions.
+//! Exact numbers of any size: integers, decimals, fractions.
 
 use cambist_quant::Exact;
 use num_bigint::{BigInt, Sign};
 
-/// Digits of a stated result, at most; averages over many fills have thousands.
+/// Most digits of a stated result; averages over many fills have thousands.
 const DIGITS_MAX: usize = 100_000;
 
-/// Digits of an input, at most; the largest in use have 77.
+/// Most digits of an input; the largest in use have 77.
 const INPUT_DIGITS_MAX: usize = 400;
 
 /// Largest power of ten.
 const POWER_MAX: u32 = 400;
 
-/// As [`rational`], of no more digits than an input can need.
+/// As [`rational`], with the digits of an input.
 pub(super) fn input(text: &str) -> Option<Exact> {
     rational(text).filter(|_| text.len() <= INPUT_DIGITS_MAX)
 }
 
-/// `12`, `-1.25`, `3e-5` or `7/3`. `None` for anything else.
+/// Parses `12`, `-1.25`, `3e-5` or `7/3`. `None` for anything else.
 pub(super) fn rational(text: &str) -> Option<Exact> {
     if text.len() > DIGITS_MAX {
         return None;

@@ -1,5 +1,4 @@
-//! Reading the input of a case: what is not understood is an error, so that no case is computed from
-//! half of what it says.
+//! Reads the input of a case. Unknown members are an error, so that no case is computed from a part of its input.
 
 use std::cell::RefCell;
 
@@ -8,10 +7,10 @@ use cambist_signing::vectors::{Json, Node, VectorError};
 
 use super::exact;
 
-/// Elements of one list, at most.
+/// Most elements of one list.
 const ITEMS_MAX: usize = 1_000_000;
 
-/// The members of an object, and which of them were asked for.
+/// The members of an object, and which of them were read.
 pub(super) struct Input<'a> {
     node: Node<'a>,
     asked: RefCell<Vec<&'static str>>,
@@ -29,7 +28,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Every member was asked for.
+    /// Checks that every member was read.
     pub fn finish(&self) -> Read<()> {
         let asked = self.asked.borrow();
         for (name, _) in self.node.members()? {
@@ -57,7 +56,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Whether there is a member of that name.
+    /// Whether there is a member with this name.
     pub fn has(&self, name: &str) -> bool {
         self.node.present(name).is_some()
     }
@@ -106,7 +105,7 @@ impl<'a> Input<'a> {
         amount(&self.get(name)?)
     }
 
-    /// An error of the model, at this case.
+    /// An error of the model for this case.
     pub fn refused(&self, error: impl std::fmt::Display) -> VectorError {
         VectorError::NotComputed {
             path: self.node.path().to_owned(),
@@ -130,7 +129,7 @@ pub(super) fn exact(node: &Node<'_>) -> Read<Exact> {
     exact::input(node.text()?).ok_or_else(|| node.malformed("a number or a fraction"))
 }
 
-/// A whole number from 0 of any size.
+/// A non-negative integer of any size.
 pub(super) fn amount(node: &Node<'_>) -> Read<num_bigint::BigUint> {
     let number = exact(node)?;
     let whole = number.is_integer().then(|| number.to_integer());
@@ -139,7 +138,7 @@ pub(super) fn amount(node: &Node<'_>) -> Read<num_bigint::BigUint> {
         .ok_or_else(|| node.malformed("a whole number from 0"))
 }
 
-/// A whole number of either sign.
+/// A signed integer.
 pub(super) fn signed(node: &Node<'_>) -> Read<i64> {
     let number = exact(node)?;
     let whole = number.is_integer().then(|| number.floor_to_i64()).flatten();

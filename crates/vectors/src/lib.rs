@@ -1,9 +1,8 @@
-//! Vectors of the mathematics of market making, by families: files with a member `family`.
+//! Test vectors of the mathematics of market making, by family: files with a member `family`.
 //!
-//! Every case is read strictly: what is not understood is an error, never skipped. What is computed is
-//! compared within the tolerance that the file states. Conventions of pools are those of contracts,
-//! circuits and other exchanges, evaluated to compare; the embedded exchange prices by rules of its
-//! own, which are not known here.
+//! Every case is read strictly: unknown content is an error and never skipped. Results are compared within the
+//! tolerance in the file. Conventions of pools are those of contracts, circuits and other exchanges; the exchange of
+//! this repository has its own.
 
 mod compare;
 mod exact;
@@ -19,33 +18,33 @@ use self::compare::{By, Member, Value, compare};
 use self::input::Input;
 use self::tolerance::Tolerance;
 
-/// What a family knows when it computes a case, besides the input.
+/// Context of a case besides its input.
 struct Context<'a> {
     file: &'a Node<'a>,
     case: &'a Node<'a>,
     tolerance: &'a Tolerance,
 }
 
-/// What came of a case.
+/// Results of a case.
 struct Computed {
-    /// Against the case's `out`.
+    /// Compared with the case's `out`.
     out: Value,
-    /// Against the case's `published`, before what is in `out`.
+    /// Compared with the case's `published`.
     published: Published,
-    /// Against other members of the case, which may be absent.
+    /// Compared with other members of the case, which may be absent.
     beside: Vec<Member>,
 }
 
 /// How a case's `published` is compared.
 enum Published {
-    /// Nothing is published of this family.
+    /// The family has no published values.
     Nothing,
-    /// As a whole, with this.
+    /// With this value.
     As(Value),
 }
 
 impl Computed {
-    /// Only an `out`; what is published has the same names and tolerance.
+    /// Only `out`; published values have the same names and tolerance.
     fn new(out: impl Into<Value>) -> Self {
         Self {
             out: out.into(),
@@ -67,18 +66,18 @@ impl Computed {
 
 /// A family of vectors.
 struct Family {
-    /// The file's member `family`.
+    /// Value of the file's member `family`.
     name: &'static str,
-    /// Members of a case that only describe it.
+    /// Members of a case that are descriptions.
     notes: &'static [&'static str],
     /// Computes a case.
     compute: fn(&Input<'_>, &Context<'_>) -> Result<Computed, VectorError>,
 }
 
-/// Members that describe a case in every family.
+/// Members that are descriptions in every family.
 const NOTES: [&str; 4] = ["published_source", "note", "data", "truth"];
 
-/// Every shape that `cambist vectors` knows: the interface's own, then the families.
+/// All shapes of `cambist vectors`: the interface's own, then the families.
 pub fn shapes() -> Vec<Shape> {
     SHAPES.into_iter().chain(families::shapes()).collect()
 }

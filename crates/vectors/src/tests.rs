@@ -1,5 +1,4 @@
-//! All vectors are reproduced, every corruption of a stated value is noticed, and what is not
-//! understood is an error.
+//! All vectors are reproduced, every corruption of a stated value is detected, and unknown content is an error.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::shapes;
 
-/// Families and the cases of each that the repository holds.
+/// The families in the repository and their numbers of cases.
 const FAMILIES: [(&str, usize); 30] = [
     ("amm_fill_rule", 45),
     ("as_quotes", 120),
@@ -73,7 +72,7 @@ fn every_value_is_reproduced() {
     assert_eq!((report.shape, report.passed), ("pool arithmetic", 60));
 }
 
-/// Places of all stated values: texts, numbers, truth values, nulls.
+/// Paths of all stated values: strings, numbers, booleans, nulls.
 fn places(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -104,7 +103,7 @@ fn corrupted(value: &Value) -> Value {
     }
 }
 
-/// Several cases of each family, and several values of each of them, at strides that visit all kinds.
+/// Several cases of each family, and several values of each, with strides that cover all kinds.
 #[test]
 fn every_corruption_of_a_stated_value_is_noticed() {
     for (name, cases) in FAMILIES {
@@ -130,7 +129,7 @@ fn every_corruption_of_a_stated_value_is_noticed() {
                 let mut bad = good.clone();
                 let value = bad.pointer_mut(place).unwrap();
                 *value = corrupted(value);
-                // A volatility that the file only passes on shows in the quotes made with it.
+                // A volatility that the file only passes on affects the quotes.
                 let report = evaluate(&bad);
                 assert_eq!(
                     report.as_ref().map(|r| r.failed),
@@ -235,7 +234,7 @@ fn what_is_missing_or_not_understood_is_an_error() {
     }
 }
 
-/// A kind, a side, a model or a convention of which nothing is known is never taken for another.
+/// An unknown kind, side, model or convention is never mistaken for a known one.
 #[test]
 fn unknown_forms_are_errors() {
     for (name, member) in [
@@ -294,7 +293,7 @@ fn numbers_out_of_range_are_refused_by_name() {
     }
 }
 
-/// Inputs that no file should have: an error or a difference, never a panic, never a long wait.
+/// Invalid inputs give an error or a difference, never a panic or a long computation.
 #[test]
 fn nonsense_is_answered() {
     let nonsense = [

@@ -1,8 +1,8 @@
-//! What a file allows: its member `tolerance`, an object or a sentence.
+//! The tolerance of a file: its member `tolerance`, an object or a sentence.
 
 use cambist_signing::vectors::{Json, Node, VectorError};
 
-/// Parsed, with absent parts as 0 or `None`.
+/// The parsed tolerance; absent parts are 0 or `None`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tolerance {
     /// Relative to the stated number.
@@ -20,7 +20,7 @@ pub(super) struct Tolerance {
 }
 
 impl Tolerance {
-    /// Reads the member of a file.
+    /// Reads the tolerance of a file.
     pub fn read(file: &Node<'_>) -> Result<Self, VectorError> {
         let node = file.get("tolerance")?;
         match node.value() {
@@ -65,12 +65,12 @@ impl Tolerance {
         })
     }
 
-    /// How far from `stated` a number may be.
+    /// Allowed deviation from `stated`.
     pub fn allowed(&self, stated: f64) -> f64 {
         self.abs.max(self.rel * stated.abs())
     }
 
-    /// The one bound that a sentence names.
+    /// The single bound in a sentence.
     pub fn only_named(&self, file: &Node<'_>) -> Result<f64, VectorError> {
         match self.named[..] {
             [bound] if (0.0..1.0).contains(&bound) => Ok(bound),

@@ -1,9 +1,9 @@
-//! What a request costs the whole machine while more and more orders rest:
-//! `cargo run --release -p cambist-venue --example flat [-- LARGEST]`.
+//! Measures the cost of requests by the number of resting orders: `cargo run --release -p cambist-venue --example flat
+//! [-- LARGEST]`.
 //!
-//! Accounts, funds, storage ids, hashes, histories and fills included; signatures and transport not. Every cycle
-//! keeps the number of resting orders: one is placed and cancelled, one is taken whole and replaced, and the book and
-//! an order are looked at. CPU time of the thread; memory of the process, from /proc.
+//! Accounts, funds, storage ids, hashes, histories and fills are included; signatures and transport are not. Every
+//! cycle keeps the number of resting orders: one order is placed and cancelled, one is taken completely and replaced,
+//! and the depth and an order are read. CPU time of the thread; memory of the process, from /proc.
 #![allow(
     clippy::cast_precision_loss,
     reason = "a ratio is printed with one digit"
@@ -18,7 +18,7 @@ use cambist_venue::{Caller, Request, Response, Venue};
 use support::{Want, account, memory_kib};
 
 const MAKERS: u64 = 200;
-/// Who trades while it is measured: makers, takers, and those who only place and cancel.
+/// Number of accounts that trade during the measurement: makers, takers, and accounts that only place and cancel.
 const OTHERS: u64 = 30;
 const PRICES: u64 = 1_000;
 const CYCLES: u64 = 20_000;
@@ -62,7 +62,7 @@ struct World {
     venue: Venue,
     resting: u64,
     placed: u64,
-    /// Cycles so far: the storage ids of those who trade while it is measured.
+    /// Number of cycles so far: gives the storage ids of the accounts that trade during the measurement.
     cycles: u64,
 }
 
@@ -78,7 +78,7 @@ impl World {
         })
     }
 
-    /// One more order that rests.
+    /// Adds a resting order.
     fn fill(&mut self) -> Result<(), Box<dyn Error>> {
         let number = self.resting;
         self.resting += 1;
@@ -93,7 +93,7 @@ impl World {
 
     /// A batch of each kind.
     fn cycle(&mut self, spent: &mut [u64; KINDS.len()]) -> Result<(), Box<dyn Error>> {
-        // Nobody trades with themselves.
+        // No account trades with itself.
         let third = OTHERS / 3;
         let turns: Vec<_> = (self.cycles..self.cycles + BATCH)
             .map(|cycle| (cycle % third, 2 * (cycle / third)))

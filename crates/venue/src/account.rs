@@ -1,6 +1,6 @@
-//! Accounts: who they are, what they hold, which storage slots and orders are theirs.
+//! Accounts: owner, keys, balances, storage slots and orders.
 //!
-//! Keys are opaque bytes; nothing here verifies anything.
+//! Keys are opaque bytes; nothing is verified here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -20,13 +20,13 @@ pub struct AccountId(pub u32);
 /// An address of the chain.
 pub type Address = [u8; 20];
 
-/// How often the signing key was replaced: a signature verified against an older key is stale.
+/// Number of times the signing key was replaced. A signature verified with an older key is stale.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct KeyEpoch(pub u32);
 
-/// The signing key as two 32-byte values, opaque here.
+/// The signing key as two opaque 32-byte values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicKey {
     /// First coordinate.
@@ -35,8 +35,8 @@ pub struct PublicKey {
     pub y: [u8; 32],
 }
 
-/// Digest of a key that opens an account to requests. The key itself is nowhere in the machine: what it
-/// stores, logs and shows opens nothing. How the digest is made is the shell's.
+/// Digest of an API key. The key itself is never in the state machine, so its files, logs and answers cannot be used to
+/// authenticate. The server computes the digest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ApiKeyDigest(pub [u8; 32]);
 
@@ -47,17 +47,17 @@ impl fmt::Debug for ApiKeyDigest {
     }
 }
 
-/// What is held of one token.
+/// The balance of one token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
-    /// Everything held.
+    /// The whole balance.
     pub total: Amount,
-    /// Part of the total bound by open orders.
+    /// Part of the total that is reserved for open orders.
     pub locked: Amount,
 }
 
 impl Balance {
-    /// What new orders may use.
+    /// The amount available for new orders.
     pub const fn free(&self) -> Amount {
         self.total.saturating_sub(self.locked)
     }
@@ -72,32 +72,32 @@ pub struct Account {
     pub owner: Address,
     /// Its signing key.
     pub public_key: PublicKey,
-    /// Which of its keys that is.
+    /// Epoch of the signing key.
     pub key_epoch: KeyEpoch,
     /// Nonce of the next account request.
     pub nonce: u32,
-    /// Nonce with which the signing key was made.
+    /// Nonce with which the signing key was set.
     pub key_nonce: u32,
     /// A frozen account cannot submit orders.
     pub frozen: bool,
-    /// A background trader of the venue.
+    /// Whether it belongs to a simulated trader.
     pub internal: bool,
     pub(crate) api_key: Option<ApiKeyDigest>,
     pub(crate) balances: BTreeMap<TokenId, Balance>,
     pub(crate) slots: BTreeMap<TokenId, SlotTable>,
-    /// Every known order by number, open ones and history.
+    /// All stored orders by number, open and finished.
     pub(crate) orders: BTreeMap<u64, OrderKey>,
-    /// Finished orders in the order in which they ended.
+    /// Finished orders, oldest first.
     pub(crate) finished: VecDeque<OrderKey>,
     pub(crate) client_ids: BTreeMap<String, OrderKey>,
     pub(crate) open_orders: u32,
-    /// Part of what is locked that is on its way to layer 1.
+    /// Part of the locked amount that is being withdrawn to layer 1.
     pub(crate) pending_withdraw: BTreeMap<TokenId, Amount>,
     /// Announced deposits; not part of any balance.
     pub(crate) pending_deposit: BTreeMap<TokenId, Amount>,
-    /// Every known submission by number, open ones and history.
+    /// All stored submissions by number, open and finished.
     pub(crate) submissions: BTreeSet<u64>,
-    /// Finished submissions in the order in which they ended.
+    /// Finished submissions, oldest first.
     pub(crate) finished_submissions: VecDeque<u64>,
     pub(crate) open_submissions: u32,
 }
@@ -128,19 +128,19 @@ impl Account {
         }
     }
 
-    /// What the account holds of a token.
+    /// The account's balance of a token.
     pub fn balance(&self, token: TokenId) -> Balance {
         self.balances.get(&token).copied().unwrap_or_default()
     }
 
-    /// Everything it holds, by token.
+    /// All balances, by token.
     pub fn balances(&self) -> impl Iterator<Item = (TokenId, Balance)> + '_ {
         self.balances
             .iter()
             .map(|(token, balance)| (*token, *balance))
     }
 
-    /// How many of its orders are open.
+    /// Number of open orders.
     pub const fn open_orders(&self) -> u32 {
         self.open_orders
     }
@@ -167,13 +167,13 @@ impl Account {
             .expect("an order releases only what it locked");
     }
 
-    /// Takes `amount` out of what is locked.
+    /// Takes `amount` out of the locked balance.
     pub(crate) fn pay_locked(&mut self, token: TokenId, amount: Amount) {
         self.unlock(token, amount);
         self.take_free(token, amount);
     }
 
-    /// Takes `amount` out of what is free.
+    /// Takes `amount` out of the free balance.
     pub(crate) fn take_free(&mut self, token: TokenId, amount: Amount) {
         let balance = self.balances.entry(token).or_default();
         assert!(amount <= balance.free(), "took more than is free");

@@ -1,4 +1,4 @@
-//! Reading balances, accounts, keys, storage ids and the exchange; replacing the API key.
+//! Reads balances, accounts, keys, storage ids and the exchange's configuration; replaces API keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ impl Venue {
             }
         };
         if let Some(asked) = tokens {
-            // In the order of the listing, each once, whatever was asked twice or is not listed.
+            // In the order of the listing, without duplicates and unlisted tokens.
             let known = self.tokens.keys().filter(|token| asked.contains(token));
             return Ok(known.map(|token| shown(*token)).collect());
         }
@@ -79,7 +79,7 @@ impl Venue {
         fresh: &ApiKeyDigest,
     ) -> Result<ApiKeyDigest, Refusal> {
         self.check_known(account)?;
-        // The signature is what opens the account here: there may be no key yet.
+        // Authorised by the signature: there may be no API key yet.
         self.check_signature(caller, account, Some(Reason::NoSignature))?;
         self.check_owner(caller, account)?;
         match &self.accounts[&account].api_key {

@@ -1,5 +1,5 @@
-//! The books against themselves: conservation, locks, order of the levels. Reads everything, so it
-//! costs as much as there is; tests call it after every request, an operator when in doubt.
+//! Audits the books: conservation, locks, order of the levels. Reads the whole state, so its cost grows with it. Tests
+//! audit after every request; the operator can audit on demand.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::schedule::Due;
 use crate::venue::{Market, Venue};
 
 impl Venue {
-    /// Checks every invariant that must hold between requests; the first that fails is named.
+    /// Checks every invariant that must hold between requests; an error names the first violation.
     pub fn audit(&self) -> Result<(), String> {
         self.audit_orders()?;
         self.audit_money()?;
@@ -144,7 +144,7 @@ impl Venue {
         }
     }
 
-    /// Submissions, their schedule and what accounts know of them.
+    /// Submissions, their schedule, and the accounts' indexes of them.
     fn audit_submissions(&self) -> Result<(), String> {
         for submission in self.submissions.values() {
             let number = submission.number;
@@ -192,7 +192,7 @@ impl Venue {
         Ok(())
     }
 
-    /// Walks a book; the answer is how many orders rest in it.
+    /// Audits a book; returns the number of orders in it.
     fn audit_book(&self, market: &Market) -> Result<usize, String> {
         let name = &market.config.name;
         let (bid, ask) = (market.book.best(Side::Buy), market.book.best(Side::Sell));
@@ -241,7 +241,7 @@ impl Venue {
     }
 }
 
-/// Whether all fills together are within the order's own limit.
+/// Whether the sum of all fills respects the order's limit.
 fn fair(order: &Order) -> bool {
     let paid = crate::math::compare_products(
         order.quote_filled,

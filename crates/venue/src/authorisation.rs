@@ -1,7 +1,6 @@
-//! What the shell proved about a request that moves money or keys: verified facts, no signatures.
+//! Authorisation of requests that move funds or keys: results of the server's verification, without signatures.
 //!
-//! Whether a fact is enough, and whether it is still true (the key was not replaced since, the hash is
-//! registered), is decided here; how it was verified is not known.
+//! Whether they suffice and are still valid (the key was not replaced since, the hash is registered) is decided here.
 
 use cambist_core::{Hash, Reason};
 use serde::{Deserialize, Serialize};
@@ -10,27 +9,27 @@ use crate::account::{AccountId, Address, KeyEpoch};
 use crate::response::Refusal;
 use crate::venue::Venue;
 
-/// Everything that authorises a transfer, withdrawal, key update, join or exit. One is enough; each one
-/// that is given must be good.
+/// The authorisations of a transfer, withdrawal, key update, join or exit. One is enough; every one that is given must
+/// be valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    /// The account's key with which an EdDSA signature of the request was verified.
+    /// Epoch of the account's key with which an EdDSA signature of the request was verified.
     pub eddsa: Option<KeyEpoch>,
-    /// The address that an ECDSA signature of the request was recovered to.
+    /// The address recovered from an ECDSA signature of the request.
     pub ecdsa: Option<Address>,
-    /// The hash that is said to be approved on the chain; the shell checked that it is this request's.
+    /// A hash that is claimed to be approved on the chain; the server checked that it is this request's.
     pub approved: Option<Hash>,
 }
 
 impl Proof {
-    /// Whether there is none.
+    /// Whether nothing was given.
     pub const fn is_empty(&self) -> bool {
         self.eddsa.is_none() && self.ecdsa.is_none() && self.approved.is_none()
     }
 }
 
 impl Venue {
-    /// Whether the proof authorises `account`.
+    /// Checks that the proof authorises `account`.
     pub(crate) fn check_proof(&self, account: AccountId, proof: &Proof) -> Result<(), Refusal> {
         let wrong = |detail: &str| Err(Refusal::new(Reason::WrongSignature, detail));
         if proof.is_empty() {

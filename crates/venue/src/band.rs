@@ -1,11 +1,11 @@
-//! A market's price band: how far from its reference an order may be willing to trade.
+//! A market's price band: the distance from a reference price within which orders may trade.
 //!
-//! Somebody who holds another's signing key sells to an accomplice for nothing. With a band, the price of
-//! that is bounded: a bid may not be above the band and an ask not below it, so that no order that comes in
-//! trades outside. Orders on the other side of the reference are harmless and free.
+//! A thief of a signing key could sell to an accomplice for almost nothing. The band bounds that loss: a bid may not be
+//! above the band and an ask not below it, so that no incoming order trades outside. Orders on the other side of the
+//! reference are harmless and not restricted.
 //!
-//! The reference follows the middle of the book, at most once a window and at most to the edge of the band:
-//! whoever moves the book moves it no faster than that. A book with one side says nothing about a price.
+//! The reference follows the mid of the book, at most once per window and at most to the edge of the band, which bounds
+//! how fast the reference can be moved. A one-sided book does not change it.
 
 use cambist_core::{Amount, MarketId, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
@@ -17,19 +17,19 @@ use crate::venue::{Market, Venue};
 /// Ten-thousandths of the whole.
 const WHOLE: u128 = 10_000;
 
-/// How a market's band is made.
+/// Configuration of a market's band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceBand {
     /// Half its width in ten-thousandths of the reference, 1 to 9999.
     pub bips: u16,
-    /// The reference is renewed at most once in so many seconds, at least 1.
+    /// Shortest time between two updates of the reference in seconds, at least 1.
     pub window_s: u32,
-    /// The first reference, in ticks.
+    /// The first reference in ticks.
     pub reference: Price,
 }
 
 impl PriceBand {
-    /// What makes it useless, if anything does.
+    /// Why the configuration is invalid, if it is.
     pub(crate) const fn problem(&self) -> Option<&'static str> {
         if self.bips == 0 || self.bips >= 10_000 {
             Some("a price band is 1 to 9999 ten-thousandths wide on either side")
@@ -42,7 +42,7 @@ impl PriceBand {
         }
     }
 
-    /// Lowest ask and highest bid around a reference, ticks; both may trade.
+    /// Lowest ask and highest bid around a reference in ticks; both are accepted.
     fn edges(&self, reference: Price) -> [Price; 2] {
         let (ticks, bips) = (u128::from(reference.0), u128::from(self.bips));
         let lowest = mul_div_ceil(ticks, WHOLE - bips, WHOLE);
@@ -56,17 +56,17 @@ impl PriceBand {
     }
 }
 
-/// The price around which a market trades now.
+/// The current reference price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reference {
     pub price: Price,
-    /// When it was last renewed.
+    /// Time of the last update.
     pub since: VenueTime,
 }
 
 impl Market {
-    /// The reference by which an order is judged at `now`: the kept one, or the book's middle as far as the
-    /// band lets it move, if a window has passed. `None` without a band.
+    /// The reference that applies to an order at `now`: the stored one, or, after a window, the mid of the book as far
+    /// as the band allows. `None` without a band.
     fn reference_at(&self, now: VenueTime) -> Option<Reference> {
         let band = self.config.price_band?;
         let window_ms = u64::from(band.window_s) * 1_000;
@@ -89,13 +89,13 @@ impl Market {
         })
     }
 
-    /// Lowest ask and highest bid that are taken at `now`; `None` without a band.
+    /// Lowest ask and highest bid that are accepted at `now`; `None` without a band.
     pub(crate) fn band_edges(&self, now: VenueTime) -> Option<[Price; 2]> {
         let reference = self.reference_at(now)?;
         Some(self.config.price_band?.edges(reference.price))
     }
 
-    /// Whether an order's limit is within the band, or on its harmless side.
+    /// Whether an order's limit is within the band or on its harmless side.
     pub(crate) fn is_within_band(
         &self,
         now: VenueTime,
@@ -107,7 +107,7 @@ impl Market {
             return true;
         };
         match (side, level) {
-            // A swap whose ratio has no level: below a tick, or beyond 64 bits.
+            // A swap whose ratio has no level: below a tick, or above 64 bits.
             (Side::Buy, Price(0)) => is_below_a_tick(&self.scale, base, quote),
             (Side::Sell, Price(0)) => true,
             (Side::Buy, level) => level <= highest_bid,
@@ -122,7 +122,7 @@ fn is_below_a_tick(scale: &Scale, base: Amount, quote: Amount) -> bool {
 }
 
 impl Venue {
-    /// Keeps the reference by which an order was judged.
+    /// Stores the reference that applied to an order.
     pub(crate) fn renew_reference(&mut self, market: MarketId) {
         let now = self.now;
         let market = &mut self.markets[usize::from(market.0)];

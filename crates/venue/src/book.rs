@@ -1,6 +1,6 @@
-//! One market's book: price levels in a tree, orders of a level in a linked list through the slab.
+//! One market's book: price levels in a tree, the orders of a level in a linked list through the slab.
 //!
-//! Knows nothing of money: it keeps who rests where and how much base is offered.
+//! It stores which orders rest where and how much base they offer; balances are elsewhere.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::orders::OrderKey;
 
-/// Where orders are kept. Of an order a book knows no more than this.
+/// The storage of the orders, as far as a book needs it.
 pub trait Rests {
     /// Side, price and offered base units.
     fn rest(&self, key: OrderKey) -> (Side, Price, Amount);
     /// Sets the offered base units.
     fn set_rest(&mut self, key: OrderKey, size: Amount);
-    /// Its neighbours in its level: the next older and the next younger.
+    /// Its neighbours in its level: the next older and the next newer.
     fn neighbours(&mut self, key: OrderKey) -> [&mut Option<OrderKey>; 2];
 }
 
@@ -25,11 +25,11 @@ pub trait Rests {
 pub struct LevelQueue {
     /// The oldest.
     pub first: OrderKey,
-    /// The youngest.
+    /// The newest.
     pub last: OrderKey,
     /// Base units offered by all of them.
     pub size: Amount,
-    /// How many they are.
+    /// Number of orders.
     pub count: u32,
 }
 
@@ -38,9 +38,9 @@ pub struct LevelQueue {
 pub struct Book {
     bids: BTreeMap<Price, LevelQueue>,
     asks: BTreeMap<Price, LevelQueue>,
-    /// Rises with every change of content.
+    /// Increases with every change of the content.
     pub version: u64,
-    /// When it last did.
+    /// Time of the last change.
     pub changed: VenueTime,
 }
 
@@ -62,7 +62,7 @@ impl Book {
         .map(|(price, _)| *price)
     }
 
-    /// The order that an incoming order of the other side meets first.
+    /// The first resting order that an incoming order of the other side trades with.
     pub fn front(&self, side: Side) -> Option<(Price, OrderKey)> {
         match side {
             Side::Buy => self.bids.last_key_value(),
@@ -71,13 +71,13 @@ impl Book {
         .map(|(price, level)| (*price, level.first))
     }
 
-    /// Whether an order at `level` would trade at once.
+    /// Whether an order at `level` would trade immediately.
     pub fn crosses(&self, side: Side, level: Price) -> bool {
         self.best(side.opposite())
             .is_some_and(|best| side.reaches(level, best))
     }
 
-    /// Puts an order behind all others of its level.
+    /// Appends an order at the end of its level.
     pub fn append(&mut self, orders: &mut impl Rests, key: OrderKey, now: VenueTime) {
         let (side, price, size) = orders.rest(key);
         let before = match self.side_mut(side).entry(price) {
@@ -105,7 +105,7 @@ impl Book {
         self.touch(now);
     }
 
-    /// Takes an order out, wherever it stands in its level.
+    /// Removes an order from its level.
     pub fn remove(&mut self, orders: &mut impl Rests, key: OrderKey, now: VenueTime) {
         let (side, price, size) = orders.rest(key);
         let [before, after] = orders.neighbours(key).map(Option::take);
@@ -130,7 +130,7 @@ impl Book {
         self.touch(now);
     }
 
-    /// Sets what an order still offers.
+    /// Sets the remaining quantity that an order offers.
     pub fn resize(&mut self, orders: &mut impl Rests, key: OrderKey, size: Amount, now: VenueTime) {
         let (side, price, old) = orders.rest(key);
         orders.set_rest(key, size);

@@ -1,4 +1,4 @@
-//! Cancelling, and finding an order by what a client calls it.
+//! Cancels orders, and finds orders by hash or client order id.
 
 use cambist_core::{Hash, OrderStatus, Reason};
 
@@ -58,7 +58,7 @@ impl Venue {
         })
     }
 
-    /// A cancel must name something.
+    /// A cancel must name an order.
     pub(crate) fn check_cancel_fields(
         &self,
         hash: Option<Hash>,
@@ -73,7 +73,7 @@ impl Venue {
         Ok(())
     }
 
-    /// The code that the real service used; in strict mode the one the interface lists.
+    /// The code of the original service; in strict mode the one that the interface lists.
     fn lenient(&self, reason: Reason, detail: impl Into<String>) -> Refusal {
         let reason = match self.config.compat {
             Compat::Both => reason,
@@ -87,7 +87,7 @@ impl Venue {
         (self.orders.get(key).account == account).then_some(key)
     }
 
-    /// An order by the client's id, or by the hash as text if the client gave none.
+    /// Finds an order by client order id, or by the hash as text if the client gave no id.
     pub(crate) fn find_client_id(&self, account: AccountId, id: &str) -> Option<OrderKey> {
         let named = self.accounts.get(&account)?.client_ids.get(id).copied();
         named.or_else(|| {
@@ -97,7 +97,7 @@ impl Venue {
     }
 }
 
-/// A hash written as `0x` and 64 hex digits of either case.
+/// A hash written as `0x` and 64 hexadecimal digits of either case.
 fn hash_of(text: &str) -> Option<Hash> {
     let digits = text.strip_prefix("0x")?.as_bytes();
     let mut hash = [0; 32];
@@ -115,7 +115,7 @@ fn hash_of(text: &str) -> Option<Hash> {
     Some(Hash(hash))
 }
 
-/// A state as the real service wrote it in refusals.
+/// An order status as the original service wrote it in refusals.
 const fn name(status: OrderStatus) -> &'static str {
     match status {
         OrderStatus::Waiting => "WAITING",

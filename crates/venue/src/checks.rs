@@ -1,5 +1,5 @@
-//! What is checked before an order is taken, in the order of `docs/venue-rules.md`: account, then
-//! fields (what the request alone shows), then signature, then business (what depends on the state).
+//! Checks of a submitted order, in the order of `docs/venue-rules.md`: account, fields (from the request alone),
+//! signature, business rules (which depend on the state).
 
 use cambist_core::order::FillBy;
 use cambist_core::token::AMOUNT_MAX;
@@ -20,7 +20,7 @@ pub const CLIENT_ID_MAX_BYTES: usize = 120;
 /// Highest fee an order may accept, in ten-thousandths.
 pub const MAX_FEE_BIPS: u64 = 63;
 
-/// What an order means here, from its fields alone.
+/// The interpretation of an order from its fields alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
     pub market: MarketId,
@@ -40,7 +40,7 @@ fn refuse<T>(reason: Reason, detail: impl Into<String>) -> Result<T, Refusal> {
 }
 
 impl Venue {
-    /// An order for an account that does not exist is told so; else as everywhere.
+    /// Refuses an order for an account that does not exist with its own code; otherwise the usual check.
     pub(crate) fn check_submitter(
         &self,
         caller: &Caller,
@@ -108,7 +108,7 @@ impl Venue {
         let scale = &self.markets[usize::from(market.0)].scale;
         let level = match (scale.level(side, base, quote), pool) {
             (Some(level), _) => level,
-            // A swap stands in no book and needs no level.
+            // A swap does not rest and needs no level.
             (None, Some(_)) => Price(0),
             (None, None) => {
                 return refuse(Reason::IllegalRate, "no price level can hold this ratio");
@@ -152,7 +152,7 @@ impl Venue {
         })
     }
 
-    /// The pool that a swap names. Swaps are limited by what they sell.
+    /// The pool that a swap names. Swaps are limited by their sell amount.
     fn pool_of(&self, order: &NewOrder) -> Result<Option<usize>, Refusal> {
         let Some(address) = order.pool else {
             return Ok(None);
@@ -174,7 +174,7 @@ impl Venue {
         Ok(Some(pool))
     }
 
-    /// The business checks; the answer is the open order that gives up its slot, if one does.
+    /// The business checks; returns the open order whose slot the new one takes over, if there is one.
     pub(crate) fn check_business(
         &self,
         order: &NewOrder,
@@ -261,7 +261,7 @@ impl Venue {
         Ok(replaced)
     }
 
-    /// What the exchange takes in its present mode.
+    /// Refuses what the current mode of the exchange does not allow.
     fn check_mode(&self, kind: OrderKind, placement: &Placement) -> Result<(), Refusal> {
         let market = &self.markets[usize::from(placement.market.0)];
         let takes = placement.pool.is_some()
@@ -279,7 +279,7 @@ impl Venue {
         }
     }
 
-    /// Each token's own minimum and maximum; digits below its precision count as zero.
+    /// Each token's minimum and maximum; digits below its precision count as zero.
     fn check_amounts(&self, placement: &Placement) -> Result<(), Refusal> {
         let market = &self.markets[usize::from(placement.market.0)];
         for (id, amount) in [
@@ -331,7 +331,7 @@ impl Venue {
     }
 }
 
-/// The client's id for an order; an empty one is none.
+/// The client order id; an empty one counts as absent.
 pub(crate) fn client_id(order: &NewOrder) -> Option<&str> {
     order.client_id.as_deref().filter(|id| !id.is_empty())
 }

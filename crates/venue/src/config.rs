@@ -1,6 +1,6 @@
-//! What a venue is made from: tokens, markets, limits. Checked once, before anything trades.
+//! Configuration of a venue: tokens, markets, pools, limits. Checked once, before anything trades.
 //!
-//! How it is written in a file belongs to the program.
+//! The program parses configuration files.
 
 use std::collections::BTreeSet;
 
@@ -14,31 +14,31 @@ use crate::mode::{AccountOpening, Delays, FeeSchedule};
 use crate::pool::PoolConfig;
 use crate::scale::Scale;
 
-/// Whether a token is the chain's own coin or a contract.
+/// Native coin or token contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TokenKind {
-    /// The chain's own coin.
+    /// The chain's native coin.
     Eth,
     /// A token contract.
     Erc20,
 }
 
-/// A token as listed.
+/// A listed token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenConfig {
     /// Id, symbol, decimals, precision, order amounts, enabled.
     pub spec: TokenSpec,
     /// Full name.
     pub name: String,
-    /// Contract address, zero for the chain's own coin.
+    /// Contract address, zero for the chain's native coin.
     pub address: Address,
     /// Coin or contract.
     pub kind: TokenKind,
-    /// Most of one fast withdrawal, in base units.
+    /// Largest fast withdrawal, in base units.
     pub fast_withdraw_limit: Amount,
 }
 
-/// A market as listed.
+/// A listed market.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarketConfig {
     /// `BASE-QUOTE`.
@@ -51,42 +51,42 @@ pub struct MarketConfig {
     pub price_decimals: u8,
     /// Coarsest aggregation level of depth (interface: `orderbookAggLevels`).
     pub aggregation_levels: u8,
-    /// Whether orders are taken.
+    /// Whether orders are accepted.
     pub enabled: bool,
-    /// Fee of the resting side in ten-thousandths of what it receives.
+    /// Maker fee in ten-thousandths of the received amount.
     pub maker_fee_bips: u8,
-    /// Fee of the incoming side in ten-thousandths of what it receives.
+    /// Taker fee in ten-thousandths of the received amount.
     pub taker_fee_bips: u8,
-    /// How far from a reference orders may be willing to trade; anywhere without one.
+    /// Price band of the market; `None` for no bound.
     pub price_band: Option<PriceBand>,
 }
 
-/// Bounds on what one account or one request may occupy.
+/// Bounds on the resources of one account or one request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Most open orders of one account.
     pub open_orders_max: u32,
-    /// Finished orders kept per account; the oldest ends first. Open orders are always kept.
+    /// Finished orders kept per account; the oldest are dropped first. Open orders are always kept.
     pub history_orders_max: u32,
-    /// As above for background traders, who never ask for their history.
+    /// As above for simulated traders, which never read their history.
     pub internal_history_orders_max: u32,
-    /// Entries of a page of the orders list when no limit is given.
+    /// Default entries on a page of the orders list.
     pub orders_page: u32,
-    /// Most entries of a page of the orders list; larger limits are cut to it.
+    /// Most entries on a page of the orders list; larger limits are reduced to it.
     pub orders_page_max: u32,
-    /// Levels per side of a depth when no limit is given.
+    /// Default levels per side of a depth.
     pub depth_levels: u32,
-    /// Most levels per side of a depth; larger limits are cut to it.
+    /// Most levels per side of a depth; larger limits are reduced to it.
     pub depth_levels_max: u32,
-    /// Most submissions of one account that are not settled, pending withdrawals included.
+    /// Most unsettled submissions of one account, pending withdrawals included.
     pub open_submissions_max: u32,
-    /// Finished submissions kept per account; the oldest ends first.
+    /// Finished submissions kept per account; the oldest are dropped first.
     pub history_submissions_max: u32,
-    /// Most accounts; transfers to new addresses are refused beyond.
+    /// Most accounts; beyond that transfers to new addresses are refused.
     pub accounts_max: u32,
-    /// Entries of the operator's log.
+    /// Most entries of the operator's log.
     pub log_max: u32,
-    /// Most approved hashes that wait for their request.
+    /// Most approved hashes that were not used yet.
     pub approved_hashes_max: u32,
 }
 
@@ -109,24 +109,24 @@ impl Default for Limits {
     }
 }
 
-/// Which clients the codes are meant for.
+/// The clients that the codes are compatible with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compat {
-    /// Clients written from the interface text and the public SDK both work.
+    /// Clients written from the interface's text and the public SDK.
     #[default]
     Both,
     /// Only codes that the interface lists for the endpoint.
     Strict,
 }
 
-/// Everything a venue is told once.
+/// Configuration of a venue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VenueConfig {
-    /// Network id.
+    /// Chain id.
     pub chain_id: u64,
-    /// Exchange contract; orders must name it.
+    /// Address of the exchange contract, which orders must name.
     pub exchange: Address,
-    /// Deposit contract.
+    /// Address of the deposit contract.
     pub deposit: Address,
     /// Listed tokens.
     pub tokens: Vec<TokenConfig>,
@@ -134,25 +134,25 @@ pub struct VenueConfig {
     pub markets: Vec<MarketConfig>,
     /// Listed pools.
     pub pools: Vec<PoolConfig>,
-    /// What transfers, withdrawals and key updates cost.
+    /// Fees of transfers, withdrawals and key updates.
     pub fees: FeeSchedule,
-    /// What a transfer that opens an account must bring.
+    /// Minimum of a transfer that opens an account.
     pub opening: AccountOpening,
-    /// How long things take.
+    /// Delays.
     pub delays: Delays,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
-    /// The account that receives fees; made with the venue.
+    /// The account that receives fees, created with the venue.
     pub fee_collector: AccountId,
     /// Owner address of the fee account.
     pub fee_collector_owner: Address,
-    /// Account ids are given out from here on.
+    /// First account id.
     pub first_account: AccountId,
-    /// Which clients the codes are meant for.
+    /// The clients that the codes are compatible with.
     pub compat: Compat,
 }
 
-/// An exchange without tokens, to be filled in: what has a usual value has it.
+/// An exchange without tokens and with usual values, to be completed.
 impl Default for VenueConfig {
     fn default() -> Self {
         Self {
@@ -174,10 +174,10 @@ impl Default for VenueConfig {
     }
 }
 
-/// Why a configuration cannot be a venue.
+/// Why a configuration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// A token that cannot be traded as described.
+    /// An invalid token.
     #[error("token {symbol}: {problem}")]
     Token {
         /// Its symbol.
@@ -185,7 +185,7 @@ pub enum ConfigError {
         /// What is wrong.
         problem: String,
     },
-    /// A market that cannot be traded as described.
+    /// An invalid market.
     #[error("market {market}: {problem}")]
     Market {
         /// Its name.
@@ -193,7 +193,7 @@ pub enum ConfigError {
         /// What is wrong.
         problem: String,
     },
-    /// A pool that cannot be what is described.
+    /// An invalid pool.
     #[error("pool {pool}: {problem}")]
     Pool {
         /// Its name.
@@ -213,7 +213,7 @@ pub enum ConfigError {
         /// The number.
         permille: u16,
     },
-    /// A limit that would make the venue useless.
+    /// A limit of zero that would make the venue unusable.
     #[error("limit {name} must not be 0")]
     Limit {
         /// Its name.
@@ -222,7 +222,7 @@ pub enum ConfigError {
 }
 
 impl VenueConfig {
-    /// Checks that everything fits together.
+    /// Checks that the configuration is consistent.
     pub fn check(&self) -> Result<(), ConfigError> {
         let mut ids = BTreeSet::new();
         for token in &self.tokens {

@@ -1,4 +1,4 @@
-//! Depth: a market's levels, coarser by one decimal per aggregation level.
+//! Depth: a market's levels, coarser by one decimal for each aggregation level.
 
 use cambist_core::{Amount, Price, Reason, Side};
 
@@ -59,8 +59,8 @@ impl Venue {
     }
 }
 
-/// Rows of one side, best first. Bids fall to a multiple of the step, asks rise to one, so that a row
-/// never shows a better price than the orders in it offer. A bid below one step is not shown.
+/// Rows of one side, best first. Bids are rounded down to a multiple of the step, asks up, so that a row never shows a
+/// better price than its orders offer. A bid below one step is not shown.
 fn rows(market: &Market, side: Side, step: u64, limit: usize) -> Vec<DepthRow> {
     let mut rows: Vec<DepthRow> = Vec::new();
     for (price, level) in market.book.levels(side) {
@@ -78,7 +78,7 @@ fn rows(market: &Market, side: Side, step: u64, limit: usize) -> Vec<DepthRow> {
         match rows.last_mut() {
             Some(row) if row.price == shown => {
                 row.size += level.size;
-                // Only a level that nobody could ever pay for comes near the limit.
+                // Only a level with an unpayable price comes near the limit.
                 row.volume = row.volume.saturating_add(volume);
                 row.count += level.count;
             }

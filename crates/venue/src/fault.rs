@@ -1,4 +1,4 @@
-//! Faults that the operator injects, so that every answer and every late failure can be provoked.
+//! Faults that the operator injects, so that clients can be tested against every answer and every late failure.
 
 use cambist_core::Reason;
 use serde::{Deserialize, Serialize};
@@ -7,36 +7,36 @@ use crate::request::{Caller, RequestKind};
 use crate::response::Refusal;
 use crate::venue::Venue;
 
-/// Faults waiting at once, at most.
+/// Most faults waiting at a time.
 pub const FAULTS_MAX: usize = 64;
 
-/// What goes wrong next.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fault {
     /// The next requests of a kind are refused with this code and change nothing.
     Answer {
-        /// Which kind.
+        /// Kind of requests.
         kind: RequestKind,
-        /// With what.
+        /// Code of the refusal.
         reason: Reason,
-        /// How many.
+        /// Number of requests.
         count: u32,
     },
-    /// The next requests of a kind are taken and fail later: submit, transfer, withdraw, join, exit.
+    /// The next requests of a kind are accepted and fail later: submit, transfer, withdraw, join, exit.
     FailLate {
-        /// Which kind.
+        /// Kind of requests.
         kind: RequestKind,
-        /// How long after they were taken.
+        /// Milliseconds from acceptance to failure.
         after_ms: u64,
-        /// How many.
+        /// Number of requests.
         count: u32,
     },
-    /// Forget all faults that wait.
+    /// Removes all waiting faults.
     Clear,
 }
 
 impl Venue {
-    /// Adds a fault to those that wait.
+    /// Adds a fault.
     pub(crate) fn inject(&mut self, fault: Fault) -> Result<(), Refusal> {
         match fault {
             Fault::Clear => self.faults.clear(),
@@ -51,12 +51,12 @@ impl Venue {
         Ok(())
     }
 
-    /// Whether faults wait: then even a request that only looks may change the state.
+    /// Whether faults are waiting: then even a request that only reads may change the state.
     pub fn has_faults(&self) -> bool {
         !self.faults.is_empty()
     }
 
-    /// The refusal that waits for this kind of request. Operator and background traders meet none.
+    /// The injected refusal of this kind of request. The operator and simulated traders are not affected.
     pub(crate) fn check_faults(
         &mut self,
         caller: &Caller,
@@ -79,7 +79,7 @@ impl Venue {
         })
     }
 
-    /// When the request just taken fails, if a fault says so.
+    /// Delay after which the accepted request fails, if a fault says so.
     pub(crate) fn late_failure(&mut self, kind: RequestKind) -> Option<u64> {
         self.next_fault(|fault| match fault {
             Fault::FailLate {
@@ -91,7 +91,7 @@ impl Venue {
         })
     }
 
-    /// Uses up one of the first fault that is meant.
+    /// Consumes one request of the first matching fault.
     fn next_fault<T>(&mut self, meant: impl Fn(&mut Fault) -> Option<(T, &mut u32)>) -> Option<T> {
         let mut found = None;
         for fault in &mut self.faults {

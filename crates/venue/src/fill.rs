@@ -1,8 +1,8 @@
-//! How much an incoming and a resting order exchange: the rounding law, and nothing else.
+//! The amounts that an incoming and a resting order exchange, with their rounding.
 //!
-//! Fills are in base units at the resting order's level, rounded for the resting order, and never past
-//! the incoming order's limit. A fill that rounding would push past it shrinks to a whole number of
-//! exact lots; if none fits, the side that is too small for one is told so.
+//! Fills are in base units at the resting order's level, rounded in favour of the resting order, and never beyond the
+//! incoming order's limit. A fill that rounding would push beyond it is reduced to a whole number of exact lots; if
+//! none fits, the result says which side is too small.
 
 use std::cmp::Ordering;
 
@@ -12,23 +12,23 @@ use crate::math::compare_products;
 use crate::orders::Order;
 use crate::scale::Scale;
 
-/// What the two orders can do with each other.
+/// Result for a pair of orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// Exchange these amounts.
+    /// The amounts to exchange.
     Fill {
         /// Base units.
         base: Amount,
         /// Quote units.
         quote: Amount,
     },
-    /// What remains of the incoming order cannot be priced here.
+    /// The rest of the incoming order is too small to be priced here.
     TakerTooSmall,
-    /// What remains of the resting order cannot be priced for this incoming order.
+    /// The rest of the resting order is too small to be priced for this incoming order.
     MakerTooSmall,
 }
 
-/// The exchange between `taker` and `maker`, whose levels cross.
+/// The fill of `taker` and `maker`, whose levels cross.
 pub(crate) fn plan(scale: &Scale, taker: &Order, maker: &Order) -> Plan {
     let wanted = taker_capacity(scale, taker, maker);
     let base = wanted.min(maker.rest);
@@ -50,7 +50,7 @@ pub(crate) fn plan(scale: &Scale, taker: &Order, maker: &Order) -> Plan {
     }
 }
 
-/// Quote units for `base` at the maker's level, if that is within the taker's limit and amounts.
+/// Quote units for `base` at the maker's level, if within the taker's limit and amounts.
 fn priced(scale: &Scale, taker: &Order, maker: &Order, base: Amount) -> Option<Amount> {
     let quote = match maker.side {
         Side::Buy => scale.quote_floor(base, maker.level)?,
@@ -65,11 +65,11 @@ fn priced(scale: &Scale, taker: &Order, maker: &Order, base: Amount) -> Option<A
     (within && affordable && quote > 0).then_some(quote)
 }
 
-/// Base units the taker can trade at the maker's level.
+/// Base units that the taker can trade at the maker's level.
 fn taker_capacity(scale: &Scale, taker: &Order, maker: &Order) -> Amount {
     let floor = taker.capacity(scale, maker.level);
-    // A seller that wants a quote amount receives rounded down: one base unit more may be what
-    // brings the last quote unit without exceeding the amount.
+    // A seller limited by a quote amount receives rounded down: one more base unit may give the last quote unit without
+    // exceeding the amount.
     if taker.side == Side::Sell && !taker.limited_by_base() {
         let more = floor.saturating_add(1);
         let left = taker.quote - taker.quote_filled;
@@ -92,7 +92,7 @@ mod tests {
 
     use crate::account::AccountId;
 
-    /// 18 and 6 decimals, cents: one whole unit of base is 10^18, of quote 10^6.
+    /// 18 and 6 decimals, prices in cents: one whole base token is 10^18 units, one quote token 10^6.
     fn scale() -> Scale {
         Scale::new(18, 6, 2).unwrap()
     }

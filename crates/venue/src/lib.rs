@@ -1,9 +1,9 @@
-//! The exchange as a pure machine, and its background traders.
+//! The exchange as a pure state machine, and its simulated traders.
 //!
-//! [`Venue::handle`] is the one entry: time, caller and request in, answer out, and nothing else
-//! changes the state but [`Venue::advance`]. The rules are in `docs/venue-rules.md`, a test for each.
-//! Absent on purpose: JSON, HTTP, signatures, strategies, clocks, files. Randomness (new API keys) is
-//! part of a request, so that the inputs are the whole history.
+//! [`Venue::handle`] is the single entry for requests: time, caller and request in, answer out. Only it and
+//! [`Venue::advance`] change the state. The rules are in `docs/venue-rules.md`, each with a test. There is no JSON,
+//! HTTP, signature, strategy, clock or file here. Random values (new API keys) are part of a request, so that the
+//! inputs are the whole history.
 
 mod account;
 mod accounts;

@@ -1,4 +1,4 @@
-//! Reading orders: one, or a page of the list.
+//! Reads orders: one order, or a page of the list.
 
 use cambist_core::{Hash, OrderStatus, Reason, Side};
 
@@ -45,7 +45,7 @@ impl Venue {
             .values()
             .rev()
             .map(|key| self.orders.get(*key))
-            // Creation never runs backwards, so an older one ends the search.
+            // Creation times never decrease, so the first older order ends the search.
             .take_while(|order| order.created >= query.start);
         for order in newest_first {
             if !self.matches(query, order) {
@@ -61,7 +61,7 @@ impl Venue {
 
     fn matches(&self, query: &OrdersQuery, order: &Order) -> bool {
         let market = self.market_name(order);
-        // No filter is named `waiting`: what waits is on its way to being processed.
+        // No filter is named `waiting`: a delayed order counts as processing.
         let status = self.shown_status(order);
         let named = match status {
             OrderStatus::Waiting => query.statuses.contains(&OrderStatus::Processing),
@@ -82,7 +82,7 @@ impl Venue {
         }
     }
 
-    /// The interface shows no order as failed.
+    /// The interface has no status for failed orders.
     fn shown_status(&self, order: &Order) -> OrderStatus {
         match (self.config.compat, order.status) {
             (Compat::Strict, OrderStatus::Failed) => OrderStatus::Cancelled,
@@ -122,7 +122,7 @@ impl Venue {
     }
 }
 
-/// A swap is found as a swap and as what it is shown as.
+/// A filter finds a swap both as a swap and as the kind under which it is shown.
 fn kind_matches(query: &OrdersQuery, order: &Order) -> bool {
     let all = !query.swaps && query.kinds.as_ref().is_some_and(Vec::is_empty);
     let kinds = query.kinds.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Matching by price, then time; money moves here and orders end here.
+//! Matching by price and time. Funds are exchanged and orders end here.
 
 use cambist_core::{Amount, OrderKind, OrderStatus, Side};
 
@@ -9,18 +9,18 @@ use crate::orders::{Order, OrderKey};
 use crate::response::{Executed, Trade};
 use crate::venue::Venue;
 
-/// Why an incoming order met no further resting order.
+/// Why matching of an incoming order stopped.
 enum Stop {
-    /// Nothing that it reaches is left, or it is full.
+    /// The order is full, or no resting order crosses it.
     Nothing,
-    /// What is left of it cannot be priced at the best level.
+    /// The rest of the order cannot be priced at the best level.
     TooSmall,
-    /// The next resting order is its owner's.
+    /// The next resting order belongs to the same owner.
     Own,
 }
 
 impl Venue {
-    /// Lets an admitted order meet its book or its pool, unless something has come between.
+    /// Matches an admitted order against its book or pool, unless its conditions have changed meanwhile.
     pub(crate) fn activate(&mut self, key: OrderKey) -> Vec<Trade> {
         let order = self.orders.get(key);
         let market = &self.markets[usize::from(order.market.0)];
@@ -51,7 +51,7 @@ impl Venue {
         }
     }
 
-    /// Lets an admitted order trade with the book, then rest or end.
+    /// Matches an admitted order against the book; the rest then rests or ends.
     pub(crate) fn trade(&mut self, key: OrderKey) -> Vec<Trade> {
         let mut trades = Vec::new();
         let stop = self.take(key, &mut trades);
@@ -112,7 +112,7 @@ impl Venue {
         }
     }
 
-    /// Moves the money of one fill and shrinks or ends the resting order.
+    /// Exchanges the funds of one fill and reduces or ends the resting order.
     fn settle(
         &mut self,
         taker_key: OrderKey,
@@ -157,7 +157,7 @@ impl Venue {
         trade
     }
 
-    /// One party's half of a fill: pays from what it locked, receives less the fee. Returns the fee.
+    /// One party's half of a fill: pays from its locked funds, receives less the fee. Returns the fee.
     pub(crate) fn exchange_one(
         &mut self,
         key: OrderKey,
@@ -171,8 +171,8 @@ impl Venue {
             Side::Buy => (market.quote, quote, market.base, base),
             Side::Sell => (market.base, base, market.quote, quote),
         };
-        // Amounts are below 2^97 and a fee below 2^6, so the product fits. What was signed is the
-        // most that is ever taken, whatever the market asks by now.
+        // Amounts are below 2^97 and a fee below 2^6, so the product fits. The signed maximum is never exceeded,
+        // whatever the market's current fee.
         let fee = bought * Amount::from(bips.min(order.max_fee_bips)) / 10_000;
         order.base_filled += base;
         order.quote_filled += quote;
@@ -186,7 +186,7 @@ impl Venue {
         fee
     }
 
-    /// Ends an order: out of the book, funds released, slot kept but free, history trimmed.
+    /// Ends an order: removes it from the book, releases funds and slot, trims the history.
     pub(crate) fn close(&mut self, key: OrderKey, status: OrderStatus) {
         self.unschedule_order(key);
         let order = self.orders.get(key);
@@ -217,7 +217,7 @@ impl Venue {
         self.trim(owner);
     }
 
-    /// Forgets the oldest finished orders of an account beyond its history.
+    /// Drops the oldest finished orders of an account beyond its history.
     fn trim(&mut self, owner: AccountId) {
         let limits = &self.config.limits;
         let (external, internal) = (

@@ -1,26 +1,26 @@
-//! How much of the exchange is open, what its services cost, and how long they take.
+//! Modes of the exchange, fees of its services, and delays.
 
 use std::collections::BTreeMap;
 
 use cambist_core::{Amount, TokenId};
 use serde::{Deserialize, Serialize};
 
-/// How much may be done.
+/// What the exchange accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExchangeMode {
     /// Everything.
     #[default]
     Open,
-    /// Orders that take nothing, exits, transfers, withdrawals, keys, cancels.
+    /// Maker-only orders, exits, transfers, withdrawals, keys, cancels.
     PostOnly,
     /// Cancels, exits, transfers, withdrawals, keys.
     CancelOnly,
-    /// Reading.
+    /// Reads only.
     Halted,
 }
 
-/// What transfers, withdrawals and key updates cost, by the token that pays. An empty table takes any
-/// listed token and asks nothing.
+/// Fees of transfers, withdrawals and key updates, by the token that pays. With an empty table the service is free, and
+/// every listed token is accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeeSchedule {
     /// Transfers.
@@ -29,25 +29,26 @@ pub struct FeeSchedule {
     pub withdrawal: BTreeMap<TokenId, Amount>,
     /// Key updates.
     pub update: BTreeMap<TokenId, Amount>,
-    /// Named fees of the chain in its smallest unit; only shown.
+    /// Named fees of the chain in its smallest unit, for display only.
     pub onchain: BTreeMap<String, Amount>,
-    /// Whether a fee must be paid in the token that moves.
+    /// Whether a fee must be paid in the transferred token.
     pub same_token: bool,
 }
 
-/// What a transfer to an address without an account must bring, since it opens one and accounts are bounded.
+/// Minimum of a transfer to an address without an account: it opens one, and accounts are bounded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountOpening {
-    /// The amount must reach the smallest order of its token, and the token must be traded in a market.
+    /// The amount must reach the minimum order of its token, and the token must be traded in a market.
     pub order_minimum: bool,
-    /// What it costs beside the transfer's own fee, by the token that pays. Empty: nothing.
+    /// The fee in addition to the transfer's own fee, by the token that pays. Empty: free.
     pub fee: BTreeMap<TokenId, Amount>,
-    /// Accounts below `accounts_max` that transfers leave to the operator.
+    /// Accounts below `accounts_max` that are reserved for the operator.
     pub reserved: u32,
 }
 
 impl AccountOpening {
-    /// Any amount opens an account, for nothing, as long as there is room: how it was before there were bounds.
+    /// Any amount opens an account, free of charge, as long as there is room. This was the behaviour before bounds
+    /// existed.
     pub const UNBOUNDED: Self = Self {
         order_minimum: false,
         fee: BTreeMap::new(),
@@ -64,19 +65,19 @@ impl Default for AccountOpening {
     }
 }
 
-/// How long things take; all 0 means at once.
+/// Delays; 0 means immediately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delays {
-    /// An order waits this long before it meets its book.
+    /// Time from accepting an order to matching it.
     pub order_ms: u64,
-    /// A cancel takes effect this long after it was taken.
+    /// Time from accepting a cancel to executing it.
     pub cancel_ms: u64,
-    /// A transfer, withdrawal, join or exit is `received` this long.
+    /// Time for which a transfer, withdrawal, join or exit is `received`.
     pub received_ms: u64,
-    /// And then `processing` this long.
+    /// Time for which it is then `processing`.
     pub processing_ms: u64,
-    /// Of a thousand that wait, so many fail late.
+    /// Share of delayed requests that fail late, in thousandths.
     pub late_failures_permille: u16,
-    /// Seed of that draw.
+    /// Seed of the random choice of failures.
     pub seed: u64,
 }

@@ -1,4 +1,4 @@
-//! Orders as the venue keeps them, in a slab whose indices are reused.
+//! Stored orders, in a slab whose indices are reused.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, MarketId, OrderKind, OrderStatus, Price, Side, VenueTime};
@@ -8,7 +8,7 @@ use crate::account::AccountId;
 use crate::book::Rests;
 use crate::scale::Scale;
 
-/// Place of an order in the slab.
+/// Index of an order in the slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OrderKey(pub u32);
 
@@ -34,22 +34,22 @@ pub(crate) struct Order {
     pub status: OrderStatus,
     pub base_filled: Amount,
     pub quote_filled: Amount,
-    /// So far, in the bought token.
+    /// Fee paid so far, in the bought token.
     pub fee: Amount,
     /// Base units offered at the level while resting.
     pub rest: Amount,
     pub before: Option<OrderKey>,
     pub after: Option<OrderKey>,
-    /// The pool it swaps with, by its place.
+    /// Index of the pool that it swaps with.
     pub pool: Option<usize>,
-    /// When it stops waiting or its cancel takes effect.
+    /// When its delay ends or its cancel takes effect.
     pub due: Option<VenueTime>,
-    /// Whether it fails instead of meeting its book.
+    /// Whether it fails instead of being matched.
     pub fails: bool,
 }
 
 impl Order {
-    /// Units of the sell token the order may give at most.
+    /// Most units of the sell token that the order gives.
     pub fn sell_amount(&self) -> Amount {
         match self.side {
             Side::Buy => self.quote,
@@ -65,7 +65,7 @@ impl Order {
         }
     }
 
-    /// What it still binds of the sell token.
+    /// Units of the sell token that it still locks.
     pub fn locked(&self) -> Amount {
         if self.status.is_final() {
             0
@@ -74,7 +74,7 @@ impl Order {
         }
     }
 
-    /// Whether the base amount is what ends the order (else the quote amount).
+    /// Whether the base amount limits the order (else the quote amount).
     pub fn limited_by_base(&self) -> bool {
         matches!(
             (self.side, self.fill_by),
@@ -82,7 +82,7 @@ impl Order {
         )
     }
 
-    /// Base units the order can still trade at `price`, never more than its limiting amount allows.
+    /// Base units that the order can still trade at `price` within its limiting amount.
     pub fn capacity(&self, scale: &Scale, price: Price) -> Amount {
         if self.limited_by_base() {
             self.base - self.base_filled
@@ -91,14 +91,14 @@ impl Order {
         }
     }
 
-    /// The client's id for it, or the hash as text where the client gave none.
+    /// The client order id, or the hash as text if the client gave none.
     pub fn shown_client_id(&self) -> String {
         self.client_id
             .clone()
             .unwrap_or_else(|| self.hash.to_string())
     }
 
-    /// Whether it has not ended: it waits, rests in its book, or is being cancelled.
+    /// Whether it has not ended: it is delayed, rests, or is being cancelled.
     pub fn is_open(&self) -> bool {
         !self.status.is_final()
     }
@@ -112,7 +112,7 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    /// Keeps an order.
+    /// Stores an order.
     pub fn insert(&mut self, order: Order) -> OrderKey {
         if let Some(index) = self.free.pop() {
             self.entries[index as usize] = Some(order);
@@ -124,26 +124,26 @@ impl Orders {
         OrderKey(index)
     }
 
-    /// The order of a key; keys are only held for kept orders.
+    /// The order of a key; keys refer to stored orders only.
     pub fn get(&self, key: OrderKey) -> &Order {
         self.entries[key.0 as usize]
             .as_ref()
             .expect("a held key names a kept order")
     }
 
-    /// The order of a key, unless it was forgotten.
+    /// The order of a key, unless it was dropped.
     pub fn find(&self, key: OrderKey) -> Option<&Order> {
         self.entries.get(key.0 as usize)?.as_ref()
     }
 
-    /// As `get`, to change it.
+    /// As `get`, mutable.
     pub fn get_mut(&mut self, key: OrderKey) -> &mut Order {
         self.entries[key.0 as usize]
             .as_mut()
             .expect("a held key names a kept order")
     }
 
-    /// Forgets an order.
+    /// Drops an order.
     pub fn remove(&mut self, key: OrderKey) -> Option<Order> {
         let order = self.entries.get_mut(key.0 as usize)?.take();
         if order.is_some() {
@@ -152,7 +152,7 @@ impl Orders {
         order
     }
 
-    /// Everything kept.
+    /// All stored orders.
     pub fn iter(&self) -> impl Iterator<Item = (OrderKey, &Order)> {
         self.entries
             .iter()

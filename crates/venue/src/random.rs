@@ -1,6 +1,6 @@
-//! A small seeded generator (SplitMix64), so that a seed means the same run on every platform.
+//! A small seeded generator (SplitMix64), which gives the same numbers on every platform.
 //!
-//! Nothing here is fit for secrets: keys come from outside as data.
+//! Not suitable for secrets: keys are inputs.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Random(u64);
 
 impl Random {
-    /// Begins at a seed; every seed is as good as any other, 0 included.
+    /// Creates a generator; every seed is valid, 0 included.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -34,18 +34,18 @@ impl Random {
         low + self.below(high.saturating_sub(low).saturating_add(1))
     }
 
-    /// True in `parts` of `of` cases.
+    /// True with probability `parts` / `of`.
     pub fn chance(&mut self, parts: u64, of: u64) -> bool {
         self.below(of) < parts
     }
 
-    /// Uniform in the open interval (0, 1): 53 bits, never an end.
+    /// Uniform in the open interval (0, 1), with 53 bits.
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
     pub fn unit(&mut self) -> f64 {
         ((self.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
     }
 
-    /// A generator of its own, for a part that must not shift others when it draws more.
+    /// An independent generator, so that additional draws in one part do not change another.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self(self.next_u64())

@@ -1,5 +1,4 @@
-//! Everything that can be asked of the machine, as data. Signatures were checked before; where the
-//! machine must know that, the caller says with which key.
+//! Requests to the state machine, as data. Signatures were verified before; `Caller` says with which key.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, TokenId, VenueTime};
@@ -10,10 +9,10 @@ use crate::offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal};
 use crate::operator::Operator;
 use crate::pool::PoolTransactionsQuery;
 
-/// Who asks, as far as it is proven.
+/// The authenticated caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Caller {
-    /// Nobody in particular.
+    /// A caller without an API key.
     Public,
     /// The holder of an account's API key.
     Account {
@@ -22,7 +21,7 @@ pub enum Caller {
         /// The signing key with which this request's signature was verified, if it was.
         signed: Option<KeyEpoch>,
     },
-    /// A background trader of the venue itself.
+    /// A simulated trader of the venue.
     Internal {
         /// Its account.
         account: AccountId,
@@ -38,7 +37,7 @@ pub enum Request {
     Submit(Box<NewOrder>),
     /// Cancel an order by hash, client order id or both.
     Cancel {
-        /// Whose order.
+        /// The account.
         account: AccountId,
         /// Its hash.
         hash: Option<Hash>,
@@ -47,7 +46,7 @@ pub enum Request {
     },
     /// One order.
     Order {
-        /// Whose order.
+        /// The account.
         account: AccountId,
         /// Its hash.
         hash: Hash,
@@ -58,39 +57,39 @@ pub enum Request {
     Depth {
         /// Market name.
         market: String,
-        /// Aggregation level, 0 is full precision.
+        /// Aggregation level; 0 is full precision.
         level: u64,
         /// Most levels per side.
         limit: Option<u64>,
     },
     /// Balances of an account.
     Balances {
-        /// Whose.
+        /// The account.
         account: AccountId,
-        /// Only these tokens, zero ones included; every non-zero balance when absent.
+        /// Only these tokens, with zero balances; all non-zero balances if absent.
         tokens: Option<Vec<TokenId>>,
     },
     /// Account data.
     Account(AccountQuery),
     /// The API key of an account, or its first one; outside the interface.
     ApiKey {
-        /// Whose.
+        /// The account.
         account: AccountId,
-        /// Digest of the key it gets if it has none yet.
+        /// Digest of the key to set if the account has none.
         fresh: ApiKeyDigest,
     },
     /// Replace the API key.
     RotateApiKey {
-        /// Whose.
+        /// The account.
         account: AccountId,
         /// Digest of the new key.
         fresh: ApiKeyDigest,
     },
     /// The next storage ids of a sell token; outside the interface.
     NextStorageId {
-        /// Whose.
+        /// The account.
         account: AccountId,
-        /// Which token.
+        /// The token.
         sell_token: TokenId,
     },
     /// Exchange configuration.
@@ -109,34 +108,34 @@ pub enum Request {
     Pools,
     /// Balances of a pool.
     PoolBalance {
-        /// Which.
+        /// Address of the pool.
         pool: Address,
     },
     /// Supply liquidity.
     Join(Box<NewJoin>),
-    /// Take liquidity out.
+    /// Redeem shares.
     Exit(Box<NewExit>),
     /// A page of the list of joins and exits.
     PoolTransactions(PoolTransactionsQuery),
     /// State of a transfer, withdrawal, key update, join or exit; outside the interface.
     Submission {
-        /// Whose.
+        /// The account.
         account: AccountId,
         /// Its hash.
         hash: Hash,
     },
-    /// An operator's wish.
+    /// An operator request.
     Operator(Operator),
     /// The operator's log, newest first.
     Log {
-        /// Entries wanted.
+        /// Number of entries.
         limit: u64,
-        /// Entries skipped.
+        /// Number of entries to skip.
         offset: u64,
     },
 }
 
-/// Which kind of request.
+/// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the variants are those of Request")]
 pub enum RequestKind {
@@ -167,7 +166,7 @@ pub enum RequestKind {
 }
 
 impl Request {
-    /// Which kind this is.
+    /// The kind of this request.
     pub const fn kind(&self) -> RequestKind {
         match self {
             Self::Submit(_) => RequestKind::Submit,
@@ -198,44 +197,44 @@ impl Request {
     }
 }
 
-/// An order as it arrives, with the hash that its shell computed.
+/// An order as received, with its hash, which the server computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewOrder {
     /// Its hash.
     pub hash: Hash,
-    /// The exchange it names.
+    /// The exchange address in the order.
     pub exchange: Address,
-    /// Whose order.
+    /// The account.
     pub account: AccountId,
-    /// Storage id as given; beyond 32 bits is refused here.
+    /// Storage id as in the request; refused here if it exceeds 32 bits.
     pub storage_id: u64,
-    /// Token given.
+    /// Token to sell.
     pub sell_token: TokenId,
-    /// Most of it.
+    /// Most units to sell.
     pub sell_amount: Amount,
-    /// Token wanted.
+    /// Token to buy.
     pub buy_token: TokenId,
-    /// Least of it, before the fee.
+    /// Least units to buy, before the fee.
     pub buy_amount: Amount,
-    /// Which amount ends the order.
+    /// The amount that limits the order.
     pub fill_by: FillBy,
     /// Must be false.
     pub all_or_none: bool,
-    /// Expiry in seconds as given; beyond 32 bits is refused here.
+    /// Expiry in seconds as in the request; refused here if it exceeds 32 bits.
     pub valid_until_s: u64,
-    /// Highest fee accepted.
+    /// Highest accepted fee.
     pub max_fee_bips: u64,
     /// Must be zero.
     pub taker: Address,
-    /// How it may meet the book; of no meaning for a swap.
+    /// Order type; ignored for swaps.
     pub kind: OrderKind,
     /// The pool that an order of type AMM swaps with.
     pub pool: Option<Address>,
-    /// The client's id for it; empty means absent.
+    /// Client order id; empty counts as absent.
     pub client_id: Option<String>,
 }
 
-/// Whose account data.
+/// How an account is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AccountQuery {
     /// By owner address.
@@ -244,10 +243,10 @@ pub enum AccountQuery {
     Id(AccountId),
 }
 
-/// Filters and bounds of the orders list. Empty filters let everything through.
+/// Filters and bounds of the orders list. An empty filter matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrdersQuery {
-    /// Whose orders.
+    /// The account.
     pub account: AccountId,
     /// Market name.
     pub market: Option<String>,
@@ -257,15 +256,15 @@ pub struct OrdersQuery {
     pub end: VenueTime,
     /// Sides.
     pub sides: Vec<Side>,
-    /// States.
+    /// Statuses.
     pub statuses: Vec<OrderStatus>,
-    /// Kinds; `None` when the filter named only kinds that rest in no book.
+    /// Kinds; `None` if the filter contains only kinds that never rest.
     pub kinds: Option<Vec<OrderKind>>,
-    /// Whether the filter of kinds also named swaps (interface: `AMM`).
+    /// Whether the filter of kinds also contains swaps (interface: `AMM`).
     pub swaps: bool,
-    /// Entries wanted.
+    /// Number of entries.
     pub limit: Option<u64>,
-    /// Entries skipped.
+    /// Number of entries to skip.
     pub offset: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Everything the machine can answer, in base units and ticks. Decimal strings belong to the wire.
+//! Responses of the state machine, in base units and ticks. Decimal strings are made by the server.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use crate::offchain::TokenAmount;
 use crate::operator::LogEntry;
 use crate::pool::{Layer, PoolConfig, PoolTxKind, PoolTxStatus};
 
-/// Why a request changed nothing.
+/// A refusal: the request changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{reason:?}: {detail}")]
 pub struct Refusal {
-    /// What the code says.
+    /// The reason, which has a code in the interface.
     pub reason: Reason,
-    /// A few words for people; never a secret.
+    /// Details for the client; contains no secrets.
     pub detail: String,
 }
 
 impl Refusal {
-    /// A refusal with a few words.
+    /// A refusal with details.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self {
             reason,
@@ -33,10 +33,10 @@ impl Refusal {
     }
 }
 
-/// One answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Response {
-    /// An order was taken.
+    /// An order was accepted.
     Submitted(Submitted),
     /// An order was cancelled.
     Cancelled(Cancelled),
@@ -52,11 +52,11 @@ pub enum Response {
     Account(AccountView),
     /// An API key.
     ApiKey(ApiKeyDigest),
-    /// The next storage ids; `None` when every slot is held or used up.
+    /// The next storage ids; `None` if every slot is in use or exhausted.
     StorageId {
-        /// Even: for orders.
+        /// Even, for orders.
         order: Option<u32>,
-        /// Odd: for everything else.
+        /// Odd, for everything else.
         offchain: Option<u32>,
     },
     /// Exchange configuration.
@@ -65,7 +65,7 @@ pub enum Response {
     Tokens(Vec<TokenConfig>),
     /// Market configuration.
     Markets(Vec<MarketConfig>),
-    /// A transfer, withdrawal, key update, join or exit was taken, or its state was asked.
+    /// A transfer, withdrawal, key update, join or exit was accepted, or its state was queried.
     Submission(SubmissionView),
     /// Pool configuration.
     Pools(Vec<PoolConfig>),
@@ -73,16 +73,16 @@ pub enum Response {
     PoolBalance(PoolBalanceView),
     /// A page of joins and exits.
     PoolTransactions(PoolTransactionsView),
-    /// The operator's wish was done; the account concerned, if one was.
+    /// The operator request was executed; the account concerned, if any.
     Done(Option<AccountId>),
     /// The operator's log.
     Log(Vec<LogEntry>),
 }
 
-/// State of a submission (interface: "Submission result").
+/// Status of a submission (interface: "Submission result").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SubmissionStatus {
-    /// Taken; its funds are set aside.
+    /// Accepted; its funds are locked.
     Received,
     /// Being settled.
     Processing,
@@ -99,11 +99,11 @@ pub struct SubmissionView {
     pub hash: Hash,
     /// Its state.
     pub status: SubmissionStatus,
-    /// The same request was taken before and is still undecided.
+    /// The same request was accepted before and is still undecided.
     pub idempotent: bool,
 }
 
-/// What a pool holds.
+/// Balances of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolBalanceView {
     /// Pooled tokens in the pool's order.
@@ -117,34 +117,34 @@ pub struct PoolBalanceView {
 pub struct PoolTransferView {
     /// Token.
     pub token: TokenId,
-    /// As asked.
+    /// Requested amount.
     pub amount: Amount,
-    /// As moved, before the fee.
+    /// Moved amount, before the fee.
     pub actual: Amount,
     /// Fee.
     pub fee: Amount,
 }
 
-/// A join or exit as listed.
+/// A listed join or exit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTransactionView {
     /// Its hash.
     pub hash: Hash,
     /// Join or exit.
     pub kind: PoolTxKind,
-    /// State.
+    /// Status.
     pub status: PoolTxStatus,
-    /// Which pool.
+    /// Address of the pool.
     pub pool: Address,
-    /// Where it came from.
+    /// Its origin.
     pub layer: Layer,
     /// Pooled tokens in the pool's order.
     pub pooled: [PoolTransferView; 2],
     /// LP token.
     pub lp: PoolTransferView,
-    /// When it was taken.
+    /// Time of acceptance.
     pub created: VenueTime,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated: VenueTime,
 }
 
@@ -157,44 +157,44 @@ pub struct PoolTransactionsView {
     pub transactions: Vec<PoolTransactionView>,
 }
 
-/// An order that was taken.
+/// An accepted order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submitted {
     /// Its hash.
     pub hash: Hash,
     /// Its client order id, or the hash as text.
     pub client_id: String,
-    /// Its state after matching; one that still waits is acknowledged as processing.
+    /// Its status after matching; a delayed one is acknowledged as processing.
     pub status: OrderStatus,
-    /// The same request was taken before and is still undecided.
+    /// The same request was accepted before and is still undecided.
     pub idempotent: bool,
-    /// What it traded at once, in order.
+    /// Its immediate trades, in order.
     pub trades: Vec<Trade>,
 }
 
-/// An order that was cancelled.
+/// A cancelled order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancelled {
     /// Its hash.
     pub hash: Hash,
     /// Its client order id, or the hash as text.
     pub client_id: String,
-    /// Its state now.
+    /// Its status.
     pub status: OrderStatus,
-    /// The cancel was taken before and has not taken effect yet.
+    /// The cancel was accepted before and has not taken effect yet.
     pub idempotent: bool,
 }
 
-/// One exchange between an incoming and a resting order.
+/// A trade between an incoming and a resting order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trade {
-    /// The resting order; all zero for a pool.
+    /// The resting order; zero for a pool.
     pub maker: Hash,
-    /// Its owner; the fee account's number for a pool.
+    /// Its owner; the fee account for a pool.
     pub maker_account: AccountId,
     /// The incoming order's side.
     pub taker_side: Side,
-    /// The resting order's level; for a pool the swap's own.
+    /// The resting order's level; for a pool the swap's own price.
     pub price: Price,
     /// Base units.
     pub base: Amount,
@@ -206,7 +206,7 @@ pub struct Trade {
     pub taker_fee: Amount,
 }
 
-/// A trade as the machine writes it down: both parties and its time.
+/// A trade with both parties and its time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executed {
     /// The venue's time.
@@ -226,19 +226,19 @@ pub struct OrderView {
     pub hash: Hash,
     /// Its client order id, or the hash as text.
     pub client_id: String,
-    /// Whose order.
+    /// The account.
     pub account: AccountId,
     /// Market name.
     pub market: String,
     /// Side.
     pub side: Side,
-    /// How it may meet the book; a swap is taker-only.
+    /// Order type; a swap is taker-only.
     pub kind: OrderKind,
-    /// The pool it swaps with, for a swap; the market is then the pool's.
+    /// The pool of a swap; the market is then the pool's.
     pub pool: Option<Address>,
-    /// Which amount ends it.
+    /// The amount that limits it.
     pub fill_by: FillBy,
-    /// State.
+    /// Status.
     pub status: OrderStatus,
     /// Its level in ticks.
     pub price: Price,
@@ -254,17 +254,17 @@ pub struct OrderView {
     pub quote_filled: Amount,
     /// Fee so far, in the bought token.
     pub fee: Amount,
-    /// Token given.
+    /// Sold token.
     pub sell_token: TokenId,
     /// Storage id.
     pub storage_id: u32,
-    /// Highest fee accepted.
+    /// Highest accepted fee.
     pub max_fee_bips: u8,
     /// Expiry in seconds.
     pub valid_until_s: u32,
-    /// When it was taken.
+    /// Time of acceptance.
     pub created: VenueTime,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated: VenueTime,
 }
 
@@ -286,7 +286,7 @@ pub struct DepthRow {
     pub size: Amount,
     /// Quote units.
     pub volume: Amount,
-    /// Orders.
+    /// Number of orders.
     pub count: u32,
 }
 
@@ -297,11 +297,11 @@ pub struct DepthView {
     pub market: String,
     /// Decimals of a tick.
     pub price_decimals: u8,
-    /// Rises whenever the book's content changes, and only then.
+    /// Increases whenever the book's content changes, and only then.
     pub version: u64,
     /// The venue's time of this snapshot.
     pub timestamp: VenueTime,
-    /// When the content last changed.
+    /// Time of the last change of the content.
     pub changed: VenueTime,
     /// Bids.
     pub bids: Vec<DepthRow>,
@@ -314,11 +314,11 @@ pub struct DepthView {
 pub struct BalanceView {
     /// Token.
     pub token: TokenId,
-    /// Everything held.
+    /// The whole balance.
     pub total: Amount,
-    /// Part of the total bound by open orders, submissions and pending withdrawals.
+    /// Part of the total that is locked by open orders, submissions and pending withdrawals.
     pub locked: Amount,
-    /// Part of what is locked that is on its way to layer 1.
+    /// Part of the locked amount that is being withdrawn to layer 1.
     pub pending_withdraw: Amount,
     /// Announced deposits; not part of the total.
     pub pending_deposit: Amount,
@@ -335,27 +335,27 @@ pub struct AccountView {
     pub frozen: bool,
     /// Its signing key.
     pub public_key: PublicKey,
-    /// Which of its keys that is.
+    /// Epoch of the signing key.
     pub key_epoch: KeyEpoch,
     /// Nonce of the next account request.
     pub nonce: u32,
-    /// Nonce with which the signing key was made.
+    /// Nonce with which the signing key was set.
     pub key_nonce: u32,
 }
 
 /// The exchange as shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExchangeView {
-    /// Network id.
+    /// Chain id.
     pub chain_id: u64,
     /// Exchange contract.
     pub exchange: Address,
     /// Deposit contract.
     pub deposit: Address,
-    /// What transfers, withdrawals and key updates cost.
+    /// Fees of transfers, withdrawals and key updates.
     pub fees: FeeSchedule,
-    /// What a transfer that opens an account costs beside its own fee; outside the interface.
+    /// Fee of opening an account, in addition to the transfer's own fee; outside the interface.
     pub opening_fees: BTreeMap<TokenId, Amount>,
-    /// How much of the exchange is open; outside the interface.
+    /// Mode of the exchange; outside the interface.
     pub mode: ExchangeMode,
 }

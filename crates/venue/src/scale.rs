@@ -1,7 +1,6 @@
-//! A market's exact scale: ticks, base units, quote units and the rounding between them.
+//! Exact conversion between ticks, base units and quote units, with all roundings.
 //!
-//! A price of `p` ticks asks `p · numerator / denominator` quote units for one base unit; one of the
-//! two is always 1. Every direction of rounding has a name here and nowhere else.
+//! A price of `p` ticks is `p · numerator / denominator` quote units for one base unit; one of the two is always 1.
 
 use cambist_core::{Amount, Price, Side};
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale of a market. `None` when the decimals are beyond what can be counted.
+    /// The scale of a market. `None` if the decimals are too large.
     pub fn new(base_decimals: u8, quote_decimals: u8, price_decimals: u8) -> Option<Self> {
         let down = u32::from(base_decimals) + u32::from(price_decimals);
         let up = u32::from(quote_decimals);
@@ -26,9 +25,8 @@ impl Scale {
         })
     }
 
-    /// The level of an order: its ratio rounded to a tick towards the passive side, so that trading at
-    /// the level never breaks the order's own limit. `None` when no level can hold it (a bid below one
-    /// tick, or a price beyond 64 bits).
+    /// The level of an order: its ratio rounded to a tick towards the passive side, so that trading at the level
+    /// respects the order's limit. `None` if there is no such level (a bid below one tick, or a price above 64 bits).
     pub fn level(&self, side: Side, base: Amount, quote: Amount) -> Option<Price> {
         let ticks = match side {
             Side::Buy if self.denominator > 1 => mul_div_floor(quote, self.denominator, base)?,
@@ -43,7 +41,7 @@ impl Scale {
             .map(Price)
     }
 
-    /// Quote units for one base unit at `price`, as a fraction. `None` beyond what can be counted.
+    /// Quote units for one base unit at `price`, as a fraction. `None` on overflow.
     pub(crate) fn ratio(&self, price: Price) -> Option<(u128, u128)> {
         Some((self.per_unit(price)?, self.denominator))
     }
@@ -91,7 +89,7 @@ impl Scale {
 mod tests {
     use super::*;
 
-    /// 18 decimals of base, 6 of quote, cents: one base unit costs `p / 10^14` quote units.
+    /// 18 decimals of base, 6 of quote, prices in cents: one base unit costs `p / 10^14` quote units.
     fn fine() -> Scale {
         Scale::new(18, 6, 2).unwrap_or(Scale {
             numerator: 0,

@@ -1,5 +1,5 @@
-//! Time: what becomes due by itself, earliest first, and each thing at its own moment, so that it makes
-//! no difference how often the machine is woken.
+//! Timers: everything that becomes due, earliest first, each at its own time, so that the result does not depend on how
+//! often time advances.
 
 use cambist_core::{OrderStatus, VenueTime};
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use crate::orders::OrderKey;
 use crate::venue::Venue;
 
-/// What is due under a number.
+/// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Due {
-    /// An order that waits, or whose cancel takes effect.
+    /// An order whose delay ends, or whose cancel takes effect.
     Order(OrderKey),
-    /// A submission that moves on.
+    /// A submission that changes its stage.
     Submission,
 }
 
 impl Venue {
-    /// Lets time pass: orders expire, what waits moves on. In one millisecond expiry comes first.
+    /// Advances the time: orders expire, timers fire. Within one millisecond expiry comes first.
     pub fn advance(&mut self, now: VenueTime) {
         let now = self.now.max(now);
         while let Some(at) = self.next_wakeup().filter(|at| *at <= now) {
@@ -37,7 +37,7 @@ impl Venue {
         self.now = now;
     }
 
-    /// When `advance` next has something to do.
+    /// The next time at which `advance` has something to do.
     pub fn next_wakeup(&self) -> Option<VenueTime> {
         let expiry = self
             .expiries
@@ -47,7 +47,7 @@ impl Venue {
         expiry.into_iter().chain(due).min()
     }
 
-    /// An order's moment: it stops waiting, or its cancel takes effect.
+    /// Handles an order's timer: its delay ends, or its cancel takes effect.
     fn wake_order(&mut self, key: OrderKey) {
         let order = self.orders.get_mut(key);
         order.due = None;
@@ -65,7 +65,7 @@ impl Venue {
         }
     }
 
-    /// Puts an order on the schedule.
+    /// Schedules an order's timer.
     pub(crate) fn schedule_order(&mut self, key: OrderKey, delay_ms: u64) {
         self.unschedule_order(key);
         let at = self.now.plus_ms(delay_ms);
@@ -74,7 +74,7 @@ impl Venue {
         self.due.insert((at, order.sequence), Due::Order(key));
     }
 
-    /// Takes an order off the schedule.
+    /// Removes an order's timer.
     pub(crate) fn unschedule_order(&mut self, key: OrderKey) {
         let order = self.orders.get_mut(key);
         if let Some(at) = order.due.take() {
@@ -82,7 +82,7 @@ impl Venue {
         }
     }
 
-    /// Whether something that waits is drawn to fail late.
+    /// Draws whether a delayed request fails late.
     pub(crate) fn draws_late_failure(&mut self) -> bool {
         let permille = u64::from(self.config.delays.late_failures_permille);
         permille > 0 && self.draw.chance(permille, 1_000)

@@ -1,7 +1,7 @@
-//! Storage slots: per account and sell token, 2^14 of them, each remembering the last id it saw.
+//! Storage slots: 2^14 per account and sell token, each with the last id used.
 //!
-//! An id names a slot (its remainder) and a generation (the rest): the same or an older generation is
-//! refused, a newer one takes the slot over.
+//! An id consists of a slot (its remainder) and a generation (the rest). The same or an older generation is refused; a
+//! newer one replaces the slot's content.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use crate::orders::OrderKey;
 /// Slots per account and sell token.
 pub const SLOTS: u32 = 1 << 14;
 
-/// What one slot remembers.
+/// State of one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Slot {
     /// Last id used.
     pub id: u32,
-    /// The order that used it, while open.
+    /// The order that used it, while it is open.
     pub open: Option<OrderKey>,
 }
 
-/// What an id meets in its slot.
+/// Result for an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotAnswer {
-    /// The slot may be taken; an open order of an older id is replaced.
+    /// The slot can be used; an open order with an older id is replaced.
     Free {
         /// The order that is replaced.
         replaces: Option<OrderKey>,
@@ -47,7 +47,7 @@ const fn slot_of(id: u32) -> u16 {
 }
 
 impl SlotTable {
-    /// What `id` would meet.
+    /// The result for `id`.
     pub fn ask(&self, id: u32) -> SlotAnswer {
         match self.slots.get(&slot_of(id)) {
             None => SlotAnswer::Free { replaces: None },
@@ -59,7 +59,7 @@ impl SlotTable {
         }
     }
 
-    /// Takes the slot.
+    /// Uses the slot for an order.
     pub fn take(&mut self, id: u32, order: OrderKey) {
         self.slots.insert(
             slot_of(id),
@@ -71,14 +71,14 @@ impl SlotTable {
         self.highest = self.highest.max(Some(id));
     }
 
-    /// Takes the slot for a single use; the answer is the open order that gives way, if one does.
+    /// Uses the slot once; returns the open order that is cancelled, if there is one.
     pub fn spend(&mut self, id: u32) -> Option<OrderKey> {
         let before = self.slots.insert(slot_of(id), Slot { id, open: None });
         self.highest = self.highest.max(Some(id));
         before.and_then(|slot| slot.open)
     }
 
-    /// The order of this id ended.
+    /// The order of this id has ended.
     pub fn release(&mut self, id: u32) {
         if let Some(slot) = self.slots.get_mut(&slot_of(id))
             && slot.id == id
@@ -87,8 +87,8 @@ impl SlotTable {
         }
     }
 
-    /// The next id of a parity (0 or 1) that no slot refuses and that replaces no open order: above
-    /// every id used so far if there is one, else the next generation of the lowest free slot.
+    /// The next id of a parity (0 or 1) that its slot accepts and that replaces no open order: above every id used so
+    /// far if possible, else the next generation of the lowest free slot.
     pub fn next(&self, parity: u32) -> Option<u32> {
         let from = match self.highest {
             None => parity,
@@ -113,7 +113,7 @@ impl SlotTable {
         })
     }
 
-    /// Slots whose order is open, for the audit.
+    /// Slots with an open order, for the audit.
     pub fn open(&self) -> impl Iterator<Item = (u32, OrderKey)> + '_ {
         self.slots
             .values()

@@ -1,4 +1,4 @@
-//! Taking an order in: checks, admission, matching.
+//! Accepts orders: checks, admission, matching.
 
 use cambist_core::{MarketId, OrderKind, OrderStatus, Reason, Side, TokenId};
 
@@ -42,7 +42,7 @@ impl Venue {
         Ok(self.submitted(key, trades, false))
     }
 
-    /// The same request again while the first one still waits.
+    /// The same request while the first one is still delayed.
     fn still_waiting(&self, order: &NewOrder) -> Option<Submitted> {
         let key = self.find_hash(order.account, order.hash)?;
         let known = self.orders.get(key);
@@ -59,7 +59,7 @@ impl Venue {
         Submitted {
             hash: order.hash,
             client_id: order.shown_client_id(),
-            // The interface has no `waiting` among the states of an acknowledgement.
+            // Acknowledgements of the interface have no status `waiting`.
             status: match order.status {
                 OrderStatus::Waiting => OrderStatus::Processing,
                 status => status,
@@ -69,7 +69,7 @@ impl Venue {
         }
     }
 
-    /// Keeps the order, binds its funds and takes its slot. It does not rest yet.
+    /// Stores the order, locks its funds and uses its slot. It does not rest yet.
     fn admit(&mut self, order: &NewOrder, placement: &Placement) -> OrderKey {
         let client_id = client_id(order).map(str::to_owned);
         let key = self.orders.insert(Order {
@@ -125,7 +125,7 @@ impl Venue {
         key
     }
 
-    /// The market that trades a pair of tokens, and the side of an order that sells the first.
+    /// The market of a pair of tokens, and the side of an order that sells the first.
     pub(crate) fn market_of_pair(&self, sell: TokenId, buy: TokenId) -> Option<(MarketId, Side)> {
         self.markets.iter().enumerate().find_map(|(index, market)| {
             let id = MarketId(u16::try_from(index).ok()?);

@@ -1,4 +1,4 @@
-//! A small venue for tests: two markets, three parties, orders with everything filled in.
+//! A small venue for tests: two markets, three accounts, orders with default fields.
 
 use cambist_core::order::FillBy;
 use cambist_core::{
@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const BASE: TokenId = TokenId(0);
 pub(crate) const QUOTE: TokenId = TokenId(1);
 pub(crate) const OTHER: TokenId = TokenId(2);
-/// A token that is listed but in no market.
+/// A listed token without a market.
 pub(crate) const LONELY: TokenId = TokenId(3);
 pub(crate) const MARKET: MarketId = MarketId(0);
 pub(crate) const ALICE: AccountId = AccountId(10);
@@ -25,10 +25,10 @@ pub(crate) const FEES: AccountId = AccountId(0);
 pub(crate) const ONE: Amount = 1_000_000_000_000_000_000;
 /// One whole quote token.
 pub(crate) const UNIT: Amount = 1_000_000;
-/// When tests begin, in seconds.
+/// Start time of tests, in seconds.
 pub(crate) const START_S: u64 = 1_700_000_000;
 
-/// Stands for the digest of a key that is written like this.
+/// A digest for the key with this text.
 pub(crate) fn api_key(text: &str) -> ApiKeyDigest {
     let mut digest = [0; 32];
     digest[..text.len()].copy_from_slice(text.as_bytes());
@@ -54,7 +54,7 @@ pub(crate) fn token(id: TokenId, symbol: &str, decimals: u8, minimum: Amount) ->
     }
 }
 
-/// 18 and 6 decimals with cents as ticks, and a second market on another base.
+/// Tokens of 18 and 6 decimals with prices in cents, and a second market with another base token.
 pub(crate) fn config() -> VenueConfig {
     let market = |name: &str, base| MarketConfig {
         name: name.to_owned(),
@@ -91,7 +91,7 @@ pub(crate) fn config() -> VenueConfig {
     }
 }
 
-/// A venue and a clock that only the test moves.
+/// A venue with a manual clock.
 pub(crate) struct World {
     pub venue: Venue,
     pub now: VenueTime,
@@ -133,14 +133,14 @@ impl World {
         world
     }
 
-    /// One request, audited.
+    /// Sends a request and audits the books.
     pub fn ask(&mut self, caller: &Caller, request: &Request) -> Result<Response, Refusal> {
         let answer = self.venue.handle(self.now, caller, request);
         assert_eq!(self.venue.audit(), Ok(()), "after {request:?}");
         answer
     }
 
-    /// As `ask`, for a refusal's reason.
+    /// Sends a request that must be refused; returns the reason.
     pub fn refused(&mut self, caller: &Caller, request: &Request) -> Reason {
         let before = self.venue.clone();
         let refusal = self.ask(caller, request).expect_err("a refusal");
@@ -153,11 +153,11 @@ impl World {
             .expect("the operator's wish");
     }
 
-    /// A limit order by base amount that is valid for an hour, with a fresh hash and storage id.
+    /// A limit order by base amount, valid for an hour, with a new hash and storage id.
     pub fn order(&mut self, account: AccountId, side: Side, ticks: u64, base: Amount) -> NewOrder {
         let scale = *self.venue.scale(MARKET).expect("the first market");
         let quote = match side {
-            // Towards the other side, so that the level is the tick whatever the base amount.
+            // Rounded towards the other side, so that the level is the tick for every base amount.
             Side::Buy => scale.quote_ceil(base, Price(ticks)),
             Side::Sell => scale.quote_floor(base, Price(ticks)),
         }
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// Submits an order as `order` makes it.
+    /// Submits an order made by `order`.
     pub fn place(
         &mut self,
         account: AccountId,
@@ -256,7 +256,7 @@ impl World {
     }
 }
 
-/// A caller with key and signature.
+/// A caller with API key and signature.
 pub(crate) const fn signed(account: AccountId) -> Caller {
     Caller::Account {
         account,

@@ -1,4 +1,4 @@
-//! The machine itself: its state, the one entry for requests, and time.
+//! The state machine: its state, the entry for requests, and time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -27,27 +27,27 @@ pub(crate) struct Market {
     pub config: MarketConfig,
     pub scale: Scale,
     pub book: Book,
-    /// A delisted market stays for its history.
+    /// A delisted market is kept for its history.
     pub listed: bool,
-    /// Where its price band stands; `None` before it was first renewed, and without a band.
+    /// The reference of its price band; `None` before the first update and without a band.
     pub reference: Option<Reference>,
 }
 
 impl Market {
-    /// Whether its book is open.
+    /// Whether the market accepts orders.
     pub const fn takes_orders(&self) -> bool {
         self.listed && self.config.enabled
     }
 }
 
-/// What came in and went out of one token.
+/// Sums of deposits and withdrawals of one token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Supply {
     pub deposited: Amount,
     pub withdrawn: Amount,
 }
 
-/// The exchange as a value: same inputs, same state, same answers.
+/// The exchange as a value: equal inputs give equal states and answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Venue {
     pub(crate) config: VenueConfig,
@@ -64,30 +64,30 @@ pub struct Venue {
     /// Number of the next order.
     pub(crate) sequence: u64,
     pub(crate) supply: BTreeMap<TokenId, Supply>,
-    /// Hashes approved on the chain, by whose they are.
+    /// Hashes approved on the chain, by account.
     pub(crate) approved: BTreeSet<(AccountId, Hash)>,
     pub(crate) pools: Vec<Pool>,
-    /// Tokens that were listed; balances stay.
+    /// Tokens that were listed before; balances stay.
     pub(crate) delisted: BTreeSet<TokenId>,
     /// Submissions by number; numbers are shared with orders.
     pub(crate) submissions: BTreeMap<u64, Submission>,
     pub(crate) submission_hashes: BTreeMap<Hash, u64>,
-    /// What moves on by itself, by time and number.
+    /// Timers, by time and number.
     pub(crate) due: BTreeMap<(VenueTime, u64), Due>,
     pub(crate) mode: ExchangeMode,
-    /// Draws late failures.
+    /// Generator of late failures.
     pub(crate) draw: Random,
     pub(crate) faults: Vec<Fault>,
     pub(crate) log: VecDeque<LogEntry>,
     /// Number of the next entry of the log.
     pub(crate) logged: u64,
-    /// Trades since somebody last asked, if anybody asks. Not part of what the machine is.
+    /// Trades since the last call of `take_executed`, if they are recorded. Not part of the state.
     #[serde(skip)]
     pub(crate) executed: Option<Vec<Executed>>,
 }
 
 impl Venue {
-    /// An empty exchange with its markets open and its fee account made.
+    /// An empty exchange with open markets and its fee account.
     pub fn new(config: VenueConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let tokens: BTreeMap<_, _> = config
@@ -144,7 +144,7 @@ impl Venue {
         })
     }
 
-    /// Answers one request. Time that runs backwards stands still instead.
+    /// Answers one request. If `now` is before the latest time, the latest time is used.
     pub fn handle(
         &mut self,
         now: VenueTime,
@@ -224,8 +224,7 @@ impl Venue {
         }
     }
 
-    /// What can be refused before a signature is worth verifying: whose request it is, and its fields.
-    /// `handle` checks the same again.
+    /// The checks that need no signature: account and fields. `handle` repeats them.
     pub fn precheck(&self, caller: &Caller, request: &Request) -> Result<(), Refusal> {
         match request {
             Request::Submit(order) => {
@@ -265,12 +264,12 @@ impl Venue {
         }
     }
 
-    /// From now on every trade is written down for [`Venue::take_executed`].
+    /// Records every trade from now on for [`Venue::take_executed`].
     pub fn write_executed(&mut self) {
         self.executed.get_or_insert_default();
     }
 
-    /// Every trade since the last call, of whatever market, in order.
+    /// All trades of all markets since the last call, in order.
     pub fn take_executed(&mut self) -> Vec<Executed> {
         self.executed
             .as_mut()
@@ -278,17 +277,17 @@ impl Venue {
             .unwrap_or_default()
     }
 
-    /// The latest time heard.
+    /// The latest time.
     pub const fn now(&self) -> VenueTime {
         self.now
     }
 
-    /// The configuration it was made from.
+    /// The current configuration.
     pub const fn config(&self) -> &VenueConfig {
         &self.config
     }
 
-    /// Whose API key has this digest.
+    /// The account whose API key has this digest.
     pub fn account_of_api_key(&self, key: &ApiKeyDigest) -> Option<AccountId> {
         self.api_keys.get(key).copied()
     }
@@ -309,7 +308,7 @@ impl Venue {
         self.accounts.get(self.owners.get(owner)?)
     }
 
-    /// Number of a market by name.
+    /// Number of a market by its name.
     pub fn market_id(&self, name: &str) -> Option<MarketId> {
         let index = self
             .markets
@@ -318,14 +317,14 @@ impl Venue {
         u16::try_from(index).ok().map(MarketId)
     }
 
-    /// A market as listed now.
+    /// A listed market.
     pub fn market(&self, id: MarketId) -> Option<&MarketConfig> {
         self.markets
             .get(usize::from(id.0))
             .map(|market| &market.config)
     }
 
-    /// A token as listed now.
+    /// A listed token.
     pub fn token(&self, id: TokenId) -> Option<&TokenConfig> {
         self.tokens.get(&id)
     }
@@ -343,7 +342,7 @@ impl Venue {
         self.markets.get(usize::from(market.0))?.book.best(side)
     }
 
-    /// The best prices of a side and what is offered at each, base units.
+    /// The best levels of a side and the base units offered at each.
     pub(crate) fn best_levels(
         &self,
         market: MarketId,
@@ -357,19 +356,19 @@ impl Venue {
         levels.map(|(price, level)| (price, level.size)).collect()
     }
 
-    /// A market's scale between ticks and amounts.
+    /// A market's conversion between ticks and amounts.
     pub fn scale(&self, market: MarketId) -> Option<&Scale> {
         self.markets
             .get(usize::from(market.0))
             .map(|market| &market.scale)
     }
 
-    /// How many orders are open, over all markets.
+    /// Number of open orders in all markets.
     pub fn open_orders(&self) -> usize {
         self.expiries.len()
     }
 
-    /// Whether an order is known and open.
+    /// Whether an order is open.
     pub fn is_open(&self, hash: &Hash) -> bool {
         self.by_hash
             .get(hash)
@@ -409,8 +408,8 @@ impl Venue {
         }
     }
 
-    /// Whether the caller's signature was verified with the account's present key. `missing` is the
-    /// code for none at all.
+    /// Checks that the caller's signature was verified with the account's current key. `missing` is the code if there
+    /// is no signature.
     pub(crate) fn check_signature(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! A small TCP server that answers as told, byte for byte, and remembers what it was sent.
+//! A small scripted TCP server that records the requests it receives.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the server does after a request has come in.
+/// A step of the server after a request was received.
 #[derive(Clone)]
 pub enum Step {
     /// Writes these bytes.
     Send(Vec<u8>),
     /// Writes these bytes one at a time with a pause before each.
     Drip(Vec<u8>, Duration),
-    /// Writes chunks of a chunked body until the other side goes away.
+    /// Writes chunks of a chunked body until the client closes the connection.
     EndlessChunks,
     /// Reads the next request on the same connection.
     NextRequest,
     /// Resets the connection.
     Reset,
-    /// Says nothing and keeps the connection open.
+    /// Sends nothing and keeps the connection open.
     Silence,
 }
 
@@ -31,7 +31,7 @@ struct Seen {
     open: usize,
 }
 
-/// A running server; it ends with the test's runtime.
+/// A running server; it stops with the test's runtime.
 pub struct Server {
     port: u16,
     seen: Arc<Mutex<Seen>>,
@@ -39,7 +39,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers the first request with the first script, and so on; closes after each answer.
+    /// Answers the n-th request with the n-th script and closes the connection after each answer.
     pub async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -76,12 +76,12 @@ impl Server {
         self.seen.lock().unwrap().requests.clone()
     }
 
-    /// Connections so far.
+    /// Number of connections so far.
     pub fn connections(&self) -> usize {
         self.seen.lock().unwrap().connections
     }
 
-    /// Bytes written by the time every connection is closed.
+    /// Number of bytes written when every connection is closed.
     pub async fn sent_bytes(&self) -> usize {
         loop {
             let closed = self.closed.notified();
@@ -105,7 +105,7 @@ pub fn answer(status: u16, headers: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// JSON on a connection that stays open.
+/// A JSON answer on a connection that stays open.
 pub fn kept(body: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 200 X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -114,7 +114,7 @@ pub fn kept(body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The same with the content type of JSON.
+/// A JSON answer on a connection that is closed.
 pub fn json(status: u16, headers: &str, body: &str) -> Vec<u8> {
     answer(
         status,
@@ -162,7 +162,7 @@ async fn serve(mut stream: TcpStream, script: Vec<Step>, seen: &Mutex<Seen>) {
             }
             Step::Silence => {
                 let mut byte = [0];
-                // Until the other side gives up.
+                // Until the client closes the connection.
                 let _ = stream.read(&mut byte).await;
                 false
             }
@@ -179,7 +179,7 @@ async fn write(stream: &mut TcpStream, bytes: &[u8], seen: &Mutex<Seen>) -> bool
     written
 }
 
-/// Head and, by its length, body.
+/// Reads a head and the body of the announced length.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4_096];

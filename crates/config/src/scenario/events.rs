@@ -1,4 +1,4 @@
-//! `[[event]]`: what happens when, as moments for the crowds and as lines for people.
+//! `[[event]]`: timed events, as entries of the traders' timelines and as lines for display.
 
 use cambist_core::MarketSpec;
 use cambist_venue::ExchangeMode;
@@ -9,16 +9,16 @@ use crate::crowd::REGIMES;
 use crate::reader::{At, Section};
 use crate::value::small;
 
-/// Something that happens, for people.
+/// One event, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, in milliseconds since the traders began.
+    /// Milliseconds since the traders started.
     pub at_ms: u64,
-    /// What.
+    /// Description of the event.
     pub text: String,
 }
 
-/// Longest time of an event: a day.
+/// Latest start and longest duration of an event: one day.
 const TIME_MAX_S: u64 = 86_400;
 
 const MODES: &[(&str, ExchangeMode)] = &[
@@ -37,7 +37,7 @@ const KINDS: [&str; 6] = [
     "refuse",
 ];
 
-/// Reads the events into the timelines of the crowds.
+/// Reads the events into the timelines of the traders.
 pub(super) fn read(
     sections: Vec<Section<'_, '_>>,
     markets: &[MarketSpec],
@@ -59,7 +59,7 @@ pub(super) fn read(
     whole.then_some(events)
 }
 
-/// An event, and its end if it has one.
+/// Reads one event, and its end if it has one.
 fn one(
     mut section: Section<'_, '_>,
     markets: &[MarketSpec],
@@ -98,7 +98,7 @@ fn one(
     Some(events)
 }
 
-/// Seconds, or a share of the run; not both.
+/// Reads a time in seconds or as a percentage of the run; both together are an error.
 fn time(
     section: &mut Section<'_, '_>,
     [seconds, percent]: [&'static str; 2],
@@ -129,7 +129,7 @@ fn time(
     }
 }
 
-/// What happens, and how it is told.
+/// Reads the kind of the event and its description.
 fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
     let written: Vec<_> = KINDS.into_iter().filter(|key| section.has(key)).collect();
     let jump = section.opt::<i64>("jump_bps");
@@ -215,7 +215,7 @@ fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
     })
 }
 
-/// What ends an event, if it does not last by itself.
+/// What ends an event of limited duration.
 const fn undo(what: What) -> Option<(What, &'static str)> {
     match what {
         What::Liquidity { .. } => Some((What::Liquidity { percent: 100 }, "liquidity is back")),
@@ -228,12 +228,12 @@ const fn undo(what: What) -> Option<(What, &'static str)> {
             },
             "the market turns calm",
         )),
-        // A price that has fallen and a pool that is empty do not come back on a date.
+        // Jumps and drained pools are not undone at the end of an event.
         What::Jump { .. } | What::Drain { .. } => None,
     }
 }
 
-/// The crowd of the market that an event names; the first without a name.
+/// The traders of the market that an event names; without a name, those of the first market.
 fn crowd<'c>(
     section: &Section<'_, '_>,
     markets: &[MarketSpec],

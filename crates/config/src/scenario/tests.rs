@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-//! Every built-in scenario loads, plays, keeps the books, and repeats itself; mistakes are named.
+//! Every built-in scenario parses, runs with balanced books and is deterministic; errors name their line.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ fn parse(source: &Source) -> Result<Scenario, ConfigError> {
     Scenario::parse(source, &[spec()], RUN)
 }
 
-/// An exchange on which a scenario is played.
+/// An exchange for a scenario to run on.
 fn stage(scenario: &Scenario) -> (Venue, Agents) {
     let pool = PoolConfig {
         name: "AMM-ETH-USDC".to_owned(),
@@ -101,7 +101,7 @@ fn stage(scenario: &Scenario) -> (Venue, Agents) {
     (venue, Agents::new(agents, &accounts))
 }
 
-/// A minute of it, the books audited after every step.
+/// Runs the scenario for a minute, auditing the books after every step.
 fn played(scenario: &Scenario) -> (Venue, Agents) {
     let (mut venue, mut agents) = stage(scenario);
     for step in 0..620 {

@@ -1,6 +1,6 @@
-//! The daemon's configuration file: every section but the markets, and the rules between sections.
+//! The daemon's configuration file: all sections except the markets, and the rules between sections.
 //!
-//! Knows nothing of what the venue publishes: amounts stay decimals until they are bound.
+//! Amounts stay decimals until they are bound to the venue's units.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,47 +20,47 @@ use super::sections::{
     read_poll, read_venue, require_pins, small, version,
 };
 
-/// Where the venue is and who we are there.
+/// The venue and the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VenueLink {
     /// Base URL, without a trailing slash.
     pub base_url: At<String>,
-    /// Our account.
+    /// Account id.
     pub account_id: u32,
-    /// Our owner address, `0x` and 40 hex digits.
+    /// Owner address, `0x` and 40 hexadecimal digits.
     pub owner: String,
-    /// Refuse to start on another chain.
+    /// Expected chain id; the start is refused on another chain.
     pub chain_id: Option<u64>,
-    /// Refuse to start on another exchange address.
+    /// Expected exchange address; the start is refused at another exchange.
     pub exchange: Option<String>,
 }
 
-/// The database's place.
+/// The store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreConfig {
     /// State folder.
     pub dir: PathBuf,
-    /// Ended intents are kept this long.
+    /// Days for which ended intents are kept.
     pub keep_days: u32,
 }
 
-/// The recording.
+/// The recordings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TapeConfig {
     /// Folder of the tapes.
     pub dir: PathBuf,
-    /// Most disk space of all tapes together.
+    /// Most disk space of all tapes together, megabytes.
     pub max_mb: u64,
-    /// Tapes last written longer ago are removed.
+    /// Days after which tapes are removed.
     pub keep_days: u32,
 }
 
-/// Life of orders, in the units of the file.
+/// Lifetime of orders, in the units of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orders {
-    /// Life of an order, seconds.
+    /// Time to live of an order, seconds.
     pub ttl_s: u64,
-    /// Replaced this long before its expiry, seconds.
+    /// Orders are replaced this long before their expiry, seconds.
     pub refresh_before_s: u64,
     /// The venue may show or fill an order this long after its expiry, seconds.
     pub grace_s: u64,
@@ -68,12 +68,12 @@ pub struct Orders {
     pub max_fee_bips: u8,
 }
 
-/// What happens at the end.
+/// What happens to orders at shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnShutdown {
-    /// Everything is cancelled and proven.
+    /// Everything is cancelled, and proven.
     Cancel,
-    /// What rests stays and runs out by itself.
+    /// Resting orders stay until they expire.
     Leave,
 }
 
@@ -82,60 +82,60 @@ pub enum OnShutdown {
 pub struct Daemon {
     /// The file it came from.
     pub source: Source,
-    /// What `cambist run` does with it.
+    /// What `cambist run` does.
     pub mode: Mode,
     /// The venue.
     pub venue: VenueLink,
-    /// A request is given up after this.
+    /// Timeout of a request.
     pub request_timeout_ms: u64,
     /// Secrets.
     pub keys: Keys,
     /// Database.
     pub store: StoreConfig,
-    /// What paper trading assumes.
+    /// Assumptions of paper trading.
     pub paper: Paper,
-    /// Recording, unless it is switched off.
+    /// Recordings, unless disabled.
     pub tape: Option<TapeConfig>,
-    /// Where metrics are served.
+    /// Address of the metrics listener.
     pub metrics: SocketAddr,
     /// Logging.
     pub log: LogConfig,
-    /// The engine's configuration as far as `[orders]` and `[poll]` state it; the rest is unset.
+    /// The engine's configuration as far as `[orders]` and `[poll]` set it; the rest is unset.
     pub engine: EngineConfig,
-    /// Life of orders.
+    /// Lifetime of orders.
     pub orders: Orders,
     /// Rate budget.
     pub budget: BudgetConfig,
-    /// Limits over everything, and the start.
+    /// Limits of the account, and the ramp.
     pub risk: Risk,
-    /// Where the budget stands in the file.
+    /// Position of the budget in the file.
     pub budget_at: Place,
-    /// Fee rates of the account that fills are checked against: maker, taker, in ten-thousandths.
+    /// Expected fee rates of the account, maker and taker, in ten-thousandths.
     pub fee_bips: [u16; 2],
-    /// At the end.
+    /// What happens to orders at shutdown.
     pub on_shutdown: OnShutdown,
-    /// Draining gives up after this.
+    /// Time after which draining gives up.
     pub drain_deadline_ms: u64,
     /// Markets, at least one.
     pub markets: Vec<Market>,
 }
 
-/// Whether a venue that is not on this machine must be pinned.
+/// Whether a venue on another machine must be pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pins {
-    /// It must: whatever signs orders goes by what the file says.
+    /// It must: orders are signed according to the file.
     Required,
-    /// It need not: nothing is signed by what the venue says of its units.
+    /// It need not: nothing is signed according to the venue's units.
     Optional,
 }
 
 impl Daemon {
-    /// Reads and checks a file. Relative paths in it are taken from the file's folder.
+    /// Reads and checks a file. Relative paths in it are relative to the file's folder.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::parse(&Source::read(path)?)
     }
 
-    /// As `load`, for what trades nothing: to find a daemon, to cancel, to look. Pins may be missing.
+    /// As `load`, for commands that do not trade: finding a daemon, cancelling, reading. Pins may be missing.
     pub fn load_unpinned(path: &Path) -> Result<Self, ConfigError> {
         Self::read(
             &Source::read(path)?,
@@ -145,7 +145,7 @@ impl Daemon {
         )
     }
 
-    /// As `load`, for a mode that is named elsewhere and takes the place of the file's.
+    /// As `load`, with a mode that overrides the file's.
     pub fn load_for(path: &Path, mode: Option<Mode>) -> Result<Self, ConfigError> {
         let mut keys = std::collections::BTreeSet::new();
         Self::read(&Source::read(path)?, Pins::Required, mode, &mut keys)
@@ -157,7 +157,7 @@ impl Daemon {
         Self::parse_noting_keys(source, &mut keys)
     }
 
-    /// As `parse`, and tells every key that was asked for.
+    /// As `parse`; also returns all keys that were read.
     pub fn parse_noting_keys(
         source: &Source,
         keys: &mut std::collections::BTreeSet<String>,
@@ -180,7 +180,7 @@ impl Daemon {
         })
     }
 
-    /// Decimals of a token by its symbol, where the file states them.
+    /// Decimals of a token by its symbol, if the file states them.
     pub fn decimals_of(&self, symbol: &str) -> Option<u8> {
         let of_market = |market: &Market| {
             let expected = &market.expected;
@@ -198,12 +198,12 @@ impl Daemon {
         self.markets.iter().find_map(of_market)
     }
 
-    /// Where a running daemon writes the address of its metrics.
+    /// The file in which a running daemon writes the address of its metrics.
     pub fn metrics_address_file(&self) -> PathBuf {
         self.store.dir.join("metrics.address")
     }
 
-    /// Longest time from losing all control to the certainty that no own order can fill, seconds.
+    /// Longest time from the loss of all control until no own order can fill, seconds.
     pub const fn dead_after_s(&self) -> u64 {
         self.orders.ttl_s + self.orders.grace_s
     }
@@ -233,7 +233,7 @@ fn read(
     check_address(&section, "venue.owner", owner.as_ref());
     check_address(&section, "venue.exchange", exchange.as_ref());
     let is_remote = |url: &At<String>| !is_local(&url.value);
-    // Nothing is signed by what the file says in a mode that does not trade.
+    // In a mode that does not trade nothing is signed.
     let pins = if mode.trades() { pins } else { Pins::Optional };
     let pinned = pins == Pins::Required && base_url.as_ref().is_some_and(is_remote);
     if pinned {
@@ -387,7 +387,7 @@ fn read(
     daemon
 }
 
-/// What stands for something that a mode without trading does not need.
+/// Placeholder for a key that a mode without trading does not need.
 fn without(mode: Mode) -> Option<At<String>> {
     (!mode.trades()).then(|| At {
         value: String::new(),

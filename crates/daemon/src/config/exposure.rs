@@ -1,8 +1,8 @@
-//! What a configuration means: in money, and in requests.
+//! The consequences of a configuration, in money and in requests.
 //!
-//! The worst case is an upper bound, made to be understood rather than to be tight:
-//! (inventory_max + fillable) × (price_ceiling − price_floor), where fillable is what can still be
-//! bought within ttl + grace after all control was lost, at most the width of the inventory band.
+//! The worst case is an upper bound that is easy to understand rather than tight: (inventory_max + fillable) ×
+//! (price_ceiling − price_floor), where fillable is what can still be bought within ttl + grace after the loss of all
+//! control, at most the width of the inventory band.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -11,11 +11,11 @@ use crate::config::daemon::Daemon;
 use crate::config::market::Market;
 use crate::config::reader::Problem;
 
-/// The formula of the worst case, printed beside its result.
+/// The formula of the worst case, printed with its result.
 pub const WORST_CASE: &str = "(inventory_max + fillable) x (price_ceiling - price_floor), \
     fillable = min(open_orders_max x order_value_max / price_floor, inventory_max - inventory_min)";
 
-/// What one market may cost.
+/// Possible loss of one market.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Risk {
     /// Market.
@@ -36,16 +36,16 @@ pub struct Risk {
     /// Floor and ceiling of prices.
     #[serde(serialize_with = "plain")]
     pub price_floor: Decimal,
-    /// As above.
+    /// Highest price.
     #[serde(serialize_with = "plain")]
     pub price_ceiling: Decimal,
-    /// What can still be filled after control is lost, in base tokens.
+    /// Amount that can still be filled after the loss of all control, in base tokens.
     #[serde(serialize_with = "plain")]
     pub fillable: Decimal,
-    /// Worst case within ttl + grace, in quote tokens; absent if too large to be counted.
+    /// Worst case within ttl + grace, in quote tokens; absent if it is too large.
     #[serde(serialize_with = "plain_or_null")]
     pub worst_case: Option<Decimal>,
-    /// Worst case of the pool beside the market, in quote tokens: all that may be in it.
+    /// Worst case of the pool, in quote tokens: everything that may be in it.
     #[serde(
         serialize_with = "plain_or_null",
         skip_serializing_if = "Option::is_none"
@@ -55,34 +55,34 @@ pub struct Risk {
     pub strategies: Vec<String>,
 }
 
-/// What the requests amount to.
+/// Load in requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Load {
-    /// Most orders alive over all markets.
+    /// Most live orders in all markets.
     pub orders_max: u64,
-    /// Orders that are refreshed: what the strategies want of a quiet market, or, while they cannot
-    /// be asked, as many as may be alive.
+    /// Orders that are refreshed: what the strategies quote in a quiet market, or, if they cannot be evaluated, as many
+    /// as may be live.
     pub orders_refreshed: u64,
     /// Polls, in thousandths per second.
     pub polls_milli_per_s: u64,
     /// Submits and cancels of refreshing alone, in thousandths per second.
     pub refresh_milli_per_s: u64,
-    /// All of them.
+    /// Sum of both.
     pub total_milli_per_s: u64,
-    /// Submits of refreshing over what the order endpoint may take, in ten-thousandths.
+    /// Submits of refreshing as a share of the order endpoint's budget, in ten-thousandths.
     pub refresh_share_bps: u64,
-    /// All of them over the whole budget, in ten-thousandths.
+    /// All requests as a share of the whole budget, in ten-thousandths.
     pub budget_share_bps: u64,
 }
 
-/// What one market may cost.
+/// Possible loss of one market.
 pub fn risk(market: &Market) -> Risk {
     let amounts = &market.amounts;
     let [floor, ceiling] = ["price_floor", "price_ceiling"].map(|key| amounts[key]);
     let [least, most] = ["inventory_min", "inventory_max"].map(|key| amounts[key]);
     let order = amounts["order_value_max"];
     let band = most - least;
-    // Decimals panic on overflow with plain operators, so every product is checked.
+    // Plain operators on decimals panic on overflow, so every product is checked.
     let fillable = order
         .checked_mul(Decimal::from(market.limits.open_orders_max))
         .and_then(|value| value.checked_div(floor))
@@ -115,8 +115,8 @@ pub fn risk(market: &Market) -> Risk {
     }
 }
 
-/// What the requests amount to when nothing but polling and refreshing happens. `wanted` is how many
-/// orders the strategies want of a quiet market, if they could be asked.
+/// Load in requests of polling and refreshing alone. `wanted` is the number of orders that the strategies quote in a
+/// quiet market, if they could be evaluated.
 pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
     let markets = daemon.markets.len() as u64;
     let orders_max: u64 = daemon
@@ -127,7 +127,7 @@ pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
     let orders_refreshed = wanted.map_or(orders_max, |wanted| wanted.min(orders_max));
     let milli_per_s = |every_ms: u64| 1_000_000_u64.div_ceil(every_ms.max(1));
     let poll = &daemon.engine.poll;
-    // A pass over the list reads every page twice, until two passes name the same set.
+    // A list scan reads every page twice, until two rounds agree.
     let pages = 2 * orders_max
         .div_ceil(u64::from(poll.orders_page).max(1))
         .max(1);
@@ -137,14 +137,14 @@ pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
         .filter_map(|market| market.pool.as_ref());
     let mut pool_polls: u64 = pools.map(|pool| milli_per_s(pool.limits.poll_ms)).sum();
     if pool_polls > 0 {
-        // The list of pools, and joins and exits: as often as orders while one is under way.
+        // The list of pools, and the list of joins and exits as often as orders while one is in flight.
         pool_polls += milli_per_s(poll.meta_ms) + milli_per_s(poll.orders_ms);
     }
     let polls_milli_per_s = markets * milli_per_s(poll.depth_ms)
         + pages * milli_per_s(poll.orders_ms)
         + milli_per_s(poll.balances_ms)
         + pool_polls
-        // Markets, tokens, the account, and what rests on it.
+        // Markets, tokens, the account and its pending transactions.
         + 4 * milli_per_s(poll.meta_ms);
     let orders = &daemon.orders;
     let life_s = orders.ttl_s.saturating_sub(orders.refresh_before_s).max(1);
@@ -163,7 +163,7 @@ pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
     }
 }
 
-/// What is wrong with a load, if anything.
+/// Whether the load is too high.
 pub fn overload(daemon: &Daemon, load: &Load) -> Vec<Problem> {
     let at = daemon.budget_at;
     let mut problems = Vec::new();
@@ -188,17 +188,17 @@ pub fn overload(daemon: &Daemon, load: &Load) -> Vec<Problem> {
     problems
 }
 
-/// Ten-thousandths as a percentage, for people.
+/// Formats ten-thousandths as a percentage.
 pub fn percent(bps: u64) -> String {
     format!("{}.{} %", bps / 100, bps % 100 / 10)
 }
 
-/// Thousandths as a number, for people.
+/// Formats thousandths as a number.
 pub fn thousandths(milli: u64) -> String {
     format!("{}.{:02}", milli / 1_000, milli % 1_000 / 10)
 }
 
-/// Decimals travel as strings in JSON: a reader's floating point must not round money.
+/// Decimals are strings in JSON, because a reader's floating point would round them.
 fn plain<S: serde::Serializer>(number: &Decimal, out: S) -> Result<S::Ok, S::Error> {
     out.collect_str(number)
 }

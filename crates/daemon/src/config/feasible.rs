@@ -1,10 +1,8 @@
-//! Whether a configuration can quote at all: both sides of every market are tried in the engine itself,
-//! over prices of the price band and holdings of the inventory band, with little and with much of the
-//! quote token.
+//! Checks whether a configuration can quote at all: both sides of every market are tried in the engine, over prices of
+//! the price band and holdings of the inventory band, with little and with much of the quote token.
 //!
-//! A side is refused only when no trial quotes it. Where a trial fails by a comparison of prices, the
-//! numbers say at which price it would not, and that is tried next: a strategy that quotes in a narrow
-//! range of prices is found.
+//! A side is refused only if no trial quotes it. If a trial fails in a comparison of prices, the price at which it
+//! would succeed is computed and tried next, so that strategies with a narrow range of prices are found.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -24,13 +22,13 @@ use crate::telemetry::withheld;
 
 /// Most trials of one market.
 const TRIALS_MAX: usize = 1_200;
-/// The band of holdings is cut into so many.
+/// Number of parts of the inventory band.
 const PARTS: u128 = 32;
-/// The venue's clock in every trial.
+/// The venue's time in every trial.
 const THEN: VenueTime = VenueTime(1_700_000_000_000);
 
-/// Sides that cannot be quoted at any price around the price band, with any holdings of the inventory band: one sentence each
-/// with its place.
+/// Sides that cannot be quoted at any price around the price band with any holdings of the inventory band: one message
+/// each.
 pub fn never_quoted(daemon: &Daemon, bound: &Bound) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, market) in daemon.markets.iter().enumerate() {
@@ -65,7 +63,7 @@ pub fn never_quoted(daemon: &Daemon, bound: &Bound) -> Vec<Problem> {
     problems
 }
 
-/// Where the file decides it.
+/// The position in the file that decides it.
 fn place(market: &Market, why: &Withheld) -> Place {
     let key = why.key().unwrap_or_default();
     if let Some(parameter) = key.strip_prefix("market.strategy.params") {
@@ -79,7 +77,7 @@ fn place(market: &Market, why: &Withheld) -> Place {
     market.place(key.strip_prefix("market.").unwrap_or(key))
 }
 
-/// How much of the quote token is held, against what the most inventory is worth.
+/// Amount of the quote token, relative to the value of the largest inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Funds {
     Plenty,
@@ -99,7 +97,7 @@ impl Funds {
     }
 }
 
-/// A price, and what is held.
+/// A price and holdings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Trial {
     /// In half ticks, odd: the book is one tick wide.
@@ -125,7 +123,7 @@ impl<'a> Trials<'a> {
         let engine = EngineConfig {
             markets: vec![bound.engine.markets[index].clone()],
             pools: Vec::new(),
-            // In the end it is at full size.
+            // At full size, as after the ramp.
             ramp: RampConfig::OFF,
             ..bound.engine.clone()
         };
@@ -151,7 +149,7 @@ impl<'a> Trials<'a> {
         &self.engine.markets[0]
     }
 
-    /// The middle of both bands first, then their ends and what lies between, ever finer.
+    /// The middle of both bands first, then their ends, then a finer and finer grid.
     fn plan_grid(&mut self) {
         let limits = self.limits();
         let (low, high) = (
@@ -164,10 +162,10 @@ impl<'a> Trials<'a> {
         let geometric = u64::try_from(geometric).unwrap_or(high);
         let mids = [at(4), geometric, at(1), at(7), at(2), at(6), low, high];
         let held = |part: u128| least + most.saturating_sub(least) / PARTS * part;
-        // What is said of a side that is never quoted is what stops it here.
+        // If the side is never quoted, the reason of this trial is reported.
         self.plan(at(4), held(PARTS / 2), Funds::Plenty);
         for step in [PARTS / 2, PARTS / 4, PARTS / 8, 1] {
-            // The finest steps are taken at fewer prices.
+            // The finest steps are tried at fewer prices.
             let mids = if step > 1 { &mids[..] } else { &mids[..4] };
             for part in (0..=PARTS).step_by(usize::try_from(step).unwrap_or(1)) {
                 for mid in mids {
@@ -181,7 +179,7 @@ impl<'a> Trials<'a> {
 
     fn plan(&mut self, mid: u64, base: Amount, funds: Funds) {
         let limits = self.limits();
-        // The mid may lie outside of the band while an order still lies inside.
+        // The mid may be outside the band while an order is inside.
         let (low, high) = (
             limits.price_min.0.max(3),
             limits.price_max.0.saturating_mul(4),
@@ -200,7 +198,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Why each side is never quoted; `None` for a side that is somewhere, or that nobody is to quote.
+    /// Why each side is never quoted; `None` for a side that is quoted in some trial, or that no strategy quotes.
     fn never(mut self) -> [Option<Withheld>; 2] {
         let mut first = [None; 2];
         let mut quoted = [false; 2];
@@ -208,7 +206,7 @@ impl<'a> Trials<'a> {
             let found = self.judge(trial);
             for (at, why) in found.into_iter().enumerate() {
                 match why {
-                    // A strategy that says nothing may have reasons that no trial meets.
+                    // A strategy without a quote may have reasons that no trial has.
                     None => quoted[at] = true,
                     Some(why) if is_no_mistake(why.control) || depends_on_data(&why) => {
                         quoted[at] = true;
@@ -249,7 +247,7 @@ impl<'a> Trials<'a> {
         found.first().copied().unwrap_or_default()
     }
 
-    /// At which mid the comparison that failed would not fail: prices and values follow it.
+    /// The mid at which the failed comparison would succeed: prices and values follow the mid.
     fn refine(&mut self, trial: Trial, why: &Withheld) {
         let follows = matches!(why.unit, Unit::Ticks | Unit::HalfTicks | Unit::Quote);
         let follows = follows && why.control != Control::StrategyFunds;
@@ -268,19 +266,19 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// Whether only the market's own data can tell: trials have no pool, and sources of a reference price that
-/// agree with one another at no price of a trial may do so at the market's.
+/// Whether the result depends on market data: trials have no pool, and sources of a reference price may agree in the
+/// market though they agree in no trial.
 fn depends_on_data(why: &Withheld) -> bool {
     let key = why.key().unwrap_or_default();
     why.control == Control::NoFairPrice && key.starts_with("market.strategy.params.reference")
 }
 
-/// Reasons that say nothing about the file.
+/// Reasons that are not caused by the file.
 const fn is_no_mistake(control: Control) -> bool {
     control.is_by_design() || matches!(control, Control::NotWanted | Control::FillDelay)
 }
 
-/// A venue of one market in which nothing happens.
+/// A venue with one quiet market.
 struct Quiet<'a> {
     spec: &'a MarketSpec,
     depth_min: Qty,

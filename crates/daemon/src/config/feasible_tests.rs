@@ -10,7 +10,7 @@ fn example(name: &str) -> Source {
     Source::read(&root.join("config").join(name)).unwrap()
 }
 
-/// The demo's file with lines changed, and the strategies of its market.
+/// The demo's file with changed lines, and the strategies of its market.
 fn changed(lines: &[(&str, &str)], strategy: Option<&str>) -> Daemon {
     let mut source = example("demo.toml");
     let mut text: Vec<_> = source.text.lines().map(str::to_owned).collect();
@@ -57,7 +57,7 @@ fn the_examples_can_quote() {
 
 #[test]
 fn what_can_never_quote_is_named_with_key_and_numbers() {
-    // The least order is 0.6 ETH, and no price is below 1000.
+    // The smallest order is 0.6 ETH, and no price is below 1000.
     let daemon = changed(&[("order_value_max", "order_value_max = \"5 USDC\"")], None);
     let problems = found(&daemon);
     assert_eq!(problems.len(), 1, "{problems:?}");
@@ -83,7 +83,7 @@ fn what_can_never_quote_is_named_with_key_and_numbers() {
         line(&daemon, "order_qty_max"),
         "{problems:?}"
     );
-    // Orders are 9 ten-thousandths from the mid at least.
+    // Orders are at least 9 ten-thousandths from the mid.
     let collar = |bps: u32| {
         found(&changed(
             &[("collar_bps", &format!("collar_bps = {bps}"))],
@@ -96,7 +96,7 @@ fn what_can_never_quote_is_named_with_key_and_numbers() {
         collar(8)
     );
     assert_eq!(collar(10), []);
-    // 0.6 ETH do not fit into a band of 0.5, but what less money buys does.
+    // 0.6 ETH do not fit into a band of 0.5, but a smaller order with less quote does.
     let daemon = changed(&[("inventory_max", "inventory_max = \"0.5 ETH\"")], None);
     let problems = found(&daemon);
     assert_eq!(problems, []);
@@ -125,7 +125,7 @@ fn limits_of_the_strategy_are_tried_where_it_quotes() {
             }),
         )
     };
-    // No market price above 5000 is allowed: nothing is ever offered above 6000.
+    // No price above 5000 is allowed: nothing is ever offered above 6000.
     let (problems, [at, _]) = ladder("price_floor = 6000\n");
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(problems[0].1.contains("no ask"), "{problems:?}");
@@ -137,7 +137,7 @@ fn limits_of_the_strategy_are_tried_where_it_quotes() {
     assert_eq!(problems, []);
 }
 
-/// A splitmix generator: a seed that fails is printed.
+/// A splitmix generator; a failing seed is printed.
 struct Random(u64);
 
 impl Random {
@@ -150,7 +150,7 @@ impl Random {
     }
 }
 
-/// Nothing is refused that quotes somewhere: prices and holdings drawn at random never contradict.
+/// A configuration that quotes somewhere is never refused: the result agrees with random prices and holdings.
 #[test]
 fn what_quotes_anywhere_is_never_refused() {
     let mut refused = 0;
@@ -218,7 +218,7 @@ fn what_quotes_anywhere_is_never_refused() {
                 *count += u32::from(here.is_none());
             }
         }
-        // Sizes that a skew happens to make small enough are no quoting.
+        // Sizes that a skew happens to make small enough do not count.
         for (never, quoted) in never.iter().zip(quoted) {
             assert!(
                 never.is_none() || quoted < 3,
@@ -232,7 +232,7 @@ fn what_quotes_anywhere_is_never_refused() {
     );
 }
 
-/// A strategy whose fair price is the pool's, and a fixed one: no trial has either, the market may.
+/// A strategy whose fair price is the pool's, or a fixed one: no trial has either, the market may.
 #[test]
 fn a_reference_price_that_no_trial_has_is_no_mistake() {
     let strategy = |reference: &str| {
@@ -244,7 +244,7 @@ fn a_reference_price_that_no_trial_has_is_no_mistake() {
     let sources = "reference = [{ source = \"pool\" }, { source = \"depth\", amount = 1 }]\n";
     let daemon = changed(&[], Some(&strategy(sources)));
     assert_eq!(found(&daemon), []);
-    // Nor does it hide how many requests its orders need.
+    // The number of requests of its orders is checked nevertheless.
     let quotes = |reference: &str| {
         let daemon = changed(&[], Some(&strategy(reference)));
         let bound = daemon.bind_expected().unwrap().unwrap();

@@ -1,12 +1,12 @@
-//! `[market.feed]`: a public order book that modes without trading take their depth from.
+//! `[market.feed]`: a public order book for modes that do not trade.
 //!
-//! A feed is a URL that answers JSON, and pointers (RFC 6901) to what is in it; templates fill them in for
-//! well-known exchanges. In a pointer, `*` stands for the only member of an object.
+//! A feed is a URL that returns JSON, and pointers (RFC 6901) into it; templates define them for well-known exchanges.
+//! In a pointer, `*` means the only member of an object.
 
 use super::mode::Mode;
 use super::reader::{At, Section};
 
-/// Where a price level, a sequence number and a time are in an answer.
+/// Pointers to levels, sequence number and time in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointers {
     /// To the list of bids.
@@ -17,16 +17,16 @@ pub struct Pointers {
     pub price: String,
     /// To the quantity within a level.
     pub quantity: String,
-    /// To a number that never falls, if there is one.
+    /// To a number that never decreases, if there is one.
     pub sequence: Option<String>,
-    /// To the time of the book, if there is one, and its form.
+    /// To the time of the book and its format, if there is one.
     pub time: Option<(String, TimeForm)>,
 }
 
-/// How a time is written.
+/// Format of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeForm {
-    /// Seconds since the Unix epoch, perhaps with decimals.
+    /// Seconds since the Unix epoch, with or without decimals.
     Seconds,
     /// Milliseconds.
     Millis,
@@ -41,17 +41,17 @@ pub enum TimeForm {
 /// A public order book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feed {
-    /// What is read.
+    /// The URL.
     pub url: At<String>,
     /// Time between two reads.
     pub poll_ms: u64,
-    /// Where things are in the answer.
+    /// Pointers into the answer.
     pub pointers: Pointers,
     /// Quantities are whole numbers of 10^−this.
     pub quantity_decimals: u32,
 }
 
-/// An exchange whose answers are known.
+/// A known exchange.
 struct Template {
     name: &'static str,
     /// With `{symbol}` for the exchange's name of the market.
@@ -105,7 +105,7 @@ const TIME_FORMS: &[(&str, TimeForm)] = &[
     ("rfc3339", TimeForm::Rfc3339),
 ];
 
-/// Reads a `[market.feed]` that is there; `None` if it is not right.
+/// Reads an existing `[market.feed]`; `None` if it is invalid.
 pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
     let template = section.opt::<String>("template");
     let symbol = section.opt::<String>("symbol");
@@ -226,7 +226,7 @@ fn check_pointers(section: &Section<'_, '_>, feed: &Feed) {
     }
 }
 
-/// The book of a venue of the interface that cambist trades on.
+/// The book of a venue with the interface that cambist trades on.
 pub(super) fn of_venue(
     base_url: &At<String>,
     market: &str,

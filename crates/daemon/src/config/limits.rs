@@ -1,5 +1,5 @@
-//! Reads the numbers and amounts of a section by the table of limits (`cambist_core::limits`): key, default and
-//! range of each are there and nowhere else.
+//! Reads the numbers and amounts of a section by the table of limits (`cambist_core::limits`), which defines key,
+//! default and range of each.
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -23,8 +23,8 @@ impl Index<&str> for Numbers {
     }
 }
 
-/// Reads every number of `limits` that stands in this section into `config`. `derived` computes the default of a
-/// key that has none of its own.
+/// Reads every number of `limits` in this section into `config`. `derived` computes the default of a key without a
+/// constant one.
 pub(super) fn numbers<C>(
     section: &mut Section<'_, '_>,
     limits: &'static [Limit<C>],
@@ -49,7 +49,7 @@ pub(super) fn numbers<C>(
     found
 }
 
-/// Reads one number of the table, with its default where the file has none.
+/// Reads one number of the table, with its default if the file has none.
 pub(super) fn number(section: &mut Section<'_, '_>, about: &About, usual: u64) -> At<u64> {
     match (&about.range, about.unit) {
         (_, Unit::Flag) => section.or(about.key, usual != 0).map(u64::from),
@@ -58,7 +58,7 @@ pub(super) fn number(section: &mut Section<'_, '_>, about: &About, usual: u64) -
     }
 }
 
-/// A default that a section has no rule for: there is none.
+/// For sections without derived defaults.
 pub(super) fn nothing_derived(_: &About) -> u64 {
     0
 }
@@ -68,7 +68,7 @@ pub(super) fn nothing_derived(_: &About) -> u64 {
 pub struct Written(BTreeMap<&'static str, At<Money>>);
 
 impl Written {
-    /// Reads every amount of `limits` that stands in this section. `None` if one is missing that has to be there.
+    /// Reads every amount of `limits` in this section. `None` if a required one is missing.
     pub(super) fn read<C>(
         &mut self,
         section: &mut Section<'_, '_>,
@@ -100,17 +100,17 @@ impl Written {
         complete
     }
 
-    /// The amount of a key, where the file has one or the table a default.
+    /// The amount of a key from the file or the table's default.
     pub fn of(&self, key: &str) -> Option<&At<Money>> {
         self.0.get(key)
     }
 
-    /// Where the file has the amount of a key.
+    /// Position of a key's amount in the file.
     pub(super) fn place(&self, key: &str) -> Option<Place> {
         self.of(key).map(|written| written.at)
     }
 
-    /// The amounts that are stated in one of the tokens, base or quote.
+    /// Amounts that are in one of the tokens, base or quote.
     pub(super) fn in_token<C>(
         &self,
         limits: &'static [Limit<C>],
@@ -123,7 +123,7 @@ impl Written {
         of_token.filter_map(|limit| self.of(limit.about.key))
     }
 
-    /// Converts every amount of `limits` that is written into `config`, exactly.
+    /// Converts every written amount of `limits` into `config`, exactly.
     pub(super) fn set<C>(
         &self,
         limits: &'static [Limit<C>],
@@ -145,7 +145,7 @@ impl Written {
         }
     }
 
-    /// The numbers without their places, as text that can be compared.
+    /// The numbers without positions, as comparable text.
     pub(super) fn values(&self) -> String {
         let each = self
             .0

@@ -1,6 +1,6 @@
-//! One `[[market]]` of the configuration: limits, guards, what an empty book means, strategies.
+//! One `[[market]]` of the configuration: limits, guards, behaviour on empty books, strategies.
 //!
-//! Amounts are decimals with places here; `bind` makes integers of them once decimals are known.
+//! Amounts are decimals with positions here; `resolve` converts them to integers once the decimals are known.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +15,28 @@ use super::pool::{self, Pool};
 use super::reader::{At, Place, Section};
 use super::sections::{require_pins, small};
 
-/// What an empty or one-sided book means.
+/// Behaviour on an empty or one-sided book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EmptyBook {
     /// Nothing is quoted.
     NoQuote,
-    /// This price stands in for the mid.
+    /// This price replaces the mid.
     Seed(At<Money>),
 }
 
-/// A strategy by name with its parameters as written; the registry checks them.
+/// A strategy with its parameters as written; the registry checks them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrategyChoice {
     /// Name in the registry.
     pub name: At<String>,
     /// Parameters.
     pub params: toml::Table,
-    /// Where each parameter stands, by its path inside the table (`buy_bands[1].min_amount`).
+    /// Position of each parameter, by its path inside the table (`buy_bands[1].min_amount`).
     pub places: BTreeMap<String, Place>,
 }
 
 impl StrategyChoice {
-    /// The place of a parameter, or of the nearest table around it.
+    /// Position of a parameter, or of the nearest table around it.
     pub fn place(&self, key: &str) -> Place {
         let mut path = key;
         loop {
@@ -51,14 +51,14 @@ impl StrategyChoice {
     }
 }
 
-/// What the file expects the venue to publish; a difference refuses the start.
+/// Values that the venue is expected to publish; a difference refuses the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// Decimals of the base token.
     pub base_decimals: Option<At<u8>>,
     /// Decimals of the quote token.
     pub quote_decimals: Option<At<u8>>,
-    /// Most decimals the venue honours in the base token.
+    /// Most decimals that the venue accepts in the base token.
     pub base_precision: Option<At<u8>>,
     /// As above for the quote token.
     pub quote_precision: Option<At<u8>>,
@@ -75,29 +75,29 @@ pub struct Market {
     pub base: String,
     /// Symbol of the quote token.
     pub quote: String,
-    /// What the venue is expected to publish.
+    /// Values that the venue is expected to publish.
     pub expected: Expected,
     /// The limits that are numbers; its amounts are unset until decimals are known.
     pub limits: MarketConfig,
-    /// The limits that are amounts, losses included.
+    /// The limits that are amounts, loss limits included.
     pub amounts: Written,
-    /// What an empty or one-sided book means.
+    /// Behaviour on an empty or one-sided book.
     pub empty: EmptyBook,
-    /// Where depth comes from in modes that do not trade.
+    /// Depth source in modes that do not trade.
     pub feed: Option<Feed>,
-    /// The pool beside it.
+    /// The pool of the market.
     pub pool: Option<Pool>,
     /// Strategies, at least one.
     pub strategies: Vec<StrategyChoice>,
 }
 
 impl Market {
-    /// Where the file has an amount, or the market where it has none.
+    /// Position of an amount, or of the market if it is not in the file.
     pub(super) fn place(&self, key: &str) -> Place {
         self.amounts.place(key).unwrap_or(self.name.at)
     }
 
-    /// What differs between the expectations and what the venue publishes.
+    /// Differences between the expected and the published values.
     pub fn unexpected(&self, found: &MarketSpec) -> Vec<(&At<u8>, &'static str, u8)> {
         let expected = &self.expected;
         [
@@ -236,7 +236,7 @@ pub(super) fn read(
     })
 }
 
-/// The book of the venue itself, where no other feed is named.
+/// The venue's own book, if no other feed is configured.
 fn venue_feed(
     section: &Section<'_, '_>,
     (name, expected): (Option<&At<String>>, &Expected),
@@ -254,7 +254,7 @@ fn venue_feed(
     Some(feed::of_venue(base_url, &name?.value, decimals, depth_ms))
 }
 
-/// What has to be less than what, above 0, or in between.
+/// Checks orders between amounts: less than, above 0, in between.
 fn check_order(section: &Section<'_, '_>, amounts: &Written, empty: &EmptyBook) {
     for [low, high] in [
         ["price_floor", "price_ceiling"],
@@ -287,8 +287,8 @@ fn check_order(section: &Section<'_, '_>, amounts: &Written, empty: &EmptyBook) 
     }
 }
 
-/// Every amount of one token must name it or nothing. Where all of them name another one, the market's
-/// name is the mistake.
+/// Every amount of a token must have its symbol or none. If all of them have another symbol, the market's name is
+/// wrong.
 fn check_symbols(
     section: &Section<'_, '_>,
     name: &At<String>,

@@ -1,8 +1,8 @@
 //! The daemon's configuration: as written (TOML with places), as checked (plain values), as bound to what the venue
 //! publishes (integers for the engine).
 //!
-//! Bad configuration changes nothing: every function here either returns one complete, checked value
-//! or every mistake it found, each with file, line and column.
+//! A file is accepted as a whole or not at all: every function here returns either one complete, checked value or every
+//! error found, each with file, line and column.
 
 pub mod daemon;
 pub mod exposure;

@@ -1,19 +1,19 @@
-//! What `cambist run` does with a configuration, and what each mode needs and refuses.
+//! Modes of `cambist run`, and what each requires and refuses.
 
-/// What `cambist run` does. The modes are defined here and nowhere else.
+/// Mode of `cambist run`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Trades at the exchange with the account's keys.
+    /// Trade at the exchange with the account's keys
     #[default]
     Live,
-    /// Quotes on real depth and fills in a simulated account. Nothing is sent, and no key may be given.
+    /// Quote on real depth and fill in a simulated account. Sends no order; keys are refused
     Paper,
-    /// Records public depth and reports about it. No order is made, and no key may be given.
+    /// Record public depth and report statistics. Makes no order; keys are refused
     Observe,
 }
 
 impl Mode {
-    /// Its names in files.
+    /// Names in files.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("live", Self::Live),
         ("paper", Self::Paper),
@@ -33,7 +33,7 @@ impl Mode {
         }
     }
 
-    /// Its name in files and messages.
+    /// Name in files and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Live => "live",

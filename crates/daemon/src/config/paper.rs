@@ -1,4 +1,4 @@
-//! `[paper]`: what paper trading assumes of the exchange and the way to it, and what the account holds.
+//! `[paper]`: assumptions of paper trading, and initial balances.
 
 use cambist_fill_model::QueueModel;
 use cambist_quant::queue::Model;
@@ -7,14 +7,14 @@ use super::money::Money;
 use super::reader::{At, Section};
 use super::sections::small;
 
-/// What paper trading assumes.
+/// Assumptions of paper trading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paper {
-    /// Held at the beginning; without any the middle of every inventory band and what fills it.
+    /// Initial balances; by default the middle of every inventory band.
     pub balances: Vec<Money>,
-    /// From the engine to the exchange.
+    /// Latency from the engine to the exchange.
     pub request_latency_ms: u64,
-    /// From the exchange to the engine.
+    /// Latency from the exchange to the engine.
     pub response_latency_ms: u64,
     /// The exchange's own time for a submit or a cancel.
     pub acknowledgement_delay_ms: u64,
@@ -22,7 +22,7 @@ pub struct Paper {
     pub queue_model: QueueModel,
     /// Share of a decrease of the best level that counts as traded, in ten-thousandths.
     pub traded_share_bps: u32,
-    /// The exchange's limit of requests a second on each endpoint.
+    /// Rate limit of the exchange on each endpoint, requests per second.
     pub rate_limit_per_s: u32,
 }
 

@@ -1,6 +1,6 @@
-//! `[market.pool]`: the pool beside a market, and how much may be in it.
+//! `[market.pool]`: the pool of a market, and its limits.
 //!
-//! What may be wanted of it is a strategy's; here are the limits that no strategy can widen.
+//! Strategies set targets; the limits here apply to all of them.
 
 use cambist_core::config::PoolConfig;
 use cambist_core::pool::PoolSpec;
@@ -16,15 +16,15 @@ use super::sections::{require_pins, small};
 const EXITS: u32 = 1;
 const JOINS: u32 = 2;
 
-/// Decimals that a check without the venue assumes of an LP token.
+/// Decimals of an LP token in checks without the venue.
 const LP_DECIMALS: u8 = 8;
 
-/// The pool beside a market, as written.
+/// The pool of a market, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
     /// The venue's name.
     pub name: At<String>,
-    /// What the venue is expected to publish of the token of its shares: decimals, and those honoured.
+    /// Expected units of the LP token: decimals, and accepted decimals.
     pub lp_units: [Option<At<u8>>; 2],
     /// The limits that are numbers; its amounts are unset until decimals are known.
     pub limits: PoolConfig,
@@ -39,15 +39,15 @@ pub struct ListedPool {
     pub name: String,
     /// Address.
     pub address: [u8; 20],
-    /// Pooled tokens in the order that requests must keep.
+    /// Pooled tokens in the order that requests must use.
     pub pooled: Vec<TokenId>,
-    /// Token of the shares.
+    /// LP token.
     pub lp: TokenId,
     /// Bits: 1 exit, 2 join.
     pub status: u32,
 }
 
-/// Reads the section; `None` also where there is none.
+/// Reads the section; `None` also if there is none.
 pub(super) fn read(mut section: Section<'_, '_>, pinned: bool) -> Option<Pool> {
     if !section.is_written() {
         section.finish();
@@ -87,7 +87,7 @@ pub(super) fn read(mut section: Section<'_, '_>, pinned: bool) -> Option<Pool> {
 }
 
 impl Pool {
-    /// Everything in it but the places, as text that can be compared.
+    /// All values without positions, as comparable text.
     pub fn values(&self) -> String {
         let (numbers, amounts) = (&self.limits, self.amounts.values());
         let name = &self.name.value;
@@ -98,7 +98,7 @@ impl Pool {
         format!("{name} {units:?} {numbers:?} {amounts}")
     }
 
-    /// The pool as the venue lists it, which must hold exactly the market's tokens.
+    /// The pool as the venue lists it, which must have exactly the market's tokens.
     pub(super) fn listed(
         &self,
         market: &MarketSpec,
@@ -163,7 +163,7 @@ impl Pool {
         })
     }
 
-    /// What a check without the venue takes it for.
+    /// The assumed pool in a check without the venue.
     pub(super) fn expected(&self, market: &MarketSpec) -> PoolSpec {
         PoolSpec {
             market: market.id,
@@ -199,7 +199,7 @@ impl Pool {
     }
 }
 
-/// At most one strategy of a market may want shares, and only where there is a pool.
+/// At most one strategy of a market may hold shares, and only if there is a pool.
 pub(super) fn check_holders(market: &Market, problems: &mut Vec<Problem>) {
     let mut holders = market
         .strategies

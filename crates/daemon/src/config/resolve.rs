@@ -1,6 +1,6 @@
-//! The second stage of checking: decimals become integers with what the venue publishes.
+//! The second stage of checking: decimals become integers in the venue's units.
 //!
-//! The same function serves `cambist check` without a venue, with the decimals that the file expects.
+//! The same function is used by `cambist check` without a venue, with the decimals in the file.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct Listed {
     pub enabled: bool,
 }
 
-/// Everything the engine needs to start that comes from the file and the venue's metadata.
+/// The engine's start data from the file and the venue's metadata.
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// The engine's configuration.
@@ -45,26 +45,26 @@ pub struct Bound {
     pub markets: Vec<MarketSpec>,
     /// Pools beside them.
     pub pools: Vec<PoolSpec>,
-    /// Every token that the venue lists, traded here or not: the account may hold any of them.
+    /// Every token that the venue lists: the account may hold any of them.
     pub tokens: Vec<TokenSpec>,
-    /// Every strategy with its market and its choice in the file, ids in order.
+    /// Every strategy with its market and its section in the file, in order of ids.
     pub strategies: Vec<(StrategyId, MarketId, StrategyChoice)>,
-    /// What the requests amount to.
+    /// Load in requests.
     pub load: Load,
-    /// `[risk]` as it stands in the file.
+    /// `[risk]` as in the file.
     pub risk: Risk,
-    /// What is allowed and probably not meant, in sentences.
+    /// Allowed settings that are probably mistakes, in sentences.
     pub warnings: Vec<String>,
 }
 
 impl Bound {
-    /// The engine's configuration with another time to live of its orders, and what follows from it.
+    /// The engine's configuration with another time to live of orders and the values derived from it.
     pub fn with_ttl(&self, ttl_s: u64) -> EngineConfig {
         let mut engine = EngineConfig {
             ttl_ms: ttl_s.saturating_mul(1_000),
             ..self.engine.clone()
         };
-        // What is wrong with the file was said when it was bound.
+        // Errors of the file were reported when it was bound.
         self.risk
             .limit_signed(&mut engine, &self.markets, &mut Vec::new());
         engine
@@ -83,7 +83,7 @@ impl Bound {
 }
 
 impl Daemon {
-    /// Binds the file to what the venue publishes.
+    /// Binds the file to the venue's units.
     pub fn bind(
         &self,
         tokens: &[TokenSpec],
@@ -130,8 +130,8 @@ impl Daemon {
         })
     }
 
-    /// Binds the file to the decimals it expects itself, for a check without the venue. `None` if it
-    /// does not state them for every market.
+    /// Binds the file to the decimals in it, for a check without the venue. `None` if it does not state them for every
+    /// market.
     pub fn bind_expected(&self) -> Option<Result<Bound, ConfigError>> {
         let mut tokens = Vec::new();
         let each = self.markets.iter().enumerate();
@@ -148,7 +148,7 @@ impl Daemon {
         })
     }
 
-    /// The configured pools, as far as they are known without the venue.
+    /// The configured pools, with assumed values.
     pub fn expected_pools(&self, markets: &[MarketSpec]) -> Vec<PoolSpec> {
         let pool = |(market, spec): (&Market, &MarketSpec)| {
             market.pool.as_ref().map(|pool| pool.expected(spec))
@@ -156,7 +156,7 @@ impl Daemon {
         self.markets.iter().zip(markets).filter_map(pool).collect()
     }
 
-    /// Binds the file to markets and pools that are known already, in its own order.
+    /// Binds the file to known markets and pools, in its own order.
     pub fn bind_specs(
         &self,
         markets: Vec<MarketSpec>,
@@ -234,7 +234,7 @@ impl Daemon {
         })
     }
 
-    /// What every market may lose: as written, or parts of its stated worst case.
+    /// Loss limits of every market: as written, or shares of its worst case.
     fn limit_losses(
         &self,
         engine: &mut EngineConfig,
@@ -286,7 +286,7 @@ fn spec(
         if token.symbol == symbol {
             Ok(token.clone())
         } else {
-            // Shown escaped and short: the text is the venue's.
+            // Escaped and truncated: the text is the venue's.
             let shown: String = token.symbol.escape_debug().take(32).collect();
             Err(problem(format!(
                 "token {} of market {name} is called {shown} by the venue, not {symbol}",
@@ -300,8 +300,7 @@ fn spec(
         .map_err(|error| problem(error.to_string()))
 }
 
-/// A market with the units that the file expects. Tokens are numbered by their symbols, in the order in
-/// which markets name them.
+/// A market with the units in the file. Tokens are numbered by symbol, in the order of their first use.
 fn expected_spec(
     index: usize,
     market: &Market,
@@ -391,12 +390,12 @@ fn market_config(
         let least = Price(config.price_min.0.max(1));
         config.order_qty_max = spec.lots_affordable(config.order_value_max, least);
     }
-    // Set from the stated loss, when all markets are known.
+    // Set from the stated loss when all markets are known.
     config.loss = LossConfig::UNLIMITED;
     (problems.len() == before).then_some(config)
 }
 
-/// Builds a strategy for its market, or says where the file is wrong.
+/// Builds a strategy for its market; an error names the position in the file.
 pub(super) fn build(
     choice: &StrategyChoice,
     spec: &MarketSpec,
@@ -424,8 +423,8 @@ pub(super) fn build(
         })
 }
 
-/// What a strategy wants of a quiet market with quote for all it may hold: mid in the middle of the price
-/// band, others' orders a tick from it, a pool at that price, nothing resting, `base` held.
+/// The quotes of a strategy in a quiet market: mid in the middle of the price band, orders of others a tick from it, a
+/// pool at that price, no own orders, `base` held, sufficient quote.
 pub(super) fn quiet(
     strategy: &mut dyn Strategy,
     spec: &MarketSpec,

@@ -1,5 +1,5 @@
-//! `[risk]` and `[ramp]`: limits over everything, and a start with less than full size; and the derived
-//! limits of every market. What a limit does when it is reached is the engine's.
+//! `[risk]` and `[ramp]`: limits of the account, and the ramp; also the derived limits of every market. The engine
+//! applies them.
 
 use cambist_core::bound::{LossBound, loss_bound};
 use cambist_core::config::{
@@ -18,35 +18,33 @@ use super::reader::{At, Problem, Section};
 use super::sections::small;
 use super::signed::by_token;
 
-/// Both sections as checked. What is counted in tokens is derived when decimals are known.
+/// Both sections, checked. Token amounts are derived when decimals are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Risk {
     /// Limits, without the exposure.
     pub limits: RiskConfig,
-    /// Exposure over all markets of a quote token, in ten-thousandths of their bands at the ceiling.
+    /// Exposure of all markets with one quote token, in ten-thousandths of their bands at the ceiling.
     pub gross_max_bps: u32,
-    /// Most that ledger and venue may differ by, an amount for each quote token; those left out have a part of
-    /// their markets' bands.
+    /// Largest difference between ledger and venue, one amount per quote token; default: a share of the markets' bands.
     pub mismatch_max: Option<At<Vec<Money>>>,
-    /// Most of each base token that may be signed and unexpired; those left out have what follows from their
-    /// markets.
+    /// Largest signed and unexpired amount of each base token; the default is derived from its markets.
     pub signed_unexpired_max: Option<At<Vec<Money>>>,
     /// The start.
     pub ramp: RampConfig,
-    /// What somebody else's orders mean.
+    /// Treatment of foreign orders.
     pub foreign: ForeignOrders,
 }
 
-/// Ledger and venue may differ by such a part of the bands where the file does not say.
+/// Default of the allowed difference, as a fraction of the bands.
 const BAND_PART: Amount = 1_000;
 
-/// Transmissions of orders that the budget allows within a minute.
+/// Order transmissions per minute that the budget allows.
 pub fn allowed_per_min(budget: &BudgetConfig) -> u32 {
     let of = |per_s: u32, burst: u32| per_s.saturating_mul(60).saturating_add(burst);
     of(budget.endpoint_per_s, budget.endpoint_burst).min(of(budget.per_s, budget.burst))
 }
 
-/// The least number at which the latch of repeated executions never meets normal quoting.
+/// The smallest value for which normal quoting never reaches the latch of repeated executions.
 pub fn executions_least(budget: &BudgetConfig) -> u32 {
     allowed_per_min(budget).saturating_mul(3).div_ceil(2)
 }
@@ -124,8 +122,8 @@ pub(super) fn read(
 }
 
 impl Risk {
-    /// The limits with the exposure: a share of what all markets of a quote token may hold together at
-    /// their ceilings, their pools included.
+    /// The limits with the exposure: a share of what all markets with one quote token may hold at their ceilings, pools
+    /// included.
     pub(super) fn bound<'a>(
         &self,
         markets: &[MarketSpec],
@@ -154,7 +152,7 @@ impl Risk {
         }
     }
 
-    /// What may differ of each quote token: as written, or a part of the bands of its markets at the ceilings.
+    /// Allowed difference of each quote token: as written, or a share of the bands at the ceilings.
     fn mismatch_max(
         &self,
         markets: &[MarketSpec],
@@ -176,7 +174,7 @@ impl Risk {
     }
 }
 
-/// With the pool beside the market, if there is one.
+/// With the market's pool, if there is one.
 pub(super) fn beside(
     bound: LossBound,
     spec: &MarketSpec,
@@ -190,7 +188,7 @@ pub(super) fn beside(
     }
 }
 
-/// The bound of every market at its ceiling with the pool beside it, for the stated jump.
+/// The bound of every market at its ceiling, its pool included, for the stated jump.
 pub fn bounds(
     engine: &EngineConfig,
     markets: &[MarketSpec],
@@ -204,7 +202,7 @@ pub fn bounds(
     .collect()
 }
 
-/// What a market may lose where the file does not say: parts of its bound.
+/// Derived loss limits of a market: shares of its bound.
 pub(super) fn derived(bound: Option<&LossBound>) -> LossConfig {
     let whole = bound.map_or(Amount::MAX, LossBound::total);
     LossConfig {

@@ -1,4 +1,4 @@
-//! Sections of the daemon's file that are more than a few keys, and the rules within them.
+//! Larger sections of the daemon's file, and the rules within them.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::reader::{At, Section};
 
 pub(super) use cambist_config::{is_address, small, version};
 
-/// Where the venue is and who we are there: base URL, account, owner. Only trading needs them.
+/// The venue's URL, the account and its owner, required for trading only.
 #[expect(clippy::type_complexity, reason = "three keys, each at its place")]
 pub(super) fn read_venue(
     section: &mut Section<'_, '_>,
@@ -64,7 +64,7 @@ pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path, mode: Mode
             section.problem(credentials.at, what);
             None
         }
-        // A file named by something else than text was told already.
+        // A path of another type was reported before.
         (false, None, None) if section.has("api_key_file") || section.has("eddsa_key_file") => None,
         (false, Some(_), None) if section.has("eddsa_key_file") => None,
         (false, None, Some(_)) if section.has("api_key_file") => None,
@@ -163,7 +163,7 @@ pub(super) fn check_markets(root: &Section<'_, '_>, markets: &[Option<Market>]) 
     }
 }
 
-/// The host of what follows a scheme.
+/// The host part after a scheme.
 fn host(rest: &str) -> &str {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     authority
@@ -175,7 +175,7 @@ fn is_this_machine(host: &str) -> bool {
     matches!(host, "127.0.0.1" | "localhost" | "[::1]")
 }
 
-/// Whether a URL is certainly one of this machine.
+/// Whether a URL certainly refers to this machine.
 pub(super) fn is_local(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     is_this_machine(host(rest))
@@ -220,8 +220,8 @@ pub(super) fn check_address(section: &Section<'_, '_>, name: &str, address: Opti
     }
 }
 
-/// What signs orders away from this machine goes by its own file: chain, exchange and units. A venue that
-/// lies about them would have orders signed that mean something else.
+/// A daemon that signs for a venue on another machine takes chain, exchange and units from its own file. Otherwise
+/// wrong values from the venue would make it sign orders with another meaning.
 pub(super) fn require_pins(section: &Section<'_, '_>, keys: &[&str]) {
     for key in keys.iter().filter(|key| !section.has(key)) {
         let name = section.name();

@@ -1,5 +1,5 @@
-//! `risk.signed_unexpired_max`: what may be signed and unexpired, as written or derived, and what a venue could
-//! make of it that keeps what it calls ended. And limits that are an amount for each token.
+//! `risk.signed_unexpired_max`: largest signed and unexpired amounts, as written or derived, and the loss with a venue
+//! that keeps ended orders. Also limits that are one amount per token.
 
 use std::collections::BTreeSet;
 
@@ -13,19 +13,20 @@ use super::money::Money;
 use super::reader::{At, Problem};
 use super::risk::{Risk, beside};
 
-/// What may be signed and unexpired of a market's base token where the file does not say: everything that its
-/// orders may hold together, anew every [`ANEW_MS`], for as long as a signature lives.
+/// Default of the largest signed and unexpired amount of a market's base token: everything that its orders may hold,
+/// once every [`ANEW_MS`], for the lifetime of a signature.
 pub fn signed_derived(engine: &EngineConfig, bound: Option<&LossBound>) -> Amount {
     let lives_ms = engine.ttl_ms.saturating_add(engine.grace_ms);
     let times = Amount::from(lives_ms.div_ceil(ANEW_MS)) + 1;
     bound.map_or(0, |bound| bound.fillable.saturating_mul(times))
 }
 
-/// How often everything may be signed anew where the file does not say, and nothing is held back.
+/// Interval at which everything may be signed again by default.
 const ANEW_MS: u64 = 5_000;
 
 impl Risk {
-    /// Sets what may be signed and unexpired: as written, or derived. A token belongs to all its markets.
+    /// Sets the largest signed and unexpired amounts: as written, or derived. A token's limit applies to all its
+    /// markets.
     pub(super) fn limit_signed(
         &self,
         engine: &mut EngineConfig,
@@ -48,7 +49,7 @@ impl Risk {
     }
 }
 
-/// The bound of every market at its ceiling with a venue that keeps what it calls ended, for the stated jump.
+/// The bound of every market at its ceiling with a venue that keeps ended orders, for the stated jump.
 pub fn bounds_if_kept(
     engine: &EngineConfig,
     markets: &[MarketSpec],
@@ -63,7 +64,7 @@ pub fn bounds_if_kept(
     .collect()
 }
 
-/// Takes the amounts that the file states below `risk`, one for each token, over those that follow from the rest.
+/// Applies the amounts in the file below `risk`, one per token, over the derived ones.
 pub(super) fn by_token(
     key: &str,
     written: &At<Vec<Money>>,

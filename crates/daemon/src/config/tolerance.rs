@@ -1,15 +1,14 @@
-//! Whether a price tolerance lets an order stay where the other side's replacement belongs.
+//! Warns about a price tolerance that keeps orders where the other side's replacement would be.
 //!
-//! An order within the tolerance is left at its old price. If the tolerance reaches over the whole
-//! distance between the innermost bid and ask, a book that moved by it puts the new order of the other
-//! side on or behind the old one: the gate holds it back while it knows the old one, and the venue
-//! refuses what is maker-only and would cross (102120).
+//! An order within the tolerance keeps its old price. If the tolerance covers the whole distance between the innermost
+//! bid and ask, a move of the book by that distance puts the other side's new order at or beyond the old one: the gate
+//! withholds it while the old one is known, and the venue refuses a maker-only order that would cross (102120).
 
 use cambist_core::strategy::Quote;
 use cambist_core::{MarketSpec, Side};
 
-/// A sentence if the tolerance reaches from the innermost bid to the innermost ask of `quotes`, wanted
-/// at `mid` (half ticks).
+/// A warning if the tolerance covers the distance from the innermost bid to the innermost ask of `quotes` at `mid`
+/// (half ticks).
 pub(super) fn crossing(
     spec: &MarketSpec,
     quotes: &[Quote],
@@ -59,7 +58,7 @@ mod tests {
             qty: Qty(1),
             level: 0,
         };
-        // Innermost are 9 995 and 10 005: ten ticks of a mid of 10 000 are ten ten-thousandths.
+        // The innermost quotes are 9 995 and 10 005: ten ticks of a mid of 10 000 are ten ten-thousandths.
         let quotes = [
             quote(Side::Buy, 9_900),
             quote(Side::Buy, 9_995),

@@ -1,7 +1,7 @@
-//! From the JSON of a feed to levels on a market's grid.
+//! Decodes the JSON of a feed into levels on a market's grid.
 //!
-//! Prices finer than the tick are rounded away from the mid and quantities down to whole lots, so that the
-//! book is never better than the exchange's. Levels that become one are added up.
+//! Prices finer than a tick are rounded away from the mid and quantities down to whole lots, so that the book is never
+//! better than the exchange's. Levels that become equal are added.
 
 use cambist_core::{MarketSpec, Price, Qty};
 use cambist_market_data::{Level, Timestamp};
@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::config::feed::{Feed, TimeForm};
 
-/// Most levels a side that are kept.
+/// Most levels kept per side.
 const LEVELS_MAX: usize = 1_000;
-/// Longest part of an answer that is shown.
+/// Most characters of an answer in an error.
 const SHOWN_MAX: usize = 200;
 
-/// A book as a feed shows it.
+/// A book from a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Book {
     /// Highest first.
@@ -29,7 +29,7 @@ pub struct Book {
     pub time: Option<Timestamp>,
 }
 
-/// How a feed's numbers become ticks and lots.
+/// Conversion of a feed's numbers to ticks and lots.
 #[derive(Clone, Debug)]
 pub struct Units {
     price_decimals: u32,
@@ -37,7 +37,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// Those of a market.
+    /// The conversion of a market.
     pub fn of(spec: &MarketSpec) -> Self {
         let lot_digits = spec.lot.ilog10();
         Self {
@@ -47,7 +47,7 @@ impl Units {
     }
 }
 
-/// Reads an answer. The error says what is wrong and where.
+/// Decodes an answer. An error names the place and what is wrong there.
 pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
     let page: Value = serde_json::from_slice(body)
         .map_err(|error| format!("the answer is no JSON: {error}: {}", shown(body)))?;
@@ -115,7 +115,7 @@ enum Rounding {
     Up,
 }
 
-/// Appends a level, or adds it to the one before it if rounding made them one.
+/// Appends a level, or adds it to the one before if rounding made their prices equal.
 fn add(levels: &mut Vec<Level>, price: Price, qty: Qty, rounding: Rounding) -> Result<(), String> {
     match levels.last_mut() {
         Some(last) if last.price == price => {
@@ -154,7 +154,7 @@ fn found<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     Some(at)
 }
 
-/// A number, or a number as text, above or equal 0.
+/// A non-negative number, or one as text.
 fn decimal(value: &Value) -> Option<Decimal> {
     let read = |text: &str| {
         let plain = Decimal::from_str_exact(text).ok();
@@ -183,7 +183,7 @@ fn ticks(price: Decimal, units: &Units, rounding: Rounding) -> Option<Price> {
         Rounding::Down => ticks.floor(),
         Rounding::Up => ticks.ceil(),
     };
-    // The largest number is none that trades.
+    // The largest number is not a tradable price.
     let ticks = whole.to_u64().filter(|ticks| (1..u64::MAX).contains(ticks));
     ticks.map(Price)
 }

@@ -1,4 +1,4 @@
-//! A feed as a live source of market data: when a book arrived, when it was so, and what is left out.
+//! A feed as a live source of market data, with arrival times and exchange times; invalid answers are left out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use cambist_market_data::{DefectKind, Grid, LiveRow, LiveSource, Report, Snapsho
 use super::poll::{Arrival, wall};
 use cambist_host::clock::Clock;
 
-/// Time goes on in steps of this while nothing arrives.
+/// Step of the time while nothing arrives.
 const STEP: Duration = Duration::from_millis(100);
 
 /// A feed of one market.
@@ -24,16 +24,16 @@ pub struct LiveFeed {
     snapshot: Snapshot,
     /// Local time of the last row.
     last: Timestamp,
-    /// A first book has arrived.
+    /// Whether a first book has arrived.
     begun: bool,
     sequence: Option<u64>,
-    /// The shortest time from the feed's own time of a book to its arrival: how far both clocks are apart
-    /// at least, and the way.
+    /// The shortest difference between the feed's time of a book and its arrival: an estimate of clock offset plus
+    /// latency.
     delay_nanos: Option<i64>,
 }
 
 impl LiveFeed {
-    /// What arrives for a market, until `stop`.
+    /// Receives a market's arrivals until `stop`.
     pub fn new(
         name: &str,
         grid: Grid,
@@ -56,7 +56,7 @@ impl LiveFeed {
         }
     }
 
-    /// Takes an arrival into the snapshot; false if it is left out.
+    /// Applies an arrival to the snapshot; false if it is left out.
     fn take(&mut self, arrival: Arrival) -> bool {
         self.report.rows += 1;
         let name = &self.name;
@@ -71,7 +71,7 @@ impl LiveFeed {
         if let (Some(known), Some(now)) = (self.sequence, book.sequence)
             && now < known
         {
-            // An older answer of a cache, or an exchange that began anew.
+            // An old answer from a cache, or an exchange that has restarted.
             self.sequence = Some(now);
             self.report.skip(DefectKind::Backward, || {
                 format!("{name}: sequence {now} after {known}")
@@ -96,7 +96,7 @@ impl LiveFeed {
         true
     }
 
-    /// A time that is not before the last one, whatever the clock did.
+    /// A time that is not before the last one, whatever the clock does.
     fn later(&mut self, time: Timestamp) -> Timestamp {
         self.last = self.last.max(time);
         self.last
@@ -116,7 +116,7 @@ impl LiveSource for LiveFeed {
                         return Ok(Some(LiveRow::Snapshot(&self.snapshot)));
                     }
                 }
-                // Before the first book there is nothing to do.
+                // Nothing to report before the first book.
                 Err(RecvTimeoutError::Timeout) if !self.begun => {}
                 Err(RecvTimeoutError::Timeout) => {
                     let now = self.later(wall(self.clock));

@@ -1,6 +1,6 @@
-//! Public order books read over HTTP: for paper trading, and for recording them.
+//! Public order books read over HTTP, for paper trading and recording.
 //!
-//! Reads only: there is no key in here and nothing that sends a body (`cambist_client::PublicReader`).
+//! Reads only: there are no keys and no requests with a body (`cambist_client::PublicReader`).
 
 mod decode;
 mod live;

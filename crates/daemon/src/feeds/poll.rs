@@ -1,4 +1,4 @@
-//! The thread that reads feeds: every feed at its own interval, less often while it fails.
+//! The thread that polls feeds, each at its own interval, and less often while it fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,29 +16,29 @@ use crate::config::feed::Feed;
 use crate::live::signals::Signals;
 use cambist_host::clock::Clock;
 
-/// Longest wait between two reads of a feed that fails.
+/// Longest pause between two requests to a failing feed.
 const WAIT_MAX_MS: u64 = 60_000;
-/// Books that may wait for their reader.
+/// Most books that wait for their reader.
 const WAITING_MAX: usize = 64;
-/// A feed that goes on failing is logged this often, and when it begins to.
+/// A failing feed is logged at its first failure and at every 30th.
 const LOG_EVERY: u32 = 30;
 
-/// A book and when it came.
+/// A book and its times.
 #[derive(Clone, Debug)]
 pub struct Arrival {
-    /// When the request for it was sent.
+    /// When the request was sent.
     pub asked: Timestamp,
-    /// When it had arrived.
+    /// When the answer had arrived.
     pub arrived: Timestamp,
-    /// What was read, or what was wrong with the answer.
+    /// The book, or why the answer is invalid.
     pub book: Result<Book, String>,
 }
 
-/// Feeds that are being read.
+/// Running polls.
 pub struct Pollers {
-    /// What arrives, by market.
+    /// Arrivals by market.
     pub arrivals: Vec<Receiver<Arrival>>,
-    /// The end was asked for: by a signal, by the end of standard input, or because the time is over.
+    /// Set when the run should end: by a signal, the end of standard input, or the time limit.
     pub stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     ended: Arc<Notify>,
@@ -54,8 +54,7 @@ impl Drop for Pollers {
     }
 }
 
-/// Begins to read the feeds of markets until a signal, until standard input ends if that is wanted, or for
-/// `limit`.
+/// Polls the feeds of markets until a signal, until the end of standard input if requested, or for `limit`.
 pub fn start(
     feeds: Vec<(MarketSpec, Feed)>,
     clock: Clock,
@@ -117,7 +116,7 @@ pub fn start(
                 }
                 stopping.store(true, Ordering::Release);
             });
-            // A read of standard input may be under way and can only be left behind.
+            // A blocked read of standard input cannot be cancelled.
             runtime.shutdown_background();
         })?;
     Ok(Pollers {
@@ -164,7 +163,7 @@ impl Poller {
                 arrived: wall(self.clock),
                 book,
             };
-            // Full: its reader does not keep up, and the next book is newer.
+            // Full: the reader is too slow, and the next book is newer.
             if let Err(TrySendError::Disconnected(_)) = self.sender.try_send(arrival) {
                 return;
             }
@@ -189,7 +188,7 @@ impl Poller {
     }
 }
 
-/// Time of the wall clock.
+/// Current time of the wall clock.
 pub(super) fn wall(clock: Clock) -> Timestamp {
     let nanos = i64::try_from(clock.unix_micros()).unwrap_or(i64::MAX / 1_000);
     Timestamp(nanos.saturating_mul(1_000))

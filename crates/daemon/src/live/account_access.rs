@@ -1,5 +1,5 @@
-//! Access to the daemon's account: its keys, a client that uses them, and whether the venue knows them as
-//! the file says.
+//! Access to the daemon's account: its keys, a client that uses them, and the comparison of the account with the
+//! configuration.
 
 use std::sync::Arc;
 
@@ -19,20 +19,20 @@ use cambist_host::secrets::Secrets;
 
 /// A client with the account's keys.
 pub struct AccountAccess {
-    /// It asks and sends with them.
+    /// The client.
     pub client: Client,
-    /// The key that signs.
+    /// The signing key.
     pub key: Arc<SecretKey>,
 }
 
 impl AccountAccess {
-    /// Reads the secrets that a checked file names. Asks nobody; what is asked later waits so long.
+    /// Reads the secrets of a checked file. Sends nothing; later requests have this timeout.
     pub fn of(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
         Self::with(daemon, &secrets::load(&daemon.keys)?, timeout_ms)
     }
 
-    /// As `of`, with secrets that were read. Refuses keys whose form is not theirs: a secret key that were
-    /// taken for an API key would travel in a header.
+    /// As `of`, with secrets that were read before. Refuses keys in the wrong file: a secret key used as an API key
+    /// would be sent in a header.
     pub fn with(daemon: &Daemon, secrets: &Secrets, timeout_ms: u64) -> anyhow::Result<Self> {
         let refused = |what: String| Failure::new(Exit::Refused, what);
         let [api_file, eddsa_file] = daemon.keys.names();
@@ -73,8 +73,8 @@ impl AccountAccess {
         Ok(Self { client, key })
     }
 
-    /// Whether chain, exchange, account and keys are what the venue knows; the exchange's
-    /// address and who owns the account.
+    /// Compares chain, exchange, account and keys with the venue; returns the exchange's address and the account's
+    /// owner.
     pub async fn check(
         &self,
         daemon: &Daemon,
@@ -103,12 +103,12 @@ impl AccountAccess {
     }
 }
 
-/// Whether a text is written as secret keys are: the prefix, hexadecimal digits, a value in range.
+/// Whether a text has the form of a secret key: the prefix, hexadecimal digits, a value in range.
 fn is_secret_key(text: &str) -> bool {
     text.starts_with("0x") && SecretKey::from_hex(text).is_ok()
 }
 
-/// The owner's address of a checked file.
+/// The owner address of a checked file.
 fn owner(daemon: &Daemon) -> anyhow::Result<Address> {
     Address::from_hex(&daemon.venue.owner).context("venue.owner")
 }
@@ -132,7 +132,7 @@ fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::
     Ok(exchange)
 }
 
-/// A venue that says that nobody has this owner address has answered: asking again will not help.
+/// If the venue answers that the owner has no account, a retry cannot help.
 fn no_account(daemon: &Daemon, error: CallError) -> anyhow::Error {
     let owner = &daemon.venue.owner;
     let what = match &error {
@@ -150,8 +150,8 @@ fn no_account(daemon: &Daemon, error: CallError) -> anyhow::Error {
     Failure::new(Exit::Refused, what).into()
 }
 
-/// Asks for something that only the account's own keys are answered: wrong ones are refused now, before
-/// anything is traded. Another refusal is met again, and told, by what follows.
+/// Sends a request that requires the account's own API key, so that a wrong key is refused before anything is traded.
+/// Other refusals are reported by later requests.
 async fn check_api_key(
     daemon: &Daemon,
     client: &Client,
@@ -166,7 +166,7 @@ async fn check_api_key(
     }
 }
 
-/// The refusal of our API key, if that is what a reason means.
+/// The failure, if the reason means that the venue refuses the API key.
 fn key_refusal(daemon: &Daemon, reason: Reason) -> Option<Failure> {
     let account_id = daemon.venue.account_id;
     let [file, _] = daemon.keys.names();
@@ -182,7 +182,7 @@ fn key_refusal(daemon: &Daemon, reason: Reason) -> Option<Failure> {
     Some(Failure::new(Exit::Refused, what))
 }
 
-/// Some venues look at the key of every request, whatever it asks for.
+/// Some venues check the API key of every request, including public ones.
 pub(super) fn keys_first(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<CallError>() {
         Some(CallError::Refused { reason, .. }) => {

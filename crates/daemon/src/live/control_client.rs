@@ -1,5 +1,5 @@
-//! Asking a running daemon over its control socket: an answer, nobody there, or silence, told apart within
-//! seconds. A daemon that is frozen, or that has no descriptor left, takes connections and answers none.
+//! Client of a daemon's control socket. Distinguishes within seconds: an answer, no daemon, and a daemon that does not
+//! answer. A frozen daemon, or one without free file descriptors, accepts connections and answers none.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,28 +15,28 @@ use crate::live::control_requests::RequestJson;
 use crate::live::control_socket::{ANSWER, ANSWER_MAX, NAME, PATIENCE};
 use cambist_store::StoreError;
 
-/// A daemon that decides answers within this; one that does not is as good as frozen.
+/// Timeout of an answer; a daemon that takes longer is treated as frozen.
 pub const SILENCE: Duration = Duration::from_secs(2);
 
-/// A daemon whose end is waited for is looked at this often.
+/// Interval of polling a daemon whose end is awaited.
 const LOOK: Duration = Duration::from_secs(1);
-/// After so many looks in a row without an answer it is not waited for any more.
+/// Polls in a row without an answer after which waiting ends.
 const SILENT_LOOKS_MAX: u32 = 10;
 
-/// Why a daemon could not be asked.
+/// Why a request to a daemon failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// The folder is not ours alone.
+    /// The folder is not private.
     #[error("{0}")]
     Folder(#[from] StoreError),
-    /// It listens and does not answer.
+    /// The daemon does not answer.
     #[error(
         "the daemon{} does not answer within {} s: it is frozen, overloaded, or out of file descriptors", of_process(*process), within.as_secs()
     )]
     Silent {
-        /// Who has the socket, if the system says so.
+        /// Process id of the daemon, if known.
         process: Option<i32>,
-        /// How long it was waited for.
+        /// The timeout.
         within: Duration,
     },
     /// It ended and had not answered.
@@ -51,8 +51,8 @@ fn of_process(process: Option<i32>) -> String {
     process.map_or_else(String::new, |id| format!(" (process {id})"))
 }
 
-/// Asks the daemon of a state folder; nothing if none listens there. What has to be durable before it is
-/// answered is waited for longer, once the daemon has shown that it answers at all.
+/// Sends a request to the daemon of a state folder; `None` if none runs. Once the daemon has shown that it answers,
+/// requests that must become durable get more time.
 pub fn ask(dir: &Path, written: &RequestJson) -> Result<Option<Value>, AskError> {
     match written {
         RequestJson::Status | RequestJson::Kill { .. } => ask_within(dir, written, SILENCE),
@@ -72,8 +72,8 @@ pub fn ask(dir: &Path, written: &RequestJson) -> Result<Option<Value>, AskError>
     }
 }
 
-/// As `ask`, for what is answered at the end of the run: `look` is called about every second with what the
-/// daemon shows meanwhile, or why it shows nothing.
+/// As `ask`, for requests that are answered at the end of the run: `look` is called about every second with the
+/// daemon's status, or the reason why there is none.
 pub fn ask_and_wait(
     dir: &Path,
     written: &RequestJson,
@@ -101,7 +101,7 @@ pub fn ask_and_wait(
                         silent = 0;
                         look(Ok(&page));
                     }
-                    // Its end is about to show on the other connection.
+                    // Its end will be visible on the other connection.
                     Ok(None) => {}
                     Err(error) => {
                         silent += 1;
@@ -142,7 +142,7 @@ fn ask_within(
     heard(read, process, within)
 }
 
-/// The folder, if there is one.
+/// The folder, if it exists.
 fn visit(dir: &Path) -> Result<Option<PrivateFolder>, AskError> {
     match PrivateFolder::visit(dir) {
         Err(FolderError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -150,7 +150,7 @@ fn visit(dir: &Path) -> Result<Option<PrivateFolder>, AskError> {
     }
 }
 
-/// Sends a request; who has the socket besides.
+/// Sends a request; also returns the process that has the socket.
 fn send(
     folder: &PrivateFolder,
     written: &RequestJson,
@@ -163,7 +163,7 @@ fn send(
     Ok((stream, peer.map(|peer| peer.pid.as_raw_pid())))
 }
 
-/// What came of it; nothing if nobody is there.
+/// The answer; `None` if no daemon runs.
 fn heard<T>(
     result: io::Result<T>,
     process: Option<i32>,
@@ -181,7 +181,7 @@ fn heard<T>(
     }
 }
 
-/// A connection whose every step takes at most `within`. Connecting waits too, where too many others wait.
+/// A connection with the timeout `within` for every step, connecting included.
 fn connected(path: &Path, within: Duration) -> io::Result<UnixStream> {
     let socket = socket_with(
         AddressFamily::UNIX,
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// One that lets two wait.
+    /// A listener with a backlog of two.
     fn listener(path: &Path) -> UnixListener {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
@@ -225,7 +225,7 @@ mod tests {
         };
         assert_eq!(*process, i32::try_from(std::process::id()).ok());
         assert!(asked.to_string().contains("frozen"), "{asked}");
-        // Where so many wait that none is taken any more, connecting ends in time as well.
+        // With a full backlog connecting times out as well.
         let mut waiting = Vec::new();
         while let Ok(stream) = connected(&socket, within) {
             waiting.push(stream);

@@ -1,4 +1,4 @@
-//! From a line of JSON to a wish: names of markets, strategies and tokens become what the engine knows.
+//! Parses control requests: names of markets, strategies and tokens become the engine's ids.
 
 use std::path::PathBuf;
 
@@ -12,87 +12,87 @@ use crate::config::{Bound, money};
 use crate::live::operator_commands::ControlRequest;
 use cambist_store::Listing;
 
-/// A wish as it is written: `{"wish": "pause", "market": "ETH-USDC", "reason": "..."}`.
+/// A request in its JSON form: `{"wish": "pause", "market": "ETH-USDC", "reason": "..."}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RequestJson {
-    /// How things stand.
+    /// Show the status.
     Status,
-    /// Hold a part back.
+    /// Pause a part.
     Pause {
         /// Which.
         #[serde(default)]
         part: ScopeJson,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// Lift pauses of a part.
     Unpause {
-        /// Which; all of them if nothing is named.
+        /// The scope; all pauses if it is empty.
         #[serde(default)]
         part: ScopeJson,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Lower the level to trading, and take the venue's books over where they differ.
+    /// Reset the trading state to active, and adopt the venue's balances if they differ.
     Lower {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Losses are counted anew.
+        /// Reset the losses.
         #[serde(default)]
         forget_losses: bool,
     },
-    /// Stop: cancel everything and, unless it only cancels, end with the level latched.
+    /// Stop: cancel everything and, unless it is cancel-only, end with the latch set.
     Kill {
-        /// Stay, and keep cancelling.
+        /// Keep running, and keep cancelling.
         #[serde(default)]
         cancel_only: bool,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// Cancel everything, prove it, end.
     Drain {
-        /// Answer when it has ended, with what came of it.
+        /// Answer at the end of the run, with its result.
         #[serde(default)]
         wait: bool,
     },
     /// End without cancelling.
     Leave {
-        /// Answer when it has ended, with what came of it.
+        /// Answer at the end of the run, with its result.
         #[serde(default)]
         wait: bool,
     },
-    /// Read the configuration again.
+    /// Reload the configuration.
     Reload {
-        /// The file that was named, absolute and without symbolic links: it must be the daemon's own.
+        /// The file, absolute and without symbolic links: it must be the daemon's own.
         file: PathBuf,
-        /// Whether limits may become looser.
+        /// Allow looser limits.
         #[serde(default)]
         allow_loosening: bool,
     },
-    /// Orders of another instance are ours: it is gone, and left them.
+    /// Treat orders of another instance as own orders: it is gone and left them.
     AdoptOrders {
-        /// Its number, as ids show it.
+        /// Instance number, as in its order ids.
         instance: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Book a flow that did not come from our orders.
+    /// Book a flow that is not from own orders.
     Adopt {
         /// Symbol.
         token: String,
         /// Whole tokens, signed.
         amount: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Book it even where it explains no difference of the books.
+        /// Book it even if it explains no difference.
         #[serde(default)]
         force: bool,
     },
 }
 
 impl RequestJson {
-    /// Whether the answer is given at the end of the run.
+    /// Whether the answer comes at the end of the run.
     pub const fn waits_for_the_end(&self) -> bool {
         matches!(
             self,
@@ -101,7 +101,7 @@ impl RequestJson {
     }
 }
 
-/// A part of all quoting, by names.
+/// A part of the quoting, by names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScopeJson {
@@ -117,13 +117,13 @@ pub struct ScopeJson {
 }
 
 impl ScopeJson {
-    /// Whether nothing is named.
+    /// Whether no part is named.
     pub const fn is_everything(&self) -> bool {
         self.market.is_none() && self.side.is_none() && self.strategy.is_none()
     }
 }
 
-/// What names mean here.
+/// Translation of names to ids.
 pub struct Names {
     markets: Vec<MarketSpec>,
     pools: Vec<PoolSpec>,
@@ -132,7 +132,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of a bound configuration.
+    /// Names of a bound configuration.
     pub fn of(bound: &Bound) -> Self {
         let strategies = bound.strategies.iter();
         Self {
@@ -145,7 +145,7 @@ impl Names {
         }
     }
 
-    /// Of what the last start listed; it says nothing of strategies.
+    /// Names of a stored listing, which has no strategies.
     pub fn listed(listing: &Listing) -> Self {
         Self {
             markets: listing.markets.clone(),
@@ -155,7 +155,7 @@ impl Names {
         }
     }
 
-    /// What a written wish means, or which word is not understood.
+    /// Translates a request; an error names what is unknown.
     pub fn meaning(&self, written: RequestJson) -> Result<ControlRequest, String> {
         Ok(ControlRequest::Tell(match written {
             RequestJson::Status => return Ok(ControlRequest::Status),
@@ -218,7 +218,7 @@ impl Names {
         }))
     }
 
-    /// A signed amount of a token for people: `+1.5 ETH`.
+    /// Formats a signed amount of a token: `+1.5 ETH`.
     pub fn flow_text(&self, token: TokenId, amount: i128) -> String {
         let sign = if amount < 0 { '-' } else { '+' };
         let units = amount.unsigned_abs();
@@ -229,7 +229,7 @@ impl Names {
         )
     }
 
-    /// Whether a flow makes the difference of a token smaller; if not, what differs, for people.
+    /// Checks that a flow reduces the difference of a token; an error describes the difference.
     pub fn explains(
         &self,
         token: TokenId,
@@ -293,8 +293,8 @@ impl Names {
         }
     }
 
-    /// A token of a market or a pool by its symbol; any other that the venue lists by its symbol, if no
-    /// two are called the same, or by its number.
+    /// A token by symbol or number: a token of a configured market or pool, or any other of the venue's if its symbol
+    /// is unique.
     fn token(&self, name: &str) -> Result<&TokenSpec, String> {
         let of_markets = self.markets.iter().flat_map(|m| [&m.base, &m.quote]);
         let mut traded = of_markets.chain(self.pools.iter().map(|pool| &pool.lp));
@@ -317,10 +317,10 @@ impl Names {
     }
 }
 
-/// The number of an instance: eight hexadecimal digits, or a whole id of one of its orders.
+/// Parses an instance number: eight hexadecimal digits, or the id of one of its orders.
 fn instance_number(text: &str) -> Result<u32, String> {
     let first = text.split('-').next().unwrap_or(text);
-    // The digits may begin with a c themselves.
+    // The digits may begin with a c.
     let digits = match first.len() {
         9 => first.strip_prefix('c').unwrap_or(first),
         _ => first,
@@ -332,14 +332,14 @@ fn instance_number(text: &str) -> Result<u32, String> {
     })
 }
 
-/// Longest reason kept.
+/// Most characters of a stored reason.
 const REASON_MAX: usize = 500;
 
 fn short(reason: &str) -> String {
     reason.trim().chars().take(REASON_MAX).collect()
 }
 
-/// Base units of a signed amount of whole tokens, exactly.
+/// Parses a signed amount of whole tokens into base units, exactly.
 fn units(text: &str, token: &TokenSpec) -> Result<i128, String> {
     let symbol = &token.symbol;
     let (negative, plain) = match text.strip_prefix('-') {

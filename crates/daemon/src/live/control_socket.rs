@@ -1,5 +1,5 @@
-//! The operator's door of a daemon: a Unix socket in the state folder, for the same user and root only.
-//! One line of JSON asks, one line answers. The other side of it, for the commands, is `control_client`.
+//! The control socket: a Unix socket in the state folder, accessible to the same user and root only. A request is one
+//! line of JSON, and so is its answer. The client side is in `control_client`.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -22,23 +22,23 @@ use cambist_store::StoreError;
 
 /// Name of the socket in the state folder.
 pub(super) const NAME: &str = "socket";
-/// Longest wish.
+/// Most bytes of a request.
 const LINE_MAX: u64 = 0x4000;
-/// Longest answer.
+/// Most bytes of an answer.
 pub(super) const ANSWER_MAX: u64 = 1 << 20;
-/// Callers at a time.
+/// Most connections at a time.
 const CALLERS_MAX: usize = 8;
-/// A caller has this long to say what it wants.
+/// Timeout of receiving a request.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-/// The last answers are waited for so long.
+/// Longest wait for the last answers when the daemon ends.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
-/// And waits this long for the answer: until it is durable.
+/// Timeout of an answer, including the time until it is durable.
 pub(super) const ANSWER: Duration = Duration::from_secs(20);
 
 /// Why there is no control socket.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlSocketError {
-    /// The folder is not ours alone.
+    /// The folder is not private.
     #[error("{0}")]
     Folder(#[from] StoreError),
     /// The socket failed.
@@ -46,27 +46,26 @@ pub enum ControlSocketError {
     Io(#[from] io::Error),
 }
 
-/// The listener. The socket goes with it.
+/// The listener; the socket is removed on drop.
 pub struct ControlSocket {
     listener: UnixListener,
     file: PathBuf,
     callers: Connections,
 }
 
-/// Who is being answered.
+/// Connections that are being answered.
 #[derive(Clone, Default)]
 pub struct Connections(Arc<RwLock<()>>);
 
 impl Connections {
-    /// Until nobody is, for a second at most: what was decided is told before the program ends.
+    /// Completes when all are answered, after a second at most, so that decisions are reported before the program ends.
     pub async fn answered(&self) {
         let _ = tokio::time::timeout(LAST_ANSWER, self.0.write()).await;
     }
 }
 
 impl ControlSocket {
-    /// Opens the door of a state folder that this process has locked: what is left there of an earlier
-    /// life is nobody's.
+    /// Creates the socket in a locked state folder; a socket left by an earlier run is replaced.
     pub fn open(dir: &Path) -> Result<Self, ControlSocketError> {
         let file = dir.join(NAME);
         match fs::remove_file(&file) {
@@ -86,12 +85,12 @@ impl ControlSocket {
         })
     }
 
-    /// Who is being answered.
+    /// Connections that are being answered.
     pub fn callers(&self) -> Connections {
         self.callers.clone()
     }
 
-    /// Hands requests on until the program ends.
+    /// Passes requests on until the program ends.
     pub async fn serve(self, requests: mpsc::Sender<Request>) {
         let room = Arc::new(Semaphore::new(CALLERS_MAX));
         loop {
@@ -115,7 +114,7 @@ impl ControlSocket {
                 };
                 let line = format!("{answer}\n");
                 let told = caller.write_all(line.as_bytes());
-                // A caller that is gone does not need it.
+                // The client may have disconnected.
                 let _ = tokio::time::timeout(PATIENCE, told).await;
             });
         }
@@ -124,12 +123,12 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // The next start takes it away too.
+        // The next start would remove it too.
         let _ = fs::remove_file(&self.file);
     }
 }
 
-/// Reads a request, hands it on, and gives back the answer.
+/// Reads a request, passes it on, and returns the answer.
 async fn heard(caller: &mut tokio::net::UnixStream, requests: &mpsc::Sender<Request>) -> Value {
     let mut line = String::new();
     let mut reader = BufReader::new(caller.take(LINE_MAX));
@@ -146,7 +145,7 @@ async fn heard(caller: &mut tokio::net::UnixStream, requests: &mpsc::Sender<Requ
     if requests.send(Request { written, answer }).await.is_err() {
         return ending("the daemon is ending");
     }
-    // The end comes by itself: draining has a deadline.
+    // The end has a deadline of its own.
     let answered = if waits_for_the_end {
         Ok(answered.await)
     } else {
@@ -180,7 +179,7 @@ mod tests {
             None,
             "nobody is there"
         );
-        // Left by a life that was killed.
+        // Left by a killed run.
         fs::write(dir.join(NAME), "").unwrap();
         let door = ControlSocket::open(&dir).unwrap();
         let mode = fs::metadata(dir.join(NAME)).unwrap().permissions().mode();

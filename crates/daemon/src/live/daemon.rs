@@ -1,4 +1,4 @@
-//! A daemon's life: what is opened first, the start, and what the desk is put together from.
+//! The life of a daemon: opening of resources, start, and assembly of the event loop.
 
 use std::sync::Arc;
 
@@ -35,15 +35,15 @@ use crate::telemetry::{About, Telemetry};
 use crate::{address, recording};
 use cambist_host::clock::Clock;
 
-/// How a run came to its end.
+/// Result of a run.
 pub enum Run {
-    /// It traded, or tried to.
+    /// The daemon traded, or started to.
     Traded(Ended, Box<Session>, Clock),
-    /// It was stopped before its venue had answered.
+    /// It was stopped before the venue answered.
     Stopped(EarlierRuns),
 }
 
-/// Where a daemon is reached, from its first moment on.
+/// The interfaces of a daemon, available from its start on.
 struct Front {
     signals: Signals,
     requests: mpsc::Receiver<Request>,
@@ -126,7 +126,7 @@ impl Front {
         })
     }
 
-    /// Asks the venue, and does meanwhile what people want.
+    /// Queries the venue, and handles operator requests meanwhile.
     async fn ask(
         &mut self,
         daemon: &Daemon,
@@ -149,7 +149,7 @@ impl Front {
     }
 }
 
-/// The desk and its first event.
+/// The event loop and its first event.
 fn desk(
     daemon: &Daemon,
     clock: Clock,
@@ -221,7 +221,7 @@ fn desk(
     Ok((desk, Event::Start(Box::new(started.start))))
 }
 
-/// A session that knows what earlier runs left.
+/// A session with the open orders of earlier runs.
 fn session(bound: &crate::config::Bound, start: &cambist_core::event::Start) -> Session {
     let mut session = Session::new(&bound.markets).with_pools(&bound.pools);
     for RecoveredOrder {
@@ -240,8 +240,8 @@ fn session(bound: &crate::config::Bound, start: &cambist_core::event::Start) -> 
     session
 }
 
-/// Descriptors that connections to our pages must leave: for requests (of every order that may be alive a
-/// submit and a cancel, and of every market its polls), the store, the tape, the control socket, the log.
+/// File descriptors reserved for everything except connections to our pages: requests (a submit and a cancel for every
+/// order that may be alive, and the polls of every market), store, tape, control socket, log.
 fn descriptors_reserved(daemon: &Daemon) -> u64 {
     const FILES: u64 = 64;
     const POLLS: u64 = 16;

@@ -1,4 +1,4 @@
-//! What earlier runs left: orders and moves without a proven end, and until when they may be alive.
+//! Orders and pool transactions of earlier runs without a proven end, and until when they may be alive.
 
 use crate::config::Daemon;
 use cambist_host::times;
@@ -9,12 +9,12 @@ use cambist_store::Recovered;
 pub struct EarlierRuns {
     /// How many.
     pub count: usize,
-    /// When the last of them is certainly dead: expiry and grace, seconds of venue time. 0 if there is none.
+    /// When the last of them has certainly ended: expiry plus grace, seconds of venue time. 0 if there is none.
     pub until_s: u64,
 }
 
 impl EarlierRuns {
-    /// What a store remembers.
+    /// Reads them from the store.
     pub fn of(recovered: &Recovered, daemon: &Daemon) -> Self {
         let orders = recovered.open.iter();
         let moves = recovered.open_moves.iter();
@@ -34,7 +34,7 @@ impl EarlierRuns {
         }
     }
 
-    /// For people; nothing if there is none.
+    /// A sentence; `None` if there is none.
     pub fn text(self) -> Option<String> {
         let until = times::iso(self.until_s);
         match self.count {

@@ -1,4 +1,4 @@
-//! The desk: one task that owns the engine, hears events in order, and has its actions done.
+//! The event loop: one task that owns the engine, handles events in order, and executes its actions.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,85 +23,85 @@ use crate::notify;
 use crate::telemetry::Telemetry;
 use cambist_host::clock::Clock;
 
-/// The service manager is told at least this often that decisions go on.
+/// Longest interval of watchdog messages to the service manager.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// The service manager is asked for more time to start this often.
+/// Interval of requests for more start-up time to the service manager.
 const EXTENSION_PAUSE_MS: u64 = 1_000;
-/// Old intents are looked for this often.
+/// Interval of removing old intents.
 const PRUNE_MS: u64 = 3_600_000;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// It is proven that no own order rests.
+    /// Whether it is proven that no own order rests.
     pub proven: bool,
-    /// The level at the end.
+    /// The trading state at the end.
     pub level: TradingState,
-    /// A rule that must always hold did not.
+    /// Whether an invariant was violated.
     pub invariant_failed: bool,
-    /// The store failed or did not keep up; the end was reached without it.
+    /// Whether the store failed or was too slow, and the run ended without it.
     pub store_lost: bool,
-    /// What was left at the venue, if that was wanted.
+    /// Orders left at the venue, if that was requested.
     pub left: Option<Left>,
 }
 
-/// What rests at the venue after the end.
+/// Orders left at the venue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Orders that may rest.
+    /// Number of orders that may rest.
     pub orders: u32,
-    /// Those of them whose state is unknown.
+    /// Those in an unknown state.
     pub unknown: u32,
-    /// When the last of them is certainly dead.
+    /// When the last of them has certainly ended.
     pub until: VenueTime,
 }
 
-/// Everything a run consists of.
+/// The parts of a run.
 pub struct EventLoop {
     /// The engine, not yet started.
     pub engine: Engine,
-    /// The one clock.
+    /// The clock.
     pub clock: Clock,
-    /// Sends.
+    /// Sends requests.
     pub gateway: RequestWorkers,
     /// Signs and stores.
     pub keeper: SealWorker,
-    /// Records.
+    /// Records the tape.
     pub recorder: Recorder,
     /// Logs and counts.
     pub telemetry: Arc<Telemetry>,
-    /// Adds up.
+    /// Accumulates the session's summary.
     pub session: Session,
-    /// Bytes of orders and moves that may be alive.
+    /// Bytes of orders and pool transactions that may be alive.
     pub bodies: BTreeMap<ClientOrderId, Arc<[u8]>>,
-    /// Requests without an answer, for metrics.
+    /// Requests in flight, for metrics.
     pub under_way: BTreeMap<RequestId, Endpoint>,
-    /// How long draining may take, told to the service manager.
+    /// Longest duration of draining, for the service manager.
     pub drain: Duration,
-    /// What follows from the store's failure, heard before anything else.
+    /// Events that follow from a failure of the store, handled before others.
     pub next: VecDeque<Event>,
-    /// What is heard.
+    /// Incoming messages.
     pub inbox: mpsc::Receiver<Heard>,
-    /// What people want.
+    /// Operator commands.
     pub people: OperatorCommands,
-    /// How it stands.
+    /// The result so far.
     pub ended: Ended,
-    /// When old intents were last looked for.
+    /// Time of the last removal of old intents.
     pub pruned: Time,
-    /// Reconciliation is over.
+    /// Whether the initial reconciliation is complete.
     pub is_ready: bool,
-    /// When the service manager was last asked for more time to start.
+    /// Time of the last request for more start-up time.
     pub start_extended: Time,
 }
 
-/// What the desk turns to.
+/// What the loop handles next.
 enum Turn {
     Heard(Event),
     Wanted(PendingRequest),
 }
 
 impl EventLoop {
-    /// Runs until the engine has finished. Returns how, the session, and who waits for the outcome.
+    /// Runs until the engine has finished. Returns the result, the session, and the replies that wait for it.
     pub async fn run(mut self, start: Event) -> (Ended, Session, Vec<Reply>) {
         let mut finished = self.hear(&start);
         while !finished {
@@ -111,7 +111,7 @@ impl EventLoop {
             };
             self.prune();
         }
-        // Nobody reads any more: a keeper that waits to answer must not wait for ever.
+        // Nothing is read any more: a seal worker that wants to answer must not block.
         self.inbox.close();
         self.recorder.finish();
         self.ended.store_lost |= !self.keeper.finish();
@@ -119,7 +119,7 @@ impl EventLoop {
         (self.ended, self.session, waiting)
     }
 
-    /// The next event, or a wake when the engine wants one.
+    /// The next event, or a wake-up when the engine wants one.
     async fn next(&mut self) -> Turn {
         if let Some(event) = self.next.pop_front() {
             return Turn::Heard(event);
@@ -141,7 +141,7 @@ impl EventLoop {
                     self.people.booked(durable);
                     Event::Wake
                 }
-                // The gateway holds a sender, so the inbox cannot close before the desk does.
+                // The workers hold a sender, so the inbox cannot be closed before the loop ends.
                 None => Event::Wake,
             },
             wish = self.people.next() => return Turn::Wanted(wish),
@@ -149,7 +149,7 @@ impl EventLoop {
         })
     }
 
-    /// Does what somebody wants. True when the engine has finished.
+    /// Executes an operator request. True when the engine has finished.
     fn obey(&mut self, wish: PendingRequest) -> bool {
         let Some(command) = self.people.begin(wish, &self.telemetry) else {
             return false;
@@ -159,7 +159,7 @@ impl EventLoop {
         finished
     }
 
-    /// Lets the engine hear one event and does what it wants. True when it has finished.
+    /// Passes one event to the engine and executes its actions. True when it has finished.
     fn hear(&mut self, event: &Event) -> bool {
         let now = self.clock.now();
         self.recorder.heard(now, event);
@@ -168,7 +168,7 @@ impl EventLoop {
         self.engine.on_event(now, event, &mut actions);
         self.recorder.did(&actions, &self.engine);
         match event {
-            // Who wanted something while an older write was under way waits for the next one.
+            // If requests arrived during an older write, they wait for the next one.
             Event::RestrictionsStored(_) if self.engine.levels_are_pending() => {}
             Event::RestrictionsStored(_) => self.people.levels_stored(true),
             Event::RestrictionsFailed(_) => self.people.levels_stored(false),
@@ -189,7 +189,7 @@ impl EventLoop {
         finished
     }
 
-    /// Keeps the count of requests under way, and tells those that never left.
+    /// Counts requests in flight, and reports those that were not sent.
     fn count_answer(&mut self, event: &Event) {
         if let Event::Answer {
             request, outcome, ..
@@ -248,8 +248,8 @@ impl EventLoop {
         false
     }
 
-    /// Goes on without a store that does not keep up: nothing new is sealed, what rests is cancelled,
-    /// and the engine hears what the store can no longer answer.
+    /// Continues without a store that is too slow: nothing new is sealed, resting orders are cancelled, and the engine
+    /// gets the events that the store can no longer send.
     fn told(&mut self, told: Result<(), SealWorkerStuck>, instead: Option<Event>) {
         let Err(error) = told else { return };
         if !self.ended.store_lost {

@@ -1,4 +1,4 @@
-//! What a run came to: every reason why its end is not a good one, for people and as an exit code.
+//! The result of a run: every reason why it did not end well, as text and as an exit code.
 
 use cambist_core::event::TradingState;
 use cambist_report::Session;
@@ -9,8 +9,8 @@ use crate::live::event_loop::{Ended, Left};
 use cambist_host::exit::{Exit, Failure, with_failures};
 use cambist_host::times;
 
-/// Every reason, the one that decides the exit first. None: it is proven that nothing rests, and our
-/// books are the venue's.
+/// All failures, the one that decides the exit code first. None means: it is proven that nothing rests, and the books
+/// equal the venue's.
 pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failure> {
     let mut failures = Vec::new();
     if ended.invariant_failed {
@@ -40,7 +40,7 @@ pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failur
     failures
 }
 
-/// What a run came to, for those who waited for its end.
+/// The result of a run, for clients that waited for its end.
 pub fn reply(ended: &Ended, session: &Session, daemon: &Daemon) -> Value {
     let failures = failures(ended, session, daemon);
     let detail = match ended.left {
@@ -59,7 +59,7 @@ pub fn reply(ended: &Ended, session: &Session, daemon: &Daemon) -> Value {
     with_failures(reply, &failures)
 }
 
-/// What was left at the venue on purpose, for people.
+/// Describes orders left at the venue on purpose.
 pub fn left(left: Left) -> String {
     let until = times::iso(left.until.as_s());
     match (left.orders, left.unknown) {

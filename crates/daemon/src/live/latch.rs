@@ -1,5 +1,5 @@
-//! The latch: a file in the state folder. While it is there nothing is traded, whoever put it there and
-//! whether a daemon was running. `cambist resume` takes it away.
+//! The latch: a file in the state folder. While it exists nothing is traded, whoever created it and whether or not a
+//! daemon was running. `cambist resume` removes it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,31 +7,31 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How soon a daemon sees it.
+/// Interval at which a daemon checks for it.
 const LOOK: Duration = Duration::from_millis(100);
-/// Longest reason read.
+/// Most bytes of a reason.
 const REASON_MAX: u64 = 1_000;
 
-/// Where the latch of a state folder is.
+/// The latch of a state folder.
 #[derive(Clone, Debug)]
 pub struct Latch {
     dir: PathBuf,
 }
 
 impl Latch {
-    /// The latch of a state folder, which need not exist.
+    /// The latch of a state folder, which may not exist.
     pub fn of(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),
         }
     }
 
-    /// Its file.
+    /// The path of its file.
     pub fn file(&self) -> PathBuf {
         self.dir.join("latch")
     }
 
-    /// Raises it with a reason: on disk, name and all, when this returns. What is there stays as it is.
+    /// Creates the latch with a reason; file and name are durable when this returns. An existing latch is not changed.
     pub fn raise(&self, reason: &str) -> io::Result<()> {
         DirBuilder::new()
             .recursive(true)
@@ -53,7 +53,7 @@ impl Latch {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// The reason, if it is raised. A latch that cannot be read is raised.
+    /// The reason, if the latch exists. An unreadable latch counts as existing.
     pub fn raised(&self) -> Option<String> {
         if !self.is_raised() {
             return None;
@@ -68,7 +68,7 @@ impl Latch {
         })
     }
 
-    /// Whether it is raised: anything but the certainty that it is not there.
+    /// Whether the latch exists: true unless its absence is certain.
     pub fn is_raised(&self) -> bool {
         !matches!(
             fs::symlink_metadata(self.file()),
@@ -76,8 +76,8 @@ impl Latch {
         )
     }
 
-    /// Keeps that a panic proved at this time (seconds since the Unix epoch) that no order or move of earlier
-    /// runs is alive. It is so until the next start.
+    /// Records that a panic proved at this time (seconds since the Unix epoch) that no order or pool transaction of
+    /// earlier runs is alive. The proof is valid until the next start.
     pub fn keep_proof(&self, at_s: u64) -> io::Result<()> {
         let mut file = OpenOptions::new()
             .write(true)
@@ -90,7 +90,7 @@ impl Latch {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// When it was proven, if it is so still. A file that does not say when proves nothing.
+    /// The time of a valid proof. A file without a time proves nothing.
     pub fn proof(&self) -> Option<u64> {
         let mut text = String::new();
         let file = File::open(self.proof_file()).ok()?;
@@ -98,7 +98,7 @@ impl Latch {
         text.strip_suffix('\n')?.parse().ok()
     }
 
-    /// Orders may be alive again: gone from the disk when this returns.
+    /// Removes the proof, because orders may be alive again; durable when this returns.
     pub fn forget_proof(&self) -> io::Result<()> {
         match fs::remove_file(self.proof_file()) {
             Ok(()) => File::open(&self.dir)?.sync_all(),
@@ -111,7 +111,7 @@ impl Latch {
         self.dir.join("panic.proven")
     }
 
-    /// Takes it away: gone from the disk when this returns.
+    /// Removes the latch; durable when this returns.
     pub fn lower(&self) -> io::Result<()> {
         match fs::remove_file(self.file()) {
             Ok(()) => File::open(&self.dir)?.sync_all(),
@@ -120,7 +120,7 @@ impl Latch {
         }
     }
 
-    /// Returns when it is raised, with the reason.
+    /// Completes when the latch exists, with the reason.
     pub async fn watch(&self) -> String {
         loop {
             if let Some(reason) = self.raised() {

@@ -1,9 +1,10 @@
-//! The live shell: around the engine, what a process needs to trade with it.
+//! The live shell: what a process needs around the engine to trade with it.
 //!
-//! A start asks the venue for as long as it takes ([`start`], [`startup`]); [`daemon`] puts everything together.
-//! One task owns the engine and hears events in order ([`desk`]); requests run beside it ([`gateway`]);
-//! one thread signs and stores, in order ([`keeper`]). People are heard over signals, a latch file and a socket ([`people`], [`door`]). There is no decision here: an `if` about
-//! prices, orders or balances in this folder is a bug.
+//! A start queries the venue for as long as it takes ([`start`], [`start_service`]); [`daemon`] assembles everything.
+//! One task owns the engine and handles events in order ([`event_loop`]); requests run beside it ([`request_workers`]);
+//! one thread signs and stores, in order ([`seal_worker`]). Operators use signals, the latch file and the control
+//! socket ([`operator_commands`], [`control_socket`]). There is no decision here: an `if` about prices, orders or
+//! balances in this folder is a bug.
 
 pub mod account_access;
 pub mod control_client;
@@ -30,10 +31,10 @@ use cambist_core::{ClientOrderId, Hash};
 
 use crate::live::seal_worker::Bodies;
 
-/// Something the desk hears.
+/// A message to the event loop.
 #[derive(Debug)]
 pub enum Heard {
-    /// An event as the engine knows it.
+    /// An event of the engine.
     Event(Event),
     /// A batch is durable; its bytes may be sent.
     Sealed {
@@ -44,13 +45,12 @@ pub enum Heard {
         /// Bytes of every order in it.
         bodies: Bodies,
     },
-    /// The oldest booking that a person waits for, and that the keeper has not answered for, is stored or
-    /// could not be.
+    /// The oldest booking that an operator waits for and that is not confirmed yet was stored, or could not be.
     Booked {
-        /// It is on disk.
+        /// Whether it is on disk.
         durable: bool,
     },
 }
 
-/// How many events may wait for the desk. The engine's budget bounds what can be under way far below.
+/// Most events that may wait. The engine's budget keeps the number of requests in flight far below.
 pub const INBOX: usize = 1_024;

@@ -1,5 +1,5 @@
-//! What people want of a running daemon, one wish after the other. What a wish means is the engine's;
-//! when it is answered, `answers` knows.
+//! Operator requests to a running daemon, handled one after the other. The engine defines their meaning,
+//! `pending_replies` when they are answered.
 
 use std::path::PathBuf;
 
@@ -16,70 +16,70 @@ use crate::live::reload::Reload;
 use crate::live::signals::{SignalAction, Signals};
 use crate::telemetry::Telemetry;
 
-/// Requests that may wait.
+/// Most requests that may wait.
 pub const REQUESTS_MAX: usize = 16;
-/// What is wanted.
+/// A parsed request.
 #[derive(Debug)]
 pub enum ControlRequest {
-    /// To know how things stand.
+    /// Show the status.
     Status,
-    /// The engine has to hear this.
+    /// A command for the engine.
     Tell(Command),
-    /// The engine has to hear of a flow, if it explains a difference of the books.
+    /// A flow for the engine, if it explains a difference of the books.
     Adopt {
         /// Token.
         token: TokenId,
-        /// Base units, negative for what left.
+        /// Base units, negative for outflows.
         amount: i128,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// It is booked even where it explains nothing.
+        /// Whether it is booked even if it explains nothing.
         force: bool,
     },
-    /// The file is to be read again.
+    /// Reload the configuration.
     Reload {
-        /// The file that was named; nothing of a signal, which names none.
+        /// The requested file; `None` for a signal.
         named: Option<PathBuf>,
         /// Whether limits may become looser.
         allow_loosening: bool,
     },
 }
 
-/// A wish and who waits for its answer.
+/// A request and its reply channel.
 #[derive(Debug)]
 pub struct PendingRequest {
-    /// What.
+    /// The request.
     pub what: ControlRequest,
-    /// Nobody waits for an answer to a signal.
+    /// `None` for a signal.
     pub answer: Option<Reply>,
-    /// The answer is what the run comes to.
+    /// Whether the reply is the result of the run.
     pub at_end: bool,
 }
 
-/// A request of the control socket, as it is written, and who waits for its reply.
+/// A request of the control socket in its JSON form, and its reply channel.
 #[derive(Debug)]
 pub struct Request {
-    /// What.
+    /// The request.
     pub written: RequestJson,
-    /// Where the reply goes.
+    /// The reply channel.
     pub answer: Reply,
 }
 
-/// Everybody who may want something.
+/// All sources of operator requests.
 pub struct OperatorCommands {
     signals: Signals,
     requests: mpsc::Receiver<Request>,
     names: Names,
     reload: Reload,
-    /// What the end of the service means.
+    /// The command for SIGTERM.
     at_end: Command,
     answers: PendingReplies,
-    /// What is configured if the present wish is taken.
+    /// The configuration that applies if the current request is accepted.
     config: Option<Box<Daemon>>,
 }
 
 impl OperatorCommands {
-    /// Listens to signals and to the control socket, whose names mean what `names` says.
+    /// Receives signals and requests of the control socket; `names` translates names to ids.
     pub fn new(
         signals: Signals,
         requests: mpsc::Receiver<Request>,
@@ -101,7 +101,7 @@ impl OperatorCommands {
         }
     }
 
-    /// The next wish.
+    /// The next request.
     pub async fn next(&mut self) -> PendingRequest {
         let said = loop {
             let Request { written, answer } = tokio::select! {
@@ -135,7 +135,7 @@ impl OperatorCommands {
         }
     }
 
-    /// What the engine has to hear; nothing if the wish is answered without it.
+    /// The command for the engine; `None` if the request is answered without it.
     pub fn begin(&mut self, wish: PendingRequest, telemetry: &Telemetry) -> Option<Command> {
         let PendingRequest {
             what,
@@ -199,7 +199,7 @@ impl OperatorCommands {
         Some(command)
     }
 
-    /// Whether a flow explains a difference of the books, as they were last compared.
+    /// Whether a flow explains a difference of the last reconciliation.
     fn explains(&self, token: TokenId, amount: i128, telemetry: &Telemetry) -> Result<(), String> {
         let books = telemetry.books();
         if !books.confirmed {
@@ -217,18 +217,18 @@ impl OperatorCommands {
             })
     }
 
-    /// Those who wait for what the run comes to.
+    /// Replies that wait for the result of the run.
     pub fn take_waiting_for_the_end(&mut self) -> Vec<Reply> {
         self.answers.take_waiting_for_the_end()
     }
 
-    /// What the engine says while it obeys.
+    /// Takes in a notification of the engine while it executes the request.
     pub fn note(&mut self, note: &Notification) {
         self.answers.note(note);
     }
 
-    /// The engine has heard the wish: answers it, or has the answer wait for the disk.
-    /// `levels_are_pending` says whether level or pauses are not durable yet.
+    /// The engine has executed the request: replies, or waits until it is durable. `levels_are_pending` says whether
+    /// the trading state or the pauses are not durable yet.
     pub fn end(&mut self, levels_are_pending: bool) {
         let config = self.config.take();
         let taken = self.answers.end(levels_are_pending);
@@ -237,17 +237,17 @@ impl OperatorCommands {
         }
     }
 
-    /// Level and pauses are durable as everybody wanted them, or could not be written.
+    /// The trading state and pauses are durable, or could not be written.
     pub fn levels_stored(&mut self, durable: bool) {
         self.answers.levels_stored(durable);
     }
 
-    /// A booking that somebody waits for is on its way to the disk, or cannot be.
+    /// A booking that a request waits for was passed to the store, or could not be.
     pub fn booking_told(&mut self, told: bool) {
         self.answers.booking_told(told);
     }
 
-    /// The oldest such booking on its way to the disk is there, or could not be written.
+    /// The oldest such booking is on disk, or could not be written.
     pub fn booked(&mut self, durable: bool) {
         self.answers.booked(durable);
     }

@@ -1,59 +1,59 @@
-//! What people are answered, and when: what has to be durable is answered when it is.
+//! Replies to operator requests: one that must be durable is sent when it is.
 //!
-//! Level and pauses are written together, at most one write at a time, so an answer about them waits until
-//! nothing of them is left to be written. Bookings are written one by one, and an answer waits for its own.
+//! The trading state and the pauses are written together, at most one write at a time, so a reply about them waits
+//! until none of them remains to be written. Bookings are written one by one, and a reply waits for its own.
 
 use cambist_core::event::Command;
 use cambist_core::notification::Notification;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-/// Answers that may wait for the disk.
+/// Most replies that may wait for the disk.
 const WAITING_MAX: usize = 64;
 
-/// Where an answer goes. Whoever asked may be gone.
+/// A reply channel. The client may have disconnected.
 pub type Reply = oneshot::Sender<Value>;
 
-/// An answer, and what it waits for.
+/// A reply, and what it waits for.
 struct Waiting {
-    /// Level and pauses.
+    /// The trading state and the pauses.
     levels: bool,
-    /// So many bookings that somebody waits for, since the start.
+    /// This booking, counted from the start.
     booking: Option<u64>,
-    /// What it waited for so far is on disk.
+    /// Whether everything so far is durable.
     durable: bool,
     answer: Option<Reply>,
     detail: String,
 }
 
-/// The wish being obeyed.
+/// The current request.
 #[derive(Default)]
 struct Present {
     answer: Option<Reply>,
     verdict: Option<Result<String, String>>,
-    /// It is about level or pauses.
+    /// Whether it concerns the trading state or the pauses.
     levels: bool,
-    /// What it booked, if it could be told to the store.
+    /// Its booking, if it was passed to the store.
     booking: Option<Result<u64, ()>>,
-    /// It is answered with what the run comes to.
+    /// Whether its reply is the result of the run.
     at_end: bool,
-    /// What it is about, said before what the engine says.
+    /// A text before the engine's.
     about: Option<String>,
 }
 
-/// Answers, given or waiting.
+/// Sent and waiting replies.
 #[derive(Default)]
 pub struct PendingReplies {
     present: Present,
     waiting: Vec<Waiting>,
-    /// Those who wait for what the run comes to.
+    /// Replies that wait for the result of the run.
     at_end: Vec<Reply>,
     bookings_told: u64,
     bookings_stored: u64,
 }
 
 impl PendingReplies {
-    /// Somebody wants something, to be answered at once or at the end of the run.
+    /// Starts a request, to be answered immediately or at the end of the run.
     pub fn begin(&mut self, answer: Option<Reply>, command: &Command, at_end: bool) {
         let levels = match command {
             Command::Raise { .. }
@@ -74,12 +74,12 @@ impl PendingReplies {
         };
     }
 
-    /// What the present wish is about, for its answer.
+    /// Sets a text for the current reply.
     pub fn about(&mut self, about: Option<String>) {
         self.present.about = about;
     }
 
-    /// What the engine says while it obeys.
+    /// Takes in a notification of the engine while it executes the request.
     pub fn note(&mut self, note: &Notification) {
         if let Notification::CommandTaken { detail, .. } = note {
             self.present.verdict = Some(Ok(detail.clone()));
@@ -88,7 +88,7 @@ impl PendingReplies {
         }
     }
 
-    /// A booking that somebody waits for is on its way to the disk, or cannot be.
+    /// A booking that a request waits for was passed to the store, or could not be.
     pub fn booking_told(&mut self, told: bool) {
         self.bookings_told += u64::from(told);
         self.present.booking = Some(if told {
@@ -98,7 +98,7 @@ impl PendingReplies {
         });
     }
 
-    /// The engine has heard the wish. True if it has taken it.
+    /// The engine has executed the request. True if it accepted it.
     pub fn end(&mut self, levels_are_pending: bool) -> bool {
         let present = std::mem::take(&mut self.present);
         let detail = match present.verdict {
@@ -135,14 +135,14 @@ impl PendingReplies {
                 detail,
             });
         } else {
-            // A disk that so many wait for has stored nothing for long.
+            // A disk that so many replies wait for has stored nothing for a long time.
             let stored = (waits || !durable).then_some(false);
             give(present.answer, done(&detail, stored));
         }
         true
     }
 
-    /// Nothing is left to be written of level and pauses, or it could not be written.
+    /// No change of the trading state or the pauses remains to be written, or a write failed.
     pub fn levels_stored(&mut self, durable: bool) {
         for waiting in self.waiting.iter_mut().filter(|waiting| waiting.levels) {
             waiting.levels = false;
@@ -151,7 +151,7 @@ impl PendingReplies {
         self.answer();
     }
 
-    /// The oldest such booking on its way to the disk is there, or could not be written.
+    /// The oldest such booking is on disk, or could not be written.
     pub fn booked(&mut self, durable: bool) {
         self.bookings_stored += 1;
         let stored = Some(self.bookings_stored);
@@ -162,7 +162,7 @@ impl PendingReplies {
         self.answer();
     }
 
-    /// Those who wait for what the run comes to.
+    /// Replies that wait for the result of the run.
     pub fn take_waiting_for_the_end(&mut self) -> Vec<Reply> {
         std::mem::take(&mut self.at_end)
     }
@@ -175,25 +175,25 @@ impl PendingReplies {
     }
 }
 
-/// Gives an answer to whoever still waits for it.
+/// Sends a reply, if the client still waits.
 pub fn give(answer: Option<Reply>, value: Value) {
     if let Some(answer) = answer {
-        // Whoever does not wait any more does not need it.
+        // A disconnected client needs no reply.
         let _ = answer.send(value);
     }
 }
 
-/// `durable` is null where nothing had to be stored.
+/// `durable` is null if nothing had to be stored.
 fn done(detail: &str, durable: Option<bool>) -> Value {
     json!({"done": true, "detail": detail, "durable": durable})
 }
 
-/// An answer that says why not.
+/// A refusal with a reason.
 pub fn refused(why: &str) -> Value {
     json!({"done": false, "error": why})
 }
 
-/// An answer that says why not any more: whoever wanted the end has it.
+/// A refusal because the daemon is ending.
 pub fn ending(why: &str) -> Value {
     json!({"done": false, "error": why, "ending": true})
 }
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// A wish that the engine takes; its flow told to the store, if it is one.
+    /// A request that the engine accepts; a flow is passed to the store.
     fn taken(
         answers: &mut PendingReplies,
         command: &Command,
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn every_flow_is_answered_with_its_own_write() {
         let mut answers = PendingReplies::default();
-        // One that nobody asked for.
+        // A booking without a request.
         answers.booking_told(true);
         let mut first = taken(&mut answers, &adopt(), true);
         let mut second = taken(&mut answers, &adopt(), false);

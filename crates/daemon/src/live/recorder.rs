@@ -1,7 +1,6 @@
-//! The tape of a live run, written by a thread of its own: a slow disk holds up nothing but the tape.
+//! Records the tape of a live run in a thread of its own, so that a slow disk delays only the tape.
 //!
-//! Losing it loses evidence, not money: a disk that fails or does not keep up ends the recording, not
-//! the trading.
+//! Losing the tape loses evidence, not money: a disk that fails or is too slow ends the recording, not the trading.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,19 +18,19 @@ use crate::config::daemon::TapeConfig;
 use crate::recording;
 use cambist_host::clock::Clock;
 
-/// How much may wait for the disk before the recording ends.
+/// Most tasks that may wait before the recording ends.
 const WAITING_MAX: usize = 4_096;
-/// Segments that the limit of all of them is divided into at least.
+/// Least number of segments within the size limit.
 const SEGMENTS: u64 = 8;
 /// Smallest segment, bytes.
 const SEGMENT_MIN: u64 = 500_000;
-/// Largest segment, bytes: `replay --at` runs through one at most, and within a second.
+/// Largest segment, bytes: `replay --at` reads one at most, within a second.
 const SEGMENT_MAX: u64 = 4_000_000;
-/// Longest time in one segment: what is removed by age is removed in steps of it.
+/// Longest duration of one segment: removal by age happens in steps of it.
 const SEGMENT_MS: u64 = 3_600_000;
 const DAY_S: u64 = 86_400;
 
-/// What the thread is told.
+/// Tasks of the thread.
 #[expect(clippy::large_enum_variant, reason = "few wait, and none is copied")]
 enum Task {
     Heard(Time, Event),
@@ -39,17 +38,17 @@ enum Task {
     Rotate(Vec<u8>),
 }
 
-/// Hands events and actions to the thread, or to nobody after a failure.
+/// Passes events and actions to the thread; does nothing after a failure.
 pub struct Recorder {
     tasks: Option<SyncSender<Task>>,
     thread: Option<JoinHandle<()>>,
-    /// The segment being written is due for the next one.
+    /// Whether a new segment is due.
     due: Arc<AtomicBool>,
     markets: Vec<MarketSpec>,
 }
 
 impl Recorder {
-    /// Begins a tape, if one is wanted.
+    /// Starts a tape, if it is enabled.
     pub fn begin(
         config: Option<&TapeConfig>,
         header: Header,
@@ -89,14 +88,14 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Records an event before the engine hears it.
+    /// Records an event before the engine handles it.
     pub fn heard(&mut self, now: Time, event: &Event) {
         if self.tasks.is_some() {
             self.tell(Task::Heard(now, event.clone()));
         }
     }
 
-    /// Records what the engine wanted done, and lets the tape go on in a new segment when it is time.
+    /// Records the engine's actions, and starts a new segment when it is due.
     pub fn did(&mut self, actions: &[Action], engine: &Engine) {
         if self.tasks.is_none() {
             return;
@@ -115,7 +114,7 @@ impl Recorder {
         self.thread.is_some() && self.tasks.is_none()
     }
 
-    /// Waits until everything told is written.
+    /// Waits until everything is written.
     pub fn finish(mut self) {
         self.stop();
     }
@@ -145,7 +144,7 @@ impl Drop for Recorder {
     }
 }
 
-/// The thread: writes what it is told until nobody tells it anything or the disk fails.
+/// The thread: writes tasks until the sender is dropped or the disk fails.
 fn write(mut tape: Segments<Folder>, inbox: &Receiver<Task>, due: &AtomicBool, clock: Clock) {
     while let Ok(task) = inbox.recv() {
         if let Err(error) = take(&mut tape, task, inbox, due, clock) {
@@ -155,8 +154,8 @@ fn write(mut tape: Segments<Folder>, inbox: &Receiver<Task>, due: &AtomicBool, c
     }
 }
 
-/// Takes a task and whatever waits behind it, and hands all of it to the operating system: what a killed
-/// process was told is on its tape but for what was still waiting.
+/// Takes a task and all that wait behind it, and passes everything to the operating system: after a kill the tape lacks
+/// only what was still waiting.
 fn take(
     tape: &mut Segments<Folder>,
     task: Task,
@@ -168,7 +167,7 @@ fn take(
     while let Some(task) = next {
         match task {
             Task::Heard(now, event) => tape.write_event(now, &event)?,
-            // Asked for twice when much was waiting: the first has done it.
+            // Requested twice if much was waiting: the first one has been executed.
             Task::Rotate(_) if !tape.is_due() => {}
             Task::Rotate(snapshot) => tape.rotate(&snapshot, unix_s(clock))?,
             Task::Did(actions) => {

@@ -1,5 +1,5 @@
-//! Reading the configuration again while running: limits, intervals and budgets may change, everything
-//! that a start rests on may not. A file that is wrong changes nothing.
+//! Reloads the configuration while running: limits, intervals and budgets may change; what a start depends on may not.
+//! An invalid file changes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use cambist_core::config::EngineConfig;
 use crate::config::Daemon;
 use crate::config::pool::Pool;
 
-/// What is configured now, and where the file is.
+/// The current configuration and its file.
 pub struct Reload {
     path: PathBuf,
     now: Daemon,
@@ -26,14 +26,14 @@ impl Reload {
         }
     }
 
-    /// What is configured now.
+    /// The current configuration.
     pub const fn now(&self) -> &Daemon {
         &self.now
     }
 
-    /// Reads the file and checks it against the running daemon. The text says what is wrong, with line
-    /// and column where it is a mistake in the file. A file that was `named` (absolute, without symbolic
-    /// links) must be the daemon's own: no other is read, now or by the next start.
+    /// Reads the file and checks it against the running daemon. An error has line and column if the file is invalid. A
+    /// `named` file (absolute, without symbolic links) must be the daemon's own: no other is read, now or by the next
+    /// start.
     pub fn read(&self, named: Option<&Path>) -> Result<(Daemon, EngineConfig), String> {
         if let Some(named) = named {
             let own = self.path.canonicalize();
@@ -77,13 +77,13 @@ impl Reload {
         Ok((new, engine))
     }
 
-    /// That is configured from now on.
+    /// Sets the current configuration.
     pub fn taken(&mut self, config: Daemon) {
         self.now = config;
     }
 }
 
-/// What a start rests on, by section, as text that can be compared.
+/// What a start depends on, by section, as comparable text.
 fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
     let venue = &daemon.venue;
     let link = (

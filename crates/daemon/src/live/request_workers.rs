@@ -1,4 +1,4 @@
-//! Requests beside the desk: each runs alone and answers with one event, whatever happens.
+//! Request workers: each request runs in a task of its own and produces exactly one event, whatever happens.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::live::Heard;
 use crate::telemetry::Telemetry;
 
-/// Sends for the desk.
+/// Sends requests for the event loop.
 #[derive(Clone)]
 pub struct RequestWorkers {
     client: Arc<Client>,
@@ -21,7 +21,7 @@ pub struct RequestWorkers {
 }
 
 impl RequestWorkers {
-    /// A gateway whose answers go to `desk`.
+    /// Workers whose answers go to `desk`.
     pub fn new(
         client: Arc<Client>,
         markets: &[MarketSpec],
@@ -54,7 +54,7 @@ impl RequestWorkers {
         });
     }
 
-    /// Answers for an intent whose bytes are not there, so that provably none left.
+    /// Reports an intent without bytes as not sent, because provably none left.
     pub fn nothing_to_send(&self, request: RequestId) {
         let here = self.clone();
         tokio::spawn(async move {
@@ -88,12 +88,12 @@ impl RequestWorkers {
             venue_time,
             retry_after_ms,
         };
-        // The desk is gone only when the program is ending.
+        // The event loop has ended only if the program is ending.
         let _ = self.desk.send(Heard::Event(event)).await;
     }
 }
 
-/// Whether nothing at all came from the venue: an answer that is no use is an answer.
+/// Whether nothing was received from the venue: an unusable answer is an answer.
 fn is_silence(answered: &Answered) -> bool {
     match &answered.outcome {
         Outcome::NotSent => true,

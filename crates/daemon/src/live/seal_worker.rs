@@ -1,7 +1,7 @@
-//! The keeper: one thread that signs, verifies and stores, in the order it is told.
+//! The seal worker: one thread that signs, verifies and stores, in order.
 //!
-//! A slow disk holds up sealing and nothing else. After a failed write nobody knows what is on disk, so
-//! nothing is sealed any more in this process; cancels go on without the store.
+//! A slow disk delays sealing and nothing else. After a failed write the content of the disk is unknown, so nothing
+//! more is sealed in this process; cancels continue without the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,13 +26,13 @@ use cambist_store::{Filled, Noted, SealedIntent, Store, StoreError};
 /// The exact bytes of sealed intents, the same for every transmission.
 pub type Bodies = Vec<(ClientOrderId, Arc<[u8]>)>;
 
-/// How many tasks may wait for the disk before the program gives up on it.
+/// Most tasks that may wait before the program gives up on the disk.
 const WAITING_MAX: usize = 4_096;
 
-/// What pools hold.
+/// Balances of pools.
 pub type Pools = BTreeMap<MarketId, PoolBalances>;
 
-/// What the keeper is told.
+/// Tasks of the thread.
 #[derive(Debug)]
 enum Task {
     Seal(BatchId, Vec<Intent>),
@@ -41,17 +41,17 @@ enum Task {
     Prune,
 }
 
-/// Who signs, and for which exchange and account.
+/// Signing key, exchange and account.
 pub struct Signer {
     /// The account's secret key.
     pub key: Arc<SecretKey>,
-    /// Exchange address in every hash.
+    /// Exchange address, part of every hash.
     pub exchange: Address,
-    /// Our account.
+    /// Account id.
     pub account_id: u32,
-    /// Its owner and the chain, which moves sign.
+    /// Owner and chain, which pool transactions sign.
     pub owner: Owner,
-    /// Pools that moves may name.
+    /// Configured pools.
     pub pools: Vec<PoolSpec>,
 }
 
@@ -73,19 +73,19 @@ impl Signer {
     }
 }
 
-/// The disk cannot follow, or the keeper has died: nothing durable can be promised.
+/// The disk is too slow, or the thread has ended: nothing can be made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store does not keep up: {WAITING_MAX} writes are waiting")]
 pub struct SealWorkerStuck;
 
-/// Handle of the thread. Dropping it lets the thread finish what it was told.
+/// Handle of the thread. Dropping it lets the thread finish its tasks.
 pub struct SealWorker {
     tasks: Option<SyncSender<Task>>,
     thread: Option<JoinHandle<bool>>,
 }
 
 impl SealWorker {
-    /// Starts the thread. Answers go to `desk`.
+    /// Starts the thread. Replies go to `desk`.
     pub fn start(
         store: Store,
         signer: Signer,
@@ -115,14 +115,13 @@ impl SealWorker {
         })
     }
 
-    /// Signs and stores a batch; the desk hears `Sealed` or `SealFailed`.
+    /// Signs and stores a batch; answered by `Sealed` or `SealFailed`.
     pub fn seal(&self, batch: BatchId, intents: Vec<Intent>) -> Result<(), SealWorkerStuck> {
         self.tell(Task::Seal(batch, intents))
     }
 
-    /// Makes a booking durable; `symbols` names the tokens of its flows, `pools` holds what pools held when they
-    /// were last read. If it holds something that a person
-    /// waits for, the desk hears `Booked`.
+    /// Makes a booking durable; `symbols` has the tokens of its flows, `pools` the last known balances of pools. If an
+    /// operator waits for a part of it, it is answered by `Booked`.
     pub fn book(
         &self,
         booking: Box<Booking>,
@@ -132,7 +131,7 @@ impl SealWorker {
         self.tell(Task::Book(booking, symbols, pools))
     }
 
-    /// Makes level and pauses durable; the desk hears `RestrictionsStored` or `LevelFailed`.
+    /// Makes the trading state and the pauses durable; answered by `RestrictionsStored` or `LevelFailed`.
     pub fn levels(
         &self,
         levels: Restrictions,
@@ -142,7 +141,7 @@ impl SealWorker {
         self.tell(Task::Levels(levels, cause, lowers))
     }
 
-    /// Removes what is old.
+    /// Removes old intents.
     pub fn prune(&self) -> Result<(), SealWorkerStuck> {
         self.tell(Task::Prune)
     }
@@ -156,7 +155,7 @@ impl SealWorker {
         })
     }
 
-    /// Waits until everything told is on disk; false if a write failed, so that not everything is.
+    /// Waits until everything is on disk; false if a write failed.
     pub fn finish(mut self) -> bool {
         self.stop()
     }
@@ -179,9 +178,9 @@ impl Drop for SealWorker {
 struct Worker {
     store: Store,
     signer: Signer,
-    /// What every open order has filled so far, for the row of its end.
+    /// Fills of every open order so far, for the row of its end.
     filled: BTreeMap<ClientOrderId, Filled>,
-    /// Intents that could not be sealed: the store never had them, and needs no end of them.
+    /// Intents that could not be sealed: the store does not have them, and needs no end of them.
     unsealed: BTreeSet<ClientOrderId>,
     keep_days: u32,
     telemetry: Arc<Telemetry>,
@@ -190,7 +189,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Does what it is told until nobody tells any more; false if a write failed.
+    /// Executes tasks until the sender is dropped; false if a write failed.
     fn run(mut self, inbox: &Receiver<Task>) -> bool {
         while let Ok(task) = inbox.recv() {
             match task {
@@ -263,8 +262,8 @@ impl Worker {
         }
     }
 
-    /// An entry as the store writes it; nothing if it is about an intent that the store never had, or if
-    /// it is written with the end that follows.
+    /// An entry as the store writes it; `None` for an intent that the store does not have, and for one that is written
+    /// with the end that follows.
     fn noted_as(
         &mut self,
         entry: Entry,
@@ -320,11 +319,11 @@ impl Worker {
         self.answer(Heard::Event(event));
     }
 
-    /// A failure to note what has already happened is told, and stops new orders at the next seal: the
-    /// store refuses to seal once a write has failed.
+    /// Reports a failure to record what has already happened. It stops new orders at the next seal: the store refuses
+    /// to seal after a failed write.
     fn told(&self, what: &'static str, outcome: Result<(), StoreError>) {
         if let Err(error) = outcome {
-            // What follows a failure is not told again.
+            // Consequences of a failure are not reported again.
             if !matches!(error, StoreError::Broken) {
                 tracing::error!(%error, what, "store write failed");
             }
@@ -333,7 +332,7 @@ impl Worker {
     }
 
     fn answer(&self, heard: Heard) {
-        // The desk is gone only when the program is ending.
+        // The event loop has ended only if the program is ending.
         let _ = self.desk.blocking_send(heard);
     }
 }

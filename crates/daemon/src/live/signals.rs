@@ -1,4 +1,4 @@
-//! What the operating system and people tell a running daemon.
+//! Signals of the operating system and the latch, as commands to a running daemon.
 
 use std::io::IsTerminal;
 
@@ -8,12 +8,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::latch::Latch;
 
-/// What was said.
+/// Meaning of a signal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignalAction {
-    /// Something for the engine.
+    /// A command for the engine.
     Tell(Command),
-    /// The file is to be read again.
+    /// Reload the configuration.
     Reload,
 }
 
@@ -21,7 +21,7 @@ pub enum SignalAction {
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    /// The terminal is gone; without one, the file has changed.
+    /// The terminal was closed; without a terminal: reload the configuration.
     hangup: Signal,
     has_terminal: bool,
     user: Signal,
@@ -30,8 +30,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on. With `until_stdin_closes` the end of standard input means draining: a
-    /// parent that dies takes its daemon's quotes with it.
+    /// Installs the handlers. With `until_stdin_closes` the end of standard input means draining, so that a daemon does
+    /// not outlive its parent.
     pub fn listen(until_stdin_closes: bool) -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -44,17 +44,17 @@ impl Signals {
         })
     }
 
-    /// Watches the latch of a state folder too.
+    /// Also watches the latch of a state folder.
     pub fn watch(&mut self, latch: Latch) {
         self.latch = Some(latch);
     }
 
-    /// Until somebody wants the end. Nothing else means anything to a caller of this.
+    /// Completes at the first signal that means the end; others are ignored.
     pub async fn end(&mut self) {
         while self.next().await != SignalAction::Tell(Command::Drain) {}
     }
 
-    /// What is said next.
+    /// The next signal.
     pub async fn next(&mut self) -> SignalAction {
         SignalAction::Tell(tokio::select! {
             _ = self.terminate.recv() => Command::Drain,
@@ -83,7 +83,7 @@ impl Signals {
     }
 }
 
-/// Ends when standard input does; never without one.
+/// Completes when standard input ends; never without it.
 async fn closed(stdin: &mut Option<tokio::io::Stdin>) {
     let Some(stdin) = stdin else {
         return std::future::pending().await;
@@ -92,7 +92,7 @@ async fn closed(stdin: &mut Option<tokio::io::Stdin>) {
     while let Ok(1..) = stdin.read(&mut ignored).await {}
 }
 
-/// The reason of the latch when it is raised; never without one.
+/// Completes when the latch is set, with its reason; never without a latch.
 async fn raised(latch: Option<&Latch>) -> String {
     match latch {
         Some(latch) => latch.watch().await,

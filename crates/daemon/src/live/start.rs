@@ -1,8 +1,8 @@
-//! Start-up: from a checked file to the engine's first event. Nothing is sent but questions.
+//! Start: from a checked file to the engine's first event. Sends queries only.
 //!
-//! Three steps. [`take`] locks the state folder and reads what earlier runs left, before any network access.
-//! [`ask`] asks the venue, for as long as it takes; what it says about chain, exchange, account and key must
-//! fit the file and the secrets. [`begin`] puts the first event together.
+//! Three steps. [`take`] locks the state folder and reads the state of earlier runs, before any network access. [`ask`]
+//! queries the venue, for as long as it takes; chain, exchange, account and key must match the file and the secrets.
+//! [`begin`] builds the first event.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,32 +27,32 @@ use crate::live::start_retry::StartRetry;
 use cambist_host::exit::{Exit, Failure};
 use cambist_store::{Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, Store};
 
-/// Answers that the venue's clock is read from at a start.
+/// Answers from which the venue's clock is read.
 const WITNESSES: usize = 3;
-/// So many answers without a time, and the venue is one that tells none.
+/// Answers without a time after which the venue counts as one that sends none.
 const UNTIMED_MAX: usize = 10;
 
-/// A locked state folder and what earlier runs left in it.
+/// A locked state folder and the state of earlier runs.
 pub struct Taken {
     /// The open store.
     pub store: Store,
-    /// What is in it.
+    /// Its content.
     pub recovered: Recovered,
 }
 
-/// What the venue says at a start.
+/// The venue's answers.
 pub struct Venue {
     access: AccountAccess,
     exchange: Address,
     owner: Owner,
     bound: Bound,
-    /// The newest orders of the account, if they were wanted.
+    /// The newest orders of the account, if they were requested.
     newest: Vec<OrderReport>,
     next_storage: BTreeMap<TokenId, u32>,
     time: VenueTime,
 }
 
-/// Everything a desk needs to begin.
+/// Everything that the event loop needs.
 pub struct Started {
     /// The engine's first event.
     pub start: Start,
@@ -60,13 +60,13 @@ pub struct Started {
     pub bound: Bound,
     /// The open store.
     pub store: Store,
-    /// Who signs.
+    /// The signer.
     pub signer: Signer,
     /// The client with credentials.
     pub client: Arc<Client>,
     /// Bytes of orders that may be alive.
     pub bodies: Bodies,
-    /// What those have filled.
+    /// Fills of these orders.
     pub filled: Vec<(ClientOrderId, Filled)>,
 }
 
@@ -89,7 +89,7 @@ pub fn take(daemon: &Daemon) -> anyhow::Result<Taken> {
     Ok(Taken { store, recovered })
 }
 
-/// Asks the venue for everything that a start needs. Ends early only with what asking again cannot change.
+/// Queries the venue for everything that a start needs. Ends early only with errors that a retry cannot change.
 pub async fn ask(
     daemon: &Daemon,
     access: AccountAccess,
@@ -131,7 +131,7 @@ async fn ask_all(
     })
 }
 
-/// Puts the first event together.
+/// Builds the first event.
 pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::Result<Started> {
     let Taken {
         mut store,
@@ -193,7 +193,7 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
     })
 }
 
-/// Everything as the venue lists it now.
+/// The venue's current listing.
 fn listing(bound: &Bound) -> Listing {
     Listing {
         markets: bound.markets.clone(),
@@ -220,8 +220,8 @@ async fn newest_orders(
     }
 }
 
-/// A store that was restored from an old backup, or of which another copy trades, does not remember orders
-/// of its own that the venue shows. What they did is not known here: a person has to look first.
+/// A store that was restored from an old backup, or that another copy trades with, lacks orders of its own instance
+/// that the venue shows. Their effects are unknown here: the operator must decide.
 fn refuse_older(
     daemon: &Daemon,
     store: &mut Store,
@@ -237,7 +237,7 @@ fn refuse_older(
         "the store is older than its orders: the venue shows {id}, the newest one here is number {newest}; restored from an old backup, or another copy of it trades"
     );
     if store.had_cause(&cause)? {
-        // Trading is not halted any more: a person has looked.
+        // The operator has allowed trading again.
         return Ok(());
     }
     store.skip_past(id.number)?;
@@ -245,7 +245,7 @@ fn refuse_older(
     Err(halted(daemon, &cause).into())
 }
 
-/// Why nothing is started while trading is halted.
+/// The error of a start while trading is halted.
 pub fn halted(daemon: &Daemon, cause: &str) -> Failure {
     let what = format!(
         "trading is halted ({cause}); look into it, then lower the level: cambist resume --config {} --reason TEXT",
@@ -254,7 +254,7 @@ pub fn halted(daemon: &Daemon, cause: &str) -> Failure {
     Failure::new(Exit::Latched, what)
 }
 
-/// Binds the file to the tokens, markets and pools that the venue lists.
+/// Binds the file to the venue's tokens, markets and pools.
 pub async fn bind(
     daemon: &Daemon,
     client: &Client,
@@ -280,7 +280,7 @@ pub async fn bind(
     Ok(daemon.bind(&tokens, &listed, &pools)?)
 }
 
-/// The pools, if any is configured.
+/// The pools, if any are configured.
 async fn listed_pools(
     daemon: &Daemon,
     client: &Client,
@@ -322,8 +322,8 @@ fn split(open: Vec<OpenIntent>) -> Parts {
     parts
 }
 
-/// The higher of what the store and what the venue say comes next. A venue that refuses to tell says
-/// nothing; one that does not answer is waited for, because ids must never go back.
+/// The higher one of the store's and the venue's next ids. A venue that refuses the query is ignored; one that does not
+/// answer is waited for, because ids must never decrease.
 async fn storage_ids(
     client: &Client,
     bound: &Bound,
@@ -338,7 +338,7 @@ async fn storage_ids(
         match patience.ask(|| client.storage_id(token, true)).await {
             Ok(ids) => {
                 let here = next.entry(token).or_default();
-                // The next even id above what orders and what joins and exits have used.
+                // The next even id above the used ones of orders, joins and exits.
                 *here = (*here)
                     .max(ids.order_id)
                     .max(ids.offchain_id.saturating_sub(1));
@@ -352,8 +352,8 @@ async fn storage_ids(
     Ok(next)
 }
 
-/// A time that the venue's clock has passed: the earliest of several answers, because a single wrong one
-/// would put every expiry, and every fence, where it says.
+/// A time that the venue's clock has passed: the earliest of several answers, because a single wrong one would shift
+/// every expiry and every fence.
 async fn venue_time(client: &Client, patience: StartRetry<'_>) -> anyhow::Result<VenueTime> {
     let mut told = Vec::new();
     for _ in 0..UNTIMED_MAX {

@@ -1,4 +1,4 @@
-//! Asking the venue during a start: as long as it takes. What an answer means is its reader's.
+//! Retries of queries during a start.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use cambist_core::{Reason, VenueTime};
 
 use crate::telemetry::starting::Starting;
 
-/// Pause between two questions.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Longest pause, when the venue asks for one.
+/// Longest pause, if the venue asks for one.
 const PAUSE_MAX_MS: u64 = 60_000;
 
-/// Asks again while no usable answer comes, and says so.
+/// Repeats a query until there is a usable answer, and reports the wait.
 #[derive(Clone, Copy)]
 pub struct StartRetry<'a> {
     starting: Option<&'a Starting>,
 }
 
 impl<'a> StartRetry<'a> {
-    /// Waits are shown as those of this start.
+    /// Reports waits as those of this start.
     pub const fn new(starting: &'a Starting) -> Self {
         Self {
             starting: Some(starting),
         }
     }
 
-    /// Asks once: somebody waits for the answer.
+    /// A single attempt, for interactive commands.
     pub const fn none() -> Self {
         Self { starting: None }
     }
 
-    /// The answer, or the refusal that asking again cannot change.
+    /// The answer, or a refusal that a retry cannot change.
     pub async fn ask<T, F>(self, call: impl Fn() -> F) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, CallError>>,
@@ -56,7 +56,7 @@ impl<'a> StartRetry<'a> {
         }
     }
 
-    /// As `ask`, for what the engine asks as well: the answer and the venue's time in it.
+    /// As `ask`, for queries of the engine: the answer and the venue's time in it.
     pub async fn query(
         self,
         client: &Client,
@@ -86,7 +86,7 @@ impl<'a> StartRetry<'a> {
     }
 }
 
-/// Whether the venue may answer otherwise later. What it says of keys, account and arguments stays.
+/// Whether a later attempt may succeed. Refusals about keys, account and arguments are permanent.
 const fn may_pass(error: &CallError) -> bool {
     match error {
         CallError::NotSent { .. } | CallError::Unknown { .. } => true,

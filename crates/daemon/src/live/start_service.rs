@@ -1,4 +1,4 @@
-//! A start while it asks its venue: it shows how it stands, and what people want meanwhile is done.
+//! Serves status and operator requests while a start queries its venue.
 
 use std::time::Duration;
 
@@ -18,18 +18,18 @@ use crate::telemetry::starting::Starting;
 use cambist_host::exit::Exit;
 use cambist_store::Store;
 
-/// The start is shown anew this often.
+/// Interval at which the start's status is updated.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Everything that a start may be told, and what it needs to do it.
+/// What is needed to serve requests during a start.
 pub struct StartService<'a> {
     /// The configuration.
     pub daemon: &'a Daemon,
-    /// How it stands.
+    /// Status of the start.
     pub starting: &'a Starting,
     /// The open store.
     pub store: &'a mut Store,
-    /// Level and pauses as the store has them.
+    /// Trading state and pauses of the store.
     pub levels: &'a mut Restrictions,
     /// Signals and the latch.
     pub signals: &'a mut Signals,
@@ -37,16 +37,16 @@ pub struct StartService<'a> {
     pub requests: &'a mut mpsc::Receiver<Request>,
 }
 
-/// How the asking ended.
+/// How the queries ended.
 pub enum Asked<T> {
-    /// The venue has answered everything.
+    /// The venue has answered all queries.
     Everything(T),
-    /// A person stopped the start.
+    /// The operator stopped the start.
     Stopped,
 }
 
 impl StartService<'_> {
-    /// Waits for the venue's answers. A latch that is raised meanwhile ends the start with its error.
+    /// Waits for the venue's answers. A latch that is set meanwhile ends the start with its error.
     pub async fn wait<T>(
         mut self,
         asking: impl Future<Output = anyhow::Result<T>>,
@@ -79,7 +79,7 @@ impl StartService<'_> {
         }
     }
 
-    /// A stop is one that allows the next start, unless the latch is raised.
+    /// A stopped start allows the next one, unless the latch is set.
     fn stopped<T>(&self) -> anyhow::Result<Asked<T>> {
         match Latch::of(&self.daemon.store.dir).raised() {
             Some(reason) => Err(start::halted(self.daemon, &reason).into()),
@@ -87,7 +87,7 @@ impl StartService<'_> {
         }
     }
 
-    /// The reply, and whether the start ends with it.
+    /// The reply, and whether the start ends.
     fn obey(&mut self, written: &RequestJson) -> anyhow::Result<(Value, bool)> {
         let done = |detail: &str, durable: Option<bool>| json!({"done": true, "detail": detail, "durable": durable});
         Ok(match written {
@@ -124,7 +124,7 @@ impl StartService<'_> {
         })
     }
 
-    /// The reply to whoever stops the start. Who waits for the end is told whether anything may be alive.
+    /// The reply to a request that stops the start. A client that waits for the end learns whether orders may be alive.
     fn stopping(&self, written: &RequestJson) -> Value {
         let detail = "the start ends; nothing was sent";
         match self.starting.earlier().text() {
@@ -140,7 +140,7 @@ impl StartService<'_> {
         }
     }
 
-    /// Raises the level, in the store before this returns.
+    /// Sets the trading state, durable when this returns.
     fn raise(&mut self, level: TradingState, reason: &str) -> anyhow::Result<()> {
         if self.levels.state >= level {
             return Ok(());

@@ -1,17 +1,17 @@
-//! The versions of snapshots on tapes, and the steps from each to the next (`crates/schema`).
+//! Versions of snapshots on tapes, and the steps between them (`crates/schema`).
 //!
-//! `types.txt` says what every version looked like. Where the engine's state changes, the test below fails:
-//! `NEW_VERSION=1 cargo test -p cambist --lib stored_types` appends the new version, and `STEPS` gets one
-//! list more. What a field that comes new held in an engine that had none is what it holds at a start.
+//! `types.txt` describes every version. If the engine's state changes, the test below fails: `NEW_VERSION=1 cargo test
+//! -p cambist-daemon --lib stored_types` appends the new version, and `STEPS` needs one more list. An added field gets
+//! its value at a start.
 
 use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
 
-/// The root type of a snapshot.
+/// Root type of a snapshot.
 pub(super) const SNAPSHOT: &str = "snapshot";
 
-/// The versions and the ways between them.
+/// The versions and the plans between them.
 pub(super) fn history() -> &'static History {
     static HISTORY: OnceLock<History> = OnceLock::new();
     HISTORY.get_or_init(|| {
@@ -20,9 +20,9 @@ pub(super) fn history() -> &'static History {
     })
 }
 
-/// What leads to version 2, 3, and so on.
+/// The steps to version 2, 3, and so on.
 ///
-/// Version 8 has a reason more.
+/// Version 8 has an additional reason.
 const STEPS: &[&[Step]] = &[
     SIDES,
     INSTANCES,
@@ -34,8 +34,8 @@ const STEPS: &[&[Step]] = &[
     BOOKED_SINCE,
 ];
 
-/// Version 9: what was booked since balances were asked for is kept one by one; sums of older snapshots count
-/// until the next balances. No difference was known as a bound.
+/// Version 9: bookings since the last request of balances are kept one by one; sums of older snapshots count until the
+/// next balances. No difference was known as a bound.
 const BOOKED_SINCE: &[Step] = &[
     Step::ConvertField {
         of: "Ledger",
@@ -57,7 +57,7 @@ const BOOKED_SINCE: &[Step] = &[
     },
 ];
 
-/// Version 7: what the ledger holds may be below zero while fills of an earlier run are found.
+/// Version 7: balances of the ledger may be negative while fills of an earlier run are still being found.
 const TOTALS: &[Step] = &[
     Step::ConvertField {
         of: "Difference",
@@ -71,7 +71,7 @@ const TOTALS: &[Step] = &[
     },
 ];
 
-/// Version 6: types, fields and variants have the field's standard terms. No value changes.
+/// Version 6: renamed types, fields and variants. No value changes.
 const NAMES: &[Step] = &[
     Step::RenameVariant {
         of: "Purpose",
@@ -415,7 +415,7 @@ const NAMES: &[Step] = &[
     },
 ];
 
-/// Version 2: why nothing is quoted is known for each side; at a start for none.
+/// Version 2: the reason for missing quotes is kept for each side; none at a start.
 const SIDES: &[Step] = &[
     Step::Remove {
         of: "Market",
@@ -441,8 +441,8 @@ const SIDES: &[Step] = &[
     },
 ];
 
-/// Version 3: orders of other instances. None was known, and as it is not said when that engine began, none
-/// counts as made later.
+/// Version 3: orders of other instances. None were known, and since the engine's start time is unknown, none counts as
+/// made later.
 const INSTANCES: &[Step] = &[Step::Add {
     of: "State",
     field: "instances",
@@ -457,8 +457,8 @@ const INSTANCES: &[Step] = &[Step::Add {
     },
 }];
 
-/// Version 4: the ledger and the values that losses are measured from outlive a run, a difference has a
-/// limit, and what is to be made durable waits for the end of a step.
+/// Version 4: the ledger and the loss baselines survive a run, a difference has a limit, and what must become durable
+/// waits for the end of a step.
 const BOOKS: &[Step] = &[
     Step::ConvertField {
         of: "Ledger",
@@ -481,7 +481,7 @@ const BOOKS: &[Step] = &[
         of: "State",
         field: "differing_since",
     },
-    // Whether ledger and venue agree is found out at the next reconciliation.
+    // Whether ledger and venue agree is determined at the next reconciliation.
     Step::Add {
         of: "State",
         field: "reconciliation",
@@ -511,7 +511,7 @@ const BOOKS: &[Step] = &[
     },
 ];
 
-/// A high value of the hour counted until so long after it was seen, in milliseconds.
+/// How long a high value of the hour counted after it was observed, in milliseconds.
 const HOUR_MS: u128 = 3_600_000 + 3_600_000 / 64;
 
 fn nothing() -> Value {
@@ -523,7 +523,7 @@ fn of<'a>(value: &'a Value, field: &str) -> Result<&'a Value, String> {
     found.ok_or_else(|| format!("{field} is missing"))
 }
 
-/// What differs by token, ledger and venue, with names.
+/// Differences by token, with ledger and venue as named fields.
 fn differences(differing: Value) -> Result<Value, String> {
     let Value::Map(tokens) = differing else {
         return Err("differences are by token".to_owned());
@@ -574,7 +574,7 @@ fn marks(marks: &Value) -> Result<Value, String> {
         },
         _ => (None, None, Value::Signed(0)),
     };
-    // After the first look nothing of it was used any more.
+    // After the first valuation none of it was used.
     let carried = kept.is_none().then(|| of(marks, "carried")).transpose()?;
     let option = |value: Option<Value>| Value::Option(value.map(Box::new));
     Ok(Value::Struct(vec![
@@ -599,7 +599,7 @@ fn meter(meter: &Value) -> Result<Value, String> {
         ("traded".to_owned(), traded),
         ("pool_is_new".to_owned(), Value::Bool(false)),
         ("marks".to_owned(), marks(of(meter, "marks")?)?),
-        // The next look states a mid.
+        // The next valuation sets a mid.
         ("stated".to_owned(), Value::NONE),
         ("looked".to_owned(), Value::Bool(false)),
     ];
@@ -609,7 +609,7 @@ fn meter(meter: &Value) -> Result<Value, String> {
     Ok(Value::Struct(fields))
 }
 
-/// No difference was too large: the limit of every quote token is one that nothing reaches.
+/// No difference exceeded a limit: every quote token gets a limit that is never reached.
 fn any_difference(mut risk: Value) -> Result<Value, String> {
     let Value::Map(gross) = of(&risk, "gross_max")? else {
         return Err("every quote token has a limit".to_owned());
@@ -622,7 +622,7 @@ fn any_difference(mut risk: Value) -> Result<Value, String> {
     Ok(risk)
 }
 
-/// Version 5: what is signed and unexpired. It had no limit, and was not counted.
+/// Version 5: signed and unexpired amounts, which had no limit and were not counted.
 const SIGNED: &[Step] = &[
     Step::Add {
         of: "MarketConfig",
@@ -660,8 +660,8 @@ mod tests {
         .assert();
     }
 
-    /// Tapes that earlier programs wrote (`tests/kept`) are read to their end, and their events are given
-    /// to an engine of today, which may act otherwise.
+    /// Tapes of earlier versions (`tests/kept`) are read to their end, and their events are passed to the current
+    /// engine, which may act differently.
     #[test]
     fn every_kept_tape_is_read_and_played() {
         let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kept");

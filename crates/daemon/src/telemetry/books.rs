@@ -1,4 +1,4 @@
-//! Whether the ledger is what the venue holds, as a page, a sentence and gauges.
+//! The comparison of ledger and venue as JSON, sentence and gauges.
 
 use cambist_core::TokenId;
 use cambist_core::books::Difference;
@@ -10,7 +10,7 @@ use super::metrics::Metrics;
 use super::observe::{name_for_commands, token_spec, whole};
 use crate::config::money;
 
-/// By what the books differ and what follows, for people; nothing while they agree.
+/// Describes the differences and their consequence; `None` if there are none.
 pub(super) fn text(about: &About, books: &BooksStatus) -> Option<String> {
     if books.differences.is_empty() {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn text(about: &About, books: &BooksStatus) -> Option<String> {
     ))
 }
 
-/// The command that explains a difference. Only a person knows whether that is what happened.
+/// The command that explains a difference. Only the operator can confirm that this is what happened.
 pub(super) fn explains(about: &About, token: TokenId, difference: Difference) -> String {
     let (name, decimals) = token_spec(about, token).map_or_else(
         || (token.0.to_string(), 0),
@@ -81,7 +81,7 @@ pub(super) fn explains(about: &About, token: TokenId, difference: Difference) ->
     )
 }
 
-/// Whole tokens with the symbol.
+/// Formats an amount with its symbol.
 fn amount(about: &About, token: TokenId, units: cambist_core::Amount) -> String {
     token_spec(about, token).map_or_else(
         || format!("{units} base units of token {}", token.0),
@@ -89,13 +89,13 @@ fn amount(about: &About, token: TokenId, units: cambist_core::Amount) -> String 
     )
 }
 
-/// An amount that may be below zero.
+/// Formats a signed amount.
 pub(super) fn signed(units: i128, text: impl Fn(cambist_core::Amount) -> String) -> String {
     let sign = if units < 0 { "-" } else { "" };
     format!("{sign}{}", text(units.unsigned_abs()))
 }
 
-/// For `/status`.
+/// The section of `/status`.
 pub(super) fn page(about: &About, books: &BooksStatus, differ_ms: Option<u64>) -> Value {
     let state = match (books.confirmed, books.differences.is_empty()) {
         (false, _) => "not compared yet",
@@ -133,7 +133,7 @@ pub(super) fn page(about: &About, books: &BooksStatus, differ_ms: Option<u64>) -
     })
 }
 
-/// Gauges: whether they differ, by how much money, and why that holds everything back.
+/// Gauges: whether there are differences, their value, and whether they stop new orders.
 pub(super) fn gauges(about: &About, m: &Metrics, books: &BooksStatus) {
     m.books_differ.set(i64::from(!books.differences.is_empty()));
     for cause in BooksHold::ALL {

@@ -1,4 +1,4 @@
-//! Whether the venue answers at all: told when it stops, once per cause, and when it answers again.
+//! Reports when the venue stops answering, once per cause, and when it answers again.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use cambist_core::Time;
 
 use crate::telemetry::throttle::Throttle;
 
-/// Most causes told of one silence.
+/// Most causes reported of one outage.
 const CAUSES_MAX: usize = 8;
 
-/// The silence under way, if there is one.
+/// The current outage, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Connectivity {
     since: Option<Time>,
@@ -18,7 +18,7 @@ pub(super) struct Connectivity {
 }
 
 impl Connectivity {
-    /// Nothing came. The cause in few words if it should be told now.
+    /// No answer was received. Returns the cause in short form if it should be logged now.
     pub(super) fn silent(
         &mut self,
         now: Time,
@@ -30,13 +30,13 @@ impl Connectivity {
         if self.causes.len() >= CAUSES_MAX || !self.causes.insert(cause.clone()) {
             return None;
         }
-        // A line that comes and goes must not fill the log.
+        // A connection that fails and recovers repeatedly must not flood the log.
         throttle.tell(now, &format!("silent {cause}"))?;
         self.told = true;
         Some(cause)
     }
 
-    /// Something came. Milliseconds of the silence that ends, if it was told.
+    /// An answer was received. Returns the duration of the outage in milliseconds, if it was logged.
     pub(super) fn answered(&mut self, now: Time) -> Option<u64> {
         let since = self.since.take()?;
         self.causes.clear();
@@ -44,7 +44,7 @@ impl Connectivity {
     }
 }
 
-/// The last of a chain of causes, without the number that the system gives it.
+/// The last of a chain of causes, without the system's error number.
 fn short(detail: &str) -> String {
     let last = detail.rsplit(": ").next().unwrap_or(detail);
     let last = last.split(" (os error").next().unwrap_or(last);

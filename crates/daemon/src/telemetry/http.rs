@@ -1,9 +1,8 @@
-//! `/metrics`, `/healthz`, `/readyz`, `/status`, and `/` that lists them: read only, and only for this
-//! machine by default.
+//! Serves `/metrics`, `/healthz`, `/readyz`, `/status`, and `/` with a list of them: read only, and by default for this
+//! machine only.
 //!
-//! Answers come from what was observed; the decision loop is never asked. They are given by a thread of
-//! their own, over a bounded number of connections: whoever floods the port, on this machine or elsewhere,
-//! takes neither the loop's time nor its descriptors.
+//! Answers come from observed data; the event loop is never queried. A thread of its own serves a bounded number of
+//! connections, so that a flood of requests takes neither the loop's time nor its file descriptors.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -21,7 +20,7 @@ use super::page;
 use super::starting::Starting;
 use super::{Telemetry, TelemetryError};
 
-/// Bounds of the listener: more than any scraper needs, and little enough to matter to nobody.
+/// Limits of the listener: sufficient for scrapers, too small to affect trading.
 const LIMITS: Limits = Limits {
     connections_max: 64,
     connections_per_address_max: 64,
@@ -32,10 +31,10 @@ const LIMITS: Limits = Limits {
     shutdown_ms: 1_000,
 };
 
-/// What is shown: of a start first, then of the daemon that it became.
+/// What is served: a start, then the running daemon.
 #[derive(Clone)]
 pub enum Shown {
-    /// A start that is under way.
+    /// A start in progress.
     Starting(Arc<Starting>),
     /// A daemon.
     Running(Arc<Telemetry>),
@@ -56,7 +55,7 @@ impl Shown {
         }
     }
 
-    /// Everything on the page.
+    /// The data of the page.
     pub(super) fn page(&self) -> serde_json::Value {
         match self {
             Self::Starting(starting) => {
@@ -74,17 +73,17 @@ impl Shown {
     }
 }
 
-/// What is shown now. Clones are the same.
+/// What is served now. Clones share it.
 #[derive(Clone)]
 pub struct Pages(Arc<Mutex<Shown>>);
 
 impl Pages {
-    /// Pages that show this.
+    /// Pages of this process.
     pub fn new(shown: Shown) -> Self {
         Self(Arc::new(Mutex::new(shown)))
     }
 
-    /// Shows this from now on.
+    /// Replaces what is served.
     pub fn show(&self, shown: Shown) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
@@ -95,13 +94,13 @@ impl Pages {
     }
 }
 
-/// A bound address that is not served yet.
+/// A bound address, not served yet.
 #[derive(Debug)]
 pub struct Listener(cambist_listener::Listener);
 
 impl Listener {
-    /// Takes the address, so that a busy one is told before anything else begins. `reserve` descriptors
-    /// are left to everything else of this process.
+    /// Binds the address early, so that an address in use is reported before anything else starts. `reserve`
+    /// descriptors are left for the rest of the process.
     pub fn bind(listen: SocketAddr, reserve: u64) -> Result<Self, TelemetryError> {
         let fitting = cambist_listener::descriptors::connections_fitting;
         let limits = Limits {
@@ -118,7 +117,7 @@ impl Listener {
         })
     }
 
-    /// The address, with the port the system chose if port 0 was asked for.
+    /// The bound address, with the port that the system chose for port 0.
     pub const fn address(&self) -> SocketAddr {
         self.0.address()
     }
@@ -138,14 +137,14 @@ impl Listener {
         thread.spawn(serve).map(drop)
     }
 
-    /// Serves until `stop` is done.
+    /// Serves until `stop` completes.
     pub async fn serve(self, pages: Pages, stop: impl Future<Output = ()>) -> std::io::Result<()> {
         let local = self.address().ip().is_loopback();
         self.0.serve(routes(pages, local), stop).await
     }
 }
 
-/// What there is.
+/// The list of paths.
 const INDEX: &str = "\
 cambist
   /metrics  everything, for Prometheus
@@ -172,7 +171,7 @@ fn routes(pages: Pages, local: bool) -> Router {
     }
 }
 
-/// The page for browsers, the list for everything else.
+/// The page for browsers, the list for other clients.
 async fn index(headers: HeaderMap) -> Response {
     let accepts = headers
         .get(header::ACCEPT)
@@ -184,7 +183,7 @@ async fn index(headers: HeaderMap) -> Response {
     }
 }
 
-/// Other pages may link here and nothing else: what a browser asks for on their behalf is refused.
+/// Other web pages may link here, but their requests are refused.
 async fn no_other_origins(request: Request, next: Next) -> Response {
     if is_for_another_page(request.headers()) {
         return (StatusCode::FORBIDDEN, "this answers to its own page only\n").into_response();
@@ -201,7 +200,7 @@ fn is_for_another_page(headers: &HeaderMap) -> bool {
     is_foreign && !is_link
 }
 
-/// A page of the web that had its name pointed at this machine is not this machine's.
+/// A web page whose host name was pointed at this machine is not local.
 async fn only_local_names(request: Request, next: Next) -> Response {
     let host = request
         .headers()

@@ -1,5 +1,5 @@
-//! Every label set that can be known, made at once: a series that appears with its first event hides
-//! that event from rates. No label has open values.
+//! Creates all known label sets at start: a series that appears with its first event hides that event from rates. No
+//! label has an open set of values.
 
 use cambist_core::notification::{BooksHold, Control, DepthFault, End};
 use cambist_core::request::Endpoint;
@@ -10,7 +10,7 @@ use crate::telemetry::{About, Operation};
 
 /// Outcomes of requests as labels.
 pub(super) const OUTCOMES: [&str; 5] = ["ok", "reject", "unknown", "rate_limited", "transport"];
-/// Run states.
+/// States of a run.
 pub(super) const UP_STATES: [&str; 7] = [
     "starting",
     "reconciling",
@@ -20,17 +20,17 @@ pub(super) const UP_STATES: [&str; 7] = [
     "cancel_only",
     "halted",
 ];
-/// States of orders that have not ended.
+/// States of open orders.
 pub(super) const OPEN_STATES: [&str; 4] = ["in_flight", "live", "unknown", "cancelling"];
-/// The side of a market's pool, where sides are labels.
+/// The label of a market's pool in place of a side.
 pub(super) const POOL: &str = "pool";
-/// Who raised a level.
+/// What restricted the trading state.
 pub(super) const CAUSES: [&str; 2] = ["operator", "engine"];
-/// Levels above trading, as numbers of the kill switch.
+/// Restricted trading states, as kill switch numbers.
 pub(super) const RAISED: [&str; 2] = ["2", "3"];
 
 impl Metrics {
-    /// Makes every series that can be known.
+    /// Creates all series.
     pub(super) fn begin(&self, about: &About) {
         for state in UP_STATES {
             self.up_state

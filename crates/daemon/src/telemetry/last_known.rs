@@ -1,4 +1,4 @@
-//! The last known state, kept for metrics that need two notes and for the status page.
+//! The last known state, for metrics that need two notifications and for the status page.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::telemetry::throttle::Throttle;
 use crate::telemetry::withheld;
 use crate::telemetry::withheld::{Quoting, Reasons};
 
-/// What was heard so far.
+/// The last known state.
 #[derive(Debug)]
 pub struct LastKnown {
     pub(super) began: Time,
@@ -21,29 +21,29 @@ pub struct LastKnown {
     pub(super) ready: bool,
     pub(super) draining: bool,
     pub(super) level: TradingState,
-    /// The level that was announced last.
+    /// The last announced trading state.
     pub(super) announced: TradingState,
     pub(super) operator_asked: bool,
     pub(super) opening: Amounts,
-    /// When a depth was last taken in, by market.
+    /// Time of the last accepted depth, by market.
     pub(super) depth: Vec<Option<Time>>,
-    /// Why sides have no quotes, by market.
+    /// Reasons for missing quotes, by market.
     pub(super) withheld: Vec<Reasons>,
     /// Sides whose reason was logged, and since when they have had one.
     pub(super) said_withheld: BTreeMap<(MarketId, Side), Time>,
-    /// Whether ledger and venue agree.
+    /// Result of the last comparison of ledger and venue.
     pub(super) books: BooksStatus,
-    /// The last status and when it was told.
+    /// The last status and its time.
     pub(super) status: Option<(Time, Status)>,
-    /// Market and side of orders that have not ended.
+    /// Market and side of open orders.
     pub(super) orders: BTreeMap<ClientOrderId, (MarketId, Side)>,
-    /// An answer whose outcome was not told yet: if no refusal follows, it was a success.
+    /// An answer without a reported outcome yet: a success, if no refusal follows.
     pub(super) answered: Option<Endpoint>,
-    /// Requests that never left, by endpoint.
+    /// Requests that were not sent, by endpoint.
     pub(super) not_sent: BTreeMap<Endpoint, u32>,
     pub(super) equity_peak: f64,
     pub(super) equity: EquityHistory,
-    /// The line that people watch.
+    /// The status line.
     pub(super) line: String,
     pub(super) throttle: Throttle,
     pub(super) reach: Connectivity,
@@ -76,7 +76,7 @@ impl LastKnown {
         }
     }
 
-    /// The one word of the run state.
+    /// The keyword of the run state.
     pub(super) fn up_state(&self) -> &'static str {
         let quoting = withheld::quoting(&self.withheld);
         match (self.level, self.draining, self.ready) {

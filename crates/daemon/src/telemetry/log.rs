@@ -1,4 +1,4 @@
-//! The log: human lines on a terminal, JSON otherwise, always on stderr; every line counted by level.
+//! The log: text on a terminal, JSON otherwise, always on stderr. Lines are counted by level.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use cambist_config::log::{LogConfig, LogFormat};
 /// Lines by level: error, warn, info. The log is global, so its counters are too.
 static LINES: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
-/// Starts the log of this process. A second call changes nothing.
+/// Starts the log of this process. Further calls have no effect.
 pub fn start(config: LogConfig) {
     let stderr = std::io::stderr;
     let terminal = stderr().is_terminal();
@@ -26,7 +26,7 @@ pub fn start(config: LogConfig) {
     let base = tracing_subscriber::registry()
         .with(LevelFilter::from_level(config.level))
         .with(Counter);
-    // Text of the venue reaches the log only as fields, which both formats escape.
+    // Text from the venue is logged in fields only, which both formats escape.
     let started = if human {
         let lines = tracing_subscriber::fmt::layer()
             .with_ansi(terminal)
@@ -41,7 +41,7 @@ pub fn start(config: LogConfig) {
     }
 }
 
-/// Lines so far, by level as in metrics.
+/// Lines so far, by the levels of the metrics.
 pub(super) fn lines() -> [(&'static str, u64); 3] {
     let count = |index: usize| LINES[index].load(Ordering::Relaxed);
     [("error", count(0)), ("warn", count(1)), ("info", count(2))]

@@ -1,4 +1,4 @@
-//! Every metric: its name, its help, its labels. Which series exist is in `series`.
+//! All metrics: names, help texts, labels. The existing series are in `label_sets`.
 
 use prometheus::core::Collector;
 use prometheus::{
@@ -20,7 +20,7 @@ const SYNC_S: &[f64] = &[
 ];
 const TICK_S: &[f64] = &[0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 1.0];
 
-/// All of them.
+/// All metrics.
 pub(super) struct Metrics {
     pub(super) registry: Registry,
     pub(super) process: Process,
@@ -97,7 +97,7 @@ pub(super) struct Metrics {
 
 type Made<T> = Result<T, prometheus::Error>;
 
-/// Registers what it makes.
+/// Registers the metrics.
 struct Maker {
     registry: Registry,
 }

@@ -1,7 +1,7 @@
-//! What people and machines see: log lines and metrics, made from the engine's notes.
+//! Log lines, metrics and pages, made from the engine's notifications.
 //!
-//! One function per event both logs and counts, so that the two cannot disagree. Nothing here decides
-//! anything, and nothing here knows a secret.
+//! One function per notification both logs and counts, so that the two agree. Nothing is decided here, and secrets are
+//! not known here.
 
 mod books;
 pub(crate) mod connectivity;
@@ -31,28 +31,28 @@ use cambist_host::clock::Clock;
 use cambist_store::Listing;
 use metrics::Metrics;
 
-/// What does not change while the process runs.
+/// Facts that do not change while the process runs.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// Revision of the source, if known when it was built.
+    /// Commit of the build, if known.
     pub revision: String,
     /// Hash of the configuration.
     pub config_hash: String,
-    /// Its file, for commands that are suggested.
+    /// Path of the configuration, for suggested commands.
     pub config: String,
     /// Markets, in the order of the configuration.
     pub markets: Vec<MarketSpec>,
     /// Pools beside them.
     pub pools: Vec<PoolSpec>,
-    /// Every token that the venue lists.
+    /// All tokens of the venue.
     pub tokens: Vec<TokenSpec>,
     /// A depth older than this is not fresh.
     pub depth_age_max_ms: u64,
-    /// A decision loop silent for longer hangs.
+    /// Longest time without a turn of the event loop before it counts as hanging.
     pub tick_age_max_ms: u64,
-    /// Requests that may leave at once: over everything, and to one endpoint.
+    /// Burst sizes of the budget: in total, and for one endpoint.
     pub bursts: [u32; 2],
-    /// Life of an order.
+    /// Time to live of an order.
     pub ttl_ms: u64,
 }
 
@@ -65,10 +65,10 @@ pub struct Telemetry {
     watch: page::Watch,
 }
 
-/// Why telemetry cannot be had.
+/// Why telemetry is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// The port is taken.
+    /// The address is in use.
     #[error(
         "metrics cannot be served at {listen}: the address is in use; set another port in [metrics] listen, or stop the program that uses it"
     )]
@@ -76,21 +76,21 @@ pub enum TelemetryError {
         /// The address.
         listen: std::net::SocketAddr,
     },
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("metrics cannot be served at {listen}: {source}")]
     Listen {
         /// The address.
         listen: std::net::SocketAddr,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Two metrics of one name: a mistake of ours.
+    /// Two metrics have the same name: a bug.
     #[error("metrics: {0}")]
     Registry(#[from] prometheus::Error),
 }
 
 impl Telemetry {
-    /// Telemetry with every series at zero.
+    /// Telemetry with all series at zero.
     pub fn new(about: About, clock: Clock) -> Result<Self, TelemetryError> {
         let metrics = Metrics::new(&about)?;
         metrics.config_time.set(clock.unix_s());
@@ -103,41 +103,41 @@ impl Telemetry {
         })
     }
 
-    /// Takes in one note: counts it, and logs what people should know.
+    /// Takes in one notification: counts and logs it.
     pub fn observe(&self, note: &Notification) {
         self.observe_at(self.clock.now(), self.clock.unix_s(), note);
     }
 
-    /// As `observe`, with the time given.
+    /// As `observe`, with explicit times.
     pub fn observe_at(&self, now: Time, unix_s: f64, note: &Notification) {
         let mut facts = self.facts();
         observe::note(&self.about, &self.metrics, &mut facts, now, unix_s, note);
     }
 
-    /// The symbol of a token that is traded here; its number if it is not.
+    /// The symbol of a configured token; otherwise its number.
     pub fn symbol(&self, token: TokenId) -> String {
         let known = observe::token_spec(&self.about, token);
         known.map_or_else(|| token.0.to_string(), |spec| spec.symbol.clone())
     }
 
-    /// The line that people watch, shown as part of `/status`.
+    /// Sets the status line, which is part of `/status`.
     pub fn line(&self, text: String) {
         self.facts().line = text;
     }
 
-    /// The decision loop has finished a turn that took `micros`.
+    /// The event loop has finished a turn, which took `micros`.
     pub fn tick(&self, micros: u64) {
         self.metrics.loop_tick_timestamp.set(self.clock.unix_s());
         self.metrics.loop_tick_duration.observe(seconds(micros));
         self.facts().ticked = Some(self.clock.now());
     }
 
-    /// A request provably never left; the engine's note of its end is to count as that.
+    /// A request was provably not sent; the engine's notification of its end counts as that.
     pub fn not_sent(&self, endpoint: Endpoint) {
         *self.facts().not_sent.entry(endpoint).or_default() += 1;
     }
 
-    /// Nothing came from the venue for a request; `detail` is the chain of causes.
+    /// Nothing was received from the venue for a request; `detail` is the chain of causes.
     pub fn venue_silent(&self, endpoint: Endpoint, detail: &str) {
         let now = self.clock.now();
         let mut facts = self.facts();
@@ -150,7 +150,7 @@ impl Telemetry {
         }
     }
 
-    /// Something came from the venue.
+    /// Something was received from the venue.
     pub fn venue_answered(&self) {
         let now = self.clock.now();
         if let Some(silent_ms) = self.facts().reach.answered(now) {
@@ -159,17 +159,17 @@ impl Telemetry {
         }
     }
 
-    /// Requests awaiting an answer.
+    /// Number of requests in flight.
     pub fn in_flight(&self, requests: u64) {
         self.metrics.http_in_flight.set(requests.cast_signed());
     }
 
-    /// An operator asked for a higher level; the next change of level is theirs.
+    /// The operator restricted trading; the next change of the trading state is attributed to the operator.
     pub fn operator_asked(&self) {
         self.facts().operator_asked = true;
     }
 
-    /// A batch of `records` intents became durable in `micros`; the store has `size_bytes` now.
+    /// A batch of `records` intents became durable in `micros`; the store has `size_bytes`.
     pub fn journalled(&self, records: u64, micros: u64, size_bytes: u64) {
         self.metrics.journal_appends.inc_by(records);
         self.metrics.signatures.inc_by(records);
@@ -185,18 +185,18 @@ impl Telemetry {
             .inc();
     }
 
-    /// A start waits for its venue since then, seconds since the Unix epoch; 0 if it does not.
+    /// Since when a start waits for its venue, seconds since the Unix epoch; 0 if it does not wait.
     pub fn start_waits_since(&self, unix_s: u64) {
         #[expect(clippy::cast_precision_loss, reason = "seconds fit 53 bits")]
         self.metrics.start_waiting.set(unix_s as f64);
     }
 
-    /// Whether what is to be recorded is recorded.
+    /// Whether the tape is being recorded.
     pub fn recording(&self, goes_on: bool) {
         self.metrics.recording.set(i64::from(goes_on));
     }
 
-    /// Items waiting in the event queue.
+    /// Number of items in the event queue.
     pub fn queue_depth(&self, items: u64) {
         self.metrics
             .queue_depth
@@ -212,7 +212,7 @@ impl Telemetry {
             .inc();
     }
 
-    /// Everything in the text format of Prometheus.
+    /// All metrics in Prometheus' text format.
     pub fn render(&self) -> Result<String, TelemetryError> {
         let mut facts = self.facts();
         observe::settle(&self.metrics, &mut facts);
@@ -223,12 +223,12 @@ impl Telemetry {
     }
 
     fn facts(&self) -> MutexGuard<'_, LastKnown> {
-        // A panic ends the process, so a poisoned lock is never seen outside of tests.
+        // A panic ends the process, so a poisoned lock occurs in tests only.
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Of a stopped daemon: whether its books were the venue's when they were last compared.
+/// The books of a stopped daemon at their last comparison.
 pub fn stopped_books(books: &Books, listing: Listing, config: &Path) -> serde_json::Value {
     let about = About {
         config: config.display().to_string(),
@@ -240,21 +240,21 @@ pub fn stopped_books(books: &Books, listing: Listing, config: &Path) -> serde_js
     let status = BooksStatus {
         confirmed: books.ledger.is_some(),
         differences: books.differences.clone(),
-        // The next start finds them.
+        // The next start will report them.
         hold: (!books.differences.is_empty()).then_some(BooksHold::Start),
         ..BooksStatus::default()
     };
     books::page(&about, &status, None)
 }
 
-/// What can fail at the store.
+/// Operations of the store that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Sealing a batch.
     Seal,
-    /// Noting an end or a fill.
+    /// Recording an end or a fill.
     Note,
-    /// Storing the level.
+    /// Storing the trading state.
     Level,
 }
 
@@ -262,7 +262,7 @@ impl Operation {
     /// Every operation.
     pub const ALL: [Self; 3] = [Self::Seal, Self::Note, Self::Level];
 
-    /// The label used in metrics.
+    /// The label in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Seal => "seal",

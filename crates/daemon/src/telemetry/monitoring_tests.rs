@@ -1,4 +1,4 @@
-//! The rules and the dashboard in `config/monitoring` name only what is there.
+//! The alert rules and the dashboard in `config/monitoring` use existing metrics only.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -16,10 +16,10 @@ use cambist_host::clock::Clock;
 const ALERTS: &str = include_str!("../../../../config/monitoring/alerts.yml");
 const DASHBOARD: &str = include_str!("../../../../config/monitoring/dashboard.json");
 
-/// A metric as it is asked for: its name, and label, operator and value of each condition.
+/// A metric in an expression: its name, and label, operator and value of each condition.
 type Asked = (String, Vec<(String, String, String)>);
 
-/// Every metric of ours that an expression names.
+/// The metrics of an expression.
 fn asked(expression: &str) -> Vec<Asked> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();
@@ -65,7 +65,7 @@ fn shown(page: &str) -> BTreeMap<String, BTreeMap<String, BTreeSet<String>>> {
     all
 }
 
-/// A page of a daemon with a pool that has told everything once.
+/// The metrics of a daemon with a pool after every kind of notification.
 fn page() -> String {
     let market = about().markets.remove(0);
     let pool = PoolSpec {
@@ -127,7 +127,7 @@ fn every_metric_that_is_watched_exists() {
         let asked = asked(expression);
         assert!(!asked.is_empty(), "nothing of ours in {expression}");
         for (name, conditions) in asked {
-            // Of the exchange: a test of its own page holds these.
+            // The exchange's metrics are tested with its own page.
             if name.starts_with("cambist_venue_") {
                 continue;
             }
@@ -151,7 +151,7 @@ fn every_metric_that_is_watched_exists() {
     assert!(names.len() > 40, "{names:?}");
 }
 
-/// A rule without a word of what to do is noise.
+/// A rule without an instruction is noise.
 #[test]
 fn every_rule_says_what_to_do() {
     let rules: Vec<&str> = ALERTS.split("- alert: ").skip(1).collect();

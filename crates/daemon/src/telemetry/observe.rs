@@ -1,4 +1,4 @@
-//! One place per note: what it counts and what people are told.
+//! Handles each notification in one place: counts it and logs it.
 
 use cambist_core::books::Difference;
 use cambist_core::event::{Filter, TradingState};
@@ -18,13 +18,13 @@ use crate::telemetry::label_sets::UP_STATES;
 use crate::telemetry::last_known::LastKnown;
 use cambist_host::times;
 
-/// Longest piece of foreign text in a log line.
+/// Most characters of external text in a log line.
 const TEXT_MAX: usize = 200;
 
 /// Most orders remembered; the engine's own limits are far lower.
 const ORDERS_MAX: usize = 100_000;
 
-/// Counts and logs one note.
+/// Counts and logs one notification.
 #[expect(clippy::too_many_lines, reason = "one arm a note, each a few lines")]
 pub(super) fn note(
     about: &About,
@@ -118,7 +118,7 @@ pub(super) fn note(
                     .with_label_values(&[endpoint.name(), "undecodable"])
                     .inc();
             }
-            // A poll that nothing came back for says no more than that the venue does not answer.
+            // A poll without an answer only means that the venue does not answer.
             let is_silence =
                 order.is_none() && matches!(cause, UnknownCause::Transport | UnknownCause::Timeout);
             let key = format!("unknown {} {}", endpoint.name(), cause.name());
@@ -210,7 +210,7 @@ pub(super) fn note(
             m.risk_rejects
                 .with_label_values(&[name(*market), control.name()])
                 .inc();
-            // Whoever ends before the recovery is over withholds everything: no news.
+            // A daemon that ends before its recovery is over withholds everything, which is expected.
             let ends_early = facts.draining && *control == Control::Recovering;
             let key = format!("risk {} {}", market.0, control.name());
             if ends_early {
@@ -270,14 +270,14 @@ pub(super) fn note(
             m.pool_moves_sent.with_label_values(&labels).inc();
             let [first, second, shares] = pool_texts(about, *market, *amounts, *lp);
             let valid_until = times::iso((*valid_until_s).into());
-            // A join pays at most this for the shares; an exit receives at least this for them.
+            // A join pays at most these amounts for the shares; an exit receives at least these for them.
             info!(%order, market = labels[0], kind = labels[1], first, second, shares, valid_until, "join or exit sent");
         }
         Notification::PoolTransactionSettled(moved) => {
             let (market, kind) = (name(moved.market), moved.kind.name());
             let (pooled, lp) = (moved.amounts.pooled, moved.amounts.lp);
             let [first, second, shares] = pool_texts(about, moved.market, pooled, lp);
-            // The venue takes it in the last pooled token.
+            // The venue charges it in the last pooled token.
             let [_, fee, _] = pool_texts(about, moved.market, [0, moved.amounts.fee], 0);
             info!(order = %moved.order, market, kind, first, second, shares, fee, "join or exit processed");
         }
@@ -307,7 +307,7 @@ pub(super) fn note(
                 venue: *venue,
             };
             if let Some(token) = traded_token(about, *token) {
-                // Subtracted as integers: a few base units must not drown in rounding.
+                // Subtracted as integers: a difference of a few base units must not be lost in rounding.
                 let size = whole(difference.size(), token);
                 let less = difference.unexplained() < 0;
                 m.mismatch
@@ -446,7 +446,7 @@ pub(super) fn note(
     }
 }
 
-/// Counts an answer as a success if nothing else was told about it.
+/// Counts an answer as a success if no other outcome was reported for it.
 pub(super) fn settle(metrics: &Metrics, facts: &mut LastKnown) {
     if let Some(endpoint) = facts.answered.take() {
         metrics
@@ -486,7 +486,7 @@ fn refused(
     let Some(times) = facts.throttle.tell(now, &key) else {
         return;
     };
-    // What the cancel of an order that has ended is answered with.
+    // The answer to a cancel of an order that has ended.
     let is_late_cancel = endpoint == Endpoint::Cancel && reason == Reason::InvalidArgument;
     let (endpoint, what) = (endpoint.name(), code::message(reason));
     if reason.is_key_refusal() {
@@ -531,7 +531,7 @@ fn filled(about: &About, m: &Metrics, fill: &Fill) {
     info!(order = %fill.order, market = market.name, side = fill.side.name(), base, quote, fee, "filled");
 }
 
-/// Amounts of both pooled tokens and of shares, for people.
+/// Formats the amounts of both pooled tokens and of shares.
 fn pool_texts(about: &About, market: MarketId, pooled: [Amount; 2], lp: Amount) -> [String; 3] {
     let Some(pool) = about.pools.iter().find(|pool| pool.market == market) else {
         return [pooled[0], pooled[1], lp].map(|units| format!("{units} base units"));
@@ -545,7 +545,7 @@ fn pool_texts(about: &About, market: MarketId, pooled: [Amount; 2], lp: Amount) 
     [text(0), text(1), pool.lp.text(lp)]
 }
 
-/// Fees of an order, in the token that it buys.
+/// Formats fees of an order, in the token that it buys.
 fn fee_texts(
     about: &About,
     facts: &LastKnown,
@@ -566,7 +566,8 @@ fn level_changed(m: &Metrics, facts: &mut LastKnown, level: TradingState, why: &
     let number = kill_number(level);
     m.kill_level.set(number);
     let operator = std::mem::take(&mut facts.operator_asked);
-    // A status may have told of it before: it holds from the moment it is wanted, this says that it is stored.
+    // A status may have reported it before: the trading state applies immediately, this notification says that it is
+    // stored.
     let before = std::mem::replace(&mut facts.announced, level);
     if level > before {
         let cause = if operator { "operator" } else { "engine" };
@@ -585,7 +586,7 @@ fn level_changed(m: &Metrics, facts: &mut LastKnown, level: TradingState, why: &
     facts.level = level;
 }
 
-/// A part that a filter means, for people.
+/// Describes the part that a filter selects.
 pub(super) fn part(about: &About, filter: Filter) -> String {
     let market = filter
         .market
@@ -598,7 +599,7 @@ pub(super) fn part(about: &About, filter: Filter) -> String {
     format!("{market}, {side}, {strategy}")
 }
 
-/// The customary number of a level: 1 is for single markets.
+/// The customary number of a kill switch level: 1 is for single markets.
 pub(super) const fn kill_number(level: TradingState) -> i64 {
     match level {
         TradingState::Active => 0,
@@ -615,20 +616,20 @@ fn market_name(about: &About, market: MarketId) -> &str {
     market_spec(about, market).map_or("unknown", |spec| &spec.name)
 }
 
-/// A token of a market or a pool here: the only ones that metrics have labels for.
+/// A token of a configured market or pool: the only ones with metric labels.
 pub(super) fn traded_token(about: &About, token: TokenId) -> Option<&TokenSpec> {
     let of_markets = about.markets.iter().flat_map(|m| [&m.base, &m.quote]);
     let mut traded = of_markets.chain(about.pools.iter().map(|pool| &pool.lp));
     traded.find(|spec| spec.id == token)
 }
 
-/// A token that is traded here, or that the venue lists.
+/// A configured token, or another one of the venue's.
 pub(super) fn token_spec(about: &About, token: TokenId) -> Option<&TokenSpec> {
     let listed = || about.tokens.iter().find(|spec| spec.id == token);
     traded_token(about, token).or_else(listed)
 }
 
-/// What a command has to call a token: its symbol, or its number where another one is called the same.
+/// The name of a token in commands: its symbol, or its number if the symbol is not unique.
 pub(super) fn name_for_commands(about: &About, spec: &TokenSpec) -> String {
     let alike = about
         .tokens
@@ -641,7 +642,7 @@ pub(super) fn name_for_commands(about: &About, spec: &TokenSpec) -> String {
     }
 }
 
-/// Whole tokens for metrics, where the last digits do not matter.
+/// Converts to whole tokens for metrics, where the last digits do not matter.
 #[expect(
     clippy::cast_precision_loss,
     reason = "metrics are floating point; money elsewhere is not"

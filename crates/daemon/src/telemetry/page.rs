@@ -1,5 +1,5 @@
-//! The page that people look at: embedded, read only, live by server-sent events. It shows what was observed;
-//! the decision loop is never asked, and hands over its orders and books only while somebody looks.
+//! The status page: embedded, read only, updated by server-sent events. It shows observed data; the event loop is never
+//! queried, and supplies its orders and books only while the page is open.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -29,15 +29,15 @@ const HTML: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// Nothing but the page's own files: no other origin, no inline script, no frame around it.
+/// Only the page's own files: no other origin, no inline script, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The loop hands over books and orders so long after somebody looked.
+/// How long the loop supplies books and orders after the last request.
 const WATCHED_MS: u64 = 10_000;
-/// Between two events.
+/// Time between two events.
 const EVENT_EVERY: Duration = Duration::from_secs(1);
-/// Points of equity that are kept; twice as far apart whenever there are more.
+/// Most points of equity; their distance doubles whenever there are more.
 const POINTS_MAX: usize = 720;
 
 /// Routes of the page.
@@ -56,7 +56,7 @@ pub(super) fn routes() -> Router<Pages> {
         .route("/events", get(events))
 }
 
-/// The page.
+/// The HTML of the page.
 pub(super) async fn html() -> Response {
     file("text/html; charset=utf-8", HTML)
 }
@@ -91,7 +91,7 @@ async fn events(State(pages): State<Pages>) -> Response {
     (headers, Body::new(Events { pages, tick })).into_response()
 }
 
-/// The page's numbers, once a second, until the connection ends.
+/// Sends the page's data once a second, until the connection ends.
 struct Events {
     pages: Pages,
     tick: Interval,
@@ -112,13 +112,13 @@ impl HttpBody for Events {
     }
 }
 
-/// What only somebody who looks needs.
+/// Data that is kept only while the page is open.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Mutex<Watched>);
 
 #[derive(Debug, Default)]
 struct Watched {
-    /// When somebody last looked.
+    /// Time of the last request.
     asked: Option<Time>,
     seen: Option<Arc<Inspection>>,
 }
@@ -153,18 +153,18 @@ impl EquityHistory {
 }
 
 impl Telemetry {
-    /// Whether somebody looks at the page.
+    /// Whether the page is open.
     pub fn is_watched(&self) -> bool {
         let asked = self.watch.lock().asked;
         asked.is_some_and(|asked| self.clock.now().ms_since(asked) <= WATCHED_MS)
     }
 
-    /// Takes over books and orders for the page.
+    /// Takes in books and orders for the page.
     pub fn watched(&self, seen: Inspection) {
         self.watch.lock().seen = Some(Arc::new(seen));
     }
 
-    /// Everything on the page, as JSON.
+    /// The page's data as JSON.
     pub fn page(&self) -> Value {
         let seen = {
             let mut watch = self.watch.lock();
@@ -172,7 +172,7 @@ impl Telemetry {
                 .asked
                 .is_some_and(|asked| self.clock.now().ms_since(asked) <= WATCHED_MS);
             watch.asked = Some(self.clock.now());
-            // What was handed over before nobody looked is old.
+            // Data from before the page was opened is old.
             watch.seen.clone().filter(|_| was_watched)
         };
         let mut status = self.status();
@@ -274,7 +274,7 @@ mod tests {
             assert!(!text.contains("https://") && !text.contains("//cdn"));
             assert!(!text.contains("innerHTML") && !text.contains("style="));
         }
-        // The only other address is a name of a format.
+        // The only other URL is the name of a format.
         assert_eq!(SCRIPT.matches("http://").count(), 1);
         assert!(SCRIPT.contains("http://www.w3.org/2000/svg"));
         assert!(!HTML.contains("onclick") && !HTML.contains("<style"));

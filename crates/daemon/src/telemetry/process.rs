@@ -1,4 +1,4 @@
-//! The five customary facts about the process, read when somebody asks.
+//! The five standard process metrics, read on request.
 
 use prometheus::core::Collector;
 use prometheus::{Counter, Gauge, IntCounterVec, IntGauge, Opts, Registry};
@@ -49,7 +49,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Reads the facts anew; the caller sees to it that only one thread does. What cannot be read stays as it was.
+    /// Reads the values; at most one thread may call it at a time. Values that cannot be read keep their last value.
     pub(super) fn update(&self, unix_s: f64) {
         for (level, lines) in super::log::lines() {
             let counter = self.log_lines.with_label_values(&[level]);
@@ -74,9 +74,9 @@ impl Process {
     }
 }
 
-/// Seconds of CPU used and seconds since the start, from `/proc/self/stat`.
+/// Seconds of CPU time, and seconds since the start, from `/proc/self/stat`.
 fn times(stat: &str) -> Option<(f64, f64)> {
-    // The name in parentheses may hold anything, so count from its end.
+    // The name in parentheses may contain anything, so fields are counted after its end.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<f64> = rest
         .split_whitespace()

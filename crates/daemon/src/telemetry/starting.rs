@@ -1,5 +1,5 @@
-//! A start that is under way: since when it waits for its venue, and what earlier runs left. Shown where the
-//! daemon will be shown: log, service manager, pages, control socket.
+//! Status of a start: since when it waits for its venue, and the open orders of earlier runs. Shown in the log, to the
+//! service manager, on the pages and on the control socket.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,9 +15,9 @@ use cambist_host::times;
 /// Most causes logged of one wait.
 const CAUSES_MAX: usize = 8;
 
-/// A start as it stands.
+/// Status of a start.
 pub struct Starting {
-    /// Everything that is known of any process.
+    /// The telemetry of any process.
     pub telemetry: Telemetry,
     clock: Clock,
     earlier: EarlierRuns,
@@ -28,12 +28,12 @@ pub struct Starting {
 struct Waiting {
     since: Time,
     since_unix_s: u64,
-    /// The last one is the present one.
+    /// The last one is the current one.
     causes: Vec<String>,
 }
 
 impl Starting {
-    /// A start that waits for nobody yet. `about` needs no markets.
+    /// A start that does not wait. `about` needs no markets.
     pub fn new(about: About, clock: Clock, earlier: EarlierRuns) -> Result<Self, TelemetryError> {
         Ok(Self {
             telemetry: Telemetry::new(about, clock)?,
@@ -43,12 +43,12 @@ impl Starting {
         })
     }
 
-    /// What earlier runs left.
+    /// Open orders of earlier runs.
     pub const fn earlier(&self) -> EarlierRuns {
         self.earlier
     }
 
-    /// The start goes on: called about every second.
+    /// Updates the status: called about every second.
     pub fn tick(&self) {
         self.telemetry.tick(0);
         notify::starting(&self.line());
@@ -87,7 +87,7 @@ impl Starting {
         }
     }
 
-    /// How it stands, in one line.
+    /// The status in one line.
     pub fn line(&self) -> String {
         let waiting = match &*self.waiting() {
             Some(wait) => format!(
@@ -104,7 +104,7 @@ impl Starting {
         )
     }
 
-    /// How it stands, as the page `/status` shows it.
+    /// The status as in `/status`.
     pub fn status(&self) -> Value {
         let mut page = self.telemetry.status();
         page["state"] = json!("starting");
@@ -126,7 +126,7 @@ impl Starting {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Option<Waiting>> {
-        // A panic ends the process, so a poisoned lock is never seen outside of tests.
+        // A panic ends the process, so a poisoned lock occurs in tests only.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! The engine's status note: gauges, and the page that `/status` shows.
+//! The engine's status notification: gauges, and the page `/status`.
 
 use cambist_core::event::{Amounts, Pause, TradingState};
 use cambist_core::market::MarketSpec;
@@ -18,7 +18,7 @@ use crate::telemetry::label_sets::POOL;
 use crate::telemetry::last_known::LastKnown;
 use cambist_host::times;
 
-/// Updates everything that is a level rather than an event.
+/// Updates all gauges.
 pub(super) fn told(
     about: &About,
     m: &Metrics,
@@ -29,7 +29,7 @@ pub(super) fn told(
 ) {
     let before = facts.status.take();
     let before = before.as_ref();
-    // Time counts as quoted if quotes rested at both ends of it.
+    // Time counts as quoted if quotes rested at its beginning and its end.
     for (index, (market, found)) in about.markets.iter().zip(&status.markets).enumerate() {
         let earlier = before.and_then(|(at, status)| Some((*at, status.markets.get(index)?)));
         for (side, live) in Side::BOTH.into_iter().zip(found.live) {
@@ -63,7 +63,7 @@ pub(super) fn told(
     if let Some(equity) = equity(about, status) {
         facts.equity_peak = facts.equity_peak.max(equity);
         m.equity.set(equity);
-        // Before the first reconciliation nothing is known to be held.
+        // Before the first reconciliation no balance is known.
         if !status.ledger.is_empty() {
             facts.equity.push(unix_s, equity);
         }
@@ -84,7 +84,7 @@ pub(super) fn told(
     facts.status = Some((now, status.clone()));
 }
 
-/// Level, pauses, and how much of every limit and budget is used.
+/// Trading state, pauses, and usage of limits and budgets.
 fn limits(about: &About, m: &Metrics, status: &Status) {
     let paused = status.level == TradingState::Active && !status.pauses.is_empty();
     let number = kill_number(status.level);
@@ -199,8 +199,8 @@ fn gauges(
     m.spread.with_label_values(&[name]).set(spread);
 }
 
-/// Value of everything in the quote token of the first market; `None` while a price is missing or a
-/// market has another quote token.
+/// Value of all holdings in the quote token of the first market; `None` while a price is missing or if a market has
+/// another quote token.
 fn equity(about: &About, status: &Status) -> Option<f64> {
     let first = about.markets.first()?;
     let quote = status.ledger.get(&first.quote.id).copied().unwrap_or(0);
@@ -225,7 +225,7 @@ fn equity(about: &About, status: &Status) -> Option<f64> {
     Some(total)
 }
 
-/// A price in half ticks as a number.
+/// Converts a price in half ticks to a number.
 #[expect(
     clippy::cast_precision_loss,
     reason = "metrics are floating point; money elsewhere is not"
@@ -238,22 +238,22 @@ fn ticks(market: &MarketSpec, ticks: u64) -> f64 {
     half_ticks(market, ticks.saturating_mul(2))
 }
 
-/// How the daemon is, for load balancers and people.
+/// Health of the daemon, for load balancers and operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// The decision loop turned recently.
+    /// The event loop has turned recently.
     pub alive: bool,
     /// Trading, on fresh data.
     pub ready: bool,
 }
 
 impl Telemetry {
-    /// How the daemon is now.
+    /// The current health.
     pub fn health(&self) -> Health {
         self.health_at(self.clock.now())
     }
 
-    /// As `health`, with the time given.
+    /// As `health`, with an explicit time.
     pub fn health_at(&self, now: Time) -> Health {
         self.health_of(&self.facts(), now)
     }
@@ -274,12 +274,12 @@ impl Telemetry {
         }
     }
 
-    /// How ledger and venue compared last, less what was explained since.
+    /// The last comparison of ledger and venue, less explanations since.
     pub fn books(&self) -> BooksStatus {
         self.facts().books.clone()
     }
 
-    /// Whether it is ready, and what stands in the way: the state, and every side without quotes.
+    /// Whether it is ready, and why not: the state, and every side without quotes.
     pub fn readiness(&self) -> (bool, String) {
         let facts = self.facts();
         let health = self.health_of(&facts, self.clock.now());
@@ -298,10 +298,10 @@ impl Telemetry {
         (health.ready, verdict + &differ + &lines)
     }
 
-    /// Everything that is known, as JSON. Amounts are decimal strings of whole tokens.
+    /// Everything known, as JSON. Amounts are decimal strings of whole tokens.
     pub fn status(&self) -> Value {
         let now = self.clock.now();
-        // State, readiness and reasons are of one moment; the numbers of the last status are as old as it says.
+        // State, readiness and reasons are current; the numbers are those of the last status, with its age.
         let facts = self.facts();
         let health = self.health_of(&facts, now);
         let mut page = json!({

@@ -1,4 +1,4 @@
-//! Notes in, metrics and pages out.
+//! Notifications in, metrics and pages out.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -69,7 +69,7 @@ fn submitted(number: u64) -> Notification {
     }
 }
 
-/// The value of one series as it is printed.
+/// The printed value of one series.
 fn value(text: &str, series: &str) -> String {
     let found = text
         .lines()
@@ -104,7 +104,7 @@ fn every_series_is_there_before_anything_happens() {
     );
 }
 
-/// No series may be born by a note: what is there afterwards was there before.
+/// A notification must not create a series.
 #[test]
 fn notes_bear_no_new_series() {
     let telemetry = telemetry();
@@ -311,7 +311,7 @@ fn a_status_sets_the_gauges_and_the_page() {
     assert_eq!(page["ledger"]["USDC"], "5000");
 }
 
-/// A level holds before it is stored: a status that tells of it first does not make it go unsaid.
+/// A trading state applies before it is stored: it is announced even if a status reports it first.
 #[test]
 fn a_level_is_announced_once_whatever_told_of_it_before() {
     let telemetry = telemetry();
@@ -375,7 +375,7 @@ fn a_busy_port_names_the_remedy() {
     assert!(busy.to_string().contains("[metrics] listen"), "{busy}");
 }
 
-/// One request over a real socket, without a client crate.
+/// One request over a real socket.
 async fn ask(address: std::net::SocketAddr, path: &str, host: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();

@@ -1,24 +1,23 @@
-//! Keeps one cause from flooding the log: told at once, then at most once a minute with a count.
+//! Limits repeated log lines: the first is logged immediately, then at most one per minute with a count.
 
 use std::collections::BTreeMap;
 
 use cambist_core::Time;
 
-/// Pause between two lines of one cause.
+/// Shortest time between two lines of one cause.
 const PAUSE_MS: u64 = 60_000;
 
 /// Most causes remembered; causes come from closed sets, so this is only a bound.
 const CAUSES_MAX: usize = 1_024;
 
-/// When each cause was last told, and how often it happened since.
+/// Time of the last line of each cause, and its number of occurrences since.
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
     causes: BTreeMap<String, (Time, u64)>,
 }
 
 impl Throttle {
-    /// How often the cause has happened since it was last told, this time included; `None` if it
-    /// should not be told now.
+    /// Number of occurrences since the last line, this one included; `None` if it should not be logged now.
     pub(super) fn tell(&mut self, now: Time, cause: &str) -> Option<u64> {
         if let Some((told, silent)) = self.causes.get_mut(cause) {
             if now.ms_since(*told) < PAUSE_MS {

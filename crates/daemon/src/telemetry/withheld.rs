@@ -1,5 +1,5 @@
-//! Why sides have no quotes, for people: the same words in the log, in `/readyz`, in `/status` and in
-//! `cambist status`; and what follows from it for the state of the daemon.
+//! Reasons for missing quotes in the same words in the log, `/readyz`, `/status` and `cambist status`; and the
+//! resulting state of the daemon.
 
 use std::fmt::Write;
 
@@ -18,20 +18,20 @@ use crate::telemetry::last_known::LastKnown;
 /// The reasons of a market, buy then sell.
 pub(super) type Reasons = [Option<Withheld>; 2];
 
-/// What all markets together amount to, when nothing else forbids quoting.
+/// State of quoting over all markets, if nothing else forbids it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quoting {
-    /// A side of some market is quoted, or none is meant to be.
+    /// A side of some market is quoted, or none should be.
     Active,
     /// Everything is paused.
     Paused,
-    /// Another instance is there.
+    /// Another instance trades on the account.
     BesideInstance,
     /// No side is quoted.
     Not,
 }
 
-/// Whether anything is quoted.
+/// Determines the state of quoting.
 pub(super) fn quoting(markets: &[Reasons]) -> Quoting {
     let mut reasons = markets.iter().flatten();
     let meant = |why: &Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());
@@ -55,12 +55,12 @@ pub(super) fn quoting(markets: &[Reasons]) -> Quoting {
     }
 }
 
-/// Whether a market quotes a side, or is meant to quote none.
+/// Whether a market quotes a side, or should quote none.
 pub(super) fn is_served(reasons: &Reasons) -> bool {
     quoting(std::slice::from_ref(reasons)) == Quoting::Active
 }
 
-/// A reason told by the engine: gauge and log. The same reason with other numbers is no news.
+/// Takes in a reason from the engine: gauge and log. Changed numbers with the same reason are not logged.
 pub(super) fn told(
     about: &About,
     m: &Metrics,
@@ -103,7 +103,7 @@ fn log(
 ) {
     let (market, place) = (spec.name.as_str(), (spec.id, side));
     let Some(why) = withheld else {
-        // Said again only of what was said.
+        // The end is logged only if the beginning was.
         if let Some(since) = facts.said_withheld.remove(&place) {
             let for_s = now.ms_since(since) / 1_000;
             info!(market, side = side.name(), for_s, "quoted again");
@@ -145,7 +145,7 @@ fn log(
     }
 }
 
-/// An order of another instance was seen: named, with what to do.
+/// Logs an order of another instance, with what to do.
 pub(super) fn other_instance(
     about: &About,
     m: &Metrics,
@@ -157,7 +157,7 @@ pub(super) fn other_instance(
     m.other_instance.inc();
     let instance = format!("{:08x}", order.instance);
     let key = format!("other instance {instance} {later}");
-    // One line a minute names the newest; status names them all.
+    // At most one line per minute, with the newest; status lists all.
     let Some(times) = facts.throttle.tell(now, &key) else {
         return;
     };
@@ -179,7 +179,7 @@ pub(super) fn other_instance(
     }
 }
 
-/// A reason in a sentence, with the numbers and the key.
+/// A reason in a sentence, with the compared numbers and the configuration key.
 pub fn text(spec: &MarketSpec, why: &Withheld) -> String {
     let sentence = why.control.sentence();
     let number =
@@ -199,7 +199,7 @@ pub fn text(spec: &MarketSpec, why: &Withheld) -> String {
     }
 }
 
-/// A reason as part of a page. Numbers are decimals with their symbol.
+/// A reason as JSON. Numbers are decimals with their symbol.
 pub fn page(spec: &MarketSpec, why: &Withheld) -> Value {
     let number = |n: Option<i128>| n.map(|n| number(spec, why.unit, n));
     json!({
@@ -212,7 +212,7 @@ pub fn page(spec: &MarketSpec, why: &Withheld) -> Value {
     })
 }
 
-/// Both sides as part of a page.
+/// Both sides as JSON.
 pub fn sides(spec: &MarketSpec, reasons: &[Option<Withheld>; 2]) -> Value {
     let [buy, sell] = reasons.map(|why| why.map(|why| page(spec, &why)));
     json!({"buy": buy, "sell": sell})
@@ -226,7 +226,7 @@ pub(super) fn lines(about: &About, markets: &[Reasons]) -> String {
             let Some(why) = why else { continue };
             let (market, side, reason) = (&spec.name, side.name(), why.control.name());
             let why = self::text(spec, why);
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{market} {side}: {reason}: {why}");
         }
     }

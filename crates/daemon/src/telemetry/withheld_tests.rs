@@ -33,8 +33,7 @@ fn the_page_names_every_reason() {
     assert!(found == wanted, "docs/no-quotes.md should hold\n\n{wanted}");
 }
 
-/// Every key that a reason names is one that the example configuration explains, or a parameter of a
-/// strategy.
+/// Every key in a reason is in the example configuration, or a parameter of a strategy.
 #[test]
 fn every_key_is_one_of_the_configuration() {
     let example = include_str!("../../../../config/cambist.toml");
@@ -152,7 +151,7 @@ fn telling(reasons: Reasons) -> Arc<Telemetry> {
     telemetry
 }
 
-/// Labels of every series that is 1.
+/// Labels of all series with the value 1.
 fn engaged(telemetry: &Telemetry) -> Vec<String> {
     let text = telemetry.render().unwrap();
     let ones = text.lines().filter_map(|line| {
@@ -192,7 +191,7 @@ async fn the_same_reason_stands_in_metrics_status_and_readiness() {
         answer.starts_with("HTTP/1.1 503") && answer.ends_with(&text),
         "{answer}"
     );
-    // It goes, everywhere.
+    // It disappears everywhere.
     for side in Side::BOTH {
         telemetry.observe(&Notification::Withheld {
             market: MarketId(0),
@@ -294,12 +293,12 @@ fn only_what_quotes_is_active() {
         let up = format!("cambist_up_state{{state=\"{state}\"}} 1\n");
         assert!(telemetry.render().unwrap().contains(&up), "{reasons:?}");
     }
-    // Of several markets each has to be quoted.
+    // With several markets each has to be quoted.
     assert_eq!(quoting(&[[None; 2], [thin; 2]]), Quoting::Active);
     assert!(!is_served(&[thin; 2]));
 }
 
-/// A reason that came after the last status is shown with the state that follows from it.
+/// A reason that came after the last status is shown with the resulting state.
 #[test]
 fn the_state_and_its_reasons_are_of_one_moment() {
     let telemetry = telling([None, None]);

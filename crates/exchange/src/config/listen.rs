@@ -1,22 +1,21 @@
-//! `[listen]` of the exchange's file: where it listens, under which addresses clients know it, whose word
-//! about customers' addresses is believed.
+//! `[listen]` of the exchange's file: address, URLs for clients, trusted proxies.
 
 use std::net::{IpAddr, SocketAddr};
 
 use cambist_config::reader::{At, Section};
 
-/// Where to listen, and as what.
+/// Address and URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// Address and port.
     pub address: SocketAddr,
-    /// How clients reach it, without a trailing slash, if that differs from where it listens.
+    /// URL for clients, without a trailing slash, if it differs from the address.
     pub public_url: Option<String>,
     /// Further base URLs that request signatures may cover, without trailing slashes.
     pub further_urls: Vec<String>,
-    /// Proxies whose word about the customer's address is believed.
+    /// Trusted proxies, whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpAddr>,
-    /// Web pages of this origin may ask, `*` for all; none may without one.
+    /// Origin whose web pages may send requests, `*` for all; `None` for none.
     pub cors_origin: Option<String>,
 }
 
@@ -51,7 +50,7 @@ pub(super) fn read(mut section: Section<'_, '_>) -> Listen {
     }
 }
 
-/// Scheme, host, perhaps a port and a path, as it stands before the paths of requests: what signatures cover.
+/// Scheme, host, optional port and path: the part of the URL that signatures cover.
 fn base_url(section: &Section<'_, '_>, key: &str, url: &At<String>) -> Option<String> {
     let bare = url.value.trim_end_matches('/');
     let behind = ["https://", "http://"]
@@ -72,7 +71,7 @@ fn base_url(section: &Section<'_, '_>, key: &str, url: &At<String>) -> Option<St
     None
 }
 
-/// An origin as browsers write it: scheme, host, perhaps a port, and nothing behind.
+/// An origin as browsers write it: scheme, host, optional port, without a path.
 fn cors_origin(section: &mut Section<'_, '_>) -> Option<String> {
     let found = section.opt::<String>("cors_origin")?;
     let host = found.value.split_once("://").map(|(_, host)| host);

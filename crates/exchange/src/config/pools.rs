@@ -1,6 +1,6 @@
-//! `[[pool]]` of the exchange's file: a pool of a listed market, its LP token, and what it opens with.
+//! `[[pool]]` of the exchange's file: a pool of a listed market, its LP token, and its initial liquidity.
 //!
-//! The rules of pools are the exchange's own; here are only places, units and ranges.
+//! The exchange defines the rules of pools; here are positions, units and ranges only.
 
 use cambist_core::{Amount, MarketId, MarketSpec, TokenId, TokenSpec};
 
@@ -23,19 +23,19 @@ pub struct Pool {
     pub market: MarketId,
     /// Its LP token; listed among the tokens, after those of the file.
     pub lp: TokenId,
-    /// Fee inside the curve in ten-thousandths of what is sold to it.
+    /// Swap fee in ten-thousandths of the sold amount.
     pub fee_bips: u16,
-    /// Decimals of shown prices.
+    /// Decimals of displayed prices.
     pub price_precision: u8,
-    /// Decimals of shown amounts.
+    /// Decimals of displayed amounts.
     pub amount_precision: u8,
     /// Fees of a join and an exit, base units of the quote token.
     pub fees: [Amount; 2],
-    /// What the exchange puts into it at the beginning, base and quote units; empty without.
+    /// Initial liquidity in base and quote units; `None` for an empty pool.
     pub liquidity: Option<[Amount; 2]>,
 }
 
-/// Reads the pools and their LP tokens; `listed` are symbol and id of the tokens before them.
+/// Reads the pools and their LP tokens; `listed` are symbol and id of the previous tokens.
 pub(super) fn pools(
     sections: Vec<Section<'_, '_>>,
     markets: &[MarketSpec],
@@ -115,7 +115,7 @@ fn pool(
     Some((pool, token))
 }
 
-/// Both amounts above 0, or none at all: one alone would be a price of nothing or of everything.
+/// Both amounts above 0, or neither.
 #[expect(
     clippy::option_option,
     reason = "a mistake, no liquidity, or some of it"

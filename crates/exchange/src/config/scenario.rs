@@ -1,4 +1,4 @@
-//! `[scenario]` of the exchange's file: a market that is played from a scenario instead of `[[traders]]`.
+//! `[scenario]` of the exchange's file: a scenario instead of `[[traders]]`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +7,24 @@ use cambist_config::scenario::{BUILT_IN, Run, Scenario, built_in};
 use crate::config::Exchange;
 use cambist_config::reader::{At, ConfigError, Section, Source};
 
-/// Shares of a run are shares of this, unless another length is stated: a minute.
+/// Default length of a run, to which percentages refer: one minute.
 const DURATION_S: u64 = 60;
 
-/// Which scenario, and with what.
+/// The scenario and its parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Play {
     source: PlaySource,
     run: Run,
 }
 
-/// Where a scenario is.
+/// Location of a scenario.
 #[derive(Clone, Debug)]
 enum PlaySource {
     BuiltIn(Source),
     File(PathBuf),
 }
 
-/// The scenario of a name or in a file; `None` if no scenario has this name and it is no path of a file.
+/// The scenario with this name or in this file; `None` if there is no such scenario and it is not a path.
 pub fn source(name: &str, folder: &Path) -> Option<Result<Source, ConfigError>> {
     Some(match find(name, folder)? {
         PlaySource::BuiltIn(source) => Ok(source),
@@ -32,7 +32,7 @@ pub fn source(name: &str, folder: &Path) -> Option<Result<Source, ConfigError>> 
     })
 }
 
-/// The names, for people.
+/// The names, for messages.
 pub fn names() -> String {
     BUILT_IN.map(|(name, _)| name).join(", ")
 }
@@ -77,8 +77,7 @@ pub(super) fn read(mut section: Section<'_, '_>, folder: &Path, has_traders: boo
 }
 
 impl Exchange {
-    /// Reads the scenario, if one is to be played: its traders are the exchange's, and its pools hold
-    /// what it says.
+    /// Reads the scenario, if one is configured: its traders become the exchange's, and its pools get their liquidity.
     pub(super) fn play(&mut self, play: Play) -> Result<(), ConfigError> {
         let source = match play.source {
             PlaySource::BuiltIn(source) => source,

@@ -1,5 +1,4 @@
-//! What one customer, one address and one connection of the exchange may occupy: `[limits]` and
-//! `[connections]`. What the bounds do is the exchange's; here they are only read.
+//! `[limits]` and `[connections]` of the exchange's file: bounds of one client, one address and one connection.
 
 use cambist_server::{ConnectionLimits, Rate, RateLimits};
 use cambist_venue::Limits;
@@ -8,12 +7,12 @@ use cambist_config::reader::Section;
 
 const WHOLE: u64 = u32::MAX as u64;
 
-/// Every bound of the exchange's configuration.
+/// All bounds of the exchange's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Requests.
     pub rates: RateLimits,
-    /// Connections and what travels on them.
+    /// Connections and bodies.
     pub connections: ConnectionLimits,
     /// Orders, lists, accounts.
     pub limits: Limits,
@@ -107,6 +106,6 @@ fn number(
     range: std::ops::RangeInclusive<u64>,
 ) -> u32 {
     let found = section.number(name, u64::from(usual), range);
-    // What is outside the range was told, and nothing is made of it.
+    // A value out of range was reported before and is not used.
     u32::try_from(found.value).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! `[fees]` and `[delays]` of the exchange's file: what its services cost and how long they take.
+//! `[fees]` and `[delays]` of the exchange's file.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use cambist_config::money::Money;
 use cambist_config::reader::{At, Section};
 use cambist_config::small;
 
-/// What transfers, withdrawals and key updates cost, base units by the token that pays. An empty table
-/// takes any listed token and asks nothing.
+/// Fees of transfers, withdrawals and key updates, base units by the token that pays. With an empty table the service
+/// is free, and every listed token is accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceFees {
     /// Transfers.
@@ -20,24 +20,24 @@ pub struct ServiceFees {
     pub withdrawal: BTreeMap<TokenId, Amount>,
     /// Key updates.
     pub update: BTreeMap<TokenId, Amount>,
-    /// Whether a fee must be paid in the token that moves.
+    /// Whether a fee must be paid in the transferred token.
     pub same_token: bool,
 }
 
-/// How long things take.
+/// Delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceDelays {
-    /// Before an order meets its book.
+    /// Time from accepting an order to matching it.
     pub order_ms: u64,
-    /// Before a cancel takes effect.
+    /// Time from accepting a cancel to executing it.
     pub cancel_ms: u64,
-    /// A transfer, withdrawal, join or exit is received so long.
+    /// Time for which a transfer, withdrawal, join or exit is `received`.
     pub received_ms: u64,
-    /// And then processed so long.
+    /// Time for which it is then `processing`.
     pub processing_ms: u64,
-    /// Of a thousand that wait, so many fail late.
+    /// Share of delayed requests that fail late, in thousandths.
     pub late_failures_permille: u16,
-    /// Seed of that draw.
+    /// Seed of the random choice of failures.
     pub seed: u64,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn fees(mut section: Section<'_, '_>, tokens: &[TokenSpec]) -> Servic
     }
 }
 
-/// `[accounts]`: what a transfer to an address without an account must bring.
+/// `[accounts]`: minimum of a transfer to an address without an account.
 pub(super) fn opening(
     mut section: Section<'_, '_>,
     tokens: &[TokenSpec],

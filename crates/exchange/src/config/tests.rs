@@ -1,4 +1,4 @@
-//! The exchange's file: its mistakes, and scenarios in place of traders.
+//! The exchange's file: errors in it, and scenarios in place of traders.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -15,7 +15,7 @@ fn example(name: &str) -> Source {
     Source::read(&folder.join(name)).unwrap()
 }
 
-/// What the exchange's file says with one text of it changed.
+/// The errors of the exchange's file with one text changed.
 fn exchange_refused(from: &str, to: &str) -> String {
     let text = example("venue.toml").text;
     assert!(text.contains(from), "{from} is in the example");
@@ -161,7 +161,7 @@ fn a_file_of_the_other_program_is_named_as_such() {
     );
 }
 
-/// What the exchange's file says with a scenario in place of its traders.
+/// The exchange's file with a scenario in place of its traders.
 fn played(play: &str) -> Result<Exchange, ConfigError> {
     let mut source = example("venue.toml");
     let start = source.text.find("[[traders]]").unwrap();

@@ -1,23 +1,22 @@
-//! One side of a book: quantities by price, and its best price.
+//! One side of a book: quantities by price, and the best price.
 //!
-//! Both sides are the same: a side's levels are found by keys, of which the highest is the best one. A
-//! bid's key is its price, an ask's the complement of its price, so that no branch depends on the side.
+//! Both sides use the same code: levels have keys, of which the highest is the best. A bid's key is its price, an ask's
+//! the complement of its price, so that no branch depends on the side.
 //!
-//! Keys near the best lie in a ring of slots, one a tick, with a bit for each slot that holds something:
-//! a change is one store, and the next best is found by counting zeros. What is farther away lies in a
-//! tree. The ring moves with the best.
+//! Keys near the best are in a ring of slots, one per tick, with a bitmap of occupied slots: a change is one store, and
+//! the next best level is found by counting zeros. Keys further away are in a tree. The ring moves with the best price.
 
 use std::collections::BTreeMap;
 
-/// Ticks in the ring; a power of two. 64 KiB of quantities a side.
+/// Slots of the ring; a power of two. 64 KiB of quantities per side.
 const SLOTS: usize = 8_192;
 const WORDS: usize = SLOTS / 64;
-/// Ticks between the best level and the end of the ring in front of it, when the ring moves.
+/// Slots kept free above the best level when the ring moves.
 const AHEAD: u64 = (SLOTS / 4) as u64;
-/// Levels beyond the ring: more than exchanges show; what is farthest away goes first.
+/// Most levels outside the ring, more than exchanges publish; the furthest are dropped first.
 const FAR_LEVELS_MAX: usize = 65_536;
 
-/// No level has this key: a side's best one, if it has none.
+/// The best key of a side without levels; no level has it.
 pub(super) const NONE: u64 = 0;
 
 /// The levels of a side.
@@ -25,15 +24,15 @@ pub(super) const NONE: u64 = 0;
 pub(super) struct Ladder {
     /// Lowest key in the ring; a multiple of 64.
     base: u64,
-    /// The highest key; [`NONE`] if there is no level. Always in the ring.
+    /// The highest key; [`NONE`] if there is no level. Always inside the ring.
     best: u64,
-    /// Quantity of the key k in the ring at k mod `SLOTS`.
+    /// Quantity of key k of the ring, at k mod `SLOTS`.
     qty: Box<[u64; SLOTS]>,
-    /// Whether a slot holds something.
+    /// Bitmap of occupied slots.
     occupied: Box<[u64; WORDS]>,
     /// Levels outside the ring.
     far: BTreeMap<u64, u64>,
-    /// Levels that were dropped because there were too many.
+    /// Number of levels that were dropped.
     dropped: u64,
 }
 
@@ -47,7 +46,7 @@ const fn slot(key: u64) -> usize {
 
 impl Ladder {
     pub fn new() -> Self {
-        // Through a vector, so that it never lies on the stack.
+        // Through a vector, so that the array is never on the stack.
         let qty = vec![0; SLOTS].try_into().expect("as long as the array");
         Self {
             base: 0,
@@ -82,7 +81,7 @@ impl Ladder {
         }
     }
 
-    /// Sets what a level holds and gives what it held.
+    /// Sets the quantity of a level and returns the previous one.
     #[inline]
     pub fn set(&mut self, key: u64, qty: u64) -> u64 {
         if !self.in_ring(key) {
@@ -119,7 +118,7 @@ impl Ladder {
         before
     }
 
-    /// Looks for the next best level, behind the one that has just gone.
+    /// Finds the next best level after the best one was removed.
     #[inline(never)]
     fn best_is_gone(&mut self) {
         self.best = self.next_in_ring(self.best).unwrap_or(NONE);
@@ -130,9 +129,9 @@ impl Ladder {
         }
     }
 
-    /// The highest key in the ring below one that is in it.
+    /// The highest key in the ring below a key of the ring.
     fn next_in_ring(&self, key: u64) -> Option<u64> {
-        // Bits of one word belong to 64 consecutive keys, because the base is a multiple of 64.
+        // A word's bits belong to 64 consecutive keys, because the base is a multiple of 64.
         let mut low = key & !63;
         let mut bits = self.occupied[slot(low) >> 6] & ((1 << (key & 63)) - 1);
         while bits == 0 {
@@ -145,11 +144,11 @@ impl Ladder {
         Some(low + 63 - u64::from(bits.leading_zeros()))
     }
 
-    /// Moves the ring so that it holds a new best level.
+    /// Moves the ring so that it contains a new best level.
     fn move_ring(&mut self, best: u64) {
         const LAST: u64 = u64::MAX - SLOTS as u64 + 1;
         let base = (best.saturating_sub(SLOTS as u64 - AHEAD) & !63).min(LAST);
-        // What leaves the ring goes to the tree.
+        // Levels that leave the ring move to the tree.
         for word in 0..WORDS {
             let mut bits = self.occupied[word];
             while bits != 0 {
@@ -163,7 +162,7 @@ impl Ladder {
             }
         }
         self.base = base;
-        // What enters it comes from there.
+        // Levels that enter the ring come from the tree.
         let last = base + (SLOTS as u64 - 1);
         while let Some((&key, &qty)) = self.far.range(base..=last).next() {
             self.far.remove(&key);
@@ -174,7 +173,7 @@ impl Ladder {
         self.best = best;
     }
 
-    /// Forgets every level.
+    /// Removes all levels.
     pub fn clear(&mut self) {
         self.qty.fill(0);
         self.occupied.fill(0);
@@ -182,7 +181,7 @@ impl Ladder {
         self.best = NONE;
     }
 
-    /// Forgets the levels from the best one to `key`, both included.
+    /// Removes the levels from the best one to `key`, both included.
     pub fn clear_to(&mut self, key: u64) {
         while self.best != NONE && self.best >= key {
             self.set(self.best, 0);
@@ -197,7 +196,7 @@ impl Ladder {
         }
     }
 
-    /// The highest key below one.
+    /// The next lower key.
     fn next_below(&self, key: u64) -> Option<u64> {
         let in_ring = if self.in_ring(key) {
             self.next_in_ring(key)
@@ -244,7 +243,7 @@ mod tests {
         z ^ (z >> 31)
     }
 
-    /// A ladder and a plain tree are given the same changes and must always look the same.
+    /// Applies the same changes to a ladder and a plain tree; they must always be equal.
     fn compare(seed: u64, mut key: impl FnMut(&mut u64) -> u64) {
         let mut state = seed;
         let mut ladder = Ladder::new();

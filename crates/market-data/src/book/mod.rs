@@ -8,8 +8,8 @@ use crate::event::Update;
 use crate::snapshot::{Level, Snapshot};
 use ladder::{Ladder, NONE};
 
-/// Both sides of a market by price level. Memory is bounded: 130 KiB, and 65,536 levels a side that
-/// lie far from the best price; of more the farthest are dropped and counted.
+/// Both sides of a market by price level. Memory is bounded: 130 KiB, and 65,536 levels per side outside the ring
+/// around the best price; further ones are dropped, furthest first, and counted.
 #[derive(Clone, Debug)]
 pub struct Book {
     /// Bids, then asks.
@@ -23,8 +23,8 @@ const fn index(side: Side) -> usize {
 
 const _: () = assert!(index(Side::Buy) == 0 && index(Side::Sell) == 1);
 
-/// A price as a number that is the higher the better the price is on its side, and the price of such a
-/// number: itself for bids, its complement for asks.
+/// Converts between a price and its key, which is higher for better prices: the price for bids, its complement for
+/// asks. The function is its own inverse.
 #[inline]
 pub const fn priority(side: Side, price: u64) -> u64 {
     price ^ (side as u64).wrapping_neg()
@@ -65,20 +65,20 @@ impl Book {
         }
     }
 
-    /// What a price holds.
+    /// The quantity at a price.
     #[inline]
     pub fn quantity(&self, side: Side, price: Price) -> Qty {
         Qty(self.sides[index(side)].get(priority(side, price.0)))
     }
 
-    /// Sets what a price holds (a price from 1; 0 takes the level away) and gives what it held.
+    /// Sets the quantity at a price (from 1; a quantity of 0 removes the level) and returns the previous one.
     #[inline]
     pub fn set(&mut self, side: Side, price: Price, qty: Qty) -> Qty {
         debug_assert!(price.0 > 0 && price.0 < u64::MAX, "no price of a level");
         Qty(self.sides[index(side)].set(priority(side, price.0), qty.0))
     }
 
-    /// Forgets levels, as [`Update::Clear`] says.
+    /// Removes levels, as in [`Update::Clear`].
     pub fn clear(&mut self, side: Option<Side>, to: Option<Price>) {
         for cleared in Side::BOTH {
             if side.is_none_or(|side| side == cleared) {
@@ -91,8 +91,8 @@ impl Book {
         }
     }
 
-    /// Takes an update in. Trades and updates of single orders change nothing here: a trade is followed
-    /// by the change of its level, and a feed of orders by levels needs the orders.
+    /// Applies an update. Trades and updates of single orders have no effect: a trade is followed by the change of its
+    /// level, and order-by-order feeds need the orders.
     #[inline]
     pub fn apply(&mut self, update: &Update) {
         match *update {
@@ -108,7 +108,7 @@ impl Book {
         }
     }
 
-    /// Makes the book what a snapshot shows, and nothing else.
+    /// Replaces the book by a snapshot.
     pub fn apply_snapshot(&mut self, snapshot: &Snapshot) {
         self.clear(None, None);
         for side in Side::BOTH {
@@ -122,7 +122,7 @@ impl Book {
     #[inline]
     pub const fn crossing(&self) -> Option<(Price, Price)> {
         let bid = self.sides[0].best();
-        // Of a side without levels this is the worst price there is.
+        // For an empty side this is the worst possible price.
         let ask = priority(Side::Sell, self.sides[1].best());
         if bid >= ask {
             Some((Price(bid), Price(ask)))
@@ -131,7 +131,7 @@ impl Book {
         }
     }
 
-    /// Takes the levels of a side away that the best price of the other side has reached.
+    /// Removes the levels of side `stale` that the best price of the other side has reached.
     pub fn uncross(&mut self, stale: Side) {
         if let Some(best) = self.best(stale.opposite()) {
             self.sides[index(stale)].clear_to(priority(stale, best.0));
@@ -155,7 +155,7 @@ impl Book {
         snapshot.asks.extend(self.levels(Side::Sell).take(depth));
     }
 
-    /// Levels that were dropped because there were too many.
+    /// Number of levels that were dropped.
     pub const fn dropped_levels(&self) -> u64 {
         self.sides[0].dropped() + self.sides[1].dropped()
     }

@@ -1,4 +1,4 @@
-//! Cells of a row: times, prices and quantities, exactly.
+//! Exact parsing of a row's cells: times, prices, quantities.
 
 use cambist_core::Side;
 
@@ -12,7 +12,7 @@ use crate::time::{TimeUnit, Timestamp};
 use crate::units::{Unit, Units};
 use ::csv::ByteRecord;
 
-/// How cells are written.
+/// Formats of the cells.
 #[derive(Clone, Debug)]
 pub struct Cells {
     pub grid: Grid,
@@ -24,7 +24,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// What columns and units say together. The error says what is missing.
+    /// Combines columns and units. An error names what is missing.
     pub fn new(columns: &Columns, units: &Units, default: Option<Grid>) -> Result<Self, String> {
         let grid = units.grid_or(default).ok_or(
             "its tick and lot are not known: say them, or write them into a comment before the \
@@ -62,7 +62,7 @@ impl Cells {
         Ok(())
     }
 
-    /// The cells that rows of one snapshot have in common.
+    /// The cells that all rows of one snapshot share.
     pub fn key(columns: &Columns, record: &ByteRecord) -> [Vec<u8>; 3] {
         let cell = |at: usize| record.get(at).unwrap_or_default().to_vec();
         [
@@ -75,7 +75,7 @@ impl Cells {
         ]
     }
 
-    /// Reads the levels of a side. After an empty level there is none.
+    /// Parses the levels of a side, up to the first empty one.
     pub fn side(
         &self,
         record: &ByteRecord,
@@ -107,7 +107,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Reads the level of a row in long form.
+    /// Parses the level of a row in long form.
     pub fn level(
         &self,
         record: &ByteRecord,
@@ -166,7 +166,7 @@ fn number(
     }
 }
 
-/// A number with so many digits that a float must have been written: 2684.4900000000002 is 2684.49.
+/// A number with so many digits that a float was written: 2684.4900000000002 is 2684.49.
 fn float(cell: &[u8], step: Step) -> Option<u64> {
     let digits = cell.iter().filter(|byte| byte.is_ascii_digit()).count();
     let text = std::str::from_utf8(cell).ok()?;

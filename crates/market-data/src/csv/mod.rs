@@ -1,16 +1,15 @@
-//! Depth snapshots as CSV, wide or long: see [`crate::columns`] for the columns.
+//! Depth snapshots in CSV, wide or long; see [`crate::columns`] for the columns.
 //!
-//! Comment lines before the header say what the columns are measured in, and so may the caller; nothing
-//! is guessed:
+//! Comment lines before the header give the units of the columns, and so may the caller; nothing is guessed:
 //!
 //! ```text
 //! # ETH-USDC tick=0.01 lot=0.001 price=decimal qty=decimal
 //! time_ms,bid_px_1,bid_qty_1,ask_px_1,ask_qty_1
 //! 1723161256302,2684.49,0.194,2684.50,12.5
 //! ```
-//! `tick` and `lot`: prices and quantities must be multiples of them. `price` and `qty`: `decimal` (as
-//! if nothing were said), or whole `ticks` and `lots`. `time`: the unit of a column that is only called
-//! `time`; without it such a column holds RFC 3339. Levels that a side does not have are empty cells.
+//! `tick` and `lot`: prices and quantities must be multiples of them. `price` and `qty`: `decimal` (the default), or
+//! whole `ticks` and `lots`. `time`: the unit of a column named just `time`; without it such a column holds RFC 3339.
+//! Cells of absent levels are empty.
 
 mod cells;
 mod table;
@@ -38,23 +37,23 @@ use cells::Cells;
 use table::{Row, Table};
 pub use writer::CsvWriter;
 
-/// How a CSV file is read.
+/// Options for reading a CSV file.
 #[derive(Clone, Debug)]
 pub struct CsvOptions {
-    /// What the file need not say itself.
+    /// Units that the file does not state.
     pub units: Units,
-    /// Tick and lot if neither the file nor the units say them.
+    /// Tick and lot if neither the file nor the units state them.
     pub default_grid: Option<Grid>,
-    /// Columns that are not looked at.
+    /// Columns to ignore.
     pub ignored_columns: Vec<String>,
-    /// What is skipped instead of being an error.
+    /// Defects that are skipped instead of ending the reading.
     pub tolerance: Tolerance,
     /// Longest time between two snapshots, in nanoseconds.
     pub max_gap_nanos: i64,
 }
 
 impl Default for CsvOptions {
-    /// The file says everything itself; nothing is skipped; gaps up to a minute.
+    /// The file states all units; nothing is skipped; gaps up to a minute.
     fn default() -> Self {
         Self {
             units: Units::default(),
@@ -90,7 +89,7 @@ impl CsvReader {
         Self::with(file, inspector, options)
     }
 
-    /// Reads text; `name` stands in errors.
+    /// Reads text; `name` is used in errors.
     pub fn new(
         input: impl Read + Send + 'static,
         name: &str,
@@ -134,7 +133,7 @@ impl CsvReader {
         Ok(next)
     }
 
-    /// Reads the next snapshot that is sound; `false` at the end.
+    /// Reads the next valid snapshot; `false` at the end.
     fn advance(&mut self) -> Result<bool> {
         while let Some(row) = self.table.next()? {
             let place = row.place;
@@ -179,8 +178,8 @@ impl CsvReader {
         Ok(false)
     }
 
-    /// Reads the levels of a snapshot in long form, to its last row, also if one of them is bad: the
-    /// whole snapshot is left out then. The outer error is that of the file.
+    /// Reads all rows of a snapshot in long form, even if one of them is bad; the whole snapshot is then left out. The
+    /// outer error is the file's.
     fn long(
         &mut self,
         first: Row,
@@ -275,8 +274,8 @@ impl SnapshotSource for CsvReader {
     }
 }
 
-/// Finds tick and lot of a CSV file with decimals: the largest that every price and quantity of its
-/// first `rows` rows are multiples of. `None` if they show none. Reading verifies every row.
+/// Finds tick and lot of a CSV file with decimals: the largest steps that divide all prices and quantities of its first
+/// `rows` rows. `None` if they do not determine them. Reading verifies every row.
 pub fn find_grid(path: &Path, rows: u64, options: &CsvOptions) -> Result<Option<Grid>> {
     let inspector = Inspector::new(path.display().to_string(), options.tolerance);
     let file = File::open(path).map_err(|error| inspector.error(Place::File, error))?;

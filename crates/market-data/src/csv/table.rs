@@ -1,4 +1,4 @@
-//! Records of a CSV file with their lines, and whether the last one is whole.
+//! Records of a CSV file with their line numbers, and whether the last one is complete.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -10,7 +10,7 @@ use crate::defect::{Defect, Place, Result};
 use crate::report::Inspector;
 use crate::units::Units;
 
-/// Records one after the other. One is read ahead, so that the last one is known as such.
+/// Reads records in succession, one ahead, so that the last one is known.
 pub struct Table {
     reader: ::csv::Reader<BufReader<LastByte>>,
     pub inspector: Inspector,
@@ -18,22 +18,22 @@ pub struct Table {
     comments: u64,
     /// Cells of the header.
     width: usize,
-    /// The record given out.
+    /// The current record.
     pub record: ByteRecord,
     ahead: Option<ByteRecord>,
-    /// The record is to be given out once more.
+    /// The record to return once more.
     pub again: Option<Row>,
 }
 
-/// A record's place.
+/// Position of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub place: Place,
-    /// The file ends in it.
+    /// Whether the file ends within it.
     cut: bool,
 }
 
-/// Remembers the last byte, which tells a last line from a part of one.
+/// Keeps the last byte, which shows whether the last line is complete.
 pub struct LastByte {
     input: Box<dyn Read + Send>,
     last: u8,
@@ -69,7 +69,7 @@ impl Table {
             let mut line = Vec::new();
             comments += 1;
             let place = Place::Line(comments);
-            // A comment without an end is no comment.
+            // Bounds the length of a comment line.
             let read = (&mut input).take(64 << 10).read_until(b'\n', &mut line);
             read.map_err(|error| inspector.error(place, error))?;
             let text = String::from_utf8_lossy(&line);
@@ -111,7 +111,7 @@ impl Table {
             .iter()
             .map(|name| String::from_utf8_lossy(name).into_owned())
             .collect();
-        // Some programs write a mark of byte order.
+        // Some programs write a byte order mark.
         let names = names.iter().map(|name| name.trim_start_matches('\u{feff}'));
         match Columns::find(names, &options.ignored_columns) {
             Ok(columns) => Ok((table, columns, units)),
@@ -136,7 +136,7 @@ impl Table {
         }))
     }
 
-    /// Whether the record given out is whole.
+    /// Checks that the current record is complete.
     pub fn check(&self, row: Row) -> std::result::Result<(), Defect> {
         if row.cut {
             return Err(Defect::Truncated {

@@ -1,4 +1,4 @@
-//! Writes snapshots as CSV in wide form, so that other programs and [`super::CsvReader`] read them.
+//! Writes snapshots as wide CSV, for [`super::CsvReader`] and other programs.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Where the bytes of an array come from: a plain file, or the member `data` of an archive.
+//! Reads the bytes of an array from a plain file, or from the member `data` of an archive.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -8,7 +8,7 @@ use rawzip::{CompressionMethod, ZipArchive};
 
 use crate::defect::Defect;
 
-/// The member that holds the rows, as NumPy names it in the archive.
+/// The member with the rows, as NumPy names it in an archive.
 const MEMBER: &[u8] = b"data.npy";
 
 /// First bytes of an archive, and of an array.
@@ -114,7 +114,7 @@ impl Bytes {
         })
     }
 
-    /// What a failed read means.
+    /// The defect of a failed read.
     pub fn defect(error: io::Error) -> Defect {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Defect::Truncated {

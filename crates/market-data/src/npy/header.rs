@@ -1,4 +1,4 @@
-//! The header of a NumPy array file: a Python literal that says how rows lie in the file.
+//! The header of a NumPy array file: a Python literal that describes the rows.
 //!
 //! Format: "The NPY format" in NumPy's documentation (`numpy.lib.format`), versions 1 to 3.
 
@@ -8,10 +8,10 @@ use crate::defect::Defect;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// No header of a table is longer; more is damage.
+/// Most bytes of a header; more is damage.
 const HEADER_MAX_BYTES: usize = 64 << 10;
 
-/// How rows lie in the file: offsets of the fields in a row.
+/// Layout of the rows in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub rows: u64,
@@ -19,7 +19,7 @@ pub struct Layout {
     pub fields: Fields,
 }
 
-/// Offsets in a row.
+/// Offsets of the fields in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     pub ev: usize,
@@ -43,7 +43,7 @@ pub const FIELDS: Fields = Fields {
 /// The usual length of a row.
 pub const ROW_BYTES: usize = 64;
 
-/// Reads mark, version and header.
+/// Reads magic bytes, version and header.
 pub fn read(input: &mut impl Read) -> Result<Layout, Defect> {
     let mut start = [0; 8];
     exactly(input, &mut start, "mark")?;
@@ -149,7 +149,7 @@ fn wrong_columns(found: &[(&str, &str, usize)]) -> Defect {
     ))
 }
 
-/// Bytes of a NumPy type string such as `<f8`, `|V4`, `<U3`.
+/// Number of bytes of a NumPy type string such as `<f8`, `|V4`, `<U3`.
 fn bytes_of(kind: &str) -> Option<usize> {
     let digits = kind.find(|c: char| c.is_ascii_digit())?;
     let count: usize = kind[digits..].parse().ok()?;
@@ -157,7 +157,7 @@ fn bytes_of(kind: &str) -> Option<usize> {
     (count <= 4_096).then_some(count * each)
 }
 
-/// The part of Python's literals that headers are made of.
+/// The subset of Python's literals in headers.
 #[derive(Debug, PartialEq, Eq)]
 enum Literal {
     Text(String),
@@ -190,7 +190,7 @@ impl Literal {
                 let end = rest[1..].find(first)? + 1;
                 let text = rest[1..end].to_owned();
                 *rest = &rest[end + 1..];
-                // Escapes do not occur in names of columns.
+                // Names of columns contain no escapes.
                 (!text.contains('\\')).then_some(Self::Text(text))
             }
             '[' | '(' | '{' if depth < 8 => {

@@ -5,7 +5,7 @@
 //!
 //! | field | type | |
 //! |---|---|---|
-//! | `ev` | u64 | what happened, and to whom it is visible (below) |
+//! | `ev` | u64 | kind of event and visibility (below) |
 //! | `exch_ts` | i64 | exchange time, ns since the Unix epoch |
 //! | `local_ts` | i64 | local time, ns since the Unix epoch |
 //! | `px` | f64 | price |
@@ -13,12 +13,11 @@
 //! | `order_id` | u64 | order, in order-by-order feeds |
 //! | `ival`, `fval` | i64, f64 | reserved |
 //!
-//! The low byte of `ev` is the kind: 1 level, 2 trade, 3 clear, 4 level of a snapshot, 5 best bid or
-//! ask, 10 order added, 11 cancelled, 12 modified, 13 filled; from 100 on the recorder's own. Bit 31:
-//! processed at the exchange, at `exch_ts`; bit 30: seen locally, at `local_ts`; bit 29: buy (bid; a
-//! buyer took), bit 28: sell. Rows without bit 31 and 30, of kind 5 and from 100 on belong to nobody's
-//! book: they are counted as ignored. Source: hftbacktest's documentation ("Data", "Constants") and
-//! `hftbacktest/src/types.rs` of release 0.9.4.
+//! The low byte of `ev` is the kind: 1 level, 2 trade, 3 clear, 4 level of a snapshot, 5 best bid or ask, 10 order
+//! added, 11 cancelled, 12 modified, 13 filled; from 100 on the recorder's own. Bit 31: in the exchange's view, at
+//! `exch_ts`; bit 30: in the recorder's view, at `local_ts`; bit 29: buy (bid; a buyer took), bit 28: sell. Rows
+//! without bits 31 and 30, of kind 5 and from kind 100 on belong to no view: they are counted as ignored. Source:
+//! hftbacktest's documentation ("Data", "Constants") and `hftbacktest/src/types.rs` of release 0.9.4.
 
 mod archive;
 mod header;
@@ -42,17 +41,17 @@ use row::Row;
 /// Bytes read at a time.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// How ticks are read.
+/// Options for reading ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct TickOptions {
     /// Tick and lot that prices and quantities must be multiples of.
     pub grid: Grid,
-    /// What is skipped instead of being an error.
+    /// Defects that are skipped instead of ending the reading.
     pub tolerance: Tolerance,
     /// Longest time between two events of the exchange, in nanoseconds.
     pub max_gap_nanos: i64,
-    /// Whether the exchange's book is built along, to find where it is left crossed. Who builds it
-    /// anyway asks [`crate::Book::crossing`] instead.
+    /// Whether to build the exchange's book, in order to detect where it is left crossed. A caller that builds it
+    /// anyway can use [`crate::Book::crossing`] instead.
     pub build_book: bool,
 }
 
@@ -75,18 +74,18 @@ pub struct TickReader {
     grid: Grid,
     check: EventCheck,
     book: Option<Box<BookCheck>>,
-    /// The event given out.
+    /// The current event.
     event: Event,
 }
 
 impl TickReader {
-    /// Opens a `.npy` or `.npz` file; which of the two is seen from its first bytes.
+    /// Opens a `.npy` or `.npz` file, distinguished by its first bytes.
     pub fn open(path: &Path, options: &TickOptions) -> Result<Self> {
         let rows = Rows::open(path, options.tolerance)?;
         Ok(Self::from_rows(rows, options))
     }
 
-    /// Reads the bytes of a `.npy` file; `name` stands in errors.
+    /// Reads the bytes of a `.npy` file; `name` is used in errors.
     pub fn new(
         input: impl Read + Send + 'static,
         name: &str,
@@ -205,8 +204,8 @@ impl Iterator for TickReader {
     }
 }
 
-/// Finds tick and lot of a recording: the largest that every price and quantity of its first `rows`
-/// rows are multiples of. `None` if they show none. Reading verifies every row against what was found.
+/// Finds tick and lot of a recording: the largest steps that divide all prices and quantities of its first `rows` rows.
+/// `None` if they do not determine them. Reading verifies every row.
 pub fn find_grid(path: &Path, rows: u64) -> Result<Option<Grid>> {
     let mut reader = Rows::open(path, Tolerance::NONE)?;
     let (mut tick, mut lot) = (StepFinder::default(), StepFinder::default());
@@ -223,18 +222,18 @@ pub fn find_grid(path: &Path, rows: u64) -> Result<Option<Grid>> {
     Ok(steps.map(|(tick, lot)| Grid { tick, lot }))
 }
 
-/// The rows of a file as they lie there.
+/// The undecoded rows of a file.
 #[derive(Debug)]
 struct Rows {
     input: Bytes,
     inspector: Inspector,
     layout: Layout,
-    /// Rows that the header announces and that were not given out yet.
+    /// Rows in the header that were not returned yet.
     left: u64,
     block: Box<[u8]>,
-    /// The next row in the block.
+    /// Offset of the next row in the block.
     at: usize,
-    /// Bytes of the block that hold whole rows.
+    /// Bytes of complete rows in the block.
     filled: usize,
 }
 
@@ -312,21 +311,21 @@ impl Rows {
             };
             self.input = Bytes::plain(io::empty());
             self.inspector.defect(Place::Row(missing), defect)?;
-            // As if the header had announced what there is.
+            // As if the header had the actual number.
             self.layout.rows = missing;
             self.left = whole as u64;
         }
         Ok(self.filled > 0)
     }
 
-    /// Gives no more rows.
+    /// Ends the reading.
     fn stop(&mut self) {
         self.input = Bytes::plain(io::empty());
         self.left = 0;
         self.filled = self.at;
     }
 
-    /// After the last row nothing may follow, and the archive's checksum must fit.
+    /// No bytes may follow the last row, and the archive's checksum must match.
     fn end(&mut self) -> Result<()> {
         let mut more = [0; 1];
         let defect = match self.input.read(&mut more) {

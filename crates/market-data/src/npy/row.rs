@@ -1,4 +1,4 @@
-//! One row: its fields, and the event they mean.
+//! One row: its fields, and the event that it encodes.
 
 use cambist_core::{Price, Qty, Side};
 
@@ -13,7 +13,7 @@ const AT_LOCAL: u64 = 1 << 30;
 const BUY: u64 = 1 << 29;
 const SELL: u64 = 1 << 28;
 
-/// Kinds from here on are the recorder's own.
+/// From this kind on, events are the recorder's own.
 const OWN_KINDS: u64 = 100;
 
 /// The fields of a row.
@@ -27,7 +27,7 @@ pub struct Row {
     order_id: u64,
 }
 
-/// What is wrong with a row; the whole [`Defect`] is made where it is needed.
+/// The fault of a row; the complete [`Defect`] is built only if needed.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Price,
@@ -38,7 +38,7 @@ pub enum Fault {
 }
 
 impl Row {
-    /// Reads the row at the beginning of some bytes, which are long enough.
+    /// Reads the row at the beginning of a slice, which must be long enough.
     #[inline]
     pub fn read(bytes: &[u8], layout: &Layout) -> Self {
         match bytes.first_chunk::<ROW_BYTES>() {
@@ -66,7 +66,7 @@ impl Row {
         }
     }
 
-    /// Price and quantity where a row has both.
+    /// Price and quantity of a row that has both.
     pub const fn price_and_quantity(&self) -> Option<(f64, f64)> {
         match self.ev & 0xff {
             1 | 2 | 4 | 10 | 12 | 13 => Some((self.px, self.qty)),
@@ -74,7 +74,7 @@ impl Row {
         }
     }
 
-    /// What the row means; `None` if it belongs to nobody's book.
+    /// The event of the row; `None` if it belongs to no view.
     #[inline]
     pub fn event(&self, grid: Grid) -> Result<Option<Event>, Fault> {
         let kind = self.ev & 0xff;
@@ -119,7 +119,7 @@ impl Row {
         let order = self.order_id;
         Ok(match kind {
             3 => match self.side() {
-                // Without a side both are cleared, whatever the price says.
+                // Without a side both sides are cleared, whatever the price.
                 Err(_) if self.ev & (BUY | SELL) == 0 => Update::Clear {
                     side: None,
                     to: None,

@@ -1,4 +1,4 @@
-//! What cells mean: times, versions, sides, whole ticks and lots, exactly or not at all.
+//! Exact conversion of cells: times, versions, sides, ticks and lots.
 
 use cambist_core::Side;
 
@@ -9,7 +9,7 @@ use crate::grid::Step;
 use crate::time::{TimeUnit, Timestamp};
 use crate::units::Unit;
 
-/// A point in time; `unit` is that of a column of whole numbers.
+/// A point in time; `unit` applies to columns of integers.
 pub fn time(cell: Cell<'_>, name: &str, unit: Option<TimeUnit>) -> Result<Timestamp, Defect> {
     let nanos = match (cell, unit) {
         (Cell::Nanos(nanos), _) => Some(nanos),
@@ -87,7 +87,7 @@ enum OnGrid {
     Off,
 }
 
-/// `None` if the cell holds no number from 0.
+/// `None` if the cell is not a non-negative number.
 fn of_decimal(cell: Cell<'_>, step: Step) -> Option<OnGrid> {
     let count = match cell {
         Cell::Float(value) if value.is_finite() && value >= 0.0 => step.count_float(value),
@@ -101,7 +101,7 @@ fn of_decimal(cell: Cell<'_>, step: Step) -> Option<OnGrid> {
     Some(count.map_or(OnGrid::Off, OnGrid::Count))
 }
 
-/// A value of a price or quantity column that a step may be found from.
+/// Adds a value of a price or quantity column to a step finder.
 pub fn learn(cell: Cell<'_>, finder: &mut crate::grid::StepFinder) {
     match cell {
         Cell::Float(value) => finder.float(value),
@@ -119,7 +119,7 @@ pub fn learn(cell: Cell<'_>, finder: &mut crate::grid::StepFinder) {
     }
 }
 
-/// Whether a level is not there: no value, or not a number, as pandas writes it.
+/// Whether a level is absent: a null, or NaN, as pandas writes it.
 pub fn is_empty(cell: Cell<'_>) -> bool {
     match cell {
         Cell::Null => true,

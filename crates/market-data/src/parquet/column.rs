@@ -1,4 +1,4 @@
-//! One column of a file: its values, some rows at a time.
+//! One column of a file, read in batches of rows.
 
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit as FileUnit, Type};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -23,7 +23,7 @@ pub enum Cell<'a> {
     Nanos(i64),
 }
 
-/// What the values of a column mean.
+/// Interpretation of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Meaning {
     /// A whole number of 10^−scale; the flag: unsigned.
@@ -35,7 +35,7 @@ enum Meaning {
     Time(TimeUnit),
 }
 
-/// The values of the rows that were read last.
+/// The values of the current batch.
 enum Buffer {
     Int32(Vec<i32>),
     Int64(Vec<i64>),
@@ -46,19 +46,19 @@ enum Buffer {
     Fixed(Vec<::parquet::data_type::FixedLenByteArray>),
 }
 
-/// A column: reads batches of rows and gives their cells.
+/// A column: reads batches of rows and returns their cells.
 pub struct Column {
     meaning: Meaning,
     buffer: Buffer,
-    /// 1 for every row that has a value; empty if all have.
+    /// 1 for every row with a value; empty if all rows have one.
     present: Vec<i16>,
     optional: bool,
-    /// Positions of the rows' values in the buffer, where some rows have none.
+    /// Positions of the rows' values in the buffer, if some rows have none.
     places: Vec<u32>,
 }
 
 impl Column {
-    /// The error says what is wrong with the column's type.
+    /// An error describes an unsupported column type.
     pub fn new(column: &ColumnDescriptor) -> std::result::Result<Self, String> {
         let name = column.path().string();
         let meaning = meaning(column)
@@ -82,7 +82,7 @@ impl Column {
         })
     }
 
-    /// Reads up to `rows` rows; how many there were.
+    /// Reads up to `rows` rows; returns their number.
     pub fn read(&mut self, reader: &mut ColumnReader, rows: usize) -> Result<usize> {
         fn fill<T: DataType>(
             reader: &mut ColumnReaderImpl<T>,
@@ -127,7 +127,7 @@ impl Column {
             (Buffer::Fixed(values), ColumnReader::FixedLenByteArrayColumnReader(r)) => {
                 fill(r, rows, levels, values)?
             }
-            // A row group whose column has another type than the schema says.
+            // A row group whose column type differs from the schema.
             _ => 0,
         };
         self.places.clear();
@@ -142,7 +142,7 @@ impl Column {
         Ok(read)
     }
 
-    /// The cell of a row of the last batch.
+    /// The cell of a row of the current batch.
     pub fn cell(&self, row: usize) -> Cell<'_> {
         let at = match self.present.get(row) {
             None => row,
@@ -169,7 +169,7 @@ impl Column {
                 whole(*values.get(at)?, scale, unsigned, 64)
             }
             (Buffer::Int64(values), Meaning::Time(unit)) => {
-                // What does not fit is a time that no recording has.
+                // A value that does not fit becomes a time that no recording has.
                 Cell::Nanos(values.get(at)?.checked_mul(unit.nanos()).unwrap_or(-1))
             }
             (Buffer::Int96(values), _) => Cell::Nanos(values.get(at)?.to_nanos()),
@@ -224,7 +224,7 @@ fn meaning(column: &ColumnDescriptor) -> Option<Meaning> {
     })
 }
 
-/// A decimal of big-endian two's complement bytes; one of more than 16 is no price or quantity.
+/// A decimal in big-endian two's complement; more than 16 bytes is not a price or quantity.
 fn decimal(bytes: &[u8], scale: u8) -> Cell<'_> {
     if bytes.is_empty() || bytes.len() > 16 {
         return Cell::Text(bytes);

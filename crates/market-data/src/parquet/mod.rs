@@ -1,10 +1,9 @@
-//! Parquet files: depth snapshots are read and written, tables of other things written.
+//! Parquet files: reads and writes depth snapshots, writes other tables.
 //!
-//! Columns have the names of [`crate::columns`]. Prices and quantities may be floats, integers or
-//! decimals; times are timestamps of any precision, integers with the unit in their name, or text. Tick
-//! and lot are in the file's metadata (`tick`, `lot`, and `price=ticks`, `qty=lots` where the columns
-//! hold whole ones), or the caller says them. pandas, Polars, DuckDB and Arrow read what is written
-//! here, and what they write with their defaults is read.
+//! Columns have the names of [`crate::columns`]. Prices and quantities may be floats, integers or decimals; times are
+//! timestamps of any precision, integers with the unit in their name, or text. Tick and lot are in the file's metadata
+//! (`tick`, `lot`, and `price=ticks`, `qty=lots` for integer columns) or given by the caller. Files are compatible with
+//! pandas, Polars, DuckDB and Arrow in both directions.
 
 mod cells;
 mod column;

@@ -1,4 +1,4 @@
-//! Reads depth snapshots from a Parquet file, wide or long, some rows at a time.
+//! Reads depth snapshots from a Parquet file, wide or long, in batches of rows.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,23 +28,23 @@ use crate::units::{Unit, Units};
 /// Rows that are decoded at a time.
 const BATCH: usize = 512;
 
-/// How a Parquet file is read.
+/// Options for reading a Parquet file.
 #[derive(Clone, Debug)]
 pub struct ParquetOptions {
-    /// What the file need not say itself.
+    /// Units that the file does not state.
     pub units: Units,
-    /// Tick and lot if neither the file nor the units say them.
+    /// Tick and lot if neither the file nor the units state them.
     pub default_grid: Option<Grid>,
-    /// Columns that are not looked at.
+    /// Columns to ignore.
     pub ignored_columns: Vec<String>,
-    /// What is skipped instead of being an error.
+    /// Defects that are skipped instead of ending the reading.
     pub tolerance: Tolerance,
     /// Longest time between two snapshots, in nanoseconds.
     pub max_gap_nanos: i64,
 }
 
 impl Default for ParquetOptions {
-    /// The file says everything itself; nothing is skipped; gaps up to a minute.
+    /// The file states all units; nothing is skipped; gaps up to a minute.
     fn default() -> Self {
         Self {
             units: Units::default(),
@@ -63,7 +63,7 @@ pub struct ParquetReader {
     grid: Grid,
     price: Unit,
     qty: Unit,
-    /// Units of local and exchange times that are whole numbers.
+    /// Unit of integer local and exchange times.
     time: Option<TimeUnit>,
     exchange_time: Option<TimeUnit>,
     columns: Columns,
@@ -78,19 +78,19 @@ impl std::fmt::Debug for ParquetReader {
     }
 }
 
-/// The rows of a file in batches, of the columns that are needed.
+/// The rows of a file in batches, with the needed columns only.
 struct Rows {
     file: SerializedFileReader<File>,
-    /// By position in the file; `None` for those that are not needed.
+    /// By position in the file; `None` for unneeded columns.
     columns: Vec<Option<Column>>,
-    /// Of the row group that is being read.
+    /// Of the current row group.
     readers: Vec<Option<ColumnReader>>,
-    /// The row group that is read next.
+    /// The next row group.
     group: usize,
-    /// Rows of the batch, and the next one among them.
+    /// Rows of the batch, and the next one in it.
     len: usize,
     next: usize,
-    /// Row of the file, counted from 0, of the next one.
+    /// Number of the next row in the file, counted from 0.
     row: u64,
 }
 
@@ -104,14 +104,13 @@ fn damaged(error: &ParquetError) -> Defect {
     Defect::Damaged { what }
 }
 
-/// Runs a part of the library. It asserts some things that a damaged file may say, so that a panic of
-/// it is a defect of the file.
+/// Runs code of the library. Its assertions can fail on damaged files, so a panic counts as a defect of the file.
 fn guarded<T>(run: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_| Err(ParquetError::General("values that cannot be".to_owned())))
 }
 
-/// Whether the columns of every row group lie within the file: what the library takes for granted.
+/// Whether the columns of every row group are within the file, which the library assumes.
 fn is_sound(file: &SerializedFileReader<File>, len: u64) -> bool {
     let within = |column: &ColumnChunkMetaData| {
         let begin = column
@@ -128,7 +127,7 @@ fn is_sound(file: &SerializedFileReader<File>, len: u64) -> bool {
 }
 
 impl Rows {
-    /// Moves to the next row: its place in the batch, `None` at the end of the file.
+    /// Moves to the next row: its index in the batch, `None` at the end of the file.
     fn advance(&mut self) -> std::result::Result<Option<usize>, Defect> {
         while self.next == self.len {
             if !guarded(|| self.batch()).map_err(|error| damaged(&error))? {
@@ -181,12 +180,12 @@ impl Rows {
     }
 }
 
-/// The name of a column; of one within another, that of the outermost.
+/// The name of a column; for a nested one, that of the outermost.
 fn name(column: &ColumnDescriptor) -> &str {
     column.path().parts().first().map_or("", String::as_str)
 }
 
-/// Opens a file and finds its columns and what it says about itself.
+/// Opens a file; finds its columns and metadata.
 fn open(
     path: &Path,
     inspector: &Inspector,
@@ -296,7 +295,7 @@ impl ParquetReader {
         Ok(next)
     }
 
-    /// Moves to the next row; what is damaged ends the file.
+    /// Moves to the next row; damage ends the file.
     fn next_row(&mut self) -> Result<Option<usize>> {
         match self.rows.advance() {
             Ok(row) => Ok(row),
@@ -358,7 +357,7 @@ impl ParquetReader {
         Ok(())
     }
 
-    /// The levels that stand in a row.
+    /// The levels of a row.
     fn levels(&mut self, row: usize) -> std::result::Result<(), Defect> {
         let (rows, grid) = (&self.rows, self.grid);
         let level = |price, qty, names: &dyn Fn(&str) -> String| {
@@ -407,8 +406,8 @@ impl ParquetReader {
         Ok(())
     }
 
-    /// Reads the other rows of a snapshot in long form, also if one of them is bad: the whole snapshot
-    /// is left out then. Gives the row of the first defect.
+    /// Reads the other rows of a snapshot in long form, even if one of them is bad; the whole snapshot is then left
+    /// out. Returns the row of the first defect.
     fn rest_of_long(
         &mut self,
         first: usize,
@@ -428,7 +427,7 @@ impl ParquetReader {
                 return Ok((place, read));
             };
             if key(self, row) != this_key {
-                // It begins the next snapshot.
+                // This row begins the next snapshot.
                 self.rows.next -= 1;
                 self.rows.row -= 1;
                 return Ok((place, read));
@@ -447,7 +446,7 @@ impl ParquetReader {
     }
 }
 
-/// What rows of one snapshot have in common, in a form that outlives its batch.
+/// The values that all rows of one snapshot share, in a form that outlives the batch.
 #[derive(PartialEq)]
 enum Key {
     Number(i128),
@@ -504,8 +503,8 @@ impl SnapshotSource for ParquetReader {
     }
 }
 
-/// Finds tick and lot of a Parquet file with decimals: the largest that every price and quantity of its
-/// first `rows` rows are multiples of. `None` if they show none. Reading verifies every row.
+/// Finds tick and lot of a Parquet file with decimals: the largest steps that divide all prices and quantities of its
+/// first `rows` rows. `None` if they do not determine them. Reading verifies every row.
 pub fn find_grid(path: &Path, rows: u64, options: &ParquetOptions) -> Result<Option<Grid>> {
     let inspector = Inspector::new(path.display().to_string(), options.tolerance);
     let (mut table, columns, _) = open(path, &inspector, options)?;

@@ -1,4 +1,4 @@
-//! Writes Parquet that other programs read: flat tables, and snapshots in wide form.
+//! Writes Parquet for other programs: flat tables, and snapshots in wide form.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::grid::Grid;
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
-/// Cells that are held until they are written as a row group: some 20 MB.
+/// Cells buffered for one row group: some 20 MB.
 const CELLS_PER_GROUP: usize = 2 << 20;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// A point in time, as a UTC timestamp in nanoseconds.
@@ -37,15 +37,15 @@ pub enum ColumnKind {
 /// A cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// There is no value.
+    /// No value.
     Missing,
-    /// Of a column of times.
+    /// In a column of times.
     Time(Timestamp),
-    /// Of a column of whole numbers.
+    /// In a column of whole numbers.
     Whole(i64),
-    /// Of a column of numbers.
+    /// In a column of numbers.
     Number(f64),
-    /// Of a column of texts.
+    /// In a column of texts.
     Text(&'a str),
 }
 
@@ -61,7 +61,7 @@ struct Column {
     present: Vec<i16>,
 }
 
-/// Writes a flat table in groups of rows, compressed with Zstandard.
+/// Writes a flat table in row groups, compressed with Zstandard.
 pub struct TableWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,
     columns: Vec<Column>,
@@ -113,7 +113,7 @@ fn schema(columns: &[(String, ColumnKind)]) -> Result<TypePtr, ParquetError> {
 }
 
 impl<W: Write + Send> TableWriter<W> {
-    /// Begins a table; `properties` become the file's metadata.
+    /// Starts a table; `properties` become the file's metadata.
     pub fn new(
         out: W,
         columns: &[(String, ColumnKind)],
@@ -144,7 +144,7 @@ impl<W: Write + Send> TableWriter<W> {
         })
     }
 
-    /// Writes a row: a value for every column, of its kind.
+    /// Writes a row with one value of the right type for every column.
     pub fn write(&mut self, row: &[Value<'_>]) -> io::Result<()> {
         if row.len() != self.columns.len() {
             let expected = self.columns.len();
@@ -176,7 +176,7 @@ impl<W: Write + Send> TableWriter<W> {
         Ok(())
     }
 
-    /// Writes the last rows and the end of the file, and gives the output back.
+    /// Writes the last row group and the end of the file, and returns the output.
     pub fn finish(mut self) -> io::Result<W> {
         if self.rows > 0 {
             self.flush().map_err(io_error)?;
@@ -205,7 +205,7 @@ impl Column {
             }
             (Values::Number(values), Value::Number(value)) => values.push(value),
             (Values::Text(values), Value::Text(value)) => values.push(value.into()),
-            // A missing value; the caller has compared the others with the column's kind.
+            // A missing value; the types of the others were checked.
             _ => {
                 self.present.push(0);
                 return;
@@ -255,7 +255,7 @@ pub struct SnapshotWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> SnapshotWriter<W> {
-    /// Begins a table of `depth` levels a side.
+    /// Starts a table with `depth` levels per side.
     pub fn new(out: W, grid: Grid, depth: usize) -> io::Result<Self> {
         let mut columns = vec![
             ("time".to_owned(), ColumnKind::Time),
@@ -281,7 +281,7 @@ impl<W: Write + Send> SnapshotWriter<W> {
         })
     }
 
-    /// Writes a row: the best levels, as many as there are columns.
+    /// Writes a row: the best levels, as many as the table has columns for.
     pub fn write(&mut self, snapshot: &Snapshot) -> io::Result<()> {
         let sequence = i64::try_from(snapshot.sequence)
             .map_err(|_| invalid(format!("version {} does not fit", snapshot.sequence)))?;
@@ -304,7 +304,7 @@ impl<W: Write + Send> SnapshotWriter<W> {
         self.table.write(&self.row)
     }
 
-    /// Writes the last rows and the end of the file, and gives the output back.
+    /// Writes the last row group and the end of the file, and returns the output.
     pub fn finish(self) -> io::Result<W> {
         self.table.finish()
     }

@@ -1,4 +1,4 @@
-//! Events, each with the difference of its times and price to earlier ones.
+//! Encoding of events, as differences of times and prices to earlier events.
 //!
 //! ```text
 //! head   = tag widths
@@ -6,8 +6,8 @@
 //! widths = 2 bits each: exchange time, latency, price, quantity
 //! values = exchange time, latency, price, quantity, order?
 //! ```
-//! Times and latencies are differences to those of the event before, a price to the last one of the same
-//! kind and side; what an event does not have is 0. An order's id has eight bytes.
+//! Times and latencies are differences to the event before, a price is a difference to the last one of the same kind
+//! and side; absent fields are 0. An order's id has eight bytes.
 
 use cambist_core::{Price, Qty, Side};
 
@@ -29,12 +29,12 @@ const KINDS: usize = 9;
 
 const SELL: u8 = 0x10;
 
-/// The state that both writer and reader have: the event before, and prices.
+/// The state that writer and reader share: the event before, and prices.
 #[derive(Clone, Debug)]
 pub struct EventCodec {
     last: Event,
     latency: i64,
-    /// Exchange and local time up to which events were written.
+    /// Latest exchange and local time of the written events.
     written: (Timestamp, Timestamp),
     /// By kind and side.
     prices: [[u64; 2]; KINDS],
@@ -51,7 +51,7 @@ impl Default for EventCodec {
     }
 }
 
-/// The fields of an update as they are written.
+/// The fields of an update in encoded form.
 struct Fields {
     kind: u8,
     side: Side,
@@ -79,7 +79,7 @@ impl Fields {
                 price,
                 qty,
             } => of(TRADE, aggressor, Some(price), Some(qty), None),
-            // No price is 0: it says that there is none.
+            // 0 is never a price: it means that there is none.
             Update::Clear { side, to } => of(
                 side.map_or(CLEAR_BOTH, |_| CLEAR_SIDE),
                 side.unwrap_or(Side::Buy),
@@ -199,9 +199,8 @@ impl Codec for EventCodec {
 }
 
 impl EventCodec {
-    /// Reads up to `count` events behind those in `block`: fewer if one comes longer than `max_gap`
-    /// nanoseconds after the one before it (`since`, for the first). That one is then the last, and `true`
-    /// is given.
+    /// Reads up to `count` events and appends them to `block`; fewer if one comes more than `max_gap` nanoseconds after
+    /// the one before it (`since`, for the first). That one is then the last, and `true` is returned.
     pub fn decode_block(
         &mut self,
         cursor: &mut Cursor<'_>,

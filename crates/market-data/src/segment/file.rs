@@ -1,4 +1,4 @@
-//! One segment as a file: its frames one after the other, its index, its end.
+//! One segment file: frames, index, trailer.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -9,16 +9,16 @@ use super::wire::PADDING;
 use super::{Content, Header};
 use crate::defect::Defect;
 
-/// What follows at a place of a segment.
+/// What follows at an offset of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A frame of records: kind, and how many.
+    /// A frame of records: its kind, and the number of records.
     Records(u8, u32),
     /// The index: there are no more records.
     Index,
-    /// Nothing, as the segment was not finished.
+    /// The end of the file: the segment was not finished.
     End,
-    /// A part of a frame, up to the end of the file.
+    /// An incomplete frame at the end of the file.
     Torn,
 }
 
@@ -26,7 +26,7 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Segment {
     frames: Frames,
-    /// Where the first frame of records begins.
+    /// Offset of the first frame of records.
     begin: u64,
     content: Content,
     header: Header,
@@ -73,22 +73,22 @@ impl Segment {
         })
     }
 
-    /// What its records are.
+    /// The type of its records.
     pub const fn content(&self) -> Content {
         self.content
     }
 
-    /// What it is of.
+    /// The market of the recording.
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Where the next frame begins.
+    /// Offset of the next frame.
     pub const fn offset(&self) -> u64 {
         self.frames.offset
     }
 
-    /// Payload of the frame read last, with [`PADDING`] behind it.
+    /// Payload of the last frame read, followed by [`PADDING`].
     #[inline]
     pub fn payload(&self) -> &[u8] {
         &self.frames.payload
@@ -112,14 +112,14 @@ impl Segment {
         }
     }
 
-    /// Goes to a frame.
+    /// Moves to a frame.
     pub fn seek(&mut self, offset: u64) -> Result<(), Defect> {
         self.frames.input.seek(SeekFrom::Start(offset))?;
         self.frames.offset = offset;
         Ok(())
     }
 
-    /// The key frames, from the index or by walking. Reading goes on at the first record.
+    /// The key frames, from the index or by scanning. Reading continues at the first record.
     pub fn key_frames(&mut self) -> Result<Vec<Entry>, Defect> {
         let found = match self.read_index()? {
             Some(entries) => entries,
@@ -148,7 +148,7 @@ impl Segment {
         })
     }
 
-    /// Reads every frame of an unfinished segment, as far as they are whole.
+    /// Scans the frames of an unfinished segment, as far as they are complete.
     pub fn walk(&mut self) -> Result<Walk, Defect> {
         self.seek(self.begin)?;
         let mut entries = Vec::new();
@@ -181,28 +181,28 @@ impl Segment {
 #[derive(Debug)]
 struct Frames {
     input: BufReader<File>,
-    /// Bytes of the file when it was opened.
+    /// Length of the file when it was opened.
     length: u64,
-    /// Where the next frame begins.
+    /// Offset of the next frame.
     offset: u64,
-    /// The payload read last, with [`PADDING`] behind it.
+    /// The last payload read, followed by [`PADDING`].
     payload: Vec<u8>,
 }
 
 impl Frames {
-    /// The payload without what is behind it.
+    /// The payload without the padding.
     fn records(&self) -> &[u8] {
         &self.payload[..self.payload.len().saturating_sub(PADDING)]
     }
 
-    /// Reads a frame; `false` if the file ends before it is whole.
+    /// Reads a frame; `false` if the file ends within it.
     fn next(&mut self) -> Result<bool, Defect> {
         let mut head = [0; FRAME_BYTES];
         if self.read(&mut head)? < FRAME_BYTES {
             return Ok(false);
         }
         let Some((length, check)) = frame::read_head(head) else {
-            // Some file systems leave zeros behind what was written.
+            // Some file systems leave zeros after the written data.
             return if self.rest_is_zero()? {
                 Ok(false)
             } else {
@@ -222,7 +222,7 @@ impl Frames {
             self.offset = end;
             Ok(true)
         } else if end >= self.length || self.rest_is_zero()? {
-            // The last frame of a file may have been written in part, in any order.
+            // The last frame of a file may have been written partially, in any order.
             Ok(false)
         } else {
             Err(Defect::Damaged {
@@ -259,11 +259,11 @@ impl Frames {
     }
 }
 
-/// What a walk through an unfinished segment found.
+/// Result of scanning an unfinished segment.
 #[derive(Debug)]
 pub struct Walk {
     /// Its key frames.
     pub entries: Vec<Entry>,
-    /// Where the last whole frame ends.
+    /// Offset after the last complete frame.
     pub end: u64,
 }

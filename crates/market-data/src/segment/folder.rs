@@ -1,4 +1,4 @@
-//! The files of a recording in their folder.
+//! The files of a recording's folder.
 
 use std::fs;
 use std::io;
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 const ENDING: &str = ".mkt";
 
-/// The file of a segment.
+/// The path of a segment.
 pub fn path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:010}{ENDING}"))
 }
 
-/// The file that a writer holds a lock on.
+/// The path of the file that a writer locks.
 pub fn lock(folder: &Path) -> PathBuf {
     folder.join("lock")
 }
 
-/// Numbers of the segments, lowest first. Other files in the folder are not ours.
+/// Numbers of the segments, lowest first. Other files are ignored.
 pub fn list(folder: &Path) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -32,7 +32,7 @@ pub fn list(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Makes the names in a folder durable.
+/// Syncs the folder's entries.
 pub fn sync(folder: &Path) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }

@@ -1,7 +1,7 @@
 //! Frames: payloads with length and checksums.
 //!
-//! The length has a checksum of its own: a damaged one is known from a torn end, and never used to
-//! reserve memory.
+//! The length has a checksum of its own, so that a damaged length is distinguished from an incomplete frame and never
+//! determines an allocation.
 
 use super::{Content, Header};
 use crate::grid::{Grid, Step};
@@ -11,15 +11,15 @@ use crate::time::Timestamp;
 pub const MAGIC: &[u8; 8] = b"CAMBMKTD";
 /// Last bytes of a finished one.
 pub const END_MAGIC: &[u8; 8] = b"CAMBMKTI";
-/// Version of the format; another one is refused, not guessed.
+/// Version of the format; other versions are refused.
 pub const VERSION: u16 = 1;
 /// Bytes before the header.
 pub const PREFIX_BYTES: usize = 10;
 /// Bytes before a payload.
 pub const FRAME_BYTES: usize = 12;
-/// Bytes behind the index.
+/// Bytes of the trailer, after the index.
 pub const TRAILER_BYTES: usize = 20;
-/// No payload is longer.
+/// Most bytes of a payload.
 pub const PAYLOAD_MAX_BYTES: usize = 16 << 20;
 
 pub const KEY: u8 = 1;
@@ -29,14 +29,14 @@ pub const INDEX: u8 = 3;
 /// Bytes of a payload before its records.
 pub const RECORDS_AT: usize = 13;
 
-/// A key frame, as the index names it.
+/// A key frame in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Time of its first record.
     pub time: Timestamp,
-    /// Where it is in the file.
+    /// Its offset in the file.
     pub offset: u64,
-    /// How many records of the segment are before it.
+    /// Number of records of the segment before it.
     pub record: u64,
 }
 
@@ -50,7 +50,7 @@ pub fn prefix() -> [u8; PREFIX_BYTES] {
     bytes
 }
 
-/// What stands before a payload.
+/// The bytes before a payload.
 pub fn head(payload: &[u8]) -> [u8; FRAME_BYTES] {
     debug_assert!(payload.len() <= PAYLOAD_MAX_BYTES);
     let length = u32::try_from(payload.len())
@@ -63,7 +63,7 @@ pub fn head(payload: &[u8]) -> [u8; FRAME_BYTES] {
     bytes
 }
 
-/// Length and checksum of the payload behind a head; `None` if the head was never written so.
+/// Length and checksum of the payload after a frame header; `None` if the header is invalid.
 pub fn read_head(bytes: [u8; FRAME_BYTES]) -> Option<(usize, u32)> {
     let word =
         |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -138,7 +138,7 @@ pub fn index(entries: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-/// Key frames that an index has room for.
+/// Most key frames of an index.
 pub const ENTRIES_MAX: usize = (PAYLOAD_MAX_BYTES - 5) / ENTRY_BYTES;
 
 /// Reads the payload of an index.
@@ -165,7 +165,7 @@ pub fn read_index(payload: &[u8]) -> Option<Vec<Entry>> {
     })
 }
 
-/// What stands behind an index.
+/// The bytes after an index.
 pub fn trailer(index_offset: u64) -> [u8; TRAILER_BYTES] {
     let offset = index_offset.to_le_bytes();
     let mut bytes = [0; TRAILER_BYTES];
@@ -175,7 +175,7 @@ pub fn trailer(index_offset: u64) -> [u8; TRAILER_BYTES] {
     bytes
 }
 
-/// Where the index is, from the last bytes of a file; `None` if it has none.
+/// Offset of the index, from the last bytes of a file; `None` if it has none.
 pub fn read_trailer(bytes: [u8; TRAILER_BYTES]) -> Option<u64> {
     let (offset, rest) = bytes.split_first_chunk::<8>()?;
     let (check, magic) = rest.split_first_chunk::<4>()?;

@@ -1,4 +1,4 @@
-//! Our own compact recordings: a folder of append-only segments with checksums.
+//! Compact recordings: a folder of append-only segments with checksums.
 //!
 //! ```text
 //! segment = "CAMBMKTD" version:u16 header frame* (index trailer)?
@@ -8,14 +8,13 @@
 //!           kind:u8 count:u32 (time:i64 offset:u64 record:u64)*               3: index
 //! trailer = offset of the index:u64 check(offset):u32 "CAMBMKTI"
 //! ```
-//! A record says what changed since the one before ([`snapshots`], [`events`]); a key frame begins with
-//! everything, so that reading may begin there. The index of a finished segment names its key frames; an
-//! unfinished one is walked from frame to frame. What was flushed survives a crash of the process, what
-//! was synced that of the machine. A crash leaves a segment without its end, or with a part of a frame
-//! behind the last whole one: the next writer of the folder cuts that part off and writes the index;
-//! without one, readers name it as [`crate::DefectKind::Truncated`].
+//! A record is encoded as the difference to the one before ([`snapshots`], [`events`]); a key frame begins with a
+//! complete record, so that reading can start there. The index of a finished segment lists its key frames; an
+//! unfinished one is scanned frame by frame. Flushed data survives a crash of the process, synced data one of the
+//! machine. A crash leaves a segment without an index, possibly with an incomplete frame at its end: the next writer of
+//! the folder truncates it and writes the index; until then readers report it as [`crate::DefectKind::Truncated`].
 //!
-//! Files are called `0000000001.mkt` and so on; a writer holds a lock on the file `lock`.
+//! Files are named `0000000001.mkt` and so on; a writer locks the file `lock`.
 
 pub mod events;
 mod file;
@@ -32,7 +31,7 @@ pub use reader::{EventSegments, ReadOptions, SnapshotSegments, content};
 pub use wire::{Cursor, Nonsense, Records};
 pub use writer::{EventWriter, Limits, SnapshotWriter, WriteError};
 
-/// What the records of a segment are.
+/// Type of a segment's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Depth snapshots.
@@ -41,7 +40,7 @@ pub enum Content {
     Events,
 }
 
-/// What a recording is of.
+/// The market of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// Name of the market, at most 255 bytes.
@@ -50,26 +49,26 @@ pub struct Header {
     pub grid: Grid,
 }
 
-/// How records are written as differences. Writer and reader keep the same state.
+/// Encoding of records as differences. Writer and reader keep the same state.
 pub trait Codec: Default {
     /// A record.
     type Record;
-    /// What it is called in headers.
+    /// The value in headers.
     const CONTENT: Content;
 
-    /// Bytes of a record's head.
+    /// Bytes of a record's fixed part.
     const HEAD_BYTES: usize;
 
-    /// Forgets the records before: a key frame begins.
+    /// Resets the state at the beginning of a key frame.
     fn restart(&mut self);
     /// The time by which records are found.
     fn time(record: &Self::Record) -> Timestamp;
-    /// Why a record cannot be written, if it cannot.
+    /// Why a record cannot be encoded, if it cannot.
     fn refuse(&self, record: &Self::Record) -> Option<&'static str>;
-    /// Appends a record that was not refused.
+    /// Appends a record that can be encoded.
     fn encode(&mut self, record: &Self::Record, out: &mut Records);
-    /// Reads the next record into the state.
+    /// Decodes the next record into the state.
     fn decode(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Nonsense>;
-    /// The record read last.
+    /// The last record decoded.
     fn record(&self) -> &Self::Record;
 }

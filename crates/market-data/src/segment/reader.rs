@@ -1,4 +1,4 @@
-//! Reads recordings from beginning to end, or from any second on.
+//! Reads recordings from the beginning, or from any time on.
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,10 @@ use crate::snapshot::Snapshot;
 use crate::source::{EventSource, SnapshotSource};
 use crate::time::Timestamp;
 
-/// How a recording is read.
+/// Options for reading a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
-    /// What is skipped instead of being an error.
+    /// Defects that are skipped instead of ending the reading.
     pub tolerance: Tolerance,
     /// Longest time between two records, in nanoseconds.
     pub max_gap_nanos: i64,
@@ -36,25 +36,25 @@ impl Default for ReadOptions {
     }
 }
 
-/// Snapshots of a recording.
+/// Reads the snapshots of a recording.
 #[derive(Debug)]
 pub struct SnapshotSegments(Recording<SnapshotCodec>);
 
-/// Events of a recording.
+/// Reads the events of a recording.
 #[derive(Debug)]
 pub struct EventSegments {
     recording: Recording<EventCodec>,
-    /// Events that were read and not given out yet, from `at` on.
+    /// Decoded events that were not returned yet, from `at` on.
     block: Vec<Event>,
     at: usize,
-    /// The last event of the block comes after a gap, which was not named yet.
+    /// Whether the last event of the block comes after a gap that was not reported yet.
     gap: bool,
 }
 
-/// Events read at a time.
+/// Events decoded at a time.
 const BLOCK_EVENTS: usize = 256;
 
-/// What the recording in a folder, or a single segment, holds.
+/// The content type of the recording in a folder, or of a single segment.
 pub fn content(path: &Path) -> Result<Content> {
     let inspector = Inspector::new(path.display().to_string(), Tolerance::NONE);
     let io = |error| inspector.error(Place::File, error);
@@ -77,13 +77,13 @@ impl SnapshotSegments {
         Recording::open(path, options).map(Self)
     }
 
-    /// What the recording is of.
+    /// The market of the recording.
     pub const fn header(&self) -> &Header {
         &self.0.header
     }
 
-    /// Goes to a time: the next snapshot is the last one received at or before it, or the first one of
-    /// the recording. Reads at most the records between two key frames.
+    /// Moves to a time: the next snapshot is the last one received at or before it, or the first one of the recording.
+    /// Reads at most the records between two key frames.
     pub fn seek(&mut self, time: Timestamp) -> Result<()> {
         self.0.seek(time)
     }
@@ -100,12 +100,12 @@ impl EventSegments {
         })
     }
 
-    /// What the recording is of.
+    /// The market of the recording.
     pub const fn header(&self) -> &Header {
         &self.recording.header
     }
 
-    /// Reads the next events; `false` at the end. What is in a block is counted as read.
+    /// Decodes the next events; `false` at the end. Events in a block count as read.
     #[inline(never)]
     fn fill(&mut self) -> Result<bool> {
         let after_gap = std::mem::take(&mut self.gap).then(|| self.block.last().copied());
@@ -143,7 +143,7 @@ impl SnapshotSource for SnapshotSegments {
 impl EventSource for EventSegments {
     #[inline]
     fn next_event(&mut self) -> Result<Option<&Event>> {
-        // An event behind a gap is given out when the gap was named.
+        // An event after a gap is returned once the gap was reported.
         let ready = self.block.len() - usize::from(self.gap);
         if self.at == ready && !self.fill()? {
             return Ok(None);
@@ -166,20 +166,20 @@ impl EventSource for EventSegments {
 #[derive(Debug)]
 struct Recording<C: Codec> {
     segments: Vec<PathBuf>,
-    /// The segment being read, by its position among them.
+    /// Index of the current segment.
     current: usize,
     segment: Option<Segment>,
     header: Header,
     options: ReadOptions,
     inspector: Inspector,
     codec: C,
-    /// Places in the payload, records left in it, and records of the segment before the next one.
+    /// Offsets in the payload, records left in it, and the number of the next record in the segment.
     at: (usize, usize),
     left: u32,
     number: u64,
-    /// The time of the record before.
+    /// Time of the last record.
     last: Timestamp,
-    /// The next record was read already, by a search.
+    /// Whether the next record was already decoded by a search.
     ready: bool,
     over: bool,
 }
@@ -223,7 +223,7 @@ impl<C: Codec> Recording<C> {
         Ok(records)
     }
 
-    /// Begins to read a segment.
+    /// Starts reading a segment.
     fn enter(&mut self, position: usize) -> Result<()> {
         let path = &self.segments[position];
         self.inspector.file = path.display().to_string();
@@ -246,7 +246,7 @@ impl<C: Codec> Recording<C> {
         Ok(())
     }
 
-    /// Reads the next record into the codec and counts it; `false` at the end.
+    /// Decodes the next record and counts it; `false` at the end.
     #[inline]
     fn next(&mut self) -> Result<bool> {
         let next = if std::mem::take(&mut self.ready) {
@@ -259,7 +259,7 @@ impl<C: Codec> Recording<C> {
         next
     }
 
-    /// Reads the next record into the codec; `false` at the end.
+    /// Decodes the next record; `false` at the end.
     #[inline]
     fn step(&mut self) -> Result<bool> {
         while self.left == 0 {
@@ -283,7 +283,7 @@ impl<C: Codec> Recording<C> {
         Ok(true)
     }
 
-    /// Counts the record in the codec, and looks for a gap before it.
+    /// Counts the decoded record and checks for a gap before it.
     #[inline]
     fn account(&mut self) -> Result<bool> {
         let time = C::time(self.codec.record());
@@ -297,7 +297,7 @@ impl<C: Codec> Recording<C> {
         Ok(true)
     }
 
-    /// Reads the next frame, of the next segment if this one is over; `false` at the end of the last.
+    /// Reads the next frame, of the next segment if the current one has ended; `false` at the end of the last.
     fn next_frame(&mut self) -> Result<bool> {
         let Some(segment) = &mut self.segment else {
             return Ok(false);
@@ -333,7 +333,7 @@ impl<C: Codec> Recording<C> {
         Ok(true)
     }
 
-    /// The rest of the segment is left out if that is tolerated.
+    /// Leaves out the rest of the segment, if that is tolerated.
     #[cold]
     fn damaged(&mut self, what: &str) -> Result<()> {
         let what = what.to_owned();
@@ -359,7 +359,7 @@ impl<C: Codec> Recording<C> {
     }
 
     fn seek(&mut self, time: Timestamp) -> Result<()> {
-        // Segments with a record at or before the time come first.
+        // Binary search for the last segment with a record at or before the time.
         let (mut low, mut high) = (0, self.segments.len());
         while low < high {
             let middle = low.midpoint(high);
@@ -379,7 +379,7 @@ impl<C: Codec> Recording<C> {
             return Ok(());
         };
         self.go_to(entry)?;
-        // How many records of this frame and those behind it are not later than the time?
+        // The number of records of this frame and the following that are not later than the time.
         let mut back = 0_u64;
         while self.step()? && C::time(self.codec.record()) <= time {
             back += 1;
@@ -408,8 +408,8 @@ impl<C: Codec> Recording<C> {
 }
 
 impl Recording<EventCodec> {
-    /// Reads events into an empty block, behind one that was read before a gap was named; none at the
-    /// end. `true` if the last one comes after a gap.
+    /// Decodes events into an empty block, after one that was decoded before a gap was reported; none at the end.
+    /// `true` if the last one comes after a gap.
     fn block(&mut self, block: &mut Vec<Event>, after_gap: Option<Event>) -> Result<bool> {
         if let Some(event) = after_gap {
             let (since, time) = (self.last, event.exchange_time);
@@ -433,7 +433,7 @@ impl Recording<EventCodec> {
             let mut cursor = Cursor::new(payload, self.at);
             let left = usize::try_from(self.left).unwrap_or(usize::MAX);
             let count = left.min(BLOCK_EVENTS);
-            // Before the first event there is no gap.
+            // There is no gap before the first event.
             let (since, max_gap) = match self.last {
                 Timestamp(i64::MIN) => (Timestamp(i64::MAX), self.options.max_gap_nanos),
                 last => (last, self.options.max_gap_nanos),
@@ -457,7 +457,7 @@ impl Recording<EventCodec> {
         }
     }
 
-    /// Counts events that are given out.
+    /// Counts returned events.
     fn count(&mut self, events: &[Event]) {
         let (Some(first), Some(last)) = (events.first(), events.last()) else {
             return;

@@ -1,4 +1,4 @@
-//! Snapshots as what changed since the one before.
+//! Encoding of snapshots as differences to the one before.
 //!
 //! ```text
 //! values = times side(bids)? side(asks)?
@@ -9,8 +9,8 @@
 //!          0: the quantity changes by the value    1: a level is put here, with this quantity
 //!          2: so many levels go                     3: all that is left stays; the side ends
 //! ```
-//! The price of a level that is put somewhere follows its op in a byte: ticks to the level before it,
-//! less 1; for a side's first level the difference to the best price before. 255: eight bytes follow.
+//! The price of an inserted level follows its op in a byte: ticks to the level before it, less 1; for a side's first
+//! level the difference to the previous best price. 255 means that eight bytes follow.
 
 use cambist_core::{Price, Qty, Side};
 
@@ -27,13 +27,13 @@ const END: u8 = 3;
 const KEEP_MAX: usize = 15;
 const FAR: u8 = 255;
 
-/// The state that both writer and reader have: the snapshot before.
+/// The state that writer and reader share: the snapshot before.
 #[derive(Clone, Debug)]
 pub struct SnapshotCodec {
     last: Snapshot,
     step: i64,
     latency: i64,
-    /// Local time up to which snapshots were written.
+    /// Latest local time of the written snapshots.
     written: Timestamp,
     scratch: Vec<Level>,
 }
@@ -201,7 +201,7 @@ fn encode_levels<const BIDS: bool>(old: &[Level], new: &[Level], out: &mut Vec<u
     ops.out.push(END);
 }
 
-/// Writes ops, and levels that stay before them.
+/// Writes ops, each with the number of unchanged levels before it.
 struct Ops<'a> {
     out: &'a mut Vec<u8>,
     keep: usize,
@@ -210,7 +210,7 @@ struct Ops<'a> {
 impl Ops<'_> {
     fn op(&mut self, what: u8, value: u64, distance: Option<u64>) {
         while self.keep > KEEP_MAX {
-            // Nothing goes: this only keeps.
+            // Deletes nothing: only skips unchanged levels.
             self.head(DELETE, KEEP_MAX, 0);
             self.out.push(0);
             self.keep -= KEEP_MAX;
@@ -236,14 +236,14 @@ impl Ops<'_> {
     }
 }
 
-/// Changes the levels of a side as its ops say.
+/// Applies ops to the levels of a side.
 #[inline]
 fn decode_side<const BIDS: bool>(
     levels: &mut Vec<Level>,
     scratch: &mut Vec<Level>,
     cursor: &mut Cursor<'_>,
 ) -> Result<(), Nonsense> {
-    // As long as only quantities change, they are changed where they are.
+    // Quantities are changed in place as long as no level is inserted or removed.
     let mut at = 0;
     loop {
         let op = cursor.byte()?;
@@ -267,7 +267,7 @@ fn decode_side<const BIDS: bool>(
     }
 }
 
-/// Goes on with an op that puts or takes levels: `at` are in `new` already.
+/// Continues with an op that inserts or removes levels: `at` levels are in `new` already.
 fn rebuild_side<const BIDS: bool>(
     old: &[Level],
     new: &mut Vec<Level>,
@@ -351,7 +351,7 @@ mod tests {
         z ^ (z >> 31)
     }
 
-    /// A snapshot that has something to do with the one before: levels come, go and change.
+    /// A snapshot derived from the one before: levels are added, removed and changed.
     fn next(state: &mut u64, last: &Snapshot) -> Snapshot {
         let mut snapshot = last.clone();
         let jitter = random(state).cast_signed() % 1_000;

@@ -1,17 +1,17 @@
-//! Numbers in a few bytes: little-endian, as wide as a code of two bits says.
+//! Integers in few bytes: little-endian, with a width code of two bits.
 
-/// Bytes behind the values of a frame, so that eight can be read anywhere.
+/// Bytes after the values of a frame, so that eight bytes can be read at any offset.
 pub const PADDING: usize = 8;
 
-/// Widths in bytes by code: of values that are rarely 0, and of differences that often are.
+/// Widths in bytes by code: for values that are rarely 0, and for differences that often are.
 pub const VALUE: [u8; 4] = [1, 2, 4, 8];
 pub const DIFFERENCE: [u8; 4] = [0, 3, 5, 8];
 
-/// The bytes of a frame do not make sense.
+/// The bytes of a frame cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonsense;
 
-/// A signed number as an unsigned one that is small if the first is near 0.
+/// Encodes a signed number as an unsigned one that is small if the signed one is near 0.
 #[inline]
 pub const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
@@ -23,26 +23,26 @@ pub const fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
 }
 
-/// The code of the narrowest width that holds a value.
+/// The code of the narrowest sufficient width.
 pub fn code(value: u64, widths: [u8; 4]) -> u8 {
     let bytes = (64 - value.leading_zeros()).div_ceil(8);
     let code = widths.iter().position(|width| u32::from(*width) >= bytes);
-    // 0 to 3, as the last width holds everything.
+    // 0 to 3; the last width is always sufficient.
     code.map_or(3, |code| u8::try_from(code).unwrap_or(3))
 }
 
-/// Appends a value in the width of a code.
+/// Appends a value with the width of a code.
 pub fn put(out: &mut Vec<u8>, value: u64, code: u8, widths: [u8; 4]) {
     let width = usize::from(widths[usize::from(code & 3)]);
     out.extend_from_slice(&value.to_le_bytes()[..width]);
 }
 
-/// Records of a frame while they are written: what every record has in equal length, and the rest.
+/// Records of a frame being written: fixed parts and values.
 ///
-/// They lie apart so that the place of a record's values does not wait for the record before.
+/// They are separate so that decoding a record's values does not depend on the record before.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
-    /// Heads, [`super::Codec::HEAD_BYTES`] each.
+    /// Fixed parts, [`super::Codec::HEAD_BYTES`] each.
     pub heads: Vec<u8>,
     /// Values.
     pub values: Vec<u8>,
@@ -54,7 +54,7 @@ impl Records {
         self.heads.len() + self.values.len()
     }
 
-    /// Forgets everything.
+    /// Clears both.
     pub fn clear(&mut self) {
         self.heads.clear();
         self.values.clear();
@@ -71,19 +71,19 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Reads heads and values from two places on.
+    /// Reads fixed parts and values from two offsets on.
     #[inline]
     pub const fn new(bytes: &'a [u8], (head, value): (usize, usize)) -> Self {
         Self { bytes, head, value }
     }
 
-    /// Where the next head and the next value are.
+    /// Offsets of the next fixed part and the next value.
     #[inline]
     pub const fn places(&self) -> (usize, usize) {
         (self.head, self.value)
     }
 
-    /// The head of the next record.
+    /// The fixed part of the next record.
     #[inline]
     pub fn head<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], Nonsense> {
         let bytes = self.bytes.get(self.head..).ok_or(Nonsense)?;
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
         Ok(*head)
     }
 
-    /// A byte among the values.
+    /// A byte of the values.
     #[inline]
     pub fn byte(&mut self) -> Result<u8, Nonsense> {
         let byte = *self.bytes.get(self.value).ok_or(Nonsense)?;
@@ -100,7 +100,7 @@ impl<'a> Cursor<'a> {
         Ok(byte)
     }
 
-    /// A value as wide as a code (its two lowest bits) says.
+    /// A value with the width of a code (its two lowest bits).
     #[inline]
     pub fn value(&mut self, code: u8, widths: [u8; 4]) -> Result<u64, Nonsense> {
         let width = widths[usize::from(code & 3)];
@@ -110,12 +110,12 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(*eight) & mask(width))
     }
 
-    /// A time difference, a latency difference, a price and a quantity, each as wide as two bits of
-    /// `widths` say, the lowest first.
+    /// A time difference, a latency difference, a price and a quantity, with widths from two bits of `widths` each,
+    /// lowest first.
     #[inline]
     pub fn four(&mut self, widths: u8) -> Result<[u64; 4], Nonsense> {
         let (ends, masks) = FOUR[usize::from(widths)];
-        // The last of the four may begin 24 bytes behind the first.
+        // The last of the four may begin 24 bytes after the first.
         let bytes = self.bytes.get(self.value..).ok_or(Nonsense)?;
         let at = |place: u8| -> Result<u64, Nonsense> {
             let bytes = bytes.get(usize::from(place)..).ok_or(Nonsense)?;
@@ -140,7 +140,7 @@ const fn mask(width: u8) -> u64 {
     }
 }
 
-/// Ends and masks of four values by their codes.
+/// End offsets and masks of four values by their codes.
 static FOUR: [([u8; 4], [u64; 4]); 256] = {
     let mut table = [([0; 4], [0; 4]); 256];
     let mut widths = 0;
@@ -164,7 +164,7 @@ static FOUR: [([u8; 4], [u64; 4]); 256] = {
     table
 };
 
-/// Records as they lie in a frame, where their values begin, and where they end.
+/// Records as in a frame, the offset of their values, and their end.
 #[cfg(test)]
 pub fn joined(records: &Records) -> (Vec<u8>, usize, usize) {
     let mut bytes = records.heads.clone();

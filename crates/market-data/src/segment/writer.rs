@@ -1,4 +1,4 @@
-//! Writes recordings: appends records, begins new segments, repairs what a crash has left.
+//! Writes recordings: appends records, starts new segments, repairs segments after a crash.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -17,17 +17,17 @@ pub type SnapshotWriter = SegmentWriter<SnapshotCodec>;
 /// Records events.
 pub type EventWriter = SegmentWriter<EventCodec>;
 
-/// A frame is written when it has so many bytes.
+/// A frame is written when it has this many bytes.
 const FRAME_TARGET_BYTES: usize = 64 << 10;
 
-/// How large things may become.
+/// Size limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The next key frame behind this size begins another segment.
+    /// The first key frame beyond this size starts a new segment.
     pub segment_bytes: u64,
-    /// Records between two key frames: what has to be read to find one.
+    /// Number of records between two key frames, which bounds the work of a search.
     pub key_records: u32,
-    /// All segments together: the oldest go when there are more, the one being written stays.
+    /// Total size of all segments: the oldest are removed beyond it, the current one is kept.
     pub total_bytes: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ impl Default for Limits {
     }
 }
 
-/// Why something was not recorded.
+/// Why a record was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The record cannot be written; the recording goes on without it.
@@ -54,12 +54,12 @@ pub enum WriteError {
     /// Another process records into this folder.
     #[error("{}: another process records into this folder", .0.display())]
     Locked(PathBuf),
-    /// The folder has a recording of something else.
+    /// The folder has a recording of another market or format.
     #[error("{}: {what}", path.display())]
     Other {
         /// A segment of it.
         path: PathBuf,
-        /// What does not fit.
+        /// The difference.
         what: String,
     },
     /// A file could not be written; the recording has ended.
@@ -67,7 +67,7 @@ pub enum WriteError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -79,19 +79,19 @@ pub struct SegmentWriter<C: Codec> {
     header: Header,
     limits: Limits,
     codec: C,
-    /// Held until the end.
+    /// Locked until the end.
     _lock: File,
     /// Finished segments with their sizes, oldest first.
     finished: Vec<(u64, u64)>,
     number: u64,
     open: Option<Open>,
-    /// The frame being made: kind and time of its first record, and the records.
+    /// The frame being built: kind and time of its first record, and the records.
     frame: (u8, Timestamp),
     records: Records,
     count: u32,
-    /// Reused for payloads.
+    /// Buffer of payloads.
     payload: Vec<u8>,
-    /// Records since the last key frame began, those of the payload included.
+    /// Records since the last key frame, those of the current payload included.
     since_key: u32,
     failed: bool,
 }
@@ -106,8 +106,8 @@ struct Open {
 }
 
 impl<C: Codec> SegmentWriter<C> {
-    /// Begins to record into a folder, which is made if it is missing, behind what it has already. A
-    /// segment that a crash has left unfinished is repaired first.
+    /// Starts a recording in a folder, created if necessary, after the records that it has. A segment that a crash has
+    /// left unfinished is repaired first.
     pub fn begin(path: &Path, header: Header, limits: Limits) -> Result<Self, WriteError> {
         if header.market.len() > usize::from(u8::MAX) {
             return Err(WriteError::MarketName);
@@ -177,7 +177,7 @@ impl<C: Codec> SegmentWriter<C> {
         Ok(())
     }
 
-    /// Hands everything to the operating system: a crash of the process then loses nothing.
+    /// Passes everything to the operating system, so that it survives a crash of the process.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         if self.count == 0 {
             return Ok(());
@@ -228,7 +228,7 @@ impl<C: Codec> SegmentWriter<C> {
         self.finish_segment()
     }
 
-    /// Begins a frame, and a segment if there is none or the last one is full.
+    /// Starts a frame, and a segment if there is none or the last one is full.
     fn begin_frame(&mut self, time: Timestamp) -> Result<(), WriteError> {
         let full = |open: &Open| {
             open.bytes >= self.limits.segment_bytes || open.index.len() >= ENTRIES_MAX
@@ -302,7 +302,7 @@ impl<C: Codec> SegmentWriter<C> {
         self.make_room()
     }
 
-    /// Removes the oldest segments until those left, with one full segment, keep the limit.
+    /// Removes the oldest segments until the rest, with one full segment, is within the limit.
     fn make_room(&mut self) -> Result<(), WriteError> {
         let Some(total) = self.limits.total_bytes else {
             return Ok(());
@@ -323,7 +323,7 @@ impl<C: Codec> SegmentWriter<C> {
     }
 }
 
-/// Index and trailer of a segment that has so many bytes.
+/// Index and trailer of a segment of this length.
 fn end_of(bytes: u64, entries: &[Entry]) -> Vec<u8> {
     let index = frame::index(entries);
     let mut end = frame::head(&index).to_vec();
@@ -332,7 +332,7 @@ fn end_of(bytes: u64, entries: &[Entry]) -> Vec<u8> {
     end
 }
 
-/// Finishes a segment that was left unfinished; `false` if there was nothing in it and it is gone.
+/// Finishes an unfinished segment; `false` if it was empty and was removed.
 fn repair<C: Codec>(path: &Path, header: &Header) -> Result<bool, WriteError> {
     let other = |what: String| WriteError::Other {
         path: path.to_owned(),
@@ -367,7 +367,7 @@ fn repair<C: Codec>(path: &Path, header: &Header) -> Result<bool, WriteError> {
     }
     let walk = match segment.walk() {
         Ok(walk) => walk,
-        // It stays as it is, and readers name it. Recording goes on in another one.
+        // A damaged segment is kept, and readers report it. The recording continues in a new one.
         Err(Defect::Damaged { .. }) => return Ok(true),
         Err(defect) => return Err(of_defect(defect)),
     };
@@ -388,8 +388,7 @@ fn opening<C: Codec>(header: &Header) -> Vec<u8> {
     bytes
 }
 
-/// Whether a crash came before the first bytes were written: there is a part of them, and behind it at
-/// most zeros, for which the system had made room.
+/// Whether a crash happened before the header was written: there is a part of it, followed at most by zeros.
 fn has_no_header(path: &Path, opening: &[u8]) -> io::Result<bool> {
     let mut file = BufReader::new(File::open(path)?);
     let mut bytes = Vec::new();

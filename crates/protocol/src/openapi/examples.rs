@@ -1,4 +1,4 @@
-//! One request and one answer of every endpoint. Signatures stand for their shape: they sign nothing.
+//! One request and one answer for every endpoint. The signatures have the right form and are not valid.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const POOL: &str = "0x00000000000000000000000000000000000000bb";
 const HASH: &str = "0x1c4d0c1f9d3cbb6f5a4be62b3a4a43b0a1aa2a7dbb2bd0d12f4a3f3a0ca6b2a1";
 const UNTIL: u64 = 1_900_000_000;
 
-/// The body of a request (null where there is none) and the answer.
+/// The body of a request (`null` if it has none) and the answer.
 pub(super) fn of(endpoint: Endpoint) -> (Value, Value) {
     match endpoint {
         Endpoint::SubmitOrder => (submit(), ack("processing")),

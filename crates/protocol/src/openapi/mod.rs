@@ -1,8 +1,8 @@
-//! The interface as an OpenAPI 3.1 document, made from the endpoint table.
+//! The interface as an OpenAPI 3.1 document, generated from the endpoint table.
 //!
-//! Rows give paths, parameters and codes, `schemas` the shapes, `examples` one request and one answer
-//! each. Requests are described as widely as the venue reads them, answers as narrowly as it writes
-//! them. What a request does is not described here; that is the venue's rule book.
+//! The rows give paths, parameters and codes, `schemas` the types, `examples` one request and one answer each. Schemas
+//! of requests accept everything that the venue accepts; those of answers are exact. The effects of requests are in
+//! docs/venue-rules.md.
 
 mod examples;
 mod schemas;
@@ -15,7 +15,7 @@ use crate::code;
 use crate::Endpoint;
 use crate::endpoint::{KeyRule, Kind, Parameter, Place, Row, SignatureHeader, TABLE};
 
-/// The document. `server` is how clients reach the venue, where that is known.
+/// The document. `server` is the venue's URL for clients, if known.
 pub fn document(server: Option<&str>) -> Value {
     let mut paths = Map::new();
     for row in &TABLE {
@@ -43,7 +43,7 @@ pub fn document(server: Option<&str>) -> Value {
 
 /// The document as text.
 pub fn bytes(server: Option<&str>) -> Vec<u8> {
-    // Maps of texts always serialise.
+    // Maps with string keys always serialise.
     serde_json::to_vec_pretty(&document(server)).unwrap_or_default()
 }
 
@@ -122,7 +122,7 @@ fn messages(reasons: &[Reason]) -> Map<String, Value> {
     reasons.iter().map(message).collect()
 }
 
-/// Codes that say what is wrong where the interface lists none that does.
+/// Codes for problems that the interface has no code for.
 fn others(endpoint: Endpoint) -> &'static [Reason] {
     match endpoint {
         Endpoint::Transfer
@@ -157,7 +157,7 @@ fn others(endpoint: Endpoint) -> &'static [Reason] {
     }
 }
 
-/// Whether the exchange answers at all; whoever watches it needs no key.
+/// Health check; it needs no API key.
 fn health() -> Value {
     let refusal = |status, code| json!({"description": status, "content": content(&schemas::named("Refusal"), &examples::refusal(Some(code)))});
     let schema = json!({"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]});
@@ -178,7 +178,7 @@ fn content(schema: &Value, example: &Value) -> Value {
     json!({"application/json": {"schema": schema, "example": example}})
 }
 
-/// The object that a request's body is. Unknown fields are ignored, so they are allowed.
+/// The schema of a request's body. Unknown fields are ignored, so they are allowed.
 fn body(row: &Row) -> Value {
     let mut properties = Map::new();
     for parameter in row.parameters {
@@ -193,7 +193,7 @@ fn body(row: &Row) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// What a parameter may hold: its name says more than its type.
+/// The schema of a parameter, determined by its name.
 fn schema_of(parameter: &Parameter) -> Value {
     let name = match (parameter.name, parameter.kind) {
         ("exchange" | "owner" | "payerAddr" | "payeeAddr" | "to", _) => "Address",

@@ -1,15 +1,15 @@
-//! The shapes: what a request may hold, and what an answer does hold.
+//! The schemas of requests and answers.
 
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::Endpoint;
 
-/// A reference to a shape.
+/// A reference to a schema.
 pub(super) fn named(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// The shape of a success.
+/// The schema of a success.
 pub(super) fn answer(endpoint: Endpoint) -> Value {
     match endpoint {
         Endpoint::SubmitOrder | Endpoint::CancelOrder => named("OrderSubmission"),
@@ -41,13 +41,13 @@ pub(super) fn answer(endpoint: Endpoint) -> Value {
     }
 }
 
-/// Every shape by name.
+/// All schemas by name.
 pub(super) fn all() -> Value {
     let mut out = Map::new();
     for (name, schema) in given().into_iter().chain(shown()).chain(configured()) {
         out.insert(name.to_owned(), schema);
     }
-    // What may be absent may also be null or empty.
+    // Optional fields may also be null or empty.
     for name in [
         "Address",
         "Hash",
@@ -71,7 +71,7 @@ fn list(items: Value) -> Value {
     schema
 }
 
-/// An object with exactly these fields, all of them there.
+/// An object with exactly these fields, all required.
 fn object(fields: &[(&str, Value)]) -> Value {
     let names: Vec<_> = fields.iter().map(|(name, _)| *name).collect();
     let properties: Map<_, _> = fields
@@ -90,7 +90,7 @@ fn words(words: &[&str]) -> Value {
     json!({"type": "string", "enum": words})
 }
 
-/// What requests hold, as widely as it is read.
+/// Schemas of requests: everything that is accepted.
 fn given() -> Vec<(&'static str, Value)> {
     let text = |pattern: &str| json!({"type": "string", "pattern": pattern});
     let digits = "^(0|[1-9][0-9]{0,77})$";
@@ -178,7 +178,7 @@ fn given() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What answers about orders, accounts and submissions hold.
+/// Schemas of answers about orders, accounts and submissions.
 #[expect(clippy::too_many_lines, reason = "a table of shapes")]
 fn shown() -> Vec<(&'static str, Value)> {
     let text = || json!({"type": "string"});
@@ -309,7 +309,7 @@ fn shown() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What answers about the exchange, its tokens, markets and pools hold.
+/// Schemas of answers about the exchange, its tokens, markets and pools.
 #[expect(clippy::too_many_lines, reason = "a table of shapes")]
 fn configured() -> Vec<(&'static str, Value)> {
     let text = || json!({"type": "string"});

@@ -1,6 +1,6 @@
-//! The parameters of every GET and DELETE, each read and written by one type.
+//! The parameters of every GET and DELETE; one type reads and writes each.
 //!
-//! What is missing has the code that the text lists for it; limits of values are the venue's.
+//! Missing parameters have the codes of the text; the venue checks the ranges of values.
 
 use cambist_core::{Hash, OrderStatus, Reason, Side, TokenId};
 use cambist_signing::Address;
@@ -47,12 +47,12 @@ pub struct CancelQuery {
     pub account_id: u32,
     /// Hash of the order.
     pub order_hash: Option<Hash>,
-    /// The client's id of the order.
+    /// Client order id.
     pub client_order_id: Option<String>,
 }
 
 impl CancelQuery {
-    /// Reads it; that one of both ids is given is left to the venue.
+    /// Reads it. The venue checks that at least one id is present.
     pub fn read(parameters: &Parameters) -> Result<Self, WireError> {
         let object = parameters.object();
         Ok(Self {
@@ -84,20 +84,20 @@ pub struct OrdersQuery {
     pub start: Option<u64>,
     /// Created at or before, milliseconds; 0 and absent mean no bound.
     pub end: Option<u64>,
-    /// Sides wanted; empty means both.
+    /// Sides; empty means both.
     pub sides: Vec<Side>,
-    /// Statuses wanted; empty means all.
+    /// Statuses; empty means all.
     pub statuses: Vec<OrderStatus>,
     /// Page size; absent means 50.
     pub limit: Option<u32>,
-    /// Entries skipped; absent means 0.
+    /// Number of entries to skip; absent means 0.
     pub offset: Option<u32>,
-    /// Types wanted; empty means all.
+    /// Types; empty means all.
     pub order_types: Vec<OrderType>,
 }
 
 impl OrdersQuery {
-    /// Reads it. Comma-separated lists are read where clients send them; an unknown status is refused.
+    /// Reads it. Comma-separated lists are accepted where clients send them; an unknown status is an error.
     pub fn read(parameters: &Parameters) -> Result<Self, WireError> {
         let object = parameters.object();
         Ok(Self {
@@ -186,7 +186,7 @@ pub enum AccountQuery {
 }
 
 impl AccountQuery {
-    /// Reads it; the owner counts where both are given.
+    /// Reads it; if both are given, the owner applies.
     pub fn read(parameters: &Parameters) -> Result<Self, WireError> {
         let object = parameters.object();
         match object.optional("owner", wire::address)? {
@@ -212,7 +212,7 @@ impl AccountQuery {
 pub struct BalancesQuery {
     /// Account.
     pub account_id: u32,
-    /// Tokens wanted; absent means all that are not zero.
+    /// Tokens; absent means all with a non-zero balance.
     pub tokens: Option<Vec<TokenId>>,
 }
 
@@ -277,18 +277,18 @@ pub struct PoolTransactionsQuery {
     pub end: Option<u64>,
     /// Page size.
     pub limit: Option<u32>,
-    /// Entries skipped.
+    /// Number of entries to skip.
     pub offset: Option<u32>,
-    /// Kinds wanted; empty means both, `None` that only unknown words were given.
+    /// Kinds; empty means both, `None` means that only unknown ones were given.
     pub kinds: Option<Vec<PoolTransactionKind>>,
-    /// Status words as given; empty means all, an unknown word matches nothing.
+    /// Status keywords as given; empty means all, an unknown one matches nothing.
     pub statuses: Vec<String>,
     /// Pool.
     pub pool_address: Option<Address>,
 }
 
 impl PoolTransactionsQuery {
-    /// Reads it. An account that is given and empty has a code of its own in the text.
+    /// Reads it. An empty account id has a code of its own in the text.
     pub fn read(parameters: &Parameters) -> Result<Self, WireError> {
         let object = parameters.object();
         let account_id = match object.get("accountId") {
@@ -341,7 +341,7 @@ impl PoolTransactionsQuery {
 pub struct ApiKeyQuery {
     /// Account.
     pub account_id: u32,
-    /// The venue's time when it was signed, milliseconds: a request with it is good for a short while.
+    /// The venue's time of the signature, milliseconds; the request is valid for a short time.
     pub timestamp: Option<u64>,
 }
 
@@ -368,9 +368,9 @@ impl ApiKeyQuery {
 pub struct StorageIdQuery {
     /// Account.
     pub account_id: u32,
-    /// Token whose slots are asked for.
+    /// Token of the slots.
     pub sell_token: TokenId,
-    /// Ids above all used ones are wanted.
+    /// Whether to return ids above all used ones.
     pub max_next: bool,
 }
 
@@ -408,7 +408,7 @@ pub struct OffchainFeeQuery {
     pub account_id: u32,
     /// Number of a kind of request.
     pub request_type: u32,
-    /// Token whose fee is wanted first.
+    /// Token whose fee is listed first.
     pub token_symbol: Option<String>,
 }
 

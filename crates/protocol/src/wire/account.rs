@@ -1,6 +1,6 @@
 //! Account, balances, API key, storage ids.
 //!
-//! Knows shapes only; who may see them is the venue's.
+//! The venue decides who may see them.
 
 use cambist_core::{Amount, TokenId};
 use cambist_signing::{Address, PublicKey};
@@ -50,13 +50,13 @@ impl FromWire for Account {
     }
 }
 
-/// Amounts on their way between the layers.
+/// Amounts being moved between the layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PendingBalance {
-    /// Leaving.
+    /// To layer 1.
     #[serde(serialize_with = "as_text")]
     pub withdraw: Amount,
-    /// Arriving.
+    /// To layer 2.
     #[serde(serialize_with = "as_text")]
     pub deposit: Amount,
 }
@@ -75,19 +75,19 @@ impl FromWire for PendingBalance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Balance {
-    /// Outside the interface, sent by others: whose.
+    /// Outside the interface, sent by other services: the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account_id: Option<u32>,
     /// Token.
     #[serde(rename = "tokenId", serialize_with = "token_as_number")]
     pub token: TokenId,
-    /// Everything held.
+    /// The whole balance.
     #[serde(serialize_with = "as_text")]
     pub total: Amount,
-    /// Part of it that is bound.
+    /// The locked part.
     #[serde(serialize_with = "as_text")]
     pub locked: Amount,
-    /// Between the layers.
+    /// Amounts being moved between the layers.
     pub pending: PendingBalance,
 }
 
@@ -105,7 +105,7 @@ impl FromWire for Balance {
 }
 
 impl Balance {
-    /// The answer of GET balances: a list, or one entry alone, which the text leaves open.
+    /// Reads the answer of GET balances: a list, or a single entry, which the text allows.
     pub fn read_all(json: &Json) -> Result<Vec<Self>, WireError> {
         match json {
             Json::Object(_) => Self::read(json).map(|one| vec![one]),
@@ -130,7 +130,7 @@ impl FromWire for ApiKeyRequest {
     }
 }
 
-/// Answer of POST and GET apiKey. Does not show the key in `Debug`.
+/// Answer of POST and GET apiKey. `Debug` does not show the key.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKey {
@@ -146,7 +146,7 @@ impl std::fmt::Debug for ApiKey {
 
 impl FromWire for ApiKey {
     fn read(json: &Json) -> Result<Self, WireError> {
-        // Its own messages, because the usual ones quote the value.
+        // With messages of its own, because the usual ones quote the value.
         let object = json
             .object()
             .map_err(|_| WireError::new("is no object with an api key"))?;
@@ -203,7 +203,7 @@ pub struct OffchainFee {
     /// Base units.
     #[serde(serialize_with = "as_text")]
     pub fee: Amount,
-    /// Always 1: nobody has a discount.
+    /// Always 1: there are no discounts.
     pub discount: u8,
 }
 
@@ -211,7 +211,7 @@ pub struct OffchainFee {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OffchainFees {
-    /// Always 0: there is no chain whose gas it could be.
+    /// Always 0: there is no chain.
     #[serde(serialize_with = "as_text")]
     pub gas_price: u64,
     /// By token.

@@ -1,6 +1,6 @@
-//! The order book snapshot as it travels: quadruples of text.
+//! The depth snapshot of the interface: lists of four strings.
 //!
-//! Prices stay decimals here; turning them into ticks needs a market and happens in `decode`.
+//! Prices stay decimals here; `decode` converts them to ticks of a market.
 
 use cambist_core::Amount;
 use serde::{Serialize, Serializer};
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::any_text;
 use crate::json::{FromWire, Json, WireError, integer, wide};
 
-/// Most levels per side that are read.
+/// Most levels per side.
 const LEVELS_MAX: usize = 10_000;
 
 /// One level: `[price, size, volume, count]`, four strings.
@@ -20,7 +20,7 @@ pub struct Level {
     pub size: Amount,
     /// Quote units.
     pub volume: Amount,
-    /// Orders at this price.
+    /// Number of orders at this price.
     pub count: u64,
 }
 
@@ -59,11 +59,11 @@ impl FromWire for Level {
 /// Answer of GET depth; both sides best first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DepthSnapshot {
-    /// Ever-increasing version.
+    /// Version, which only increases.
     pub version: u64,
     /// Milliseconds since the epoch.
     pub timestamp: u64,
-    /// Market name: outside the interface, sent because a public client reads it.
+    /// Market name: outside the interface, for a public client that reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub market: Option<String>,
     /// Bids.

@@ -1,6 +1,6 @@
-//! Failures as they travel: what our venue writes, and everything a client may meet instead.
+//! Failures: those that our venue writes, and all forms that a client may receive.
 //!
-//! What a refusal proves is not known here.
+//! What a refusal proves is decided elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::code;
 use crate::json::{self, Json};
 use crate::number::quoted;
 
-/// Longest failure text kept.
+/// Most characters of a failure's text.
 const MESSAGE_MAX: usize = 240;
 
-/// `{"resultInfo":{"code":102011,"message":"…"}}`: every failure our venue answers. A success never
-/// carries `resultInfo`, which public clients take for failure.
+/// `{"resultInfo":{"code":102011,"message":"…"}}`: the body of every refusal of our venue. A success never has
+/// `resultInfo`, which public clients take for a failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {
@@ -29,7 +29,7 @@ struct ResultInfo {
 }
 
 impl ErrorBody {
-    /// The body of a refusal, with the code's own text and what is known beyond it.
+    /// The body of a refusal, with the code's text and the detail.
     pub fn new(reason: Reason, detail: Option<&str>) -> Self {
         let text = code::message(reason);
         let message = match detail {
@@ -52,7 +52,7 @@ impl ErrorBody {
     }
 }
 
-/// Whether what is known beyond the code says what the code's own text says, and more.
+/// Whether the detail contains everything that the code's description requires.
 const fn says_it_all(reason: Reason) -> bool {
     matches!(
         reason,
@@ -64,18 +64,18 @@ const fn says_it_all(reason: Reason) -> bool {
     )
 }
 
-/// A failure as read from any of the shapes that services of this interface answer with.
+/// A failure, read from any of the forms that services of this interface send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The code, where one could be read.
+    /// The code, if there is one.
     pub reason: Option<Reason>,
-    /// Text for logs: capped, control characters escaped. Never part of a decision.
+    /// Text for logs: truncated, control characters escaped. Never part of a decision.
     pub message: String,
 }
 
 impl Failure {
-    /// Reads a failure: `{resultInfo:{code, message|msg}}`, flat `{code, message|msg}`, a map of field
-    /// names to texts (refused by a gateway before any processing), an empty body, or anything else.
+    /// Reads a failure: `{resultInfo:{code, message|msg}}`, flat `{code, message|msg}`, a map of field names to texts
+    /// (refused by a gateway before processing), an empty body, or anything else.
     pub fn read(body: &[u8]) -> Self {
         let Ok(json) = json::parse(body) else {
             let text = String::from_utf8_lossy(body);
@@ -112,8 +112,7 @@ impl Failure {
         }
     }
 
-    /// Whether a body of a success status is a failure after all: it carries `resultInfo` with a code
-    /// other than zero, or is a flat failure.
+    /// Reads a failure in a body with a success status: `resultInfo` with a code other than zero, or a flat failure.
     pub fn in_success(json: &Json) -> Option<Self> {
         let object = json.object().ok()?;
         let fields = match object.get("resultInfo") {

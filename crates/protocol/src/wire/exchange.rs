@@ -1,6 +1,6 @@
 //! Configuration of the exchange, its tokens and its markets.
 //!
-//! Knows shapes; whether a market can be traded exactly is `cambist_core::market`.
+//! Whether a market can be traded exactly is decided in `cambist_core::market`.
 
 use cambist_core::market::MarketError;
 use cambist_core::{Amount, MarketId, MarketSpec, TokenId, TokenSpec};
@@ -58,10 +58,10 @@ impl FromWire for OffFeeInfo {
 pub struct ExchangeInfo {
     /// Network of the contracts.
     pub chain_id: u64,
-    /// Exchange contract, which every signature names.
+    /// Exchange contract, which every signature covers.
     #[serde(serialize_with = "as_text")]
     pub exchange_address: Address,
-    /// Where deposits go.
+    /// Deposit contract.
     #[serde(serialize_with = "as_text")]
     pub deposit_address: Address,
     /// On-chain fees.
@@ -99,7 +99,7 @@ pub struct OrderAmounts {
     /// Largest.
     #[serde(serialize_with = "as_text")]
     pub maximum: Amount,
-    /// A smaller rest counts as filled.
+    /// An order with a smaller remainder counts as filled.
     #[serde(serialize_with = "as_text")]
     pub dust: Amount,
 }
@@ -138,10 +138,10 @@ pub struct Token {
     pub precision: u8,
     /// Limits of order amounts.
     pub order_amounts: OrderAmounts,
-    /// Most that one fast withdrawal may take.
+    /// Largest fast withdrawal.
     #[serde(serialize_with = "as_text")]
     pub fast_withdraw_limit: Amount,
-    /// Deposits and withdrawals are open.
+    /// Whether deposits and withdrawals are open.
     pub enabled: bool,
 }
 
@@ -164,7 +164,7 @@ impl FromWire for Token {
 }
 
 impl Token {
-    /// What the engine needs of it.
+    /// The part that the engine needs.
     pub fn spec(&self) -> TokenSpec {
         TokenSpec {
             id: self.token_id,
@@ -205,7 +205,7 @@ pub struct Market {
     pub precision_for_price: u8,
     /// Levels of aggregation.
     pub orderbook_agg_levels: u8,
-    /// Trading is open.
+    /// Whether trading is open.
     pub enabled: bool,
 }
 
@@ -224,7 +224,7 @@ impl FromWire for Market {
 }
 
 impl Market {
-    /// The market as the engine trades it. `None` when `tokens` lacks one of its tokens.
+    /// The market in the engine's form. `None` if one of its tokens is not in `tokens`.
     pub fn spec(&self, id: MarketId, tokens: &[Token]) -> Option<Result<MarketSpec, MarketError>> {
         let token = |wanted: TokenId| tokens.iter().find(|token| token.token_id == wanted);
         let (base, quote) = (token(self.base_token_id)?, token(self.quote_token_id)?);

@@ -1,6 +1,6 @@
-//! Requests that move funds or keys, and the result they share.
+//! Requests that move funds or keys, and their common answer.
 //!
-//! Which signatures must be present, and whether they verify, is the server's to decide.
+//! The server decides which signatures are required, and verifies them.
 
 use cambist_core::Hash;
 use cambist_signing::{Address, Field, PublicKey, Signature};
@@ -16,9 +16,9 @@ use crate::json::{FromWire, Json, WireError, boolean, integer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SubmissionStatus {
-    /// Taken.
+    /// Accepted.
     Received,
-    /// Being worked on.
+    /// In progress.
     Processing,
     /// Done.
     Processed,
@@ -35,7 +35,7 @@ pub struct Submission {
     pub hash: Hash,
     /// State.
     pub status: SubmissionStatus,
-    /// The same request is already being worked on.
+    /// Whether the same request is already in progress.
     pub is_idempotent: bool,
 }
 
@@ -70,12 +70,12 @@ pub struct TransferRequest {
     /// Payer's address.
     #[serde(serialize_with = "as_text")]
     pub payer_addr: Address,
-    /// Payee's account; 0 leaves it to the venue.
+    /// Payee's account; 0 means the account of the address.
     pub payee_id: u32,
     /// Payee's address.
     #[serde(serialize_with = "as_text")]
     pub payee_addr: Address,
-    /// What is moved.
+    /// Transferred amount.
     pub token: TokenVolume,
     /// Highest fee.
     pub max_fee: TokenVolume,
@@ -89,7 +89,7 @@ pub struct TransferRequest {
         serialize_with = "option_as_text"
     )]
     pub eddsa_signature: Option<Signature>,
-    /// Owner's signature, as text: its forms differ between clients.
+    /// Owner's signature, as text: its form differs between clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecdsa_signature: Option<String>,
     /// Hash approved on chain.
@@ -133,7 +133,7 @@ pub struct WithdrawalRequest {
     /// Its owner.
     #[serde(serialize_with = "as_text")]
     pub owner: Address,
-    /// What leaves.
+    /// Withdrawn amount.
     pub token: TokenVolume,
     /// Highest fee.
     pub max_fee: TokenVolume,
@@ -141,15 +141,15 @@ pub struct WithdrawalRequest {
     pub storage_id: u32,
     /// Expiry in seconds.
     pub valid_until: u32,
-    /// Least gas on chain.
+    /// Minimum gas on chain.
     pub min_gas: u64,
     /// Destination.
     #[serde(serialize_with = "as_text")]
     pub to: Address,
-    /// Extra data, as text: what of it is hashed differs between clients.
+    /// Extra data, as text: clients differ in what they hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_data: Option<String>,
-    /// Fast mode.
+    /// Fast withdrawal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_withdrawal_mode: Option<bool>,
     /// Layer-2 signature.
@@ -188,12 +188,12 @@ impl FromWire for WithdrawalRequest {
     }
 }
 
-/// A public key as clients send it.
+/// A public key in the forms of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentKey {
-    /// Both coordinates: what every client sends.
+    /// Both coordinates, as all clients send it.
     Coordinates(PublicKey),
-    /// One packed number in hexadecimal: what the text's "string" can mean.
+    /// One packed number in hexadecimal: the meaning of the text's "string".
     Packed(Field),
 }
 

@@ -1,9 +1,8 @@
-//! Every resource of the interface, field for field.
+//! Every resource of the interface, field by field.
 //!
-//! A type here is the *checked* form: reading it from a document ([`FromWire`]) refuses anything that
-//! does not fit and names the field; writing it (`serde::Serialize`) gives exactly the interface's
-//! shape. Reading is tolerant where public clients differ from the text, writing never is. What an
-//! order means for a market is not known here.
+//! A type here is the *checked* form: reading it from a document ([`FromWire`]) refuses anything that does not fit and
+//! names the field; writing it (`serde::Serialize`) gives exactly the interface's form. Reading tolerates the
+//! differences between public clients and the text, writing does not vary.
 
 mod account;
 mod depth;
@@ -40,7 +39,7 @@ pub use pool::{
 
 use crate::json::{FromWire, Json, WireError, amount, text, token_id};
 
-/// Longest text kept from a document where the interface sets no limit.
+/// Most bytes of a string for which the interface has no limit.
 pub const TEXT_MAX: usize = 1_024;
 
 /// Longest client order id, in bytes.
@@ -50,10 +49,10 @@ pub const CLIENT_ORDER_ID_MAX: usize = 120;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenVolume {
-    /// Token; a string on the wire in this resource, a number is read too.
+    /// Token; a string in this resource, numbers are accepted too.
     #[serde(rename = "tokenId", serialize_with = "token_as_text")]
     pub token: TokenId,
-    /// Base units; the text calls it optional, absence reads as zero.
+    /// Base units; optional in the text, absent means zero.
     #[serde(serialize_with = "as_text")]
     pub volume: Amount,
 }
@@ -68,7 +67,7 @@ impl FromWire for TokenVolume {
     }
 }
 
-/// An amount that the text types as a string and public clients send as a token with a quantity.
+/// An amount that is a string in the text, and a token with a quantity in public clients.
 pub(crate) fn amount_or_volume(json: &Json) -> Result<(Option<TokenId>, Amount), WireError> {
     match json {
         Json::Object(_) => {
@@ -85,7 +84,7 @@ pub fn address(json: &Json) -> Result<Address, WireError> {
         .map_err(|_| WireError::new(format!("{json} is no address of 0x and 40 hex digits")))
 }
 
-/// As [`address`], also without `0x`, as a public client asks for a pool.
+/// As [`address`], also without `0x`, as in a public client's query for a pool.
 pub(crate) fn bare_address(json: &Json) -> Result<Address, WireError> {
     let prefixed = match json {
         Json::Text(text) if text.len() == 40 => Json::Text(format!("0x{text}")),
@@ -114,7 +113,7 @@ pub(crate) fn signature(json: &Json) -> Result<Signature, WireError> {
         .map_err(|error| WireError::new(error.to_string()).because(Reason::WrongSignature))
 }
 
-/// A public key as its two coordinates; whether it is a point of the curve is not asked here.
+/// A public key as its two coordinates; it is not checked to be a point of the curve.
 pub(crate) fn public_key(json: &Json) -> Result<PublicKey, WireError> {
     let object = json.object()?;
     Ok(PublicKey {
@@ -123,7 +122,7 @@ pub(crate) fn public_key(json: &Json) -> Result<PublicKey, WireError> {
     })
 }
 
-/// A text of at most [`TEXT_MAX`] bytes.
+/// A string of at most [`TEXT_MAX`] bytes.
 pub(crate) fn any_text(json: &Json) -> Result<String, WireError> {
     text(json, TEXT_MAX)
 }

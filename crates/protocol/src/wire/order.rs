@@ -1,6 +1,6 @@
-//! Orders: the request, its acknowledgement, the detail and the list.
+//! Orders: request, acknowledgement, detail, list.
 //!
-//! Knows the interface's words and shapes; whether an order can be filled is the venue's.
+//! The venue decides whether an order can be accepted.
 
 use cambist_core::{Amount, Hash, OrderStatus, Reason, Side};
 use cambist_signing::{Address, Signature};
@@ -14,7 +14,7 @@ use crate::json::{FromWire, Json, WireError, amount, boolean, integer, text};
 /// The interface's order types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum OrderType {
-    /// Rests or takes; what an absent type means.
+    /// Rests or takes; the default.
     #[default]
     #[serde(rename = "LIMIT_ORDER")]
     Limit,
@@ -33,7 +33,7 @@ impl OrderType {
     /// Every type.
     pub const ALL: [Self; 4] = [Self::Limit, Self::TakerOnly, Self::MakerOnly, Self::Amm];
 
-    /// The interface's word.
+    /// The interface's keyword.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Limit => "LIMIT_ORDER",
@@ -43,13 +43,13 @@ impl OrderType {
         }
     }
 
-    /// The type of a word.
+    /// The type of a keyword.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 }
 
-/// The interface's word for a status. `Other` has none of its own and is never written by our venue.
+/// The interface's keyword of a status. `Other` has none and is never written by our venue.
 pub const fn status_word(status: OrderStatus) -> &'static str {
     match status {
         OrderStatus::Waiting => "waiting",
@@ -63,8 +63,8 @@ pub const fn status_word(status: OrderStatus) -> &'static str {
     }
 }
 
-/// The status of a word; all seven are understood everywhere, because the interface's sets differ
-/// between resources. A new word is `Other`, which counts as live.
+/// The status of a keyword. All seven are accepted everywhere, because the interface's sets differ between resources.
+/// An unknown keyword is `Other`, which counts as live.
 pub fn status_from_word(word: &str) -> OrderStatus {
     [
         OrderStatus::Waiting,
@@ -88,12 +88,12 @@ pub const fn side_word(side: Side) -> &'static str {
     }
 }
 
-/// The side of a word.
+/// The side of a keyword.
 pub fn side_from_word(word: &str) -> Option<Side> {
     Side::BOTH.into_iter().find(|side| side_word(*side) == word)
 }
 
-/// Body of POST order, checked for everything that needs no knowledge of accounts and markets.
+/// Body of POST order, with all checks that need no accounts and markets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubmitOrder {
@@ -104,11 +104,11 @@ pub struct SubmitOrder {
     pub account_id: u32,
     /// Storage id of the sell token.
     pub storage_id: u32,
-    /// What is paid.
+    /// Sold amount.
     pub sell_token: TokenVolume,
-    /// What is received.
+    /// Bought amount.
     pub buy_token: TokenVolume,
-    /// Always false: anything else is refused on reading.
+    /// Always false: other values are refused.
     #[serde(serialize_with = "as_text")]
     pub all_or_none: bool,
     /// Whether the buy amount limits the fill.
@@ -121,12 +121,12 @@ pub struct SubmitOrder {
     /// Signature of the order hash.
     #[serde(serialize_with = "as_text")]
     pub eddsa_signature: Signature,
-    /// The client's id, at most 120 bytes.
+    /// Client order id, at most 120 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_order_id: Option<String>,
     /// Type.
     pub order_type: OrderType,
-    /// Named taker; `None` for nobody in particular, which the zero address also says.
+    /// Named taker; `None` for orders open to all, which the zero address means too.
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "option_as_text"
@@ -138,7 +138,7 @@ pub struct SubmitOrder {
         serialize_with = "option_as_text"
     )]
     pub pool_address: Option<Address>,
-    /// Where the order came from.
+    /// Channel of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel_id: Option<String>,
 }
@@ -193,12 +193,12 @@ pub struct OrderAck {
     /// Order hash.
     #[serde(serialize_with = "as_text")]
     pub hash: Hash,
-    /// The client's id, or the hash where it gave none.
+    /// Client order id, or the hash if the client gave none.
     pub client_order_id: String,
     /// State.
     #[serde(serialize_with = "status_as_word")]
     pub status: OrderStatus,
-    /// The same request is already being worked on.
+    /// Whether the same request is already in progress.
     pub is_idempotent: bool,
 }
 
@@ -220,10 +220,10 @@ impl FromWire for OrderAck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderVolumes {
-    /// Base amount asked for.
+    /// Base amount of the order.
     #[serde(serialize_with = "as_text")]
     pub base_amount: Amount,
-    /// Quote amount asked for.
+    /// Quote amount of the order.
     #[serde(serialize_with = "as_text")]
     pub quote_amount: Amount,
     /// Base filled before fees.
@@ -253,9 +253,9 @@ impl FromWire for OrderVolumes {
 /// Validity window (OrderValidityV3); our venue writes seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct OrderValidity {
-    /// Valid and fillable from.
+    /// Valid from.
     pub start: u64,
-    /// No longer valid from.
+    /// Valid until, exclusive.
     pub end: u64,
 }
 
@@ -276,7 +276,7 @@ pub struct OrderDetail {
     /// Order hash.
     #[serde(serialize_with = "as_text")]
     pub hash: Hash,
-    /// The client's id, or the hash where it gave none.
+    /// Client order id, or the hash if the client gave none.
     pub client_order_id: String,
     /// Side.
     #[serde(serialize_with = "side_as_word")]
@@ -289,7 +289,7 @@ pub struct OrderDetail {
     pub volumes: OrderVolumes,
     /// Validity.
     pub validity: OrderValidity,
-    /// Type as given: other venues have words of their own.
+    /// Order type as received: other venues have other keywords.
     pub order_type: String,
     /// State.
     #[serde(serialize_with = "status_as_word")]
@@ -337,7 +337,7 @@ impl FromWire for OrdersPage {
     }
 }
 
-/// A side's word.
+/// Reads the keyword of a side.
 pub(crate) fn side(json: &Json) -> Result<Side, WireError> {
     match json {
         Json::Text(word) => side_from_word(word),
@@ -346,7 +346,7 @@ pub(crate) fn side(json: &Json) -> Result<Side, WireError> {
     .ok_or_else(|| WireError::new(format!("{json} is neither BUY nor SELL")))
 }
 
-/// An order type's word.
+/// Reads the keyword of an order type.
 pub(crate) fn order_type(json: &Json) -> Result<OrderType, WireError> {
     match json {
         Json::Text(word) => OrderType::from_word(word),

@@ -1,6 +1,6 @@
 //! Pools: configuration, balances, joins, exits and their history.
 //!
-//! Knows shapes; the arithmetic of a pool is the venue's.
+//! The arithmetic of pools is in `cambist-venue`.
 
 use cambist_core::{Amount, Hash, TokenId};
 use cambist_signing::{Address, Signature};
@@ -13,15 +13,15 @@ use super::{
 use crate::json::{FromWire, Json, WireError, amount, integer, token_id, wide};
 use crate::number;
 
-/// Most tokens a pool request may name.
+/// Most tokens in a pool request.
 const POOLED_MAX: usize = 8;
 
 /// Tokens of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolTokens {
-    /// Pooled tokens in the order that requests must keep.
+    /// Pooled tokens in the order that requests must use.
     pub pooled: Vec<TokenId>,
-    /// Token of the shares.
+    /// LP token.
     pub lp: TokenId,
 }
 
@@ -73,7 +73,7 @@ impl FromWire for PoolPrecisions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pool {
-    /// Name, part of what is signed.
+    /// Name, which signatures cover.
     pub name: String,
     /// Market name, `AMM-BASE-QUOTE`.
     pub market: String,
@@ -88,7 +88,7 @@ pub struct Pool {
     pub fee_bips: u16,
     /// Decimals.
     pub precisions: PoolPrecisions,
-    /// Bits: 1 exit, 2 join, 4 swap open.
+    /// Bits: 1 exits, 2 joins, 4 swaps.
     pub status: u32,
 }
 
@@ -144,16 +144,16 @@ impl FromWire for PoolBalance {
     }
 }
 
-/// What a join supplies.
+/// Amounts of a join.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinTokens {
     /// Amounts in the pool's token order.
     pub pooled: Vec<TokenVolume>,
-    /// Least shares wanted.
+    /// Minimum LP units.
     #[serde(serialize_with = "as_text")]
     pub minimum_lp: Amount,
-    /// Token of the shares, where the client names it.
+    /// LP token, if the client names it.
     #[serde(skip)]
     pub lp: Option<TokenId>,
 }
@@ -180,12 +180,12 @@ pub struct JoinRequest {
     /// Pool.
     #[serde(serialize_with = "as_text")]
     pub pool_address: Address,
-    /// What is supplied.
+    /// Supplied amounts.
     pub join_tokens: JoinTokens,
-    /// One storage id per pooled token; a comma-separated text on the wire, a list is read too.
+    /// One storage id per pooled token; a comma-separated string, lists are accepted too.
     #[serde(serialize_with = "ids_as_text")]
     pub storage_ids: Vec<u32>,
-    /// Fee, where the client signs one: decides which of two structs was signed.
+    /// Fee, if the client signs one; it determines which of two structs was signed.
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "option_as_text"
@@ -222,16 +222,16 @@ impl FromWire for JoinRequest {
     }
 }
 
-/// What an exit takes out.
+/// Amounts of an exit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExitTokens {
     /// Least amounts in the pool's token order.
     pub un_pooled: Vec<TokenVolume>,
-    /// Shares burned.
+    /// Burned LP units.
     #[serde(serialize_with = "as_text")]
     pub burned: Amount,
-    /// Token of the shares, where the client names it.
+    /// LP token, if the client names it.
     #[serde(skip)]
     pub lp: Option<TokenId>,
 }
@@ -258,9 +258,9 @@ pub struct ExitRequest {
     /// Pool.
     #[serde(serialize_with = "as_text")]
     pub pool_address: Address,
-    /// What is taken out.
+    /// Redeemed amounts.
     pub exit_tokens: ExitTokens,
-    /// Storage id of the share token.
+    /// Storage id of the LP token.
     pub storage_id: u32,
     /// Highest fee, in the last pooled token.
     #[serde(serialize_with = "as_text")]
@@ -298,14 +298,14 @@ impl FromWire for ExitRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PoolTransactionKind {
-    /// Supplied.
+    /// Join.
     Join,
-    /// Taken out.
+    /// Exit.
     Exit,
 }
 
 impl PoolTransactionKind {
-    /// Reads the words of the text and of a public client.
+    /// Reads the keywords of the text and of a public client.
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "join" | "AMM_JOIN" | "0" => Some(Self::Join),
@@ -322,10 +322,10 @@ pub struct PoolTransfer {
     /// Token.
     #[serde(serialize_with = "token_as_number")]
     pub token_id: TokenId,
-    /// As asked for.
+    /// Requested amount.
     #[serde(serialize_with = "as_text")]
     pub amount: Amount,
-    /// As moved.
+    /// Moved amount.
     #[serde(serialize_with = "as_text")]
     pub actual_amount: Amount,
     /// Fee paid.
@@ -354,7 +354,7 @@ pub struct PoolTransaction {
     pub hash: Hash,
     /// Join or exit.
     pub tx_type: PoolTransactionKind,
-    /// `processing`, `cancelled`, `processed`; others have more words.
+    /// `processing`, `cancelled`, `processed`; other services have more keywords.
     pub tx_status: String,
     /// Pool.
     #[serde(serialize_with = "as_text")]
@@ -363,7 +363,7 @@ pub struct PoolTransaction {
     pub amm_layer_type: String,
     /// Pooled tokens.
     pub pool_tokens: Vec<PoolTransfer>,
-    /// Share token.
+    /// LP token.
     pub lp_token: PoolTransfer,
     /// Created, milliseconds.
     pub created_at: u64,
@@ -395,9 +395,9 @@ impl FromWire for PoolTransaction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolTransactions {
-    /// Over all pages.
+    /// Transactions over all pages.
     pub total_num: u64,
-    /// Of this page.
+    /// Transactions of this page.
     pub transactions: Vec<PoolTransaction>,
 }
 

@@ -1,4 +1,4 @@
-//! One document of every resource, in the interface's spelling.
+//! One document of every resource, in the interface's form.
 
 use cambist_protocol::encode::to_bytes;
 use cambist_protocol::{FromWire, WireError, json, wire};
@@ -11,7 +11,7 @@ type Rewrite = fn(&[u8]) -> Result<String, WireError>;
 pub struct Sample {
     pub name: &'static str,
     pub text: String,
-    /// Reads a document and writes what was understood.
+    /// Reads a document and writes the result.
     pub rewrite: Rewrite,
 }
 

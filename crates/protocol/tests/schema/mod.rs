@@ -1,9 +1,8 @@
-//! As much of JSON Schema as our document uses, so that what it says can be checked. A keyword that is
-//! not known here fails, so that nothing passes unread.
+//! The part of JSON Schema that our document uses. An unknown keyword fails, so that nothing passes unchecked.
 
 use serde_json::Value;
 
-/// What is wrong with `value`, if anything.
+/// Why `value` does not conform, if it does not.
 pub fn problem(document: &Value, schema: &Value, value: &Value) -> Option<String> {
     let fields = schema.as_object().unwrap();
     for (keyword, wanted) in fields {
@@ -100,7 +99,7 @@ fn has_type(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Patterns of the form `^...$`: letters, classes, groups with alternatives, and how often.
+/// Patterns of the form `^...$`: characters, classes, groups with alternatives, repetitions.
 fn fits(pattern: &str, text: &str) -> bool {
     let inner = pattern
         .strip_prefix('^')
@@ -110,7 +109,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     ends(inner, text).contains(&"")
 }
 
-/// What may be left of the text after the pattern.
+/// The possible rests of the text after the pattern.
 fn ends<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
     let mut out = Vec::new();
     for option in alternatives(pattern) {

@@ -1,6 +1,6 @@
-//! The operator's log as it is shown: the name of every wish and its fields as the table calls them, amounts
-//! as decimals with their token and in base units beside it. Keys are not in the log. Listed tokens and
-//! pools are shown the same way.
+//! The operator's log as JSON: the name of every request and its fields, named as in the request table; amounts as
+//! decimals with their token and in base units. API keys are not in the log. Listed tokens and pools have the same
+//! form.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::admin::responses;
 #[derive(Serialize)]
 pub(super) struct Entry {
     number: u64,
-    /// ISO 8601; absent for what its file opened it with, before there was a time.
+    /// ISO 8601; absent for requests of the configuration file, which are older than the venue's time.
     at: Option<String>,
     /// Milliseconds since the Unix epoch.
     at_ms: u64,
@@ -43,7 +43,7 @@ pub(super) fn log(entries: &[LogEntry], venue: &Venue) -> Vec<Entry> {
     entries.iter().map(entry).collect()
 }
 
-/// Listed tokens, with the fields by which they were listed.
+/// Listed tokens, with the fields of the request that lists them.
 pub(super) fn tokens(venue: &Venue) -> Vec<Fields> {
     let token = |token: &TokenConfig| {
         let mut fields = Shown::new(venue);
@@ -54,7 +54,7 @@ pub(super) fn tokens(venue: &Venue) -> Vec<Fields> {
     venue.config().tokens.iter().map(token).collect()
 }
 
-/// Pools, with the fields by which they were listed.
+/// Pools, with the fields of the request that lists them.
 pub(super) fn pools(pools: &[PoolConfig], venue: &Venue) -> Vec<Fields> {
     let pool = |pool: &PoolConfig| {
         let mut fields = Shown::new(venue);
@@ -66,7 +66,7 @@ pub(super) fn pools(pools: &[PoolConfig], venue: &Venue) -> Vec<Fields> {
 
 pub(super) type Fields = BTreeMap<String, Shape>;
 
-/// A value as JSON has it.
+/// A JSON value of a field.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Shape {
@@ -75,7 +75,7 @@ pub(super) enum Shape {
     Text(String),
 }
 
-/// Fields of a wish, beside the exchange that knows its tokens.
+/// Fields of a request, and the venue with its tokens.
 struct Shown<'a> {
     fields: Fields,
     venue: &'a Venue,
@@ -121,7 +121,7 @@ impl<'a> Shown<'a> {
         self.text(name, symbol.unwrap_or_else(|| token.0.to_string()));
     }
 
-    /// `1.5 ETH`, and the base units beside it.
+    /// An amount such as `1.5 ETH`, and a second field with base units.
     fn amount(&mut self, name: &str, token: TokenId, amount: Amount) {
         let listed = self.venue.token(token).map(|found| found.spec.clone());
         self.amount_of(name, listed.as_ref(), amount);
@@ -383,8 +383,7 @@ impl<'a> Shown<'a> {
                 "fault-late"
             }
             Operator::InjectFault(Fault::Clear) => "clear-faults",
-            // Every other kind was named above: the test that does everything in the table and reads the log
-            // back holds that.
+            // Every other kind is handled above; `every_example_of_the_table_is_understood` fails for one that is not.
             _ => "unknown",
         }
     }

@@ -1,21 +1,21 @@
-//! `GET /metrics` of the operator's listener: the exchange for Prometheus, text format 0.0.4.
+//! `GET /metrics` of the operator's listener: the exchange's metrics in Prometheus' text format 0.0.4.
 
 use std::fmt::Write as _;
 
 use crate::dispatch::Dispatch;
 use crate::error_response::ErrorResponse;
 
-/// What the header says of it.
+/// Content type of the text format.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The page.
+/// The metrics as text.
 pub(super) fn page(shell: &Dispatch) -> Result<Vec<u8>, ErrorResponse> {
     let reading = shell.clock.reading();
     let open_orders = shell.machine.read(cambist_venue::Venue::open_orders)?;
     let (batches, bytes) = shell.machine.log_written();
     let mut text = String::new();
     let mut metric = |name: &str, kind: &str, about: &str, value: String| {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "# HELP {name} {about}\n# TYPE {name} {kind}\n{name} {value}\n"

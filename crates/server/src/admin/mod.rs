@@ -1,9 +1,8 @@
-//! The operator's own door: a listener of its own on loopback, opened only where it is asked for, behind
-//! a bearer token. What can be asked is in `table`, how it is read in `read`, what is shown in `shown`.
+//! The operator's listener: on loopback, disabled unless configured, authorised by a bearer token. `table` lists the
+//! requests, `request_fields` parses them, `responses` and `log_view` format the answers.
 //!
-//! `POST /admin/v1/NAME` asks for something, `GET /admin/v1/NAME` looks. Bodies are JSON objects; answers
-//! are JSON, refusals the interface's `resultInfo`. Nothing of this is reachable through the exchange's
-//! own address.
+//! `POST /admin/v1/NAME` changes something, `GET /admin/v1/NAME` reads. Bodies are JSON objects; answers are JSON,
+//! refusals the interface's `resultInfo`. None of this is reachable through the exchange's own address.
 
 pub(crate) mod log_view;
 mod metrics;
@@ -23,22 +22,21 @@ use crate::in_process::InProcess;
 
 pub use table::{Field, FieldKind, OperatorRequest, WISHES, find};
 
-/// Where the operator's paths begin.
+/// Prefix of the operator's paths.
 pub const PREFIX: &str = "/admin/v1/";
 
-/// Shortest token: one that nobody guesses.
+/// Fewest characters of a token, so that it cannot be guessed.
 pub const TOKEN_BYTES_MIN: usize = 32;
 
-/// Connections at a time: one more takes the place of one that waits, first of one that has not shown the
-/// token.
+/// Most connections at a time. One more evicts a waiting connection, unauthenticated ones first.
 const CONNECTIONS_MAX: usize = 16;
 
-/// How the operator's door is opened. Does not show the token in `Debug`.
+/// Configuration of the operator's listener. `Debug` does not show the token.
 #[derive(Clone)]
 pub struct AdminConfig {
-    /// Where to listen: a loopback address.
+    /// Address to bind: loopback only.
     pub listen: SocketAddr,
-    /// What must be known.
+    /// The bearer token.
     pub token: String,
 }
 
@@ -50,10 +48,10 @@ impl std::fmt::Debug for AdminConfig {
     }
 }
 
-/// Why the operator's door stays shut.
+/// Why the operator's listener was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// Other machines could reach it.
+    /// Other machines could connect to the address.
     #[error(
         "the operator's address {0} is not on loopback: it speaks plain HTTP and must stay local"
     )]
@@ -61,19 +59,19 @@ pub enum AdminError {
     /// A token that can be guessed.
     #[error("the operator's token has fewer than {TOKEN_BYTES_MIN} characters")]
     ShortToken,
-    /// The address cannot be had.
+    /// The address cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
 }
 
-/// The operator's listener, not yet serving.
+/// The operator's listener, not serving yet.
 pub struct AdminServer {
     listener: Listener,
     door: Arc<requests::AdminApi>,
 }
 
 impl AdminServer {
-    /// Takes the address, for the exchange of `handle`.
+    /// Binds the address, for the exchange of `handle`.
     pub fn bind(config: &AdminConfig, handle: &InProcess) -> Result<Self, AdminError> {
         let address = config.listen;
         if !address.ip().is_loopback() {
@@ -95,7 +93,7 @@ impl AdminServer {
         })
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub const fn local_addr(&self) -> SocketAddr {
         self.listener.address()
     }

@@ -1,6 +1,5 @@
-//! From a body of names and values to a wish of the operator. What is not given keeps what the exchange
-//! has now, where the table says so; a field that nobody knows is refused, so that no typing error
-//! passes for a default.
+//! Parses the JSON body of an operator request. Absent fields keep their current values where the table says so; an
+//! unknown field is refused, so that a misspelled name does not silently become a default.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +19,10 @@ use crate::api_keys::{API_KEY_BYTES_MIN, api_key_digest};
 /// Decimals of LP tokens, as public clients assume.
 const LP_DECIMALS: u8 = 8;
 
-/// Seconds between two renewals of a price band's reference where nobody says how many.
+/// Default of the window of a price band, in seconds.
 const PRICE_BAND_WINDOW_S: u32 = 300;
 
-/// Words of `set-mode`.
+/// Keywords of `set-mode`.
 pub(super) static MODES: [&str; 4] = ["open", "post-only", "cancel-only", "halted"];
 
 const MODE_OF: [ExchangeMode; 4] = [
@@ -33,7 +32,7 @@ const MODE_OF: [ExchangeMode; 4] = [
     ExchangeMode::Halted,
 ];
 
-/// Words for kinds of requests.
+/// Keywords of the kinds of requests.
 pub(super) static KINDS: [&str; 22] = [
     "submit",
     "cancel",
@@ -84,14 +83,14 @@ const KIND_OF: [RequestKind; 22] = [
     RequestKind::Submission,
 ];
 
-/// The word of a kind of requests.
+/// The keyword of a kind of requests.
 pub(super) fn kind_word(kind: RequestKind) -> &'static str {
     let mut kinds = KIND_OF.iter().zip(KINDS);
     let found = kinds.find(|(known, _)| **known == kind);
     found.map_or("unknown", |(_, word)| word)
 }
 
-/// The word of a mode.
+/// The keyword of a mode.
 pub(super) const fn mode_word(mode: ExchangeMode) -> &'static str {
     match mode {
         ExchangeMode::Open => MODES[0],
@@ -101,7 +100,7 @@ pub(super) const fn mode_word(mode: ExchangeMode) -> &'static str {
     }
 }
 
-/// Fields of a body beside the exchange they are about.
+/// Fields of a body, and the exchange that they refer to.
 pub(super) struct Fields<'a> {
     object: Object<'a>,
     venue: &'a Venue,
@@ -139,7 +138,7 @@ impl<'a> Fields<'a> {
         self.object.required(name, integer)
     }
 
-    /// An amount of a token with this symbol and these decimals.
+    /// Parses an amount of a token with this symbol and these decimals.
     fn amount(&self, name: &str, unit: Unit<'_>) -> Read<Amount> {
         self.object.required(name, |json| units(json, unit))
     }
@@ -173,7 +172,7 @@ impl<'a> Fields<'a> {
         Ok(found.map_or([0; 32], |hash| hash.0))
     }
 
-    /// Zero where none is given: the owner sets the first one.
+    /// Zero if absent: the owner sets the first key later.
     fn public_key(&self) -> Read<PublicKey> {
         let (x, y) = (
             self.coordinate("public_key_x")?,
@@ -206,7 +205,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// An amount of an account.
+    /// Account, token and amount.
     fn funds(&self) -> Read<(AccountId, TokenId, Amount)> {
         let (account, token) = (self.account()?, self.token("token")?);
         let amount = self.amount("amount", unit_of(self.venue, token))?;
@@ -242,7 +241,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Symbol and decimals of a token; `None` where it is not listed.
+/// Symbol and decimals of a token; `None` if it is not listed.
 type Unit<'a> = Option<(&'a str, u8)>;
 
 fn unit_of(venue: &Venue, token: TokenId) -> Unit<'_> {
@@ -250,7 +249,7 @@ fn unit_of(venue: &Venue, token: TokenId) -> Unit<'_> {
     Some((&spec.symbol, spec.decimals))
 }
 
-/// Base units, or whole tokens with their symbol: `1.5 ETH`, exactly.
+/// Parses base units, or whole tokens with their symbol (`1.5 ETH`), exactly.
 fn units(json: &Json, unit: Unit<'_>) -> Read<Amount> {
     let (Json::Text(text), Some((symbol, decimals))) = (json, unit) else {
         return wide(json);
@@ -580,7 +579,7 @@ fn set_service_fees(fields: &Fields<'_>) -> Read<Operator> {
     Ok(Operator::SetServiceFees(Box::new(fees)))
 }
 
-/// No band with a width of 0.
+/// A width of 0 removes the band.
 fn set_price_band(fields: &Fields<'_>) -> Read<Operator> {
     let market = fields.text("market")?;
     let bips = fields.number("bips")?;
@@ -612,7 +611,7 @@ fn set_price_band(fields: &Fields<'_>) -> Read<Operator> {
     })
 }
 
-/// By symbol, or by number where no symbol fits.
+/// Parses a token by symbol, or by number if no symbol matches.
 fn token(json: &Json, venue: &Venue) -> Read<TokenId> {
     match json {
         Json::Text(name) => named_token(name, venue),

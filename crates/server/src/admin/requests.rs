@@ -1,4 +1,4 @@
-//! One request of the operator: who asks, what for, and the answer. What wishes mean is the venue's.
+//! Authorisation, execution and answer of one operator request. The venue defines what a request does.
 
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,13 +27,13 @@ use crate::dispatch::Dispatch;
 use crate::error_response::ErrorResponse;
 use crate::router::read_body;
 
-/// Entries of the log when nobody says how many.
+/// Default number of log entries.
 const LOG_ENTRIES: u64 = 50;
 
-/// Everything a request needs.
+/// State of the handlers.
 pub(super) struct AdminApi {
     shell: Arc<Dispatch>,
-    /// `Host` headers that mean this door: a page of elsewhere, whose name was pointed here, has another.
+    /// Accepted `Host` headers. A web page whose host name was pointed at this address sends another one.
     hosts: [String; 2],
     token: String,
 }
@@ -177,7 +177,7 @@ impl AdminApi {
     }
 }
 
-/// Where Prometheus asks.
+/// Path of the metrics.
 const METRICS: &str = "/metrics";
 
 /// The one route: everything below the prefix, and the page of metrics.
@@ -207,7 +207,7 @@ async fn serve(door: Arc<AdminApi>, request: Request<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // A short word each: nothing is kept open.
+    // Requests are rare: connections are not kept open.
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -257,7 +257,7 @@ async fn answered(door: &AdminApi, request: Request<Body>) -> Result<Vec<u8>, Er
     result
 }
 
-/// Parameters as a body of texts.
+/// Converts query parameters to a JSON body of strings.
 fn query(text: &str) -> Result<Json, ErrorResponse> {
     let parameters = Parameters::parse(text)?;
     let fields = parameters.received().iter();
@@ -268,11 +268,11 @@ fn query(text: &str) -> Result<Json, ErrorResponse> {
     ))
 }
 
-/// Whether two secrets are the same, in a time that depends on the length of the given one only.
+/// Compares two secrets in a time that depends only on the length of the given one.
 fn is_same(given: &[u8], known: &[u8]) -> bool {
     let mut difference = u8::from(given.len() != known.len());
     for (at, byte) in given.iter().enumerate() {
-        // Repeated where the known one is shorter: every byte of the given one costs the same.
+        // The index wraps around: every given byte costs the same.
         difference |= std::hint::black_box(byte ^ known[at % known.len()]);
     }
     std::hint::black_box(difference) == 0

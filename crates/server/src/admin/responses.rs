@@ -1,4 +1,4 @@
-//! What the operator is shown. Amounts are texts of base units, as everywhere on the wire.
+//! Answers to operator requests. Amounts are strings of base units, as in the exchange interface.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::admin::request_fields::mode_word;
 use crate::responses;
 
-/// A wish was done.
+/// The request was executed.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Done {
@@ -26,7 +26,7 @@ pub(super) struct Account {
     balances: Vec<Balance>,
 }
 
-/// A balance as on the wire, with its token's name and decimals beside it.
+/// A balance as in the interface, with its token's symbol and decimal amounts.
 #[derive(Serialize)]
 struct Balance {
     #[serde(flatten)]
@@ -37,7 +37,7 @@ struct Balance {
     pending_amount: PendingAmount,
 }
 
-/// Between the layers.
+/// Amounts in pending deposits and withdrawals.
 #[derive(Serialize)]
 struct PendingAmount {
     deposit: String,
@@ -69,14 +69,14 @@ impl Account {
     }
 }
 
-/// ISO 8601, to the second.
+/// Formats a time in ISO 8601, to the second.
 pub(super) fn iso(at: VenueTime) -> String {
-    // The last second that has four digits for its year.
+    // The last second of the year 9999.
     let at = Duration::from_secs(at.as_s().min(253_402_300_799));
     humantime::format_rfc3339_seconds(UNIX_EPOCH + at).to_string()
 }
 
-/// The exchange at a glance.
+/// Summary of the exchange.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Status {
@@ -85,7 +85,7 @@ pub(super) struct Status {
     time: String,
     /// Milliseconds since the Unix epoch.
     time_ms: u64,
-    /// By which its time is ahead of the machine's clock.
+    /// Milliseconds by which the exchange's time is ahead of the system clock.
     clock_ahead_ms: u64,
     exchange_address: String,
     open_orders: usize,

@@ -1,8 +1,7 @@
-//! What the operator may ask, as a table: names, fields, a word on each and an example. The JSON API,
-//! the command line and its help are made from it; how a body becomes a wish is `read`'s.
+//! The operator's requests as a table: names, fields, descriptions and examples. The JSON API, the command line and its
+//! help are generated from it; `request_fields` parses the bodies.
 
-/// What a field holds. Everything travels as JSON text or number; amounts are base units, or whole tokens with
-/// their symbol.
+/// Type of a field. Values are JSON strings or numbers; amounts are base units, or whole tokens with their symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// A whole number; also account numbers.
@@ -17,11 +16,11 @@ pub enum FieldKind {
     Hash,
     /// Text.
     Text,
-    /// Text that nobody else may see: not offered where arguments are visible.
+    /// A secret: not accepted as a command line argument, which other users could see.
     Secret,
     /// true or false.
     Flag,
-    /// One of these words.
+    /// One of these keywords.
     Word(&'static [&'static str]),
     /// Amounts by name of a token or a fee: an object, or NAME=AMOUNT several times.
     Amounts,
@@ -30,32 +29,32 @@ pub enum FieldKind {
 /// One field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in the body; on the command line with dashes.
+    /// Name in the body; on the command line with dashes.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of the value.
     pub kind: FieldKind,
-    /// Whether it must be there.
+    /// Whether the field is required.
     pub required: bool,
-    /// A few words.
+    /// Short description.
     pub about: &'static str,
 }
 
-/// One thing to ask.
+/// One operator request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorRequest {
-    /// Its name, the last part of its path.
+    /// Name, the last part of the path.
     pub name: &'static str,
-    /// A few words.
+    /// Short description.
     pub about: &'static str,
-    /// Whether it only looks: GET instead of POST.
+    /// Whether it only reads: GET instead of POST.
     pub looks: bool,
     /// Its fields.
     pub fields: &'static [Field],
-    /// The command line of an example.
+    /// An example's command line.
     pub example: &'static str,
 }
 
-/// The wish of a name.
+/// The request with this name.
 pub fn find(name: &str) -> Option<&'static OperatorRequest> {
     WISHES.iter().find(|wish| wish.name == name)
 }
@@ -124,7 +123,7 @@ const REQUEST: Field = need(
 );
 const COUNT: Field = may("count", Number, "how many of them; 1 by default");
 
-/// Funds of an account.
+/// An amount of an account's funds.
 const FUNDS: &[Field] = &[ACCOUNT, TOKEN, AMOUNT];
 
 /// Everything.

@@ -1,8 +1,8 @@
-//! What a folder no longer needs for a start, set aside for as long as its history is wanted.
+//! Archives: the part of the history that a start no longer needs, kept for as long as configured.
 //!
-//! An archive holds the inputs between two snapshots and the first of these, compressed (gzip), with a manifest
-//! that says where it begins and ends: archives follow on each other and on the folder by places in one
-//! chain. They are what `export` and `verify` read besides the folder.
+//! An archive holds the snapshot at its beginning and the inputs up to the next snapshot, compressed (gzip), with a
+//! manifest of its positions. Archives and the folder are linked by one chain over all inputs. `export` and `verify`
+//! read archives in addition to the folder.
 
 use std::io::{self, Read, Write};
 
@@ -20,21 +20,21 @@ use crate::durable::log_format::FolderId;
 /// The folder of archives inside a data folder.
 pub(super) const ARCHIVES: &str = "archive";
 
-/// End of the name of one that is being made.
+/// Suffix of an incomplete archive's name.
 const PARTIAL: &str = ".partial";
 
-/// End of the names of their files.
+/// Suffix of file names inside an archive.
 const GZIP: &str = ".gz";
 
-/// No file that is unpacked is longer.
+/// Most bytes of an unpacked file.
 const UNPACKED_MAX: u64 = 4 << 30;
 
-/// How much history is kept besides what a start needs: until one of both is exceeded.
+/// How much history is kept beyond what a start needs; both limits apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Days of the exchange's time; 0 keeps none.
+    /// Days of the exchange's time; 0 keeps no archives.
     pub days: u32,
-    /// Bytes of all archives; 0 keeps none.
+    /// Bytes of all archives; 0 keeps no archives.
     pub bytes: u64,
 }
 
@@ -49,13 +49,13 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Whether nothing is kept.
+    /// Whether no archives are kept.
     pub(super) const fn is_none(self) -> bool {
         self.days == 0 || self.bytes == 0
     }
 }
 
-/// The archives of a data folder, by where they begin.
+/// The archives of a data folder, by the positions of their first inputs.
 pub(super) fn positions(disk: &dyn Disk) -> Result<Vec<u64>, DataError> {
     let inside = disk.inside(ARCHIVES);
     let names = match inside.list() {
@@ -76,7 +76,7 @@ pub(super) fn name_of(position: u64) -> String {
     format!("{position:016x}")
 }
 
-/// An archive's own files, as they are.
+/// An archive's files, still compressed.
 pub(super) fn packed(disk: &dyn Disk, position: u64) -> Box<dyn Disk> {
     disk.inside(ARCHIVES).inside(&name_of(position))
 }
@@ -125,7 +125,7 @@ pub(super) fn set_aside(
     disk.sync_folder().map_err(io_of(disk, "folder"))
 }
 
-/// Removes the oldest archives beyond what is wanted.
+/// Removes the oldest archives beyond the limits.
 pub(super) fn retain(
     disk: &dyn Disk,
     folder: FolderId,
@@ -139,7 +139,7 @@ pub(super) fn retain(
     let mut gone = Vec::new();
     // Where the history goes on behind the newest that goes.
     let mut from = None;
-    // From the newest back: what is older than one that goes, goes.
+    // From the newest to the oldest: everything older than a removed archive is removed too.
     for position in positions(disk)?.into_iter().rev() {
         if !is_gone {
             let manifest = Manifest::read(&*packed(disk, position))?;
@@ -170,7 +170,7 @@ fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     packer.finish()
 }
 
-/// An archive, read as the folder that it was made of.
+/// An archive, read like an uncompressed folder.
 pub(super) struct Unpacked(pub Box<dyn Disk>);
 
 impl Disk for Unpacked {

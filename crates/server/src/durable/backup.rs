@@ -1,7 +1,7 @@
-//! Copies of a data folder, whole and checked, while the exchange runs.
+//! Copies of a data folder, complete and verified, made while the exchange runs.
 //!
-//! A copy is a data folder itself, with a manifest that says what belongs to it. It holds at least
-//! everything that was acknowledged before it began.
+//! A copy is itself a data folder, with a manifest of its files. It holds at least everything that was acknowledged
+//! before the copy began.
 
 use std::path::Path;
 
@@ -23,40 +23,40 @@ const LOOKS_MAX: u32 = 20;
 /// How much of the history a copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All that the folder holds: every snapshot, the log since the oldest, the archives.
+    /// Everything in the folder: all snapshots, the log since the oldest, the archives.
     Everything,
-    /// What a start needs: the newest snapshot and the log since then.
+    /// What a start needs: the newest snapshot and the log since it.
     Newest,
 }
 
-/// What a copy holds.
+/// Contents of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupFacts {
     /// Inputs since the exchange was made.
     pub position: u64,
-    /// Inputs that its newest snapshot holds.
+    /// Inputs in its newest snapshot.
     pub snapshot_position: u64,
-    /// Inputs before the oldest state that it holds.
+    /// Inputs before its oldest snapshot.
     pub oldest_position: u64,
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Bytes.
+    /// Total size in bytes.
     pub bytes: u64,
-    /// What it was made of had no manifest: whether that was whole is not known.
+    /// The source had no manifest, so its completeness could not be verified.
     pub unknown_source: bool,
-    /// Inputs of the history that the folder should hold, and that neither it nor the copy has.
+    /// Inputs that the source should hold and does not.
     pub missing: Vec<MissingInputs>,
 }
 
-/// Copies the exchange in folder `data`, which may be running, to the folder `to`, which must not exist
-/// or be empty.
+/// Copies the exchange in folder `data`, which may be running, to the folder `to`, which must be empty or must not
+/// exist.
 pub fn backup(data: &Path, to: &Path, extent: Extent) -> Result<BackupFacts, DataError> {
     let from = Folder::look(data)?;
     copy(&from, to, extent)
 }
 
-/// Makes the folder `data`, which must not exist or be empty, out of a copy; the copy is checked as by
-/// `verify` before, and one that falls short of its manifest is refused.
+/// Creates the folder `data`, which must be empty or must not exist, from a copy. The copy is verified first; one that
+/// does not match its manifest is refused.
 pub fn restore(from: &Path, data: &Path) -> Result<BackupFacts, DataError> {
     let facts = verify(from)?;
     let unknown_source = facts.recovery.manifest.is_none();
@@ -97,12 +97,12 @@ fn copy(from: &Folder, to: &Path, extent: Extent) -> Result<BackupFacts, DataErr
     Ok(facts)
 }
 
-/// What a copy of everything has; the manifest comes last, and with it the copy is one.
+/// Copies what the extent includes. The manifest is written last and completes the copy.
 fn copy_once(from: &Folder, to: &Folder, extent: Extent) -> Result<BackupFacts, DataError> {
     let files = Files::of(from)?;
     let good = good_snapshots(from, &files, extent)?;
     let (Some(oldest), Some((newest, opened))) = (good.first(), good.last()) else {
-        // Why it cannot be read.
+        // Reports why the folder cannot be read.
         return Err(recover(from, None).err().unwrap_or(DataError::Empty {
             folder: from.name(),
         }));
@@ -151,8 +151,8 @@ fn copy_once(from: &Folder, to: &Folder, extent: Extent) -> Result<BackupFacts, 
     Ok(facts)
 }
 
-/// Where the log of a copy begins: with its oldest snapshot, or where the log continues an archive without the
-/// snapshot between them.
+/// Position of a copy's first part of the log: that of its oldest snapshot, or where the log continues an archive
+/// directly.
 fn log_from(from: &Folder, files: &Files, oldest: u64) -> Result<u64, DataError> {
     let ends = generations::archives(from)?.into_iter().map(|(_, to)| to);
     let newest = ends.filter(|to| *to < oldest).max();
@@ -160,7 +160,7 @@ fn log_from(from: &Folder, files: &Files, oldest: u64) -> Result<u64, DataError>
     Ok(continued.unwrap_or(oldest))
 }
 
-/// The snapshots that a copy gets, oldest first.
+/// The snapshots to copy, oldest first.
 fn good_snapshots(
     from: &Folder,
     files: &Files,

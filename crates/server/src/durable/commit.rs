@@ -1,7 +1,7 @@
-//! Group commit: inputs gather while the last batch is being synced, then go together as the next.
+//! Group commit: inputs that arrive while a batch is being synced form the next batch.
 //!
-//! One thread writes. Everybody else appends under the machine's lock, so that the log has the order
-//! of the machine, and waits outside of it.
+//! One thread writes. All others append under the state machine's lock, so that the log has the machine's order, and
+//! wait outside the lock.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,21 +15,21 @@ use crate::durable::log_format::{Batch, Place};
 use crate::durable::log_writer::Writer;
 use crate::state::{Answers, Entry};
 
-/// Bytes that may wait for the disk; beyond them requests are turned away before they do anything.
+/// Most bytes that wait for the disk. Beyond that requests are refused before they have any effect.
 const PENDING_BYTES_MAX: usize = 8 << 20;
 
-/// Whether the log takes more.
+/// Whether the log accepts inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogState {
     /// It does.
     Open,
-    /// The disk is behind; later.
+    /// Too many bytes wait for the disk; try again later.
     Full,
-    /// A write failed: never again in this process.
+    /// A write failed: the log accepts nothing more in this process.
     Failed,
 }
 
-/// The log of a running machine. Dropping it writes what waits.
+/// The log of a running exchange. Dropping it writes the pending batch.
 pub(crate) struct Log {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -52,7 +52,7 @@ struct Progress {
 
 struct Queue {
     batch: Batch,
-    /// Inputs appended, written or not.
+    /// Number of inputs appended, written or not.
     position: u64,
     ending: bool,
 }
@@ -98,7 +98,7 @@ impl Log {
         Self { shared, threads }
     }
 
-    /// Whether an input could be appended now.
+    /// Whether an input can be appended now.
     pub fn state(&self) -> LogState {
         if self.shared.progress.borrow().failed {
             LogState::Failed
@@ -109,7 +109,7 @@ impl Log {
         }
     }
 
-    /// Appends an input that the machine has taken in, and what it was answered.
+    /// Appends an input that the state machine has executed, and the digest of its answers.
     pub fn append(&self, entry: &Entry<'_>, answers: Answers) {
         let mut queue = self.shared.lock();
         match queue.batch.push(entry, answers) {
@@ -119,7 +119,7 @@ impl Log {
                 self.shared.filled.notify_one();
             }
             Err(error) => {
-                // The machine is now ahead of any log.
+                // The state machine is now ahead of the log.
                 drop(queue);
                 tracing::error!(%error, "an input cannot be written");
                 self.shared.fail();
@@ -127,7 +127,7 @@ impl Log {
         }
     }
 
-    /// Waits until everything appended so far is durable; false if it will never be.
+    /// Waits until everything appended so far is durable; false if it never will be.
     pub async fn settled(&self) -> bool {
         let position = self.shared.lock().position;
         let progress = *self.shared.progress.borrow();
@@ -141,7 +141,7 @@ impl Log {
         reached.is_ok_and(|progress| !progress.failed)
     }
 
-    /// As `settled`, for threads.
+    /// As `settled`, blocking the thread.
     pub fn settled_blocking(&self) -> bool {
         let mut queue = self.shared.lock();
         let position = queue.position;
@@ -158,14 +158,14 @@ impl Log {
         }
     }
 
-    /// Ends when a write has failed.
+    /// Completes when a write has failed.
     pub async fn failed(&self) {
         let mut progress = self.shared.progress.subscribe();
         // The sender lives as long as this log.
         let _ = progress.wait_for(|progress| progress.failed).await;
     }
 
-    /// Batches and bytes of inputs written so far.
+    /// Batches and bytes written so far.
     pub fn written(&self) -> (u64, u64) {
         (
             self.shared.batches.load(Ordering::Relaxed),
@@ -179,7 +179,7 @@ impl Drop for Log {
         self.shared.lock().ending = true;
         self.shared.filled.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so.
+            // A panic of the thread was reported before.
             let _ = thread.join();
         }
     }
@@ -215,11 +215,11 @@ impl Shared {
             self.progress.send_modify(|progress| {
                 progress.synced = writer.place().position;
             });
-            // Under the lock, so that nobody looks before and waits after.
+            // Under the lock, so that a waiter cannot miss the notification.
             drop(self.lock());
             self.done.notify_all();
             if began_segment {
-                // Still busy with the last one: the next will do.
+                // If the snapshot thread is still busy, it handles a later segment.
                 let _ = segments.try_send(before);
             }
         }
@@ -232,7 +232,7 @@ impl Shared {
     }
 }
 
-/// However the thread ends, nobody waits for it in vain.
+/// Wakes all waiters when the thread ends, for whatever reason.
 struct Ended(Arc<Shared>);
 
 impl Drop for Ended {

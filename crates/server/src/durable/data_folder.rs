@@ -1,4 +1,4 @@
-//! A data folder's life: begin one, or recover what is there, and go on from it.
+//! A data folder: creating an exchange in it, recovering one, and continuing its log.
 
 use std::io;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::state::State;
 /// Bytes of a segment.
 pub(super) const SEGMENT_BYTES: usize = 32 << 20;
 
-/// A folder taken by this process.
+/// A folder locked by this process.
 pub struct DataFolder {
     disk: Arc<dyn Disk>,
     segment_bytes: usize,
@@ -32,21 +32,21 @@ pub struct DataFolder {
     time_bound: Option<TimeBound>,
 }
 
-/// How far the exchange's time may be ahead of the machine's clock at a start.
+/// How far the exchange's time may be ahead of the system clock at a start.
 #[derive(Clone, Copy, Debug)]
 struct TimeBound {
     wall: VenueTime,
     ahead_max_ms: u64,
 }
 
-/// An exchange whose every input is written before it is answered.
+/// An exchange that writes every input before it is answered.
 pub struct Durable {
     pub(crate) state: State,
     pub(crate) log: Log,
     facts: RecoveryFacts,
 }
 
-/// As `Durable`, before any thread runs.
+/// A `Durable` before its threads are started.
 pub(super) struct Ready {
     pub state: State,
     pub writer: Writer,
@@ -54,7 +54,7 @@ pub(super) struct Ready {
 }
 
 impl DataFolder {
-    /// Takes a folder, made if need be; one process at a time.
+    /// Locks a folder, creating it if necessary, for one process.
     pub fn take(path: &Path) -> Result<Self, DataError> {
         Ok(Self::on(Arc::new(Folder::take(path)?), SEGMENT_BYTES))
     }
@@ -68,50 +68,49 @@ impl DataFolder {
         }
     }
 
-    /// Smaller or larger segments than usual; snapshots are made where one begins.
+    /// Sets the size of segments; a snapshot is made at the beginning of a segment.
     #[must_use]
     pub fn with_segment_bytes(mut self, bytes: usize) -> Self {
         self.segment_bytes = bytes;
         self
     }
 
-    /// How much of the history is kept besides what a start needs.
+    /// Sets how much history is kept beyond what a start needs.
     #[must_use]
     pub const fn with_retention(mut self, retention: Retention) -> Self {
         self.retention = retention;
         self
     }
 
-    /// Refuses an exchange whose time is ahead of `wall`, what the machine's clock says, by more than
-    /// `ahead_max_ms`.
+    /// Refuses an exchange whose time is more than `ahead_max_ms` ahead of `wall`, the system clock.
     #[must_use]
     pub const fn with_time_bound(mut self, wall: VenueTime, ahead_max_ms: u64) -> Self {
         self.time_bound = Some(TimeBound { wall, ahead_max_ms });
         self
     }
 
-    /// The exchange that is in it; `None` if there is none yet.
+    /// Recovers the exchange in the folder; `None` if there is none.
     pub fn recover(&self) -> Result<Option<Durable>, DataError> {
         self.resume()?.map(|ready| self.start(ready)).transpose()
     }
 
-    /// Begins an exchange in it.
+    /// Creates an exchange in the folder.
     pub fn begin(&self, venue: Venue, agents: Vec<Agents>) -> Result<Durable, DataError> {
         self.start(self.found(State::new(venue, agents))?)
     }
 
-    /// Recovers and makes the end of the log ready to be written on.
+    /// Recovers the exchange and prepares the end of the log for writing.
     pub(super) fn resume(&self) -> Result<Option<Ready>, DataError> {
         let disk = &*self.disk;
         let files = Files::of(disk)?;
         if !files.partial.is_empty() {
             self.remove(&files.partial)?;
-            // Gone for good before another of its name is made and renamed.
+            // Durable before a file of the same name is created and renamed.
             let gone = self.disk.sync_folder();
             gone.map_err(io_of(&*self.disk, "folder"))?;
         }
         if files.snapshots.is_empty() {
-            // One that was there once is not made anew over what is missing.
+            // If there was an exchange, none is created over its remains.
             match no_snapshot(&*self.disk, &files)? {
                 DataError::Empty { .. } => {}
                 lost => return Err(lost),
@@ -123,7 +122,7 @@ impl DataFolder {
         self.check_time(recovered.state.venue.now())?;
         upgrade::copy(&*self.disk, &recovered)?;
         self.settle(&recovered)?;
-        // Before the manifest that names it.
+        // Before the manifest, which refers to it.
         Generations::renew(disk, recovered.folder)?;
         let writer = self.writer(recovered.folder, recovered.place)?;
         upgrade::write_down(&*self.disk, &recovered)?;
@@ -139,7 +138,7 @@ impl DataFolder {
         }))
     }
 
-    /// Before anything is written: a clock that was wrong once must not go unnoticed for ever.
+    /// Checked before anything is written, so that a wrong clock is not adopted silently.
     fn check_time(&self, now: VenueTime) -> Result<(), DataError> {
         let Some(TimeBound { wall, ahead_max_ms }) = self.time_bound else {
             return Ok(());
@@ -168,9 +167,9 @@ impl DataFolder {
             DataError::io("random number of the system", io::Error::other(error))
         })?;
         let (folder, place) = (FolderId(id), Place::ORIGIN);
-        // Before the manifest that names it.
+        // Before the manifest, which refers to it.
         Generations::new(folder, 0, vec![0]).write(disk)?;
-        // The log before the snapshot: a snapshot without it could be one whose log was lost.
+        // The log before the snapshot: a snapshot without a log could be one whose log was lost.
         let writer = self.writer(folder, place)?;
         snapshot::write(disk, &Opening { folder, place }, &state)
             .map_err(io_of(disk, "first snapshot"))?;
@@ -181,9 +180,8 @@ impl DataFolder {
         })
     }
 
-    /// Makes sure of the end of the log: what was read may have been in memory only. The last frame is
-    /// written again, and zeros over what a crash left behind it. The part keeps its length until there is a
-    /// newer one.
+    /// Makes the end of the log durable, because what was read may have been in memory only: the last frame is written
+    /// again, and zeros over an incomplete one. The segment keeps its length until there is a newer one.
     fn settle(&self, recovered: &Recovered) -> Result<(), DataError> {
         let name = segment_name(recovered.last.position);
         let bytes = self.disk.read(&name).map_err(io_of(&*self.disk, &name))?;
@@ -267,7 +265,7 @@ impl Durable {
         &self.state.venue
     }
 
-    /// What recovery met; all zero for a new exchange.
+    /// Statistics of the recovery; all zero for a new exchange.
     pub const fn facts(&self) -> &RecoveryFacts {
         &self.facts
     }

@@ -1,5 +1,5 @@
-//! The few things asked of a file system, so that tests can put one under the log that loses what was
-//! not synced. The real one is a locked folder; what its files mean is not known here.
+//! The file system operations that the log needs, so that tests can substitute a disk that loses unsynced data. The
+//! real one is a locked folder.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -14,39 +14,39 @@ use super::DataError;
 pub(crate) trait Disk: Send + Sync {
     /// Names of its files.
     fn list(&self) -> io::Result<Vec<String>>;
-    /// All bytes of a file.
+    /// The bytes of a file.
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
-    /// Makes a new file; one of that name must not exist.
+    /// Creates a file; it must not exist.
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// Opens a file to change it.
+    /// Opens a file for writing.
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// Renames a file, over another one if there is one.
+    /// Renames a file, replacing an existing one.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Makes names durable: what was created, renamed, removed.
+    /// Syncs the folder's entries: created, renamed and removed names.
     fn sync_folder(&self) -> io::Result<()>;
-    /// A folder inside, there or not. It is renamed like a file.
+    /// A subfolder, which may not exist. It is renamed like a file.
     fn inside(&self, name: &str) -> Box<dyn Disk>;
-    /// Makes this folder, if need be.
+    /// Creates this folder if necessary.
     fn make(&self) -> io::Result<()>;
-    /// Removes a folder inside with all its files, if it is there.
+    /// Removes a subfolder with all its files, if it exists.
     fn remove_inside(&self, name: &str) -> io::Result<()>;
-    /// How people call it.
+    /// The folder's path, for messages.
     fn name(&self) -> String;
-    /// How people call a file in it.
+    /// The path of a file in it, for messages.
     fn path_of(&self, file: &str) -> String {
         format!("{}/{file}", self.name())
     }
 }
 
-/// A file that is written.
+/// A file open for writing.
 pub(crate) trait DiskFile: Send {
-    /// Writes bytes at a place.
+    /// Writes bytes at an offset.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Cuts it off.
+    /// Truncates the file.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
-    /// Makes its bytes and its length durable.
+    /// Syncs content and length.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -54,7 +54,7 @@ pub(crate) trait DiskFile: Send {
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Held as long as this process works in it.
+    /// The lock, held as long as this process uses the folder.
     _taken: Option<TakenFolder>,
 }
 
@@ -73,7 +73,7 @@ impl Folder {
         }
     }
 
-    /// Makes the folder (0700) if needed and takes it for this process.
+    /// Creates the folder (mode 0700) if necessary and locks it for this process.
     pub fn take(path: &Path) -> Result<Self, DataError> {
         let folder = PrivateFolder::open_or_create(path)?;
         let taken = folder.take()?;

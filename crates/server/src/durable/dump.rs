@@ -1,7 +1,7 @@
-//! The whole exchange as text: lines of JSON that need no program of ours to be read (docs/dump.md).
+//! Writes the whole exchange as text: lines of JSON that other programs can read (docs/dump.md).
 //!
-//! Types are those of the newest version (`types.txt`), every piece of the state is a line, in their order, and
-//! the last line has the number of lines and a digest, so that a dump that was cut off is none.
+//! Types are those of the newest version (`types.txt`). Every piece of the state is one line. The last line has the
+//! number of lines and a digest, so that a truncated dump is detected.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,33 +18,33 @@ use super::{DataError, versions};
 use crate::durable::json_values::to_json;
 use cambist_host::program;
 
-/// Version of the form of lines.
+/// Version of the line format.
 pub(super) const FORM: u64 = 1;
 
-/// What the state is called in the ways of pieces.
+/// Name of the root in the paths of pieces.
 pub(super) const ROOT: &str = "state";
 
-/// Where accounts stand in it.
+/// Path of the accounts.
 pub(super) const ACCOUNTS: &str = "state.venue.accounts";
 
-/// What a dump holds.
+/// Contents of a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DumpFacts {
-    /// Inputs since the exchange was made.
+    /// Inputs since the exchange was created.
     pub position: u64,
-    /// Accounts, those of background traders and the operator's own among them.
+    /// Number of accounts, those of simulated traders and of the operator included.
     pub accounts: u64,
-    /// Orders open.
+    /// Number of open orders.
     pub open_orders: u64,
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
-    /// Name, version and commit of the program that made it.
+    /// Name, version and commit of the program that wrote it.
     pub program: String,
-    /// Version of its types.
+    /// Version of the stored types.
     pub version: u32,
 }
 
-/// Writes the exchange of a data folder or a copy, which may be running, as a dump. Changes nothing.
+/// Writes the exchange in a data folder or copy, which may be running, as a dump. Changes nothing.
 pub fn dump(data: &Path, out: &mut dyn Write) -> Result<DumpFacts, DataError> {
     let disk = Folder::look(data)?;
     let recovered = patiently(|| recover(&disk, None))?;
@@ -118,7 +118,7 @@ pub fn dump(data: &Path, out: &mut dyn Write) -> Result<DumpFacts, DataError> {
     Ok(facts)
 }
 
-/// What ends the making or reading of a dump.
+/// Errors of writing or reading a dump.
 pub(super) enum Trouble {
     Data(Box<DataError>),
     Wire(WireError),

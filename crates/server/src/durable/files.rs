@@ -1,24 +1,24 @@
-//! Names of the files of a data folder.
+//! File names of a data folder.
 
 use super::disk::Disk;
 use super::{DataError, io_of};
 
-/// A segment that is being made.
+/// A segment being written.
 pub(crate) const LOG_PARTIAL: &str = "log.partial";
 
-/// A snapshot that is being made.
+/// A snapshot being written.
 pub(crate) const SNAPSHOT_PARTIAL: &str = "snapshot.partial";
 
-/// A manifest that is being made.
+/// A manifest being written.
 pub(crate) const MANIFEST_PARTIAL: &str = "manifest.partial";
 
-/// A list of generations that is being made.
+/// A list of generations being written.
 pub(crate) const GENERATIONS_PARTIAL: &str = "generations.partial";
 
-/// Stands in a copy that is being made.
+/// Marks a copy that is not complete.
 pub(crate) const COPY_PARTIAL: &str = "copy.partial";
 
-/// What is being made in a folder in use.
+/// Incomplete files of a folder in use.
 const PARTIAL: [&str; 4] = [
     LOG_PARTIAL,
     SNAPSHOT_PARTIAL,
@@ -29,17 +29,17 @@ const PARTIAL: [&str; 4] = [
 const SEGMENT: &str = "log-";
 const SNAPSHOT: &str = "snapshot-";
 
-/// The segment that begins after so many entries.
+/// The segment that begins after `position` inputs.
 pub(crate) fn segment_name(position: u64) -> String {
     format!("{SEGMENT}{position:016x}")
 }
 
-/// The snapshot after so many entries.
+/// The snapshot after `position` inputs.
 pub(crate) fn snapshot_name(position: u64) -> String {
     format!("{SNAPSHOT}{position:016x}")
 }
 
-/// What lies in a folder, by position.
+/// The files of a folder, by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files {
     pub segments: Vec<u64>,
@@ -48,7 +48,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Lists a folder. Files of other names are somebody else's.
+    /// Lists a folder. Files with other names are ignored.
     pub fn of(disk: &dyn Disk) -> Result<Self, DataError> {
         let mut files = Self::default();
         for name in disk.list().map_err(io_of(disk, "listing"))? {

@@ -1,9 +1,9 @@
-//! Which history a folder in use must hold: `generations.json`, and the inputs that are missing from it.
+//! The history that a folder in use must hold (`generations.json`), and the inputs that are missing from it.
 //!
-//! It names the snapshots that are kept and the first input of the history. It is written after a snapshot is
-//! made and before anything is removed, so that everything it names is there unless something else took it
-//! away. The manifest of a folder in use says that there is one; folders of earlier programs, copies and
-//! archives have none, and in those only gaps between what is there are found.
+//! The file lists the snapshots that are kept and the first input of the history. It is written after a snapshot is
+//! made and before anything is removed, so that everything in the list exists unless something outside this program
+//! removed it. The manifest of a folder in use says that the file exists. Folders of earlier programs, copies and
+//! archives have none; in those only gaps between existing files are detected.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,16 +14,16 @@ use super::manifest::{Kind, Manifest, hex, read_summed, write_summed};
 use super::{DataError, MissingInputs, io_of};
 use crate::durable::log_format::FolderId;
 
-/// Its name.
+/// Its file name.
 pub(super) const GENERATIONS: &str = "generations.json";
 
-/// Version of the form below.
+/// Version of the format below.
 const FORM: u32 = 1;
 
 /// How often a look may be disturbed by the snapshot thread.
 const LOOKS_MAX: u32 = 20;
 
-/// What has to be there.
+/// The history that must exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Generations {
     form: u32,
@@ -35,16 +35,16 @@ pub(super) struct Generations {
     pub snapshots: Vec<u64>,
 }
 
-/// What a folder should hold and what it holds, of one moment.
+/// What a folder should hold and what it holds, at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inventory {
-    /// What has to be there; `None` where nothing says so.
+    /// The history that must exist; `None` if the folder has no list.
     pub expected: Option<Generations>,
-    /// Why that cannot be read.
+    /// Why the list cannot be read.
     pub problem: Option<String>,
-    /// Snapshots that have to be there and are not.
+    /// Listed snapshots that do not exist.
     pub missing_snapshots: Vec<u64>,
-    /// Inputs that have to be there and are not.
+    /// Inputs that should exist and do not.
     pub missing: Vec<MissingInputs>,
 }
 
@@ -58,7 +58,7 @@ impl Generations {
         }
     }
 
-    /// The one of a folder whose manifest says that there is one.
+    /// The list of a folder whose manifest says that there is one.
     pub fn in_force(disk: &dyn Disk) -> Result<Option<Self>, DataError> {
         let Some((manifest, _)) = Manifest::read(disk)? else {
             return Ok(None);
@@ -80,7 +80,7 @@ impl Generations {
         Ok(Some(found))
     }
 
-    /// Writes it, whole or not at all.
+    /// Writes the list atomically.
     pub fn write(&self, disk: &dyn Disk) -> Result<(), DataError> {
         serde_json::to_value(self)
             .map_err(std::io::Error::from)
@@ -89,8 +89,8 @@ impl Generations {
             .map_err(io_of(disk, GENERATIONS))
     }
 
-    /// Writes the one of a folder that begins or goes on. What was expected before goes on to be: that
-    /// something is missing is not forgotten by a start.
+    /// Writes the list of a folder that is created or continued. Earlier expectations are kept, so that a start does
+    /// not hide missing data.
     pub fn renew(disk: &dyn Disk, folder: FolderId) -> Result<(), DataError> {
         let known = Self::known(disk)?;
         let files = Files::of(disk)?;
@@ -110,8 +110,8 @@ impl Generations {
         next.replace(disk, known.as_ref())
     }
 
-    /// Before snapshots and the log before them are removed: what is kept of them. `from` is the first input
-    /// that is kept where the history is shortened by that.
+    /// Called before snapshots and the log before them are removed: records what is kept. `from` is the first input
+    /// that is kept, if the removal shortens the history.
     pub fn keep(
         disk: &dyn Disk,
         folder: FolderId,
@@ -130,7 +130,7 @@ impl Generations {
         Self::new(folder, from, snapshots).replace(disk, known.as_ref())
     }
 
-    /// Before archives are removed: the first input that is kept.
+    /// Called before archives are removed: records the first input that is kept.
     pub fn begin_at(disk: &dyn Disk, folder: FolderId, from: u64) -> Result<(), DataError> {
         let Some(known) = Self::known(disk)? else {
             return Ok(());
@@ -147,8 +147,8 @@ impl Generations {
         }
     }
 
-    /// The one in force; `None` also where it cannot be read, which is logged: a start and the next snapshot
-    /// write it anew.
+    /// The list in force; `None` also if it cannot be read, which is logged. A start and the next snapshot write a new
+    /// one.
     pub fn known(disk: &dyn Disk) -> Result<Option<Self>, DataError> {
         match Self::in_force(disk) {
             Err(damage @ DataError::Damaged { .. }) => {
@@ -161,7 +161,7 @@ impl Generations {
 }
 
 impl Inventory {
-    /// The same; what is missing is logged.
+    /// Returns the same value; logs what is missing.
     pub fn logged(self) -> Self {
         for position in &self.missing_snapshots {
             tracing::error!(
@@ -179,7 +179,7 @@ impl Inventory {
         self
     }
 
-    /// Looks at a folder, which may be in use.
+    /// Examines a folder, which may be in use.
     pub fn of(disk: &dyn Disk) -> Result<Self, DataError> {
         let expected = || match Generations::in_force(disk) {
             Err(damage @ DataError::Damaged { .. }) => Ok((None, Some(damage.to_string()))),
@@ -189,7 +189,7 @@ impl Inventory {
         for _ in 0..LOOKS_MAX {
             let archives = archives(disk)?;
             let files = Files::of(disk)?;
-            // Nothing was removed in between where nothing was written down in between.
+            // If the list did not change in between, nothing was removed in between.
             let after = expected()?;
             if before != after {
                 before = after;
@@ -216,7 +216,7 @@ impl Inventory {
     }
 }
 
-/// Where the archives of a folder begin and end, oldest first; without those that cannot be read.
+/// Beginnings and ends of a folder's archives, oldest first; unreadable archives are left out.
 pub(super) fn archives(disk: &dyn Disk) -> Result<Vec<(u64, u64)>, DataError> {
     let mut found = Vec::new();
     for position in archive::positions(disk)? {
@@ -231,8 +231,8 @@ pub(super) fn archives(disk: &dyn Disk) -> Result<Vec<(u64, u64)>, DataError> {
     Ok(found)
 }
 
-/// The inputs from `from` on, or from the oldest that are there, that neither an archive holds nor the log
-/// behind an archive or a snapshot.
+/// The inputs from `from` on, or from the oldest existing one, that are neither in an archive nor in the log after an
+/// archive or a snapshot.
 pub(super) fn missing(
     from: Option<u64>,
     archives: &[(u64, u64)],
@@ -257,7 +257,7 @@ pub(super) fn missing(
         reach(&mut reached, from);
         reached = reached.max(to);
     }
-    // The log continues an archive without the snapshot between them.
+    // The log continues an archive directly, without a snapshot.
     let continued = archives
         .iter()
         .any(|(_, to)| *to < snapshot && *to >= reached && files.segments.contains(to));

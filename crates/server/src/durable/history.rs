@@ -1,4 +1,4 @@
-//! One history out of several folders: a data folder or a copy, its archives, and archives kept elsewhere.
+//! One history from several folders: a data folder or a copy, its archives, and archives stored elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,25 +15,25 @@ use super::{DataError, io_of};
 /// Several folders of one exchange, read as one.
 pub(super) struct History {
     parts: Vec<Box<dyn Disk>>,
-    /// Which parts have a file, by name.
+    /// The folders that have a file, by its name.
     holders: BTreeMap<String, Vec<usize>>,
-    /// The first input that they should hold.
+    /// The first input that the folders should hold.
     from: u64,
 }
 
-/// What a part covers.
+/// The range of a folder.
 struct Covered {
     from: u64,
-    /// Where its log begins, which continues an older part.
+    /// Where its log begins, which continues an older folder.
     log_from: u64,
-    /// A folder goes as far as it goes.
+    /// Where an archive ends; `None` for a folder.
     to: Option<u64>,
     name: String,
 }
 
 impl History {
-    /// Opens the folders, each with its archives. Refused where they are of several exchanges, and where
-    /// inputs are missing between two of them.
+    /// Opens the folders, each with its archives. An error if they belong to different exchanges, or if inputs are
+    /// missing between two of them.
     pub fn open(folders: &[&Path]) -> Result<Self, DataError> {
         let mut parts: Vec<Box<dyn Disk>> = Vec::new();
         for folder in folders {
@@ -121,8 +121,8 @@ impl Disk for History {
         Ok(self.holders.keys().cloned().collect())
     }
 
-    /// The longest, where several have it: a part of the log is shorter in a copy that was made while it
-    /// was written.
+    /// The longest file, if several folders have it: a segment in a copy is shorter if the copy was made while the
+    /// segment was written.
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let holders = self.holders.get(name).ok_or(io::ErrorKind::NotFound)?;
         let mut longest: Option<Vec<u8>> = None;

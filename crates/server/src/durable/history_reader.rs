@@ -1,8 +1,7 @@
-//! Everything a data folder remembers, told again: the oldest state that can still be read, every input
-//! since then with the answer that it led to, and the state at the end.
+//! Replays the history of a data folder: the oldest readable state, every input since then with its answer, and the
+//! final state.
 //!
-//! For whoever wants to check the books with a program of his own. Changes nothing; what lines are made
-//! of it is the caller's.
+//! Basis of `venue export`. Changes nothing; the caller formats the lines.
 
 use std::path::Path;
 
@@ -16,38 +15,38 @@ use crate::durable::log_reader::walk;
 use crate::durable::recover::replay;
 use crate::durable::{DataError, MissingInputs, RecoveryFacts, snapshot};
 
-/// One thing that a data folder tells.
+/// One item of the history.
 #[derive(Debug)]
 pub enum Told<'a> {
-    /// First: how everything stood before the inputs that follow.
+    /// First: the state before the inputs that follow.
     Opening {
-        /// Inputs before that.
+        /// Inputs before that state.
         position: u64,
-        /// The machine.
+        /// The venue in that state.
         venue: &'a Venue,
     },
-    /// Somebody, background traders included, asked for something that may have changed the state.
+    /// A request, of simulated traders too, that may have changed the state.
     Asked {
-        /// When.
+        /// The venue's time.
         now: VenueTime,
-        /// Who.
+        /// The caller.
         caller: &'a Caller,
-        /// What.
+        /// The request.
         request: &'a Request,
-        /// What came of it.
+        /// The answer.
         answer: &'a Result<Response, Refusal>,
     },
-    /// Last: how everything stands, its own audit passed.
+    /// Last: the final state, which has passed its audit.
     Closing {
-        /// Inputs in all.
+        /// Number of all inputs.
         position: u64,
-        /// The machine.
+        /// The venue in that state.
         venue: &'a Venue,
     },
 }
 
-/// Tells what is in the folder of an exchange that does not run, or in a copy, with the archives inside;
-/// or what is in several folders and archives of one exchange, as one history from the oldest on.
+/// Reads the history of a stopped exchange, or of a copy, with its archives; or of several folders and archives of one
+/// exchange, as one history from the oldest input on.
 pub fn tell(data: &[&Path], mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFacts, DataError> {
     let disk = History::open(data)?;
     let files = Files::of(&disk)?;

@@ -1,24 +1,24 @@
-//! Values of stored types as JSON, and back.
+//! Converts values of stored types to JSON and back.
 //!
 //! | type | JSON |
 //! |---|---|
 //! | numbers of up to 64 bits | number |
-//! | `u128`, `i128` | text of decimal digits |
-//! | floating point | text, the shortest that reads as the same number |
-//! | text | text |
-//! | bytes, arrays of `u8` | text, `0x` and hexadecimal digits |
+//! | `u128`, `i128` | string of decimal digits |
+//! | floating point | string, the shortest that parses to the same number |
+//! | text | string |
+//! | bytes, arrays of `u8` | string, `0x` and hexadecimal digits |
 //! | `T?` | `null`, or as `T`; `{"some": T}` where `T` itself may be `null` |
 //! | lists, arrays, tuples | list |
-//! | `{K: V}` | list of lists of two |
+//! | `{K: V}` | list of pairs, each a list of two |
 //! | struct | object |
-//! | enum | text of the variant's name, or an object with the name and what it holds |
+//! | enum | string with the variant's name, or an object with the name and the content |
 
 use cambist_schema::{Body, Content, Field, Primitive, Schema, Shape, Value};
 use serde_json::{Map, Value as Json, json};
 
 use crate::durable::manifest::hex;
 
-/// A value as JSON; `None` if it is none of that type.
+/// A value as JSON; `None` if it is not of that type.
 pub(super) fn to_json(schema: &Schema, shape: &Shape, value: &Value) -> Option<Json> {
     let list = |shapes: &mut dyn Iterator<Item = &Shape>, values: &[Value]| {
         let values = shapes.zip(values);
@@ -95,7 +95,7 @@ fn may_be_null(schema: &Schema, shape: &Shape) -> bool {
     }
 }
 
-/// The value of a type that some JSON is, or what does not fit.
+/// Parses a value of a type from JSON; an error names what does not fit.
 pub(super) fn from_json(schema: &Schema, shape: &Shape, json: &Json) -> Result<Value, String> {
     let wrong = || format!("{} is no {shape}", short(json));
     let text = || json.as_str().ok_or_else(wrong);
@@ -200,7 +200,7 @@ fn fields_of(schema: &Schema, fields: &[Field], json: &Json) -> Result<Value, St
     Ok(Value::Struct(values.collect::<Result<_, String>>()?))
 }
 
-/// The beginning of it, for a message.
+/// The beginning of the JSON text, for messages.
 fn short(json: &Json) -> String {
     const SHOWN: usize = 60;
     let text = json.to_string();

@@ -1,4 +1,4 @@
-//! A data folder out of a dump, also of one that an earlier program made or that a person changed.
+//! Creates a data folder from a dump, also one of an earlier version or an edited one.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::durable::data_folder::DataFolder;
 use crate::durable::json_values::from_json;
 use crate::state::State;
 
-/// No line is longer: an account with a long history is some megabytes.
+/// Most bytes of a line; an account with a long history has some megabytes.
 const LINE_BYTES_MAX: u64 = 256 << 20;
 
-/// Begins an exchange in the folder `data`, which must not exist or be empty, as a dump has it. Nothing is written
-/// before all of it was read and the books add up. With `edited` its digest is not compared: a person has
-/// changed it.
+/// Creates an exchange in the folder `data`, which must be empty or must not exist, from a dump. Nothing is written
+/// before the whole dump was read and the books add up. With `edited` the digest is not compared, because the dump was
+/// changed on purpose.
 pub fn load(
     from: &str,
     input: &mut dyn BufRead,
@@ -135,7 +135,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// What is wrong with the line that was read last.
+    /// An error at the line that was read last.
     fn problem(&self, what: impl Into<String>) -> DataError {
         DataError::Dump {
             place: format!("{}, line {}", self.from, self.count),

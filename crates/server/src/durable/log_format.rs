@@ -1,4 +1,4 @@
-//! How a log lies in its files.
+//! The format of log files.
 //!
 //! ```text
 //! segment = opening block, frame*, zeros          a block is 4096 bytes
@@ -6,14 +6,14 @@
 //!           version:u32 bytes:u64 check:u32 writer
 //! frame   = length:u32 count:u32 first:u64 check(payload):u32 chain:16 answers:u32 check(head):u32 payload
 //! ```
-//! Little-endian. A frame is one group commit: `count` entries from number `first` on. It begins at a
-//! block of its own, so that what was once synced is never in the reach of a later write. The chain
-//! is over every payload since the folder was made; the checks are CRC-32, a frame's seeded with the
-//! folder's id, so that frames of other folders are none. Against accidents, not against somebody
-//! with write access. `types` and `version` name the types inside (`versions`), `bytes` is how long the file
-//! was made, `answers` sums up what the entries were answered.
+//! Little-endian. A frame is one group commit: `count` entries from number `first` on. It begins at a block of its own,
+//! so that a later write never touches synced data. The chain covers every payload since the folder was created.
+//! Checksums are CRC-32, a frame's seeded with the folder's id, so that frames of other folders are invalid. They
+//! protect against accidents, not against an attacker with write access. `types` and `version` identify the stored
+//! types (`versions`), `bytes` is the length at which the file was created, `answers` is a digest of the answers to the
+//! entries.
 //!
-//! Format 1 had neither `version` nor `bytes` nor `answers`; it is read, and not written any more.
+//! Format 1 had neither `version` nor `bytes` nor `answers`. It is read but no longer written.
 
 use sha2::{Digest, Sha256};
 
@@ -23,42 +23,42 @@ use cambist_host::program;
 /// Unit of writing.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Version of the layout.
+/// Version of the format.
 pub(crate) const FORMAT: u32 = 2;
 
-/// The oldest layout that is read.
+/// The oldest format that is read.
 const FORMAT_OLDEST: u32 = 1;
 
-/// First bytes of a segment.
+/// Magic number of a segment.
 const MAGIC: [u8; 8] = *b"CAMBVLOG";
 
-/// Bytes of an opening that mean something, by format.
+/// Bytes of a file header that are in use, by format.
 const fn opening_bytes(format: u32) -> usize {
     if format == 1 { 60 } else { 72 }
 }
 
-/// Longest name of a writer that is believed. It is behind the check and decides nothing: for people who
-/// meet the file with another version.
+/// Most bytes of a writer's name. The name follows the checksum and decides nothing; it is used in messages about files
+/// of other versions.
 const WRITER_MAX: usize = 96;
 
-/// Bytes before a payload, by format.
+/// Bytes of a frame header, by format.
 const fn head_bytes(format: u32) -> usize {
     if format == 1 { 40 } else { 44 }
 }
 
-/// Tells the files of one folder from all others.
+/// Distinguishes the files of one folder from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FolderId(pub [u8; 16]);
 
-/// A sum over everything before.
+/// A digest of all inputs so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain(pub [u8; 16]);
 
 impl Chain {
-    /// Before the first entry.
+    /// The digest before the first entry.
     pub const ORIGIN: Self = Self([0; 16]);
 
-    /// After one more payload.
+    /// The digest after one more payload.
     pub fn next(self, first: u64, payload: &[u8]) -> Self {
         let sum = Sha256::new()
             .chain_update(self.0)
@@ -71,12 +71,12 @@ impl Chain {
     }
 }
 
-/// Where in the history something stands.
+/// A position in the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Entries before it.
+    /// Number of entries before it.
     pub position: u64,
-    /// Sum over them.
+    /// Digest of those entries.
     pub chain: Chain,
 }
 
@@ -88,37 +88,37 @@ impl Place {
     };
 }
 
-/// What stands at the head of a file: whose it is, and where it begins.
+/// The identity of a file: its folder, and the position where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub folder: FolderId,
     pub place: Place,
 }
 
-/// How a file is laid out.
+/// Format of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub format: u32,
-    /// The number that names the types inside.
+    /// The number that identifies the stored types.
     pub types: u32,
-    /// The version that its writer gave them; 0 in format 1.
+    /// The version of the stored types according to the writer; 0 in format 1.
     pub version: u32,
-    /// How long the file was made; 0 where that is not known.
+    /// Length at which the file was created; 0 if unknown.
     pub bytes: u64,
-    /// Who wrote it, where that was left.
+    /// The program that wrote it, if the file names it.
     pub writer: Option<String>,
 }
 
-/// Why an opening is none.
+/// Why a file header is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoOpening {
-    /// Not what this program writes, or damaged.
+    /// Not a header of this format, or damaged.
     Damaged,
-    /// A later program wrote it.
+    /// Written in a later format.
     Later(Layout),
 }
 
-/// The first block of a file of today's layout.
+/// The header block of a file in the current format.
 pub(crate) fn opening(
     magic: [u8; 8],
     opening: &Opening,
@@ -142,7 +142,7 @@ pub(crate) fn opening(
     bytes
 }
 
-/// The name behind an opening, if it is one.
+/// The writer's name after a header, if it is valid.
 fn writer(bytes: &[u8]) -> Option<String> {
     let name = bytes.get(..WRITER_MAX)?;
     let name = name.split(|byte| *byte == 0).next()?;
@@ -150,7 +150,7 @@ fn writer(bytes: &[u8]) -> Option<String> {
     (printable && !name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned())
 }
 
-/// Reads the first block of a file, of this or an earlier layout.
+/// Reads the header block of a file, in the current or an earlier format.
 pub(crate) fn read_opening(magic: [u8; 8], bytes: &[u8]) -> Result<(Opening, Layout), NoOpening> {
     let format = bytes.get(8..12).and_then(|bytes| bytes.try_into().ok());
     let format = u32::from_le_bytes(format.ok_or(NoOpening::Damaged)?);
@@ -188,8 +188,8 @@ pub(crate) fn read_opening(magic: [u8; 8], bytes: &[u8]) -> Result<(Opening, Lay
     }
 }
 
-/// What to call an opening of a layout that is not known here. A file of today with a wrong number of its
-/// format is damaged and not later.
+/// Classifies a header of an unknown format. A file of the current format with a damaged format number counts as
+/// damaged.
 fn later(magic: [u8; 8], bytes: &[u8], format: u32) -> NoOpening {
     let mut today = bytes[..bytes.len().min(BLOCK)].to_vec();
     today[8..12].copy_from_slice(&FORMAT.to_le_bytes());
@@ -205,29 +205,29 @@ fn later(magic: [u8; 8], bytes: &[u8], format: u32) -> NoOpening {
     })
 }
 
-/// The first block of a segment of today's layout, as long as `bytes`.
+/// The header block of a segment in the current format, for a segment of `bytes` bytes.
 pub(crate) fn segment_opening(opened: &Opening, types: (u32, u32), bytes: u64) -> Vec<u8> {
     opening(MAGIC, opened, types, bytes)
 }
 
-/// Reads the first block of a segment.
+/// Reads the header block of a segment.
 pub(crate) fn read_segment_opening(bytes: &[u8]) -> Result<(Opening, Layout), NoOpening> {
     read_opening(MAGIC, bytes)
 }
 
-/// Bytes that a payload takes in the log.
+/// Bytes of a frame with a payload of this length.
 pub(crate) const fn frame_bytes(payload: usize) -> usize {
     (head_bytes(FORMAT) + payload).next_multiple_of(BLOCK)
 }
 
-/// Entries that go to the log together.
+/// Entries that are written together.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// The entries, one behind the other.
+    /// The encoded entries, one after the other.
     pub payload: Vec<u8>,
-    /// How many.
+    /// Number of entries.
     pub count: u32,
-    /// What they were answered.
+    /// Digest of the answers to the entries.
     pub answers: Answers,
 }
 
@@ -241,7 +241,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Makes it empty, for others.
+    /// Clears the batch for reuse.
     pub fn clear(&mut self) {
         self.payload.clear();
         self.count = 0;
@@ -249,7 +249,7 @@ impl Batch {
     }
 }
 
-/// Writes a frame over `into` and says where the history then stands.
+/// Writes a frame to `into` and returns the position after it.
 pub(crate) fn frame(folder: FolderId, before: Place, batch: &Batch, into: &mut Vec<u8>) -> Place {
     let payload = batch.payload.as_slice();
     let length = u32::try_from(payload.len()).expect("a batch is bounded far below 4 GiB");
@@ -270,31 +270,31 @@ pub(crate) fn frame(folder: FolderId, before: Place, batch: &Batch, into: &mut V
     }
 }
 
-/// What stands at a block.
+/// What a block contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found<'a> {
-    /// Nothing was written there yet.
+    /// Zeros: nothing was written here.
     Nothing,
-    /// Something that is no frame, and why.
+    /// An invalid frame, and why.
     Broken(&'static str),
-    /// A frame.
+    /// A valid frame.
     Frame(Frame<'a>),
 }
 
-/// A frame that is whole.
+/// A valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     pub first: u64,
     pub count: u32,
     pub chain: Chain,
-    /// What the entries were answered; not known of format 1.
+    /// Digest of the answers; `None` in format 1.
     pub answers: Option<Answers>,
     pub payload: &'a [u8],
-    /// Bytes it takes.
+    /// Bytes of the frame, padding included.
     pub bytes: usize,
 }
 
-/// Reads what stands at the beginning of `bytes`.
+/// Reads the frame at the beginning of `bytes`.
 pub(crate) fn read_frame(folder: FolderId, format: u32, bytes: &[u8]) -> Found<'_> {
     let head_bytes = head_bytes(format);
     let Some(head) = bytes.get(..head_bytes) else {
@@ -338,7 +338,7 @@ fn seeded(folder: FolderId, bytes: &[u8]) -> u32 {
     check.finalize()
 }
 
-/// Numbers from the front of some bytes, whose length was looked at before.
+/// Reads numbers from a slice whose length was checked before.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {

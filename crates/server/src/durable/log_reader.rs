@@ -1,8 +1,7 @@
-//! Reading the log: every frame from a place on, across segments, as far as it is good.
+//! Log reader: iterates over frames from a position on, across segments, and stops at the first invalid one.
 //!
-//! A crash leaves at most one batch that was being written, at the very end: what is no frame there,
-//! and has no frame after it, is that. Anything else that does not fit is damage, and is refused with
-//! its place, because what follows could not be trusted.
+//! A crash leaves at most one incomplete batch, at the very end: an invalid frame that no valid frame follows. Any
+//! other mismatch is damage and is refused with its position, because the data after it cannot be trusted.
 
 use crate::durable::data_folder::SEGMENT_BYTES;
 use crate::durable::disk::Disk;
@@ -11,42 +10,42 @@ use crate::durable::log_format::{BLOCK, FolderId, Found, Frame, Layout, Place, r
 use crate::durable::log_format::{Opening, read_segment_opening};
 use crate::durable::{DataError, io_of, versions};
 
-/// How far the log goes.
+/// How far the log was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Walked {
     pub place: Place,
     pub frames: u64,
-    /// Bytes of good frames.
+    /// Bytes of valid frames.
     pub bytes: u64,
-    /// The last segment looked at.
+    /// The last segment that was read.
     pub last: Last,
 }
 
-/// The last segment of a walk.
+/// The last segment that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Last {
-    /// Where it begins.
+    /// Its first position.
     pub position: u64,
-    /// Where its last good frame begins, if it has one.
+    /// Offset of its last valid frame, if it has one.
     pub final_frame: Option<usize>,
-    /// Where good bytes end.
+    /// Offset after its last valid frame.
     pub good_bytes: usize,
-    /// Bytes other than zero behind that: a batch that a crash has cut off.
+    /// Non-zero bytes after that: an incomplete batch.
     pub torn_bytes: usize,
-    /// How it is laid out; `None` of a walk that looked at none.
+    /// Its format; `None` if no segment was read.
     pub layout: Option<Layout>,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
 impl Last {
-    /// Whether it is shorter than it was made. A part is made in its full length and shortened when a
-    /// later one is there; copies are shortened as well.
+    /// Whether the segment is shorter than it was created. A segment is created with its full length and truncated when
+    /// a later one exists; segments in copies are truncated as well.
     pub fn is_short(&self) -> bool {
         let made = match &self.layout {
-            // Nothing was read: it is not known.
+            // No segment was read.
             None => 0,
-            // Not written down then, and always the same.
+            // Not recorded in format 1, and always the same.
             Some(layout) if layout.bytes == 0 => SEGMENT_BYTES as u64,
             Some(layout) => layout.bytes,
         };
@@ -57,9 +56,9 @@ impl Last {
 /// A frame, with what is needed to read it.
 pub(crate) struct Met<'a> {
     pub frame: &'a Frame<'a>,
-    /// Version of the types inside.
+    /// Version of the stored types.
     pub version: u32,
-    /// Its segment.
+    /// Name of its segment.
     pub file: &'a str,
     pub offset: usize,
     pub layout: &'a Layout,
@@ -159,7 +158,7 @@ pub(crate) fn walk(
     Ok(walked)
 }
 
-/// Whether a whole frame stands anywhere behind the first block.
+/// Whether a valid frame starts at any later block.
 fn frame_follows(folder: FolderId, format: u32, bytes: &[u8]) -> bool {
     (BLOCK..bytes.len())
         .step_by(BLOCK)

@@ -1,5 +1,5 @@
-//! The end of the log: one frame after the other, each synced before it counts, segment after segment.
-//! Which thread does this, and who waits for it, is not known here.
+//! Log writer: appends one frame after the other and syncs each before it counts, segment by segment. Threads and
+//! waiting are in `commit`.
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::durable::log_format::{
 use crate::durable::manifest::{Kind, Listed, Manifest, Point};
 use crate::durable::versions;
 
-/// Zeros are written this many at a time.
+/// Zeros are written in blocks of this size.
 const FILL_BYTES: usize = 1 << 20;
 
 /// The end of the log.
@@ -21,16 +21,16 @@ pub(crate) struct Writer {
     folder: FolderId,
     segment_bytes: usize,
     file: Box<dyn DiskFile>,
-    /// Where the next frame goes.
+    /// Offset of the next frame.
     offset: usize,
-    /// Bytes of the segment, all of them written once.
+    /// Bytes of the segment, all of which were written once.
     size: usize,
     place: Place,
     buffer: Vec<u8>,
 }
 
 impl Writer {
-    /// Begins a segment at `place`. An empty one of that place is replaced.
+    /// Creates a segment at `place`, replacing an empty one at the same position.
     pub fn begin(
         disk: Arc<dyn Disk>,
         folder: FolderId,
@@ -50,13 +50,13 @@ impl Writer {
         })
     }
 
-    /// Where the history stands; all of it is durable.
+    /// The current position; everything before it is durable.
     pub const fn place(&self) -> Place {
         self.place
     }
 
-    /// Writes and syncs a batch; true if it began a new segment. After an error nothing more may be
-    /// written: what is on the disk is no longer known.
+    /// Writes and syncs a batch; true if it created a new segment. After an error nothing more may be written, because
+    /// the content of the disk is unknown.
     pub fn write(&mut self, batch: &Batch) -> io::Result<bool> {
         let needed = frame_bytes(batch.payload.len());
         let full = self.offset + needed > self.size;
@@ -74,8 +74,8 @@ impl Writer {
     }
 }
 
-/// Makes a segment under another name first, so that one with a good name is whole. It is filled with
-/// zeros: writing over them changes no length and no map of the file, so that syncs are cheap.
+/// Creates the segment under a temporary name, so that a segment with its final name is complete. It is filled with
+/// zeros: overwriting them changes neither length nor block map of the file, which makes syncs cheap.
 fn begin_segment(
     disk: &dyn Disk,
     folder: FolderId,
@@ -100,7 +100,7 @@ fn begin_segment(
     let name = segment_name(place.position);
     disk.rename(LOG_PARTIAL, &name)?;
     disk.sync_folder()?;
-    // Named once it is there: a manifest never names a part that never was.
+    // Listed once it exists, so that a manifest never lists a segment that never existed.
     let mut manifest = Manifest::new(Kind::Live, folder, None, Point::new(place, None));
     manifest.files.push(Listed {
         name,

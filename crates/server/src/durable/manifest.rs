@@ -1,9 +1,9 @@
-//! What a folder says of itself: `manifest.json`.
+//! The manifest of a folder, `manifest.json`.
 //!
-//! Of a folder in use it names the newest part of the log and how long that was made, so that one which lost
-//! its newest part, or the end of it, is not taken for one where less happened. Of a copy and of an archive
-//! it names every file with its digest and how far the inputs in it go. Folders of programs before it have
-//! none.
+//! For a folder in use it lists the newest segment of the log and the length at which it was created, so that a folder
+//! that lost its newest segment, or the end of it, is not mistaken for one with a shorter history. For a copy and an
+//! archive it lists every file with its digest, and the position where the inputs end. Folders of earlier programs have
+//! no manifest.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,26 +15,26 @@ use super::{DataError, io_of, versions};
 use crate::durable::log_format::{FolderId, Place};
 use cambist_host::program;
 
-/// Its name.
+/// Its file name.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// Version of the form below.
+/// Version of the format below.
 const FORM: u32 = 1;
 
-/// What it is of.
+/// Kind of the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
     /// A folder in use.
     Live,
-    /// What `backup` and `restore` made.
+    /// Made by `backup` or `restore`.
     Copy,
-    /// Inputs between two snapshots, set aside.
+    /// Inputs between two snapshots, archived.
     Archive,
 }
 
 impl Kind {
-    /// In one word.
+    /// As a keyword.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -44,19 +44,19 @@ impl Kind {
     }
 }
 
-/// A place in the history.
+/// A position in the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Point {
-    /// Inputs before it.
+    /// Number of inputs before it.
     pub inputs: u64,
     /// The chain over them, hexadecimal.
     pub chain: String,
-    /// The exchange's time, where it is known.
+    /// The exchange's time, if known.
     pub at_ms: Option<u64>,
 }
 
 impl Point {
-    /// A place, and the exchange's time there.
+    /// A position, and the exchange's time there.
     pub fn new(place: Place, at_ms: Option<u64>) -> Self {
         Self {
             inputs: place.position,
@@ -65,25 +65,25 @@ impl Point {
         }
     }
 
-    /// Whether this is the place.
+    /// Whether this is the same position.
     pub fn is(&self, place: Place) -> bool {
         self.inputs == place.position && self.chain == hex(&place.chain.0)
     }
 }
 
-/// A file.
+/// A listed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Listed {
     /// Its name.
     pub name: String,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// SHA-256 of its content, hexadecimal; absent of a file that is being written.
+    /// SHA-256 of its content, hexadecimal; absent for a file that is still written.
     pub sha256: Option<String>,
 }
 
 impl Listed {
-    /// A file that is not changed any more.
+    /// A file that no longer changes.
     pub fn of(name: &str, bytes: &[u8]) -> Self {
         Self {
             name: name.to_owned(),
@@ -93,7 +93,7 @@ impl Listed {
     }
 }
 
-/// What a folder says of itself.
+/// The manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     #[serde(rename = "manifest")]
@@ -101,35 +101,35 @@ pub(super) struct Manifest {
     pub kind: Kind,
     /// Name, version and commit of the program that wrote it.
     pub program: String,
-    /// The version of stored types that it writes.
+    /// The version of its stored types.
     pub version: u32,
-    /// The folder's id, hexadecimal: copies and archives of one exchange have the same.
+    /// The folder's id, hexadecimal. Copies and archives of one exchange have the same id.
     pub folder: String,
-    /// Where the oldest snapshot stands; nothing of a folder in use.
+    /// Position of the oldest snapshot; absent for a folder in use.
     pub from: Option<Point>,
-    /// How far the inputs go; of a folder in use, where the newest part of the log begins.
+    /// Position after the last input; for a folder in use, position of the newest segment.
     pub to: Point,
-    /// Files; of a folder in use only the newest part of the log.
+    /// Files; for a folder in use only the newest segment.
     pub files: Vec<Listed>,
-    /// Archives inside a copy, by name, with the sums of their manifests.
+    /// Archives in a copy, by name, with the digests of their manifests.
     #[serde(default)]
     pub archives: Vec<Inside>,
-    /// Whether the folder has a `generations.json`, as one in use has.
+    /// Whether the folder has a `generations.json`, as a folder in use does.
     #[serde(default)]
     pub generations: bool,
 }
 
-/// An archive inside a copy.
+/// An archive in a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inside {
     /// Its name.
     pub name: String,
-    /// The sum in its manifest.
+    /// The digest in its manifest.
     pub sum: String,
 }
 
 impl Manifest {
-    /// One with nothing in it yet.
+    /// A manifest without files.
     pub fn new(kind: Kind, folder: FolderId, from: Option<Point>, to: Point) -> Self {
         Self {
             form: FORM,
@@ -145,7 +145,7 @@ impl Manifest {
         }
     }
 
-    /// The one of a folder, with its sum; `None` if there is none.
+    /// The manifest of a folder, with its digest; `None` if there is none.
     pub fn read(disk: &dyn Disk) -> Result<Option<(Self, String)>, DataError> {
         let damaged = |what| DataError::damaged(disk, MANIFEST, 0, what);
         let Some((rest, sum)) = read_summed(disk, MANIFEST)? else {
@@ -166,9 +166,9 @@ impl Manifest {
         )))
     }
 
-    /// The one that says what has to be there. One of a copy says nothing any more where a part of the log
-    /// begins that it does not name: the copy was gone on from by a program that writes no manifests, or by one
-    /// that was cut off before it wrote its own.
+    /// The manifest that applies to a folder. The manifest of a copy no longer applies if there is a segment that it
+    /// does not list: the copy was continued by a program that writes no manifests, or by one that was interrupted
+    /// before it wrote its own.
     pub fn in_force(disk: &dyn Disk, files: &Files) -> Result<Option<Self>, DataError> {
         let Some((manifest, _)) = Self::read(disk)? else {
             return Ok(None);
@@ -181,7 +181,7 @@ impl Manifest {
         Ok((!is_past).then_some(manifest))
     }
 
-    /// Writes it, whole or not at all; the answer is its sum.
+    /// Writes the manifest atomically and returns its digest.
     pub fn write(&self, disk: &dyn Disk) -> std::io::Result<String> {
         write_summed(
             disk,
@@ -191,7 +191,7 @@ impl Manifest {
         )
     }
 
-    /// Whether every file that it names is there in its full length; with `digests`, its very content.
+    /// Checks that every listed file exists in its full length; with `digests`, with its exact content.
     pub fn check_files(&self, disk: &dyn Disk, digests: bool) -> Result<(), DataError> {
         for file in &self.files {
             let short = |what| DataError::damaged(disk, &file.name, 0, what);
@@ -222,7 +222,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether a log that was read to its end went as far as it says.
+    /// Checks that the log ends where the manifest says.
     pub fn check_end(&self, disk: &dyn Disk, end: Place) -> Result<(), DataError> {
         let damaged = |what| DataError::damaged(disk, MANIFEST, 0, what);
         if end.position < self.to.inputs {
@@ -235,7 +235,7 @@ impl Manifest {
     }
 }
 
-/// A file of JSON without its field `sum`, and that sum, which it fits; `None` if there is none.
+/// A JSON file without its field `sum`, and that digest, verified; `None` if the file does not exist.
 pub(super) fn read_summed(
     disk: &dyn Disk,
     name: &str,
@@ -261,7 +261,7 @@ pub(super) fn read_summed(
     Ok(Some((rest, sum.to_owned())))
 }
 
-/// Writes JSON with a sum over it, whole or not at all; the answer is the sum.
+/// Writes JSON with a digest, atomically; returns the digest.
 pub(super) fn write_summed(
     disk: &dyn Disk,
     name: &str,
@@ -276,7 +276,7 @@ pub(super) fn write_summed(
     match disk.remove(partial) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
-        // Gone for good before another of its name is made and renamed.
+        // Durable before a file of the same name is created and renamed.
         Ok(()) => disk.sync_folder()?,
     }
     let mut file = disk.create(partial)?;

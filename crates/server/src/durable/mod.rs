@@ -1,19 +1,20 @@
-//! Durability: nothing that was acknowledged or shown is lost, whatever happens to the process.
+//! Durability: whatever happens to the process, nothing that was acknowledged or shown is lost.
 //!
-//! The venue is a machine whose inputs are its whole history, so what is written are its inputs:
-//! `state` says which, `commit` gathers them into batches and lets answers wait for the sync, `writer`
-//! writes a batch as one `frame`, `keeper` turns old log into a `snapshot`, `recover` reads both back.
+//! The venue is a deterministic state machine, so its inputs are its whole history. `state` defines the inputs,
+//! `commit` collects them into batches and makes answers wait for the sync, `log_writer` appends a batch as a frame
+//! (`log_format`), `snapshotter` turns old log into a `snapshot`, and `recover` reads snapshot and log.
 //!
-//! | promise | how |
+//! | guarantee | mechanism |
 //! |---|---|
-//! | no answer before its inputs are durable | every answer waits until the log is synced up to where it stood when the answer was computed |
-//! | no later write can hurt what was synced | frames begin at blocks of their own |
+//! | no answer before its inputs are durable | every answer waits until the log is synced up to its length when the answer was computed |
+//! | no later write can damage what was synced | frames begin at blocks of their own |
 //! | a failed write or sync is never retried | the log refuses everything from then on, and the server ends |
 //! | a crash costs nothing that was synced | a batch cut off at the very end is dropped; it was never acknowledged |
-//! | damage is never guessed away | checks, a chain over all inputs, refusal with the place |
-//! | recovery is bounded | a snapshot after some inputs or parts of the log, made from the log beside the running machine |
+//! | damage is never repaired by guessing | checksums, a chain over all inputs, refusal with the position |
+//! | recovery time is bounded | a snapshot after a number of inputs or segments, made from the log beside the running
+//! machine |
 //!
-//! Files hold everybody's books, and of API keys the digests: the folder has mode 0700, files 0600.
+//! The files hold the books of all accounts and the digests of API keys: the folder has mode 0700, files 0600.
 
 mod archive;
 mod backup;
@@ -57,46 +58,46 @@ pub use verify::{Generation, VerifyFacts, verify};
 use cambist_host::program;
 use disk::Disk;
 
-/// Why a data folder is of no use now.
+/// Why a data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
-    /// Another process works in it.
+    /// Another process holds its lock.
     #[error("folder {folder} is in use by another process")]
     InUse {
         /// The folder.
         folder: String,
     },
-    /// It is not ours alone, or cannot be used.
+    /// The folder is not private, or cannot be used.
     #[error("data folder {0}")]
     Folder(FolderError),
-    /// There is no exchange in it.
+    /// It contains no exchange.
     #[error("there is no exchange in folder {folder}")]
     Empty {
         /// The folder.
         folder: String,
     },
-    /// There is something in it.
+    /// It is not empty.
     #[error("folder {folder} is not empty")]
     NotEmpty {
         /// The folder.
         folder: String,
     },
-    /// Folders that were named together are of several exchanges.
+    /// Folders given together belong to different exchanges.
     #[error("{folder} is of another exchange than the folders before it")]
     Others {
-        /// The first that does not fit.
+        /// The first folder of another exchange.
         folder: String,
     },
-    /// Folders that were named together leave inputs out between them.
+    /// Inputs are missing between folders given together.
     #[error(
         "inputs {from} to {to} are in none of the folders: name the archive that holds them, or leave out what is older than {before}"
     )]
     Gap {
         /// The first input that is missing.
         from: u64,
-        /// The first that is there again.
+        /// The first input after the gap.
         to: u64,
-        /// The folder that begins there.
+        /// The folder that begins after the gap.
         before: String,
     },
     /// A dump cannot be made or loaded.
@@ -107,67 +108,67 @@ pub enum DataError {
         /// What is wrong.
         what: String,
     },
-    /// Its time is far ahead of the machine's clock.
+    /// The exchange's time is too far ahead of the system clock.
     #[error(
         "the exchange in {folder} stands {ahead_s} s ahead of the machine's clock, more than the {max_s} s of data.time_ahead_max_s; nothing was changed. If the machine's clock is wrong, set it right. If it is right, the exchange ran under a wrong one: restore a backup from before, or set data.time_ahead_max_s to at least {ahead_s}: its time then goes on from there, and clients must take the time from it (GET /api/v3/timestamp) instead of from their own clocks"
     )]
     TimeAhead {
         /// The folder.
         folder: String,
-        /// By how much, in seconds, rounded up.
+        /// The lead in seconds, rounded up.
         ahead_s: u64,
         /// The bound, in seconds.
         max_s: u64,
     },
-    /// The system refused.
+    /// An I/O error.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation or file.
         what: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file is not what was written.
+    /// The content of a file is damaged.
     #[error(
         "{file} is damaged at byte {offset}: {what}; keep a copy of the folder, then restore a backup with 'cambist venue restore'"
     )]
     Damaged {
         /// The file.
         file: String,
-        /// Where it is damaged.
+        /// Offset of the damage.
         offset: u64,
-        /// What does not fit.
+        /// The mismatch.
         what: &'static str,
     },
-    /// Written by a program that stores what this one does not know.
+    /// Written by a program with later stored types or a later format.
     #[error(
         "{file} was written by {writer} and holds types that {this} does not know ({found}; it knows versions up to {known}); nothing was changed. {way}", this = program::build().name
     )]
     Version {
         /// The file.
         file: String,
-        /// What the file says of itself.
+        /// Version or format of the file.
         found: String,
-        /// The newest version known here.
+        /// The newest version that this program supports.
         known: u32,
-        /// The program that wrote it, where it left its name.
+        /// The program that wrote it, if the file names it.
         writer: String,
         /// What to do.
         way: String,
     },
-    /// Inputs that were answered in one way lead to other answers now.
+    /// Replaying inputs gives other answers than those that were acknowledged.
     #[error(
         "{file}: inputs {first} and later lead to other answers than were given (written by {writer}; this is {this}); nothing was changed: go on with the program that wrote it", this = program::build().name
     )]
     Diverged {
         /// The file.
         file: String,
-        /// Number of the first input of the batch in question.
+        /// Number of the first input of the batch.
         first: u64,
-        /// The program that wrote it, where it left its name.
+        /// The program that wrote it, if the file names it.
         writer: String,
     },
-    /// The state does not add up.
+    /// The recovered state fails its audit.
     #[error("the recovered books do not add up: {0}")]
     Audit(String),
 }
@@ -184,7 +185,7 @@ impl From<FolderError> for DataError {
 }
 
 impl DataError {
-    /// Whether the folder is wrong as it stands, so that trying again cannot help.
+    /// Whether the folder itself is wrong, so that a retry cannot help.
     pub fn is_misconfigured(&self) -> bool {
         matches!(self, Self::Folder(error) if error.is_misconfigured())
     }
@@ -210,7 +211,7 @@ impl DataError {
             (_, 0) => format!("types {:#x}", layout.types),
             (_, version) => format!("version {version}"),
         };
-        // Made by whoever moved the folder on from what is known here.
+        // The copy was made by the program that upgraded the folder.
         let way = match upgrade::backup_in(disk) {
             Some(copy) => format!(
                 "Before it was moved on, everything in it was copied to {copy}: 'cambist venue restore --from {copy} --data NEW_FOLDER' goes back to that, without what was done since; or go on with the program that wrote it"
@@ -229,7 +230,7 @@ impl DataError {
     }
 }
 
-/// Says what was being done when the system refused.
+/// Adds the file to an I/O error.
 fn io_of(disk: &dyn Disk, name: &str) -> impl FnOnce(io::Error) -> DataError {
     let what = disk.path_of(name);
     move |source| DataError::Io { what, source }
@@ -238,9 +239,9 @@ fn io_of(disk: &dyn Disk, name: &str) -> impl FnOnce(io::Error) -> DataError {
 /// Inputs that a folder should hold and does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingInputs {
-    /// Inputs before the first that is missing.
+    /// Number of inputs before the gap.
     pub from: u64,
-    /// Inputs before the first that is there again.
+    /// Number of inputs before the end of the gap.
     pub to: u64,
 }
 
@@ -250,41 +251,41 @@ impl std::fmt::Display for MissingInputs {
     }
 }
 
-/// What recovery met.
+/// Statistics of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryFacts {
-    /// Inputs since the exchange was made.
+    /// Inputs since the exchange was created.
     pub position: u64,
-    /// Inputs that the snapshot holds.
+    /// Inputs in the snapshot.
     pub snapshot_position: u64,
-    /// Inputs replayed after it.
+    /// Inputs replayed after the snapshot.
     pub replayed: u64,
-    /// Batches they were written in.
+    /// Batches of the replayed inputs.
     pub frames: u64,
-    /// Bytes of these.
+    /// Bytes of these batches.
     pub log_bytes: u64,
-    /// Bytes of a batch that a crash had cut off; never acknowledged, and dropped.
+    /// Bytes of an incomplete batch at the end; never acknowledged, and dropped.
     pub torn_bytes: u64,
-    /// Newer snapshots that were damaged and not needed.
+    /// Newer snapshots that were damaged; an older one was used.
     pub damaged_snapshots: u64,
-    /// Steps in which background traders would ask something else today than they did.
+    /// Steps in which the simulated traders of this version would act differently.
     pub steps_changed: u64,
-    /// The newest part, where an earlier program wrote it.
+    /// The program and version of the newest segment, if an earlier version wrote it.
     pub written_by: Option<Earlier>,
-    /// What the folder's manifest is of: `live`, `copy` or `archive`; none in folders of earlier programs.
+    /// Kind of the folder's manifest: `live`, `copy` or `archive`; `None` in folders of earlier programs.
     pub manifest: Option<&'static str>,
-    /// Without a manifest, a newest part of the log that is shorter than parts are made: it may have been cut
-    /// off, or it is a copy that an earlier program made.
+    /// There is no manifest, and the newest segment is shorter than segments are created: the log may be truncated, or
+    /// the folder is a copy that an earlier program made.
     pub may_be_cut: bool,
-    /// Inputs of the history that are missing; a start does without them.
+    /// Inputs missing from the history; a start does not need them.
     pub missing: Vec<MissingInputs>,
 }
 
-/// An earlier program that wrote a folder.
+/// An earlier version that wrote a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Earlier {
-    /// Its name, where it left it.
+    /// Name of the program, if the file has it.
     pub writer: Option<String>,
-    /// Its version of the types inside.
+    /// Version of its stored types.
     pub version: u32,
 }

@@ -1,4 +1,4 @@
-//! From files to the state: the latest good snapshot, then every input after it.
+//! Recovery: the newest valid snapshot, then every input after it.
 
 use super::disk::Disk;
 use super::files::{Files, segment_name, snapshot_name};
@@ -8,13 +8,13 @@ use crate::durable::log_format::{BLOCK, FolderId, Place};
 use crate::durable::log_reader::{Last, Met, Walked, walk};
 use crate::state::{Answers, Entry, Heard, State};
 
-/// What was recovered.
+/// Result of a recovery.
 pub(crate) struct Recovered {
     pub folder: FolderId,
     pub state: State,
     pub place: Place,
     pub last: Last,
-    /// Whether an earlier program wrote the snapshot.
+    /// Whether an earlier version wrote the snapshot.
     pub from_earlier: bool,
     pub facts: RecoveryFacts,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Recovered {
 pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, DataError> {
     let files = Files::of(disk)?;
     let mut facts = RecoveryFacts::default();
-    // What a part of the log was made of asks nobody.
+    // The manifest describes the end of the log, not the state at a segment inside it.
     let manifest = match until {
         None => Manifest::in_force(disk, &files)?,
         Some(_) => None,
@@ -79,8 +79,8 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
     })
 }
 
-/// What a folder without a snapshot is: one in which no exchange was begun, or one that lost it. The log, the
-/// manifest and the archives are kept by an exchange that was begun.
+/// The error for a folder without a snapshot: either no exchange was created in it, or its snapshots were lost. Log,
+/// manifest and archives belong to an exchange that was created.
 pub(super) fn no_snapshot(disk: &dyn Disk, files: &Files) -> Result<DataError, DataError> {
     let lost = |what| Ok(DataError::damaged(disk, &snapshot_name(0), 0, what));
     let manifest = Manifest::read(disk)?;
@@ -98,8 +98,8 @@ pub(super) fn no_snapshot(disk: &dyn Disk, files: &Files) -> Result<DataError, D
     })
 }
 
-/// Whether the log of a folder without a snapshot is one whose making was interrupted: no input was taken
-/// yet. The manifest is written after the first part of the log, so one without the other has lost it.
+/// Whether creating the exchange was interrupted before its first snapshot, so that no input was accepted. The manifest
+/// is written after the first segment, so a manifest without a segment means that the log was lost.
 fn is_unborn(disk: &dyn Disk, files: &Files) -> Result<bool, DataError> {
     match files.segments.as_slice() {
         [] => Ok(Manifest::read(disk)?.is_none()),
@@ -113,11 +113,11 @@ fn is_unborn(disk: &dyn Disk, files: &Files) -> Result<bool, DataError> {
     }
 }
 
-/// Whether everything is there that a manifest names.
+/// Checks that everything in the manifest exists.
 fn check_names(disk: &dyn Disk, files: &Files, manifest: &Manifest) -> Result<(), DataError> {
     match manifest.kind {
         Kind::Copy | Kind::Archive => manifest.check_files(disk, false),
-        // A newer part than it names may be there: it is named after it was made.
+        // There may be a newer segment: it is listed after it was created.
         Kind::Live if files.segments.last() >= Some(&manifest.to.inputs) => Ok(()),
         Kind::Live => {
             let name = segment_name(manifest.to.inputs);
@@ -127,7 +127,7 @@ fn check_names(disk: &dyn Disk, files: &Files, manifest: &Manifest) -> Result<()
     }
 }
 
-/// Whether the log goes as far as it should.
+/// Checks that the log is complete at its end.
 fn check_end(
     disk: &dyn Disk,
     manifest: Option<&Manifest>,
@@ -150,7 +150,7 @@ fn check_end(
     Ok(())
 }
 
-/// Does every input of a frame again, in order.
+/// Replays every input of a frame, in order.
 pub(super) fn replay(
     disk: &dyn Disk,
     met: &Met<'_>,

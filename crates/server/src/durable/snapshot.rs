@@ -1,4 +1,4 @@
-//! Snapshots: the whole state in one file, made under another name, synced, then given its own.
+//! Snapshots: the whole state in one file, written under a temporary name, synced and renamed.
 //!
 //! ```text
 //! file  = opening block ("CAMBVSNP"), chunk*, an empty chunk
@@ -18,7 +18,7 @@ const MAGIC: [u8; 8] = *b"CAMBVSNP";
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_HEAD_BYTES: usize = 8;
 
-/// Writes a snapshot. It is there, whole and durable, or not there at all. The answer is its size.
+/// Writes a snapshot atomically and returns its size in bytes.
 pub(crate) fn write(disk: &dyn Disk, opened: &Opening, state: &State) -> io::Result<u64> {
     let mut file = disk.create(SNAPSHOT_PARTIAL)?;
     file.write_at(0, &opening(MAGIC, opened, versions::written(), 0))?;
@@ -29,7 +29,7 @@ pub(crate) fn write(disk: &dyn Disk, opened: &Opening, state: &State) -> io::Res
     };
     let mut chunks = postcard::to_io(state, chunks).map_err(io::Error::other)?;
     chunks.flush()?;
-    // The empty one that says it is complete.
+    // An empty chunk marks the end.
     chunks.put()?;
     let size = chunks.offset;
     file.sync()?;
@@ -38,7 +38,7 @@ pub(crate) fn write(disk: &dyn Disk, opened: &Opening, state: &State) -> io::Res
     Ok(size)
 }
 
-/// Where a snapshot was made, whatever state it is in behind its first block.
+/// Reads the header of a snapshot, whatever the condition of the rest.
 pub(crate) fn opening_of(disk: &dyn Disk, position: u64) -> Result<Opening, DataError> {
     let name = snapshot_name(position);
     let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
@@ -47,7 +47,7 @@ pub(crate) fn opening_of(disk: &dyn Disk, position: u64) -> Result<Opening, Data
     Ok(known?.0)
 }
 
-/// Reads a snapshot that this or an earlier program wrote.
+/// Reads a snapshot of this or an earlier version.
 pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, Layout, State), DataError> {
     let name = snapshot_name(position);
     let mut bytes = disk.read(&name).map_err(io_of(disk, &name))?;
@@ -80,7 +80,7 @@ pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, Layout, S
         if length == 0 {
             break;
         }
-        // The parts move together, over the heads between them.
+        // Closes the gaps of the chunk headers, so that the state is contiguous.
         bytes.copy_within(begin..begin + length, filled);
         filled += length;
         at = begin + length;

@@ -1,7 +1,7 @@
-//! Makes snapshots, from the log and beside the running machine, and drops what they replace.
+//! Makes snapshots from the log, beside the running exchange, and removes what they replace.
 //!
-//! The machine is never stopped for this, and every snapshot is at the same time a proof that the log
-//! replays. It costs the memory of a second state while it runs.
+//! The exchange does not stop for it, and every snapshot verifies that the log replays. A snapshot needs memory for a
+//! second state while it is made.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -16,17 +16,17 @@ use crate::durable::log_format::{FolderId, Opening};
 use crate::durable::recover::recover;
 use crate::durable::{DataError, io_of, snapshot};
 
-/// Snapshots kept: the one before the latest serves if that is damaged.
+/// Number of snapshots kept: if the newest is damaged, the one before it is used.
 const SNAPSHOTS_KEPT: usize = 2;
 
-/// Inputs after which the next segment begins with a snapshot: some seconds of full load, and about a
-/// second of replay.
+/// Number of inputs after which the next segment begins with a snapshot: some seconds of full load, about a second of
+/// replay.
 const INPUTS_BETWEEN: u64 = 200_000;
 
-/// The same for parts of the log, where inputs are few and far between.
+/// The same as a number of segments, for exchanges with few inputs.
 const PARTS_BETWEEN: usize = 8;
 
-/// Starts the thread; it ends when nobody can begin segments any more.
+/// Starts the thread; it ends when the sender of segments is dropped.
 pub(crate) fn start(
     disk: Arc<dyn Disk>,
     retention: Retention,
@@ -36,7 +36,7 @@ pub(crate) fn start(
         .name("server-keeper".to_owned())
         .spawn(move || {
             while let Ok(begun) = segments.recv() {
-                // The log itself is not touched by a failure here; the next segment tries again.
+                // A failure does not affect the log; the next segment tries again.
                 if let Err(error) = keep_if_due(&*disk, retention, begun) {
                     tracing::error!(%error, "no snapshot was made");
                 }
@@ -44,7 +44,7 @@ pub(crate) fn start(
         })
 }
 
-/// Makes a snapshot where a segment begins, if enough has happened since the last.
+/// Makes a snapshot at the beginning of a segment if the last one is old enough.
 fn keep_if_due(disk: &dyn Disk, retention: Retention, begun: u64) -> Result<(), DataError> {
     let files = Files::of(disk)?;
     let last = files.snapshots.last().copied().unwrap_or(0);
@@ -56,7 +56,7 @@ fn keep_if_due(disk: &dyn Disk, retention: Retention, begun: u64) -> Result<(), 
     keep(disk, retention, begun)
 }
 
-/// Makes the snapshot at the beginning of a segment, then drops what it replaces.
+/// Makes the snapshot at the beginning of a segment, then removes what it replaces.
 pub(crate) fn keep(disk: &dyn Disk, retention: Retention, begun: u64) -> Result<(), DataError> {
     let recovered = recover(disk, Some(begun))?;
     let opened = Opening {
@@ -65,7 +65,7 @@ pub(crate) fn keep(disk: &dyn Disk, retention: Retention, begun: u64) -> Result<
     };
     let written = snapshot::write(disk, &opened, &recovered.state);
     if written.is_err() {
-        // It may be the disk that is full.
+        // The disk may be full.
         let _ = disk
             .remove(SNAPSHOT_PARTIAL)
             .and_then(|()| disk.sync_folder());
@@ -86,7 +86,7 @@ pub(crate) fn keep(disk: &dyn Disk, retention: Retention, begun: u64) -> Result<
     )
 }
 
-/// Sets aside snapshots beyond the last ones, and the log before them.
+/// Archives snapshots beyond the newest ones and the log before them.
 fn prune(disk: &dyn Disk, folder: FolderId, retention: Retention) -> Result<(), DataError> {
     let files = Files::of(disk)?;
     let Some(oldest_kept) = files.snapshots.iter().rev().nth(SNAPSHOTS_KEPT - 1) else {
@@ -108,8 +108,8 @@ fn prune(disk: &dyn Disk, folder: FolderId, retention: Retention) -> Result<(), 
     disk.sync_folder().map_err(io_of(disk, "folder"))
 }
 
-/// One archive from each snapshot to the next. What lies before the first, or between two of which the
-/// first cannot be read, is of no use to anybody.
+/// Creates one archive from each snapshot to the next. The log before the first snapshot, or after an unreadable one,
+/// cannot be replayed and is not archived.
 fn set_aside(disk: &dyn Disk, files: &Files, oldest_kept: u64) -> Result<(), DataError> {
     let ends = files.snapshots.iter().skip(1);
     for (from, to) in files.snapshots.iter().zip(ends) {

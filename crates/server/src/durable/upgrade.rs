@@ -1,7 +1,8 @@
-//! A folder that an earlier program wrote: everything in it is copied before anything of today stands in it.
+//! Upgrading a folder of an earlier version: everything in it is copied before the first file of the current version is
+//! written.
 //!
-//! Files of several versions may stand side by side, each is read as what it is. From the first file of
-//! today on an earlier program cannot read the folder any more; the copy is its way back.
+//! Files of several versions can exist side by side; each is read in its version. Once there is a file of the current
+//! version, an earlier program cannot read the folder; the copy allows going back.
 
 use super::disk::Disk;
 use super::files::{Files, segment_name, snapshot_name};
@@ -11,13 +12,13 @@ use super::recover::Recovered;
 use super::{DataError, io_of, snapshot, versions};
 use crate::durable::log_format::{Opening, read_segment_opening};
 
-/// Beginning of the name of a copy.
+/// Prefix of a copy's name.
 const BEFORE: &str = "before-";
 
-/// End of the name of a copy that is being made.
+/// Suffix of an incomplete copy's name.
 const PARTIAL: &str = ".partial";
 
-/// The newest copy that was made before the folder was moved on, if there is one.
+/// The newest copy from before an upgrade, if there is one.
 pub(super) fn backup_in(disk: &dyn Disk) -> Option<String> {
     let names = disk.list().ok()?;
     let is_copy = |name: &String| name.starts_with(BEFORE) && !name.ends_with(PARTIAL);
@@ -31,7 +32,7 @@ pub(super) fn backup_in(disk: &dyn Disk) -> Option<String> {
     Some(disk.path_of(&newest))
 }
 
-/// Copies everything in a folder that an earlier program wrote last.
+/// Copies everything in a folder that an earlier version wrote last.
 pub(super) fn copy(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataError> {
     let Some(earlier) = &recovered.facts.written_by else {
         return Ok(());
@@ -39,7 +40,7 @@ pub(super) fn copy(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataErr
     let position = recovered.place.position;
     let to_version = versions::history().newest();
     let name = format!("{BEFORE}version-{to_version}-input-{position}");
-    // One that is there is complete, and nothing was done since.
+    // An existing copy is complete, and nothing was written since.
     if !disk.list().map_err(io_of(disk, "listing"))?.contains(&name) {
         copy_whole(disk, &name, recovered)?;
     }
@@ -53,8 +54,8 @@ pub(super) fn copy(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataErr
     Ok(())
 }
 
-/// Writes down the state where it was read from a snapshot of an earlier program, so that it is read
-/// once. The part of the log that begins there must be there already.
+/// Writes a snapshot of the current version if the state was read from one of an earlier version, so that the
+/// conversion happens once. The segment that begins there must exist already.
 pub(super) fn write_down(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataError> {
     if !recovered.from_earlier {
         return Ok(());
@@ -68,14 +69,14 @@ pub(super) fn write_down(disk: &dyn Disk, recovered: &Recovered) -> Result<(), D
         .map_err(io_of(disk, "snapshot of this version"))
 }
 
-/// Removes what was written before API keys were digests, once a snapshot of today stands in its place: it
-/// holds keys as text. The copy keeps it for the way back.
+/// Removes files from before API keys were digests, once a snapshot of the current version replaces them: they hold
+/// keys as text. The copy keeps them.
 pub(super) fn drop_keys(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataError> {
     let files = Files::of(disk)?;
     let Some(oldest) = files.segments.first().copied() else {
         return Ok(());
     };
-    // Later parts are not of an earlier program than earlier ones, and they are removed last.
+    // Later segments were not written by an earlier program than earlier ones, and they are removed last.
     let name = segment_name(oldest);
     let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
     let found = read_segment_opening(&bytes);

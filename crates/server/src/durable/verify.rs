@@ -1,4 +1,4 @@
-//! Reading everything in a folder: what a start needs, and everything that it would fall back to.
+//! Verifies a folder: what a start needs, and everything that a start would fall back to.
 
 use std::path::Path;
 
@@ -16,38 +16,38 @@ use crate::durable::log_format::Place;
 use crate::durable::log_reader::walk;
 use crate::state::State;
 
-/// What a check found.
+/// Result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyFacts {
-    /// What reading met.
+    /// Statistics of the recovery.
     pub recovery: RecoveryFacts,
-    /// Snapshots in the folder.
+    /// Number of snapshots in the folder.
     pub snapshots: u64,
-    /// Parts of the log in the folder.
+    /// Number of log segments in the folder.
     pub segments: u64,
-    /// Orders open at the end.
+    /// Open orders at the end.
     pub open_orders: u64,
-    /// From each snapshot to the next, oldest first; the last to the end. Archives before them.
+    /// Snapshots with the log up to the next, oldest first, the last up to the end; archives before them.
     pub generations: Vec<Generation>,
-    /// Why it cannot be read which history the folder has to hold.
+    /// Why the record of the folder's history cannot be read.
     pub records_problem: Option<String>,
 }
 
 /// A snapshot and the inputs up to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generation {
-    /// Inputs before it.
+    /// Number of inputs before it.
     pub from: u64,
-    /// Inputs up to the next.
+    /// Number of inputs up to the next.
     pub to: u64,
     /// Whether it is an archive.
     pub archived: bool,
-    /// Why nothing can be recovered from it.
+    /// Why it cannot be used for recovery.
     pub problem: Option<String>,
 }
 
 impl VerifyFacts {
-    /// Whether everything in the folder is good, older generations and archives included.
+    /// Whether everything in the folder is valid, older generations and archives included.
     pub fn is_whole(&self) -> bool {
         self.generations.iter().all(|one| one.problem.is_none())
             && self.recovery.missing.is_empty()
@@ -55,9 +55,9 @@ impl VerifyFacts {
     }
 }
 
-/// Reads everything in a folder, which may be running: its manifest, every snapshot and every part of the
-/// log; replays every generation, compares it with the snapshot that follows, and audits the books at the
-/// end. An error is one that a start would meet; what is broken besides is told by generation.
+/// Verifies a folder, which may be in use: its manifest, every snapshot and every log segment; replays every
+/// generation, compares the result with the next snapshot, and audits the books at the end. An `Err` is an error that a
+/// start would have; other damage is reported by generation.
 pub fn verify(data: &Path) -> Result<VerifyFacts, DataError> {
     let disk = Folder::look(data)?;
     patiently(|| verify_once(&disk))
@@ -87,7 +87,7 @@ pub(super) fn verify_once(disk: &dyn Disk) -> Result<VerifyFacts, DataError> {
     for (index, position) in files.snapshots.iter().copied().enumerate() {
         let next = files.snapshots.get(index + 1).copied();
         let problem = if position == facts.snapshot_position {
-            // What has just been recovered.
+            // Recovered above.
             None
         } else {
             problem_of(disk, &files, position, next)?
@@ -127,7 +127,7 @@ pub(super) fn verify_once(disk: &dyn Disk) -> Result<VerifyFacts, DataError> {
     })
 }
 
-/// Whether a copy has the archives that it was made with.
+/// Checks that a copy has the archives in its manifest.
 fn check_archives(disk: &dyn Disk, manifest: &Manifest) -> Result<(), DataError> {
     for inside in &manifest.archives {
         let folder = disk.inside(archive::ARCHIVES).inside(&inside.name);
@@ -141,7 +141,7 @@ fn check_archives(disk: &dyn Disk, manifest: &Manifest) -> Result<(), DataError>
     Ok(())
 }
 
-/// An archive: its files, and that its inputs lead to where it says.
+/// Verifies an archive: its files, and that its inputs lead to its end.
 fn archived(disk: &Unpacked, position: u64) -> Result<Generation, DataError> {
     let mut generation = Generation {
         from: position,
@@ -165,7 +165,7 @@ fn archived(disk: &Unpacked, position: u64) -> Result<Generation, DataError> {
     Ok(generation)
 }
 
-/// Why nothing can be recovered from a snapshot and what follows, up to the next.
+/// Why nothing can be recovered from a snapshot and the log up to the next.
 fn problem_of(
     disk: &dyn Disk,
     files: &Files,
@@ -184,7 +184,7 @@ fn problem_of(
                 0,
                 "the inputs before it lead to another state than it holds",
             )),
-            // One that cannot be read has a line of its own.
+            // An unreadable snapshot is reported by its own generation.
             Ok(_) | Err(DataError::Damaged { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -192,7 +192,7 @@ fn problem_of(
     problem(check())
 }
 
-/// Damage as a word; whatever else went wrong says nothing about the folder.
+/// Damage as a message; other errors say nothing about the folder.
 fn problem(checked: Result<(), DataError>) -> Result<Option<String>, DataError> {
     match checked {
         Ok(()) => Ok(None),
@@ -206,7 +206,7 @@ fn problem(checked: Result<(), DataError>) -> Result<Option<String>, DataError> 
     }
 }
 
-/// The state after the inputs that follow a snapshot, up to a part of the log or to its end.
+/// The state after the inputs that follow a snapshot, up to a segment or the end.
 fn replayed(
     disk: &dyn Disk,
     files: &Files,

@@ -1,10 +1,9 @@
-//! The versions of what data folders hold, and the steps from each to the next.
+//! Versions of the data folder's stored types, and the steps between them.
 //!
-//! `types.txt` says what every version looked like. Where a stored type changes, the test below fails:
-//! `NEW_VERSION=1 cargo test -p cambist-server stored_types` appends the new version, and `STEPS` gets one
-//! list more. Inputs are done again with today's rules, so what the exchange *answers* may change only
-//! through its configuration: an old folder gets the value by which it went on (`Step::Add`), and the
-//! operator changes it by an input of his own.
+//! `types.txt` describes every version. If a stored type changes, the test below fails: `NEW_VERSION=1 cargo test -p
+//! cambist-server stored_types` appends the new version, and `STEPS` needs one more list. Inputs are replayed with the
+//! current rules, so what the exchange *answers* may change only through its configuration: an old folder gets the
+//! value that preserves its behaviour (`Step::Add`), and the operator changes it with a new input.
 
 use std::sync::OnceLock;
 
@@ -15,16 +14,16 @@ use super::disk::Disk;
 use crate::api_keys::api_key_digest;
 use crate::durable::log_format::{FORMAT, Layout, NoOpening, Opening};
 
-/// The root types of snapshots.
+/// Root type of snapshots.
 pub(super) const STATE: &str = "state";
 
-/// The root types of the log.
+/// Root type of the log.
 pub(super) const INPUT: &str = "input";
 
 /// The first version whose files hold digests in place of API keys.
 pub(super) const KEYS_ARE_DIGESTS: u32 = 3;
 
-/// The versions and the ways between them.
+/// The versions and the plans between them.
 pub(super) fn history() -> &'static History {
     static HISTORY: OnceLock<History> = OnceLock::new();
     HISTORY.get_or_init(|| {
@@ -33,13 +32,13 @@ pub(super) fn history() -> &'static History {
     })
 }
 
-/// What files that are written now call the types inside: their number and their version.
+/// Digest and version of the current stored types, as written into files.
 pub(super) fn written() -> (u32, u32) {
     let history = history();
     (history.digest(), history.newest())
 }
 
-/// What an opening says, and the version of the types inside, if this program knows it.
+/// The header of a file and the version of its stored types, if this program supports it.
 pub(super) fn known(
     disk: &dyn Disk,
     file: &str,
@@ -56,18 +55,18 @@ pub(super) fn known(
     }
 }
 
-/// The version of a file that was not written as files are written now.
+/// The version of a file that was not written with the current types.
 pub(super) fn earlier(layout: &Layout) -> Option<u32> {
     let version = history().version_of(layout.types)?;
     let is_now = (layout.format, version) == (FORMAT, history().newest());
     (!is_now).then_some(version)
 }
 
-/// What leads to version 2, 3, and so on.
+/// The steps to version 2, 3, and so on.
 const STEPS: &[&[Step]] = &[TRADERS, DIGESTS];
 
-/// Version 2: background traders of more kinds, regimes of the fair price, a timeline. Nobody of the new
-/// kinds is there, and it stays calm.
+/// Version 2: more kinds of simulated traders, regimes of the fair price, a timeline. Old folders have no traders of
+/// the new kinds and a calm market.
 const TRADERS: &[Step] = &[
     add("Agents", "begun", || Value::NONE),
     add("Agents", "moment", || Value::Unsigned(0)),
@@ -96,7 +95,7 @@ const TRADERS: &[Step] = &[
     add("Trader", "average", || Value::NONE),
 ];
 
-/// Version 3: digests in place of API keys; bounds on openings of accounts and on prices, which nobody has.
+/// Version 3: digests in place of API keys; bounds on account openings and prices, without effect in old folders.
 const DIGESTS: &[Step] = &[
     Step::Convert {
         of: "ApiKey",
@@ -114,7 +113,7 @@ fn digest(key: Value) -> Result<Value, String> {
     }
 }
 
-/// `AccountOpening::UNBOUNDED`: any amount opened an account.
+/// `AccountOpening::UNBOUNDED`: any amount opens an account.
 fn unbounded() -> Value {
     Value::Struct(vec![
         ("order_minimum".to_owned(), Value::Bool(false)),

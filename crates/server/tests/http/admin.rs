@@ -1,4 +1,4 @@
-//! The operator's door: who gets in, every wish of the table, and that nothing of it leads in from the
+//! The operator's listener: authorisation, every request of the table, and that none of them is reachable through the
 //! exchange's own address.
 
 use std::net::SocketAddr;
@@ -182,7 +182,7 @@ fn a_field_that_nobody_knows_or_that_is_missing_is_named() {
 #[test]
 fn every_example_of_the_table_is_understood() {
     let exchange = Exchange::start();
-    // The examples speak of account 10000, ETH, USDC and XYZ.
+    // The examples use account 10000, ETH, USDC and XYZ.
     exchange.customer(1);
     let door = Door::open(&exchange);
     let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Copies of a running exchange, what is made out of them, and who may have a data folder.
+//! Copies of a running exchange, folders restored from them, and exclusive access to a data folder.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use cambist_signing::request_signature::sdk_form;
 use super::crash::{Folder, customer, populated};
 use super::support::{Call, Connection, Customer, Exchange, Want};
 
-/// Serves a data folder until the task is done, and ends.
+/// Serves a data folder until the task is done, then stops.
 fn serve<T>(data: &Path, task: impl FnOnce(&mut Connection) -> T) -> T {
     let folder = DataFolder::take(data).unwrap();
     let durable = folder
@@ -39,7 +39,7 @@ fn a_copy_of_a_running_exchange_holds_what_was_acknowledged_and_becomes_an_excha
         for _ in 0..10 {
             connection.ask(&maker.submit(Want::Sell, 100_000, 1)).good();
         }
-        // In use, and copied and looked at all the same.
+        // The folder is in use and can be copied and verified nevertheless.
         let taken = DataFolder::take(&data).err();
         assert!(matches!(taken, Some(DataError::InUse { .. })), "{taken:?}");
         let facts = backup(&data, &copy, Extent::Everything).unwrap();
@@ -48,7 +48,7 @@ fn a_copy_of_a_running_exchange_holds_what_was_acknowledged_and_becomes_an_excha
         connection.ask(&maker.submit(Want::Sell, 100_000, 1)).good();
     });
     assert_eq!(verify(&copy).unwrap().recovery.position, 10);
-    // No copy is written over anything.
+    // A copy overwrites nothing.
     let over = backup(&data, &copy, Extent::Everything).err();
     assert!(matches!(over, Some(DataError::NotEmpty { .. })), "{over:?}");
     assert_eq!(restore(&copy, &again).unwrap().position, 10);
@@ -56,7 +56,7 @@ fn a_copy_of_a_running_exchange_holds_what_was_acknowledged_and_becomes_an_excha
     assert_eq!(serve(&data, |connection| listed(connection, 1)), 11);
 }
 
-/// POST apiKey: the fresh key.
+/// POST apiKey: returns the new key.
 fn rotate(connection: &mut Connection, customer: &mut Customer) -> String {
     let body = format!("{{\"accountId\":{}}}", customer.account.0);
     let call = customer.with_key(Call::new("POST", "/api/v3/apiKey").body(body));
@@ -68,7 +68,7 @@ fn rotate(connection: &mut Connection, customer: &mut Customer) -> String {
     fresh
 }
 
-/// GET apiKey, signed for the address that the connection is to.
+/// GET apiKey, signed for the address of the connection.
 fn fetch(connection: &mut Connection, customer: &Customer) -> String {
     let id = customer.account.0.to_string();
     let base = format!(
@@ -129,7 +129,7 @@ fn a_key_of_which_only_the_digest_is_left_is_replaced_when_it_is_asked_for() {
         rotate(connection, &mut bob);
         assert_eq!(fetch(connection, &alice), alice.api_key);
     });
-    // After a restart: who shows a key is known again, and who does not gets another one.
+    // After a restart a client that sends its key is recognised; one that does not gets a new key.
     serve(&data, |connection| {
         assert_eq!(status(connection, &alice), 200);
         assert_eq!(fetch(connection, &alice), alice.api_key);

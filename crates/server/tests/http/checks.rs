@@ -9,7 +9,7 @@ use crate::support::{Call, Exchange, START_S, Want};
 fn a_submit_fails_at_the_first_check_that_fails() {
     let exchange = Exchange::start();
     let (mut alice, bob) = (exchange.customer(1), exchange.customer(2));
-    // Everything is wrong; then one thing after another is put right.
+    // Everything is wrong; then one field after another is corrected.
     let mut order = alice.order(Want::Buy, 200_000, 1);
     let good = order.clone();
     order["accountId"] = json!(77);
@@ -105,7 +105,7 @@ fn fields_of_an_order_have_codes_and_names() {
         json!("0x0000000000000000000000000000000000000001"),
         102_120,
     );
-    // Nothing was wrong but the signature.
+    // Only the signature was wrong.
     check("channelId", json!("here"), 102_010);
 }
 
@@ -152,7 +152,7 @@ fn reading_has_its_codes() {
         code("/api/v3/order?accountId={account}&orderHash=12"),
         100_001
     );
-    // The account before the fields.
+    // The account is checked before the fields.
     let others = format!("/api/v3/order?accountId={}&orderHash=12", bob.account.0);
     assert_eq!(code(&others), 104_003);
     assert_eq!(code("/api/v3/orders"), 107_001);

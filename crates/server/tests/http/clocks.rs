@@ -1,4 +1,4 @@
-//! A machine whose clock was wrong: the exchange's time goes on, and it is said by how much it is ahead.
+//! A system clock that was wrong: the exchange's time continues, and its lead is reported.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::support::{Call, Exchange, Want, config};
 
 const YEAR_MS: u64 = 31_536_000_000;
 
-/// Runs the exchange of a folder by a clock.
+/// Runs the exchange of a folder with a clock.
 fn run<T>(data: &Path, clock: Clock, task: impl FnOnce(&Exchange) -> T) -> T {
     let folder = DataFolder::take(data).unwrap();
     let durable = folder
@@ -50,7 +50,7 @@ fn after_a_start_under_a_wrong_year_the_exchanges_time_goes_on_and_it_is_told_by
         let first = exchange.clock.reading();
         let ahead = |ms: u64| (YEAR_MS - 600_000..=YEAR_MS).contains(&ms);
         assert!(first.now >= wrong && ahead(first.ahead_ms), "{first:?}");
-        // It advances: no order expires never, and none is taken as expired by it.
+        // Time advances: orders still expire, and none expires early.
         let later = loop {
             let reading = exchange.clock.reading();
             if reading.now.0 > first.now.0 + 20 {
@@ -88,7 +88,7 @@ fn after_a_start_under_a_wrong_year_the_exchanges_time_goes_on_and_it_is_told_by
         assert!(ahead(value("cambist_venue_clock_ahead_seconds")));
         assert!(value("cambist_venue_time_seconds") >= later.now.0);
         assert_eq!(value("cambist_venue_open_orders"), 2);
-        // The rules for alerts name only what is there, and this among it.
+        // The alert rules name existing metrics only, this one among them.
         let rules = include_str!("../../../../config/monitoring/alerts.yml");
         let rules = rules
             .lines()
@@ -129,13 +129,13 @@ fn a_folder_far_ahead_of_the_clock_is_refused_before_anything_is_written() {
         let bound = folder.with_time_bound(VenueTime(wall), ahead_max_ms);
         bound.recover().map(|exchange| exchange.map(drop))
     };
-    // A millisecond beyond the bound, and at it.
+    // One millisecond beyond the bound, and at the bound.
     let Err(DataError::TimeAhead { ahead_s, max_s, .. }) = resumed(wrong.0 - 60_001, 60_000) else {
         panic!("refused");
     };
     assert_eq!((ahead_s, max_s), (61, 60));
     assert_eq!(names(), before);
     assert_eq!(resumed(wrong.0 - 60_000, 60_000).unwrap(), Some(()));
-    // A clock that is later is right, however much.
+    // A system clock that is later is always accepted.
     assert_eq!(resumed(wrong.0 + YEAR_MS, 0).unwrap(), Some(()));
 }

@@ -1,8 +1,8 @@
-//! Kill −9, a hundred times, under the load of signed clients: after every restart the books add up,
-//! and everything that was acknowledged or shown is still true.
+//! Kills the exchange with SIGKILL a hundred times under the load of signed clients. After every restart the books add
+//! up, and everything acknowledged or shown still holds.
 //!
-//! A killed process loses nothing that it had written, synced or not; that syncs come before answers
-//! is shown by the disk model, and by the system calls where they can be traced (`trace`).
+//! A killed process loses nothing that it has written, synced or not. That syncs come before answers is tested with the
+//! simulated disk, and with traced system calls where available (`trace`).
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -18,19 +18,19 @@ use cambist_venue::{AccountId, Caller, Compat, Operator, PublicKey, Random, Requ
 
 use super::support::{BASE, Call, Connection, Customer, ONE, QUOTE, UNIT, Want, config, venue};
 
-/// Names the data folder to the process that is started to be killed.
+/// Environment variable: the data folder of the child process.
 pub const DATA: &str = "CAMBIST_TEST_DATA";
 
 const KILLS: u64 = 100;
 const CLIENTS: u8 = 4;
 
-/// The process that is killed; does nothing in an ordinary run of the tests.
+/// The child process; does nothing in an ordinary test run.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os(DATA) else {
         return;
     };
-    // Nothing outlives the program that started it.
+    // The child ends with its parent.
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(0);
@@ -56,7 +56,7 @@ fn child() {
         .unwrap();
 }
 
-/// The exchange that the child runs, with customers.
+/// The child's exchange, with accounts.
 pub fn populated() -> Venue {
     let mut venue = venue(Compat::Both);
     for number in 1..=CLIENTS {
@@ -96,7 +96,7 @@ fn secret(number: u8) -> SecretKey {
     SecretKey::from_hex(&format!("0x{number:x}")).unwrap()
 }
 
-/// A customer of the exchange that the child runs.
+/// A client of the child's exchange.
 pub fn customer(number: u8) -> Customer {
     Customer {
         account: AccountId(10_000 + u32::from(number)),
@@ -114,7 +114,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts one, perhaps below another program.
+    /// Starts a child, optionally under another program.
     pub fn start(folder: &Path, below: &[String]) -> Self {
         let own = std::env::current_exe().unwrap();
         let words = ["crash::child", "--exact", "--nocapture"];
@@ -143,13 +143,13 @@ impl Running {
         Self { process, address }
     }
 
-    /// Ends it as a power button would end a process.
+    /// Kills it with SIGKILL.
     pub fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Ends it by closing its standard input, and waits.
+    /// Stops it by closing its standard input, and waits.
     pub fn close(mut self) {
         drop(self.process.stdin.take());
         self.process.wait().unwrap();
@@ -163,7 +163,7 @@ impl Drop for Running {
     }
 }
 
-/// A folder of this run, gone at its end.
+/// A temporary folder, removed when dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -181,20 +181,20 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What a failed test leaves is for whoever looks into it.
+        // Kept for inspection if the test failed.
         if !std::thread::panicking() {
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }
 }
 
-/// A customer and everything that the exchange ever told them.
+/// A client and everything that the exchange has answered to it.
 struct Client {
     customer: Customer,
     random: Random,
-    /// Acknowledged orders by hash, with the last state that cannot change any more.
+    /// Acknowledged orders by hash, with their final state if it is known.
     orders: BTreeMap<String, Option<String>>,
-    /// Orders whose fate was not yet looked at since the last start.
+    /// Orders that were not checked since the last start.
     fresh: Vec<String>,
     depth_version: u64,
     listed: u64,
@@ -212,7 +212,7 @@ impl Client {
         }
     }
 
-    /// One request; `None` when the exchange is gone.
+    /// Sends one request; `None` if the exchange has stopped.
     fn act(&mut self, connection: &mut Connection, base_url: &str) -> Option<()> {
         match self.random.below(10) {
             0 => self.look(connection),
@@ -247,7 +247,7 @@ impl Client {
         }
     }
 
-    /// Reads the depth and the list; neither ever goes back.
+    /// Reads depth and list; neither may go back.
     fn look(&mut self, connection: &mut Connection) -> Option<()> {
         let depth = self
             .customer
@@ -268,7 +268,7 @@ impl Client {
         Some(())
     }
 
-    /// After a restart: everything acknowledged is there, everything final has stayed so.
+    /// After a restart: everything acknowledged exists, and final states are unchanged.
     fn check(&mut self, connection: &mut Connection, everything: bool) {
         self.look(connection).unwrap();
         let hashes: Vec<String> = if everything {
@@ -301,7 +301,7 @@ impl Client {
     }
 }
 
-/// Lets every client act until so many requests were answered, then kills the exchange under them.
+/// Lets all clients send requests until this many were answered, then kills the exchange.
 fn load_and_kill(clients: &mut [Client], running: Running, answers: u64) {
     let address = running.address;
     let answered = AtomicU64::new(0);
@@ -356,7 +356,7 @@ fn nothing_acknowledged_or_shown_is_lost_by_a_hundred_kills_under_load() {
     let orders: usize = clients.iter().map(|client| client.orders.len()).sum();
     println!("{KILLS} kills, {orders} orders acknowledged, {inputs} inputs");
     assert!(orders > 1_000);
-    // Snapshots were made meanwhile and old parts of the log are gone.
+    // Snapshots were made meanwhile and old segments were removed.
     let facts = verify(folder.path()).unwrap();
     assert!(facts.recovery.snapshot_position > 0, "{facts:?}");
 }

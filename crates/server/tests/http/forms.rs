@@ -1,10 +1,10 @@
-//! Both ways of writing: the interface text's and the public SDK's, and what is ignored.
+//! Both forms of requests, the interface's text and the public SDK's, and what is ignored.
 
 use serde_json::{Value, json};
 
 use crate::support::{Call, Exchange, Want};
 
-/// The SDK's spelling of the same order: numbers, booleans, an address for nobody, extra fields.
+/// The SDK's form of the same order: numbers, booleans, an empty address, additional fields.
 fn as_the_sdk_writes(order: &Value) -> Value {
     let mut order = order.clone();
     for side in ["sellToken", "buyToken"] {
@@ -29,14 +29,14 @@ fn an_order_in_the_text_s_types_and_in_the_sdk_s_is_the_same() {
     alice.sign(&mut plain);
     let first = exchange.ask(&alice.post_order(&plain));
     first.good();
-    // The same order again, spelt differently, is known: the hash does not depend on the spelling.
+    // The same order in another form is a duplicate: the hash does not depend on the form.
     let again = exchange.ask(&alice.post_order(&as_the_sdk_writes(&plain)));
     assert_eq!(again.code(), 102_007);
 
     let mut other = as_the_sdk_writes(&alice.order(Want::Buy, 200_000, 1));
     alice.sign(&mut other);
     exchange.ask(&alice.post_order(&other)).good();
-    // Numbers as text, an upper-case signature, empty optional fields.
+    // Numbers as strings, an upper-case signature, empty optional fields.
     let mut third = alice.order(Want::Buy, 200_000, 1);
     for name in ["accountId", "storageId", "validUntil", "maxFeeBips"] {
         third[name] = json!(third[name].to_string());

@@ -1,4 +1,4 @@
-//! Transfers, withdrawals and new keys: every way of signing them, and every way of writing them.
+//! Transfers, withdrawals and new keys: every kind of signature and every form of the request.
 
 use cambist_core::Hash;
 use cambist_server::Clock;
@@ -20,7 +20,7 @@ fn strict() -> Exchange {
     Exchange::run(&config(), venue(Compat::Strict), Vec::new())
 }
 
-/// Where the layer-2 key alone moves funds.
+/// An exchange on which the layer-2 key alone moves funds.
 fn without_wallets() -> Exchange {
     let mut config = config();
     config.require_wallet_for_funds = false;
@@ -51,7 +51,7 @@ fn one_good_proof_moves_funds_and_each_that_is_given_must_be_good() {
     let mut body = alice.transfer(payee);
     body["eddsaSignature"] = json!(alice.eddsa(&messages("transfer", &body)));
     good(&body, alice.bare("transfer", &body));
-    // The wallet in the body: 65 bytes either way, 66 as the last byte says.
+    // The wallet's signature in the body: 65 or 66 bytes; the last byte gives the type.
     for form in 0..4 {
         let mut body = alice.transfer(payee);
         body["ecdsaSignature"] = json!(match form {
@@ -62,7 +62,7 @@ fn one_good_proof_moves_funds_and_each_that_is_given_must_be_good() {
         });
         good(&body, alice.bare("transfer", &body));
     }
-    // The wallet in the header, empty fields in the body, fields that nobody knows.
+    // The wallet's signature in the header, empty and unknown fields in the body.
     let mut body = alice.transfer(payee);
     let signed = wire(typed(&alice, &body), Some(Kind::TypedData));
     for name in ["eddsaSignature", "ecdsaSignature", "hashApproved", "memo"] {
@@ -97,7 +97,7 @@ fn one_good_proof_moves_funds_and_each_that_is_given_must_be_good() {
     assert_eq!(sent, 7);
 }
 
-/// Whether a body is complete says nothing to somebody who may not act for the account.
+/// A caller who may not act for the account gets no error about the body.
 #[test]
 fn a_request_for_another_account_is_refused_before_the_rest_is_read() {
     let exchange = Exchange::start();
@@ -135,7 +135,7 @@ fn the_layer_2_key_alone_moves_no_funds_and_sets_no_key() {
         let refused = exchange.ask(&alice.bare(path, &by_key));
         assert_eq!(refused.code(), 104_004, "{path}");
         assert!(refused.message().contains("wallet"), "{refused:?}");
-        // An empty header is none, and the key's signature in it is no wallet's.
+        // An empty header counts as absent, and the key's signature in it is not the wallet's.
         let call = alice.bare(path, &by_key);
         assert_eq!(
             exchange.ask(&call.clone().header("X-API-SIG", "")).code(),
@@ -148,7 +148,7 @@ fn the_layer_2_key_alone_moves_no_funds_and_sets_no_key() {
     let held = exchange.handle.balance(account, QUOTE).unwrap();
     assert_eq!((held.total, held.locked), (1_000_000 * UNIT, 0));
 
-    // Orders, joins and exits need it as before.
+    // Orders, joins and exits require it as before.
     exchange
         .ask(&alice.customer.submit(Want::Buy, 100_000, 1))
         .good();
@@ -159,7 +159,7 @@ fn the_layer_2_key_alone_moves_no_funds_and_sets_no_key() {
     exit["eddsaSignature"] = json!(alice.eddsa(&messages("amm/exit", &exit)));
     exchange.ask(&alice.bare("amm/exit", &exit)).good();
 
-    // The wallet, in the body or in the header, and an approved hash.
+    // The wallet's signature, in the body or in the header, or an approved hash.
     for form in 0..3 {
         let mut body = alice.transfer(Address([0xcc; 20]));
         let signed = messages("transfer", &body);
@@ -219,14 +219,14 @@ fn what_is_signed_wrongly_moves_nothing() {
         code("hashApproved", &Hash([7; 32]).to_string(), None),
         104_005
     );
-    // One that is good does not heal one that is not.
+    // One valid signature does not compensate for a wrong one.
     let wrong = Some(wire(stranger, None));
     assert_eq!(code("eddsaSignature", &good, wrong), 104_005);
     assert_eq!(
         code("eddsaSignature", &good, Some("0x12".to_owned())),
         104_005
     );
-    // What was signed is what counts.
+    // A changed field invalidates the signature.
     let mut other = body.clone();
     other["token"]["volume"] = json!("1");
     other["eddsaSignature"] = json!(good);
@@ -234,7 +234,7 @@ fn what_is_signed_wrongly_moves_nothing() {
         exchange.ask(&alice.bare("transfer", &other)).code(),
         104_005
     );
-    // Somebody else's account, whoever signed.
+    // Another account, whoever signed.
     let mut call = alice.post("transfer", &body);
     call.headers[0].1 = bob.customer.api_key.clone();
     assert_eq!(exchange.ask(&call).code(), 104_003);
@@ -256,7 +256,7 @@ fn the_text_alone_wants_the_wallet_in_the_header() {
     body["eddsaSignature"] = json!(alice.eddsa(&messages("transfer", &body)));
     let call = alice.bare("transfer", &body);
     assert_eq!(exchange.ask(&call).code(), 104_004);
-    // An approved hash stands for a wallet that cannot sign.
+    // An approved hash replaces the signature of a wallet that cannot sign.
     let hash = Hash(messages("transfer", &body).message.to_be_bytes());
     let account = alice.customer.account;
     exchange
@@ -265,7 +265,7 @@ fn the_text_alone_wants_the_wallet_in_the_header() {
         .unwrap();
     body["hashApproved"] = json!(hash.to_string());
     exchange.ask(&alice.bare("transfer", &body)).good();
-    // What cannot be read has no code of its own in the text.
+    // The text has no code for unparsable fields.
     body["validUntil"] = json!("soon");
     assert_eq!(exchange.ask(&alice.bare("transfer", &body)).code(), 100_000);
     let order = alice
@@ -371,7 +371,7 @@ fn a_new_key_serves_at_once_and_the_old_one_no_more() {
 fn a_key_that_is_no_point_or_of_low_order_is_not_registered() {
     let exchange = Exchange::start();
     let alice = Trader::new(&exchange, 1);
-    // Not a point: nobody could sign with it. Of low order: everybody could.
+    // No signature verifies with an invalid point; with one of low order anyone could make a valid one.
     let none = [
         json!({"x": "0x2", "y": "0x3"}),
         json!("0x1"),

@@ -1,5 +1,5 @@
-//! Field names and JSON types of every answer, against the interface text. Times and hashes are those
-//! of the test's own clock and keys.
+//! Field names and JSON types of every answer, compared with the interface's text. Times and hashes come from the
+//! test's own clock and keys.
 
 use cambist_signing::Address;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Slow, oversized, idle, old and nonsensical connections; panics and broken books.
+//! Slow, oversized, idle, old and invalid connections; panics and inconsistent books.
 
 use cambist_server::{MachineError, RunError};
 use cambist_venue::Operator;
@@ -35,7 +35,7 @@ fn an_oversized_body_is_refused_however_it_is_announced() {
         let body = format!("{{\"accountId\":{},\"x\":\"{filler}\"}}", alice.account.0);
         Call::new("POST", "/api/v3/apiKey").body(body)
     };
-    // Signatures are not asked for here, so the largest body allowed is simply read.
+    // No signature is required here, so the largest allowed body is read.
     let largest = alice.with_key(padded(65_536));
     exchange.ask(&largest).good();
     let reply = exchange.ask(&alice.with_key(padded(65_537)));
@@ -80,7 +80,7 @@ fn oversized_heads_and_nonsense_end_the_connection() {
 #[test]
 fn slow_heads_and_bodies_and_idlers_are_cut() {
     let mut config = config();
-    // Long enough for a busy machine to send a head, short enough to be waited for.
+    // Long enough for a busy machine to send a head, short enough for a test.
     config.connections.head_timeout_ms = 500;
     config.connections.body_timeout_ms = 50;
     let exchange = Exchange::with(&config);
@@ -110,7 +110,7 @@ fn idle_connections_from_many_addresses_lock_nobody_out() {
     known.ask(&balances).good();
     let mut first = exchange.connect_from([127, 0, 0, 1]);
     let mut idle = Vec::new();
-    // Silent, in the middle of a head, in the middle of a body; more of them than there are places.
+    // Silent, in the middle of a head, in the middle of a body; more connections than places.
     let starts = [
         "",
         "GET /api/v3/exch",
@@ -156,7 +156,7 @@ fn an_old_connection_is_told_to_go_with_its_answer() {
     config.connections.connection_age_max_ms = 0;
     let exchange = Exchange::with(&config);
     let mut connection = exchange.connect();
-    // The timer notices within a millisecond or two, many answers on.
+    // The timer fires within a millisecond or two, after many answers.
     let closed = (0..10_000).any(|_| {
         let reply = connection.ask(&Call::get("/api/v3/amm/pools"));
         reply.good();
@@ -199,6 +199,6 @@ fn a_panic_inside_the_machine_ends_the_exchange_and_is_never_papered_over() {
     assert!(matches!(exchange.wait(), Err(RunError::Broken)));
     assert!(std::net::TcpStream::connect(exchange.address).is_err());
     assert!(connection.is_closed());
-    // Its audits cannot pass any more, which is the point.
+    // Its audits cannot pass any more.
     std::mem::forget(exchange);
 }

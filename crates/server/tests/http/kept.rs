@@ -1,5 +1,5 @@
-//! Data folders that earlier programs wrote and the repository keeps (`tests/kept`): every one is opened,
-//! with all that was in it, after a copy was made; and what was opened is a folder of today.
+//! Data folders of earlier versions (`tests/kept`): each is opened with all its data, after a copy was made, and is
+//! then a folder of the current version.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn unpacked(kept: &Path, name: &str) -> Folder {
     folder
 }
 
-/// Every file of a folder.
+/// All files of a folder.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let files = entries.filter(|entry| entry.path().is_file());
@@ -62,7 +62,7 @@ fn every_kept_folder_is_opened_with_everything_in_it() {
         let expected = std::fs::read_to_string(kept.join("verify.json")).unwrap();
         let expected: Value = serde_json::from_str(&expected).unwrap();
 
-        // Looking changes nothing.
+        // Verifying changes nothing.
         let facts = verify(folder.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(facts.recovery.position, expected["inputs"], "{name}");
         assert_eq!(facts.open_orders, expected["open_orders"], "{name}");
@@ -72,7 +72,7 @@ fn every_kept_folder_is_opened_with_everything_in_it() {
         assert_eq!(writer.as_deref(), Some("cambist 0.1.0"), "{name}");
         assert_eq!(files(folder.path()), was, "{name}");
 
-        // Going on from it moves it on, after a copy of everything.
+        // A start upgrades it, after a copy of everything.
         let data = DataFolder::take(folder.path()).unwrap();
         let opened = data.recover().unwrap().unwrap();
         assert!(opened.facts().written_by.is_some(), "{name}");
@@ -93,7 +93,7 @@ fn every_kept_folder_is_opened_with_everything_in_it() {
         assert_eq!(again.open_orders, facts.open_orders, "{name}");
         assert_eq!(again.recovery.replayed, 0, "{name}: a snapshot of today");
 
-        // From now on it is a folder like any other.
+        // It is a folder of the current version from now on.
         let data = DataFolder::take(folder.path()).unwrap();
         let opened = data.recover().unwrap().unwrap();
         assert_eq!(opened.facts().written_by, None, "{name}");

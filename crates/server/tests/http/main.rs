@@ -1,4 +1,4 @@
-//! The server over real HTTP: a socket on one end, the venue on the other.
+//! The server over real HTTP, from the socket to the venue.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod admin;

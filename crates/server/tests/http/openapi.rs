@@ -1,4 +1,4 @@
-//! What the exchange says of itself, and whether its answers are of that shape.
+//! The OpenAPI document, and whether the exchange's answers conform to it.
 
 use cambist_protocol::Endpoint;
 use cambist_protocol::endpoint::TABLE;
@@ -36,7 +36,7 @@ fn answers_are_of_the_shape_that_the_document_says() {
         .clone();
     let mut checked = 0;
     for row in TABLE.iter().filter(|row| row.in_interface) {
-        // Whoever changes keys does so in a world of their own.
+        // Requests that change keys use an exchange of their own.
         let mut other = World::new(Compat::Both);
         let world = match row.endpoint {
             Endpoint::UpdateAccount | Endpoint::ReplaceApiKey => &mut other,
@@ -64,6 +64,6 @@ fn answers_are_of_the_shape_that_the_document_says() {
             assert_eq!(schema::problem(&document, detail, one.good()), None);
         }
     }
-    // Order and cancel ask for one that does not exist.
+    // Order and cancel refer to an order that does not exist.
     assert_eq!(checked, 17);
 }

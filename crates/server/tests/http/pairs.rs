@@ -1,5 +1,5 @@
-//! Every pair of endpoint and status code that the interface lists, provoked over HTTP, with both
-//! settings of `compat`. What cannot occur by itself is injected, and stands here with the reason.
+//! Every pair of endpoint and status code in the interface, provoked over HTTP with both settings of `compat`. Codes
+//! that never occur are injected, with the reason stated here.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::trader::{LP, POOL, Trader, list_pool};
 use crate::support::{Call, Exchange, ONE, QUOTE, Reply, START_S, UNIT, Want, config, venue};
 
-/// An exchange with a pool, fees of 5 quote units for every service, and three customers.
+/// An exchange with a pool, fees of 5 quote units for every service, and three clients.
 pub struct World {
     pub exchange: Exchange,
     alice: Trader,
@@ -25,12 +25,12 @@ pub struct World {
 enum How {
     /// By a request.
     Asked(fn(&mut World) -> Reply),
-    /// By injection, because it does not occur.
+    /// By an injected fault, because it never occurs; with the reason.
     Injected(&'static str),
 }
 use How::{Asked, Injected};
 
-/// Why 100000 does not occur.
+/// Why 100000 is injected.
 const FAILURE: &str = "only when the exchange itself fails";
 
 impl World {
@@ -66,7 +66,7 @@ impl World {
         self.exchange.handle.operate(wish).unwrap();
     }
 
-    /// The answer to a call while the exchange is in a mode.
+    /// The answer to a request while the exchange is in a mode.
     fn in_mode(&self, mode: ExchangeMode, call: &Call) -> Reply {
         self.operate(Operator::SetMode(mode));
         let reply = self.exchange.ask(call);
@@ -74,7 +74,7 @@ impl World {
         reply
     }
 
-    /// An order with a field changed and signed afterwards.
+    /// An order with a field changed before it is signed.
     fn order(&mut self, change: impl FnOnce(&mut Value)) -> Reply {
         let customer = &mut self.alice.customer;
         let mut order = customer.order(Want::Buy, 100_000, 1);
@@ -83,13 +83,13 @@ impl World {
         self.exchange.ask(&customer.post_order(&order))
     }
 
-    /// A submission with a field changed and signed afterwards.
+    /// A submission with a field changed before it is signed.
     fn post(&self, path: &str, mut body: Value, change: impl FnOnce(&mut Value)) -> Reply {
         change(&mut body);
         self.exchange.ask(&self.alice.post(path, &body))
     }
 
-    /// A good request of an endpoint, for injected answers.
+    /// A valid request of an endpoint, for injected answers.
     pub fn good(&mut self, endpoint: Endpoint) -> (RequestKind, Call) {
         let hash = format!("0x{:064x}", 1);
         let payee = self.bob.customer.owner;
@@ -189,7 +189,7 @@ fn replace_key(world: &World) -> Call {
         .header("X-API-SIG", signature)
 }
 
-/// A good request without its API key, or with another.
+/// A valid request without its API key, or with another.
 fn with_key(world: &mut World, endpoint: Endpoint, key: Option<&str>) -> Reply {
     let (_, mut call) = world.good(endpoint);
     call.headers.retain(|(name, _)| *name != "X-API-KEY");
@@ -502,7 +502,7 @@ fn how(endpoint: Endpoint, number: u32) -> How {
     }
 }
 
-/// Provokes every pair; tells how many were injected.
+/// Provokes every pair; returns how many were injected.
 fn provoke(compat: Compat) -> (usize, usize) {
     let mut world = World::new(compat);
     let (mut pairs, mut injected) = (BTreeSet::new(), 0);
@@ -527,7 +527,7 @@ fn provoke(compat: Compat) -> (usize, usize) {
             );
             assert!(pairs.insert(name));
         }
-        // The world still answers.
+        // The exchange still answers.
         assert_eq!(world.strict, compat == Compat::Strict);
     }
     (pairs.len(), injected)

@@ -1,4 +1,4 @@
-//! The whole path of a customer: unlock, submit, read, trade, cancel.
+//! A client's whole path: unlock, submit, read, trade, cancel.
 
 use cambist_server::{BindError, Server};
 use cambist_venue::Compat;
@@ -26,7 +26,7 @@ fn unlock_submit_read_trade_and_cancel() {
     let exchange = Exchange::start();
     let (mut alice, mut bob) = (exchange.customer(1), exchange.customer(2));
 
-    // Unlock: the signing key gets the API key.
+    // Unlock: the signing key fetches the API key.
     let text = format!(
         "GET&{}&accountId%3D{}",
         format!("{}/api/v3/apiKey", exchange.base_url())
@@ -44,7 +44,7 @@ fn unlock_submit_read_trade_and_cancel() {
     let ids = exchange.ask(&alice.get("/api/v3/storageId?accountId={account}&sellTokenId=0"));
     assert_eq!(ids.good(), &json!({"orderId": 0, "offchainId": 1}));
 
-    // Submit, and find it everywhere.
+    // Submit; the order is in all responses.
     let taken = exchange.ask(&alice.submit(Want::Sell, 250_000, 10));
     let hash = taken.good()["hash"].as_str().unwrap().to_owned();
     assert_eq!(taken.body["status"], "processing");
@@ -83,7 +83,7 @@ fn unlock_submit_read_trade_and_cancel() {
         "10 bips of base"
     );
 
-    // Cancel what rests: funds are free again.
+    // Cancel the rest: the funds are free again.
     let cancelled = exchange.ask(&alice.cancel(&exchange, "orderHash", &hash));
     assert_eq!(cancelled.good()["status"], "cancelled");
     assert_eq!(cancelled.body["hash"], json!(hash));
@@ -175,7 +175,7 @@ fn stopping_lets_a_request_under_way_finish() {
         alice.api_key,
         body.len()
     );
-    // The server asks for the body only once it is inside the handler.
+    // The server asks for the body once the request is in the handler.
     connection.send(head.as_bytes());
     assert_eq!(connection.reply().unwrap().status, 100);
     let writer = std::thread::spawn(move || {

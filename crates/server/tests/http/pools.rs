@@ -1,5 +1,5 @@
-//! Pools over HTTP: what is shown, joins and exits in the text's spelling and in the public client's,
-//! swaps, and the list of transactions.
+//! Pools over HTTP: lists, joins and exits in the text's form and in the public client's, swaps, and the list of
+//! transactions.
 
 use cambist_signing::Address;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn the_operator_sees_pools_by_the_symbols_of_their_tokens() {
     assert_eq!(pool["shown"], true);
 }
 
-/// A join or exit as the public client writes it.
+/// A join or exit in the public client's form.
 fn as_the_sdk_writes(mut body: Value, fee: bool) -> Value {
     let ids: Option<Vec<u32>> = body["storageIds"]
         .as_str()
@@ -111,7 +111,7 @@ fn joins_and_exits_in_every_spelling_and_signed_by_either_key() {
     }
     let exit = alice.exit(1_000_000);
     exchange.ask(&wallet(&alice, "amm/exit", exit)).good();
-    // A fee that was not signed, an LP token of another pool.
+    // A fee that was not signed; an LP token of another pool.
     let mut join = alice.join(ONE, 2_000 * UNIT);
     join["eddsaSignature"] = json!(alice.eddsa(&messages("amm/join", &join)));
     join["fee"] = json!("7");
@@ -189,7 +189,7 @@ fn a_swap_is_an_order_that_names_a_pool() {
         102_120
     );
     order["poolAddress"] = json!(POOL.to_string());
-    // The least it wants leaves room for the price it moves.
+    // The minimum leaves room for the price impact.
     order["buyToken"]["volume"] = json!((1_800 * UNIT).to_string());
     alice.customer.sign(&mut order);
     let taken = exchange.ask(&alice.customer.post_order(&order));
@@ -207,7 +207,7 @@ fn a_swap_is_an_order_that_names_a_pool() {
     assert_eq!(list.good()["totalNum"], 1);
     assert_eq!(list.body["orders"][0]["orderType"], "TAKER_ONLY");
     assert_eq!(list.body["orders"][0]["market"], POOL_NAME);
-    // With every other type a pool that is named means nothing.
+    // With every other order type the pool address is ignored.
     let mut order = alice.customer.order(Want::Sell, 300_000, 1);
     order["poolAddress"] = json!(POOL.to_string());
     alice.customer.sign(&mut order);

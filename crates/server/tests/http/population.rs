@@ -1,4 +1,4 @@
-//! Background traders in a served venue: seen over HTTP, driven by the clock, audited at every step.
+//! Simulated traders on a served exchange: visible over HTTP, driven by the clock, audited at every step.
 
 use cambist_core::{MarketId, Price, VenueTime};
 use cambist_venue::agents::{Agents, AgentsConfig};
@@ -22,7 +22,7 @@ fn lived(seed: u64) -> Value {
     }
     let agents = Agents::new(population, &accounts);
     let exchange = Exchange::run(&config(), venue, vec![agents]);
-    // The first step sets the traders' clock; it must not be left to chance when that is.
+    // The first step sets the traders' clock; its time must be fixed.
     exchange.handle.tick().unwrap();
     for _ in 0..600 {
         exchange.clock.pass_ms(1_000);

@@ -1,4 +1,4 @@
-//! Rate limits, with time moved by hand.
+//! Rate limits, with a manual clock.
 
 use cambist_server::{Rate, RateLimits};
 
@@ -24,7 +24,7 @@ fn five_a_second_per_key_and_endpoint_then_429_and_recovery() {
     assert_eq!(refused.any_code(), 429);
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert!(refused.header("date").is_some());
-    // Another endpoint, another key: their own buckets.
+    // Another endpoint and another key have their own buckets.
     let orders = alice.get("/api/v3/orders?accountId={account}");
     connection.ask(&orders).good();
     connection.ask(&bob.get(balances)).good();

@@ -1,4 +1,4 @@
-//! Bytes that no library would send: each is a coded error or a closed connection, and changes nothing.
+//! Requests that no library would send: each gets an error with a code or a closed connection, and changes nothing.
 
 use cambist_server::DataFolder;
 use serde_json::json;
@@ -6,12 +6,11 @@ use serde_json::json;
 use crate::crash::{Folder, customer, populated};
 use crate::support::{Call, Exchange, START_S, Want, config};
 
-/// What comes back for raw bytes: the status of each answer, until the connection is closed or `answers`
-/// have come.
+/// Sends raw bytes and returns the status of each answer, until the connection is closed or `answers` were received.
 fn statuses(exchange: &Exchange, bytes: &[u8], answers: usize) -> Vec<u16> {
     let mut connection = exchange.connect();
     connection.send(bytes);
-    // What is left unfinished ends here; a server that waits for the rest sees the end.
+    // Closes the sending side, so that a server that waits for more sees the end.
     let _ = connection
         .stream
         .get_ref()
@@ -74,7 +73,7 @@ fn unusual_but_right_requests_are_served() {
     let lines = b"\r\nGET /api/v3/timestamp HTTP/1.1\nHost: x\n\n";
     assert_eq!(statuses(&exchange, lines, 1), [200]);
     let chunks = b"POST /api/v3/apiKey HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\nTrailer: 1\r\n\r\n";
-    // Read to the end; it has no key.
+    // The request was read to the end; it has no key.
     assert_eq!(statuses(&exchange, chunks, 1), [400]);
     let mut head = exchange.connect();
     head.send(b"HEAD /api/v3/timestamp HTTP/1.1\r\nHost: x\r\n\r\nGET /api/v3/nothing HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -95,7 +94,7 @@ fn unusual_but_right_requests_are_served() {
     );
 }
 
-/// An answer waits for the disk here, so the end of what is sent is seen long before it.
+/// Answers wait for the disk here, so the server sees the end of input long before it answers.
 #[test]
 fn who_sends_an_order_and_says_no_more_is_answered() {
     let folder = Folder::new("said-all");
@@ -218,7 +217,7 @@ fn what_was_signed_is_not_what_was_changed_or_sent_before() {
     let mut alice = exchange.customer(1);
     let mut order = alice.order(Want::Buy, 200_000, 1);
     alice.sign(&mut order);
-    // Each change of what is signed, one by one; what is not signed is not listed.
+    // Changes each signed field, one by one.
     let changes = [
         ("storageId", json!(2)),
         ("validUntil", json!(START_S + 3_601)),
@@ -260,7 +259,7 @@ fn what_was_signed_is_not_what_was_changed_or_sent_before() {
         );
     }
     exchange.ask(&alice.post_order(&order)).good();
-    // Sent again as it was: known, not taken twice.
+    // Sent again unchanged: refused as a duplicate.
     assert_eq!(exchange.ask(&alice.post_order(&order)).code(), 102_007);
     let listed = exchange.ask(&alice.get("/api/v3/orders?accountId={account}"));
     assert_eq!(listed.good()["totalNum"], json!(1));

@@ -1,4 +1,4 @@
-//! The rule book's rows about transport and authentication name tests that exist.
+//! The rules about transport and authentication in docs/venue-rules.md name tests that exist.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn every_rule_of_the_shell_names_its_tests() {
     let mut code = String::new();
     sources(&package.join("src"), &mut code);
     sources(&package.join("tests"), &mut code);
-    // What is below the shell, and what the program decides for it.
+    // What is below the server, and what the program decides for it.
     for folder in ["../listener", "../host", "../exchange", "../../tests/cli"] {
         sources(&package.join(folder), &mut code);
     }

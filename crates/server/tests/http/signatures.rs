@@ -78,7 +78,7 @@ fn every_public_form_of_a_signed_cancel_is_accepted() {
 
 #[test]
 fn a_signature_counts_for_the_addresses_of_one_exchange_whatever_host_says() {
-    // Cancels nothing: the order is unknown, which is said to who signed rightly.
+    // Cancels nothing: a valid signature gets the error for an unknown order.
     let code = |exchange: &Exchange, alice: &Customer, base: &str, host: Option<&str>| {
         let (id, hash) = (alice.account.0.to_string(), format!("0x{:064x}", 1));
         let parameters = [("accountId", id.as_str()), ("orderHash", hash.as_str())];
@@ -337,7 +337,7 @@ fn getting_the_key_needs_the_signing_key_alone() {
     );
     let call = Call::get(format!("/api/v3/apiKey?accountId={id}"));
     assert_eq!(exchange.ask(&call).code(), 104_004);
-    // Somebody else's API key does not help, a stale one does not harm.
+    // The API key of another account authorises nothing; a replaced one has no effect.
     assert_eq!(exchange.ask(&bob.with_key(call.clone())).code(), 104_004);
     let forged = call.clone().header("X-API-SIG", bob.sign_text(&text));
     assert_eq!(exchange.ask(&bob.with_key(forged)).code(), 104_005);

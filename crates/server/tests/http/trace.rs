@@ -45,7 +45,7 @@ fn no_answer_leaves_before_the_sync_that_covers_it() {
     println!("{answers} answers, {syncs} syncs, every answer behind its own");
 }
 
-/// Walks through the calls: answers sent never exceed inputs synced. How many of both there were.
+/// Checks in the order of the calls that answers sent never exceed inputs synced; returns the numbers of both.
 fn replay(trace: &str) -> (u64, u64) {
     let (mut written, mut synced, mut answers, mut syncs) = (0, 0, 0, 0);
     // What a thread was writing when another was shown in between.

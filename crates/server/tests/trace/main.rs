@@ -1,5 +1,5 @@
 //! The exchange under a tracer of system calls. Needs `strace`, so it is not among the tests that run
-//! everywhere: `tests/external/run` runs it, or tells that it could not.
+//! everywhere: `tests/external/run` runs it, or reports that it could not.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 #![allow(
     dead_code,

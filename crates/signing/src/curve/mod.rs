@@ -1,8 +1,8 @@
 //! The twisted Edwards curve 168700·x² + y² = 1 + 168696·x²·y² and its points.
 //!
-//! Points are computed with in the isomorphic form −x'² + y² = 1 + d'·x'²·y², x' = s·x with s² = −168700, where addition
-//! costs eight multiplications. −1 is a square and d' is not, so the formulas hold for every pair of points.
-//! Only [`Affine`] leaves this module and it is always in the wire's form. Knows nothing of keys or signatures.
+//! Computations use the isomorphic form −x'² + y² = 1 + d'·x'²·y², x' = s·x with s² = −168700, in which an addition
+//! costs eight multiplications. −1 is a square and d' is not, so the formulas hold for all pairs of points. Only
+//! [`Affine`] leaves this module, always in the wire's form.
 
 pub(crate) mod table;
 
@@ -46,7 +46,7 @@ impl Affine {
     }
 }
 
-/// One of the two x that stand over this y on the curve, if there are any.
+/// One of the two x coordinates for this y on the curve, if there are any.
 pub(crate) fn x_of(y: &Fq) -> Option<Fq> {
     let yy = y.square();
     // a is a square and d is not, so that no y makes the divisor zero.

@@ -1,8 +1,8 @@
 //! Multiples of a fixed point from a table, and the digit forms of a multiplier.
 //!
-//! The table holds 1..16 times 32ⁱ times the point for 52 windows of five bits (78 KiB); a multiple is then 52 additions
-//! and no doubling. There are two readers: one whose memory accesses do not depend on the multiplier, for secrets,
-//! and one that goes straight to the entry, for public values.
+//! The table holds 1..16 times 32ⁱ times the point for 52 windows of five bits (78 KiB); a multiple then needs 52
+//! additions and no doubling. There are two readers: one for secrets, whose memory accesses do not depend on the
+//! multiplier, and one for public values, which accesses the entry directly.
 
 use std::sync::LazyLock;
 

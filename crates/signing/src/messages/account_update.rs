@@ -1,4 +1,4 @@
-//! What a change of the layer-2 key signs. The old key signs the hash, the owner's wallet the typed data.
+//! Messages of a key update. The old key signs the hash, the owner's wallet the typed data.
 
 use crate::address::Address;
 use crate::eip712::{self, Domain, Encoder};

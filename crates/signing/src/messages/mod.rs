@@ -1,7 +1,7 @@
 //! The requests that are signed, as plain integers, and their hashes.
 //!
-//! Amounts are in the smallest unit of their token and at most 96 bits wide on the wire; times are Unix seconds.
-//! Nothing here judges a request: limits, balances and expiry are for others to check.
+//! Amounts are in the smallest unit of their token and at most 96 bits wide; times are Unix seconds. Limits, balances
+//! and expiry are checked elsewhere.
 
 mod account_update;
 mod order;
@@ -19,7 +19,7 @@ use crate::field::Fq;
 use crate::hash32::Hash32;
 use crate::poseidon::Poseidon;
 
-/// The largest amount a field of 96 bits can hold.
+/// The largest amount of a 96-bit field.
 pub const MAX_AMOUNT: u128 = (1 << 96) - 1;
 
 fn hash(with: &Poseidon, inputs: &[Fq]) -> Hash32 {

@@ -1,4 +1,4 @@
-//! What an order signs. The order type, the client's id and the pool address are not part of it.
+//! The message of an order. The order type, the client order id and the pool address are not part of it.
 
 use crate::address::Address;
 use crate::field::Fq;
@@ -28,12 +28,12 @@ pub struct OrderMessage {
     pub max_fee_bips: u16,
     /// Whether the bought amount limits the fill (otherwise the sold one).
     pub fill_by_buy: bool,
-    /// The only permitted counterparty; the zero address for an order open to all, which is what clients sign.
+    /// The only permitted counterparty; clients sign the zero address, which permits all.
     pub taker: Address,
 }
 
 impl OrderMessage {
-    /// The hash that is signed and that names the order.
+    /// The hash that is signed and that identifies the order.
     pub fn hash(&self) -> Hash32 {
         super::hash(&poseidon::ORDER, &self.inputs())
     }

@@ -1,6 +1,6 @@
-//! What joining and leaving a pool sign. There is one digest for both keys; the layer-2 key signs it shifted by three bits.
+//! Messages of joins and exits. Both keys use the same digest; the layer-2 key signs it shifted by three bits.
 //!
-//! Token ids are not part of the typed data: whoever accepts a request must check them against the pool.
+//! Token ids are not part of the typed data: the receiver of a request must check them against the pool.
 
 use crate::address::Address;
 use crate::eip712::{self, Domain, Encoder};
@@ -16,10 +16,10 @@ pub struct PoolJoinMessage {
     pub join_amounts: Vec<u128>,
     /// One storage id per amount.
     pub join_storage_ids: Vec<u32>,
-    /// Least amount of pool shares to receive.
+    /// Minimum amount of pool shares to receive.
     pub mint_min_amount: u128,
-    /// Highest fee in base units of the last token, in the later form of the struct; nothing selects the earlier form
-    /// without that member. A request that names a fee is signed with the later form.
+    /// Highest fee in base units of the last token, in the later form of the struct; `None` selects the earlier form
+    /// without that member. A request with a fee is signed in the later form.
     pub fee: Option<u128>,
     /// End of validity, in Unix seconds.
     pub valid_until: u32,
@@ -31,7 +31,7 @@ impl PoolJoinMessage {
     /// The typed-data type of the earlier form.
     pub const TYPE_WITHOUT_FEE: &'static str = "PoolJoin(address owner,uint96[] joinAmounts,uint32[] joinStorageIDs,uint96 mintMinAmount,uint32 validUntil)";
 
-    /// The typed-data type this message has.
+    /// The typed-data type of this message.
     pub const fn type_string(&self) -> &'static str {
         if self.fee.is_some() {
             Self::TYPE_WITH_FEE
@@ -58,7 +58,7 @@ impl PoolJoinMessage {
         eip712::digest(pool, &self.struct_hash())
     }
 
-    /// What the layer-2 key signs.
+    /// The message that the layer-2 key signs.
     pub fn message(&self, pool: &Domain) -> Field {
         shifted(&self.digest(pool))
     }
@@ -69,11 +69,11 @@ impl PoolJoinMessage {
 pub struct PoolExitMessage {
     /// Owner of the leaving account.
     pub owner: Address,
-    /// Amount of pool shares given back.
+    /// Burned amount of pool shares.
     pub burn_amount: u128,
-    /// Storage id of the share token.
+    /// Storage id of the LP token.
     pub burn_storage_id: u32,
-    /// Least amounts to receive before the fee, in base units, in the pool's order of tokens.
+    /// Minimum amounts to receive before the fee, in base units, in the pool's order of tokens.
     pub exit_min_amounts: Vec<u128>,
     /// Highest fee in base units of the last token (`maxFee` in requests).
     pub fee: u128,
@@ -102,7 +102,7 @@ impl PoolExitMessage {
         eip712::digest(pool, &self.struct_hash())
     }
 
-    /// What the layer-2 key signs.
+    /// The message that the layer-2 key signs.
     pub fn message(&self, pool: &Domain) -> Field {
         shifted(&self.digest(pool))
     }

@@ -1,4 +1,4 @@
-//! What a transfer between accounts signs: a hash for the layer-2 key and typed data for the owner's wallet.
+//! Messages of a transfer: a hash for the layer-2 key and typed data for the owner's wallet.
 //!
 //! The memo is in neither. The payer's address is only in the typed data, the accounts' ids only in the hash.
 
@@ -19,7 +19,7 @@ pub struct TransferMessage {
     pub payer_id: u32,
     /// Its owner.
     pub payer: Address,
-    /// Account that is paid; 0 if the operator is to find it by address.
+    /// Receiving account; 0 if the venue is to find it by address.
     pub payee_id: u32,
     /// Its owner.
     pub payee: Address,
@@ -41,7 +41,7 @@ impl TransferMessage {
     /// The typed-data type.
     pub const TYPE: &'static str = "Transfer(address from,address to,uint16 tokenID,uint96 amount,uint16 feeTokenID,uint96 maxFee,uint32 validUntil,uint32 storageID)";
 
-    /// The hash that the layer-2 key signs and that names the transfer.
+    /// The hash that the layer-2 key signs and that identifies the transfer.
     pub fn hash(&self) -> Hash32 {
         super::hash(&poseidon::TRANSFER, &self.inputs())
     }
@@ -56,7 +56,7 @@ impl TransferMessage {
             self.fee_token.into(),
             self.max_fee.into(),
             self.payee.element(),
-            // The key of a second author, which requests of this interface never have.
+            // The key of a second signer, which requests of this interface never have.
             Fq::ZERO,
             Fq::ZERO,
             self.valid_until.into(),

@@ -1,4 +1,4 @@
-//! What a withdrawal signs: a hash for the layer-2 key and typed data for the owner's wallet.
+//! Messages of a withdrawal: a hash for the layer-2 key and typed data for the owner's wallet.
 //!
 //! The fast-withdrawal flag is in neither.
 
@@ -11,9 +11,9 @@ use crate::keccak::keccak256;
 use crate::poseidon;
 use crate::text;
 
-/// Data handed to the receiving contract: a hexadecimal text and the bytes it stands for.
+/// Data for the receiving contract: a hexadecimal text and its bytes.
 ///
-/// Both are kept because public clients disagree which of the two the hash covers; empty data is unambiguous.
+/// Both are kept because public clients hash one or the other; for empty data they agree.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ExtraData {
     text: String,
@@ -91,7 +91,7 @@ impl WithdrawalMessage {
         super::hash(&poseidon::WITHDRAWAL, &self.inputs(&self.extra_data.bytes))
     }
 
-    /// The same over the *text* of the extra data, as one public client signs it. A venue tries this second.
+    /// The same over the *text* of the extra data, as one public client signs it. A venue tries this form second.
     pub fn hash_of_text(&self) -> Hash32 {
         super::hash(
             &poseidon::WITHDRAWAL,

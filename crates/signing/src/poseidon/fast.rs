@@ -1,7 +1,7 @@
 //! The same permutation with the partial rounds turned into a linear recurrence.
 //!
-//! In a partial round only cell 0 passes the S-box, so the other n = width − 1 cells form a linear system that is driven
-//! by one input, y (what leaves the S-box), and watched through one output, x (what enters it next):
+//! In a partial round only cell 0 passes the S-box, so the other n = width − 1 cells form a linear system with one
+//! input, y (the output of the S-box), and one output, x (its next input):
 //!
 //! ```text
 //! x' = m·y + v·s        M = | m v |        (constants left aside; they are added separately)
@@ -33,9 +33,9 @@ pub(crate) struct Fast {
     mds: Matrix,
     /// One constant per round, for the full rounds and the first partial one.
     constants: Vec<Fq>,
-    /// What the constants of the partial rounds add to cell 0, per round; the first is zero.
+    /// The contribution of the constants of the partial rounds to cell 0, per round; the first is zero.
     offsets: Vec<Fq>,
-    /// What they add to the other cells after the last partial round.
+    /// The contribution to the other cells after the last partial round.
     final_offsets: Vec<Fq>,
     /// Responses m, v·w, v·A·w …, descending.
     responses: Vec<Fq>,
@@ -52,7 +52,7 @@ pub(crate) struct Fast {
 }
 
 impl Fast {
-    /// Prepares the fast form, or nothing where it does not apply (sizes out of range, or an unobservable matrix).
+    /// Prepares the fast form; `None` if it does not apply (sizes out of range, or an unobservable matrix).
     #[expect(
         clippy::many_single_char_names,
         reason = "the letters of the system above"

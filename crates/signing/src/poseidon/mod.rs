@@ -1,7 +1,7 @@
 //! The Poseidon hash with the interface's own parameter set (clause: hashes and signatures).
 //!
-//! S-box x⁵, three full rounds before and after the partial ones, no capacity cell: the inputs fill the state from cell 0,
-//! the rest is zero, and cell 0 is the output. Knows nothing of orders or keys.
+//! S-box x⁵, three full rounds before and after the partial ones, no capacity cell: the inputs fill the state from cell
+//! 0, the rest is zero, and cell 0 is the output.
 
 pub(crate) mod constants;
 pub(crate) mod fast;
@@ -19,7 +19,7 @@ use reference::Reference;
 /// Full rounds, half of them before the partial ones.
 pub(crate) const ROUNDS_FULL: usize = 6;
 
-/// One use of the hash: the width of its state and its number of partial rounds.
+/// One parameter set: the width of the state and the number of partial rounds.
 pub(crate) struct Poseidon {
     reference: Reference,
     fast: Option<Fast>,
@@ -47,7 +47,7 @@ impl Poseidon {
         Self { reference, fast }
     }
 
-    /// Hashes at most as many inputs as the state has cells; further ones would be ignored.
+    /// Hashes at most as many inputs as the state has cells; further ones are ignored.
     pub(crate) fn hash(&self, inputs: &[Fq]) -> Fq {
         debug_assert!(inputs.len() <= self.reference.width());
         match &self.fast {

@@ -1,6 +1,6 @@
 //! Vectors of pool arithmetic: lists `swap` and `lp`. (Clause: AMM.)
 //!
-//! The formulas here are those of contracts and public clients, evaluated to compare; the venue's own are elsewhere.
+//! The formulas here are those of contracts and public clients, for comparison; the venue has its own.
 
 use num_bigint::BigUint;
 

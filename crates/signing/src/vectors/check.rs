@@ -1,11 +1,11 @@
-//! Comparing what a file says with what was computed, and counting.
+//! Compares the values of a file with computed ones, and counts the results.
 
 use super::{FileReport, Node, VectorError};
 use crate::address::Address;
 use crate::field::Field;
 use crate::signature::Signature;
 
-/// How far a computed number is from the stated one.
+/// The distance between a computed number and the stated one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Deviation {
     /// The distance.
@@ -17,7 +17,7 @@ pub struct Deviation {
 }
 
 impl Deviation {
-    /// The distance in parts of what is allowed; what is no number is infinitely far.
+    /// The distance as a fraction of what is allowed; infinite if it is not a number.
     pub fn share(&self) -> f64 {
         if self.error == 0.0 {
             0.0
@@ -187,14 +187,14 @@ impl Case {
         self.worst = Deviation::worse(self.worst.take(), Some(seen));
     }
 
-    /// A condition on the value at `node`; `difference` says what is wrong if it does not hold.
+    /// A condition on the value at `node`; `difference` describes the failure if it does not hold.
     pub fn require(&mut self, holds: bool, node: &Node<'_>, difference: impl FnOnce() -> String) {
         if !holds && self.failure.is_none() {
             self.failure = Some(format!("{}: {}", node.path(), difference()));
         }
     }
 
-    /// The file leaves the outcome to the implementation: the case counts as reported, not as passed.
+    /// The file leaves the result to the implementation: the case counts as reported, not as passed.
     pub fn report_only(&mut self) {
         self.reported = true;
     }

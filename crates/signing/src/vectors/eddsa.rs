@@ -84,7 +84,7 @@ pub(super) fn signed(
     case.signature_parts(node, &signature)
 }
 
-/// Whether the text is a signature of `message` by the key in the file, and whether it has a signature's form at all.
+/// The result of verifying the text as a signature of `message` by the key in the file.
 pub(super) fn verdict(
     node: &Node<'_>,
     signature: &str,
@@ -111,15 +111,15 @@ pub(super) fn verdict(
     })
 }
 
-/// What verification says.
+/// Result of a verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// Valid.
     Accepted,
-    /// Well formed and not valid.
+    /// Well formed but not valid.
     Refused,
-    /// Not even well formed, or not canonical.
+    /// Not well formed, or not canonical.
     Malformed,
-    /// Plain and prepared verification differ, which must never happen.
+    /// Plain and prepared verification differ, which is a bug.
     Disagreement,
 }

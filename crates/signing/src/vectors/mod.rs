@@ -1,7 +1,7 @@
-//! Evaluates files of test vectors: every value that can be recomputed is, and compared.
+//! Evaluates files of test vectors: everything that can be recomputed is compared.
 //!
-//! The shape of a file is recognised by its content. A file of another trade can be added from outside: write a
-//! [`Shape`] and pass it to [`evaluate_with`]. Knows no file system; the caller brings name and text.
+//! The shape of a file is recognised by its content. Further shapes can be added by the caller: implement a [`Shape`]
+//! and pass it to [`evaluate_with`]. Files are read by the caller.
 
 mod account;
 mod amm_math;
@@ -25,7 +25,7 @@ pub use check::{Case, Cases, Deviation};
 pub use json::Json;
 pub use node::Node;
 
-/// What came of a file.
+/// Result of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FileReport {
     /// Name of the shape the file was recognised as.
@@ -36,12 +36,11 @@ pub struct FileReport {
     pub passed: usize,
     /// Cases with at least one value that was not.
     pub failed: usize,
-    /// Cases whose outcome the file leaves to the implementation.
+    /// Cases whose result the file leaves to the implementation.
     pub reported: usize,
     /// The first value that was not reproduced: where, what the file says, what was computed.
     pub first_failure: Option<String>,
-    /// The computed number that is farthest from the stated one, in parts of what is allowed; `None`
-    /// where everything is compared digit by digit.
+    /// The computed number with the largest distance from the stated one; `None` if all comparisons are exact.
     pub worst: Option<Deviation>,
 }
 
@@ -54,22 +53,22 @@ pub enum VectorError {
     Json {
         /// Name of the file.
         file: String,
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
-    /// The file counts agreements instead of listing vectors.
+    /// The file contains counts of agreements instead of vectors.
     #[error("{file}: a report, not vectors")]
     Report {
         /// Name of the file.
         file: String,
     },
-    /// No known shape fits.
+    /// No known shape matches.
     #[error("{file}: unknown shape of vectors")]
     UnknownShape {
         /// Name of the file.
         file: String,
     },
-    /// There is nothing to evaluate.
+    /// The file has no cases.
     #[error("{file}: no cases")]
     NoCases {
         /// Name of the file.
@@ -86,15 +85,15 @@ pub enum VectorError {
     Malformed {
         /// File and place.
         path: String,
-        /// What should stand there.
+        /// The expected content.
         expected: &'static str,
     },
-    /// What is to be computed has no result.
+    /// The computation has no result.
     #[error("{path}: {reason}")]
     NotComputed {
         /// File and place.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

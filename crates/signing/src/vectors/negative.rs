@@ -1,6 +1,6 @@
-//! Vectors of tampered and unusual signatures with the expected verdict, by `kind`.
+//! Vectors of tampered and unusual signatures with the expected result, by `kind`.
 //!
-//! `expect` begins with `accept`, `reject` or `implementation choice`; the last is evaluated, and only reported.
+//! `expect` begins with `accept`, `reject` or `implementation choice`; the last is evaluated but only reported.
 
 use super::eddsa::{Verdict, verdict};
 use super::{Case, Node, Shape, VectorError, api_sig, first_has, order, pool, request};
@@ -37,7 +37,7 @@ fn evaluate(node: &Node<'_>, case: &mut Case) -> Result<(), VectorError> {
     Ok(())
 }
 
-/// Whether the text is these words, possibly followed by others.
+/// Whether the text begins with these words.
 fn starts_with_words(text: &str, words: &str) -> bool {
     text.strip_prefix(words)
         .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))

@@ -1,4 +1,4 @@
-//! A place in a file of vectors: the value there and how to name it in an error.
+//! A position in a file of vectors: its value and its path for errors.
 
 use super::json::Json;
 use super::{Case, Cases, VectorError};

@@ -1,14 +1,13 @@
-//! Profit and loss as the store keeps it: what every strategy of every market has earned and lost, written
-//! with the bookings that change it and therefore exact after any crash.
+//! Stored profit and loss: what every strategy of every market has earned and lost, written in the transactions that
+//! change it and therefore exact after any crash.
 //!
-//! Counting is that of [`cambist_report::pnl`]. Each market has one count for every strategy, which begins
-//! with nothing, and one for the account: what was there at the beginning or came from outside. Their sum is
-//! the market's profit and loss, because counting is linear in what is held. Shares of a pool round down and
-//! are therefore counted in one place only: where the first of them came from.
+//! The computation is that of [`cambist_report::pnl`]. Each market has one count for every strategy, which starts at
+//! zero, and one for the account: opening balances and flows. Their sum is the market's profit and loss, because the
+//! computation is linear in the holdings. Shares of a pool are rounded down and therefore counted in one place only:
+//! that of the first share.
 //!
-//! The newest state of every hour is kept, and the balance of every token beside it: a period is the
-//! difference of two states. Where counting cannot go on (the market's units are listed differently, or
-//! amounts cannot be counted) a new series begins.
+//! The newest state of every hour is kept, with the balance of every token: a period is the difference of two states.
+//! If counting cannot continue (the market's units have changed, or amounts overflow), a new series begins.
 
 pub mod period;
 mod rows;
@@ -32,28 +31,28 @@ use super::books::Listing;
 use super::recover::Trouble;
 use super::{Noted, Store, StoreError};
 
-/// What was there at the beginning, and what came from outside, belongs to no strategy.
+/// Owner of opening balances and flows.
 pub const ACCOUNT: &str = "account";
 
 /// Microseconds of an hour.
 const HOUR_US: u64 = 3_600_000_000;
 
-/// The state of one count.
+/// State of one count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountState {
     /// Profit and loss.
     pub pnl: PnlState,
-    /// Fills so far.
+    /// Number of fills.
     pub fills: u64,
-    /// Base units that they traded.
+    /// Base units traded.
     pub base_volume: Amount,
-    /// Quote units that they traded.
+    /// Quote units traded.
     pub quote_volume: Amount,
-    /// Base units and shares that came from outside, less what went there.
+    /// Base units and shares from flows, outflows negative.
     pub came: [i128; 2],
 }
 
-/// Profit and loss of one strategy, or of the account, at one market.
+/// Profit and loss of one strategy, or of the account, in one market.
 #[derive(Debug)]
 struct Count {
     pnl: MarketPnl,
@@ -100,11 +99,11 @@ impl Count {
 struct MarketCounts {
     spec: MarketSpec,
     pool: Option<PoolSpec>,
-    /// What the pool held when it was last asked.
+    /// The pool's last known balances.
     balances: Option<PoolBalances>,
     mark: Option<u64>,
     series: u32,
-    /// The account's first state with a mid is written.
+    /// Whether the account's first state with a mid was written.
     has_opening: bool,
     counts: BTreeMap<String, Count>,
 }
@@ -122,7 +121,7 @@ impl MarketCounts {
         }
     }
 
-    /// The account's count, with what is held at the beginning.
+    /// Opens the account's count with the opening balances.
     fn open(&mut self, base: i128, shares: i128) {
         let mut count = self.empty();
         let units = |units| u128::try_from(units).unwrap_or(0);
@@ -130,7 +129,7 @@ impl MarketCounts {
         self.counts.insert(ACCOUNT.to_owned(), count);
     }
 
-    /// A count that holds nothing and is not open.
+    /// A new count without holdings.
     fn empty(&self) -> Count {
         let mut pnl = MarketPnl::new(&self.spec);
         if let Some(pool) = &self.pool {
@@ -151,7 +150,7 @@ impl MarketCounts {
         }
     }
 
-    /// The count of a strategy, which begins with nothing.
+    /// The count of a strategy; a new one starts at zero.
     fn count(&mut self, owner: &str) -> &mut Count {
         let mut empty = self.empty();
         empty.pnl.open(0, 0);
@@ -183,7 +182,7 @@ impl MarketCounts {
         count.quote_volume = count.quote_volume.saturating_add(fill.quote);
     }
 
-    /// Who has the shares of the pool: whose they are, or whoever takes the first.
+    /// The owner of the pool's shares, or `otherwise` if there are none yet.
     fn pool_owner(&self, otherwise: &str) -> String {
         let mut holders = self.counts.iter().filter(|(_, count)| {
             let state = count.pnl.state();
@@ -202,7 +201,7 @@ impl MarketCounts {
         self.count(&owner).pnl.moved(moved);
     }
 
-    /// What the books hold more or less than was counted came from outside, or from another market.
+    /// Attributes the difference between books and counts to flows or other markets.
     fn take_base(&mut self, base: i128) {
         let counted = self.counts.values();
         let counted = counted.filter_map(|count| Some(count.pnl.state()?.base()));
@@ -229,28 +228,28 @@ impl MarketCounts {
     }
 }
 
-/// Profit and loss of everything, as it is counted.
+/// All counts.
 #[derive(Debug)]
 pub(super) struct Results {
     names: Names,
     markets: BTreeMap<MarketId, MarketCounts>,
     carriers: Vec<Carrier>,
     is_open: bool,
-    /// Balances of pools that the next booking takes in.
+    /// Balances of pools that the next booking uses.
     pools: BTreeMap<MarketId, PoolBalances>,
-    /// The newest hour that was written: time does not go back in what is kept.
+    /// The newest written hour; stored times never decrease.
     hour: u64,
 }
 
-/// Names of strategies: those that were configured when an order was numbered.
+/// Names of strategies, by the number of the first order made with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(Vec<(u64, BTreeMap<u8, String>)>);
 
 impl Names {
-    /// What a strategy was called when this order was made.
+    /// The strategy's name when this order was made.
     pub fn of(&self, number: u64, strategy: u8) -> String {
         let since = self.0.iter().rev().find(|(since, _)| *since <= number);
-        // An order from before names were kept.
+        // An order from before names were stored.
         let names = since.or_else(|| self.0.first()).map(|(_, names)| names);
         let name = names.and_then(|names| names.get(&strategy)).cloned();
         name.unwrap_or_else(|| format!("strategy {strategy}"))
@@ -262,7 +261,7 @@ impl Results {
         self.names.of(order.number, order.strategy.0)
     }
 
-    /// Takes in what one event changed, in the transaction that makes it durable.
+    /// Counts what one event changed, in the same transaction.
     pub(super) fn book(
         &mut self,
         change: &Transaction<'_>,
@@ -294,7 +293,7 @@ impl Results {
         Ok(())
     }
 
-    /// What is held at the beginning: base with the first market that trades it.
+    /// Opens the counts with the opening balances: each base token in the first market that trades it.
     fn open(&mut self, ledger: &Totals) {
         let held = |token| ledger.get(&token).copied().unwrap_or(0);
         let mut carried = BTreeSet::new();
@@ -328,12 +327,12 @@ impl Results {
                 self.markets.get_mut(&moved.market)?.moved(&owner, moved);
                 Some(moved.market)
             }
-            // What came or went shows in the books.
+            // Flows are counted from the change of the books.
             Noted::End { moved: None, .. } | Noted::Flow { .. } | Noted::LossesForgotten => None,
         }
     }
 
-    /// Takes over mids, and what the books hold more or less than was counted.
+    /// Updates mids, and counts differences between books and counts.
     fn agree_with(&mut self, positions: &BTreeMap<MarketId, Position>, ledger: &Totals) {
         for (id, position) in positions {
             let Some(market) = self.markets.get_mut(id) else {
@@ -341,7 +340,7 @@ impl Results {
             };
             let mid = position.baselines.as_ref();
             let mid = mid.and_then(|baselines| half_ticks(&market.spec, baselines.mid));
-            // Every count has the same mid, also where only one had a fill.
+            // All counts use the same mid, even if only one had a fill.
             if let Some(mid) = mid.or(market.mark) {
                 market.mark(mid);
             }
@@ -398,7 +397,7 @@ impl Results {
     }
 }
 
-/// A stored price as a mid in half ticks, where it is in the market's units.
+/// A stored price as a mid in half ticks; `None` if it is not in the market's units.
 fn half_ticks(spec: &MarketSpec, rate: cambist_core::event::Rate) -> Option<u64> {
     let same = rate.base == spec.lot.checked_mul(2)?
         && rate.quote.checked_rem(spec.quote_per_lot_tick)? == 0;
@@ -407,8 +406,8 @@ fn half_ticks(spec: &MarketSpec, rate: cambist_core::event::Rate) -> Option<u64>
 }
 
 impl Store {
-    /// Goes on counting profit and loss at these markets, with the strategies in their configured order.
-    /// What the books have gained or lost since the last booking came from outside.
+    /// Continues counting for these markets, with the strategies in their configured order. Changes of the books since
+    /// the last booking count as flows.
     pub fn count_results(
         &mut self,
         listing: &Listing,
@@ -462,7 +461,7 @@ impl Store {
         Ok(())
     }
 
-    /// What pools hold, taken in with the next booking.
+    /// Sets the balances of pools for the next booking.
     pub fn pools_hold(&mut self, pools: BTreeMap<MarketId, PoolBalances>) {
         if let Some(results) = &mut self.results {
             results.pools.extend(pools);
@@ -470,7 +469,7 @@ impl Store {
     }
 }
 
-/// The counts of a market as they were left; a new series where they cannot be continued.
+/// The stored counts of a market; a new series if they cannot be continued.
 fn resumed(
     change: &Transaction<'_>,
     spec: &MarketSpec,

@@ -1,9 +1,9 @@
-//! Profit and loss of a period, from what the store keeps; beside a running daemon as well.
+//! Profit and loss of a period from the store, also while a daemon is running.
 //!
-//! Everything is a difference of two moments: the newest states and balances before them. Equity is valued
-//! from the ledger and not from what was counted, so that both can be compared: the change of equity less
-//! what came from outside is the sum of all causes to the last digit, and the balance of every token changed
-//! by what was traded and what came. What differs is reported and never spread over the causes.
+//! Everything is a difference of two moments: the newest states and balances before them. Equity is valued from the
+//! ledger and not from the counts, so that the two can be compared: the change of equity less flows equals the sum of
+//! all causes exactly, and every balance changed by trades and flows. Differences are reported and never attributed to
+//! a cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,16 +21,16 @@ use crate::{StoreError, flows, view};
 
 const DAY_HOURS: u64 = 24;
 
-/// A period in hours since the Unix epoch: `from` is the first, `to` the first that is not in it.
+/// A period in hours since the Unix epoch, from `from` inclusive to `to` exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hours {
-    /// First hour; nothing for the beginning.
+    /// First hour; `None` for the beginning.
     pub from: Option<u64>,
-    /// First hour after the period; nothing for now.
+    /// First hour after the period; `None` for now.
     pub to: Option<u64>,
 }
 
-/// Profit and loss of one strategy at one market on one day, or of a part of that day.
+/// Profit and loss of one strategy in one market on one day, or on a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DayRow {
     /// Days since the Unix epoch, UTC.
@@ -43,7 +43,7 @@ pub struct DayRow {
     pub quote: TokenId,
     /// Profit and loss by cause.
     pub pnl: Attribution,
-    /// Fills.
+    /// Number of fills.
     pub fills: u64,
     /// Base units traded.
     pub base_volume: Amount,
@@ -51,18 +51,18 @@ pub struct DayRow {
     pub quote_volume: Amount,
 }
 
-/// The whole period in one quote token.
+/// The period in one quote token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuoteRow {
     /// The quote token.
     pub quote: TokenId,
-    /// Value of everything at the beginning and at the end; nothing where a price is missing.
+    /// Equity at the beginning and at the end; `None` if a price is missing.
     pub equity: Option<[Money; 2]>,
-    /// Value of what came from outside, less what went there.
+    /// Value of the flows, outflows negative.
     pub flows: Money,
     /// Profit and loss by cause.
     pub pnl: Option<Attribution>,
-    /// The change of equity less flows and profit and loss: zero, but where the report says why not.
+    /// The change of equity less flows and profit and loss: zero, unless the report gives a reason.
     pub unattributed: Option<Money>,
 }
 
@@ -71,41 +71,41 @@ pub struct QuoteRow {
 pub struct TokenRow {
     /// At the beginning and at the end.
     pub units: [i128; 2],
-    /// By fills, joins and exits.
+    /// Traded by fills, joins and exits.
     pub traded: i128,
     /// Explained flows.
     pub flows: i128,
 }
 
 impl TokenRow {
-    /// What neither trades nor flows explain; zero where the books agree.
+    /// The part that neither trades nor flows explain; zero if the books agree.
     pub fn unexplained(&self) -> i128 {
         let [before, after] = self.units;
         after - before - self.traded - self.flows
     }
 }
 
-/// The answer.
+/// The report.
 #[derive(Clone, Debug, Default)]
 pub struct PeriodReport {
-    /// The period that was attributed, microseconds since the Unix epoch: to the newest booking in it.
+    /// The attributed period in microseconds since the Unix epoch, up to its newest booking.
     pub attributed_us: Option<[u64; 2]>,
-    /// Days, markets, strategies, in this order.
+    /// Rows by day, market and strategy.
     pub days: Vec<DayRow>,
     /// By quote token.
     pub quotes: Vec<QuoteRow>,
     /// By token.
     pub tokens: BTreeMap<TokenId, TokenRow>,
-    /// Listed at the last start.
+    /// The listing of the last start.
     pub listing: Listing,
     /// What could not be attributed, and why.
     pub notes: Vec<String>,
-    /// A difference that has no reason.
+    /// Whether there is an unexplained difference.
     pub differs: bool,
 }
 
 impl PeriodReport {
-    /// A token as it was listed.
+    /// A token of the listing.
     pub fn token(&self, id: TokenId) -> Option<&TokenSpec> {
         self.listing.tokens.iter().find(|token| token.id == id)
     }
@@ -116,21 +116,21 @@ pub fn read(dir: &Path, hours: Hours) -> Result<PeriodReport, StoreError> {
     let file = dir.join(crate::FILE);
     let database = view::open_current(&file)?;
     let read = || {
-        // One instant for all tables, also beside a running daemon.
+        // One read transaction, so that all tables are consistent while a daemon writes.
         let database = database.unchecked_transaction()?;
         Reading::new(&database)?.report(hours)
     };
     read().map_err(|trouble: Trouble| trouble.at(&file))
 }
 
-/// What one count did between two moments.
+/// The change of one count between two moments.
 #[derive(Clone, Copy)]
 struct Change {
     pnl: Option<Attribution>,
     brought: Option<Money>,
     fills: u64,
     volumes: [Amount; 2],
-    /// Base, quote and shares by trades.
+    /// Base, quote and shares traded.
     traded: [i128; 3],
     shares: Option<TokenId>,
 }
@@ -248,7 +248,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// What one count did in these hours, with its quote and base tokens.
+    /// The change of one count in these hours, with its quote and base tokens.
     fn change(
         &mut self,
         (market, owner): (&str, &str),
@@ -287,7 +287,7 @@ impl<'a> Reading<'a> {
         Ok(whole)
     }
 
-    /// Equity, flows and the comparison by quote token.
+    /// Equity, flows and their comparison, by quote token.
     fn quotes(
         &mut self,
         report: &mut PeriodReport,
@@ -340,7 +340,7 @@ impl<'a> Reading<'a> {
         listed.map_or(0, |spec| spec.decimals)
     }
 
-    /// Value of the account in a quote token before an hour: by the ledger, at the last mids before it.
+    /// Equity in a quote token before an hour: balances of the ledger at the last mids.
     fn equity(
         &self,
         quote: TokenId,
@@ -416,11 +416,11 @@ fn take(report: &mut PeriodReport, [base, quote]: [TokenId; 2], change: &Change)
     }
 }
 
-/// The difference of two states of one series. `opening` is the account's first.
+/// The difference of two states of one series. `opening` is the account's first state.
 fn between(before: Option<&Found>, opening: Option<&Found>, now: &CountState) -> Change {
     let before = before.and_then(|found| found.state.as_ref());
     let opening = opening.and_then(|found| found.state.as_ref());
-    // Before the first mid nothing has a value.
+    // Before the first mid there is no valuation.
     let valued = before.filter(|state| state.pnl.mark().is_some());
     let from = valued.or(opening);
     let counted = |state: &CountState| {
@@ -460,7 +460,7 @@ fn between(before: Option<&Found>, opening: Option<&Found>, now: &CountState) ->
 }
 
 impl Change {
-    /// Two parts of one period.
+    /// The sum of two parts of a period.
     fn plus(self, other: Self) -> Self {
         let both = |one: Option<Money>, two: Option<Money>| match (one, two) {
             (Some(one), Some(two)) => one.checked_add(two),

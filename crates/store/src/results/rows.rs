@@ -1,4 +1,4 @@
-//! Rows of profit and loss: states by hour, balances by hour, names of strategies.
+//! Rows of results: states by hour, balances by hour, names of strategies.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{CountState, Names};
 use crate::chain::{Row, Sum};
 use crate::recover::{Trouble, check};
 
-/// Which state.
+/// Key of a state.
 pub(super) struct Key<'a> {
     pub(super) market: &'a str,
     pub(super) owner: &'a str,
@@ -20,20 +20,20 @@ pub(super) struct Key<'a> {
     pub(super) series: u32,
 }
 
-/// A state as it was read.
+/// A stored state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) series: u32,
     pub(super) at_us: u64,
-    /// Nothing if amounts could not be counted any more.
+    /// `None` if amounts overflowed.
     pub(super) state: Option<CountState>,
 }
 
-/// A balance as it was read.
+/// A stored balance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Balance {
     pub(super) units: i128,
-    /// The newest explained flow that is contained.
+    /// Id of the newest flow that it includes.
     pub(super) flows: i64,
     pub(super) at_us: u64,
 }
@@ -57,7 +57,7 @@ pub(super) fn set(
     state: Option<&CountState>,
     at_us: u64,
 ) -> rusqlite::Result<()> {
-    // Numbers and names of fields alone: it can always be written.
+    // Numbers and field names always serialise.
     let state = state.and_then(|state| serde_json::to_string(state).ok());
     let state = state.unwrap_or_default();
     let sum = state_sum(key, newest, &state, at_us);
@@ -78,7 +78,7 @@ pub(super) fn set(
     written.map(|_| ())
 }
 
-/// Writes what is held of these tokens; `opens` also as what was there at the beginning.
+/// Writes the balances of these tokens; `opens` also as opening balances.
 pub(super) fn set_balances(
     change: &Transaction<'_>,
     ledger: &Totals,
@@ -115,7 +115,7 @@ pub(super) fn set_balances(
     Ok(())
 }
 
-/// Nothing was ever counted.
+/// Whether counting has not begun yet.
 pub(super) fn has_no_balances(database: &Connection) -> rusqlite::Result<bool> {
     let any = database
         .query_row("SELECT 1 FROM balances LIMIT 1", [], |_| Ok(()))
@@ -123,7 +123,7 @@ pub(super) fn has_no_balances(database: &Connection) -> rusqlite::Result<bool> {
     Ok(any.is_none())
 }
 
-/// The newest hour of any state or balance; 0 before the first.
+/// The newest hour of any state or balance; 0 if there is none.
 pub(super) fn newest_hour(database: &Connection) -> Result<u64, Trouble> {
     let mut newest = 0;
     let mut last = |query: &str, values: &[&dyn ToSql]| {
@@ -146,8 +146,8 @@ pub(super) fn newest_hour(database: &Connection) -> Result<u64, Trouble> {
     Ok(newest.cast_unsigned())
 }
 
-/// Every value of the first column of a query that asks for the smallest above the parameter: an index is
-/// searched once for each, and not read as a whole.
+/// All values of the first column of a query that returns the smallest one above its parameter: one index search for
+/// each value instead of a scan.
 fn each_of<T: FromSql + ToSql + Clone>(
     database: &Connection,
     query: &str,
@@ -175,7 +175,7 @@ fn tokens(database: &Connection) -> Result<Vec<i64>, Trouble> {
     each_of(database, query, &[], &-1)
 }
 
-/// The strategies from this number on, if they are not what they were.
+/// Writes the names of strategies from this number on, if they have changed.
 pub(super) fn set_names(
     change: &Transaction<'_>,
     since: u64,
@@ -199,7 +199,7 @@ pub(super) fn set_names(
     Ok(())
 }
 
-/// What strategies were called, oldest first.
+/// Names of strategies, oldest first.
 pub(crate) fn names(database: &Connection) -> Result<Names, Trouble> {
     let mut query =
         database.prepare("SELECT since, strategy, name FROM strategies ORDER BY since")?;
@@ -218,13 +218,13 @@ pub(crate) fn names(database: &Connection) -> Result<Names, Trouble> {
     Ok(Names(names))
 }
 
-/// Who has been counted at a market.
+/// Owners of counts in a market.
 pub(super) fn owners(database: &Connection, market: &str) -> Result<Vec<String>, Trouble> {
     let query = "SELECT owner FROM results WHERE market = ?1 AND owner > ?2 ORDER BY owner LIMIT 1";
     each_of(database, query, &[&market], &String::new())
 }
 
-/// The newest state of everybody at a market, with its series.
+/// The newest state of every owner in a market, with its series.
 pub(super) fn newest(
     database: &Connection,
     market: &str,
@@ -292,7 +292,7 @@ pub(super) fn begun_us(database: &Connection) -> Result<Option<u64>, Trouble> {
     Ok(first.map(i64::cast_unsigned))
 }
 
-/// Every market that was counted.
+/// All markets with results.
 pub(super) fn markets(database: &Connection) -> Result<Vec<String>, Trouble> {
     let query = "SELECT market FROM results WHERE market > ?1 ORDER BY market LIMIT 1";
     each_of(database, query, &[], &String::new())
@@ -328,7 +328,7 @@ fn found(row: &rusqlite::Row<'_>, market: &str, owner: &str) -> Result<Found, Tr
     })
 }
 
-/// The newest balance of every token before an hour, or, where there is none, the first.
+/// The newest balance of every token before an hour, or else the first.
 pub(super) fn balances(
     database: &Connection,
     hour: u64,
@@ -354,7 +354,7 @@ pub(super) fn balances(
                 .map(|row| self::balance(row, token))
                 .transpose()?;
         }
-        // A token that was not there at the beginning.
+        // A token without an opening balance.
         all.insert(TokenId(token), balance.unwrap_or_default());
     }
     Ok(all)

@@ -1,4 +1,4 @@
-//! Profit and loss from a real store against plain balances: over restarts, flows, days and series.
+//! Profit and loss from a real store compared with plain balances: restarts, flows, days, series.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -63,7 +63,7 @@ impl Random {
     }
 }
 
-/// An account whose books are kept by hand beside a store.
+/// An account whose books are computed independently of the store.
 struct Account {
     folder: TempDir,
     store: Store,
@@ -98,7 +98,7 @@ impl Account {
         account
     }
 
-    /// As at a start.
+    /// Opens the store as a start does.
     fn resume(&mut self) {
         let names = ["bands".to_owned(), "ladder".to_owned()];
         let listing = self.listing.clone();
@@ -159,7 +159,7 @@ impl Account {
         }
     }
 
-    /// As the store books, at a time of ours.
+    /// Books at a given time.
     fn write(&mut self, noted: &[Noted], booking: &Booking, at_us: u64) {
         self.at_us = at_us;
         let change = self.store.database.transaction().unwrap();
@@ -259,7 +259,7 @@ impl Account {
         self.write(&[], &booking, at_us);
     }
 
-    /// Quote units times 2 · 10^14, the unit of ETH-USDC with two decimals.
+    /// Value in quote units times 2 · 10^14, the unit for ETH-USDC with two decimals.
     fn worth(&self, base: i128, quote: i128) -> i128 {
         let spec = &self.listing.markets[0];
         let lots_twice = i128::try_from(spec.lot * 2).unwrap();
@@ -283,9 +283,9 @@ impl Account {
     }
 }
 
-/// A sum of money in the unit of [`Account::worth`].
+/// An amount of money in the unit of [`Account::worth`].
 fn numerator(money: cambist_report::money::Money) -> i128 {
-    // Reduced by what the terms have in common.
+    // Reduced by common factors.
     money.numerator * (200_000_000_000_000 / i128::from(money.denominator))
 }
 
@@ -294,7 +294,7 @@ fn every_period_is_the_change_of_equity_less_flows_over_restarts() {
     for seed in 0..12 {
         let mut random = Random(seed);
         let mut account = Account::open(5 * 10_i128.pow(18), 20_000_000_000);
-        // Equity and flows by day, by hand.
+        // Equity and flows by day, computed independently.
         let mut equities = vec![account.equity()];
         let mut flows = Vec::new();
         let (mut fills, mut at_us) = (0, FIRST_HOUR * HOUR_US);
@@ -340,7 +340,7 @@ fn every_period_is_the_change_of_equity_less_flows_over_restarts() {
             let by_hand = equities[days.end]
                 - equities[days.start]
                 - flows[days.clone()].iter().sum::<i128>();
-            // A period in which nothing was booked has no rows, and nothing to compare.
+            // A period without bookings has no rows.
             for quote in &report.quotes {
                 assert_eq!(
                     quote.unattributed.unwrap().numerator,
@@ -391,7 +391,7 @@ fn strategies_have_what_they_traded_and_the_account_what_was_there() {
         (1, bought.quote)
     );
     assert!(report.days.iter().all(|row| row.strategy != "ladder"));
-    // The same fill by its row.
+    // The same fill as a row.
     let mut rows = Vec::new();
     let filter = Filter {
         strategy: Some("bands".to_owned()),
@@ -453,7 +453,7 @@ fn a_fill_that_the_results_miss_shows() {
     let mut account = Account::open(10_i128.pow(18), 1_000_000_000);
     account.trade(0, Side::Sell, 10, FIRST_HOUR * HOUR_US + 1);
     assert!(!account.report(None, None).differs);
-    // The ledger changes and nothing says why.
+    // The ledger changes without a reason.
     account.books.ledger.as_mut().unwrap().insert(QUOTE, 5);
     account.price(500_000, FIRST_HOUR * HOUR_US + 2);
     let booking = account.booking();
@@ -461,7 +461,7 @@ fn a_fill_that_the_results_miss_shows() {
     let report = account.report(None, None);
     assert!(report.differs, "{report:?}");
     assert_ne!(report.tokens[&QUOTE].unexplained(), 0);
-    // A row that is not what was written is refused.
+    // An altered row is refused.
     account
         .store
         .database

@@ -1,4 +1,4 @@
-//! The families, a file for each part of the mathematics.
+//! The families, one file for each area.
 
 mod grids;
 mod intensities;

@@ -93,7 +93,7 @@ fn compute_exit(input: &Input<'_>) -> Result<Vec<Member>, VectorError> {
     ))
 }
 
-/// What is refused need not say what it would have been.
+/// A refused case need not state a result.
 fn with_verdict<const N: usize>(is_accepted: bool, members: [Member; N]) -> Vec<Member> {
     let members = members.into_iter().map(|member| {
         if is_accepted {

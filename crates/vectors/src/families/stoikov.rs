@@ -137,7 +137,7 @@ fn compute_simulation(input: &Input<'_>, context: &Context<'_>) -> Result<Comput
 }
 
 /// Cells of the paper over 1,000 paths: within 3 standard errors of the exact law, unless the file
-/// itself says that a cell is not, and by how many; and what the file has to say of that.
+/// itself says that a cell is not, and by how many; and what the file states about it.
 fn published_cells(
     published: &Node<'_>,
     case: &Node<'_>,
@@ -169,7 +169,7 @@ fn published_cells(
         let score = (published.get(name)?.float()? - exact) / error;
         let told = case.optional("z_of_published");
         let told = told.map(|told| told.get(name)?.float()).transpose()?;
-        // Errors of standard deviations were sampled by who made the file.
+        // The file's author sampled the errors of standard deviations.
         let margin = 0.1 + 0.05 * score.abs();
         let is_told = told.is_some_and(|told| told.abs() > 3.0 && (told - score).abs() <= margin);
         within.push(member(

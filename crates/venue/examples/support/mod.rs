@@ -1,4 +1,4 @@
-//! What the measuring examples share: one market of two tokens, funded accounts, orders that rest.
+//! Shared by the benchmarks: one market of two tokens, funded accounts, resting orders.
 
 #![allow(dead_code, reason = "each example uses a part of it")]
 
@@ -11,12 +11,12 @@ use cambist_venue::{
     TokenKind, Venue, VenueConfig,
 };
 
-/// A base token has eighteen decimals, a quote token six.
+/// One base token, which has eighteen decimals; a quote token has six.
 pub const ONE: u128 = 1_000_000_000_000_000_000;
-/// The exchange that orders name.
+/// The exchange address in orders.
 pub const EXCHANGE: [u8; 20] = [7; 20];
 
-/// An exchange with the market AAA-QQQ; the first account that it opens by itself is the tenth.
+/// An exchange with the market AAA-QQQ; account ids start at 10.
 pub fn config() -> VenueConfig {
     let token = |id: u16, decimals, minimum: u128| TokenConfig {
         spec: TokenSpec {
@@ -62,7 +62,7 @@ pub fn account(number: u64) -> AccountId {
     AccountId(10 + u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Opens so many accounts, each with plenty of both tokens.
+/// Opens `accounts` accounts with ample funds in both tokens.
 pub fn open(venue: &mut Venue, accounts: u64) -> Result<(), Box<dyn Error>> {
     for account in (0..accounts).map(account) {
         let mut owner = [1; 20];
@@ -88,7 +88,7 @@ pub fn open(venue: &mut Venue, accounts: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What an order is about.
+/// Parameters of an order.
 pub struct Want {
     /// Number of its account.
     pub account: u64,
@@ -99,10 +99,10 @@ pub struct Want {
 }
 
 impl Want {
-    /// A hundredth of a base token, the `number`th order.
+    /// The `number`th order, of a hundredth of a base token.
     pub fn order(&self, number: u64) -> NewOrder {
         let mut hash = [0; 32];
-        // As scattered as real ones.
+        // Hashes are distributed like real ones.
         hash[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
         let base = (TokenId(0), ONE / 100);
         let quote = (TokenId(1), u128::from(self.cents) * 100);
@@ -132,7 +132,7 @@ impl Want {
     }
 }
 
-/// Memory of this process, where the system says it.
+/// Resident memory of this process, if the system reports it.
 pub fn memory_kib() -> u64 {
     std::fs::read_to_string("/proc/self/status")
         .ok()

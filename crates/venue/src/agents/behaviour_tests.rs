@@ -3,7 +3,7 @@
     clippy::cast_precision_loss,
     reason = "tests stop at the first surprise; statistics need no exactness"
 )]
-//! Each kind of trader does what it is for, over many seeds; and a timeline happens when it says.
+//! Behaviour of each kind of trader over many seeds, and of timelines.
 
 use super::*;
 use crate::pool::PoolConfig;
@@ -61,10 +61,10 @@ impl Scenery {
         }
     }
 
-    /// Runs for a while; every trade goes to `tell` with its taker.
+    /// Runs for `ms`; `tell` receives every trade with its taker.
     fn run(&mut self, ms: u64, mut tell: impl FnMut(AccountId, &Trade)) {
         let end = self.world.now.plus_ms(ms);
-        // The first step is now: a timeline counts from it.
+        // The first step is now: the timeline counts from it.
         let first = self.world.now;
         while let Some(next) = self.agents.next_wakeup().filter(|next| *next <= end) {
             self.world.now = self.world.now.max(next).max(first);
@@ -87,7 +87,7 @@ impl Scenery {
         self.run(ms, |_, _| ());
     }
 
-    /// Accounts of a kind.
+    /// Accounts of one kind of trader.
     fn of(&self, kind: Kind) -> Vec<AccountId> {
         let traders = self.agents.traders.iter();
         let meant = traders.filter(|trader| match (trader.kind, kind) {
@@ -113,15 +113,15 @@ impl Scenery {
     }
 }
 
-/// What the fills of a maker that stands 5 bps from the middle and asks anew every third second were
-/// worth five seconds later: the mean, in bps, counted at the fair price.
+/// The mean value five seconds later, in bps of the fair price, of the fills of a maker that quotes 5 bps from the mid
+/// and requotes every three seconds.
 fn markout_bps(seed: u64, informed: u32) -> f64 {
     let mut scenery = Scenery::new(seed, |config| {
         config.informed_traders = informed;
         config.informed_looks_per_minute = 120.0;
         config.volatility_bps_per_sqrt_s = 10.0;
         config.noise_traders = 3;
-        // Slow makers, so that the book lags behind the price.
+        // Slow makers, so that the book lags behind the fair price.
         config.passive_refresh_ms = 8_000;
     });
     scenery.pass(1_000);
@@ -237,7 +237,7 @@ fn arbitrage_keeps_the_pool_at_the_book_within_the_fees_and_never_loses_a_unit()
         let (mut off, mut worst) = (0u32, 0.0f64);
         for second in 0..240 {
             scenery.pass(1_000);
-            // A jump takes a few looks to be traded away.
+            // Traders need a few steps to trade a jump away.
             if [0..5, 60..70, 120..130]
                 .iter()
                 .any(|pause| pause.contains(&second))
@@ -252,8 +252,7 @@ fn arbitrage_keeps_the_pool_at_the_book_within_the_fees_and_never_loses_a_unit()
                     .map(|price| price.0 as f64)
             };
             let pool = scenery.pool_price();
-            // The pool's fee and the taker's twice: 40 bps between the pool and whoever it could be
-            // traded with.
+            // The pool's fee and the taker fee twice: up to 40 bps between pool and book earn nothing.
             let above = best(Side::Buy).map_or(0.0, |bid| bid * 0.996 / pool);
             let below = best(Side::Sell).map_or(0.0, |ask| pool * 0.996 / ask);
             let gap = (above.max(below) - 1.0) * 10_000.0;
@@ -274,7 +273,7 @@ fn arbitrage_keeps_the_pool_at_the_book_within_the_fees_and_never_loses_a_unit()
         );
         without += run(seed, 0).0;
     }
-    // Of 6 times 215 seconds.
+    // Out of 6 times 215 seconds.
     assert!(with <= 65, "{with} seconds off");
     assert!(without > 6 * with, "{without} without, {with} with");
 }
@@ -315,7 +314,7 @@ fn passive_traders_lean_against_what_they_hold() {
         scenery.pass(1);
         (scenery.middle().unwrap() / PRICE.0 as f64 - 1.0) * 10_000.0
     };
-    // Twenty usual orders too much, half a basis point for each.
+    // Twenty standard orders too much, half a basis point each.
     let leaning = middle(5 * ONE, BASE, 5.0);
     assert!((-13.0..-7.0).contains(&leaning), "{leaning} bps for -10");
     assert!(middle(5 * ONE, BASE, 0.0).abs() < 2.5);
@@ -334,7 +333,7 @@ fn passive_traders_take_what_stands_where_they_want_to_quote() {
         }];
     });
     scenery.pass(9_000);
-    // A bid that stays where the price was, larger than one of them takes.
+    // A bid at the old price, larger than one trader takes.
     let bid = scenery.world.order(ALICE, Side::Buy, 249_900, ONE);
     scenery.world.submit(&bid);
     scenery.pass(8_000);

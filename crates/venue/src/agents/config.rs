@@ -1,4 +1,4 @@
-//! What a population of background traders is made from.
+//! Configuration of the simulated traders of one market.
 
 use cambist_core::{Amount, MarketId, Price};
 use serde::{Deserialize, Serialize};
@@ -7,81 +7,81 @@ use super::timeline::Moment;
 use crate::account::{AccountId, Address};
 use crate::agents::fair_price::Regimes;
 
-/// The pool that a population trades with.
+/// The pool that the simulated traders use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSeat {
     /// Its address.
     pub pool: Address,
-    /// Who holds the shares of its opening liquidity.
+    /// The account that holds the shares of its opening liquidity.
     pub founder: AccountId,
 }
 
-/// The population of one market.
+/// The simulated traders of one market.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentsConfig {
-    /// Same seed, same traders.
+    /// Seed; equal seeds give equal traders.
     pub seed: u64,
-    /// Where they trade.
+    /// The market.
     pub market: MarketId,
     /// The fair price at the start, in ticks.
     pub start_price: Price,
-    /// Spread of the fair price's moves.
+    /// Volatility of the fair price, in bps per square root of a second.
     pub volatility_bps_per_sqrt_s: f64,
-    /// How often the fair price jumps.
+    /// Mean number of jumps of the fair price per hour.
     pub jumps_per_hour: f64,
-    /// How far it jumps, give or take a half.
+    /// Mean size of a jump; sizes vary by half of it.
     pub jump_bps: f64,
-    /// How its behaviour changes by itself.
+    /// Regimes of the fair price.
     pub regimes: Regimes,
-    /// Traders without an opinion.
+    /// Number of noise traders, whose orders have no information.
     pub noise_traders: u32,
-    /// Orders per minute of each of them.
+    /// Orders per minute of each noise trader.
     pub noise_orders_per_minute: f64,
-    /// How many of a hundred of their orders take; the others rest.
+    /// Percentage of noise orders that take; the others rest.
     pub noise_taker_percent: u32,
-    /// Traders that know the fair price.
+    /// Number of informed traders, who know the fair price.
     pub informed_traders: u32,
-    /// How often per minute each of them looks.
+    /// How often per minute each of them compares the book with the fair price.
     pub informed_looks_per_minute: f64,
-    /// They trade when the book is off by more than this.
+    /// They trade if the book differs from the fair price by more than this.
     pub informed_threshold_bps: f64,
-    /// Traders that keep a bid and an ask around the fair price.
+    /// Number of liquidity providers, who keep a bid and an ask around the fair price.
     pub passive_traders: u32,
-    /// Distance of the nearest of them from the fair price.
+    /// Distance of the nearest provider from the fair price.
     pub passive_half_spread_bps: f64,
-    /// How much farther each next one stands.
+    /// Additional distance of each further provider.
     pub passive_step_bps: f64,
-    /// How often each of them looks at its quotes.
+    /// Interval at which each provider updates its quotes.
     pub passive_refresh_ms: u64,
-    /// How far both quotes of one that holds ten usual orders too much move down (too little: up); at
-    /// most as far as its distance from the fair price.
+    /// How far a provider that holds ten standard orders too much moves both quotes down (too little: up); at most its
+    /// distance from the fair price.
     pub passive_skew_bps: f64,
-    /// Traders that follow the middle of the book.
+    /// Number of momentum traders, who follow the mid of the book.
     pub momentum_traders: u32,
-    /// How often per minute each of them looks.
+    /// How often per minute each of them reads the book.
     pub momentum_looks_per_minute: f64,
-    /// They follow when the middle is off its own average by more than this.
+    /// They follow if the mid differs from its own average by more than this.
     pub momentum_threshold_bps: f64,
-    /// Length of that average, seconds.
+    /// Time constant of that average in seconds.
     pub momentum_window_s: f64,
     /// The pool, if there is one for this market.
     pub pool: Option<PoolSeat>,
-    /// Traders that close gaps between book and pool.
+    /// Number of arbitrageurs, who close gaps between book and pool.
     pub arbitrageurs: u32,
-    /// How often per minute each of them looks.
+    /// How often per minute each of them compares book and pool.
     pub arbitrage_looks_per_minute: f64,
-    /// Traders that swap with the pool for no reason.
+    /// Number of traders who swap with the pool at random.
     pub swappers: u32,
     /// Swaps per minute of each of them.
     pub swaps_per_minute: f64,
-    /// A usual order, in base units.
+    /// A standard order, in base units.
     pub size_base: Amount,
-    /// What happens when, in the order of time; one moment a step.
+    /// Timed events, in order of time; at most one per step.
     pub timeline: Vec<Moment>,
 }
 
 impl AgentsConfig {
-    /// A calm market without a pool: a spread of some 45 bps, about one taking order a second.
+    /// A calm market without a pool: a spread of about 45 bps, about one taking order per second.
     pub const fn calm(seed: u64, market: MarketId, start_price: Price, size_base: Amount) -> Self {
         Self {
             seed,
@@ -116,7 +116,7 @@ impl AgentsConfig {
         }
     }
 
-    /// How many accounts the population needs.
+    /// Number of accounts that the traders need.
     pub const fn accounts(&self) -> usize {
         (self.noise_traders
             + self.informed_traders

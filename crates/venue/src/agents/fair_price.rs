@@ -1,28 +1,28 @@
-//! The fair price: a diffusion with occasional jumps whose behaviour switches between regimes, known to
-//! the traders and to nobody else.
+//! The fair price: a diffusion with jumps, whose behaviour switches between regimes. Only informed traders, liquidity
+//! providers and noise traders know it.
 //!
-//! A model, so it may use floating point; through `libm`, so that platforms agree to the bit.
+//! A model, so it may use floating point, through `libm`, so that all platforms agree to the bit.
 
 use serde::{Deserialize, Serialize};
 
 use crate::agents::config::AgentsConfig;
 use crate::random::Random;
 
-/// Longest stretch of time that one step may cover: after a pause the price does not leap.
+/// Longest time of one step: after a pause the price does not jump.
 const STEP_MAX_S: f64 = 5.0;
 
-/// How far from its start the price may wander, as a factor.
+/// Bound of the fair price, as a factor from its start.
 const RANGE: f64 = 8.0;
 
-/// How the fair price behaves.
+/// Regime of the fair price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Regime {
-    /// It diffuses.
+    /// Diffusion only.
     #[default]
     Calm,
-    /// It also drifts one way.
+    /// Diffusion with a drift.
     Trending,
-    /// It diffuses faster.
+    /// Diffusion with a higher volatility.
     Volatile,
 }
 
@@ -31,22 +31,22 @@ impl Regime {
     pub const ALL: [Self; 3] = [Self::Calm, Self::Trending, Self::Volatile];
 }
 
-/// Regimes and how they follow each other: a Markov chain in continuous time.
+/// Parameters of the regimes: a Markov chain in continuous time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Regimes {
-    /// The one at the beginning.
+    /// The first regime.
     pub first: Regime,
-    /// Mean stay in seconds, in the order of [`Regime::ALL`]. One with 0 is never entered by chance, and
-    /// once entered by a moment of the timeline not left by chance.
+    /// Mean duration in seconds, in the order of [`Regime::ALL`]. A regime with 0 is never entered at random; if the
+    /// timeline enters it, it does not end at random.
     pub stay_s: [f64; 3],
-    /// Drift while trending, up or down as drawn on entry.
+    /// Drift while trending; its direction is drawn on entry.
     pub trend_bps_per_minute: f64,
-    /// What the volatility is multiplied with while volatile.
+    /// Factor of the volatility while volatile.
     pub volatile_factor: f64,
 }
 
 impl Regimes {
-    /// Calm for ever.
+    /// Always calm.
     pub const CALM: Self = Self {
         first: Regime::Calm,
         stay_s: [0.0; 3],
@@ -55,7 +55,7 @@ impl Regimes {
     };
 }
 
-/// The process and its generator.
+/// The process and its random generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FairPrice {
     /// In ticks, not rounded.
@@ -66,7 +66,7 @@ pub(super) struct FairPrice {
     jump_bps: f64,
     regimes: Regimes,
     pub regime: Regime,
-    /// Which way it trends.
+    /// Direction of the trend.
     up: bool,
     random: Random,
 }
@@ -93,7 +93,7 @@ impl FairPrice {
         fair
     }
 
-    /// Changes the regime; a trend without a direction draws one.
+    /// Changes the regime; without a direction, the direction of a trend is drawn.
     pub fn enter(&mut self, regime: Regime, up: Option<bool>) {
         self.regime = regime;
         if regime == Regime::Trending {
@@ -101,13 +101,13 @@ impl FairPrice {
         }
     }
 
-    /// Moves the price at once.
+    /// Moves the price by a jump.
     pub fn jump(&mut self, bps: f64) {
         self.price =
             (self.price * (1.0 + bps / 10_000.0)).clamp(self.start / RANGE, self.start * RANGE);
     }
 
-    /// Lets `seconds` pass.
+    /// Advances by `seconds`.
     pub fn advance(&mut self, seconds: f64) {
         let seconds = seconds.clamp(0.0, STEP_MAX_S);
         self.switch(seconds);
@@ -132,7 +132,7 @@ impl FairPrice {
             .clamp(self.start / RANGE, self.start * RANGE);
     }
 
-    /// Leaves the regime with the chance of its mean stay, for any other that has one.
+    /// Leaves the regime with the probability of its mean duration, for any other regime with a duration.
     fn switch(&mut self, seconds: f64) {
         let stays = self.regimes.stay_s;
         let stay = |regime: Regime| stays[regime as usize];
@@ -155,7 +155,7 @@ impl FairPrice {
     }
 }
 
-/// A standard normal number (Box and Muller).
+/// A standard normal number (Box–Muller).
 pub(super) fn gauss(random: &mut Random) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(random.unit()));
     radius * libm::cos(std::f64::consts::TAU * random.unit())
@@ -178,7 +178,7 @@ mod tests {
         libm::log(fair.price / 1e6) * 10_000.0
     }
 
-    /// Root of the mean square of a minute's moves in a regime.
+    /// Root mean square of the moves per minute in a regime.
     fn deviation(regime: Regime) -> f64 {
         let mut sum = 0.0;
         for seed in 0..400 {

@@ -1,5 +1,4 @@
-//! Traders that provide liquidity: a bid and an ask around the fair price, moved against what they hold
-//! too much of.
+//! Liquidity providers: a bid and an ask around the fair price, skewed against their inventory.
 
 use cambist_core::{Amount, OrderKind, Side};
 
@@ -42,8 +41,8 @@ impl Trader {
         for (index, side) in Side::BOTH.into_iter().enumerate() {
             let jitter = 0.9 + 0.2 * self.random.unit();
             let limit = MarketView::aside(side, centre, distance * jitter);
-            // Thin near the middle, so that takers get past it; deep outside, so that the book
-            // keeps two sides.
+            // Small near the mid, so that takers reach other quotes; large further out, so that both sides of the book
+            // persist.
             let usual = self.usual_size(scene);
             let size = match rank {
                 0 | 1 => usual / 6,
@@ -53,7 +52,7 @@ impl Trader {
                 continue;
             }
             let size = size / 100 * Amount::from(scene.liquidity_percent);
-            // Who stands where they want to quote is taken first: they know what it is worth.
+            // Orders beyond the quote's price are taken first: the provider knows the fair price.
             let other = scene.venue.best(config.market, side.opposite());
             let crosses = other.is_some_and(|other| side.reaches(to_ticks(limit, side), other));
             let kind = if crosses {
@@ -61,7 +60,7 @@ impl Trader {
             } else {
                 OrderKind::MakerOnly
             };
-            // Their quotes die soon after the traders stop.
+            // Quotes expire soon after the traders stop.
             let order = self.order(scene, made, side, limit, size, kind, 30);
             if let Some((caller, Request::Submit(order))) = order {
                 self.quotes[index] = Some(order.hash);
@@ -70,7 +69,7 @@ impl Trader {
         }
     }
 
-    /// How far both quotes move down: against what it holds beyond its funds.
+    /// How far both quotes move down: proportional to the inventory above the initial funds.
     #[expect(clippy::cast_precision_loss, reason = "a leaning needs no exactness")]
     fn skew_bps(&self, scene: &MarketView<'_>) -> f64 {
         let Some(account) = scene.venue.account(self.account) else {

@@ -1,4 +1,4 @@
-//! What every trader sees in one step: the fair price, the market, the bounds of an order.
+//! The input of every trader in one step: fair price, market, order bounds.
 
 use cambist_core::{Amount, Price, Side, TokenId, VenueTime};
 
@@ -6,7 +6,7 @@ use crate::agents::config::AgentsConfig;
 use crate::scale::Scale;
 use crate::venue::Venue;
 
-/// What every trader sees in one step.
+/// The input of every trader in one step.
 pub(super) struct MarketView<'a> {
     pub config: &'a AgentsConfig,
     /// In ticks, not rounded.
@@ -16,11 +16,11 @@ pub(super) struct MarketView<'a> {
     pub scale: &'a Scale,
     pub base: TokenId,
     pub quote: TokenId,
-    /// Least base units that the tokens' minimums allow at the fair price.
+    /// Least base units allowed by the tokens' minimums at the fair price.
     pub minimum: Amount,
-    /// Most base units that their maximums allow.
+    /// Most base units allowed by their maximums.
     pub maximum: Amount,
-    /// Of a hundred of what passive traders usually show.
+    /// Percentage of the standard size that liquidity providers quote.
     pub liquidity_percent: u32,
 }
 

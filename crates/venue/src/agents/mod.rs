@@ -1,8 +1,7 @@
-//! Background traders: seeded, pure, and customers of the same entry as everybody else.
+//! Simulated traders: deterministic from a seed, pure, and using the same requests as other clients.
 //!
-//! They look at the venue as data and answer with requests; nothing here changes the venue. Their
-//! orders carry synthetic hashes whose first bytes no field element can have, so that they never meet
-//! a genuine one.
+//! They read the venue's state and return requests; nothing here changes the venue. Their orders have synthetic hashes
+//! whose first bytes no field element can have, so that they never collide with genuine ones.
 
 mod config;
 pub(crate) mod fair_price;
@@ -30,35 +29,35 @@ use crate::random::Random;
 use crate::request::{Caller, Request};
 use crate::venue::Venue;
 
-/// Most requests of one step; traders that come too late act in the next.
+/// Most requests of one step; further traders act in the next.
 pub const REQUESTS_MAX: usize = 24;
 
-/// Funds of a trader on either side, in usual orders.
+/// Initial funds of a trader on each side, in standard orders.
 const FUNDS: Amount = 20_000;
 
-/// A population and its fair price.
+/// The simulated traders of one market and its fair price.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agents {
     config: AgentsConfig,
     fair: FairPrice,
     traders: Vec<Trader>,
-    /// Orders made so far, part of every hash.
+    /// Number of orders so far, which is part of every hash.
     made: u64,
-    /// First and last step.
+    /// Times of the first and the last step.
     begun: Option<VenueTime>,
     last: Option<VenueTime>,
-    /// The next moment of the timeline.
+    /// Index of the next event of the timeline.
     moment: usize,
-    /// Of a hundred of what passive traders usually show.
+    /// Percentage of the standard size that liquidity providers quote.
     liquidity_percent: u32,
 }
 
 impl Agents {
-    /// A population that trades for `accounts`, one each; surplus traders stay away.
+    /// Creates the traders, one for each account; surplus traders are left out.
     pub fn new(config: AgentsConfig, accounts: &[AccountId]) -> Self {
         let mut random = Random::new(config.seed);
         let fair = FairPrice::new(&config, random.fork());
-        // Passive ones first: they act first, and takers find a book.
+        // Liquidity providers first: takers then find a book.
         let kinds = (0..config.passive_traders)
             .map(|rank| Kind::Passive { rank })
             .chain((0..config.informed_traders).map(|_| Kind::Informed))
@@ -83,8 +82,7 @@ impl Agents {
         }
     }
 
-    /// What the operator must ask so that the traders exist and have funds; accounts that exist keep
-    /// what they have.
+    /// The operator requests that create and fund the traders' accounts; existing accounts keep their funds.
     pub fn setup(config: &AgentsConfig, accounts: &[AccountId], venue: &Venue) -> Vec<Request> {
         let (Some(market), Some(scale)) = (venue.market(config.market), venue.scale(config.market))
         else {
@@ -115,7 +113,7 @@ impl Agents {
         wishes.into_iter().map(Request::Operator).collect()
     }
 
-    /// Lets time pass and says what the traders do now.
+    /// Advances the time and returns the traders' requests.
     #[expect(
         clippy::cast_precision_loss,
         reason = "milliseconds between steps are small"
@@ -129,7 +127,7 @@ impl Agents {
             return requests;
         };
         scene.liquidity_percent = self.liquidity_percent;
-        // Arbitrageurs go first, and one a step: both legs meet what they were computed from.
+        // One arbitrageur acts before the others, so that both legs meet the state from which they were computed.
         let is_first = |trader: &Trader| trader.kind == Kind::Arbitrage;
         let quiet = requests.len();
         for trader in self.traders.iter_mut().filter(|trader| is_first(trader)) {
@@ -171,15 +169,14 @@ impl Agents {
         requests
     }
 
-    /// Something happens to the market now, besides what the timeline says. Only what changes the
-    /// traders: what asks anything of the exchange is the caller's to ask.
+    /// Applies an event that is not in the timeline to the traders. Requests to the exchange are left to the caller.
     pub fn feel(&mut self, now: VenueTime, what: What) {
         match what {
             What::Regime { regime, up } => self.fair.enter(regime, up),
             What::Jump { bps } => self.fair.jump(f64::from(bps)),
             What::Liquidity { percent } => {
                 self.liquidity_percent = percent;
-                // Those who leave do not wait for their next look.
+                // Providers that leave do so immediately.
                 for trader in &mut self.traders {
                     if matches!(trader.kind, Kind::Passive { .. }) {
                         trader.next = trader.next.min(now);
@@ -190,7 +187,7 @@ impl Agents {
         }
     }
 
-    /// The fair price of their market leaps, and those who keep quotes see it at once.
+    /// The fair price of the market jumps, and liquidity providers react immediately.
     pub fn shock(&mut self, market: MarketId, now: VenueTime, bps: i32) {
         if self.config.market != market {
             return;
@@ -203,7 +200,7 @@ impl Agents {
         }
     }
 
-    /// When the next trader wants to act or the next moment comes.
+    /// Time of the next trader's action or the next event.
     pub fn next_wakeup(&self) -> Option<VenueTime> {
         let moment = self.begun.and_then(|begun| {
             let moment = self.config.timeline.get(self.moment)?;
@@ -213,7 +210,7 @@ impl Agents {
         traders.chain(moment).min()
     }
 
-    /// The fair price, rounded to ticks: for those who study the traders.
+    /// The fair price in ticks, rounded, for tests and analyses.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -224,14 +221,14 @@ impl Agents {
     }
 }
 
-/// An owner address that no key can have: first bytes as in the hashes.
+/// An owner address that no key can have: its first bytes are those of the synthetic hashes.
 fn owner(account: AccountId) -> Address {
     let mut address = [0xff; 20];
     address[16..].copy_from_slice(&account.0.to_be_bytes());
     address
 }
 
-/// Share of the base holding in everything held, from 0 to 1, at a price.
+/// Share of base in the account's total value at a price, from 0 to 1.
 #[expect(clippy::cast_precision_loss, reason = "a leaning needs no exactness")]
 fn base_share(account: &Account, scene: &MarketView<'_>) -> f64 {
     let value = scene

@@ -1,4 +1,4 @@
-//! Traders that follow: they know nothing but the book, and buy what has risen.
+//! Momentum traders: they know only the book, and buy after it has risen.
 
 use cambist_core::{OrderKind, Side};
 
@@ -7,7 +7,7 @@ use crate::agents::market_view::MarketView;
 use crate::request::{Caller, Request};
 
 impl Trader {
-    /// Takes in the direction in which the middle of the book has left its own average.
+    /// Takes in the direction in which the mid has left its average.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a model's prices and pauses need no 64 bits"

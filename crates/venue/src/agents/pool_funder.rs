@@ -1,4 +1,4 @@
-//! Who fills a pool at the beginning: an account of the exchange's own that nobody signs for.
+//! Funds a pool at the beginning from an account of the exchange whose requests nobody can sign.
 
 use cambist_core::{Amount, Hash};
 
@@ -7,11 +7,11 @@ use crate::operator::Operator;
 use crate::pool::PoolConfig;
 use crate::request::Request;
 
-/// First byte of its address and hash: none that a key or a signed request can have.
+/// First byte of its address and hash, which no key and no signed request can have.
 const MARK: u8 = 0xfd;
 
-/// What the operator must ask so that a listed pool holds `amounts`: an account, deposits, and a join
-/// that counts as one from the chain.
+/// The operator requests after which a listed pool holds `amounts`: an account, deposits, and a join that counts as one
+/// from the chain.
 pub fn found(account: AccountId, pool: &PoolConfig, amounts: [Amount; 2]) -> Vec<Request> {
     let deposit = |index: usize| Operator::Deposit {
         account,

@@ -1,8 +1,7 @@
-//! Traders at the pool: those that close gaps between book and pool, and those that swap for no reason.
+//! Traders at the pool: arbitrageurs, who close gaps between book and pool, and random swappers.
 //!
-//! An arbitrageur walks the levels of the book, sells to the pool as much as just pays at the price of the
-//! last of them with every fee counted, and does nothing unless the whole round earns something to the
-//! unit.
+//! An arbitrageur goes through the levels of the book and computes the swap whose last unit just pays at a level's
+//! price, all fees included. It does nothing unless the whole round trip earns at least one unit.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Amount, OrderKind, Price, Side};
@@ -15,22 +14,22 @@ use crate::pool::optimal_size::best_input;
 use crate::pool::{PoolConfig, curve};
 use crate::request::{Caller, Request};
 
-/// Largest swap of an arbitrageur, in usual orders.
+/// Largest swap of an arbitrageur, in standard orders.
 const ORDERS_MAX: Amount = 40;
 
-/// Levels of the book that it looks at.
+/// Most levels of the book that it considers.
 const LEVELS_MAX: usize = 20;
 
-/// How much less than it saw a swap without a reason still takes, of a hundred.
+/// Slippage of a random swap, in percent.
 const SLIPPAGE_PERCENT: Amount = 2;
 
-/// A round through pool and book. Amounts in units of their tokens.
+/// A round trip through pool and book. Amounts in units of their tokens.
 struct Round {
     /// The side of the swap: `Buy` buys base in the pool and sells it to the bids.
     side: Side,
     sold: Amount,
     bought: Amount,
-    /// What is traded with the book, at `price` or better.
+    /// Amount traded with the book, at `price` or better.
     base: Amount,
     price: Price,
 }
@@ -55,7 +54,7 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// What the pool pays for `sold`, before the taker's fee.
+    /// Output of the pool for `sold`, before the taker fee.
     fn pays(&self, side: Side, sold: Amount) -> Option<Amount> {
         let [inward, outward] = self.in_and_out(side);
         curve::swap(inward, outward, sold, self.config.fee_bips)
@@ -69,8 +68,8 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What a unit that the pool pays is worth in units of what is sold to it, at a price of the book and
-    /// after the taker's fee of both legs.
+    /// Value of a unit of the pool's output in units of its input, at a price of the book, after the taker fees of both
+    /// legs.
     fn worth(&self, scene: &MarketView<'_>, side: Side, price: Price) -> Option<(u128, u128)> {
         let (quotes, bases) = scene.scale.ratio(price)?;
         let kept = 10_000 - u128::from(self.taker_bips);
@@ -84,12 +83,12 @@ impl<'a> Seen<'a> {
         ))
     }
 
-    /// Least of which `amount` is left after the taker's fee.
+    /// The least amount of which `amount` is left after the taker fee.
     fn before_fee(&self, amount: Amount) -> Option<Amount> {
         mul_div_ceil(amount, 10_000, 10_000 - u128::from(self.taker_bips))
     }
 
-    /// What is left of `amount` after the taker's fee.
+    /// What is left of `amount` after the taker fee.
     fn after_fee(&self, amount: Amount) -> Amount {
         let fee = mul_div_floor(amount, u128::from(self.taker_bips), 10_000);
         amount - fee.unwrap_or(amount)
@@ -97,7 +96,7 @@ impl<'a> Seen<'a> {
 }
 
 impl Trader {
-    /// Closes the gap between book and pool, if that earns anything.
+    /// Closes the gap between book and pool if that earns anything.
     pub(super) fn close_gap(
         &mut self,
         scene: &MarketView<'_>,
@@ -129,13 +128,13 @@ impl Trader {
             };
             self.submit(scene, made, pair, fill_by, OrderKind::TakerOnly, None, 60)
         });
-        // One leg alone would be a bet.
+        // One leg alone would carry risk.
         if let (Some(swap), Some(book)) = (swap, book) {
             requests.extend([swap, book]);
         }
     }
 
-    /// Swaps about the usual size, this way or that.
+    /// Swaps about the standard size in a random direction.
     pub(super) fn swap_at_random(
         &mut self,
         scene: &MarketView<'_>,
@@ -170,15 +169,15 @@ impl Trader {
     }
 }
 
-/// The best round that swaps on this side, if it earns anything: level by level, as long as the pool's
-/// optimum at a level's price lies beyond what the levels before it take.
+/// The best round trip that swaps on this side, if one earns anything: level by level, as long as the pool's optimum at
+/// a level's price is beyond what the levels before it take.
 fn round(scene: &MarketView<'_>, side: Side) -> Option<Round> {
     let seen = Seen::new(scene)?;
     let [inward, outward] = seen.in_and_out(side);
     let most = scene
         .maximum
         .min(scene.config.size_base.saturating_mul(ORDERS_MAX));
-    // What is bought in the pool is sold to the bids; what is sold to it is bought from the asks.
+    // Output of the pool is sold to the bids; its input is bought from the asks.
     let levels = scene
         .venue
         .best_levels(scene.config.market, side, LEVELS_MAX);
@@ -190,7 +189,7 @@ fn round(scene: &MarketView<'_>, side: Side) -> Option<Round> {
             seen.config.fee_bips,
             seen.worth(scene, side, *price)?,
         )?;
-        // Base that the book is to take or to give, the fee of the leg between them counted.
+        // Base that the book takes or gives, including the fee of the leg in between.
         let (wanted, offered) = match side {
             Side::Buy => (seen.after_fee(seen.pays(side, wanted)?), *offered),
             Side::Sell => (wanted, seen.after_fee(*offered)),
@@ -246,7 +245,7 @@ fn round(scene: &MarketView<'_>, side: Side) -> Option<Round> {
     (round.base >= scene.minimum).then_some(round)
 }
 
-/// What `base` is worth at these levels, best first; what is beyond them at the last.
+/// Value of `base` at these levels, best first; the rest at the last level.
 fn value(
     levels: &[(Price, Amount)],
     base: Amount,

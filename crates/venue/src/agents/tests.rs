@@ -3,7 +3,7 @@
     clippy::float_cmp,
     reason = "tests stop at the first surprise"
 )]
-//! The population as a whole: it trades at any seed, keeps going, and stays bounded.
+//! The simulated traders together: they trade with any seed, keep trading, and stay bounded.
 
 use super::*;
 use crate::Response;
@@ -37,7 +37,7 @@ impl Market {
         }
     }
 
-    /// Runs for a while, waking when the traders want to.
+    /// Runs for `ms`, stepping when the traders have something to do.
     fn run(&mut self, ms: u64) {
         let end = self.world.now.plus_ms(ms);
         while let Some(next) = self.agents.next_wakeup().filter(|next| *next <= end) {
@@ -100,7 +100,7 @@ fn any_seed_has_two_sides_and_a_likely_spread() {
     }
 }
 
-/// Quotes of a maker that stands `bps` from the middle of the others' book and asks anew each second.
+/// Fills per second of a maker that quotes `bps` from the mid of the others' book and requotes every second.
 fn maker_fills(seed: u64, bps: u64, seconds: u32) -> Vec<u32> {
     let mut market = Market::new(seed);
     market.run(1_000);

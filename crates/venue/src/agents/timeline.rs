@@ -1,6 +1,6 @@
-//! What happens to a market when: moments of a scenario, and what each of them asks of the exchange.
+//! Timed events of a market and the operator requests that they need.
 //!
-//! Knows no files and no shares of a duration: times are milliseconds since the traders began.
+//! Times are milliseconds since the traders' first step. Files and shares of a duration are handled elsewhere.
 
 use cambist_core::{Hash, Reason};
 use serde::{Deserialize, Serialize};
@@ -16,48 +16,48 @@ use crate::offchain::{NewExit, TokenAmount};
 use crate::operator::Operator;
 use crate::request::{Caller, Request, RequestKind};
 
-/// One thing that happens.
+/// A timed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moment {
-    /// When, since the first step of the population.
+    /// Milliseconds since the first step of the traders.
     pub at_ms: u64,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
-/// What can happen.
+/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
-    /// The fair price behaves otherwise from now on; a trend without a direction draws one.
+    /// Changes the regime of the fair price; without a direction, the direction of a trend is drawn.
     Regime {
-        /// How.
+        /// The new regime.
         regime: Regime,
-        /// Which way a trend goes.
+        /// Direction of a trend; true is up.
         up: Option<bool>,
     },
-    /// The fair price leaps.
+    /// The fair price jumps.
     Jump {
-        /// How far.
+        /// Size of the jump.
         bps: i32,
     },
-    /// Passive traders show this share of what they usually show; at 0 they leave.
+    /// Liquidity providers quote this percentage of their standard size; at 0 they leave.
     Liquidity {
-        /// Of a hundred.
+        /// Percentage.
         percent: u32,
     },
-    /// The founder of the pool takes this share of its own shares out.
+    /// The founder of the pool redeems this percentage of its shares.
     Drain {
-        /// Of a hundred.
+        /// Percentage.
         percent: u32,
     },
     /// The exchange changes its mode.
     Mode(ExchangeMode),
-    /// The exchange refuses every request of every client with a failure of its own, or stops doing so
-    /// (which also ends faults that somebody else injected).
+    /// The exchange refuses every client request with an internal failure, or stops doing so (which also removes other
+    /// injected faults).
     Refuse(bool),
 }
 
-/// Everything that a client may ask.
+/// All kinds of client requests.
 const ASKED: [RequestKind; 14] = [
     RequestKind::Submit,
     RequestKind::Cancel,
@@ -99,7 +99,7 @@ pub(super) fn wishes(what: What) -> Vec<(Caller, Request)> {
         .collect()
 }
 
-/// The founder's exit from the pool, if there is one and it holds anything.
+/// The founder's exit from the pool, if there is a pool and the founder has shares.
 pub(super) fn drain(scene: &MarketView<'_>, percent: u32, hash: Hash) -> Option<(Caller, Request)> {
     let seat = scene.config.pool?;
     let pool = scene.venue.pool(&seat.pool)?;

@@ -1,4 +1,4 @@
-//! One background trader: when it acts, and what it then asks.
+//! One simulated trader: when it acts, and which requests it sends.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, OrderKind, Side, TokenId, VenueTime};
@@ -11,35 +11,35 @@ use crate::agents::market_view::{MarketView, to_ticks};
 use crate::random::Random;
 use crate::request::{Caller, NewOrder, Request};
 
-/// Most requests of one act: two cancels and two orders.
+/// Most requests of one action: two cancels and two orders.
 pub(super) const REQUESTS_MAX: usize = 4;
 
-/// How far from the fair price a taking order still trades.
+/// Distance from the fair price to which a taking order still trades.
 pub(super) const SLIPPAGE_BPS: f64 = 120.0;
 
-/// Highest fee they accept.
+/// Highest accepted fee.
 const FEE_BIPS: u64 = 63;
 
-/// How long what is done at once may be on its way, seconds.
+/// Time to live of taking orders in seconds.
 pub(super) const LIFE_S: u64 = 60;
 
-/// What moves a trader.
+/// Kind of a trader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
-    /// Nothing in particular.
+    /// Trades at random.
     Noise,
-    /// A book that is off the fair price.
+    /// Trades if the book differs from the fair price.
     Informed,
-    /// Its quotes around the fair price; the rank says how far out.
+    /// Quotes around the fair price; the rank determines the distance.
     Passive {
-        /// 0 stands nearest.
+        /// 0 quotes nearest.
         rank: u32,
     },
-    /// A middle of the book that is off its own average.
+    /// Trades if the mid differs from its average.
     Momentum,
-    /// A gap between book and pool.
+    /// Trades if book and pool differ.
     Arbitrage,
-    /// Nothing in particular, at the pool.
+    /// Swaps with the pool at random.
     Swapper,
 }
 
@@ -48,12 +48,12 @@ pub(super) enum Kind {
 pub(super) struct Trader {
     pub account: AccountId,
     pub kind: Kind,
-    /// When it acts next.
+    /// Time of the next action.
     pub next: VenueTime,
     pub random: Random,
-    /// A passive one's quotes, bid and ask.
+    /// A liquidity provider's quotes, bid and ask.
     pub quotes: [Option<Hash>; 2],
-    /// Average of the middle of the book in ticks, and when it was looked at; for momentum.
+    /// Average of the mid in ticks, and the time of the last update; for momentum traders.
     pub average: Option<(f64, VenueTime)>,
 }
 
@@ -69,7 +69,7 @@ impl Trader {
         }
     }
 
-    /// Acts and chooses when to act again.
+    /// Acts and draws the time of the next action.
     pub fn act(
         &mut self,
         scene: &MarketView<'_>,
@@ -93,8 +93,8 @@ impl Trader {
                 return;
             }
         };
-        // Between acts of one trader passes an exponential time, so all together are a Poisson
-        // stream; cut at five means, so that nobody falls asleep.
+        // The time between actions is exponential, so that all actions together are a Poisson process; it is cut at
+        // five means, so that no trader pauses too long.
         let pause_ms = (-libm::log(self.random.unit())).min(5.0) * mean_ms;
         #[expect(
             clippy::cast_possible_truncation,
@@ -125,7 +125,7 @@ impl Trader {
         let Some(account) = scene.venue.account(self.account) else {
             return;
         };
-        // Who holds much base sells rather more, so that nobody runs dry.
+        // A trader with much base is more likely to sell, so that none runs out of funds.
         let side = if self.random.unit() < base_share(account, scene).clamp(0.2, 0.8) {
             Side::Sell
         } else {
@@ -176,7 +176,7 @@ impl Trader {
         }
     }
 
-    /// About the usual size: half of all are within a factor of one and a half.
+    /// About the standard size: half of all sizes are within a factor of one and a half.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -188,7 +188,7 @@ impl Trader {
         (scene.config.size_base as f64 * factor) as Amount
     }
 
-    /// An order of about this size at this limit, or nothing if funds or storage ids do not allow it.
+    /// An order of about this size at this limit; `None` if funds or storage ids do not allow it.
     pub(super) fn order(
         &mut self,
         scene: &MarketView<'_>,
@@ -202,7 +202,7 @@ impl Trader {
         let price = to_ticks(limit, side);
         let lot = scene.scale.exact_lot(price);
         let size = size.max(scene.minimum).min(scene.maximum);
-        // Whole exact lots, upwards, so that the amounts state the price without a rest.
+        // A multiple of the exact lot, rounded up, so that the amounts give the price exactly.
         let base = size.checked_next_multiple_of(lot).unwrap_or(size);
         let quote = match side {
             Side::Buy => scene.scale.quote_floor(base, price)?,
@@ -215,7 +215,7 @@ impl Trader {
         self.submit(scene, made, pair, fill_by, kind, None, life_s)
     }
 
-    /// A swap of all of the first for at least the second.
+    /// A swap of the whole first amount for at least the second.
     pub(super) fn swap(
         &mut self,
         scene: &MarketView<'_>,
@@ -227,7 +227,7 @@ impl Trader {
         self.submit(scene, made, pair, fill_by, kind, Some(pool), LIFE_S)
     }
 
-    /// A complete order that sells the first and buys the second.
+    /// A complete order that sells the first amount and buys the second.
     pub(super) fn submit(
         &mut self,
         scene: &MarketView<'_>,
@@ -273,7 +273,7 @@ impl Trader {
     }
 }
 
-/// Unique over restarts too: account, time, count, chance.
+/// Unique across restarts: account, time, count, random bits.
 pub(super) fn synthetic_hash(
     account: AccountId,
     now: VenueTime,

@@ -1,7 +1,7 @@
-//! What every submission is checked for; the order is that of `docs/venue-rules.md`.
+//! Checks of all submissions, in the order of `docs/venue-rules.md`.
 //!
-//! The interface lists few codes for submissions. Where none of them says what is wrong, clients of
-//! both kinds get the code that does, and with `strict` the nearest listed one.
+//! The interface lists few codes for submissions. If none of them describes the problem, compatible mode answers with a
+//! code that does, and strict mode with the nearest listed one.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::response::Refusal;
 use crate::slots::SlotAnswer;
 use crate::venue::Venue;
 
-/// A submission as understood from its fields alone.
+/// The interpretation of a submission from its fields alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub account: AccountId,
     pub work: Work,
-    /// Storage ids to use up.
+    /// Storage ids that it uses.
     pub ids: Vec<(TokenId, u32)>,
     pub valid_until_s: u32,
 }
@@ -71,7 +71,7 @@ impl Venue {
         }
     }
 
-    /// An amount that moves: within 1 to 96 bits.
+    /// An amount to move: 1 to 96 bits.
     pub(super) fn check_amount(&self, amount: Amount) -> Result<(), Refusal> {
         if amount == 0 {
             self.coded(
@@ -124,7 +124,7 @@ impl Venue {
         }
     }
 
-    /// The same request, taken before and still undecided.
+    /// The same request, accepted before and still undecided.
     pub(super) fn undecided(&self, hash: &Hash, plan: &Plan) -> Option<&Submission> {
         let known = &self.submissions[self.submission_hashes.get(hash)?];
         let same = known.account == plan.account
@@ -133,7 +133,7 @@ impl Venue {
         same.then_some(known)
     }
 
-    /// The checks that depend on the state, after a repeated request was answered.
+    /// The checks that depend on the state; repeated requests were answered before.
     pub(super) fn check_submission(&self, hash: &Hash, plan: &Plan) -> Result<(), Refusal> {
         self.check_not_halted()?;
         if self.submission_hashes.contains_key(hash) {

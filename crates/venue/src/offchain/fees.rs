@@ -1,7 +1,7 @@
-//! Fees of transfers, withdrawals and key updates: which token pays how much, and the lists of it.
+//! Fees of transfers, withdrawals and key updates: accepted tokens, amounts, and the published lists.
 //!
-//! What is listed and what is accepted come from the same function, so that a client which reads the
-//! list can always name a fee.
+//! Listed and accepted fees come from the same function, so that a client that reads the list can always name a valid
+//! fee.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::mode::FeeSchedule;
 use crate::response::Refusal;
 use crate::venue::Venue;
 
-/// Fees of the chain that are shown where none are configured: this exchange takes nothing for either.
+/// Fees of the chain that are listed if none are configured: deposits and withdrawals are free.
 const FREE_ONCHAIN: [&str; 2] = ["deposit", "withdraw"];
 
 impl Venue {
-    /// The fee in `token`, base units; `None` where it pays no fee of this table. An empty table takes
-    /// every token and asks nothing.
+    /// The fee in `token`, base units; `None` if the token does not pay fees of this table. With an empty table every
+    /// token is accepted, and the fee is 0.
     fn fee_in(table: &BTreeMap<TokenId, Amount>, token: TokenId) -> Option<Amount> {
         match table.get(&token) {
             Some(fee) => Some(*fee),
@@ -27,8 +27,8 @@ impl Venue {
         }
     }
 
-    /// The tokens that pay and how much, base units: never empty where a token is listed. With every
-    /// token of the table closed, all of them are shown, although none is taken just now.
+    /// The accepted tokens and their fees in base units; not empty if a token is listed. If every token of the table is
+    /// closed, all of them are listed although none is accepted now.
     fn fee_list(&self, table: &BTreeMap<TokenId, Amount>) -> BTreeMap<TokenId, Amount> {
         let listed = self
             .tokens
@@ -48,7 +48,7 @@ impl Venue {
         }
     }
 
-    /// The fee lists as they are shown and applied now.
+    /// The current fee lists.
     pub(crate) fn fee_lists(&self) -> FeeSchedule {
         let fees = &self.config.fees;
         let free = || FREE_ONCHAIN.map(|name| (name.to_owned(), 0)).into();
@@ -65,12 +65,12 @@ impl Venue {
         }
     }
 
-    /// What a transfer that opens an account costs beside its own fee.
+    /// The fee of opening an account, in addition to the transfer's own fee.
     pub(crate) fn opening_fees(&self) -> BTreeMap<TokenId, Amount> {
         self.fee_list(&self.config.opening.fee)
     }
 
-    /// The fee that is taken: the sum of the tables of what is done, if the request accepts it.
+    /// The fee to charge: the sum of the applicable tables, if the request accepts it.
     pub(super) fn check_fee(
         &self,
         tables: &[&BTreeMap<TokenId, Amount>],

@@ -1,4 +1,4 @@
-//! Replacing the signing key: at once, and what only the old key authorised dies with it.
+//! Replaces signing keys, immediately; pending requests that only the old key authorised fail.
 
 use cambist_core::{Hash, OrderStatus, Reason, TokenId};
 
@@ -109,7 +109,7 @@ impl Venue {
         self.record_done(key.hash, plan)
     }
 
-    /// Keeps a submission that was settled when it was taken.
+    /// Stores a submission that was settled when it was accepted.
     fn record_done(&mut self, hash: Hash, plan: Plan) -> SubmissionView {
         let number = self.keep(Submission {
             number: self.sequence,

@@ -1,5 +1,5 @@
-//! The small layer-1 ledger: deposits that are announced and confirmed, withdrawals that are settled
-//! or given back. The operator is the chain.
+//! A simple layer-1 ledger: deposits are announced and confirmed, withdrawals settled or returned. The operator plays
+//! the role of the chain.
 
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, Hash, Reason, TokenId};
@@ -11,7 +11,7 @@ use crate::response::Refusal;
 use crate::venue::Venue;
 
 impl Venue {
-    /// What exists of a token on layer 2: LP units come from their pool, everything else from deposits.
+    /// Amount of a token on layer 2: LP units come from their pool, all other tokens from deposits.
     pub(crate) fn in_circulation(&self, token: TokenId) -> Amount {
         let supply = self.supply.get(&token).copied().unwrap_or_default();
         let minted = self
@@ -23,8 +23,8 @@ impl Venue {
         minted + supply.deposited - supply.withdrawn
     }
 
-    /// No token's supply exceeds 96 bits, so that no sum of balances can overflow. LP units are minted
-    /// here alone: only what was withdrawn comes back.
+    /// Books a deposit. No token's supply exceeds 96 bits, so that no sum of balances can overflow. LP units can be
+    /// deposited only up to what was withdrawn.
     pub(crate) fn deposit(
         &mut self,
         account: AccountId,
@@ -71,7 +71,7 @@ impl Venue {
         Ok(())
     }
 
-    /// A deposit that is seen and not confirmed: shown, not usable.
+    /// A deposit that is not confirmed: visible, not usable.
     pub(crate) fn announce_deposit(
         &mut self,
         account: AccountId,
@@ -112,7 +112,7 @@ impl Venue {
         Ok(())
     }
 
-    /// A pending withdrawal has arrived, or goes back.
+    /// Settles or returns a pending withdrawal.
     pub(crate) fn end_withdrawal(
         &mut self,
         hash: &Hash,
@@ -147,7 +147,7 @@ impl Venue {
         Ok(account)
     }
 
-    /// Every pending withdrawal has arrived.
+    /// Settles all pending withdrawals.
     pub(crate) fn settle_withdrawals(&mut self) -> Result<(), Refusal> {
         let pending: Vec<_> = self
             .submissions

@@ -1,4 +1,4 @@
-//! From taken to settled or failed. With no delay everything happens when it is taken.
+//! Submissions from acceptance to settlement or failure. Without delays they are settled when they are accepted.
 
 use cambist_core::{Amount, Hash, Reason, TokenId};
 
@@ -13,7 +13,7 @@ use crate::schedule::Due;
 use crate::venue::Venue;
 
 impl Venue {
-    /// Takes a submission whose account and fields were checked.
+    /// Accepts a submission whose account and fields were checked.
     pub(super) fn take_submission(
         &mut self,
         kind: RequestKind,
@@ -64,8 +64,8 @@ impl Venue {
         Ok(self.submissions[&number].view(false))
     }
 
-    /// An approved hash is used up by the request it authorised; the same request again is authorised
-    /// by having been taken.
+    /// Checks the proof. An approved hash is consumed by the request that it authorises; a repetition of that request
+    /// is authorised by its acceptance.
     fn check_proof_or_repeat(&self, hash: Hash, proof: &Proof, plan: &Plan) -> Result<(), Refusal> {
         if proof.approved.is_some() && self.undecided(&hash, plan).is_some() {
             let rest = Proof {
@@ -81,7 +81,7 @@ impl Venue {
         self.check_proof(plan.account, proof)
     }
 
-    /// Keeps a submission and counts it as open.
+    /// Stores a submission and counts it as open.
     pub(super) fn keep(&mut self, submission: Submission) -> u64 {
         let number = submission.number;
         self.sequence += 1;
@@ -93,7 +93,7 @@ impl Venue {
         number
     }
 
-    /// One use: the id is spent whatever becomes of the request. An order that was open there gives way.
+    /// Uses a storage id once, whatever becomes of the request. An open order in that slot is cancelled.
     pub(super) fn use_storage_id(&mut self, account: AccountId, token: TokenId, id: u32) {
         let table = self.account_mut(account).slots.entry(token).or_default();
         if let Some(older) = table.spend(id) {
@@ -107,7 +107,7 @@ impl Venue {
         self.due.insert((at, number), Due::Submission);
     }
 
-    /// Its time has come.
+    /// Handles the submission's timer.
     pub(crate) fn wake_submission(&mut self, number: u64) {
         self.submission_mut(number).due = None;
         match self.submissions[&number].stage {
@@ -130,7 +130,7 @@ impl Venue {
         }
     }
 
-    /// Settles it, or fails it and gives back what it bound.
+    /// Settles the submission, or fails it and releases what it locked.
     fn finish_submission(&mut self, number: u64) {
         let submission = self.submissions[&number].clone();
         let account = submission.account;
@@ -151,7 +151,7 @@ impl Venue {
         }
     }
 
-    /// The work itself, out of funds that are free again.
+    /// Executes the submission from the released funds.
     fn settle_submission(&mut self, submission: &Submission) -> Stage {
         let account = submission.account;
         let settled = match &submission.work {
@@ -202,7 +202,7 @@ impl Venue {
         }
     }
 
-    /// Fails an undecided submission before its time.
+    /// Fails an undecided submission early.
     pub(crate) fn fail_submission(&mut self, number: u64) {
         let submission = self.submission_mut(number);
         submission.fails = true;
@@ -221,7 +221,7 @@ impl Venue {
         self.retire_submission(number);
     }
 
-    /// Counts it as finished and forgets the oldest finished ones beyond the history.
+    /// Counts it as finished and drops the oldest finished ones beyond the history.
     pub(super) fn retire_submission(&mut self, number: u64) {
         let kept = self.config.limits.history_submissions_max as usize;
         let owner = self.submissions[&number].account;

@@ -1,4 +1,4 @@
-//! Transfers, withdrawals, key updates, joins and exits: taken in, set aside, settled or failed.
+//! Transfers, withdrawals, key updates, joins and exits: accepted, reserved, settled or failed.
 
 mod checks;
 mod fees;

@@ -1,4 +1,4 @@
-//! Joins and exits: their fields, and the joins that come from the chain.
+//! Joins and exits: their fields, and joins that were made on the chain.
 
 use cambist_core::{Amount, Hash, Reason};
 
@@ -31,7 +31,7 @@ impl Venue {
         self.take_submission(RequestKind::Exit, exit.hash, &exit.proof, plan)
     }
 
-    /// Whether a pool takes joins now.
+    /// Whether a pool accepts joins now.
     pub(super) fn takes_joins(&self, pool: usize) -> bool {
         let pool = &self.pools[pool];
         let open = match self.mode {
@@ -41,7 +41,7 @@ impl Venue {
         open && pool.listed && pool.config.status.has(PoolStatus::JOIN)
     }
 
-    /// Whether a pool takes exits now.
+    /// Whether a pool accepts exits now.
     pub(super) fn takes_exits(&self, pool: usize) -> bool {
         self.pools[pool].config.status.has(PoolStatus::EXIT)
     }
@@ -126,7 +126,7 @@ impl Venue {
         }
     }
 
-    /// Amounts of exactly the pooled tokens in their order.
+    /// Amounts of exactly the pooled tokens, in their order.
     fn read_pooled(&self, pool: usize, given: &[TokenAmount]) -> Result<[Amount; 2], Refusal> {
         let [first, second] = self.pools[pool].config.pooled;
         match given {

@@ -1,4 +1,4 @@
-//! Transfers, withdrawals, key updates, joins and exits as they arrive, with hash and proof.
+//! Transfers, withdrawals, key updates, joins and exits as received, with hash and proof.
 
 use cambist_core::{Amount, Hash, TokenId};
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use crate::authorisation::Proof;
 /// A token with an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenAmount {
-    /// Which.
+    /// The token.
     pub token: TokenId,
-    /// How much, in base units.
+    /// Amount in base units.
     pub amount: Amount,
 }
 
@@ -29,25 +29,25 @@ pub struct NewTransfer {
     pub hash: Hash,
     /// The exchange it names.
     pub exchange: Address,
-    /// Who pays.
+    /// The paying account.
     pub payer: AccountId,
-    /// The owner of that account, as named.
+    /// The owner of that account, as in the request.
     pub payer_owner: Address,
-    /// Who receives; 0 for whoever owns the address.
+    /// The receiving account; 0 for the account of the address.
     pub payee: AccountId,
-    /// The owner of that account, as named.
+    /// The owner of that account, as in the request.
     pub payee_owner: Address,
-    /// What.
+    /// The transferred amount.
     pub sent: TokenAmount,
-    /// Highest fee accepted, and in which token.
+    /// Highest accepted fee and its token.
     pub max_fee: TokenAmount,
-    /// Storage id of the sent token as given.
+    /// Storage id of the sent token, as in the request.
     pub storage_id: u64,
-    /// Expiry in seconds as given.
+    /// Expiry in seconds, as in the request.
     pub valid_until_s: u64,
-    /// A note, kept nowhere.
+    /// A memo; not stored.
     pub memo: Option<String>,
-    /// What authorises it.
+    /// Its authorisation.
     pub proof: Proof,
 }
 
@@ -58,23 +58,23 @@ pub struct NewWithdrawal {
     pub hash: Hash,
     /// The exchange it names.
     pub exchange: Address,
-    /// Whose.
+    /// The account.
     pub account: AccountId,
-    /// The owner of that account, as named.
+    /// The owner of that account, as in the request.
     pub owner: Address,
-    /// What.
+    /// The withdrawn amount.
     pub withdrawn: TokenAmount,
-    /// Highest fee accepted, and in which token.
+    /// Highest accepted fee and its token.
     pub max_fee: TokenAmount,
-    /// Storage id of the withdrawn token as given.
+    /// Storage id of the withdrawn token, as in the request.
     pub storage_id: u64,
-    /// Expiry in seconds as given.
+    /// Expiry in seconds, as in the request.
     pub valid_until_s: u64,
-    /// Where to, on layer 1.
+    /// The receiving address on layer 1.
     pub to: Address,
-    /// At once, within the token's limit.
+    /// Settled immediately, within the token's limit.
     pub fast: bool,
-    /// What authorises it.
+    /// Its authorisation.
     pub proof: Proof,
 }
 
@@ -85,19 +85,19 @@ pub struct NewKey {
     pub hash: Hash,
     /// The exchange it names.
     pub exchange: Address,
-    /// Whose.
+    /// The account.
     pub account: AccountId,
-    /// The owner of that account, as named.
+    /// The owner of that account, as in the request.
     pub owner: Address,
-    /// The new key; the shell checked that it is a point of the curve.
+    /// The new key; the server checked that it is a point of the curve.
     pub public_key: PublicKey,
-    /// Highest fee accepted, and in which token.
+    /// Highest accepted fee and its token.
     pub max_fee: TokenAmount,
-    /// Expiry in seconds as given.
+    /// Expiry in seconds, as in the request.
     pub valid_until_s: u64,
-    /// Nonce as given.
+    /// Nonce, as in the request.
     pub nonce: u64,
-    /// What authorises it.
+    /// Its authorisation.
     pub proof: Proof,
 }
 
@@ -106,43 +106,43 @@ pub struct NewKey {
 pub struct NewJoin {
     /// Its hash.
     pub hash: Hash,
-    /// Whose, found by its owner; as named.
+    /// Owner of the account, as in the request.
     pub owner: Address,
-    /// Which pool.
+    /// Address of the pool.
     pub pool: Address,
     /// Most of each pooled token, in the pool's order.
     pub joined: Vec<TokenAmount>,
-    /// Least LP units wanted.
+    /// Least LP units to receive.
     pub minimum_lp: Amount,
-    /// Highest fee accepted, in the last pooled token; absent counts as 0.
+    /// Highest accepted fee, in the last pooled token; absent counts as 0.
     pub max_fee: Option<Amount>,
     /// A storage id per pooled token, in the pool's order.
     pub storage_ids: Vec<u64>,
-    /// Expiry in seconds as given.
+    /// Expiry in seconds, as in the request.
     pub valid_until_s: u64,
-    /// What authorises it.
+    /// Its authorisation.
     pub proof: Proof,
 }
 
-/// Taking liquidity out of a pool.
+/// Redeeming shares of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewExit {
     /// Its hash.
     pub hash: Hash,
-    /// Whose, found by its owner; as named.
+    /// Owner of the account, as in the request.
     pub owner: Address,
-    /// Which pool.
+    /// Address of the pool.
     pub pool: Address,
     /// Least of each pooled token before the fee, in the pool's order.
     pub minimums: Vec<TokenAmount>,
     /// LP units to burn.
     pub burned: Amount,
-    /// Storage id of the LP token as given.
+    /// Storage id of the LP token, as in the request.
     pub storage_id: u64,
-    /// Highest fee accepted, in the last pooled token.
+    /// Highest accepted fee, in the last pooled token.
     pub max_fee: Amount,
-    /// Expiry in seconds as given.
+    /// Expiry in seconds, as in the request.
     pub valid_until_s: u64,
-    /// What authorises it.
+    /// Its authorisation.
     pub proof: Proof,
 }

@@ -1,4 +1,4 @@
-//! One submission as the venue keeps it, and what it binds.
+//! A stored submission and the funds that it locks.
 
 use cambist_core::{Amount, Hash, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use crate::pool::{Layer, Settled};
 use crate::response::{SubmissionStatus, SubmissionView};
 use crate::venue::Venue;
 
-/// What a submission does when it is settled.
+/// Effect of a submission when it is settled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Work {
-    /// To whoever owns the address then; an account is opened if nobody does.
+    /// To the account that owns the address at settlement; one is opened if there is none.
     Transfer {
         payee: Address,
         sent: TokenAmount,
@@ -24,7 +24,7 @@ pub(crate) enum Work {
         to: Address,
         fast: bool,
     },
-    /// Done when it was taken.
+    /// Executed when it was accepted.
     Key { fee: TokenAmount },
     /// The fee is in the last pooled token, here and below.
     Join {
@@ -42,8 +42,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Whether two requests ask for the same. The fee of a transfer may have changed meanwhile: what was
-    /// taken is what counts.
+    /// Whether two requests are equal. The fee of a transfer may have changed meanwhile; the accepted one applies.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -59,10 +58,10 @@ impl Work {
     }
 }
 
-/// Where a submission stands.
+/// Stage of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
-    /// Its funds are set aside.
+    /// Its funds are locked.
     Received,
     /// About to be settled.
     Processing,
@@ -73,7 +72,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// Whether it binds anything or will do anything.
+    /// Whether it locks funds or will still have an effect.
     pub const fn is_open(self) -> bool {
         match self {
             Self::Received | Self::Processing | Self::Pending => true,
@@ -98,7 +97,7 @@ pub(crate) struct Submission {
     pub account: AccountId,
     pub work: Work,
     pub stage: Stage,
-    /// The signing key that alone authorised it: it dies with that key.
+    /// The signing key that alone authorised it; the submission fails if the key is replaced.
     pub signed: Option<KeyEpoch>,
     /// Whether it fails instead of being settled.
     pub fails: bool,
@@ -106,7 +105,7 @@ pub(crate) struct Submission {
     pub layer: Layer,
     pub created: VenueTime,
     pub updated: VenueTime,
-    /// What a join or exit moved.
+    /// Amounts moved by a join or exit.
     pub settled: Option<Settled>,
 }
 
@@ -126,7 +125,7 @@ impl Submission {
 }
 
 impl Venue {
-    /// What work binds of its account while undecided; a token may occur twice.
+    /// Funds of the account that the submission locks while undecided; a token may occur twice.
     pub(crate) fn bound(&self, work: &Work) -> Vec<(TokenId, Amount)> {
         match work {
             Work::Transfer { sent, fee, .. } => {
@@ -146,7 +145,7 @@ impl Venue {
         }
     }
 
-    /// What a submission binds in the stage it is in.
+    /// Funds that the submission locks in its current stage.
     pub(crate) fn bound_now(&self, submission: &Submission) -> Vec<(TokenId, Amount)> {
         match (&submission.work, submission.stage) {
             (work, Stage::Received | Stage::Processing) => self.bound(work),

@@ -1,4 +1,4 @@
-//! Transfers and withdrawals: their fields, and moving the money of a transfer.
+//! Transfers and withdrawals: their fields, and the execution of transfers.
 
 use cambist_core::{Reason, TokenId};
 
@@ -52,8 +52,8 @@ impl Venue {
         })
     }
 
-    /// A payee is named by number and address alike, or by an address alone, whose account is opened
-    /// when the transfer is settled if there is none. The answer is whether there is none.
+    /// A payee is named by number and matching address, or by an address alone; in that case an account is opened at
+    /// settlement if there is none. Returns whether there is none.
     fn check_payee(&self, transfer: &NewTransfer) -> Result<bool, Refusal> {
         let known = self.owners.get(&transfer.payee_owner).copied();
         let named = transfer.payee != AccountId(0) || known == Some(AccountId(0));
@@ -81,7 +81,7 @@ impl Venue {
         self.accounts.len() < most as usize
     }
 
-    /// What a transfer that opens an account must bring: what an order of its token must have.
+    /// Checks the minimum of a transfer that opens an account: that of an order in its token.
     pub(super) fn check_opening(&self, work: &Work) -> Result<(), Refusal> {
         let Work::Transfer { payee, sent, .. } = work else {
             return Ok(());
@@ -151,7 +151,7 @@ impl Venue {
         if withdrawal.to == [0; 20] {
             return refuse(Reason::InvalidReceiver, "the zero address receives nothing");
         }
-        // A delisted token is let out, so that nobody's money is locked in.
+        // A delisted token can be withdrawn, so that no funds are locked in.
         if !self.delisted.contains(&withdrawn.token) {
             self.check_moving_token(withdrawn.token)?;
         }
@@ -182,7 +182,7 @@ impl Venue {
         })
     }
 
-    /// Moves a transfer out of free funds; the payee's account is opened if there is none.
+    /// Executes a transfer out of free funds; opens the payee's account if necessary.
     pub(super) fn settle_transfer(
         &mut self,
         payer: AccountId,
@@ -207,7 +207,7 @@ impl Venue {
             return None;
         }
         let id = self.next_account()?;
-        // No key yet: the owner sets the first one with nonce 0.
+        // Without a key: the owner sets the first one with nonce 0.
         let mut account = Account::new(id, owner);
         account.nonce = 0;
         self.accounts.insert(id, account);

@@ -1,4 +1,4 @@
-//! Accounts as the operator makes, funds and freezes them; and what a token or market is found by.
+//! Operator requests for accounts: opening, funding, freezing. Also lookups of tokens and markets.
 
 use cambist_core::{Amount, Reason, TokenId};
 
@@ -8,7 +8,7 @@ use crate::response::Refusal;
 use crate::venue::{Market, Venue};
 
 impl Venue {
-    /// The next account number: above all others.
+    /// The next account number: one above the highest.
     pub(crate) fn next_account(&self) -> Option<AccountId> {
         let highest = self.accounts.last_key_value().map(|(id, _)| *id);
         highest
@@ -48,7 +48,7 @@ impl Venue {
         Ok(id)
     }
 
-    /// Takes free funds out at once.
+    /// Withdraws free funds immediately.
     pub(super) fn take_out(
         &mut self,
         account: AccountId,

@@ -1,4 +1,4 @@
-//! What only the operator may ask, as data.
+//! The operator's requests as data.
 
 use cambist_core::{Amount, Hash, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
@@ -10,12 +10,12 @@ use crate::fault::Fault;
 use crate::mode::{AccountOpening, Delays, ExchangeMode, FeeSchedule};
 use crate::pool::{PoolListing, PoolStatus};
 
-/// What only the operator may ask.
+/// An operator request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operator {
     /// Open an account.
     CreateAccount {
-        /// Its number; the next free one when absent.
+        /// Its number; the next free one if absent.
         id: Option<AccountId>,
         /// Its owner; one account per owner.
         owner: Address,
@@ -23,73 +23,73 @@ pub enum Operator {
         public_key: PublicKey,
         /// Digest of its API key.
         api_key: Option<ApiKeyDigest>,
-        /// A background trader: short history.
+        /// A simulated trader: shorter history.
         internal: bool,
     },
     /// Book a deposit.
     Deposit {
-        /// To whom.
+        /// The account.
         account: AccountId,
-        /// What.
+        /// The token.
         token: TokenId,
-        /// How much.
+        /// The amount in base units.
         amount: Amount,
     },
     /// Book a withdrawal of free funds.
     Withdraw {
-        /// From whom.
+        /// The account.
         account: AccountId,
-        /// What.
+        /// The token.
         token: TokenId,
-        /// How much.
+        /// The amount in base units.
         amount: Amount,
     },
-    /// Freeze or thaw an account.
+    /// Freeze or unfreeze an account.
     Freeze {
-        /// Which.
+        /// The account.
         account: AccountId,
-        /// Frozen from now on?
+        /// Whether it is frozen from now on.
         frozen: bool,
     },
     /// Open or close a market for new orders.
     EnableMarket {
         /// Market name.
         market: String,
-        /// Open from now on?
+        /// Whether it is open from now on.
         enabled: bool,
     },
     /// Open or close a token for new orders.
     EnableToken {
-        /// Which.
+        /// The token.
         token: TokenId,
-        /// Open from now on?
+        /// Whether it is open from now on.
         enabled: bool,
     },
     /// Change the fees of a market; orders never pay more than they signed.
     SetFees {
         /// Market name.
         market: String,
-        /// Fee of the resting side in ten-thousandths.
+        /// Maker fee in ten-thousandths.
         maker_fee_bips: u8,
-        /// Fee of the incoming side in ten-thousandths.
+        /// Taker fee in ten-thousandths.
         taker_fee_bips: u8,
     },
     /// Announce a deposit that is not confirmed yet.
     AnnounceDeposit {
-        /// To whom.
+        /// The account.
         account: AccountId,
-        /// What.
+        /// The token.
         token: TokenId,
-        /// How much.
+        /// The amount in base units.
         amount: Amount,
     },
     /// Book announced deposits.
     ConfirmDeposit {
-        /// To whom.
+        /// The account.
         account: AccountId,
-        /// What.
+        /// The token.
         token: TokenId,
-        /// How much of what was announced.
+        /// The amount in base units, at most what was announced.
         amount: Amount,
     },
     /// Settle a pending withdrawal: it has arrived on layer 1.
@@ -99,14 +99,14 @@ pub enum Operator {
     },
     /// Settle every pending withdrawal.
     SettleWithdrawals,
-    /// Give a pending withdrawal back to its account.
+    /// Return a pending withdrawal to its account.
     ReturnWithdrawal {
         /// Its hash.
         hash: Hash,
     },
     /// Register a hash that an owner approved on the chain; it authorises one request.
     ApproveHash {
-        /// Whose.
+        /// The account.
         account: AccountId,
         /// The hash.
         hash: Hash,
@@ -115,7 +115,7 @@ pub enum Operator {
     ListToken(Box<TokenConfig>),
     /// Delist a token that no market and no pool uses. Balances stay and can be withdrawn.
     DelistToken {
-        /// Which.
+        /// The token.
         token: TokenId,
     },
     /// List a market, or list a delisted one again with the same tokens and decimals.
@@ -127,62 +127,62 @@ pub enum Operator {
     },
     /// List a pool.
     ListPool(Box<PoolListing>),
-    /// Delist a pool: it leaves the list and takes exits only.
+    /// Delist a pool: it leaves the list and accepts exits only.
     DelistPool {
-        /// Which.
+        /// Address of the pool.
         pool: Address,
     },
-    /// Change what may be done with a pool and what it costs.
+    /// Change what a pool accepts, and its fees.
     SetPool {
-        /// Which.
+        /// Address of the pool.
         pool: Address,
-        /// What may be done with it.
+        /// What it accepts.
         status: PoolStatus,
-        /// Fee inside the curve in ten-thousandths.
+        /// Swap fee in ten-thousandths.
         fee_bips: u16,
         /// Fee of a join.
         join_fee: Amount,
         /// Fee of an exit.
         exit_fee: Amount,
     },
-    /// Book a join that came from the chain, all amounts taken in the pool's ratio.
+    /// Book a join that was made on the chain; all amounts are taken in the pool's ratio.
     JoinPool {
         /// Its hash.
         hash: Hash,
-        /// Whose.
+        /// The account.
         account: AccountId,
-        /// Which pool.
+        /// Address of the pool.
         pool: Address,
         /// Most of each pooled token.
         amounts: [Amount; 2],
     },
     /// Replace the fees of transfers, withdrawals and key updates.
     SetServiceFees(Box<FeeSchedule>),
-    /// Change what a transfer that opens an account must bring.
+    /// Change the minimum of transfers that open an account.
     SetAccountOpening(Box<AccountOpening>),
-    /// Give a market a price band, or take it away.
+    /// Set or remove a market's price band.
     SetPriceBand {
         /// Market name.
         market: String,
-        /// How far from its reference orders may be willing to trade; anywhere when absent.
+        /// The band; `None` removes it.
         band: Option<PriceBand>,
     },
     /// Replace the limits.
     SetLimits(Box<Limits>),
-    /// Change how long things take.
+    /// Change the delays.
     SetDelays(Delays),
     /// Open, restrict or halt the exchange.
     SetMode(ExchangeMode),
-    /// Make something go wrong.
+    /// Inject a fault.
     InjectFault(Fault),
 }
 
 /// One entry of the operator's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// Number of the entry; never repeats.
+    /// Number of the entry, never reused.
     pub number: u64,
-    /// When.
+    /// The venue's time.
     pub at: VenueTime,
     /// What was done; API keys are left out.
     pub wish: Operator,

@@ -1,6 +1,6 @@
-//! Listing and delisting tokens, markets and pools; service fees and limits.
+//! Lists and delists tokens, markets and pools; changes service fees and limits.
 //!
-//! Nothing is listed that the configuration of a new venue could not contain: the same check decides.
+//! A listing is accepted if the configuration of a new venue could contain it: the same check decides.
 
 use cambist_core::{Amount, OrderStatus, Reason, Side, TokenId};
 
@@ -112,7 +112,7 @@ impl Venue {
         Ok(())
     }
 
-    /// Cancels what is open in it; the history stays.
+    /// Cancels all open orders of the market; its history stays.
     pub(super) fn delist_market(&mut self, name: &str) -> Result<(), Refusal> {
         let config = self.listed(name)?.config.clone();
         let pair = [config.base, config.quote];
@@ -190,7 +190,7 @@ impl Venue {
         Ok(())
     }
 
-    /// It takes exits only, so that nobody's share is locked in.
+    /// The pool accepts exits only, so that no shares are locked in.
     pub(super) fn delist_pool(&mut self, address: &Address) -> Result<(), Refusal> {
         let index = self.find_pool(address);
         let Some(index) = index.filter(|index| self.pools[*index].listed) else {
@@ -229,7 +229,7 @@ impl Venue {
         self.reconfigure(|config| config.opening = opening.clone())
     }
 
-    /// A new band begins at its own reference; orders that rest outside of it stay.
+    /// A new band starts at its own reference; orders that rest outside it stay.
     pub(super) fn set_price_band(
         &mut self,
         market: &str,
@@ -244,12 +244,12 @@ impl Venue {
         Ok(())
     }
 
-    /// Histories that are too long now shorten when something ends.
+    /// Histories that are now too long are trimmed when the next item ends.
     pub(super) fn set_limits(&mut self, limits: &Limits) -> Result<(), Refusal> {
         self.reconfigure(|config| config.limits = limits.clone())
     }
 
-    /// Changes the configuration if the changed one could be a venue's.
+    /// Applies a change to the configuration if the result is valid.
     fn reconfigure(&mut self, change: impl FnOnce(&mut VenueConfig)) -> Result<(), Refusal> {
         let mut changed = self.config.clone();
         change(&mut changed);

@@ -1,5 +1,4 @@
-//! What the operator may do: accounts, funds, freezing, listing, fees, limits, modes, faults; and the
-//! log of it.
+//! Operator requests: accounts, funds, freezing, listing, fees, limits, modes, faults; and the operator's log.
 
 mod accounts;
 pub(crate) mod commands;

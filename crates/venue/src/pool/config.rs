@@ -1,4 +1,4 @@
-//! A pool as listed, and what is asked about pools.
+//! Configuration of a pool, and queries about pools.
 
 use cambist_core::{Amount, TokenId, VenueTime};
 use serde::{Deserialize, Serialize};
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 use crate::account::{AccountId, Address};
 use crate::config::TokenConfig;
 
-/// The version that public clients sign with, whatever a pool says.
+/// The version string that public clients sign, whatever the pool's own.
 pub const POOL_VERSION: &str = "1.0.0";
 
-/// What may be done with a pool: bits as clients know them.
+/// What a pool accepts, as the bits of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolStatus(pub u8);
 
 impl PoolStatus {
-    /// Taking liquidity out.
+    /// Exits.
     pub const EXIT: u8 = 1;
-    /// Supplying liquidity.
+    /// Joins.
     pub const JOIN: u8 = 2;
-    /// Swapping.
+    /// Swaps.
     pub const SWAP: u8 = 4;
-    /// Standing in the list of pools.
+    /// Shown in the list of pools.
     pub const SHOWN: u8 = 8;
-    /// Everything at once.
+    /// All bits.
     pub const OPEN: Self = Self(15);
 
     /// Whether a bit is set.
@@ -37,7 +37,7 @@ impl Default for PoolStatus {
     }
 }
 
-/// A pool as listed. Its LP token is listed among the tokens.
+/// A listed pool. Its LP token is among the listed tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolConfig {
     /// `AMM-BASE-QUOTE`; part of what ECDSA signatures cover.
@@ -48,13 +48,13 @@ pub struct PoolConfig {
     pub pooled: [TokenId; 2],
     /// Its LP token.
     pub lp: TokenId,
-    /// Fee inside the curve in ten-thousandths of what is sold to it.
+    /// Swap fee in ten-thousandths of the sold amount.
     pub fee_bips: u16,
-    /// Decimals of shown prices.
+    /// Decimals of displayed prices.
     pub price_precision: u8,
-    /// Decimals of shown amounts.
+    /// Decimals of displayed amounts.
     pub amount_precision: u8,
-    /// What may be done with it.
+    /// What it accepts.
     pub status: PoolStatus,
     /// Fee of a join, in base units of the last pooled token.
     pub join_fee: Amount,
@@ -67,23 +67,23 @@ pub struct PoolConfig {
 pub struct PoolListing {
     /// The pool.
     pub pool: PoolConfig,
-    /// Its LP token, unless it is listed.
+    /// Its LP token, unless it is listed already.
     pub lp: Option<TokenConfig>,
 }
 
-/// Whether a transaction supplies or takes out.
+/// Join or exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PoolTxKind {
-    /// Supplies.
+    /// Supplies liquidity.
     Join,
-    /// Takes out.
+    /// Redeems shares.
     Exit,
 }
 
-/// State of a transaction with a pool.
+/// Status of a pool transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PoolTxStatus {
-    /// Taken, not settled.
+    /// Accepted, not settled.
     Processing,
     /// Failed; nothing moved.
     Cancelled,
@@ -91,33 +91,33 @@ pub enum PoolTxStatus {
     Processed,
 }
 
-/// Where a transaction came from.
+/// Origin of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Layer {
-    /// From the chain: the operator booked it.
+    /// Layer 1: made on the chain, booked by the operator.
     One,
-    /// From a request.
+    /// Layer 2: from a request.
     Two,
 }
 
-/// Filters and bounds of the list of joins and exits. Empty filters let everything through.
+/// Filters and bounds of the list of joins and exits. An empty filter matches everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTransactionsQuery {
-    /// Whose.
+    /// The account.
     pub account: AccountId,
     /// Created at or after; 0 for no bound.
     pub start: VenueTime,
     /// Created at or before; 0 for no bound.
     pub end: VenueTime,
-    /// Kinds; `None` when the filter named only what does not exist.
+    /// Kinds; `None` if the filter contains unknown kinds only.
     pub kinds: Option<Vec<PoolTxKind>>,
-    /// States; `None` when the filter named only what does not exist.
+    /// Statuses; `None` if the filter contains unknown statuses only.
     pub statuses: Option<Vec<PoolTxStatus>>,
     /// Pool.
     pub pool: Option<Address>,
-    /// Entries wanted.
+    /// Number of entries.
     pub limit: Option<u64>,
-    /// Entries skipped.
+    /// Number of entries to skip.
     pub offset: u64,
 }
 

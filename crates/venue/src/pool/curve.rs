@@ -1,17 +1,17 @@
-//! The arithmetic of a pool: constant product in exact integers, every rounding in the pool's favour.
+//! Arithmetic of a pool: constant product in exact integers, every rounding in the pool's favour.
 //!
-//! Knows no accounts and no tokens. Amounts are below 2^96, so that every product fits 256 bits and
-//! every divisor 128; `None` is what cannot be done.
+//! Amounts are below 2^96, so that every product fits 256 bits and every divisor 128. `None` means that the operation
+//! is not possible.
 
 use cambist_core::Amount;
 use cambist_core::token::AMOUNT_MAX;
 
 use crate::math::{mul_div_ceil, mul_div_floor};
 
-/// LP units of the first join, whatever it brings.
+/// LP units of the first join, whatever its amounts.
 pub(crate) const FIRST_MINT: Amount = 10_000_000_000;
 
-/// What a pool pays for `sold`: `⌊out · sold · (10000 − f) / (in · 10000 + sold · (10000 − f))⌋`.
+/// Output of a pool for `sold`: `⌊out · sold · (10000 − f) / (in · 10000 + sold · (10000 − f))⌋`.
 pub(crate) fn swap(
     reserve_in: Amount,
     reserve_out: Amount,
@@ -27,7 +27,7 @@ pub(crate) fn swap(
     mul_div_floor(reserve_out, paid, divisor)
 }
 
-/// What a join mints and takes.
+/// Result of a join: minted LP units and taken amounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Minted {
     pub lp: Amount,
@@ -58,7 +58,7 @@ pub(crate) fn join(balances: [Amount; 2], supply: Amount, offered: [Amount; 2]) 
     })
 }
 
-/// What `burned` of `supply` LP units pay: `⌊balance · burned / supply⌋` of each.
+/// Amounts paid for `burned` of `supply` LP units: `⌊balance · burned / supply⌋` of each.
 pub(crate) fn exit(balances: [Amount; 2], supply: Amount, burned: Amount) -> Option<[Amount; 2]> {
     if burned == 0 || burned > supply {
         return None;
@@ -74,7 +74,7 @@ mod tests {
     use crate::math::compare_products;
     use crate::random::Random;
 
-    /// A number of up to `bits` bits, at least 1, every size as likely as any other.
+    /// A random number of up to `bits` bits, at least 1, with every magnitude equally likely.
     fn number(random: &mut Random, bits: u64) -> Amount {
         let wide = (u128::from(random.next_u64()) << 64) | u128::from(random.next_u64());
         (wide >> (128 - random.between(1, bits))).max(1)
@@ -98,7 +98,7 @@ mod tests {
             paid += u32::from(out > 0);
             assert!(out < y);
             assert!(compare_products(x + sold, y - out, x, y).is_ge());
-            // One more would break the curve that the fee leaves.
+            // One more unit would violate the invariant after the fee.
             let kept = sold * (10_000 - u128::from(fee));
             if let (Some(left), Some(before)) = (x.checked_mul(10_000), x.checked_mul(10_000)) {
                 let more = compare_products(left + kept, y - out - 1, before, y);

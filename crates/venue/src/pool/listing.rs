@@ -1,4 +1,4 @@
-//! What is shown of pools: configuration, balances, joins and exits.
+//! Reads pools: configuration, balances, joins and exits.
 
 use cambist_core::Reason;
 
@@ -13,7 +13,7 @@ use crate::response::{
 use crate::venue::Venue;
 
 impl Venue {
-    /// Pools that are listed and want to be shown.
+    /// Listed pools with the bit `SHOWN`.
     pub(crate) fn shown_pools(&self) -> Vec<PoolConfig> {
         self.pools
             .iter()

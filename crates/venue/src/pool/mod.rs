@@ -1,4 +1,4 @@
-//! Pools: constant product in exact integers, swaps, joins, exits and what is shown of them.
+//! Pools: constant product in exact integers; swaps, joins, exits, lists.
 
 mod config;
 pub(crate) mod curve;
@@ -20,7 +20,7 @@ pub(crate) use shares::Settled;
 use crate::account::Address;
 use crate::venue::Venue;
 
-/// A pool and what it holds.
+/// A pool and its balances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pool {
     pub config: PoolConfig,
@@ -48,14 +48,14 @@ impl Pool {
 }
 
 impl Venue {
-    /// The place of a pool by its address.
+    /// Index of a pool by its address.
     pub(crate) fn find_pool(&self, address: &Address) -> Option<usize> {
         self.pools
             .iter()
             .position(|pool| pool.config.address == *address)
     }
 
-    /// What a pool holds, in the order of its tokens, and its LP units in circulation.
+    /// A pool's balances, in the order of its tokens, and its LP units in circulation.
     pub fn pool_reserves(&self, address: &Address) -> Option<([Amount; 2], Amount)> {
         let pool = &self.pools[self.find_pool(address)?];
         Some((pool.balances, pool.supply))

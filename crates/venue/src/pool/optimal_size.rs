@@ -1,18 +1,18 @@
-//! How much to sell to a pool when the outcome has a price elsewhere: the exact integer optimum.
+//! The optimal amount to sell to a pool if its output has a price elsewhere: the exact integer optimum.
 //!
-//! Where the pool's marginal price, its fee included, meets the price outside, the next unit earns
-//! nothing. Knows no accounts, no books and no fees but the pool's own.
+//! At the optimum the pool's marginal price, its fee included, equals the outside price. Only the pool's own fee is
+//! considered.
 
 use cambist_core::Amount;
 
 use crate::math::compare_triples;
 
-/// Units to sell so that the last of them just pays, if a unit that the pool pays is worth
-/// `worth.0 / worth.1` units of what is sold: `⌊√(in · out · 10⁴ · worth / (10⁴ − f))⌋ −
-/// ⌊in · 10⁴ / (10⁴ − f)⌋`, 0 if not even the first pays. `None` beyond what can be counted.
+/// Units to sell so that the last one just pays, if a unit of the pool's output is worth `worth.0 / worth.1` units of
+/// its input: `⌊√(in · out · 10⁴ · worth / (10⁴ − f))⌋ − ⌊in · 10⁴ / (10⁴ − f)⌋`; 0 if not even the first pays. `None`
+/// on overflow.
 ///
-/// The formula is that of public arbitrage contracts: the maximum of what is earned is reached where the
-/// derivative of the curve equals the price outside.
+/// The formula is that of public arbitrage contracts: the profit is maximal where the derivative of the curve equals
+/// the outside price.
 pub(crate) fn best_input(
     reserve_in: Amount,
     reserve_out: Amount,
@@ -46,7 +46,7 @@ mod tests {
     const A: u128 = 10_000_000_000_000_000_000;
     const B: u128 = 100 * A;
 
-    /// What selling `sold` earns, in units of what is sold, times `worth.1`.
+    /// Profit of selling `sold`, in units of the input, times `worth.1`.
     fn earned(reserves: [u128; 2], fee: u16, worth: (u128, u128), sold: u128) -> i128 {
         let paid = curve::swap(reserves[0], reserves[1], sold, fee).unwrap();
         i128::try_from(paid * worth.0).unwrap() - i128::try_from(sold * worth.1).unwrap()
@@ -90,7 +90,7 @@ mod tests {
                 .max()
                 .unwrap();
             let reached = earned(reserves, fee, worth, sold);
-            // The pool pays whole units: at most one of them lies between the formula and the best.
+            // The pool pays whole units: the formula differs from the best amount by at most one of them.
             let one = i128::try_from(worth.0 + worth.1).unwrap();
             assert!(
                 reached >= best - one,

@@ -1,4 +1,4 @@
-//! Settling joins and exits: money and LP units change hands, or nothing does.
+//! Settles joins and exits: all amounts and LP units move, or none.
 
 use cambist_core::Amount;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::curve;
 use crate::account::AccountId;
 use crate::venue::Venue;
 
-/// What a join or exit moved.
+/// Amounts moved by a join or exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Settled {
     pub pooled: [Amount; 2],
@@ -16,7 +16,7 @@ pub(crate) struct Settled {
 }
 
 impl Venue {
-    /// A join out of free funds. `None`, and nothing moved, if it would bring less than `minimum_lp`.
+    /// Executes a join out of free funds. `None`, without effect, if it would mint less than `minimum_lp`.
     pub(crate) fn settle_join(
         &mut self,
         account: AccountId,
@@ -50,7 +50,7 @@ impl Venue {
         })
     }
 
-    /// An exit out of free LP units. `None`, and nothing moved, if it would pay less than `minimums`.
+    /// Executes an exit out of free LP units. `None`, without effect, if it would pay less than `minimums`.
     pub(crate) fn settle_exit(
         &mut self,
         account: AccountId,
@@ -64,7 +64,7 @@ impl Venue {
         if paid[0] < minimums[0] || paid[1] < minimums[1] {
             return None;
         }
-        // A share that is worth less than the fee pays what it is worth.
+        // The fee is at most the paid amount.
         let fee = fee.min(paid[1]);
         let (tokens, lp) = (pool.config.pooled, pool.config.lp);
         let pool = &mut self.pools[index];

@@ -1,4 +1,4 @@
-//! Swap orders: the whole sell amount against a pool at once, or nothing.
+//! Swap orders: the whole sell amount against a pool immediately, or nothing.
 
 use cambist_core::{Amount, Hash, OrderStatus, Side};
 
@@ -8,7 +8,7 @@ use crate::response::Trade;
 use crate::venue::Venue;
 
 impl Venue {
-    /// Lets an admitted swap trade with its pool; it ends here either way.
+    /// Executes an admitted swap with its pool; the order ends in any case.
     pub(crate) fn swap(&mut self, key: OrderKey, pool: usize) -> Vec<Trade> {
         let order = self.orders.get(key);
         let market = &self.markets[usize::from(order.market.0)].config;
@@ -49,7 +49,7 @@ impl Venue {
         }]
     }
 
-    /// What a pool pays now for `sold` of its first (0) or second (1) token; nothing if that is nothing.
+    /// Output of a pool for `sold` of its first (0) or second (1) token; `None` if it is zero.
     pub(crate) fn swap_result(&self, pool: usize, inward: usize, sold: Amount) -> Option<Amount> {
         let pool = &self.pools[pool];
         let (x, y) = (pool.balances[inward], pool.balances[1 - inward]);

@@ -1,4 +1,4 @@
-//! Listing, delisting, fees, limits, modes, faults and the log of it all.
+//! Listing, delisting, fees, limits, modes, faults and the operator's log.
 
 use cambist_core::{Hash, OrderKind, OrderStatus, Reason, Side};
 

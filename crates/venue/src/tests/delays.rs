@@ -1,4 +1,4 @@
-//! An acknowledgement is only an acknowledgement: waiting, late failures, repeated requests.
+//! Delays: orders that are not matched immediately, late failures, repeated requests.
 
 use cambist_core::{OrderKind, OrderStatus, Reason, Side, VenueTime};
 
@@ -62,7 +62,7 @@ fn orders_meet_their_book_in_the_order_in_which_they_were_taken() {
     world.pass(1);
     let (second, _) = world.place(CAROL, Side::Sell, 250_000, ONE);
     let (third, _) = world.place(ALICE, Side::Buy, 250_000, ONE);
-    // Nobody wakes the machine for long: everything happens at its own moment all the same.
+    // Time advances in one large step; everything still happens at its own time.
     world.pass(10_000);
     assert_eq!(world.status(BOB, first), OrderStatus::Processed);
     assert_eq!(world.status(CAROL, second), OrderStatus::Processing);
@@ -198,7 +198,7 @@ fn a_cancel_takes_effect_later_and_the_order_may_fill_until_then() {
         Ok(Response::Cancelled(done)) => assert!(done.idempotent),
         other => panic!("{other:?}"),
     }
-    // Cancelled while it waited: it never meets the book.
+    // Cancelled during its delay: it is never matched.
     world.pass(40);
     assert_eq!(world.status(ALICE, filled), OrderStatus::Cancelled);
     assert_eq!(world.status(ALICE, ended), OrderStatus::Cancelled);
@@ -331,7 +331,7 @@ fn of_a_thousand_that_wait_so_many_fail_as_configured() {
     assert_ne!(failures(1), failures(2));
 }
 
-/// R-DLY-01: who is taken later and waits for less meets the book first, and is first in line there.
+/// R-DLY-01: an order accepted later with a shorter delay is matched first and gets the better place in its level.
 #[test]
 fn an_order_that_waits_for_less_overtakes() {
     let mut world = World::with(delayed(Compat::Both));

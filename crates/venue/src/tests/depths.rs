@@ -77,7 +77,7 @@ fn a_level_is_one_decimal_coarser_and_never_shows_a_better_price() {
         ]
     );
     assert_eq!(world.depth(3, None).bids[0].price, Price(249_000));
-    // Three decimals up, a bid below ten quote has no price left.
+    // At the third aggregation level a bid below ten quote has no price.
     world.place(ALICE, Side::Buy, 900, ONE);
     assert_eq!(world.depth(3, None).bids.len(), 1);
     assert_eq!(world.depth(2, None).bids.len(), 2);

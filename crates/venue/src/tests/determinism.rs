@@ -1,4 +1,4 @@
-//! The inputs are the whole history: told again, they make the same exchange.
+//! Replaying the inputs gives an equal exchange.
 
 use super::story::{ROUGH, Story};
 use crate::Venue;

@@ -1,4 +1,4 @@
-//! Who trades with whom, at what price, for what fee, and what remains.
+//! Order of matching, prices, fees and remainders.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Hash, OrderKind, OrderStatus, Side};
@@ -127,7 +127,7 @@ fn a_rest_below_dust_counts_as_filled() {
         };
         assert_eq!(world.submit(&order).status, dead);
     }
-    // At 10.00 the quote dust decides: 0.1 quote is 0.01 base.
+    // At 10.00 the quote dust is larger: 0.1 quote is 0.01 base.
     for (rest, status) in [
         (ONE / 100 - 1, OrderStatus::Processed),
         (ONE / 100, OrderStatus::Processing),
@@ -148,7 +148,7 @@ fn a_resting_rest_that_cannot_be_priced_for_an_exact_taker_closes() {
         token.spec.dust = 0;
     }
     let mut world = World::with(config);
-    // 2,500.01 prices whole 0.0001 exactly; the ask keeps half of that.
+    // 2,500.01 prices multiples of 0.0001 exactly; half of that remains of the ask.
     let half = ONE / 20_000;
     let (maker, _) = world.place(BOB, Side::Sell, 250_001, ONE + half);
     let (next, _) = world.place(CAROL, Side::Sell, 250_001, ONE);
@@ -157,7 +157,7 @@ fn a_resting_rest_that_cannot_be_priced_for_an_exact_taker_closes() {
     let (_, made) = world.place(ALICE, Side::Buy, 250_001, ONE);
     assert_eq!(makers(&made.trades), [next]);
     assert_eq!(world.status(BOB, maker), OrderStatus::Processed);
-    // A taker who pays the rounded unit gets it.
+    // A taker who pays the rounded unit trades it.
     let (maker, _) = world.place(BOB, Side::Sell, 250_001, ONE + half);
     world.place(ALICE, Side::Buy, 250_001, ONE);
     let (_, made) = world.place(ALICE, Side::Buy, 250_010, ONE);
@@ -177,7 +177,7 @@ fn an_incoming_rest_that_cannot_be_priced_ends_the_order() {
     let half = ONE / 20_000;
     world.place(BOB, Side::Sell, 250_001, ONE);
     world.place(CAROL, Side::Sell, 250_001, ONE);
-    // One rounded unit is in its limit for the whole, but not for the half lot alone.
+    // One rounded unit is within its limit for the whole order, but not for the half lot alone.
     let (_, made) = world.place(ALICE, Side::Buy, 250_001, ONE + half);
     assert_eq!(made.status, OrderStatus::Processed);
     assert_eq!(made.trades.len(), 1);

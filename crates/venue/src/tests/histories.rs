@@ -1,5 +1,5 @@
-//! Random histories of every kind of request: pools, transfers, withdrawals, keys, listings, modes,
-//! delays and faults, good ones and bad ones. What held for orders alone must hold for all of it.
+//! Random histories of all kinds of requests, valid and invalid: pools, transfers, withdrawals, keys, listings, modes,
+//! delays and faults. The invariants of orders hold for all of them.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ impl Wide {
         Hash(hash)
     }
 
-    /// The next request, made by whoever has the present key, mostly.
+    /// The next request, usually with the current key.
     fn next(&mut self, world: &mut World) -> (Caller, Request) {
         let (caller, request) = match self.story.random.below(100) {
             0..=44 => self.story.next(world),
@@ -303,7 +303,7 @@ impl Wide {
     }
 }
 
-/// The product of the balances over the square of the supply never falls, whatever happened between.
+/// The product of the balances over the square of the supply never decreases.
 fn fair(before: ([Amount; 2], Amount), after: ([Amount; 2], Amount)) -> bool {
     let (([x0, y0], s0), ([x1, y1], s1)) = (before, after);
     if s0 == 0 || s1 == 0 {
@@ -391,7 +391,7 @@ fn a_refusal_of_any_kind_changes_nothing_but_time() {
             world.venue.advance(world.now);
             let before = world.venue.clone();
             if let Err(refusal) = world.ask(&caller, &request) {
-                // An injected answer is used up.
+                // An injected refusal is consumed.
                 let injected = refusal.detail.starts_with("injected");
                 assert!(injected || world.venue == before, "{request:?}: {refusal}");
                 refusals += 1;

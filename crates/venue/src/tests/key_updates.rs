@@ -1,4 +1,4 @@
-//! A new signing key: at once, and the end of what the old one signed.
+//! New signing keys: valid immediately; requests that the old key signed end.
 
 use cambist_core::{Hash, OrderStatus, Reason, Side};
 
@@ -60,7 +60,7 @@ fn the_old_key_dies_at_once_and_what_it_signed_with_it() {
     );
     assert_eq!(world.held(ALICE, QUOTE), (1_000_000 * UNIT, 0));
     assert_eq!(world.held(ALICE, BASE), (1_000 * ONE, 5 * ONE));
-    // Whatever was in flight with the old key comes too late.
+    // Requests with the old key that arrive later are refused.
     let order = world.order(ALICE, Side::Buy, 240_000, ONE);
     assert_eq!(world.submit_refused(&order), Reason::WrongSignature);
     let transfer = world.transfer();

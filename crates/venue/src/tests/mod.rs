@@ -3,7 +3,7 @@
     clippy::panic,
     reason = "tests stop at the first surprise"
 )]
-//! The rules of `docs/venue-rules.md`, a test each; every test names the rules it holds.
+//! Tests of the rules in `docs/venue-rules.md`; every test names its rules.
 
 mod administering;
 mod delays;

@@ -1,7 +1,7 @@
-//! A second book, deliberately simple: a list that is searched from end to end for every step.
+//! A simple reference implementation of the book: a list that is searched completely at every step.
 //!
-//! It shares no code with the first: its arithmetic is plain 128-bit (amounts are small), its lots are
-//! found by trying. Both must tell the same story.
+//! It shares no code with the book: its arithmetic is plain 128-bit (amounts are small), and exact lots are found by
+//! trying. Both must give the same fills.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ impl SimpleBook {
         }
     }
 
-    /// The best resting order against `index`, by a look at every one.
+    /// The best resting order against `index`, found by comparing all.
     fn opposite(&self, index: usize) -> Option<usize> {
         let taker = &self.orders[index];
         self.open()
@@ -96,7 +96,7 @@ impl SimpleBook {
         base < self.dust || base * ticks * self.up / self.down < self.dust
     }
 
-    /// Quote units for `base`, rounded for the maker; nothing if that is past the taker's limit.
+    /// Quote units for `base`, rounded for the maker; `None` beyond the taker's limit.
     fn price(&self, taker: usize, maker: usize, base: u128) -> Option<u128> {
         let (taker, maker) = (&self.orders[taker], &self.orders[maker]);
         let exact = base * maker.ticks * self.up;
@@ -111,7 +111,7 @@ impl SimpleBook {
         (fair && quote > 0).then_some(quote)
     }
 
-    /// Takes in an order that the venue accepted; the fills and the state it ends in.
+    /// Processes an order that the venue accepted; returns its fills and final status.
     fn submit(&mut self, order: &NewOrder) -> (Vec<(Hash, u128, u128)>, OrderStatus) {
         for old in &mut self.orders {
             let same_slot = old.account == order.account
@@ -171,7 +171,7 @@ impl SimpleBook {
             }
             let mut wanted = self.left(index, ticks);
             if taker.side == Side::Sell && !taker.by_base {
-                // Rounded down for the buyer, one more unit may complete the last quote unit.
+                // Rounded down for the buyer, one more unit may give the last quote unit.
                 let left = taker.quote - taker.quote_filled;
                 let worth = |base: u128| base * ticks * self.up / self.down;
                 let possible = wanted < taker.base - taker.base_filled;
@@ -223,7 +223,7 @@ impl SimpleBook {
         fills
     }
 
-    /// Ticks, base units, orders of each level of a side.
+    /// Ticks, base units and number of orders for each level of a side.
     fn levels(&self, side: Side) -> BTreeMap<u128, (u128, u32)> {
         let mut levels = BTreeMap::new();
         for index in self.open().filter(|index| self.orders[*index].side == side) {

@@ -1,4 +1,4 @@
-//! What the operator may do, and what no venue can be made from.
+//! Operator requests, and invalid configurations.
 
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Reason, Side, TokenId};

@@ -1,4 +1,4 @@
-//! Refusals of a submit that depend on the state, in the order in which the checks stand.
+//! Refusals of a submit that depend on the state, in the order of the checks.
 
 use cambist_core::{OrderKind, OrderStatus, Reason, Side};
 
@@ -161,7 +161,7 @@ fn open_orders_are_limited() {
 #[test]
 fn a_maker_only_order_that_would_take_is_refused() {
     let mut world = World::new();
-    // The second levels lie where only a look at the wrong end of the book would find them.
+    // The second levels are where a search from the wrong end of the book would find them.
     for (side, ticks) in [
         (Side::Sell, 250_010),
         (Side::Sell, 250_030),
@@ -229,7 +229,7 @@ fn a_larger_id_takes_the_slot_over_and_cancels_what_was_open_there() {
     old.storage_id = 40;
     world.submit(&old);
     world.place(ALICE, Side::Sell, 100_000, 50 * ONE);
-    // Too much even with what the old order would release: nothing changes.
+    // Too much even with the funds that the old order would release: nothing changes.
     let mut order = world.order(ALICE, Side::Sell, 100_000, 950 * ONE);
     order.storage_id = 16_384 + 40;
     order.sell_amount += 1;

@@ -1,4 +1,4 @@
-//! Every refusal of a submit, in the order in which the checks stand.
+//! All refusals of a submit, in the order of the checks.
 
 use cambist_core::{OrderStatus, Reason, Side};
 

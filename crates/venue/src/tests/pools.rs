@@ -1,4 +1,4 @@
-//! Swaps, joins and exits as clients meet them.
+//! Swaps, joins and exits as requests.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Hash, OrderKind, OrderStatus, Reason, Side, TokenId, VenueTime};
@@ -222,7 +222,7 @@ fn joins_and_exits_have_their_codes() {
 fn a_join_takes_what_its_lp_units_are_worth_and_not_more() {
     let mut world = filled(with_pool());
     let mut join = world.join();
-    // A quote unit too many: it stays with Alice.
+    // One quote unit too many: Alice keeps it.
     join.joined[1].amount += 1;
     join.minimum_lp = 1_000_000_000;
     assert_eq!(world.sent(join.clone()), SubmissionStatus::Processed);
@@ -234,11 +234,11 @@ fn a_join_takes_what_its_lp_units_are_worth_and_not_more() {
         TokenAmount::new(LP, 11_000_000_000)
     );
     assert_eq!(world.not_sent(join.clone()), Reason::InvalidNonce);
-    // Another id for the one token is not enough.
+    // A new id for one of the two tokens is not enough.
     let mut again = world.join();
     again.storage_ids[1] = join.storage_ids[1];
     assert_eq!(world.not_sent(again), Reason::InvalidNonce);
-    // More LP units than it is worth: taken, failed, the ids are spent.
+    // More LP units than the amounts are worth: accepted, failed, the ids are used.
     let mut greedy = world.join();
     greedy.minimum_lp = 1_000_000_001;
     assert_eq!(world.sent(greedy.clone()), SubmissionStatus::Failed);

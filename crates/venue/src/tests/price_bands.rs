@@ -1,4 +1,4 @@
-//! How far from a market's reference orders may be willing to trade.
+//! Price bands: the distance from a market's reference within which orders may trade.
 
 use cambist_core::{OrderStatus, Price, Reason, Side};
 
@@ -6,7 +6,7 @@ use super::support::*;
 use crate::testing::*;
 use crate::{Delays, Operator, PriceBand, Request};
 
-/// 10 % around 2,500.00, renewed every minute: asks from 225,000 and bids up to 275,000 ticks.
+/// 10 % around 2,500.00, updated every minute: asks from 225,000 and bids up to 275,000 ticks.
 const BAND: PriceBand = PriceBand {
     bips: 1_000,
     window_s: 60,
@@ -59,7 +59,7 @@ fn an_order_trades_within_the_band_or_not_at_all() {
     let mut order = world.order(ALICE, Side::Sell, 224_999, ONE);
     order.kind = cambist_core::OrderKind::TakerOnly;
     assert_eq!(world.submit_refused(&order), Reason::IllegalRate);
-    // A thief and an accomplice: everything for next to nothing.
+    // A thief and an accomplice: all funds for almost nothing.
     let bid = world.order(BOB, Side::Buy, 1, 100 * ONE);
     world.submit(&bid);
     let ask = world.order(ALICE, Side::Sell, 1, 100 * ONE);
@@ -79,7 +79,7 @@ fn a_swap_brings_a_price_within_the_band_or_is_not_taken() {
     assert_eq!(world.submit(&fair).status, OrderStatus::Processed);
     let dear = world.swap_order(ALICE, Side::Buy, 2_760 * UNIT, ONE);
     assert_eq!(world.submit_refused(&dear), Reason::IllegalRate);
-    // A ratio beyond every level, and one below a tick, which nobody can be hurt by.
+    // A ratio beyond every level, and one below a tick, which is harmless.
     let beyond = world.swap_order(ALICE, Side::Buy, 100_000 * UNIT, ONE / 1_000);
     assert_eq!(world.submit_refused(&beyond), Reason::IllegalRate);
     let below = world.swap_order(ALICE, Side::Buy, UNIT, 1_000 * ONE);
@@ -90,11 +90,11 @@ fn a_swap_brings_a_price_within_the_band_or_is_not_taken() {
 #[test]
 fn the_reference_follows_the_book_a_band_a_window() {
     let mut world = banded();
-    // One side says nothing, whatever it asks.
+    // A one-sided book does not change the reference.
     world.place(BOB, Side::Sell, 290_000, ONE);
     world.pass(60_000);
     assert!(!is_taken(&mut world, Side::Buy, 275_001));
-    // Both sides: the middle is 282,500, and 10 % is as far as the reference goes at once.
+    // Both sides: the mid is 282,500, and the reference moves by at most 10 % at a time.
     world.place(CAROL, Side::Buy, 275_000, ONE);
     assert!(is_taken(&mut world, Side::Buy, 275_001));
     assert!(
@@ -103,7 +103,7 @@ fn the_reference_follows_the_book_a_band_a_window() {
     );
     assert!(!is_taken(&mut world, Side::Sell, 247_499));
     assert!(is_taken(&mut world, Side::Sell, 275_001));
-    // Not again before the window has passed, and then to the middle itself.
+    // The next update is after the window, and reaches the mid.
     world.pass(59_999);
     let edge = world.order(ALICE, Side::Sell, 254_249, ONE / 1_000);
     world.submit(&edge);

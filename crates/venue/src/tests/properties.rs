@@ -1,11 +1,11 @@
-//! What holds for every history: the books balance, nothing is crossed, the queue is fair.
+//! Invariants of every history: the books balance, no book is crossed, the queue is fair.
 
 use cambist_core::{Hash, OrderKind, OrderStatus, Side};
 
 use super::story::{COARSE, DUSTY, FINE, ROUGH, Story, Style};
 use crate::{NewOrder, Request, Response, Venue};
 
-/// What a history contained, so that an empty one cannot pass for a good one.
+/// Counts of what a history contained, so that an empty history does not pass.
 #[derive(Debug, Default)]
 struct Seen {
     trades: u32,
@@ -15,7 +15,7 @@ struct Seen {
     unpriceable: u32,
 }
 
-/// Orders that an incoming one may meet, in the order in which it must meet them.
+/// Orders that an incoming one may trade with, in the required order.
 fn queue(venue: &Venue, order: &NewOrder) -> Vec<Hash> {
     let Some((market, side)) = venue.market_of_pair(order.sell_token, order.buy_token) else {
         return Vec::new();
@@ -62,7 +62,7 @@ fn history(style: Style, seed: u64, requests: u32, seen: &mut Seen) {
                         continue;
                     }
                     last = Some(trade.maker);
-                    // Who is passed over was closed because no amount of it could be priced.
+                    // An order that was passed over was closed because no amount of it could be priced.
                     for passed in expected.by_ref().take_while(|hash| *hash != trade.maker) {
                         assert!(!world.venue.is_open(&passed), "seed {seed}: passed over");
                     }
@@ -76,7 +76,7 @@ fn history(style: Style, seed: u64, requests: u32, seen: &mut Seen) {
             Err(_) => seen.refusals += 1,
         }
     }
-    // Without dust, what is processed and not full was too small to be priced.
+    // Without dust, an order that is processed and not full was too small to be priced.
     let unpriceable = |order: &crate::orders::Order| {
         order.status == OrderStatus::Processed
             && order.limited_by_base()

@@ -1,4 +1,4 @@
-//! What can be read: orders, depth, balances, accounts, keys, storage ids, configuration.
+//! Reads: orders, depth, balances, accounts, keys, storage ids, configuration.
 
 use cambist_core::{OrderKind, OrderStatus, Price, Reason, Side, TokenId, VenueTime};
 
@@ -18,7 +18,7 @@ fn list(world: &mut World, query: OrdersQuery) -> OrdersView {
 #[test]
 fn the_list_is_newest_first_and_pages_without_gaps() {
     let mut world = World::new();
-    // Several in one millisecond: their order is still the order of acceptance.
+    // Several in one millisecond: listed in order of acceptance.
     let placed: Vec<_> = (0..8)
         .map(|_| world.place(ALICE, Side::Buy, 250_000, ONE).0)
         .collect();
@@ -139,7 +139,7 @@ fn history_is_bounded_and_open_orders_are_never_dropped() {
         world.refused(&signed(ALICE), &request),
         Reason::OrderNotFound
     );
-    // What history forgot may use its client id again, but never its storage id.
+    // A client id that is no longer in the history can be used again, a storage id cannot.
     let mut again = world.order(ALICE, Side::Buy, 240_000, ONE);
     again.client_id = Some("n4".to_owned());
     world.submit(&again);

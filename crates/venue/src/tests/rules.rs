@@ -1,4 +1,4 @@
-//! The rule book and the tests name each other: no rule without a test, no test of an unwritten rule.
+//! `docs/venue-rules.md` and the tests refer to each other: no rule without a test, no test of an unknown rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,7 +29,7 @@ fn ids(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Test functions of the crate and the rules that stand above each.
+/// Test functions of the crate, and the rules named above each.
 fn tests_by_name() -> BTreeMap<String, BTreeSet<String>> {
     let mut files = Vec::new();
     sources(

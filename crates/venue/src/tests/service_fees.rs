@@ -1,4 +1,4 @@
-//! What transfers, withdrawals and key updates cost, as it is shown and as it is taken.
+//! Fees of transfers, withdrawals and key updates, as listed and as charged.
 
 use cambist_core::{Reason, TokenId};
 
@@ -18,7 +18,7 @@ fn fee_lists_are_never_empty_and_name_exactly_what_is_accepted() {
         other => panic!("{other:?}"),
     };
     let all = [0, 1, 2, 3, 4].map(TokenId);
-    // Nothing is configured, a closed token, a table, a table whose tokens are all closed.
+    // Nothing configured; a closed token; a table; a table whose tokens are all closed.
     for step in 0..4 {
         match step {
             0 => {}
@@ -41,7 +41,7 @@ fn fee_lists_are_never_empty_and_name_exactly_what_is_accepted() {
             0 => all.to_vec(),
             1 => all.into_iter().filter(|token| *token != OTHER).collect(),
             2 => vec![QUOTE],
-            // None is taken, and a client still learns which would be.
+            // None is accepted now, and clients still see which would be.
             _ => vec![QUOTE, OTHER],
         };
         assert_eq!(named, expected, "{step}");
@@ -92,7 +92,7 @@ fn a_transfer_that_opens_an_account_brings_what_an_order_must_have() {
         assert_eq!(world.not_sent(below), small);
         let enough = opening(&mut world, 0x91, TokenAmount::new(QUOTE, least));
         assert_eq!(world.sent(enough), SubmissionStatus::Processed);
-        // To an account that is there, any amount; shares of pools open none at all.
+        // To an existing account, any amount; LP units cannot open an account.
         let again = opening(&mut world, 0x91, TokenAmount::new(QUOTE, 1));
         assert_eq!(world.sent(again), SubmissionStatus::Processed);
         let mut shares = opening(&mut world, 0x92, TokenAmount::new(LP, 1_000_000));
@@ -191,7 +191,7 @@ fn transfers_leave_the_last_accounts_to_the_operator() {
         },
     );
     let sent = TokenAmount::new(BASE, ONE);
-    // Two wait for the one place: whoever comes second has his money back.
+    // Two compete for one place: the second gets its funds back.
     world.operate(Operator::SetDelays(Delays {
         received_ms: 50,
         ..Delays::default()
@@ -208,7 +208,7 @@ fn transfers_leave_the_last_accounts_to_the_operator() {
     assert!(world.venue.account_of_owner(&[0x92; 20]).is_none());
     let third = opening(&mut world, 0x93, sent);
     assert_eq!(world.not_sent(third), Reason::InvalidReceiver);
-    // The operator opens the reserved ones, and further ones if he wants.
+    // The operator can open the reserved accounts, and raise the limit.
     for owner in [0xa1, 0xa2, 0xa3] {
         world.operate(Operator::CreateAccount {
             id: None,

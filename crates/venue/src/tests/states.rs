@@ -1,4 +1,4 @@
-//! How orders end: cancelled, expired, processed; and what is then released.
+//! How orders end (cancelled, expired, processed), and what is released.
 
 use cambist_core::{OrderStatus, Reason, Side, VenueTime};
 
@@ -146,7 +146,7 @@ fn a_filled_order_is_processed_for_both_sides() {
     assert_eq!(made.status, OrderStatus::Processed);
     assert_eq!(world.status(BOB, maker), OrderStatus::Processed);
     assert_eq!(world.status(ALICE, taker), OrderStatus::Processed);
-    // The better price leaves a part of the bid unspent: it is free again.
+    // The better price leaves a part of the bid unspent, which is free again.
     assert_eq!(world.held(ALICE, QUOTE), (997_500 * UNIT, 0));
 }
 

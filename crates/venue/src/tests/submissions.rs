@@ -1,4 +1,4 @@
-//! What every submission is checked for, and what is special to transfers and withdrawals.
+//! Checks of all submissions, and special rules of transfers and withdrawals.
 
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Hash, Reason, Side, TokenId};
@@ -48,7 +48,7 @@ fn checks_of_a_submission_stand_in_their_order() {
     for mend in mends {
         let request = Request::from(transfer.clone());
         let refused = world.not_sent(transfer.clone());
-        // All but the last two are seen before a signature is worth verifying.
+        // All but the last two are checked before the signature.
         let early = world.venue.precheck(&signed(ALICE), &request);
         let late = [Reason::NoSignature, Reason::InsufficientBalance];
         assert_eq!(early.is_ok(), late.contains(&refused), "{refused:?}");
@@ -195,7 +195,7 @@ fn a_storage_id_serves_one_submission() {
     withdrawal.hash = Hash([0xee; 32]);
     withdrawal.storage_id = transfer.storage_id;
     assert_eq!(world.not_sent(withdrawal), Reason::InvalidNonce);
-    // An order cannot take it either, and a larger id than an open order's ends that order.
+    // An order cannot use it either, and a larger id than an open order's ends that order.
     let mut order = world.order(ALICE, Side::Sell, 260_000, ONE);
     order.storage_id = transfer.storage_id;
     assert_eq!(world.submit_refused(&order), Reason::InvalidOrderId);

@@ -1,4 +1,4 @@
-//! A venue with a pool, and submissions with everything filled in.
+//! A venue with a pool, and submissions with default fields.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, OrderKind, Reason, Side, TokenId};
@@ -39,10 +39,10 @@ pub(super) fn with_pool() -> VenueConfig {
     config
 }
 
-/// Base and quote units in the pool from the beginning: 100 at 2,500.
+/// Initial base and quote units in the pool: 100 at 2,500.
 pub(super) const SEED: [Amount; 2] = [100 * ONE, 250_000 * UNIT];
 
-/// A world whose pool Carol has filled; she holds 10^10 LP units.
+/// A world whose pool Carol has funded; she holds 10^10 LP units.
 pub(super) fn filled(config: VenueConfig) -> World {
     let mut world = World::with(config);
     world.operate(Operator::JoinPool {
@@ -54,7 +54,7 @@ pub(super) fn filled(config: VenueConfig) -> World {
     world
 }
 
-/// Owner addresses of the three parties.
+/// Owner addresses of the three accounts.
 pub(super) const fn owner(account: AccountId) -> Address {
     [account.0.to_be_bytes()[3]; 20]
 }
@@ -166,7 +166,7 @@ impl World {
         }
     }
 
-    /// Carol takes out a tenth.
+    /// Carol redeems a tenth.
     pub(super) fn exit(&mut self) -> NewExit {
         let (hash, storage_id) = self.fresh();
         NewExit {
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    /// Submits for whoever the request names.
+    /// Submits as the account that the request names.
     pub(super) fn send(&mut self, request: &Request) -> Result<SubmissionView, Refusal> {
         let account = match request {
             Request::Transfer(transfer) => transfer.payer,
@@ -198,13 +198,13 @@ impl World {
         }
     }
 
-    /// The status of a submission that is taken.
+    /// The status of a submission that must be accepted.
     pub(super) fn sent(&mut self, request: impl Into<Request>) -> SubmissionStatus {
         let request = request.into();
         self.send(&request).expect("a submission").status
     }
 
-    /// The reason of one that is not.
+    /// The reason for which a submission is refused.
     pub(super) fn not_sent(&mut self, request: impl Into<Request>) -> Reason {
         let request = request.into();
         let before = self.venue.clone();
@@ -237,7 +237,7 @@ impl World {
         }
     }
 
-    /// Lets milliseconds pass.
+    /// Advances the time.
     pub(super) fn pass(&mut self, ms: u64) {
         self.now = self.now.plus_ms(ms);
         self.venue.advance(self.now);

@@ -1,4 +1,4 @@
-//! The example files: each loads, explains every key, and fits the other.
+//! The example files load, explain every key, and match each other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::config::pool::ListedPool;
 use crate::config::reader::Source;
 use crate::config::{Daemon, Listed, Mode};
 
-/// Every key must stand in the text, alone or commented out, under a comment that explains it.
+/// Every key must be in the text, set or commented out, below a comment that explains it.
 fn explains(source: &Source, keys: &BTreeSet<String>) {
     let lines: Vec<&str> = source.text.lines().collect();
     for key in keys {
@@ -56,7 +56,7 @@ fn the_daemons_examples_load_and_explain_every_key() {
     }
 }
 
-/// What the other examples explain is not explained again.
+/// Keys that other examples explain are not explained again.
 #[test]
 fn the_example_of_paper_trading_explains_what_only_it_has() {
     let source = example("paper.toml");
@@ -83,7 +83,7 @@ fn the_exchanges_example_loads_and_explains_every_key() {
     explains(&source, &keys);
 }
 
-/// Two terminals: the daemon's example must fit the exchange's, and the demo's own promise must hold.
+/// The daemon's example must match the exchange's, and the demo's expected recovery time must hold.
 #[test]
 fn the_demo_fits_its_exchange() {
     let exchange = Exchange::parse(&example("venue.toml"), &mut BTreeSet::new()).unwrap();
@@ -142,7 +142,7 @@ fn the_demo_fits_its_exchange() {
     );
     let held = exchange.maker.funds[&TokenId(0)];
     assert!(bound.engine.markets[0].inventory_max > held);
-    // Our bucket fits into the exchange's, so our own budget never causes a 429.
+    // Our rate limit is within the exchange's, so that our own budget never causes a 429.
     assert!(demo.budget.endpoint_per_s <= exchange.bounds.rates.key_and_endpoint.per_s);
     assert!(demo.budget.endpoint_burst <= exchange.bounds.rates.key_and_endpoint.burst);
     assert!(bound.load.refresh_share_bps <= 5_000);

@@ -1,4 +1,4 @@
-//! The table of limits against the parser and the page that is generated from it.
+//! The table of limits compared with the parser and the page generated from it.
 
 use std::fmt::Write;
 
@@ -49,7 +49,7 @@ fn the_page_of_limits_is_generated_from_the_table() {
     assert!(found == wanted, "docs/limits.md should hold\n\n{wanted}");
 }
 
-/// The example with one number set, as it is parsed.
+/// Parses the example with one number set.
 fn with(about: &About, value: i64) -> Result<Daemon, String> {
     let mut file: toml::Table = example("demo.toml").text.parse().unwrap();
     let mut table = &mut file;
@@ -80,7 +80,7 @@ fn every_number_is_read_within_its_range_and_refused_beside_it() {
         let Some(range) = &about.range else { continue };
         let [least, most] = [range.start(), range.end()].map(|end| i64::try_from(*end).unwrap());
         let outside = |value| format!("{} = {value} is outside {least} to {most}", about.name);
-        // Another rule may refuse an end of the range; the range does not.
+        // Another rule may refuse an end of the range.
         for value in [least, most] {
             let refused = with(about, value).err().unwrap_or_default();
             assert!(!refused.contains(&outside(value)), "{refused}");
@@ -100,7 +100,7 @@ fn every_number_is_read_within_its_range_and_refused_beside_it() {
     assert!(checked > 40, "{checked} numbers");
 }
 
-/// What the file states is what the engine gets, key by key.
+/// The engine gets the value in the file, key by key.
 #[test]
 fn every_limit_of_the_example_reaches_the_engine() {
     let daemon = Daemon::parse(&example("cambist.toml")).unwrap();

@@ -1,4 +1,4 @@
-//! What a file means in money and requests, and what it may not mean at this venue.
+//! The consequences of a file in money and requests, and conflicts with a venue.
 
 use cambist_core::{MarketId, TokenId, TokenSpec};
 
@@ -153,7 +153,7 @@ fn a_tolerance_that_reaches_over_the_quotes_is_warned_of() {
     );
 }
 
-/// What may be signed and unexpired of the demo's base token where that stands in the file.
+/// The signed and unexpired limit of the demo's base token with this line in the file.
 fn signed_max(line: &str, ttl_s: u64) -> Result<u128, String> {
     let mut source = example("demo.toml");
     let written = |text: &&str| text.starts_with("signed_unexpired_max");

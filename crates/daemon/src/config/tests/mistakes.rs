@@ -1,10 +1,10 @@
-//! Mistakes in the daemon's file are named where they stand, each once.
+//! Errors in the daemon's file are reported at their lines, each once.
 
 use super::{example, refused};
 use crate::config::Daemon;
 use crate::config::reader::Source;
 
-/// Mistakes in one value are named at its line.
+/// An error in one value is reported at its line.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn mistakes_are_named_where_they_stand() {
@@ -117,7 +117,7 @@ fn mistakes_are_named_where_they_stand() {
     }
 }
 
-/// Where two values disagree, the message names both.
+/// If two values contradict each other, the message names both.
 #[test]
 fn disagreements_name_both_sides() {
     for (key, to, message) in [
@@ -152,7 +152,7 @@ fn disagreements_name_both_sides() {
     }
 }
 
-/// One mistake is one message, at its own line.
+/// One error is one message, at its own line.
 #[test]
 fn one_mistake_is_told_once() {
     for (key, to, message) in [
@@ -180,7 +180,7 @@ fn a_misspelled_section_is_one_mistake() {
         ("[[market]]", "[[markets]]"),
         ("[[market.strategy]]", "[[market.stratgy]]"),
     ] {
-        // Parameters belong to the section before them: of strategies all are renamed.
+        // Parameters belong to the section before them: all sections of strategies are renamed.
         let count = if to.contains("stratgy") {
             usize::MAX
         } else {
@@ -215,7 +215,7 @@ fn a_missing_section_is_named() {
     );
 }
 
-/// A key that is not there is told at the section that lacks it.
+/// A missing key is reported at its section.
 #[test]
 fn a_missing_key_is_told_at_its_section() {
     for (key, section) in [
@@ -306,7 +306,7 @@ fn a_strategy_is_checked_by_its_registry() {
     }
 }
 
-/// What signs away from this machine goes by units that stand in its own file.
+/// A daemon for a venue on another machine uses the units in its own file.
 #[test]
 fn a_venue_elsewhere_is_pinned() {
     let pins = [

@@ -1,4 +1,4 @@
-//! Examples load and explain every key; mistakes are named where they stand.
+//! Examples load and explain every key; errors are reported at their lines.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -20,7 +20,7 @@ fn example(name: &str) -> Source {
     Source::read(&path).unwrap()
 }
 
-/// What the demo's file says with the line of one key changed, and where that line is.
+/// The errors of the demo's file with the line of one key changed, and that line.
 fn refused(key: &str, to: &str) -> (usize, String) {
     let mut source = example("demo.toml");
     let mut lines: Vec<_> = source.text.lines().map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! What the modes that do not trade need, and what they refuse.
+//! Requirements and refusals of the modes that do not trade.
 
 use cambist_fill_model::QueueModel;
 use cambist_quant::queue::Model;
@@ -8,7 +8,7 @@ use crate::config::feed::TimeForm;
 use crate::config::reader::Source;
 use crate::config::{Daemon, Mode};
 
-/// The example with one text for another.
+/// The example with one text replaced.
 fn with(from: &str, to: &str) -> Source {
     let mut source = example("paper.toml");
     assert!(source.text.contains(from), "{from}");
@@ -116,7 +116,7 @@ fn the_command_lines_mode_takes_the_place_of_the_files() {
     }
     assert_eq!(Daemon::load_for(&paper, None).unwrap().mode, Mode::Paper);
     assert!(Daemon::load_for(&paper, Some(Mode::Live)).is_err());
-    // A file of a daemon has keys, and is refused by what must not have them.
+    // A daemon's file has keys, which other modes refuse.
     let demo = folder.join("demo.toml");
     assert_eq!(Daemon::load_for(&demo, None).unwrap().mode, Mode::Live);
     assert!(Daemon::load_for(&demo, Some(Mode::Paper)).is_err());

@@ -1,4 +1,4 @@
-//! History beyond what a start needs: set aside, chained, kept for as long as is wanted, told as one.
+//! Archives: created, chained, kept as long as configured, and read as one history.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn kept(data: &Path) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Inputs told of, and where they begin and end.
+/// Reads a history: its first input, the number of requests, and the end.
 pub fn told(folders: &[&Path]) -> Result<(u64, u64, u64), DataError> {
     let (mut begin, mut asked, mut end) = (0, 0, 0);
     tell(folders, |told| match told {
@@ -61,7 +61,7 @@ fn archives_chain_to_the_folder_and_are_told_as_one_history() {
     }
     assert_eq!(reached, end);
 
-    // From the first input on, and to the same end.
+    // From the first input to the end of the history.
     let (begin, asked, to) = told(&[&data]).unwrap();
     assert_eq!((begin, to), (0, end));
     assert!(asked > end / 2, "{asked} of {end}");
@@ -76,7 +76,7 @@ fn archives_chain_to_the_folder_and_are_told_as_one_history() {
     closing.advance(state.venue.now());
     assert!(closing == state.venue, "another state at the end");
 
-    // A copy has them too; one of what a start needs has not.
+    // A full copy has the archives, a copy of what a start needs has none.
     backup(&data, &copy, Extent::Everything).unwrap();
     assert_eq!(told(&[&copy]).unwrap(), (begin, asked, to));
     let small = place.path("small");
@@ -84,7 +84,7 @@ fn archives_chain_to_the_folder_and_are_told_as_one_history() {
     assert_eq!(facts.oldest_position, facts.snapshot_position);
     assert_eq!(told(&[&small]).unwrap().0, facts.snapshot_position);
 
-    // Archives that were taken elsewhere, one by one, with the folder that is left.
+    // Archives that were moved elsewhere, one by one, and the remaining folder.
     let elsewhere = place.path("elsewhere");
     std::fs::rename(copy.join("archive"), &elsewhere).unwrap();
     let folders: Vec<_> = archives
@@ -94,7 +94,7 @@ fn archives_chain_to_the_folder_and_are_told_as_one_history() {
         .collect();
     let named: Vec<_> = folders.iter().map(std::path::PathBuf::as_path).collect();
     assert_eq!(told(&named).unwrap(), (begin, asked, to));
-    // One is forgotten: what is missing is named.
+    // One archive is left out: the error names the missing inputs.
     let without: Vec<_> = named
         .iter()
         .copied()
@@ -104,7 +104,7 @@ fn archives_chain_to_the_folder_and_are_told_as_one_history() {
         panic!("a gap is told");
     };
     assert_eq!((from, to), archives[1]);
-    // One of another exchange.
+    // An archive of another exchange.
     let other = place.path("other");
     drop(Written::new(&other, Retention::default()).end());
     let mixed = told(&[&data, &other]);
@@ -139,7 +139,7 @@ fn history_is_kept_by_days_and_by_bytes() {
     };
     let (all, all_bytes) = run("keep-all", forever, 1);
     assert!(all >= 5, "{all}");
-    // Of one archive for every eight batches, a day each.
+    // One archive for every eight batches, one for each day.
     let days = |days| Retention { days, ..forever };
     let (some, _) = run("keep-days", days(20), 1);
     assert!((1..all - 1).contains(&some), "{some} of {all}");

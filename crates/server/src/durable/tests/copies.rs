@@ -1,5 +1,4 @@
-//! Copies and folders that fall short: cut off, incomplete, unfinished, mixed up. None passes for one where
-//! less happened.
+//! Truncated, incomplete, unfinished and mixed up copies and folders. None is mistaken for one with a shorter history.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use crate::durable::log_format::{BLOCK, Batch};
 use crate::durable::{DataError, Extent, backup, restore, snapshotter, verify};
 use crate::state::State;
 
-/// A folder of this run, gone at its end.
+/// A temporary folder, removed when dropped.
 pub struct Place(PathBuf);
 
 impl Place {
@@ -37,8 +36,7 @@ impl Drop for Place {
     }
 }
 
-/// An exchange in a folder, whose inputs are written by hand: parts of a few blocks, a snapshot at every
-/// so many of them.
+/// An exchange in a folder with hand-written inputs, segments of a few blocks and a snapshot every few segments.
 pub struct Written {
     pub ready: Ready,
     source: Source,
@@ -83,7 +81,7 @@ impl Written {
         }
     }
 
-    /// Lets days pass.
+    /// Advances the time by days.
     pub fn pass_days(&mut self, days: u64) {
         self.source.pass_ms(days * 86_400_000);
     }
@@ -92,14 +90,14 @@ impl Written {
         self.ready.writer.place().position
     }
 
-    /// Ends it; the folder is free again.
+    /// Stops the exchange and unlocks the folder.
     pub fn end(self) -> State {
         drop(self.folder);
         self.ready.state
     }
 }
 
-/// A folder with two generations and archives before them.
+/// Writes a folder with two generations and archives before them.
 fn written(path: &Path) -> u64 {
     let mut written = Written::new(path, Retention::default());
     for _ in 0..33 {
@@ -118,7 +116,7 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Every file below a folder.
+/// All files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for name in names(folder) {
@@ -153,12 +151,12 @@ fn a_copy_that_falls_short_is_refused_by_verify_and_restore() {
         let name = path.display();
         let bytes = std::fs::read(&path).unwrap();
         let archived = path.parent() != Some(copy.as_path());
-        // A manifest ends with an end of line that nobody needs.
+        // A manifest's final newline is not needed.
         let mut shorter = vec![bytes.len() - 2];
-        // What is short in an archive does not end the reading of everything else.
+        // Damage in an archive does not prevent reading the rest.
         let steps = if archived { 4 } else { 40 };
         shorter.extend((0..bytes.len() - 2).step_by(bytes.len().div_ceil(steps)));
-        // A log that ends after a whole frame is the one that looks good.
+        // A log truncated after a complete frame has no invalid frame.
         shorter.extend((BLOCK..bytes.len()).step_by(BLOCK));
         for length in shorter.into_iter().map(Some).chain([None]) {
             match length {
@@ -167,7 +165,7 @@ fn a_copy_that_falls_short_is_refused_by_verify_and_restore() {
             }
             let what = format!("{name} cut off at {length:?}");
             match (verify(&copy), length) {
-                // Without its manifest it is a copy of an earlier program: that is told, not known.
+                // Without its manifest it is like a copy of an earlier program: reported as unknown, not as missing.
                 (Ok(facts), None) if path == copy.join("manifest.json") => {
                     assert_eq!(facts.recovery.manifest, None);
                     assert!(facts.recovery.may_be_cut);
@@ -175,7 +173,7 @@ fn a_copy_that_falls_short_is_refused_by_verify_and_restore() {
                     assert!(restored.unknown_source);
                     std::fs::remove_dir_all(&back).unwrap();
                 }
-                // An archive of it is broken: a start would succeed, and it is told which.
+                // An archive in the copy is damaged: a start would succeed, and the report names the archive.
                 (Ok(facts), _) if archived => {
                     assert!(!facts.is_whole(), "{what}");
                     let broken = facts.generations.iter().find(|one| one.problem.is_some());
@@ -193,7 +191,7 @@ fn a_copy_that_falls_short_is_refused_by_verify_and_restore() {
             std::fs::write(&path, &bytes).unwrap();
         }
     }
-    // As it was, it is good, and what is made of it goes on.
+    // The unchanged copy is valid, and an exchange continues from it.
     assert_eq!(restore(&copy, &back).unwrap().position, position);
     let folder = DataFolder::take(&back).unwrap();
     let again = folder.resume().unwrap().unwrap();
@@ -208,7 +206,7 @@ fn a_restored_folder_that_an_earlier_program_went_on_with_is_not_held_to_the_cop
     let position = written(&data);
     backup(&data, &copy, Extent::Newest).unwrap();
     let manifest = std::fs::read(copy.join("manifest.json")).unwrap();
-    // What a program without manifests does: it begins a part, and later drops those that are not needed.
+    // What a program without manifests does: it creates a segment, and later removes those that are not needed.
     drop(DataFolder::take(&copy).unwrap().resume().unwrap().unwrap());
     let disk = crate::durable::disk::Folder::look(&copy).unwrap();
     snapshotter::keep(&disk, Retention::default(), position).unwrap();
@@ -286,7 +284,7 @@ fn a_folder_that_lost_its_newest_part_or_the_end_of_it_is_refused() {
     }
     std::fs::write(&path, &bytes).unwrap();
     verify(&data).unwrap();
-    // Everything gone but the word that there was something: no new exchange begins over it.
+    // Only the manifest is left: no new exchange is created over it.
     for name in names(&data) {
         if name.starts_with("log-") || name.starts_with("snapshot-") {
             std::fs::remove_file(data.join(name)).unwrap();
@@ -299,7 +297,7 @@ fn a_folder_that_lost_its_newest_part_or_the_end_of_it_is_refused() {
     );
 }
 
-/// Removes files by the beginnings of their names.
+/// Removes files by prefixes of their names.
 fn remove(folder: &Path, beginnings: &[&str]) {
     for name in names(folder) {
         if beginnings.iter().any(|one| name.starts_with(one)) {
@@ -316,7 +314,7 @@ fn a_folder_without_any_snapshot_is_damaged_and_no_exchange_begins_over_it() {
         (0..batches).for_each(|_| written.batch());
         drop(written.end());
     };
-    // Of one part and of many; of the part alone, and of neither.
+    // With one segment and with many; the segment alone is left, and neither.
     for (index, batches, gone) in [
         (0, 33, &["snapshot-"][..]),
         (1, 1, &["snapshot-"][..]),
@@ -347,7 +345,8 @@ fn a_folder_without_any_snapshot_is_damaged_and_no_exchange_begins_over_it() {
         }
         assert_eq!(names(&data), left, "nothing is lost");
     }
-    // One whose making was interrupted before its first snapshot took no input: it is made anew.
+    // If creating the exchange was interrupted before its first snapshot, no input was accepted, and it is created
+    // again.
     let data = place.path("interrupted");
     young(&data, 0);
     remove(&data, &["snapshot-"]);
@@ -415,7 +414,7 @@ fn what_a_start_would_fall_back_to_is_read_and_named_where_it_is_broken() {
         );
         std::fs::write(&path, &bytes).unwrap();
     }
-    // The newest snapshot: a start falls back to the older one, and that is told.
+    // The newest snapshot is damaged: a start falls back to the older one, and reports it.
     let path = data.join(snapshot(newer));
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
@@ -442,12 +441,12 @@ fn inputs_that_do_not_lead_to_the_snapshot_that_follows_are_found() {
     let [older, newer] = files.snapshots.as_slice() else {
         panic!("{files:?}");
     };
-    // A snapshot of another state in the place of the newer one, good in itself.
+    // The newer snapshot is replaced by a valid one of another state.
     let (opened, _, state) = crate::durable::snapshot::read(&disk, *newer).unwrap();
     let (_, _, other) = crate::durable::snapshot::read(&disk, *older).unwrap();
     assert!(other.venue != state.venue);
     crate::durable::snapshot::write(&disk, &opened, &other).unwrap();
-    // What follows leads to other answers from there, so a start refuses it before that.
+    // The inputs after it lead to other answers from there, which a start detects first.
     let refused = verify(&data);
     let said = match refused {
         Err(error) => error.to_string(),

@@ -1,5 +1,5 @@
-//! A small folder cut off at every byte and with a bit of every byte turned: what comes back is a state that was
-//! there once, or a refusal that says where the damage is.
+//! A small folder truncated at every byte and with one bit of every byte flipped: the result is an earlier state, or an
+//! error with the position of the damage.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::durable::recover::recover;
 use crate::durable::{DataError, Retention, snapshotter, versions};
 use crate::state::{Answers, State};
 
-/// A folder of two snapshots and three segments, and the state after each input.
+/// Writes a folder of two snapshots and three segments; returns the state after each input.
 fn written() -> (Model, Vec<State>) {
     let disk = Model::default();
     let folder = DataFolder::on(Arc::new(disk.clone()), 4 * BLOCK);
@@ -48,7 +48,7 @@ fn written() -> (Model, Vec<State>) {
     (disk, states)
 }
 
-/// What a changed folder gives: the position, or the refusal.
+/// Recovers a damaged folder: the position, or the error.
 fn outcome(disk: &Model, states: &[State], what: &str) -> Result<usize, DataError> {
     let recovered = recover(disk, None)?;
     let position = usize::try_from(recovered.place.position).unwrap();
@@ -81,7 +81,7 @@ fn a_bit_of_every_byte_turned_is_harmless_or_refused() {
     for name in names(&disk) {
         let content = bytes(&disk, &name);
         for at in 0..content.len() {
-            // Padding is all alike: a part of it stands for the rest.
+            // Padding is uniform: samples of it are enough.
             if content[at] == 0 && at % 97 != 0 {
                 continue;
             }
@@ -92,7 +92,7 @@ fn a_bit_of_every_byte_turned_is_harmless_or_refused() {
             looked += 1;
             match outcome(&broken, &states, &what) {
                 Ok(position) if position == all => {}
-                // The last batch looks as if a crash had cut it off.
+                // The last batch looks like one that a crash interrupted.
                 Ok(position) => {
                     assert_eq!(Some(&name), last_log.as_ref(), "{what}");
                     assert!(position + 3 >= all, "{what}: {position} of {all}");
@@ -235,7 +235,7 @@ fn a_folder_of_other_types_is_refused_by_name_and_not_read() {
         "{text}"
     );
 
-    // Whoever moved the folder on left a copy: the newest is named, one that was not finished is none.
+    // The copy that the upgrade made is named: the newest one, and no incomplete one.
     for name in [
         "before-version-9-input-8",
         "before-version-10-input-7",
@@ -256,7 +256,7 @@ fn a_layout_that_is_not_known_here_is_later_and_not_damage() {
         .filter(|name| name.starts_with("log"))
         .max()
         .unwrap();
-    // Its check is where it is in a layout of its own.
+    // The checksum is where a later format may have it.
     disk.tamper(&last, |bytes| bytes[8..72].fill(9));
     let refused = recover(&disk, None).map(drop);
     let Err(DataError::Version { found, .. }) = refused else {
@@ -273,7 +273,7 @@ fn inputs_that_would_be_answered_otherwise_now_are_found_out() {
         .filter(|name| name.starts_with("log"))
         .max()
         .unwrap();
-    // The answers of the last frame are others, and everything else fits.
+    // The digest of answers in the last frame is changed; everything else is valid.
     let content = bytes(&disk, &last);
     let (opened, _) = read_segment_opening(&content).unwrap();
     let Found::Frame(first) = read_frame(opened.folder, FORMAT, &content[BLOCK..]) else {

@@ -1,4 +1,4 @@
-//! The exchange as text and back: nothing is lost, and what is no whole dump is none.
+//! Dumping and loading: nothing is lost, and incomplete dumps are refused.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn state_of(data: &Path) -> State {
         .state
 }
 
-/// A folder with accounts, orders, and whatever random inputs lead to.
+/// An exchange with accounts, orders and the results of random inputs.
 fn written(data: &Path) -> State {
     let mut written = Written::new(data, Retention::default());
     for _ in 0..20 {
@@ -39,7 +39,7 @@ fn written(data: &Path) -> State {
     state_of(data)
 }
 
-/// A folder with background traders after a minute.
+/// An exchange with simulated traders after a minute.
 fn crowd_in(data: &Path) -> State {
     let mut state = crowded(7);
     for second in 0..60 {
@@ -61,18 +61,18 @@ fn what_is_dumped_and_loaded_is_the_same_exchange() {
     assert_eq!(loaded(&text, &back, false).unwrap(), facts);
     assert_eq!(state_of(&back), state);
     assert!(verify(&back).unwrap().is_whole());
-    // Again, it is the same text but for the place in the history.
+    // A second dump is equal except for the position in the history.
     let (again, _) = dumped(&back);
     let body = |text: &str| {
         let lines: Vec<_> = text.lines().skip(1).map(str::to_owned).collect();
         lines[..lines.len() - 1].to_vec()
     };
     assert_eq!(body(&again), body(&text));
-    // Not over anything.
+    // Nothing is overwritten.
     let over = loaded(&text, &back, false);
     assert!(matches!(over, Err(DataError::NotEmpty { .. })), "{over:?}");
 
-    // Background traders with their floating point numbers and draws, orders in a book.
+    // Simulated traders with their floating point numbers and random states, orders in a book.
     let (crowd, back) = (place.path("crowd"), place.path("crowd-back"));
     let state = crowd_in(&crowd);
     assert!(state.venue.open_orders() > 5);
@@ -115,7 +115,7 @@ fn a_dump_that_was_cut_off_or_changed_is_refused_with_its_line() {
         assert!(!back.exists(), "{error}");
         error.to_string()
     };
-    // After a line, and within one: the first, the last, and many between.
+    // Truncated after a line and within one: the first, the last, and many between.
     let (mut at, lines) = (0, text.lines().count());
     for (line, content) in text.split_inclusive('\n').enumerate() {
         if line % (lines / 40) == 0 || line + 3 > lines {
@@ -139,7 +139,7 @@ fn a_dump_that_was_cut_off_or_changed_is_refused_with_its_line() {
         });
         changed.collect::<String>()
     };
-    // A number that is another: the digest tells.
+    // A changed number: the digest does not match.
     let nonce = text.lines().position(|line| line.contains("\"nonce\":1"));
     let nonce = nonce.unwrap();
     let other = with(nonce, &|line| {
@@ -149,7 +149,7 @@ fn a_dump_that_was_cut_off_or_changed_is_refused_with_its_line() {
     loaded(&other, &back, true).unwrap();
     assert_ne!(state_of(&back), state_of(&data));
     std::fs::remove_dir_all(&back).unwrap();
-    // Money out of nothing: the books tell, also where a person wants it.
+    // A changed balance: the books do not add up, even with `edited`.
     let account = text
         .lines()
         .position(|line| line.contains("\"total\":\""))
@@ -160,7 +160,7 @@ fn a_dump_that_was_cut_off_or_changed_is_refused_with_its_line() {
     let error = loaded(&rich, &back, true).unwrap_err();
     assert!(matches!(error, DataError::Audit(_)), "{error}");
     assert!(!back.exists());
-    // A line that is missing, one too many, one of another type, a field that nobody knows.
+    // A missing line, an additional one, one of another type, an unknown field.
     let gone = with(5, &|_| String::new());
     assert!(refused(&gone, true).contains("should stand here"));
     assert!(refused(&format!("{text}{{}}\n"), false).contains("behind its end"));

@@ -1,5 +1,5 @@
-//! A disk that is full or fails under a running exchange: nothing is acknowledged any more, nothing is
-//! tried again, and the next start has everything that was.
+//! A full or failing disk under a running exchange: nothing more is acknowledged, nothing is retried, and the next
+//! start recovers everything acknowledged.
 
 use std::future::Future;
 use std::pin::pin;
@@ -72,7 +72,7 @@ fn after_a_failed_write_or_sync_nothing_is_acknowledged_and_nothing_tried_again(
 
             disk.restart();
             let again = folder(&disk).recover().unwrap().unwrap();
-            // What was never acknowledged may be there or not; what came after the failure is not.
+            // What was never acknowledged may exist or not; what came after the failure does not.
             assert!(
                 [1, 11].contains(&total(&again.state)),
                 "{}",
@@ -91,7 +91,7 @@ fn what_a_failed_sync_left_readable_is_made_durable_before_it_is_built_on() {
     disk.fail_after(2, Fault::Broken);
     assert_eq!(deposit(&machine, 10), Err(MachineError::NotDurable));
     drop(machine);
-    // The process restarts and sees what the failed sync left in memory; then the power goes.
+    // The process restarts and reads what the failed sync left in memory; then the power fails.
     disk.restart();
     let seen = total(&folder(&disk).recover().unwrap().unwrap().state);
     assert_eq!(seen, 11);
@@ -110,7 +110,7 @@ fn an_answer_waits_for_the_sync_and_so_does_a_look_at_what_it_did() {
         amount: 5,
     });
     machine.handle(&Caller::Operator, &request).unwrap();
-    // The log is now in the sync, or will be: either way it cannot be over.
+    // The sync of the log has begun or will begin, but cannot have ended.
     let seen = machine.read(|venue| {
         venue
             .account(AccountId(0))

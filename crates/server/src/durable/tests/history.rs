@@ -1,4 +1,4 @@
-//! Inputs drawn from a seed, and every state that they lead through.
+//! Random inputs from a seed, and the states that they lead to.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::state::{Answers, Entry, State};
 
 const ONE: u128 = 1_000_000_000_000_000_000;
 
-/// An exchange with one market, nobody in it.
+/// An exchange with one market and no accounts.
 pub fn venue() -> Venue {
     let token = |id: u16, symbol: &str, decimals, minimum: u128| TokenConfig {
         spec: TokenSpec {
@@ -59,7 +59,7 @@ pub fn venue() -> Venue {
     .unwrap()
 }
 
-/// The exchange with background traders, funded.
+/// An exchange with funded simulated traders.
 pub fn crowded(seed: u64) -> State {
     let mut venue = venue();
     let market = venue.market_id("AAA-QQQ").unwrap();
@@ -73,16 +73,16 @@ pub fn crowded(seed: u64) -> State {
     State::new(venue, vec![Agents::new(config, &accounts)])
 }
 
-/// What happens next.
+/// The next input.
 #[derive(Clone, Debug)]
 pub enum Happening {
-    /// Somebody asks.
+    /// A request.
     Asked(Caller, Box<Request>),
     /// Time passes.
     Passed,
 }
 
-/// A source of inputs; where state and log disagree about what was done, tests find it.
+/// A source of random inputs.
 pub struct Source {
     pub random: Random,
     now: VenueTime,
@@ -98,12 +98,12 @@ impl Source {
         }
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn pass_ms(&mut self, ms: u64) {
         self.now = self.now.plus_ms(ms);
     }
 
-    /// Time and what happens at it.
+    /// The next time and input.
     pub fn next(&mut self) -> (VenueTime, Happening) {
         self.made += 1;
         self.now = self.now.plus_ms(self.random.below(300));
@@ -187,7 +187,7 @@ fn hash(made: u64) -> Hash {
     Hash(bytes)
 }
 
-/// Lets something happen to a state; the input that is to be written, if any, and what it was answered.
+/// Applies an input to a state; returns what is to be written, if anything, and the digest of the answers.
 pub fn happen(
     state: &mut State,
     now: VenueTime,
@@ -223,10 +223,10 @@ fn owned(entry: &Entry<'_>) -> Entry<'static> {
     }
 }
 
-/// Two states are the same but for the time: a look moves the clock and is not written.
+/// Whether two states are equal except for the time: a read advances the clock and is not written.
 pub fn same(left: &State, right: &State) -> bool {
     let later = left.venue.now().max(right.venue.now());
-    // Not further than to the next thing due, which would change them.
+    // Not beyond the next timer, which would change the states.
     let mut left = left.clone();
     let mut right = right.clone();
     left.venue.advance(later);

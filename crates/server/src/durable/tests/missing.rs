@@ -1,4 +1,5 @@
-//! Folders out of which somebody took snapshots, log, archives or records: named, and not forgotten.
+//! Folders from which snapshots, log, archives or records were removed: what is missing is reported, and stays
+//! reported.
 
 use std::path::Path;
 
@@ -32,7 +33,7 @@ fn remove_log(data: &Path, from: u64, to: u64) {
     }
 }
 
-/// The generations that a start could use, and what is broken.
+/// The generations from which a start could recover, and the broken ones.
 fn live(facts: &VerifyFacts) -> Vec<u64> {
     let live = facts.generations.iter().filter(|one| !one.archived);
     live.map(|one| one.from).collect()
@@ -43,7 +44,7 @@ fn broken(facts: &VerifyFacts) -> Vec<u64> {
     broken.map(|one| one.from).collect()
 }
 
-/// A start, and its end.
+/// Starts and stops an exchange.
 fn start(data: &Path) -> Vec<MissingInputs> {
     let folder = DataFolder::take(data).unwrap();
     folder.resume().unwrap().unwrap().facts.missing
@@ -116,7 +117,7 @@ fn what_was_taken_out_of_a_folder_is_named_and_a_start_does_not_forget_it() {
         assert_eq!(broken(&facts), problems, "{taken}");
         assert_eq!(facts.records_problem.is_some(), taken == "records");
 
-        // A copy says what it is without, and so does an export of both.
+        // A copy reports what it lacks, and so does an export of both.
         let copied = backup(&data, &copy, Extent::Everything).unwrap();
         assert_eq!(copied.missing, missing, "{taken}");
         for folder in [&data, &copy] {
@@ -135,7 +136,7 @@ fn what_was_taken_out_of_a_folder_is_named_and_a_start_does_not_forget_it() {
         if taken == "first" {
             assert_eq!(exported.unwrap().missing, missing);
         }
-        // A start succeeds and says it too; it is not forgotten by that.
+        // A start succeeds, reports it, and does not forget it.
         assert_eq!(start(&data), missing, "{taken}");
         let facts = verify(&data).unwrap();
         check(&facts, taken == "records");
@@ -173,7 +174,7 @@ fn that_inputs_are_missing_is_known_after_more_snapshots() {
         let facts = verify(&data).unwrap();
         assert_eq!(broken(&facts), Vec::<u64>::new(), "{facts:?}");
         if retention == none {
-            // That history is not wanted any more.
+            // That history is no longer kept.
             assert!(facts.is_whole(), "{facts:?}");
         } else {
             assert_eq!(facts.recovery.missing, missing);

@@ -1,4 +1,4 @@
-//! Durability against a disk that loses, tears, fails and lies.
+//! Durability on a disk that loses unsynced data, tears writes and fails.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod archives;

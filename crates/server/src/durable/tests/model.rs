@@ -1,8 +1,7 @@
-//! A disk in memory that keeps apart what was written and what is durable.
+//! A simulated disk that distinguishes written from durable data.
 //!
-//! What was not synced may be lost at a power cut: every sector by itself, the last one half written;
-//! names too, each by itself. A failed sync leaves bytes that can be read but will never be durable,
-//! as real ones do.
+//! A power failure may lose any unsynced sector, or half of the last one, and any unsynced name, independently. A
+//! failed sync leaves bytes that can be read but never become durable, as on real disks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,12 +13,12 @@ use crate::durable::disk::{Disk, DiskFile};
 
 const SECTOR: usize = 512;
 
-/// What goes wrong with the operation that is due.
+/// The fault of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The process or the machine ends in the middle of it, and nothing works from then on.
+    /// The process or the machine stops in the middle of it; all later operations fail.
     End,
-    /// It fails, and so does everything after it.
+    /// It fails, and so do all later operations.
     Broken,
     /// It fails once.
     Once,
@@ -42,7 +41,7 @@ struct Content {
 enum Naming {
     Made(String, usize),
     Moved(String, String),
-    /// A folder with all that is in it.
+    /// A folder with its content.
     MovedInside(String, String),
     Gone(String),
 }
@@ -58,7 +57,7 @@ struct Inner {
     ended: bool,
 }
 
-/// The disk; copies are the same one.
+/// The disk; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Model(Arc<Mutex<Inner>>, Arc<Mutex<()>>);
 
@@ -106,7 +105,7 @@ fn rename(names: &mut BTreeMap<String, usize>, naming: &Naming) {
 }
 
 impl Inner {
-    /// Counts an operation and fails it if it is due; `Ok(false)` when it is to be half done.
+    /// Counts an operation and fails it if its fault is due; `Ok(false)` if it is to be half done.
     fn operate(&mut self) -> io::Result<bool> {
         if self.ended {
             return Err(io::Error::other("the disk is gone"));
@@ -136,30 +135,30 @@ fn failed() -> io::Error {
 }
 
 impl Model {
-    /// The operation with which something goes wrong, counted from now.
+    /// Sets the operation that fails, counted from now.
     pub fn fail_after(&self, operations: u64, fault: Fault) {
         let mut inner = self.0.lock().unwrap();
         inner.fault = Some((inner.operations + operations, fault));
     }
 
-    /// No sync ends as long as this is held.
+    /// Blocks all syncs while the guard is held.
     pub fn hold_syncs(&self) -> MutexGuard<'_, ()> {
         self.1.lock().unwrap()
     }
 
-    /// Operations so far.
+    /// Number of operations so far.
     pub fn operations(&self) -> u64 {
         self.0.lock().unwrap().operations
     }
 
-    /// A new process on the same machine: everything written is still there.
+    /// A process restart: everything written is still there.
     pub fn restart(&self) {
         let mut inner = self.0.lock().unwrap();
         inner.ended = false;
         inner.fault = None;
     }
 
-    /// The machine loses power, and comes back.
+    /// A power failure and restart.
     pub fn power_cut(&self, random: &mut Random) {
         self.restart();
         let mut inner = self.0.lock().unwrap();
@@ -203,7 +202,7 @@ impl Model {
         inner.names.clone_from(&inner.durable_names);
     }
 
-    /// A copy that shares nothing.
+    /// An independent copy.
     pub fn copy(&self) -> Self {
         let inner = self.0.lock().unwrap();
         Self(
@@ -217,7 +216,7 @@ impl Model {
         )
     }
 
-    /// Changes the bytes of a file behind everybody's back.
+    /// Changes the bytes of a file directly.
     pub fn tamper(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
         let mut inner = self.0.lock().unwrap();
         let content = inner.names[name];
@@ -321,7 +320,7 @@ impl Disk for Model {
     }
 }
 
-/// A folder inside.
+/// A subfolder.
 struct Inside {
     model: Model,
     folder: String,
@@ -427,7 +426,7 @@ impl DiskFile for ModelFile {
             return Ok(());
         }
         if !ended {
-            // The pages count as clean now, and nobody will write them again.
+            // The kernel marks the pages as clean and will not write them again.
             content.unsynced.clear();
         }
         Err(failed())

@@ -1,5 +1,5 @@
-//! Thousands of lives on a disk that loses what was not synced: what was acknowledged is recovered, and
-//! nothing is recovered that was not sent.
+//! Thousands of runs on a disk that loses unsynced data: everything acknowledged is recovered, and nothing that was not
+//! sent.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ const SEEDS: u64 = 3_000;
 const LIVES: u64 = 4;
 const BATCHES_MAX: u64 = 10;
 
-/// What one seed does.
+/// State of one seed.
 struct World {
     disk: Model,
     folder: DataFolder,
     random: Random,
     source: Source,
-    /// The state after each input that was sent, the first before any.
+    /// The state after each input that was sent, preceded by the initial state.
     states: Vec<State>,
     acknowledged: usize,
-    /// The exchange was once said to exist.
+    /// Whether the creation of the exchange was acknowledged.
     founded: bool,
 }
 
@@ -53,7 +53,7 @@ impl World {
         }
     }
 
-    /// From a start to an end, whichever way it comes.
+    /// One run, from a start to any kind of end.
     fn live(&mut self) -> Result<(), DataError> {
         let operations = self.random.below(60);
         let fault = match self.random.below(4) {
@@ -131,7 +131,7 @@ fn what_was_acknowledged_survives_any_end_and_nothing_else_appears() {
                 world.disk.restart();
             }
         }
-        // At last a life in which nothing goes wrong.
+        // Finally a run without faults.
         if world.founded {
             let ready = world
                 .folder

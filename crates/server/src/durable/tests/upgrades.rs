@@ -1,5 +1,5 @@
-//! A folder of an earlier program on a disk that loses what was not synced: however often its being moved on is cut
-//! off, nothing of it is lost, and a copy that has its name is whole.
+//! Upgrading a folder of an earlier version on a disk that loses unsynced data: wherever the upgrade is interrupted,
+//! nothing is lost, and a copy with its final name is complete.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::durable::{DataError, versions};
 #[path = "../../../../../tests/kept/packed.rs"]
 pub mod packed;
 
-/// A kept folder on a disk of its own.
+/// A kept folder on a simulated disk of its own.
 fn kept(name: &str) -> Model {
-    // Tests that run at the same time unpack the same one.
+    // Concurrent tests unpack the same folder.
     static UNPACKED: AtomicU32 = AtomicU32::new(0);
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kept");
     let bytes = std::fs::read(place.join(name).join("folder.packed")).unwrap();
@@ -70,7 +70,7 @@ fn being_moved_on_may_be_cut_off_anywhere_and_is_done_once() {
         } else {
             disk.restart();
         }
-        // What has the name of a copy is one.
+        // Every copy with a final name is complete.
         for name in copies(&disk) {
             let copy = disk.inside(&name);
             let copied = recover(&*copy, None)
@@ -81,7 +81,7 @@ fn being_moved_on_may_be_cut_off_anywhere_and_is_done_once() {
         assert!(ready.state == whole.state, "operation {operations}");
         assert_eq!(ready.writer.place(), whole.place);
         assert_eq!(copies(&disk).len(), 1, "operation {operations}");
-        // Now it is a folder of today, and stays one.
+        // Now it is a folder of the current version.
         let again = folder.resume().unwrap().unwrap();
         assert_eq!(again.facts.written_by, None, "operation {operations}");
         assert_eq!(copies(&disk).len(), 1);
@@ -92,10 +92,10 @@ fn being_moved_on_may_be_cut_off_anywhere_and_is_done_once() {
     assert!(cuts > 50, "{cuts}");
 }
 
-/// Texts as API keys are: 64 letters and digits on end.
+/// Strings that look like API keys: 64 letters and digits in a row.
 fn keys_in(bytes: &[u8]) -> Vec<String> {
     let runs = bytes.split(|byte| !byte.is_ascii_alphanumeric());
-    // A length or a number before it may look like a letter.
+    // A length or number before it may look like a letter.
     let runs = runs.filter(|run| (64..=66).contains(&run.len()));
     let cut = runs.flat_map(|run| run.windows(64).map(<[u8]>::to_vec));
     cut.map(|key| String::from_utf8(key).unwrap()).collect()
@@ -103,7 +103,7 @@ fn keys_in(bytes: &[u8]) -> Vec<String> {
 
 fn all_keys(disk: &Model) -> Vec<String> {
     let names = disk.list().unwrap();
-    // These hold digests, which look like keys.
+    // These contain digests, which look like keys.
     let sums = [MANIFEST, GENERATIONS];
     let files = names
         .iter()
@@ -127,7 +127,7 @@ fn a_folder_that_is_moved_on_holds_no_api_key_any_more_and_each_opens_its_accoun
             ready.state.venue.account_of_api_key(&digest).is_some()
         };
         assert!(before.iter().any(opens), "{name}");
-        // The way back has them, as it must.
+        // The copy still has the keys.
         let copy = disk.inside(&copies(&disk)[0]);
         assert_eq!(recover(&*copy, None).unwrap().state, ready.state);
         assert_eq!(folder.resume().unwrap().unwrap().state, ready.state);

@@ -155,7 +155,7 @@ impl Connection {
         self.stream.get_mut().write_all(bytes).unwrap();
     }
 
-    /// As `ask`; `None` when the other end is gone before the whole answer.
+    /// As `ask`; `None` if the connection closes before the answer is complete.
     pub fn try_ask(&mut self, call: &Call) -> Option<Reply> {
         let bytes = call.bytes(&self.host);
         self.stream.get_mut().write_all(&bytes).ok()?;

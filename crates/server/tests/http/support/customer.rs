@@ -1,4 +1,4 @@
-//! Somebody with an account and keys: orders and signatures, written from the interface text.
+//! A client with an account and keys: orders and signatures, written from the interface text.
 
 use cambist_core::{Amount, TokenId};
 use cambist_signing::{Address, OrderMessage, SecretKey, request_signature};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{BASE, Call, EXCHANGE, Exchange, ONE, QUOTE, START_S, UNIT};
 
-/// Somebody with an account and keys.
+/// A client with an account and keys.
 pub struct Customer {
     pub account: AccountId,
     pub owner: Address,

@@ -29,7 +29,7 @@ pub const EXCHANGE: Address = Address([7; 20]);
 pub const ONE: Amount = 1_000_000_000_000_000_000;
 /// One whole quote token.
 pub const UNIT: Amount = 1_000_000;
-/// Points of the curve of order 2, 4 and 8, and one with such a part: keys that nobody may register.
+/// Points of the curve of order 2, 4 and 8, and one with such a part: keys that must not be registered.
 pub const LOW_ORDER: [[&str; 2]; 4] = [
     [
         "0x0",
@@ -231,7 +231,7 @@ impl Exchange {
         self.connect().ask(call)
     }
 
-    /// Ends the server and says how it went.
+    /// Stops the server and returns its result.
     pub fn stop(&mut self) -> Result<(), RunError> {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());

@@ -1,4 +1,4 @@
-//! Somebody with both keys: the layer-2 key and a wallet. Bodies of transfers, withdrawals, new keys,
+//! A client with both keys: the layer-2 key and a wallet. Bodies of transfers, withdrawals, new keys,
 //! joins and exits, signed in every way that public clients sign.
 
 use cambist_core::TokenId;
@@ -18,7 +18,7 @@ pub const POOL: Address = Address([0xbb; 20]);
 pub const POOL_NAME: &str = "AMM-AAA-QQQ";
 pub const UNTIL: u64 = START_S + 3_600;
 
-/// Somebody with both keys.
+/// A client with both keys.
 pub struct Trader {
     pub customer: Customer,
     pub wallet: EthKey,
