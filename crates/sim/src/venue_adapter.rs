@@ -1,5 +1,5 @@
-//! The engine's words and the venue's words, translated both ways. Pure; what the wire would do to
-//! them (decimal strings, status codes) is the protocol's and is not needed here.
+//! Translation between the engine's and the venue's types. Pure; the wire format (decimal strings, status codes)
+//! belongs to the protocol and is not used here.
 
 use cambist_core::order::{OrderReport, UnsignedOrder};
 use cambist_core::request::{
@@ -11,7 +11,7 @@ use cambist_venue::{
     Refusal, Request, Response,
 };
 
-/// What the shell would ask the venue for a query.
+/// The venue's request for a query of the engine.
 pub(crate) fn request(account: AccountId, markets: &[MarketSpec], query: &Query) -> Request {
     match query {
         Query::Depth(market) => Request::Depth {
@@ -44,7 +44,7 @@ pub(crate) fn request(account: AccountId, markets: &[MarketSpec], query: &Query)
         Query::Tokens => Request::Tokens,
         Query::Account => Request::Account(AccountQuery::Id(account)),
         Query::Pools => Request::Pools,
-        // Pools are asked about in `pool`: nobody is at this address.
+        // Pools are queried in `pool`: this address has none.
         Query::PoolBalance(_) => Request::PoolBalance { pool: [0; 20] },
         Query::PoolTransactions(page) => Request::PoolTransactions(PoolTransactionsQuery {
             start: page.from,
@@ -83,8 +83,7 @@ pub(crate) fn submit(
     }))
 }
 
-/// What the shell would tell the engine of an answer. An answer that does not fit any question of the
-/// engine's cannot be understood.
+/// The engine's outcome of an answer. An answer that fits no query of the engine cannot be decoded.
 pub(crate) fn outcome(markets: &[MarketSpec], answer: Result<Response, Refusal>) -> Outcome {
     match answer {
         Err(refusal) => Outcome::Refused(refusal.reason),

@@ -1,4 +1,4 @@
-//! What troubles do to single answers of the exchange on their way to the network.
+//! Effects of faults on single answers of the exchange.
 
 use cambist_core::{Amount, Price, Reason, Side, VenueTime};
 use cambist_venue::{DepthRow, DepthView, Refusal, Request, Response};
@@ -9,17 +9,17 @@ use crate::invariants::sending::mid;
 use crate::world::World;
 use crate::world::wire::header_time;
 
-/// An own order that has rested for so long is known to the daemon as resting.
+/// An own order that has rested for this long is known to the daemon as resting.
 const SETTLED_MS: u64 = 5_000;
-/// A single answer may be so much ahead and is believed,
+/// A single answer may be this far ahead and is accepted,
 pub(super) const BELIEVED_MS: u64 = 4_500;
-/// where the grace is at least this.
+/// if the grace is at least this.
 const GRACE_MS: u64 = 10_000;
-/// A depth becomes an old one after this.
+/// A depth counts as old after this time.
 const OLD_MS: u64 = 10_000;
 
 impl World {
-    /// The exchange's answer to a request of ours as troubles let it be, and the time it carries.
+    /// The exchange's answer to a request of ours after faults, and its timestamp.
     pub(super) fn answered(&mut self, request: &Request) -> (Result<Response, Refusal>, VenueTime) {
         let now = self.exchange.clock(self.now);
         let mut time = header_time(now);
@@ -33,7 +33,7 @@ impl World {
             if let Some(of) = self.distort_depth(view) {
                 time = header_time(of);
             } else if !self.storms.is(FaultKind::DepthFrozen) {
-                // What stood still shows own orders that have ended since.
+                // The frozen depth still contains own orders that have ended since.
                 self.note_own_prices(view);
             }
         }
@@ -48,8 +48,7 @@ impl World {
         (answer, time)
     }
 
-    /// How wrong a time is: far off, or so little ahead that the daemon cannot know it, if its grace is
-    /// made for that.
+    /// Offset of a wrong time: far off, or so little ahead that the daemon cannot detect it, if its grace covers that.
     fn wrong_ms(&mut self) -> i64 {
         let storms = &mut self.storms;
         if self.config.engine.grace_ms >= GRACE_MS && storms.random.chance(1, 2) {
@@ -59,7 +58,7 @@ impl World {
         }
     }
 
-    /// Notes a depth whose best levels are own orders that have rested for a while.
+    /// Records a depth whose best levels are own orders that have rested for a while.
     fn note_own_prices(&mut self, view: &DepthView) {
         self.truth.prune(self.exchange.venue());
         let Some(spec) = self.specs.iter().find(|spec| spec.name == view.market) else {
@@ -78,7 +77,7 @@ impl World {
             let at = own.iter().filter(|t| t.side == side && t.price == price);
             at.map(|t| t.base.saturating_sub(t.filled.0)).sum()
         };
-        // What may be alive as far as the daemon can know is taken out by it as well.
+        // The daemon also removes orders that may be alive as far as it can know.
         let doubted = |side: Side, price| -> Amount {
             let durable = self.disk.durable();
             let open = durable.open.iter().filter_map(|id| durable.intents.get(id));
@@ -90,8 +89,7 @@ impl World {
             let base = unseen.filter_map(|intent| spec.base_amount(intent.order.qty));
             base.sum::<Amount>().saturating_add(left(side, price))
         };
-        // An old snapshot shows what has ended since, and quotes stand evenly around what they were
-        // made from.
+        // An old snapshot contains orders that have ended since, and quotes are symmetric around their mid.
         let ever = |side: Side, price| -> Amount {
             let mut taken = self.truth.iter().map(|(_, taken)| taken);
             let was_there = taken.any(|t| (t.market, t.side, t.price) == (spec.id, side, price));
@@ -113,8 +111,7 @@ impl World {
         };
         let shown = |rows: &[DepthRow]| rows.first().map(|row| row.price);
         let true_mid = of_others(&left);
-        // Another pair of levels may have the same middle: a middle that caution alone explains proves
-        // nothing.
+        // Other levels may have the same mid: a mid that follows from the removal of uncertain orders proves nothing.
         if let Some(with_own) = mid(shown(&view.bids), shown(&view.asks))
             && Some(with_own) != true_mid
             && Some(with_own) != of_others(&doubted)
@@ -125,7 +122,8 @@ impl World {
         }
     }
 
-    /// Shows an old depth instead, if that is the trouble; says when it was drawn up if it says so.
+    /// Replaces a depth by an old one, if that fault is active; returns when it was generated if the answer has its
+    /// time.
     fn distort_depth(&mut self, view: &mut DepthView) -> Option<VenueTime> {
         let kinds = &self.config.troubles.kinds;
         if !kinds.contains(&FaultKind::DepthFrozen) && !kinds.contains(&FaultKind::DepthOld) {

@@ -1,4 +1,4 @@
-//! Losing control: when it happens, what the market makes of it at its worst, and what it cost.
+//! Losses of control: when they occur, the worst market move, and the resulting loss.
 
 use cambist_core::{Side, Time};
 
@@ -9,11 +9,11 @@ use crate::profiles::control_loss::way;
 use crate::world::World;
 use crate::world::events::WorldEvent;
 
-/// A fall that would not hurt waits so long.
+/// Delay if a price move would hit no order.
 const AGAIN_MS: u64 = 5_000;
 
 impl World {
-    /// Plans the next fall, unless faults have ended.
+    /// Plans the next loss of control, unless faults have ended.
     pub(super) fn plan_fall(&mut self) {
         let mean_us = self.config.falls.mean_ms * 1_000;
         if mean_us > 0 && !self.calmed {
@@ -22,8 +22,7 @@ impl World {
         }
     }
 
-    /// The daemon dies and stays dead until everything that was out is; the market sweeps what rests and
-    /// moves on.
+    /// The daemon crashes and stays down until all its orders are dead; the market sweeps the resting ones and moves.
     pub(super) fn fall(&mut self) {
         if self.calmed || self.ending {
             return;
@@ -49,13 +48,13 @@ impl World {
         }
     }
 
-    /// Whether something of ours rests that would be swept.
+    /// Whether an own order rests that would be swept.
     fn is_exposed(&mut self, way: Side) -> bool {
         self.truth.prune(self.exchange.venue());
         self.truth.open().any(|(_, taken)| taken.side != way)
     }
 
-    /// Nothing new leaves from here on.
+    /// Nothing new can be sent from here on.
     pub(super) fn lose_control(&mut self) {
         if self.ending || self.loss.is_in_one() {
             return;
@@ -75,7 +74,7 @@ impl World {
         self.loss.begin(venue_now, &self.config.engine, spots);
     }
 
-    /// Ends the open span when everything that was out is dead and the market has a middle.
+    /// Ends the open span when all orders that were sent are dead and the market has a mid.
     pub(super) fn look_at_losses(&mut self) {
         if !self.loss.is_over(self.exchange.clock(self.now)) {
             return;
@@ -87,7 +86,7 @@ impl World {
         }
     }
 
-    /// Ends the open span as it is.
+    /// Ends the open span now.
     pub(super) fn end_span(&mut self) {
         let mids = self.mids();
         let found = self.loss.end(&self.specs, &self.config.engine, &mids);

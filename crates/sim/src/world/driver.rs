@@ -1,4 +1,4 @@
-//! What the program's shell does around the engine: gives it events, does what it wants, wakes it.
+//! The shell around the engine: passes events, executes actions, wakes it.
 
 use crate::invariants::table::Invariant;
 use cambist_core::Time;
@@ -12,7 +12,7 @@ use crate::world::World;
 use crate::world::events::WorldEvent;
 
 impl World {
-    /// The engine hears an event, and what it wants is done.
+    /// Passes an event to the engine and executes its actions.
     pub(super) fn hear(&mut self, event: &Event) {
         let Some(daemon) = &mut self.daemon else {
             return;
@@ -160,7 +160,7 @@ impl World {
             .note(note, self.disk.durable(), &self.truth, venue);
     }
 
-    /// Nothing new is made while an order of another instance is open that the daemon has told of.
+    /// No order is created while an order of another instance is open that the daemon has reported.
     pub(super) fn check_beside_instance(&mut self, makes: bool) {
         let venue = self.exchange.venue();
         let mut told = self.storms.others.iter().filter(|(_, told)| **told);

@@ -1,16 +1,16 @@
-//! After the faults: quotes come back within a bound, and the ending proves that nothing rests.
+//! After the faults: quotes must return within a bound, and draining must prove that nothing rests.
 
 use crate::invariants::table::Invariant;
 use cambist_core::event::Command;
 
 use super::World;
 
-/// Time for polls, passes and proofs after a fault, on top of what the fence needs.
+/// Time for polls, scans and proofs after a fault, in addition to the fence.
 const RECOVERY_MS: u64 = 30_000;
 
 impl World {
-    /// Waits, once faults have ended, until an own order rests that was made after them. By then every
-    /// order in doubt has had time to expire, so that taking longer is a violation.
+    /// Waits, once faults have ended, until an own order rests that was created after them. By then every unknown order
+    /// has had time to expire, so that taking longer is a violation.
     pub fn recover(&mut self) {
         let engine = &self.config.engine;
         let under_way = 3 * self.longest_ms() + 2 * engine.request_timeout_ms;
@@ -46,8 +46,8 @@ impl World {
         self.config.network.latency_max_ms + self.config.network.reorder_ms
     }
 
-    /// Ends market making: drains, waits until the daemon has finished and until no copy of a request
-    /// is under way, and compares the books. False when it did not finish with proof.
+    /// Ends market making: drains, waits until the daemon has finished and no copy of a request is in transit, and
+    /// compares the books. False if it did not finish with proof.
     pub fn end(&mut self) -> bool {
         self.explain_all();
         self.command(Command::Drain);
@@ -68,7 +68,7 @@ impl World {
         proven
     }
 
-    /// Lets what is under way arrive, then compares everything.
+    /// Lets messages in transit arrive, then compares everything.
     fn settle(&mut self, proven: bool) {
         self.run_until(self.now.plus_ms(self.late_ms() + 3 * self.longest_ms()));
         self.exchange.advance(self.now);

@@ -1,6 +1,6 @@
-//! What can happen in a world, and who is told of it.
+//! The events of a world and their dispatch.
 //!
-//! What follows from each is elsewhere: here it is only handed on, unless nobody can hear it now.
+//! Their effects are elsewhere: here they are only passed on, unless the daemon cannot receive them now.
 
 use cambist_core::Time;
 use cambist_core::event::{Command, Event};
@@ -12,19 +12,19 @@ use crate::faults::kinds::FaultKind;
 use crate::world::World;
 use crate::world::wire::Heard;
 
-/// One thing that will happen.
+/// A planned event.
 pub(super) enum WorldEvent {
     /// The daemon starts.
     Start,
-    /// The daemon is to die soon.
+    /// A crash of the daemon is planned within the next actions.
     Doom,
-    /// The daemon dies, and the market does its worst.
+    /// A loss of control.
     Fall,
-    /// An operator speaks.
+    /// An operator's command.
     Operator(Command),
-    /// The engine wanted to be woken.
+    /// The engine's wake-up.
     Wake { incarnation: u32 },
-    /// A request reaches the venue. Copies go unanswered.
+    /// A request arrives at the venue. Copies are not answered.
     Arrival {
         from: (u32, RequestId),
         request: Box<Request>,
@@ -35,26 +35,26 @@ pub(super) enum WorldEvent {
         to: (u32, RequestId),
         heard: Box<Heard>,
     },
-    /// A sync ends; the event is what the engine is told.
+    /// A sync ends; the event is passed to the engine.
     Synced {
         incarnation: u32,
         upto: u64,
         event: Option<Box<Event>>,
     },
-    /// Background traders want to act.
+    /// Simulated traders act.
     Trade,
-    /// A storm begins or ends.
+    /// A period with faults starts or ends.
     Weather,
-    /// A trouble may begin.
+    /// A fault may start.
     Trouble,
-    /// A trouble ends.
+    /// A fault ends.
     Relief(FaultKind),
-    /// The person looks after the daemon.
+    /// The operator checks the daemon.
     Care,
 }
 
 impl World {
-    /// Whether it is the daemon's to hear: a host that sleeps hears nothing.
+    /// Whether the daemon receives it: a suspended host receives nothing.
     const fn is_heard(what: &WorldEvent) -> bool {
         match what {
             WorldEvent::Start
@@ -101,7 +101,7 @@ impl World {
                     self.hear(&Event::Operator(command));
                 } else if self.finished.is_none() && !matches!(command, Command::Reconfigure { .. })
                 {
-                    // Said again once somebody listens.
+                    // Repeated once the daemon runs.
                     let again = self.now.plus_ms(100);
                     self.queue.plan(again, WorldEvent::Operator(command));
                 }

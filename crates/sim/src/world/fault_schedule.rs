@@ -1,4 +1,4 @@
-//! Storms and quiet, and when troubles begin and end.
+//! The fault schedule: periods with and without faults, and starts and ends of faults.
 
 use cambist_core::Time;
 
@@ -13,7 +13,7 @@ use crate::world::operator::CARE_MS;
 const HOUR_MS: u64 = 3_600_000;
 
 impl World {
-    /// Plans the first change of weather, the first trouble and the first look of the person.
+    /// Plans the first change of period, the first fault and the first check by the operator.
     pub(super) fn plan_storms(&mut self) {
         let weather = self.config.weather;
         if weather.storm_ms > 0 && weather.quiet_ms > 0 {
@@ -43,7 +43,7 @@ impl World {
             .plan(Time(self.now.0 + length), WorldEvent::Weather);
     }
 
-    /// The weather changes.
+    /// Switches between periods with and without faults.
     pub(super) fn turn(&mut self) {
         if !self.storms.over {
             self.storm(!self.storms.stormy);
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// A trouble is felt until then. People are in nobody's way.
+    /// Records that a fault is active until then. Operators obstruct nothing.
     pub(super) fn suffer(&mut self, kind: FaultKind, until: Time) {
         match kind.family() {
             Family::Operator | Family::Limits => self.storms.disturb(until),
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// It is time for a trouble, if there is a storm.
+    /// Starts a fault, if this is a period with faults.
     pub(super) fn trouble(&mut self) {
         if self.storms.over || self.ending {
             return;
@@ -85,7 +85,7 @@ impl World {
         if let Some(FaultKind::Suspended | FaultKind::Held) = kind
             && self.storms.random.chance(1, 200)
         {
-            // Somebody closed the lid and went for lunch.
+            // A laptop that is closed for a long time.
             length_ms = HOUR_MS;
         }
         if let Some(kind) = kind
@@ -101,7 +101,7 @@ impl World {
         self.plan_trouble();
     }
 
-    /// Every trouble ends, and none begins any more.
+    /// Ends every fault; none starts any more.
     pub(super) fn relieve_all(&mut self) {
         self.storms.over = true;
         self.storm(false);

@@ -1,5 +1,5 @@
-//! What each trouble does to the exchange and to the daemon, and how it is undone. When they come is in
-//! `weather`, what people do in `people`, what becomes of single answers in `answers`.
+//! The effects of each fault on the exchange and on the daemon, and their end. When they occur is in `fault_schedule`,
+//! actions of operators are in `operator`, effects on single answers in `answer_faults`.
 
 use crate::invariants::table::Invariant;
 use cambist_core::event::{Command, TradingState};
@@ -37,7 +37,7 @@ impl World {
                 self.operate(Operator::SetDelays(delays));
             }
             FaultKind::OrdersHidden => {
-                // What expires before is shown when its grace is over.
+                // An order that expires before is listed when its grace is over.
                 let engine = &self.config.engine;
                 let most = (engine.ttl_ms / 2).max(engine.grace_ms);
                 self.storms.hidden_ms = self.storms.random.between(200, most.max(201));
@@ -61,7 +61,7 @@ impl World {
                 let best = self.exchange.venue().best(MarketId(0), Side::Buy);
                 let random = &mut self.storms.random;
                 let far = i32::try_from(random.between(100, 900)).unwrap_or(0);
-                // Not out of the prices that the daemon may make: there nothing could come back.
+                // Within the prices that the daemon may use: otherwise quotes could not return.
                 let up = match best {
                     Some(best) if best.0 < PRICE.0 / 5 * 4 => true,
                     Some(best) if best.0 > PRICE.0 / 4 * 5 => false,
@@ -85,8 +85,8 @@ impl World {
                 if self.storms.unheard_until > self.now {
                     self.touch();
                 }
-                // A clock that slept knows the venue's time again when two answers have agreed on it; until
-                // then a depth from a cache may seem younger than what has ended since.
+                // After a suspension, the venue clock is right again when two answers have agreed; until then a depth
+                // from a cache may seem younger than orders that have ended since.
                 let known = until.plus_ms(60_000 + self.longest_ms());
                 for check in [Invariant::Late, Invariant::Stale, Invariant::OwnPriced] {
                     self.checks.excuse(check, Some(known));
@@ -113,7 +113,7 @@ impl World {
                 let cached = random.chance(1, 2);
                 self.storms.renewed_ms = cached.then(|| random.between(500, 4_000));
             }
-            // These are asked about where they matter.
+            // These are queried where they matter.
             FaultKind::DepthFrozen
             | FaultKind::KeyRefused
             | FaultKind::SigningFailed
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// A trouble ends.
+    /// Ends a fault.
     pub(super) fn relieve(&mut self, kind: FaultKind) {
         if !self.storms.active.remove(&kind) {
             return;
@@ -154,7 +154,7 @@ impl World {
                         hash: Some(hash),
                         client_id: None,
                     };
-                    // It may have expired by itself.
+                    // It may have expired already.
                     let _ = self.exchange.ask(self.now, &cancel);
                 }
             }

@@ -1,4 +1,4 @@
-//! What can be seen of a world from outside.
+//! The observable state of a world.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +19,18 @@ use crate::trace::TraceHash;
 use crate::world::{Tap, World};
 
 impl World {
-    /// Lets someone watch every step of the engine.
+    /// Observes every step of the engine.
     pub fn watch(&mut self, tap: Tap) {
         self.tap = Some(tap);
     }
 
-    /// Lets someone watch every step of the engine up to the first broken promise.
+    /// Observes every step of the engine up to the first violation.
     pub fn watch_until_violation(&mut self, tap: Tap) {
         self.tap = Some(tap);
         self.tap_ends = true;
     }
 
-    /// The world's time.
+    /// The simulated time.
     pub const fn now(&self) -> Time {
         self.now
     }
@@ -40,7 +40,7 @@ impl World {
         self.checks.steps()
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         Counts {
             faults: self.network.faults() + self.storms.begun,
@@ -50,12 +50,12 @@ impl World {
         }
     }
 
-    /// What losses of control cost.
+    /// Losses at losses of control.
     pub(crate) const fn losses(&self) -> Losses {
         self.loss.losses
     }
 
-    /// Faults of the network by the endpoint whose message they struck.
+    /// Network faults by endpoint and kind.
     pub const fn struck(&self) -> &BTreeMap<(Endpoint, Fault), u64> {
         self.network.struck()
     }
@@ -80,7 +80,7 @@ impl World {
         &self.disk
     }
 
-    /// Promises that were not kept.
+    /// Violated invariants.
     pub fn violations(&self) -> &[Violation] {
         self.checks.violations()
     }
@@ -90,12 +90,12 @@ impl World {
         self.checks.dropped()
     }
 
-    /// The hash of everything the engine heard and did.
+    /// Hash of all events and actions of the engine.
     pub fn trace_hash(&self) -> TraceHash {
         self.trace.hash()
     }
 
-    /// Whether the daemon has ended, and with what proof.
+    /// Whether the daemon has ended, and whether with proof.
     pub const fn finished(&self) -> Option<bool> {
         self.finished
     }
@@ -106,7 +106,7 @@ impl World {
         own.map_or(0, |account| u64::from(account.open_orders()))
     }
 
-    /// The engine's books less the venue's, by token.
+    /// The engine's ledger less the venue's balances, by token.
     pub(crate) fn residual(&self) -> BTreeMap<TokenId, i128> {
         let ledger = &self.session.status().ledger;
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
@@ -122,7 +122,7 @@ impl World {
             .collect()
     }
 
-    /// The newest time that the engine's clock showed.
+    /// The last time of the engine's clock.
     pub(crate) const fn shown(&self) -> Time {
         self.shown
     }

@@ -1,5 +1,5 @@
-//! What is submitted and arrives at the last moment: just before it expires, or just after, when the exchange
-//! itself refuses it. Whoever takes silence for failure, or a fence for passed a little early, is wrong then.
+//! Submits that arrive at the last moment: immediately before they expire, or after, when the exchange itself refuses
+//! them. A daemon that treats silence as failure, or a fence as passed too early, fails then.
 
 use cambist_core::{Time, VenueTime};
 use cambist_venue::Request;
@@ -10,13 +10,13 @@ use crate::faults::network::Outbound;
 use crate::world::World;
 
 impl World {
-    /// How long what is held up may be on its way.
+    /// How long a delayed submit may be in transit.
     pub(super) fn late_ms(&self) -> u64 {
         let late = self.config.troubles.kinds.contains(&FaultKind::SubmitsLate);
         if late { self.config.engine.ttl_ms } else { 0 }
     }
 
-    /// A submit that is held up on its way, if it is; half of all come at once as well, and nobody hears it.
+    /// The delay of a submit, if it is delayed; half of them also arrive at once, without an answer.
     pub(super) fn late(&mut self, asked: &Request) -> Option<Outbound> {
         let valid_until_s = match asked {
             Request::Submit(order) => order.valid_until_s,

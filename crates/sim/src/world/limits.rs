@@ -1,4 +1,4 @@
-//! Limits around the daemon: somebody who derives them a second time hears what it hears and says.
+//! The limit checks around the daemon: they receive all its events and notifications.
 
 use cambist_core::event::Start;
 use cambist_core::notification::Notification;
@@ -14,7 +14,7 @@ use crate::invariants::limits::{Held, Limits, StrategyCalls};
 use super::World;
 
 impl World {
-    /// A run begins.
+    /// A run starts.
     pub(super) fn limits_begin(&mut self, wishes: StrategyCalls, start: &Start) {
         let writes = !self.config.troubles.kinds.iter().any(|kind| {
             let disk = kind.family() == Family::Disk;
@@ -30,8 +30,7 @@ impl World {
         self.limits = Some(limits);
     }
 
-    /// What must be held of a base token, and have flowed of the quote, by what was booked; nothing if anybody
-    /// else moved money.
+    /// Base held and quote that flowed by the bookings; `None` after an external flow.
     fn booked(&self, spec: &MarketSpec) -> Option<(i128, i128)> {
         if self.storms.unheard_until > Time(0) {
             return None;
@@ -54,7 +53,7 @@ impl World {
         Some((base, cash))
     }
 
-    /// The daemon says something.
+    /// Checks a notification.
     pub(super) fn limits_hear(&mut self, shown: Time, note: &Notification) {
         self.hear_of_reloads(note);
         if let Some(limits) = &mut self.limits {
@@ -63,7 +62,7 @@ impl World {
         }
     }
 
-    /// A join or an exit leaves.
+    /// A join or an exit is sent.
     pub(super) fn limits_move(&mut self, id: ClientOrderId) {
         let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
         let venue_now = self.exchange.clock(self.now);
@@ -73,7 +72,7 @@ impl World {
         }
     }
 
-    /// Orders of one decision are handed over to be sealed.
+    /// Orders of one decision are handed over for sealing.
     pub(super) fn limits_judge(&mut self, orders: &[UnsignedOrder]) {
         self.take_trades();
         let venue = self.exchange.venue();
@@ -86,8 +85,8 @@ impl World {
         }
     }
 
-    /// Whether strategies want only what the band forbids: a price that fell far leaves one with a share to
-    /// reach nothing else to want.
+    /// Whether all targets are forbidden by the band: after a large price move a strategy with a target share has no
+    /// others.
     pub(super) fn limits_bar_every_wish(&self) -> bool {
         let held = |token| held_at(self.exchange.venue(), token);
         let limits = self.limits.as_ref();
@@ -95,7 +94,7 @@ impl World {
     }
 }
 
-/// What the exchange holds of ours.
+/// Our balance at the exchange.
 fn held_at(venue: &Venue, token: TokenId) -> Amount {
     let account = venue.account(OWN_ACCOUNT);
     account.map_or(0, |account| account.balance(token).total)

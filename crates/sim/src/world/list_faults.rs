@@ -1,6 +1,6 @@
-//! What lists leave out of what there is, and what a single report denies. Nothing is left out for good: what
-//! came to the exchange before its expiry is shown when its grace is over, and a closed window leaves out
-//! each entry once at most, so that two readings of it that agree are complete.
+//! Omissions in lists and denials in single reports. Nothing is left out for good: an order that reached the exchange
+//! before its expiry is listed when its grace is over, and a closed window leaves out each entry at most once, so that
+//! two equal readings of it are complete.
 
 use cambist_core::{Hash, Reason, VenueTime};
 use cambist_venue::{Refusal, Request, Response};
@@ -11,11 +11,11 @@ use crate::faults::kinds::FaultKind;
 use crate::world::World;
 use crate::world::answer_faults::BELIEVED_MS;
 
-/// An entry, as far as it matters here: its hash, when it was created, until when it is valid.
+/// An entry: its hash, creation time, and expiry.
 type Entry = (Hash, VenueTime, VenueTime);
 
 impl World {
-    /// Leaves out of an answer what the troubles of the moment hide.
+    /// Removes from an answer what active faults hide.
     pub(super) fn leave_out(&mut self, request: &Request, answer: &mut Result<Response, Refusal>) {
         let closed = match request {
             Request::Orders(query) => query.end.0 > 0,
@@ -79,8 +79,8 @@ impl World {
         gaps && hash.0[31].is_multiple_of(2) && self.conduct.knows(hash)
     }
 
-    /// Whether it is too young to be shown: not longer than its expiry and grace, as late as the daemon
-    /// can take the hour to be.
+    /// Whether it is too young to be listed: at most until expiry and grace, by the latest time that the daemon can
+    /// assume.
     fn is_hidden(&self, created: VenueTime, until: VenueTime) -> bool {
         let now = self.exchange.clock(self.now);
         let ahead_ms = if self.config.troubles.kinds.contains(&FaultKind::TimeWrong) {

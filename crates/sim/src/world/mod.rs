@@ -1,7 +1,7 @@
-//! The world's one queue: what happens next, and what follows from it.
+//! The world's event queue: the next event, and its effects.
 //!
-//! Everything that the program's shell does with sockets, files and timers is a function here. Nothing
-//! about prices, orders or balances is decided in this file.
+//! The program's shell with its sockets, files and timers is a set of functions here. Nothing about prices, orders or
+//! balances is decided in this file.
 
 pub(crate) mod answer_faults;
 pub(crate) mod control_loss;
@@ -55,10 +55,10 @@ pub(crate) use crate::world::snapshot_replica::SnapshotReplica;
 use reloads::Reloads;
 use start::{specs, strategies};
 
-/// Somebody who watches every step of the engine: time of the engine, event, actions.
+/// An observer of every step of the engine: engine time, event, actions.
 pub type Tap = Box<dyn FnMut(Time, &Event, &[Action])>;
 
-/// Engine and venue with everything between them.
+/// Engine, venue and everything between them.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent facts, not states of one thing"
@@ -73,28 +73,28 @@ pub struct World {
     network: Network,
     storms: ActiveFaults,
     disk: Disk,
-    /// When the last sync ends: one follows the other.
+    /// End of the last planned sync: syncs are sequential.
     disk_busy: Time,
     flushing: bool,
     sealer: Sealer,
-    /// Chance of store and restarts.
+    /// Random stream of store and restarts.
     random: Random,
     daemon: Option<Daemon>,
     starts: u32,
-    /// Chance of crashes.
+    /// Random stream of crashes.
     chance: Random,
-    /// Faults have ended.
+    /// Whether faults have ended.
     calmed: bool,
-    /// Market making has ended.
+    /// Whether market making has ended.
     ending: bool,
-    /// When own orders at the venue are looked at next.
+    /// Time of the next sample of own orders at the venue.
     sample_at: Time,
-    /// When what rests though it should not is looked for next.
+    /// Time of the next check for orders that rest although they should not.
     linger_at: Time,
-    /// Crash after so many further actions.
+    /// Crash after this many further actions.
     crash_after: Option<u64>,
     finished: Option<bool>,
-    /// The newest time that the engine's clock showed.
+    /// The last time of the engine's clock.
     shown: Time,
     session: Session,
     profit: Profit,
@@ -108,17 +108,17 @@ pub struct World {
     counts: Counts,
     loss: Meter,
     unquoted: Unquoted,
-    /// Falls so far, and until when the last one keeps the daemon dead.
+    /// Number of losses of control, and until when the last one keeps the daemon down.
     fallen: u64,
     dead_until: Time,
     tap: Option<Tap>,
-    /// The first broken promise ends the watching.
+    /// Whether the first violation ends the observation.
     tap_ends: bool,
     actions: Vec<Action>,
 }
 
 impl World {
-    /// A world at its beginning.
+    /// A world before its first event.
     pub fn new(mut config: WorldConfig) -> Result<Self, WorldError> {
         let reloads = Reloads::begin(&mut config);
         let mut random = Random::new(config.seed);
@@ -190,7 +190,7 @@ impl World {
         Ok(world)
     }
 
-    /// Runs until the world's time is `end`.
+    /// Runs until the simulated time `end`.
     pub fn run_until(&mut self, end: Time) {
         while self.queue.next_at().is_some_and(|at| at <= end) {
             self.step();
@@ -198,7 +198,7 @@ impl World {
         self.now = self.now.max(end);
     }
 
-    /// Lets the next thing happen; false when nothing is planned.
+    /// Processes the next event; false if none is planned.
     pub fn step(&mut self) -> bool {
         let Some((at, what)) = self.queue.pop() else {
             return false;
@@ -229,19 +229,19 @@ impl World {
         true
     }
 
-    /// Writes down what was traded since the last look.
+    /// Records trades since the last call.
     pub(super) fn take_trades(&mut self) {
         for executed in self.exchange.executed() {
             self.truth.trade(&executed, &mut self.loss);
         }
     }
 
-    /// An operator speaks now.
+    /// Passes an operator's command now.
     pub fn command(&mut self, command: Command) {
         self.queue.plan(self.now, WorldEvent::Operator(command));
     }
 
-    /// The daemon dies now and starts again later from what is durable.
+    /// The daemon crashes now and starts again later from the durable state.
     pub fn crash(&mut self) {
         if self.daemon.is_none() {
             return;
@@ -253,7 +253,7 @@ impl World {
         self.queue.plan(again, WorldEvent::Start);
     }
 
-    /// The daemon is gone, with everything that was not durable.
+    /// Stops the daemon: everything that was not durable is lost.
     fn stop(&mut self) {
         self.lose_control();
         self.daemon = None;
@@ -264,13 +264,12 @@ impl World {
         self.checks.crashed(self.disk.durable());
     }
 
-    /// The daemon dies before it performs its `actions`-th further action, which may lie in the middle
-    /// of a step.
+    /// The daemon crashes before its `actions`-th further action, which may be within a step.
     pub const fn crash_after(&mut self, actions: u64) {
         self.crash_after = Some(actions);
     }
 
-    /// Whether a planned crash has not come yet.
+    /// Whether a planned crash is still to come.
     pub const fn crash_is_planned(&self) -> bool {
         self.crash_after.is_some()
     }

@@ -1,4 +1,4 @@
-//! People: whoever looks after the daemon, and whoever else uses its account.
+//! The operator of the daemon, and external changes of its account.
 
 use crate::invariants::table::Invariant;
 use cambist_core::books::Carrier;
@@ -16,19 +16,19 @@ use crate::invariants::books::Ledger;
 use crate::world::World;
 use crate::world::events::WorldEvent;
 
-/// The person looks after the daemon every so often.
+/// The operator checks the daemon at this interval.
 pub(super) const CARE_MS: u64 = 30_000;
-/// Why what the venue holds is taken over.
+/// Reason for adopting the venue's balances.
 const AS_THE_VENUE_HAS_IT: &str = "as the venue has it";
-/// Somebody else's storage ids begin here, out of the way of ours.
+/// Storage ids of foreign orders start here, separate from ours.
 const FOREIGN_IDS: u32 = 14_000;
 
-/// Another installation of cambist.
+/// Another instance of cambist.
 const OTHER_INSTANCE: u32 = 0x00ca_b158;
 
 impl World {
-    /// The person looks: what stands still for a reason that is over is started again, with the level
-    /// lowered. Bugs are not excused by it: a rule of the engine that failed has been told before.
+    /// The operator's check: a daemon that stopped for a reason that is over is restarted with a lowered trading state.
+    /// That hides no bugs: a failed invariant has been reported before.
     pub(super) fn look_after(&mut self) {
         self.care();
         self.reload();
@@ -50,8 +50,8 @@ impl World {
         }
     }
 
-    /// The person explains what somebody moved: to the running daemon, flow by flow or all at once as the venue
-    /// has it, or while it is stopped; or leaves it for later, as long as that holds nothing back.
+    /// The operator explains external flows: to the running daemon, one by one or all at once by adopting the venue's
+    /// balances, or while it is stopped; or leaves them for later if they stop nothing.
     fn explain(&mut self, holds: bool) {
         let how = self.storms.random.below(4);
         if !holds && how == 0 && !self.calmed {
@@ -60,8 +60,8 @@ impl World {
         let flows = std::mem::take(&mut self.storms.unexplained);
         let exact = self.daemon.as_ref().is_some_and(|daemon| !daemon.at_least);
         if flows.is_empty() || (holds && how == 1 && exact) {
-            // Nobody knows any more what it was, or wants to look it up.
-            // What the engine does not know of yet stays unexplained.
+            // The operator does not know the flows, or does not look them up. Flows that the engine has not detected
+            // yet stay unexplained.
             self.storms.unexplained = flows;
             let (level, reason) = (TradingState::Active, AS_THE_VENUE_HAS_IT.to_owned());
             let forget_losses = self.storms.random.chance(1, 2);
@@ -82,7 +82,7 @@ impl World {
         self.adopt(flows);
     }
 
-    /// The operator explains what is left before market making ends.
+    /// The operator explains all remaining flows before market making ends.
     pub(super) fn explain_all(&mut self) {
         let flows = std::mem::take(&mut self.storms.unexplained);
         if self.daemon.is_some() {
@@ -118,8 +118,7 @@ impl World {
         }
     }
 
-    /// The daemon says something about its books: where nothing is unexplained any more, they must agree from
-    /// now on.
+    /// A notification about the books: if every flow is explained, they must agree from now on.
     pub(super) fn books_told(&mut self, shown: Time, note: &Notification) {
         match note {
             Notification::Adopted {
@@ -144,7 +143,7 @@ impl World {
         self.break_rules(broken);
     }
 
-    /// Bytes of an order or a move are about to leave.
+    /// Checks an intent whose bytes are about to be sent.
     pub(super) fn books_allow(&mut self, id: ClientOrderId) {
         let (shown_ms, engine) = (self.shown.as_ms(), &self.config.engine);
         let ledger = self.ledger.as_ref();
@@ -152,10 +151,10 @@ impl World {
         self.break_rules(broken);
     }
 
-    /// A person ends the daemon, lowers the level, and starts it again.
+    /// An operator drains the daemon, lowers the trading state, and starts it again.
     fn resume(&mut self) {
         if self.finished.take().is_some() {
-            // It ended in order: what it wrote is on the disk.
+            // It ended in order: all its writes are on disk.
             self.disk.sync(u64::MAX);
             self.checks.crashed(self.disk.durable());
         } else {
@@ -172,8 +171,8 @@ impl World {
         self.queue.plan(again, WorldEvent::Start);
     }
 
-    /// What the venue held of a token was taken over as it was when the books were last compared: the flows
-    /// until then are explained; later ones are not.
+    /// The venue's balance of a token was adopted as of the last comparison: the flows until then are explained, later
+    /// ones are not.
     fn taken_over(&mut self, token: TokenId, amount: i128) {
         let flows = std::mem::take(&mut self.storms.unexplained);
         let (of_token, others): (Vec<_>, Vec<_>) =
@@ -183,7 +182,7 @@ impl World {
             sum += flow;
             sum
         });
-        // What no flows sum up to is more than flows: nothing of it is known.
+        // An amount that is no sum of flows has other causes: none of the flows counts as explained.
         let explained = sums.into_iter().position(|sum| sum == amount);
         let explained = explained.map_or(of_token.len(), |last| last + 1);
         self.storms.unexplained = others;
@@ -192,8 +191,7 @@ impl World {
             .extend(of_token.into_iter().skip(explained));
     }
 
-    /// The opening balances contain every flow before them: what came since is the difference from what the
-    /// exchange holds now.
+    /// The opening balances contain every earlier flow: later ones are the difference from the exchange's balances now.
     fn opened_with(&mut self, opening: &Amounts) {
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
         let held = self.exchange.held(&self.specs);
@@ -216,7 +214,7 @@ impl World {
         self.command(Command::Raise { level, reason });
     }
 
-    /// Somebody else moves money.
+    /// An external flow.
     pub(super) fn flow(&mut self, inwards: bool) {
         let tokens: Vec<TokenId> = self.config.funds.keys().copied().collect();
         let index = self.storms.random.below(tokens.len() as u64);
@@ -226,7 +224,7 @@ impl World {
         };
         let balance = own.balance(token);
         let free = balance.total - balance.locked;
-        // Whoever moves money leaves what a market can be made with: bands were drawn for that.
+        // A flow leaves enough for a market: bands were drawn for that.
         let usual = self.config.funds.get(&token).copied().unwrap_or(0);
         let (few, many) = (balance.total < usual / 2, balance.total > usual + usual / 4);
         let inwards = few || inwards && !many;
@@ -234,8 +232,8 @@ impl World {
         self.move_funds(token, inwards, amount);
     }
 
-    /// Puts back what the account was meant to hold, once nobody else moves money any more: without
-    /// funds for either side within the band there is no quoting that could come back.
+    /// Restores the account's intended balances after the last external flow: without funds for either side within the
+    /// band, quotes cannot return.
     pub(super) fn refund(&mut self) {
         for (token, usual) in self.config.funds.clone() {
             let Some(own) = self.exchange.venue().account(OWN_ACCOUNT) else {
@@ -277,8 +275,8 @@ impl World {
         });
     }
 
-    /// Somebody else touched the account: until the daemon, awake, can have heard of it, funds and band
-    /// are not what it knows.
+    /// An external change of the account: until the running daemon can have detected it, funds and band are not what it
+    /// knows.
     pub(super) fn touch(&mut self) {
         let poll = &self.config.engine.poll;
         let heard_ms = poll.balances_age_max_ms.max(poll.orders_age_max_ms)
@@ -289,7 +287,7 @@ impl World {
         let until = self.now.max(self.storms.held_until).plus_ms(heard_ms);
         self.storms.unheard_until = until;
         self.storms.disturb(until);
-        // What has left before may arrive after.
+        // Orders sent before may arrive after it.
         let judged = until.plus_ms(self.late_ms());
         for check in [
             Invariant::Overcommitted,
@@ -300,7 +298,7 @@ impl World {
         }
     }
 
-    /// Somebody else's order rests far from the market.
+    /// A foreign order that rests far from the market.
     pub(super) fn foreign_order(&mut self, length_ms: u64) {
         let venue = self.exchange.venue();
         let (market, token) = (MarketId(0), self.specs[0].base.id);
@@ -312,7 +310,7 @@ impl World {
             let held = own.balance(token);
             held.total - held.locked
         });
-        // A little, or as much as is missed.
+        // A small amount, or the complete missing amount.
         let qty = if self.storms.random.chance(1, 2) {
             Qty(10_000)
         } else {
@@ -328,7 +326,7 @@ impl World {
         let mut hash = [1; 32];
         hash[1..9].copy_from_slice(&self.storms.random.next_u64().to_be_bytes());
         let valid_until = self.exchange.clock(self.now).plus_ms(length_ms).as_s() + 2;
-        // Every second one is of another cambist.
+        // Every second one is of another instance.
         let number = self.storms.foreign_made;
         let client_id = if number.is_multiple_of(2) {
             self.storms.others.insert(Hash(hash), false);

@@ -1,4 +1,4 @@
-//! Healthy time, and whether own orders rest on both sides in it.
+//! Healthy time, and the share of it with own orders on both sides.
 
 use cambist_core::Amount;
 use cambist_core::config::MarketConfig;
@@ -8,11 +8,11 @@ use crate::exchange::OWN_ACCOUNT;
 
 use crate::world::World;
 
-/// Between two looks at own orders at the venue.
+/// Interval between samples of own orders at the venue.
 const SAMPLE_MS: u64 = 200;
 
 impl World {
-    /// Looks now and then whether own orders rest on both sides of every market, in healthy time.
+    /// Samples in healthy time whether own orders rest on both sides of every market.
     pub(super) fn sample(&mut self) {
         if self.now < self.sample_at || self.ending || self.truth.count() == 0 {
             return;
@@ -32,8 +32,8 @@ impl World {
         self.counts.samples_both += u64::from(both);
     }
 
-    /// No fault within ttl and grace, and enough of both tokens of every market for an order of every
-    /// strategy on both sides, within the band.
+    /// No fault within time to live and grace, and enough of both tokens of every market for an order of every strategy
+    /// on both sides, within the band.
     fn is_healthy(&self) -> bool {
         let engine = &self.config.engine;
         let felt = self

@@ -1,5 +1,5 @@
-//! Reloads: a person has the daemon take tight limits over and the usual ones back. What would loosen a
-//! limit without a word must be refused, and with one be taken.
+//! Reloads: an operator switches between tight and usual limits. A reload that would loosen a limit without permission
+//! must be refused, and with it be accepted.
 
 use crate::invariants::table::Invariant;
 use std::collections::VecDeque;
@@ -15,21 +15,21 @@ use crate::profiles::tight_limits::tightened;
 
 use super::World;
 
-/// Time that tight limits may cost afterwards: a pause, and a person who looks.
+/// Recovery time after tight limits: a pause, and a check by the operator.
 const RECOVERY_MS: u64 = 120_000;
 
-/// Configurations that a person has the daemon take over.
+/// Configurations that an operator reloads.
 #[derive(Debug)]
 pub(super) struct Reloads {
-    /// Tight and usual, where there are tight ones.
+    /// Tight and usual limits, in worlds that have them.
     both: Option<[EngineConfig; 2]>,
-    /// Told and not answered yet, and whether each must be taken.
+    /// Reloads without a reply yet, and whether each must be accepted.
     pending: VecDeque<(EngineConfig, bool)>,
     random: Random,
 }
 
 impl Reloads {
-    /// A daemon with tight limits begins with them.
+    /// A daemon with tight limits starts with them.
     pub(super) fn begin(config: &mut WorldConfig) -> Self {
         let both = tightened(config);
         if let Some([tight, _]) = &both {
@@ -47,19 +47,19 @@ impl Reloads {
         self.both.is_some()
     }
 
-    /// Whether it is the tight one.
+    /// Whether this is the tight one.
     pub(super) fn is_tight(&self, engine: &EngineConfig) -> bool {
         self.both.as_ref().is_some_and(|[tight, _]| tight == engine)
     }
 
-    /// What recovering from tight limits may take.
+    /// Recovery time after tight limits.
     pub(super) const fn recovery_ms(&self) -> u64 {
         if self.happen() { RECOVERY_MS } else { 0 }
     }
 }
 
 impl World {
-    /// A person reloads the configuration now and then.
+    /// An operator reloads the configuration at intervals.
     pub(super) fn reload(&mut self) {
         let Some([tight, usual]) = &self.reloads.both else {
             return;
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// A person holds one side back, or lifts that again. What controls hold back heals by itself.
+    /// An operator pauses one side, or lifts the pause. Pauses by controls end by themselves.
     fn pause_a_side(&mut self) {
         let random = &mut self.reloads.random;
         let filter = side_of(Side::BOTH[usize::from(random.chance(1, 2))]);
@@ -90,7 +90,7 @@ impl World {
         self.command(command);
     }
 
-    /// The usual limits from now on, and nothing held back by a person.
+    /// Uses the usual limits from now on, and lifts pauses by an operator.
     pub(super) fn relax(&mut self) {
         let Some([_, usual]) = &self.reloads.both else {
             return;
@@ -111,7 +111,7 @@ impl World {
         });
     }
 
-    /// The daemon answers.
+    /// Handles the daemon's reply.
     pub(super) fn hear_of_reloads(&mut self, note: &Notification) {
         let (command, taken) = match note {
             Notification::CommandTaken { command, .. } => (command, true),
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// The daemon starts: it reads what was written before.
+    /// The daemon starts and reads the configuration written before.
     pub(super) fn read_configuration(&mut self) {
         for (config, expected) in std::mem::take(&mut self.reloads.pending) {
             if expected {
@@ -142,12 +142,12 @@ impl World {
         }
     }
 
-    /// What rests may be more than a tighter limit allows, until it is dead.
+    /// More may rest than a tighter limit allows, until it is dead.
     fn in_force(&mut self, config: EngineConfig) {
         let dead_ms = config.ttl_ms + config.grace_ms + self.longest_ms();
         let until = self.now.plus_ms(dead_ms);
         self.checks.excuse(Invariant::OpenOrders, Some(until));
-        // What tight limits held back comes back by and by.
+        // Quotes that tight limits stopped return gradually.
         self.storms.disturb(self.now.plus_ms(RECOVERY_MS));
         self.config.engine = config;
     }

@@ -1,18 +1,18 @@
-//! What is cancelled goes, and nothing rests where nothing may: within a bound of time in which nobody stood
-//! in the way.
+//! Cancelled orders must end, and nothing may rest where nothing is allowed, within a bound of time without
+//! obstruction.
 
 use crate::invariants::table::Invariant;
 use crate::world::World;
 
-/// Between two looks.
+/// Interval between checks.
 const LOOK_MS: u64 = 1_000;
 /// The longest pause between two cancels of an order is this many times the shortest.
 const PAUSES: u64 = 16;
-/// For the ways there and back, and for the list in between.
+/// Allowance for latencies, and for reading the list in between.
 const SPARE_MS: u64 = 5_000;
 
 impl World {
-    /// Looks now and then at what rests though it should not.
+    /// Checks at intervals for orders that rest although they should not.
     pub(super) fn look_for_lingering(&mut self) {
         let Some(daemon) = self.daemon.as_ref().filter(|_| self.now >= self.linger_at) else {
             return;

@@ -1,4 +1,4 @@
-//! Sealing and syncing: nothing is told to be durable before it is.
+//! Sealing and syncing: nothing is reported as durable before it is.
 
 use cambist_core::event::{BatchId, Event, Restrictions, SealFailure};
 use cambist_core::request::Endpoint;
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Writes something that the next sync makes durable. A store that failed once takes nothing more.
+    /// Adds a write that the next sync makes durable. A store that has failed accepts nothing more.
     pub(super) fn write(&mut self, write: Write) -> u64 {
         if self
             .daemon
@@ -112,7 +112,7 @@ impl World {
             })
             .collect();
         for (order, hash) in &sealed {
-            // Approved is paid for: what leaves later, and then perhaps together, has its tokens.
+            // An approved intent has its tokens: it may be sent later, possibly together with others.
             self.obey_budget(Endpoint::Submit);
             self.checks.sealing(order, self.disk.durable());
             if let Some(daemon) = &mut self.daemon {

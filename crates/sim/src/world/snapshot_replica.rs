@@ -1,5 +1,5 @@
-//! A second engine, made now and then from what the first one saved: told the same, it must want the same.
-//! A state that a snapshot does not carry whole shows here.
+//! The snapshot replica: a second engine, restored at intervals from a snapshot of the first, that handles the same
+//! events and must emit the same actions. It detects state that a snapshot leaves out.
 
 use crate::invariants::table::Invariant;
 use cambist_core::action::Action;
@@ -10,9 +10,9 @@ use cambist_core::{Engine, Time};
 use crate::world::World;
 use crate::world::start::strategies;
 
-/// Steps of the world from one to the next,
+/// Steps of the world between two replicas,
 const EVERY: u64 = 5_000;
-/// and what each of them is told before it goes.
+/// and the number of events each one handles.
 const EVENTS: u32 = 400;
 
 /// The second engine of a daemon.
@@ -22,7 +22,7 @@ pub(crate) struct SnapshotReplica {
 }
 
 impl SnapshotReplica {
-    /// Hears what the first one heard; what it wants instead, if it is not the same.
+    /// Handles the event of the first engine; returns the difference of the actions, if any.
     fn compare(
         &mut self,
         shown: Time,
@@ -42,7 +42,7 @@ impl SnapshotReplica {
 }
 
 impl World {
-    /// The engine has heard an event: its twin hears it too, or one is made.
+    /// Passes an event to the replica, or creates one.
     pub(super) fn tend_twin(&mut self, shown: Time, event: &Event, actions: &[Action]) {
         let Some(daemon) = &mut self.daemon else {
             return;
@@ -73,7 +73,7 @@ impl World {
     }
 }
 
-/// A snapshot as it comes back from where it was kept.
+/// A snapshot after serialisation and deserialisation.
 fn carried(saved: &Snapshot) -> Option<Snapshot> {
     let bytes = postcard::to_allocvec(saved).ok()?;
     postcard::from_bytes(&bytes).ok()

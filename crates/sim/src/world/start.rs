@@ -1,4 +1,4 @@
-//! Starts of the daemon, the first and those after crashes: all it knows is what is durable.
+//! Starts of the daemon, the first and those after crashes, from the durable state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use super::World;
 use super::wire::header_time;
 
 impl World {
-    /// The daemon starts from what is durable.
+    /// Starts the daemon from the durable state.
     pub(super) fn start(&mut self) {
         self.starts += 1;
         self.read_configuration();
@@ -108,7 +108,7 @@ impl World {
     }
 }
 
-/// The markets as the engine trades them, made from what the venue lists.
+/// The markets as the engine trades them, from the venue's listing.
 pub(super) fn specs(
     config: &WorldConfig,
     exchange: &Exchange,
@@ -134,7 +134,7 @@ pub(super) fn specs(
         .collect()
 }
 
-/// Fresh strategies for the seats.
+/// New strategies for the seats.
 pub(super) fn strategies(
     config: &WorldConfig,
     specs: &[MarketSpec],

@@ -1,4 +1,4 @@
-//! Requests on their way to the venue, and answers on their way back.
+//! Transmission of requests to the venue and of answers back.
 
 use crate::invariants::table::Invariant;
 use cambist_core::event::Event;
@@ -16,12 +16,12 @@ use crate::workload::pool;
 use super::World;
 use crate::world::events::WorldEvent;
 
-/// How a request ends, as the daemon gets it.
+/// The end of a request as the daemon receives it.
 pub(super) struct Heard {
     outcome: Outcome,
-    /// The time that the answer carries.
+    /// The timestamp of the answer.
     venue_time: Option<VenueTime>,
-    /// When the exchange drew it up, if it did.
+    /// When the exchange generated it, if it did.
     drawn: Option<VenueTime>,
     retry_after_ms: Option<u64>,
 }
@@ -72,7 +72,7 @@ impl World {
         self.send(request, Endpoint::Submit, asked);
     }
 
-    /// A poll or a cancel leaves.
+    /// Sends a poll or a cancel.
     pub(super) fn ask(&mut self, request: RequestId, query: &Query) {
         self.conduct.asks(request, query);
         if let Query::Cancel(hash) = query
@@ -87,7 +87,7 @@ impl World {
         self.send(request, query.endpoint(), asked);
     }
 
-    /// Bytes of an order or a move are about to leave.
+    /// Checks an intent whose bytes are about to be sent.
     fn leave(&mut self, id: ClientOrderId, market: MarketId, valid_until_s: u32) {
         let leaving = Leaving {
             id,
@@ -114,7 +114,7 @@ impl World {
         }
     }
 
-    /// A join or an exit leaves: only what is durable, the same every time.
+    /// Sends a join or an exit: only durable bytes, the same every time.
     pub(super) fn transmit_move(
         &mut self,
         request: RequestId,
@@ -139,7 +139,7 @@ impl World {
         }
     }
 
-    /// A request leaves, or does not.
+    /// Sends a request, unless it is not sent.
     fn send(&mut self, request: RequestId, endpoint: Endpoint, asked: Request) {
         let Some(daemon) = &mut self.daemon else {
             return;
@@ -208,7 +208,7 @@ impl World {
         self.queue.plan(at, WorldEvent::Answer { to: from, heard });
     }
 
-    /// Half of those who say that it was too much say for how long.
+    /// Half of the refusals because of a rate limit have a retry-after.
     fn retry_after_ms(&mut self, answer: Gateway) -> Option<u64> {
         match answer {
             Gateway::Limited if self.storms.random.chance(1, 2) => {
@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    /// A request reaches the venue.
+    /// A request arrives at the venue.
     pub(super) fn arrive(&mut self, from: (u32, RequestId), request: &Request, copy: bool) {
         if self.storms.is(FaultKind::ExchangeDown) {
             return;
@@ -228,7 +228,7 @@ impl World {
         if let Request::Submit(order) = request {
             self.submitted(order);
             if !self.is_waited_for(from) {
-                // Nobody could cancel it before.
+                // It could not be cancelled before.
                 let felt_ms = self.config.engine.request_timeout_ms + self.longest_ms();
                 self.storms.obstruct(self.now.plus_ms(felt_ms));
             }
@@ -292,7 +292,7 @@ impl World {
         self.checks.arriving(order.hash, id, durable, &self.truth);
     }
 
-    /// The venue took an order of ours.
+    /// The venue accepted an order of ours.
     fn taken(&mut self, asked: &NewOrder, submitted: &Submitted) {
         let hash = asked.hash;
         let durable = self.disk.durable();
@@ -323,7 +323,7 @@ impl World {
             .book(&self.truth, &self.specs, limits, venue, added);
     }
 
-    /// A request of the daemon ends, if it has not ended before.
+    /// A request of the daemon ends, unless it has ended before.
     pub(super) fn answer(&mut self, (incarnation, request): (u32, RequestId), heard: Heard) {
         let waits = self
             .daemon
@@ -343,14 +343,14 @@ impl World {
 }
 
 impl World {
-    /// The daemon gets an answer that the exchange drew up then.
+    /// The daemon receives an answer that the exchange generated then.
     fn learn(&mut self, heard: &Heard) {
         let (Some(daemon), Some(drawn)) = (&self.daemon, heard.drawn) else {
             return;
         };
         let shown = daemon.clock.at(self.now);
         let knowledge = &mut self.conduct.knowledge;
-        // A wrong time is not knowledge; one of the past is, of the past.
+        // A wrong time is no information; a past time is, about the past.
         if let Some(told) = heard.venue_time.filter(|told| *told <= drawn) {
             knowledge.time(shown, told);
         }
@@ -362,7 +362,7 @@ impl World {
     }
 }
 
-/// What a request asks of the venue, as far as our account asks it.
+/// The endpoint of a request of our account.
 const fn endpoint_of(request: &Request) -> Endpoint {
     match request {
         Request::Submit(_) => Endpoint::Submit,
@@ -382,7 +382,7 @@ const fn endpoint_of(request: &Request) -> Endpoint {
     }
 }
 
-/// What the shell makes of a gateway's answer.
+/// The shell's outcome of a gateway's answer.
 const fn turned(answer: Gateway) -> Outcome {
     match answer {
         Gateway::Limited => Outcome::Refused(Reason::RateLimited),
