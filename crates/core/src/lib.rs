@@ -9,6 +9,7 @@ pub mod books;
 pub mod bound;
 pub mod config;
 pub mod control;
+pub mod driver;
 pub mod engine;
 pub mod event;
 pub mod fence;

@@ -7,15 +7,15 @@ pub use setup::*;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cambist_core::action::Action;
 use cambist_core::books::{Booking, Books};
 use cambist_core::config::EngineConfig;
+use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{
     BatchId, Event, LossBaseline, RecoveredOrder, Restrictions, Start, TradingState,
 };
 use cambist_core::notification::{End, Fill, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
-use cambist_core::request::{Outcome, Query, Reply, RequestId};
+use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
 use cambist_core::{Amount, Engine, Intent, MarketSpec, Reason, Side, Time, TokenSpec, VenueTime};
 
@@ -257,11 +257,7 @@ impl Desk {
     }
 
     pub fn hear(&mut self, event: &Event) {
-        let mut actions = Vec::new();
-        self.engine.on_event(self.now, event, &mut actions);
-        for action in actions {
-            self.act(action);
-        }
+        driver::step(self, event, &mut Vec::new());
     }
 
     pub fn answer(&mut self, request: RequestId, outcome: Outcome) {
@@ -292,46 +288,6 @@ impl Desk {
             venue_time,
             retry_after_ms,
         });
-    }
-
-    fn act(&mut self, action: Action) {
-        match action {
-            Action::Send { request, query } if self.deaf => self.asked.push((request, query)),
-            Action::Send { request, query } => self.answer_query(request, &query),
-            Action::Seal { batch, intents } => {
-                if !self.store_works {
-                    let cause = cambist_core::event::SealFailure::Store;
-                    return self.hear(&Event::SealFailed { batch, cause });
-                }
-                self.sealing.push((batch, intents));
-                if !self.store_waits {
-                    self.store_answers();
-                }
-            }
-            Action::Transmit { request, order, .. } => self.submits.push_back((request, order)),
-            Action::StoreRestrictions { levels, .. } => {
-                if self.stored != levels {
-                    self.levels.push(levels.state);
-                }
-                if self.store_works {
-                    self.stored = levels.clone();
-                }
-                if self.store_waits {
-                    // The test answers.
-                    self.writing = Some(levels);
-                } else if self.store_works {
-                    self.hear(&Event::RestrictionsStored(levels));
-                } else {
-                    self.hear(&Event::RestrictionsFailed(levels));
-                }
-            }
-            Action::Book(booking) => {
-                self.books.book(&booking);
-                self.bookings.push(*booking);
-            }
-            Action::Notify(note) => self.notes.push(note),
-            Action::Finished { proven } => self.finished = Some(proven),
-        }
     }
 
     /// The store completes what waits for it.
@@ -416,5 +372,76 @@ impl Desk {
                 _ => false,
             })
             .count()
+    }
+}
+
+impl Clock for Desk {
+    fn now(&self) -> Time {
+        self.now
+    }
+}
+
+impl Venue for Desk {
+    fn send(&mut self, request: RequestId, query: Query) {
+        if self.deaf {
+            self.asked.push((request, query));
+        } else {
+            self.answer_query(request, &query);
+        }
+    }
+
+    fn transmit(&mut self, request: RequestId, order: ClientOrderId, _: Endpoint) {
+        self.submits.push_back((request, order));
+    }
+}
+
+impl Store for Desk {
+    fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        if !self.store_works {
+            let cause = cambist_core::event::SealFailure::Store;
+            return self.hear(&Event::SealFailed { batch, cause });
+        }
+        self.sealing.push((batch, intents));
+        if !self.store_waits {
+            self.store_answers();
+        }
+    }
+
+    fn store_restrictions(&mut self, levels: Restrictions, _: String, _: bool) {
+        if self.stored != levels {
+            self.levels.push(levels.state);
+        }
+        if self.store_works {
+            self.stored = levels.clone();
+        }
+        if self.store_waits {
+            // The test answers.
+            self.writing = Some(levels);
+        } else if self.store_works {
+            self.hear(&Event::RestrictionsStored(levels));
+        } else {
+            self.hear(&Event::RestrictionsFailed(levels));
+        }
+    }
+
+    fn book(&mut self, booking: Box<Booking>) {
+        self.books.book(&booking);
+        self.bookings.push(*booking);
+    }
+}
+
+impl Observer for Desk {
+    fn notification(&mut self, _: Time, note: Notification) {
+        self.notes.push(note);
+    }
+
+    fn finished(&mut self, proven: bool) {
+        self.finished = Some(proven);
+    }
+}
+
+impl Assembly for Desk {
+    fn engine(&mut self) -> Option<&mut Engine> {
+        Some(&mut self.engine)
     }
 }

@@ -4,13 +4,17 @@
 use std::collections::BTreeMap;
 
 use cambist_core::action::Action;
-use cambist_core::event::{Event, Restrictions, SealFailure, Start, TradingState};
+use cambist_core::books::Booking;
+use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
+use cambist_core::event::{BatchId, Event, Restrictions, SealFailure, Start, TradingState};
+use cambist_core::notification::Notification;
 use cambist_core::order::{Hash, OrderReport, OrderStatus, UnsignedOrder};
 use cambist_core::request::{
-    Balance, Depth, DepthLevel, Outcome, Query, Reply, RequestId, UnknownCause,
+    Balance, Depth, DepthLevel, Endpoint, Outcome, Query, Reply, RequestId, UnknownCause,
 };
 use cambist_core::{
-    Engine, Intent, MarketId, Price, Reason, Side, StrategyId, Time, TokenId, VenueTime,
+    ClientOrderId, Engine, Intent, MarketId, Price, Reason, Side, StrategyId, Time, TokenId,
+    VenueTime,
 };
 
 use crate::desk::{Always, BASE, BOTH, ORIGIN, QUOTE, config, listed, spec, token};
@@ -74,6 +78,9 @@ struct Hostile {
     sealed: Vec<(Hash, UnsignedOrder)>,
     waiting: Vec<Event>,
     version: u64,
+    engine: Engine,
+    /// Submits so far.
+    transmitted: usize,
 }
 
 impl Hostile {
@@ -197,52 +204,77 @@ impl Hostile {
             retry_after_ms: None,
         });
     }
+}
 
-    fn act(&mut self, action: Action) {
-        match action {
-            Action::Send { request, query } => {
-                let reply = self.reply(&query);
-                self.answer(request, reply);
-            }
-            Action::Seal { batch, .. } if self.dice.below(500) == 0 => {
-                let cause = SealFailure::Store;
-                self.waiting.push(Event::SealFailed { batch, cause });
-            }
-            Action::Seal { batch, intents } => {
-                let orders = intents.into_iter().filter_map(|intent| match intent {
-                    Intent::Order(order) => Some(order),
-                    Intent::PoolTransaction(_) => None,
-                });
-                let orders: Vec<_> = orders.collect();
-                let hashes = orders.iter().map(|order| {
-                    let mut hash = [0; 32];
-                    hash[..8].copy_from_slice(&order.client_id.number.to_be_bytes());
-                    (order.client_id, Hash(hash))
-                });
-                let hashes: Vec<_> = hashes.collect();
-                let sealed = hashes.iter().map(|(_, hash)| *hash).zip(orders);
-                self.sealed.extend(sealed);
-                self.waiting.push(Event::Sealed { batch, hashes });
-            }
-            Action::Transmit { request, order, .. } => {
-                let known = self.sealed.iter().find(|(_, o)| o.client_id == order);
-                let hash = known.expect("only what is sealed is sent").0;
-                let hash = self.dice.of(&[hash, hash, hash, Hash([7; 32])]);
-                let status = OrderStatus::Processing;
-                let idempotent = false;
-                let reply = Reply::Submitted {
-                    hash,
-                    status,
-                    idempotent,
-                };
-                self.answer(request, reply);
-            }
-            // Restrictions are not stored: otherwise the run would soon stop trading.
-            Action::StoreRestrictions { .. }
-            | Action::Book(_)
-            | Action::Notify(_)
-            | Action::Finished { .. } => {}
+impl Clock for Hostile {
+    fn now(&self) -> Time {
+        self.now
+    }
+}
+
+impl Venue for Hostile {
+    fn send(&mut self, request: RequestId, query: Query) {
+        let reply = self.reply(&query);
+        self.answer(request, reply);
+    }
+
+    fn transmit(&mut self, request: RequestId, order: ClientOrderId, _: Endpoint) {
+        self.transmitted += 1;
+        let known = self.sealed.iter().find(|(_, o)| o.client_id == order);
+        let hash = known.expect("only what is sealed is sent").0;
+        let hash = self.dice.of(&[hash, hash, hash, Hash([7; 32])]);
+        let status = OrderStatus::Processing;
+        let idempotent = false;
+        let reply = Reply::Submitted {
+            hash,
+            status,
+            idempotent,
+        };
+        self.answer(request, reply);
+    }
+}
+
+impl Store for Hostile {
+    fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        if self.dice.below(500) == 0 {
+            let cause = SealFailure::Store;
+            return self.waiting.push(Event::SealFailed { batch, cause });
         }
+        let orders = intents.into_iter().filter_map(|intent| match intent {
+            Intent::Order(order) => Some(order),
+            Intent::PoolTransaction(_) => None,
+        });
+        let orders: Vec<_> = orders.collect();
+        let hashes = orders.iter().map(|order| {
+            let mut hash = [0; 32];
+            hash[..8].copy_from_slice(&order.client_id.number.to_be_bytes());
+            (order.client_id, Hash(hash))
+        });
+        let hashes: Vec<_> = hashes.collect();
+        let sealed = hashes.iter().map(|(_, hash)| *hash).zip(orders);
+        self.sealed.extend(sealed);
+        self.waiting.push(Event::Sealed { batch, hashes });
+    }
+
+    // Restrictions are not stored: otherwise the run would soon stop trading.
+    fn store_restrictions(&mut self, _: Restrictions, _: String, _: bool) {}
+
+    fn book(&mut self, _: Box<Booking>) {}
+}
+
+impl Observer for Hostile {
+    fn actions(&mut self, now: Time, _: &Event, actions: &[Action]) {
+        assert!(actions.len() < 1_000, "at {now:?}: a step is bounded");
+    }
+
+    fn notification(&mut self, _: Time, _: Notification) {}
+
+    fn finished(&mut self, _: bool) {}
+}
+
+impl Assembly for Hostile {
+    fn engine(&mut self) -> Option<&mut Engine> {
+        Some(&mut self.engine)
     }
 }
 
@@ -256,8 +288,10 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             sealed: Vec::new(),
             waiting: Vec::new(),
             version: 0,
+            engine: Engine::new(vec![Box::new(Always(BOTH.to_vec()))]),
+            transmitted: 0,
         };
-        let mut engine = Engine::new(vec![Box::new(Always(BOTH.to_vec()))]);
+        let mut actions = Vec::new();
         let mut event = Event::Start(Box::new(Start {
             config: config(),
             markets: vec![spec()],
@@ -278,17 +312,8 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             taker_fee_bips: 20,
         }));
         for _ in 0..600 {
-            let mut actions = Vec::new();
-            engine.on_event(venue.now, &event, &mut actions);
-            sent += actions
-                .iter()
-                .filter(|a| matches!(a, Action::Transmit { .. }))
-                .count();
-            assert!(actions.len() < 1_000, "seed {seed}: a step is bounded");
-            for action in actions {
-                venue.act(action);
-            }
-            let wake = engine.next_wakeup().expect("never finished");
+            driver::step(&mut venue, &event, &mut actions);
+            let wake = venue.engine.next_wakeup().expect("never finished");
             assert!(wake > venue.now, "seed {seed}: waking goes forward");
             let waiting = venue.waiting.len() as u64;
             event = if waiting > 0 && venue.dice.below(3) > 0 {
@@ -300,6 +325,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
                 Event::Wake
             };
         }
+        sent += venue.transmitted;
     }
     assert!(sent > 200, "orders were sent at all: {sent}");
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cambist_core::action::Action;
-use cambist_core::books::Books;
+use cambist_core::books::{Booking, Books};
 use cambist_core::config::{EngineConfig, PoolConfig};
-use cambist_core::event::{Event, Restrictions, SealFailure, Start};
+use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
+use cambist_core::event::{BatchId, Event, Restrictions, SealFailure, Start};
 use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::notification::{Control, End, Notification, PoolTransactionSettlement};
 use cambist_core::order::{ClientOrderId, Hash, OrderStatus, StrategyId};
@@ -158,11 +158,7 @@ impl Beside {
     }
 
     pub(crate) fn hear(&mut self, event: &Event) {
-        let mut actions = Vec::new();
-        self.engine.on_event(self.now, event, &mut actions);
-        for action in actions {
-            self.act(action);
-        }
+        driver::step(self, event, &mut Vec::new());
     }
 
     pub(crate) fn answer(&mut self, request: RequestId, outcome: Outcome) {
@@ -173,47 +169,6 @@ impl Beside {
             venue_time,
             retry_after_ms: None,
         });
-    }
-
-    pub(crate) fn act(&mut self, action: Action) {
-        match action {
-            Action::Send { request, query } => {
-                let reply = self.reply(&query);
-                self.answer(request, Outcome::Reply(reply));
-            }
-            Action::Seal { batch, .. } if !self.store_works => {
-                let cause = SealFailure::Store;
-                self.hear(&Event::SealFailed { batch, cause });
-            }
-            Action::Seal { batch, intents } => {
-                let mut hashes = Vec::new();
-                for intent in intents {
-                    let Intent::PoolTransaction(wanted) = intent else {
-                        panic!("unexpected order")
-                    };
-                    let mut hash = [0; 32];
-                    hash[..8].copy_from_slice(&wanted.client_id.number.to_be_bytes());
-                    hashes.push((wanted.client_id, Hash(hash)));
-                    self.sealed.insert(wanted.client_id, (Hash(hash), wanted));
-                }
-                self.hear(&Event::Sealed { batch, hashes });
-            }
-            Action::Transmit {
-                request,
-                order,
-                endpoint,
-            } => self.sent.push_back(Sent {
-                request,
-                id: order,
-                endpoint,
-            }),
-            Action::StoreRestrictions { levels, .. } => {
-                self.hear(&Event::RestrictionsStored(levels));
-            }
-            Action::Book(booking) => self.books.book(&booking),
-            Action::Notify(note) => self.notes.push(note),
-            Action::Finished { proven } => self.finished = Some(proven),
-        }
     }
 
     pub(crate) fn reply(&mut self, query: &Query) -> Reply {
@@ -429,5 +384,70 @@ impl Beside {
             0
         );
         assert_eq!(self.invariants(), [""; 0]);
+    }
+}
+
+impl Clock for Beside {
+    fn now(&self) -> Time {
+        self.now
+    }
+}
+
+impl Venue for Beside {
+    fn send(&mut self, request: RequestId, query: Query) {
+        let reply = self.reply(&query);
+        self.answer(request, Outcome::Reply(reply));
+    }
+
+    fn transmit(&mut self, request: RequestId, id: ClientOrderId, endpoint: Endpoint) {
+        self.sent.push_back(Sent {
+            request,
+            id,
+            endpoint,
+        });
+    }
+}
+
+impl Store for Beside {
+    fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        if !self.store_works {
+            let cause = SealFailure::Store;
+            return self.hear(&Event::SealFailed { batch, cause });
+        }
+        let mut hashes = Vec::new();
+        for intent in intents {
+            let Intent::PoolTransaction(wanted) = intent else {
+                panic!("unexpected order")
+            };
+            let mut hash = [0; 32];
+            hash[..8].copy_from_slice(&wanted.client_id.number.to_be_bytes());
+            hashes.push((wanted.client_id, Hash(hash)));
+            self.sealed.insert(wanted.client_id, (Hash(hash), wanted));
+        }
+        self.hear(&Event::Sealed { batch, hashes });
+    }
+
+    fn store_restrictions(&mut self, levels: Restrictions, _: String, _: bool) {
+        self.hear(&Event::RestrictionsStored(levels));
+    }
+
+    fn book(&mut self, booking: Box<Booking>) {
+        self.books.book(&booking);
+    }
+}
+
+impl Observer for Beside {
+    fn notification(&mut self, _: Time, note: Notification) {
+        self.notes.push(note);
+    }
+
+    fn finished(&mut self, proven: bool) {
+        self.finished = Some(proven);
+    }
+}
+
+impl Assembly for Beside {
+    fn engine(&mut self) -> Option<&mut Engine> {
+        Some(&mut self.engine)
     }
 }
