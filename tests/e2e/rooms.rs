@@ -503,6 +503,26 @@ fn the_engines_folders_import_each_other_in_no_circle() {
     assert_eq!(circle(round.into()), ["a", "b", "c"]);
 }
 
+/// Live trading, paper, backtests and worlds differ in what executes an action, not in how it gets there.
+#[test]
+fn only_the_driver_executes_actions() {
+    let rooms = ROOMS.iter().map(|(room, _)| *room).chain([""]);
+    let mut executing: Vec<_> = rooms
+        .flat_map(|room| found(room, &["Action::Transmit"]))
+        .collect();
+    executing.sort();
+    let allowed = [
+        "crates/core/src/driver.rs",
+        "crates/core/src/engine/orders/transmission.rs",
+        // Its own actions: those of a small model.
+        "crates/fence-model/src/model.rs",
+    ];
+    assert_eq!(
+        executing,
+        allowed.map(|file| format!("Action::Transmit in {file}"))
+    );
+}
+
 /// The rules of the fence are checked by a model on their own: they know nothing of the engine.
 #[test]
 fn the_fence_knows_nothing_of_the_engine() {

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use cambist_core::action::Action;
-use cambist_core::books::Books;
+use cambist_core::books::{Booking, Books};
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{Event, Restrictions, Start};
+use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
+use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId};
@@ -95,9 +96,11 @@ pub trait EngineObserver {
     fn actions(&mut self, actions: &[Action], engine: &Engine);
 }
 
-/// The engine and the state that its shell keeps.
+/// The engine's assembly in a backtest: what its venue and its store are asked for is planned by the run.
 pub struct EngineLink {
     engine: Engine,
+    now: Time,
+    outputs: Vec<Output>,
     sealed: BTreeMap<ClientOrderId, UnsignedOrder>,
     actions: Vec<Action>,
     observer: Option<Box<dyn EngineObserver>>,
@@ -134,6 +137,8 @@ impl EngineLink {
         };
         let link = Self {
             engine: Engine::new(strategies),
+            now: Time(0),
+            outputs: Vec::new(),
             sealed: BTreeMap::new(),
             actions: Vec::new(),
             observer: begin.observer,
@@ -144,53 +149,89 @@ impl EngineLink {
 
     /// Handles an input; what follows is appended to `outputs`.
     pub fn handle(&mut self, now: Time, input: &Input, outputs: &mut Vec<Output>) {
+        self.now = now;
+        std::mem::swap(&mut self.outputs, outputs);
         let mut actions = std::mem::take(&mut self.actions);
-        if let Some(observer) = &mut self.observer {
-            observer.event(now, &input.0);
-        }
-        self.engine.on_event(now, &input.0, &mut actions);
-        if let Some(observer) = &mut self.observer {
-            observer.actions(&actions, &self.engine);
-        }
-        for action in actions.drain(..) {
-            match action {
-                Action::Send { request, query } => {
-                    outputs.push(Output::Send(request, Outgoing::Query(query)));
-                }
-                Action::Seal { batch, intents } => {
-                    let mut hashes = Vec::with_capacity(intents.len());
-                    for intent in intents {
-                        hashes.push((intent.id(), hash_of(intent.id().number)));
-                        if let Intent::Order(order) = intent {
-                            self.sealed.insert(order.client_id, order);
-                        }
-                    }
-                    outputs.push(Output::Store(Input(Event::Sealed { batch, hashes })));
-                }
-                Action::Transmit { request, order, .. } => {
-                    let sealed = self.sealed.get(&order).cloned();
-                    let order = sealed.expect("what leaves was sealed, and there are no pools");
-                    outputs.push(Output::Send(request, Outgoing::Submit(Box::new(order))));
-                }
-                Action::StoreRestrictions { levels, .. } => {
-                    outputs.push(Output::Store(Input(Event::RestrictionsStored(levels))));
-                }
-                Action::Notify(note) => {
-                    if let Notification::Ended { order, .. } = &note {
-                        self.sealed.remove(order);
-                    }
-                    self.log.observe(now, &note);
-                }
-                // Nothing is kept after the run.
-                Action::Book(_) => {}
-                Action::Finished { .. } => outputs.push(Output::Finished),
-            }
-        }
+        driver::step(self, &input.0, &mut actions);
         self.actions = actions;
+        std::mem::swap(&mut self.outputs, outputs);
     }
 
     /// When to wake the engine if there is no input before.
     pub fn next_wakeup(&self) -> Option<Time> {
         self.engine.next_wakeup()
+    }
+}
+
+impl Clock for EngineLink {
+    fn now(&self) -> Time {
+        self.now
+    }
+}
+
+impl Venue for EngineLink {
+    fn send(&mut self, request: RequestId, query: Query) {
+        self.outputs
+            .push(Output::Send(request, Outgoing::Query(query)));
+    }
+
+    fn transmit(&mut self, request: RequestId, order: ClientOrderId, _: Endpoint) {
+        let sealed = self.sealed.get(&order).cloned();
+        let order = sealed.expect("what leaves was sealed, and there are no pools");
+        self.outputs
+            .push(Output::Send(request, Outgoing::Submit(Box::new(order))));
+    }
+}
+
+impl Store for EngineLink {
+    fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        let mut hashes = Vec::with_capacity(intents.len());
+        for intent in intents {
+            hashes.push((intent.id(), hash_of(intent.id().number)));
+            if let Intent::Order(order) = intent {
+                self.sealed.insert(order.client_id, order);
+            }
+        }
+        let sealed = Event::Sealed { batch, hashes };
+        self.outputs.push(Output::Store(Input(sealed)));
+    }
+
+    fn store_restrictions(&mut self, levels: Restrictions, _: String, _: bool) {
+        let stored = Event::RestrictionsStored(levels);
+        self.outputs.push(Output::Store(Input(stored)));
+    }
+
+    /// Nothing is kept after the run.
+    fn book(&mut self, _: Box<Booking>) {}
+}
+
+impl Observer for EngineLink {
+    fn event(&mut self, now: Time, event: &Event) {
+        if let Some(observer) = &mut self.observer {
+            observer.event(now, event);
+        }
+    }
+
+    fn actions(&mut self, _: Time, _: &Event, actions: &[Action]) {
+        if let Some(observer) = &mut self.observer {
+            observer.actions(actions, &self.engine);
+        }
+    }
+
+    fn notification(&mut self, now: Time, note: Notification) {
+        if let Notification::Ended { order, .. } = &note {
+            self.sealed.remove(order);
+        }
+        self.log.observe(now, &note);
+    }
+
+    fn finished(&mut self, _: bool) {
+        self.outputs.push(Output::Finished);
+    }
+}
+
+impl Assembly for EngineLink {
+    fn engine(&mut self) -> Option<&mut Engine> {
+        Some(&mut self.engine)
     }
 }

@@ -3,16 +3,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cambist_core::action::Action;
-use cambist_core::books::Books;
+use cambist_core::books::{Booking, Books};
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{Event, Restrictions, Start};
+use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
+use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::{Control, Notification, Withheld};
-use cambist_core::request::{Outcome, Query, Reply};
+use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
 use cambist_core::{
-    Engine, Hash, Intent, MarketId, MarketSpec, OrderStatus, Reason, Side, StrategyId, Time,
-    VenueTime,
+    ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, OrderStatus, Reason, Side,
+    StrategyId, Time, VenueTime,
 };
 
 /// Engine time after which the run ends.
@@ -43,10 +43,11 @@ pub trait Answers {
 /// Why each side of each market would not be quoted, buy then sell; `None` for one that would.
 pub fn reasons(run: DryRun, answers: &mut dyn Answers) -> Vec<[Option<Withheld>; 2]> {
     let count = run.markets.len();
-    let mut stage = Stage::new(run);
+    let mut stage = Stage::new(run, answers);
+    let mut actions = Vec::new();
     for _ in 0..EVENTS_MAX {
         let Some(event) = stage.next() else { break };
-        stage.hear(&event, answers);
+        driver::step(&mut stage, &event, &mut actions);
         if stage.is_settled(count) {
             break;
         }
@@ -54,8 +55,9 @@ pub fn reasons(run: DryRun, answers: &mut dyn Answers) -> Vec<[Option<Withheld>;
     stage.found(count)
 }
 
-/// A running engine.
-struct Stage {
+/// A running engine: every query is answered at once, and everything is stored at once.
+struct Stage<'a> {
+    answers: &'a mut dyn Answers,
     engine: Engine,
     now: Time,
     origin: (Time, VenueTime),
@@ -64,8 +66,8 @@ struct Stage {
     hashes: u64,
 }
 
-impl Stage {
-    fn new(run: DryRun) -> Self {
+impl<'a> Stage<'a> {
+    fn new(run: DryRun, answers: &'a mut dyn Answers) -> Self {
         let mut built = Vec::new();
         let mut seats = Vec::new();
         for (id, market, strategy) in run.strategies {
@@ -98,6 +100,7 @@ impl Stage {
         };
         let now = Time::from_ms(1_000_000);
         Self {
+            answers,
             engine: Engine::new(built),
             now,
             origin: (now, run.venue_time),
@@ -117,52 +120,18 @@ impl Stage {
         (passed < LONGEST_MS).then_some(Event::Wake)
     }
 
-    fn hear(&mut self, event: &Event, answers: &mut dyn Answers) {
-        let mut actions = Vec::new();
-        self.engine.on_event(self.now, event, &mut actions);
-        let venue_time = self.origin.1.plus_ms(self.now.ms_since(self.origin.0));
-        for action in actions {
-            let answer = match action {
-                Action::Send { request, query } => {
-                    let reply = answers.answer(&query, venue_time);
-                    let outcome =
-                        reply.map_or(Outcome::Refused(Reason::UnknownError), Outcome::Reply);
-                    Event::Answer {
-                        request,
-                        outcome,
-                        venue_time: Some(venue_time),
-                        retry_after_ms: None,
-                    }
-                }
-                Action::Seal { batch, intents } => {
-                    let hashes = intents.iter().map(Intent::id);
-                    let hashes = hashes.map(|id| (id, self.hash())).collect();
-                    Event::Sealed { batch, hashes }
-                }
-                Action::Transmit { request, .. } => Event::Answer {
-                    request,
-                    // Any answer will do: the run ends with the approval.
-                    outcome: Outcome::Reply(Reply::Submitted {
-                        hash: self.hash(),
-                        status: OrderStatus::Processing,
-                        idempotent: false,
-                    }),
-                    venue_time: Some(venue_time),
-                    retry_after_ms: None,
-                },
-                Action::StoreRestrictions { levels, .. } => Event::RestrictionsStored(levels),
-                Action::Notify(Notification::Withheld {
-                    market,
-                    side,
-                    withheld,
-                }) => {
-                    self.reasons.insert((market, side), withheld);
-                    continue;
-                }
-                Action::Book(_) | Action::Notify(_) | Action::Finished { .. } => continue,
-            };
-            self.waiting.push_back(answer);
-        }
+    /// The venue's clock.
+    fn venue_time(&self) -> VenueTime {
+        self.origin.1.plus_ms(self.now.ms_since(self.origin.0))
+    }
+
+    fn answer(&mut self, request: RequestId, outcome: Outcome) {
+        self.waiting.push_back(Event::Answer {
+            request,
+            outcome,
+            venue_time: Some(self.venue_time()),
+            retry_after_ms: None,
+        });
     }
 
     fn hash(&mut self) -> Hash {
@@ -190,6 +159,65 @@ impl Stage {
             })
         })
         .collect()
+    }
+}
+
+impl Clock for Stage<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+}
+
+impl Venue for Stage<'_> {
+    fn send(&mut self, request: RequestId, query: Query) {
+        let reply = self.answers.answer(&query, self.venue_time());
+        let outcome = reply.map_or(Outcome::Refused(Reason::UnknownError), Outcome::Reply);
+        self.answer(request, outcome);
+    }
+
+    fn transmit(&mut self, request: RequestId, _: ClientOrderId, _: Endpoint) {
+        // Any answer will do: the run ends with the approval.
+        let reply = Reply::Submitted {
+            hash: self.hash(),
+            status: OrderStatus::Processing,
+            idempotent: false,
+        };
+        self.answer(request, Outcome::Reply(reply));
+    }
+}
+
+impl Store for Stage<'_> {
+    fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        let hashes = intents.iter().map(Intent::id);
+        let hashes = hashes.map(|id| (id, self.hash())).collect();
+        self.waiting.push_back(Event::Sealed { batch, hashes });
+    }
+
+    fn store_restrictions(&mut self, levels: Restrictions, _: String, _: bool) {
+        self.waiting.push_back(Event::RestrictionsStored(levels));
+    }
+
+    fn book(&mut self, _: Box<Booking>) {}
+}
+
+impl Observer for Stage<'_> {
+    fn notification(&mut self, _: Time, note: Notification) {
+        if let Notification::Withheld {
+            market,
+            side,
+            withheld,
+        } = note
+        {
+            self.reasons.insert((market, side), withheld);
+        }
+    }
+
+    fn finished(&mut self, _: bool) {}
+}
+
+impl Assembly for Stage<'_> {
+    fn engine(&mut self) -> Option<&mut Engine> {
+        Some(&mut self.engine)
     }
 }
 

@@ -6,6 +6,7 @@ mod bounds;
 mod controls;
 mod desk;
 mod drain;
+mod driver;
 mod fence;
 mod gaps;
 mod gate;

@@ -214,6 +214,8 @@ fn desk(
         people: OperatorCommands::new(front.signals, front.requests, Names::of(bound), reload),
         is_ready: false,
         start_extended: Time(0),
+        actions: Vec::new(),
+        finished: false,
         ended,
         next: std::collections::VecDeque::new(),
         pruned: Time(0),

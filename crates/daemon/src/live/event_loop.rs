@@ -1,4 +1,5 @@
-//! The event loop: one task that owns the engine, handles events in order, and executes its actions.
+//! The event loop: one task that owns the engine and handles events in order. It is the live assembly of the driver:
+//! request workers are the venue, the seal worker is the store, the host's clock is the clock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -6,10 +7,11 @@ use std::time::Duration;
 
 use cambist_core::action::Action;
 use cambist_core::books::{Booking, Entry};
-use cambist_core::event::{Command, Event, SealFailure, TradingState};
+use cambist_core::driver::{self, Assembly, Observer, Store, Venue};
+use cambist_core::event::{BatchId, Command, Event, Restrictions, SealFailure, TradingState};
 use cambist_core::notification::Notification;
-use cambist_core::request::{Endpoint, Outcome, RequestId};
-use cambist_core::{ClientOrderId, Engine, Time, VenueTime};
+use cambist_core::request::{Endpoint, Outcome, Query, RequestId};
+use cambist_core::{ClientOrderId, Engine, Intent, Time, VenueTime};
 use cambist_report::Session;
 use tokio::sync::mpsc;
 
@@ -92,6 +94,10 @@ pub struct EventLoop {
     pub is_ready: bool,
     /// Time of the last request for more start-up time.
     pub start_extended: Time,
+    /// The actions of a step, kept for their allocation.
+    pub actions: Vec<Action>,
+    /// The engine has ended.
+    pub finished: bool,
 }
 
 /// What the loop handles next.
@@ -161,24 +167,18 @@ impl EventLoop {
 
     /// Passes one event to the engine and executes its actions. True when it has finished.
     fn hear(&mut self, event: &Event) -> bool {
-        let now = self.clock.now();
-        self.recorder.heard(now, event);
-        self.count_answer(event);
-        let mut actions = Vec::new();
-        self.engine.on_event(now, event, &mut actions);
-        self.recorder.did(&actions, &self.engine);
-        match event {
-            // If requests arrived during an older write, they wait for the next one.
-            Event::RestrictionsStored(_) if self.engine.levels_are_pending() => {}
-            Event::RestrictionsStored(_) => self.people.levels_stored(true),
-            Event::RestrictionsFailed(_) => self.people.levels_stored(false),
-            _ => {}
+        let mut actions = std::mem::take(&mut self.actions);
+        let step = driver::step(self, event, &mut actions);
+        self.actions = actions;
+        if let Some(now) = step {
+            self.telemetry.tick(self.clock.now().micros_since(now));
+            self.is_alive(now);
         }
-        let mut finished = false;
-        for action in actions {
-            finished |= self.act(now, action);
-        }
-        self.telemetry.tick(self.clock.now().micros_since(now));
+        self.finished
+    }
+
+    /// Reports to metrics and the service manager that the loop runs.
+    fn is_alive(&mut self, now: Time) {
         self.telemetry.queue_depth(self.inbox.len() as u64);
         self.telemetry.recording(!self.recorder.has_failed());
         notify::watchdog();
@@ -186,7 +186,6 @@ impl EventLoop {
             self.start_extended = now;
             notify::still_starting();
         }
-        finished
     }
 
     /// Counts requests in flight, and reports those that were not sent.
@@ -208,46 +207,6 @@ impl EventLoop {
         self.telemetry.in_flight(self.under_way.len() as u64);
     }
 
-    fn act(&mut self, now: Time, action: Action) -> bool {
-        match action {
-            Action::Send { request, query } => {
-                self.leaves(request, query.endpoint());
-                self.gateway.query(request, query);
-            }
-            Action::Seal { batch, intents } => {
-                let told = self.keeper.seal(batch, intents);
-                let cause = SealFailure::Store;
-                self.told(told, Some(Event::SealFailed { batch, cause }));
-            }
-            Action::Transmit {
-                request,
-                order,
-                endpoint,
-            } => {
-                self.leaves(request, endpoint);
-                match self.bodies.get(&order) {
-                    Some(body) => self.gateway.submit(request, endpoint, Arc::clone(body)),
-                    None => self.gateway.nothing_to_send(request),
-                }
-            }
-            Action::StoreRestrictions {
-                levels,
-                cause,
-                lowers,
-            } => {
-                let told = self.keeper.levels(levels.clone(), cause, lowers);
-                self.told(told, Some(Event::RestrictionsFailed(levels)));
-            }
-            Action::Book(booking) => self.book(booking),
-            Action::Notify(note) => self.note(now, &note),
-            Action::Finished { proven } => {
-                self.ended.proven = proven;
-                return true;
-            }
-        }
-        false
-    }
-
     /// Continues without a store that is too slow: nothing new is sealed, resting orders are cancelled, and the engine
     /// gets the events that the store can no longer send.
     fn told(&mut self, told: Result<(), SealWorkerStuck>, instead: Option<Event>) {
@@ -258,21 +217,6 @@ impl EventLoop {
             self.next.push_back(Event::Operator(Command::Drain));
         }
         self.next.extend(instead);
-    }
-
-    fn book(&mut self, booking: Box<Booking>) {
-        let asked_for = booking.is_asked_for();
-        let flows = booking.entries.iter().filter_map(|entry| match entry {
-            Entry::Flow { token, .. } => Some((*token, self.telemetry.symbol(*token))),
-            _ => None,
-        });
-        let symbols = flows.collect();
-        let pools = self.engine.pool_balances().collect();
-        let told = self.keeper.book(booking, symbols, pools);
-        if asked_for {
-            self.people.booking_told(told.is_ok());
-        }
-        self.told(told, None);
     }
 
     fn note(&mut self, now: Time, note: &Notification) {
@@ -356,5 +300,87 @@ impl EventLoop {
             let told = self.keeper.prune();
             self.told(told, None);
         }
+    }
+}
+
+impl driver::Clock for EventLoop {
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+}
+
+impl Venue for EventLoop {
+    fn send(&mut self, request: RequestId, query: Query) {
+        self.leaves(request, query.endpoint());
+        self.gateway.query(request, query);
+    }
+
+    fn transmit(&mut self, request: RequestId, order: ClientOrderId, endpoint: Endpoint) {
+        self.leaves(request, endpoint);
+        match self.bodies.get(&order) {
+            Some(body) => self.gateway.submit(request, endpoint, Arc::clone(body)),
+            None => self.gateway.nothing_to_send(request),
+        }
+    }
+}
+
+impl Store for EventLoop {
+    fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        let told = self.keeper.seal(batch, intents);
+        let cause = SealFailure::Store;
+        self.told(told, Some(Event::SealFailed { batch, cause }));
+    }
+
+    fn store_restrictions(&mut self, levels: Restrictions, cause: String, lowers: bool) {
+        let told = self.keeper.levels(levels.clone(), cause, lowers);
+        self.told(told, Some(Event::RestrictionsFailed(levels)));
+    }
+
+    fn book(&mut self, booking: Box<Booking>) {
+        let asked_for = booking.is_asked_for();
+        let flows = booking.entries.iter().filter_map(|entry| match entry {
+            Entry::Flow { token, .. } => Some((*token, self.telemetry.symbol(*token))),
+            _ => None,
+        });
+        let symbols = flows.collect();
+        let pools = self.engine.pool_balances().collect();
+        let told = self.keeper.book(booking, symbols, pools);
+        if asked_for {
+            self.people.booking_told(told.is_ok());
+        }
+        self.told(told, None);
+    }
+}
+
+impl Observer for EventLoop {
+    fn event(&mut self, now: Time, event: &Event) {
+        self.recorder.heard(now, event);
+        self.count_answer(event);
+    }
+
+    fn actions(&mut self, _: Time, event: &Event, actions: &[Action]) {
+        self.recorder.did(actions, &self.engine);
+        match event {
+            // If requests arrived during an older write, they wait for the next one.
+            Event::RestrictionsStored(_) if self.engine.levels_are_pending() => {}
+            Event::RestrictionsStored(_) => self.people.levels_stored(true),
+            Event::RestrictionsFailed(_) => self.people.levels_stored(false),
+            _ => {}
+        }
+    }
+
+    fn notification(&mut self, now: Time, note: Notification) {
+        self.note(now, &note);
+    }
+
+    fn finished(&mut self, proven: bool) {
+        self.ended.proven = proven;
+        self.finished = true;
+    }
+}
+
+impl Assembly for EventLoop {
+    fn engine(&mut self) -> Option<&mut Engine> {
+        Some(&mut self.engine)
     }
 }

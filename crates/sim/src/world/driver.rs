@@ -1,10 +1,14 @@
-//! The shell around the engine: passes events, executes actions, wakes it.
+//! The world as an assembly of the driver: the simulated network, disk and clock are the engine's venue, store and
+//! clock, and what is checked observes.
 
 use crate::invariants::table::Invariant;
-use cambist_core::Time;
 use cambist_core::action::Action;
-use cambist_core::event::{Event, TradingState};
+use cambist_core::books::Booking;
+use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
+use cambist_core::event::{BatchId, Event, Restrictions, TradingState};
 use cambist_core::notification::Notification;
+use cambist_core::request::{Endpoint, Query, RequestId};
+use cambist_core::{ClientOrderId, Engine, Intent, Time};
 
 use crate::faults::disk::Write;
 
@@ -14,44 +18,13 @@ use crate::world::events::WorldEvent;
 impl World {
     /// Passes an event to the engine and executes its actions.
     pub(super) fn hear(&mut self, event: &Event) {
-        let Some(daemon) = &mut self.daemon else {
-            return;
-        };
         let mut actions = std::mem::take(&mut self.actions);
-        actions.clear();
-        let shown = daemon.clock.at(self.now);
-        self.shown = shown;
-        self.conduct.hear(event);
-        if let Some(limits) = &mut self.limits {
-            limits.hear(shown, event);
-        }
-        daemon.engine.on_event(shown, event, &mut actions);
-        let idle = actions.is_empty() && *event == Event::Wake;
-        self.counts.idle_wakes += u64::from(idle);
-        self.trace.take(self.now, event, &actions);
-        self.tend_twin(shown, event, &actions);
-        let venue_now = self.exchange.clock(self.now);
-        let broken = self.unquoted.step(shown, venue_now, event, &actions);
-        self.break_rules(broken);
-        if let Some(tap) = &mut self.tap {
-            tap(shown, event, &actions);
-        }
-        for action in actions.drain(..) {
-            match &mut self.crash_after {
-                Some(0) => {
-                    self.crash();
-                    break;
-                }
-                Some(left) => *left -= 1,
-                None => {}
-            }
-            self.perform(shown, action);
-        }
+        let step = driver::step(self, event, &mut actions);
+        self.actions = actions;
+        let Some(shown) = step else { return };
         if let Some(limits) = &mut self.limits {
             limits.look(shown, &self.config.engine);
         }
-        actions.clear();
-        self.actions = actions;
         self.plan_wake();
     }
 
@@ -70,38 +43,6 @@ impl World {
         if let Some(at) = wake {
             let incarnation = daemon.incarnation;
             self.queue.plan(at, WorldEvent::Wake { incarnation });
-        }
-    }
-
-    fn perform(&mut self, shown: Time, action: Action) {
-        match action {
-            Action::Send { request, query } => {
-                self.ask(request, &query);
-            }
-            Action::Seal { batch, intents } => self.seal(batch, intents),
-            Action::Transmit {
-                request,
-                order,
-                endpoint,
-            } if endpoint.is_pool_transaction() => self.transmit_move(request, order, endpoint),
-            Action::Transmit { request, order, .. } => self.transmit(request, order),
-            Action::StoreRestrictions { levels, .. } => self.store_levels(levels),
-            Action::Book(booking) => {
-                self.write(Write::Booked(booking));
-                self.plan_flush();
-            }
-            Action::Notify(note) => self.note(shown, &note),
-            Action::Finished { proven } => {
-                self.finished = Some(proven);
-                if proven {
-                    self.exchange.advance(self.now);
-                    self.take_trades();
-                    self.truth.prune(self.exchange.venue());
-                    let durable = self.disk.durable();
-                    self.checks.ends_proven(&self.truth, durable);
-                }
-                self.daemon = None;
-            }
         }
     }
 
@@ -169,5 +110,102 @@ impl World {
             let detail = format!("{hash} is open, and orders are made");
             self.checks.fail(Invariant::OrderedBesideInstance, detail);
         }
+    }
+}
+
+impl Clock for World {
+    /// What the daemon's clock shows; while none runs, what the world's does.
+    fn now(&self) -> Time {
+        let daemon = self.daemon.as_ref();
+        daemon.map_or(self.now, |daemon| daemon.clock.at(self.now))
+    }
+}
+
+impl Venue for World {
+    fn send(&mut self, request: RequestId, query: Query) {
+        self.ask(request, &query);
+    }
+
+    fn transmit(&mut self, request: RequestId, order: ClientOrderId, endpoint: Endpoint) {
+        if endpoint.is_pool_transaction() {
+            self.transmit_move(request, order, endpoint);
+        } else {
+            self.transmit_order(request, order);
+        }
+    }
+}
+
+impl Store for World {
+    fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        self.seal_batch(batch, intents);
+    }
+
+    fn store_restrictions(&mut self, levels: Restrictions, _: String, _: bool) {
+        self.store_levels(levels);
+    }
+
+    fn book(&mut self, booking: Box<Booking>) {
+        self.write(Write::Booked(booking));
+        self.plan_flush();
+    }
+}
+
+impl Observer for World {
+    fn event(&mut self, now: Time, event: &Event) {
+        self.shown = now;
+        self.conduct.hear(event);
+        if let Some(limits) = &mut self.limits {
+            limits.hear(now, event);
+        }
+    }
+
+    fn actions(&mut self, now: Time, event: &Event, actions: &[Action]) {
+        let idle = actions.is_empty() && *event == Event::Wake;
+        self.counts.idle_wakes += u64::from(idle);
+        self.trace.take(self.now, event, actions);
+        self.tend_twin(now, event, actions);
+        let venue_now = self.exchange.clock(self.now);
+        let broken = self.unquoted.step(now, venue_now, event, actions);
+        self.break_rules(broken);
+        if let Some(tap) = &mut self.tap {
+            tap(now, event, actions);
+        }
+    }
+
+    fn notification(&mut self, now: Time, note: Notification) {
+        self.note(now, &note);
+    }
+
+    fn finished(&mut self, proven: bool) {
+        self.finished = Some(proven);
+        if proven {
+            self.exchange.advance(self.now);
+            self.take_trades();
+            self.truth.prune(self.exchange.venue());
+            let durable = self.disk.durable();
+            self.checks.ends_proven(&self.truth, durable);
+        }
+        self.daemon = None;
+    }
+
+    /// A planned crash happens between two actions.
+    fn goes_on(&mut self) -> bool {
+        match &mut self.crash_after {
+            Some(0) => {
+                self.crash();
+                false
+            }
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+            None => true,
+        }
+    }
+}
+
+impl Assembly for World {
+    fn engine(&mut self) -> Option<&mut Engine> {
+        self.daemon.as_mut().map(|daemon| &mut daemon.engine)
     }
 }

@@ -84,7 +84,7 @@ impl World {
         }
     }
 
-    pub(super) fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+    pub(super) fn seal_batch(&mut self, batch: BatchId, intents: Vec<Intent>) {
         let (mut orders, mut moves) = (Vec::new(), Vec::new());
         for intent in intents {
             match intent {

@@ -38,7 +38,7 @@ impl From<Outcome> for Heard {
 }
 
 impl World {
-    pub(super) fn transmit(&mut self, request: RequestId, id: ClientOrderId) {
+    pub(super) fn transmit_order(&mut self, request: RequestId, id: ClientOrderId) {
         let sealed = self
             .daemon
             .as_ref()
