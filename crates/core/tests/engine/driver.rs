@@ -93,7 +93,7 @@ impl Assembly for Record {
 }
 
 fn record(left: usize) -> (Record, Event) {
-    let start = Desk::new(BOTH).start.expect("not started");
+    let start = Desk::new(&BOTH).start.expect("not started");
     let engine = Engine::new(vec![Box::new(Always(BOTH.to_vec()))]);
     let record = Record {
         engine: Some(engine),
