@@ -1,4 +1,4 @@
-//! `cambist backtest`: files in, files out, and what is wrong is named.
+//! `cambist backtest`: input and output files, and errors that name what is wrong.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub fn config(folder: &Folder) -> String {
     folder.write("cambist.toml", &full)
 }
 
-/// Ten minutes of a market that jumps by 60 basis points every ten seconds, to and fro.
+/// Ten minutes of a market that jumps up and down by 60 basis points every ten seconds.
 pub fn jumping() -> String {
     let mut text = String::from("# ETH-USDC tick=0.01 lot=0.001\n");
     text.push_str(
@@ -107,7 +107,7 @@ fn a_backtest_reports_what_it_earned_and_what_it_assumed() {
         assert!(text.contains(words), "{words}: {text}");
     }
 
-    // The same again only if asked, and then the same to the byte.
+    // Overwritten only with the option, with the same bytes.
     let again = run(&folder, &data, &[]);
     assert_eq!(exit(&again), 2);
     assert!(stderr(&again).contains("--overwrite"), "{}", stderr(&again));
@@ -214,7 +214,7 @@ fn what_does_not_fit_together_is_said() {
         assert_eq!(exit(&output), code, "{more:?}: {told}");
         assert!(told.contains(words), "{more:?}: {told}");
     }
-    // A file that leaves the units to the venue.
+    // A file that states no units.
     let text = std::fs::read_to_string(example("cambist.toml")).unwrap();
     let without = folder.write("bare.toml", &text.replace("price_decimals = 2\n", ""));
     let out = folder.0.join("out").display().to_string();

@@ -1,4 +1,4 @@
-//! A state folder from outside: who may use it, commands about a daemon that is not there, the service unit.
+//! Access to a state folder, commands without a running daemon, the service unit.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn a_second_daemon_on_one_state_folder_is_75() {
     drop(first);
 }
 
-/// A folder that others may look into, a link, a file: refused like a key file, told once, nothing changed.
+/// A folder that other users can read, a link, a file: refused like a key file, reported once, unchanged.
 #[test]
 fn a_state_folder_that_is_not_ours_alone_is_77() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -32,7 +32,7 @@ fn a_state_folder_that_is_not_ours_alone_is_77() {
     let dir = folder.0.join("state");
     let refused = |why: &str| {
         let commands: [&[&str]; 3] = [&["run"], &["resume", "--reason", "x"], &["check"]];
-        // A check leaves the store alone.
+        // `check` does not open the store.
         let opened = if why == "owner and mode" { 2 } else { 3 };
         for command in commands.into_iter().take(opened) {
             let output = cambist(&[command, &["--config", &config]].concat());
@@ -111,7 +111,7 @@ fn commands_about_a_daemon_that_is_not_there_say_so() {
         assert_eq!((code, &object["exit"]), (1, &1.into()), "{line}: {object}");
         assert!(log.contains("no daemon runs on the state folder"), "{log}");
     }
-    // With nobody there, killing keeps everybody from starting; once more changes nothing.
+    // Without a daemon, `kill` prevents every start; a repetition changes nothing.
     for reason in ["first", "second"] {
         assert_eq!(asked(&format!("kill --reason {reason}")).0, 0);
     }

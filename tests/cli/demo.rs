@@ -1,4 +1,4 @@
-//! The demo from outside: signals, processes that die, and what it leaves behind.
+//! The demo as a process: signals, killed children, and remaining folders.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Folder, exit, stderr};
 
-/// A demo that has begun to trade, with its folder inside the test's.
+/// A demo that has started to trade, with its folder inside the test's.
 struct Demo {
     child: std::process::Child,
     stderr: BufReader<std::process::ChildStderr>,
@@ -54,7 +54,7 @@ impl Demo {
         kill(ids.find(runs).unwrap(), Signal::KILL);
     }
 
-    /// Its exit code, the rest of stderr and stdout, and how many folders it left.
+    /// Its exit code, the rest of stderr and stdout, and the number of folders that remain.
     fn end(mut self) -> (i32, String, usize) {
         let mut text = String::new();
         self.stderr.read_to_string(&mut text).unwrap();
@@ -77,7 +77,7 @@ fn a_demo_that_is_told_to_terminate_ends_with_proof() {
     demo.signal(Signal::TERM);
     let (code, text, left) = demo.end();
     assert_eq!((code, left), (0, 0), "{text}");
-    // What it names next runs as it stands: by the name that this program was called by.
+    // The suggested commands run as printed: with the path by which this program was called.
     let (_, next) = text.split_once("Next:\n").unwrap();
     assert_eq!(next.lines().count(), 5, "{next}");
     for line in next.lines() {

@@ -1,5 +1,5 @@
-//! What earlier programs wrote and the repository keeps (`tests/kept`), read by the program of today and
-//! compared with what they said of it.
+//! Files of earlier programs, kept in the repository (`tests/kept`), read by the current program and compared with the
+//! output of their time.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ fn name(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap()
 }
 
-/// Whether everything that was said is said again; something may be said besides.
+/// Whether the output contains everything of the earlier output; additional fields are allowed.
 fn said_again(then: &Value, now: &Value) -> bool {
     match (then, now) {
         (Value::Object(then), Value::Object(now)) => then
@@ -88,7 +88,7 @@ fn kept_exchanges_are_verified_and_exported_as_they_were_then() {
     }
 }
 
-/// Packs a folder that is to be kept; does nothing in an ordinary run of the tests.
+/// Packs a folder to be kept; does nothing in a normal run of the tests.
 #[test]
 fn pack() {
     let (Some(name), Some(folder)) = (std::env::var_os("KEEP"), std::env::var_os("FOLDER")) else {
@@ -147,13 +147,13 @@ fn an_exchange_that_exists_gets_no_keys_that_nobody_has() {
     assert_eq!(json(&start(&data, &["--json"]))["keys"], "absent");
     assert_eq!(key_files(&folder), [] as [String; 0]);
 
-    // One that begins makes them, and finds them again.
+    // A new exchange creates the keys, and finds them at its next start.
     let fresh = folder.0.join("fresh").display().to_string();
     for _ in 0..2 {
         assert_eq!(json(&start(&fresh, &["--json"]))["keys"], "fit");
         assert_eq!(key_files(&folder), ["api_key", "eddsa_key"]);
     }
-    // Which are not those of the other one's account, and stay as they are.
+    // They do not match the other exchange's account, and are not changed.
     let before = std::fs::read(folder.0.join("keys/api_key")).unwrap();
     let output = start(&data, &[]);
     let line = format!("the keys in {keys_dir} are not those of account 10000");
@@ -181,7 +181,7 @@ fn a_folder_that_ran_under_a_wrong_clock_is_refused_with_the_key_to_change() {
         cambist(&[&line[..], &["--until-stdin-closes"]].concat())
     };
     assert_eq!(exit(&start("")), 0);
-    // A year ahead, an hour long.
+    // An hour with a clock that is a year ahead.
     {
         let taken = DataFolder::take(&data).unwrap();
         let durable = taken.recover().unwrap().unwrap();
@@ -236,7 +236,7 @@ fn an_exchange_goes_on_from_its_dump() {
     assert!(facts["accounts"].as_u64().unwrap() > 0, "{facts}");
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // The same on standard output; not over a file.
+    // The same on standard output; a file is not overwritten.
     let text = std::fs::read_to_string(&file).unwrap();
     let output = cambist(&["venue", "dump", "--data", &data]);
     assert_eq!((exit(&output), stdout(&output)), (0, text.clone()));
@@ -255,7 +255,7 @@ fn an_exchange_goes_on_from_its_dump() {
     std::fs::write(&file, &text).unwrap();
     let output = cambist(&[&load[..], &["--json"]].concat());
     assert_eq!((exit(&output), json(&output)), (0, facts));
-    // Its accounts have their keys, and it goes on.
+    // Its accounts have their keys, and it starts.
     start(&back);
     assert_eq!(exit(&cambist(&load)), 77, "not over what is there");
     let output = cambist(&["venue", "verify", "--data", &back]);

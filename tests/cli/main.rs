@@ -1,4 +1,4 @@
-//! The real program from outside: exit codes, messages, what goes to stdout and what does not.
+//! The program as a process: exit codes, messages, and the separation of stdout and stderr.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 

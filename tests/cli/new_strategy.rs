@@ -1,4 +1,4 @@
-//! `cambist strategy new`: what it writes compiles, and its test and those of the registry pass.
+//! `cambist strategy new`: the files that it writes compile, and their test and those of the registry pass.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::{Folder, cambist, exit, json, stderr, stdout};
 
-/// What the package of strategies needs of this repository.
+/// Files of this repository that the package of strategies needs.
 const NEEDED: [&str; 4] = [
     "crates/core",
     "crates/quant",
@@ -26,7 +26,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The sources that the package needs, in a workspace of their own.
+/// The sources that the package needs, in a separate workspace.
 fn sources(folder: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for needed in NEEDED {
@@ -86,7 +86,7 @@ fn a_new_strategy_compiles_and_its_test_passes() {
     }
 }
 
-/// Nothing that exists is changed, and what cannot be done says why.
+/// Existing files are not changed, and errors state their cause.
 #[test]
 fn a_name_is_written_once_and_only_into_sources() {
     let folder = Folder::new("new-strategy-twice");

@@ -1,4 +1,4 @@
-//! Which commit the program says it is.
+//! The commit that the program reports.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ fn the_version_names_the_commit_that_was_built() {
         return;
     }
     match asked {
-        // A repository of its own, not somebody's folder around the sources.
+        // A repository of its own, not one of a folder around the sources.
         Ok(answer) if answer.status.success() && root().join(".git").exists() => {
             assert_eq!(commit, String::from_utf8(answer.stdout).unwrap().trim());
         }
@@ -51,7 +51,7 @@ fn the_commit_is_found_without_git_in_whatever_form_the_reference_has() {
     let found = |name: &str| script::of_reference(&worktree, name);
     assert_eq!(found("refs/heads/main"), Some(one));
     assert_eq!(found("refs/heads/other"), None);
-    // One of its own counts more than a packed one.
+    // A loose reference takes precedence over a packed one.
     folder.write("common/refs/heads/main", &format!("{two}\n"));
     assert_eq!(found("refs/heads/main"), Some(two.clone()));
     let main = script::of_reference(&folder.0.join("common"), "refs/heads/main");
@@ -60,7 +60,7 @@ fn the_commit_is_found_without_git_in_whatever_form_the_reference_has() {
 
 #[test]
 fn only_a_commit_passes_for_one() {
-    // The placeholder of an archive that nobody filled in, a short hash, a sentence.
+    // The unreplaced placeholder of an archive, a short hash, a sentence.
     for text in ["$Format:%H$", "4fb51ac", "no commit at all"] {
         assert!(!script::is_hash(text), "{text}");
     }

@@ -1,4 +1,4 @@
-//! From nothing to a configuration: keygen, init, doctor, where a configuration is found, completions.
+//! From an empty folder to a configuration: keygen, init, doctor, the search for a configuration, completions.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -89,7 +89,7 @@ fn init_writes_a_file_that_check_accepts_and_overwrites_nothing() {
 fn init_names_what_is_missing_or_wrong() {
     let folder = Folder::new("init-wrong");
     let dir = folder.0.display().to_string();
-    // Standard input is no terminal here.
+    // Standard input is not a terminal here.
     let output = cambist(&["init", "--dir", &dir, "--venue", "https://venue.example"]);
     assert_eq!(exit(&output), 2);
     let told = stderr(&output);
@@ -156,7 +156,7 @@ fn a_configuration_is_found_by_flag_variable_and_folder_in_this_order() {
         &[&check[..], &["--config", &named]].concat(),
     );
     assert_eq!(json(&by_flag)["file"], named, "the flag goes before both");
-    // One that is named and not there is not replaced by another.
+    // A file that is named but missing is not replaced by another.
     let nowhere = in_folder(&folder, Some("nowhere.toml"), &check);
     assert_eq!(exit(&nowhere), 77);
     assert!(

@@ -1,4 +1,4 @@
-//! The program from outside: run to its end, its output, folders of a test's own.
+//! Runs the program to its end and collects its output; folders for single tests.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A fresh folder that goes away with the test.
+/// A fresh folder, removed after the test.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -60,7 +60,7 @@ pub fn example(name: &str) -> String {
     format!("{}/config/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The demo's configuration with everything inside `folder`, and keys that look like keys.
+/// The demo's configuration with all paths inside `folder`, and well-formed keys.
 pub fn configured(folder: &Folder) -> String {
     use std::os::unix::fs::PermissionsExt;
     let text = std::fs::read_to_string(example("demo.toml")).unwrap();

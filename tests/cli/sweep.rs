@@ -1,4 +1,4 @@
-//! `cambist sweep` and `merge`: whoever runs which part, the results are the same bytes.
+//! `cambist sweep` and `merge`: the results are the same bytes however the runs are divided.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::backtest::{config, jumping};
 use crate::support::{Folder, cambist, exit, json, stderr, stdout};
 
-/// Six trials of the example's strategy; one of them contradicts itself.
+/// Six trials of the example's strategy; one of them has contradictory parameters.
 const SWEEP: &str = "config_version = 1\nreturn_interval = \"10s\"\n\
     [[parameter]]\nname = \"margin\"\n\
     set = [\"buy_bands[0].avg_margin_bps\", \"sell_bands[0].avg_margin_bps\"]\nvalues = [12, 20, 45]\n\
@@ -82,13 +82,13 @@ fn every_trial_is_a_row_and_its_figures_are_those_of_the_backtest() {
     );
     let runs = value["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 6);
-    // The one whose mean margin lies outside its band.
+    // The trial whose mean margin is outside its band.
     assert!(
         runs[4]["refused"].as_str().unwrap().contains("margin"),
         "{}",
         runs[4]
     );
-    // Four trials with a ratio, and what the best of four without skill would show.
+    // Four trials with a ratio, and the expected best of four without skill.
     assert_eq!(summary["best"]["deflated"]["trials"], 4);
     let said = summary["statements"].to_string();
     for words in [
@@ -158,7 +158,7 @@ fn jobs_interruptions_and_shards_leave_the_same_bytes() {
     good(&sweep.run("four", &["--jobs", "4"]));
     assert_eq!(files(&sweep.out("four")), one);
 
-    // Cut off in the middle of the fourth line.
+    // Truncated in the middle of the fourth line.
     let cut = sweep.out("cut");
     std::fs::create_dir(&cut).unwrap();
     let lines: Vec<_> = one[0].split_inclusive(|byte| *byte == b'\n').collect();
@@ -173,7 +173,7 @@ fn jobs_interruptions_and_shards_leave_the_same_bytes() {
         stderr(&output)
     );
     assert_eq!(files(&cut), one);
-    // Once more: nothing is left to do.
+    // Run again: nothing is left to do.
     let output = sweep.run("cut", &[]);
     assert!(
         stderr(&output).contains("0 of 6 runs"),
@@ -203,7 +203,7 @@ fn jobs_interruptions_and_shards_leave_the_same_bytes() {
         "only with --overwrite"
     );
 
-    // An overlap, a gap within a shard, and a part of another sweep.
+    // An overlap, a gap within a shard, and a shard of another sweep.
     let shard = |name: &str| Path::new(&parts).join(name).display().to_string();
     let first = shard("shard-0001-of-0004");
     let output = cambist(&["merge", &first, &first, "--out", &sweep.out("x")]);
@@ -273,7 +273,7 @@ fn walk_forward_chooses_on_train_and_reports_on_test() {
             .find(|run| run["trial"] == best["trial"])
             .unwrap();
         assert_eq!(window["test"]["net_pnl"], test["figures"]["net_pnl"]);
-        // Test begins where train ends.
+        // The test window begins where the train window ends.
         assert_eq!(test["figures"]["from"], window["times"][1]);
         assert_eq!(best["figures"]["to"], window["times"][1]);
     }
@@ -347,7 +347,7 @@ fn what_does_not_fit_is_said_before_anything_runs() {
     }
 }
 
-/// Seeds are divided and joined like runs, and by what a scheduler says.
+/// Seeds are divided and merged like runs, and by the variables of a scheduler.
 #[test]
 fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
     let folder = Folder::new("sim-shards");

@@ -105,7 +105,7 @@ fn vectors_of_families_tell_their_worst_error_and_add_up() {
         text.contains("all 2 files") && text.contains("exact"),
         "{text}"
     );
-    // A wrong digit, a family of which nothing is known, and a member that is not understood.
+    // A wrong digit, an unknown family, and an unknown member.
     let good = std::fs::read_to_string(&quotes).unwrap();
     for (name, from, to) in [
         ("wrong", "\"ask\":1", "\"ask\":2"),

@@ -1,4 +1,4 @@
-//! Usage, help, and files that cannot be right: what is said, where, and with which exit code.
+//! Usage, help, and invalid files: the message, its position, and the exit code.
 
 use std::process::{Command, Stdio};
 
@@ -73,7 +73,7 @@ fn an_unknown_scenario_is_2_and_lists_the_known_ones() {
     );
 }
 
-/// Keys are tried as far as that goes without the venue.
+/// Keys are checked as far as possible without the venue.
 #[test]
 fn check_tries_the_form_of_keys_and_what_belongs_to_whom() {
     use crate::support::configured;
@@ -249,7 +249,7 @@ fn bad_keys_are_77_with_the_remedy_and_without_the_key() {
     }
 }
 
-/// Programs read stdout: there is one value on it, also when nothing could be done.
+/// stdout holds one JSON value, also after a failure.
 #[test]
 fn failures_are_json_too() {
     for (args, code) in [
@@ -281,7 +281,7 @@ fn a_file_of_the_other_program_names_its_command() {
     }
 }
 
-/// Whoever has read enough is no error.
+/// A reader that closes the pipe is not an error.
 #[test]
 fn a_reader_that_went_away_is_no_error() {
     for args in [

@@ -1,4 +1,4 @@
-//! The auditor must agree with a run that went well, and find each thing that is not as it should be.
+//! The auditor must accept a correct run, and find each deviation.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn as_it_is(lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Lines of which those that hold `mark` are changed.
+/// Changes the lines that contain `mark`.
 fn changed(lines: Vec<String>, mark: &str, change: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let mut done = false;
     lines
@@ -40,7 +40,7 @@ fn changed(lines: Vec<String>, mark: &str, change: impl Fn(&str) -> Vec<String>)
         .collect()
 }
 
-/// Every line that holds `mark` is changed.
+/// Changes every line that contains `mark`.
 fn all_changed(lines: Vec<String>, mark: &str, change: impl Fn(&str) -> String) -> Vec<String> {
     let lines = lines.into_iter();
     let change = |line: String| {
@@ -53,14 +53,14 @@ fn all_changed(lines: Vec<String>, mark: &str, change: impl Fn(&str) -> String) 
     lines.map(change).collect()
 }
 
-/// An order that was filled, an end that was a fill.
+/// An order that was filled, with its end as a fill.
 const FILLED: &str =
     "(SELECT number FROM ends JOIN intents USING (number) WHERE end = 'filled' LIMIT 1)";
 /// A join that was settled.
 const JOINED: &str =
     "(SELECT number FROM ends JOIN moves USING (number) WHERE end = 'filled' LIMIT 1)";
 
-/// What may be wrong on this side.
+/// Errors in the store.
 fn in_the_store() -> Vec<Case> {
     vec![
         (
@@ -142,7 +142,7 @@ fn in_the_store() -> Vec<Case> {
     ]
 }
 
-/// What may be wrong here with a join.
+/// Errors of a join in the store.
 fn in_the_store_of_moves() -> Vec<Case> {
     vec![
         (
@@ -196,7 +196,7 @@ fn in_the_store_of_moves() -> Vec<Case> {
     ]
 }
 
-/// What may be wrong there with a join.
+/// Errors of a join at the exchange.
 fn joins_at_the_exchange() -> Vec<Case> {
     vec![
         (
@@ -251,7 +251,7 @@ fn too_many(line: &str) -> String {
         .replace("\"reason\":null", "\"reason\":\"RateLimited\"")
 }
 
-/// What may be wrong on the other side.
+/// Errors at the exchange.
 fn at_the_exchange() -> Vec<Case> {
     vec![
         (

@@ -1,4 +1,4 @@
-//! The client library against the real exchange: keys, every kind of question, an order's whole life.
+//! The client library against the real exchange: keys, every kind of query, the life cycle of an order.
 
 use cambist_client::{CallError, Client, ExposeSecret};
 use cambist_core::order::OrderReport;
@@ -32,7 +32,7 @@ fn markets() -> Vec<MarketSpec> {
 
 fn stage(name: &str) -> Stage {
     Stage::open(name, |file| {
-        // Nobody else trades, so that the book is ours.
+        // Without other traders, the book contains only own orders.
         file.put("traders", Vec::<toml::Value>::new());
     })
 }
@@ -155,7 +155,7 @@ fn an_order_lives_and_is_seen_everywhere() {
         );
         let amounts = (first.base_amount, first.quote_amount);
         assert_eq!(amounts, (order.buy_amount, order.sell_amount));
-        // The same bytes once more make no second order, and a refusal proves nothing.
+        // The same bytes make no second order, and a refusal proves nothing.
         match client.submit(&signed.body).await.outcome {
             Outcome::Refused(reason) => {
                 assert_eq!(reason, Reason::OrderExists);
@@ -229,7 +229,7 @@ fn a_new_key_replaces_the_old_one() {
         assert_eq!(reason, Reason::InvalidApiKey);
         let new = old.with_api_key(&made).unwrap();
         new.storage_id(TokenId(0), true).await.unwrap();
-        // Whoever lost the key asks for it with the signing key, the old one in hand or not.
+        // A lost API key is fetched with the signing key, with or without the old one.
         assert_eq!(
             old.api_key().await.unwrap().expose_secret(),
             made.expose_secret()

@@ -1,8 +1,8 @@
-//! Killed at any time, the next start knows every order it may have sent, and sends none twice.
+//! After a kill at any time, the next start knows every order that may have been sent, and sends none twice.
 //!
-//! The real daemon is killed with SIGKILL at random moments and at the worst ones: when a submit or a
-//! cancel has left but not arrived, when it was answered but the answer is not there yet, and right after
-//! a batch was sealed. What is true is asked at the exchange, whose traders never stop.
+//! The daemon is killed with SIGKILL at random times and at the worst ones: when a submit or a cancel was sent but has
+//! not arrived, when its answer was sent but has not arrived, and right after a batch was sealed. The results are
+//! compared with the exchange, whose traders never stop.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,31 +21,31 @@ use crate::support::stage::{lively, quick};
 use crate::support::verdict::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::{Books, Edit, Fault, Keeping, Program, Proxy, Stage, until};
 
-/// Kills of each of two tests; every kind of moment comes up in turn.
+/// Kills in each of two tests, cycling through all kinds of moments.
 const KILLS: u64 = 32;
-/// A moment that does not come within this is not waited for: the kill happens all the same. Longer than
-/// an order that was sealed and never arrived keeps the next start waiting.
+/// Time limit for a moment to occur; the daemon is killed in any case. Longer than the time for which a sealed order
+/// that never arrived delays the next start.
 const MOMENT: Duration = Duration::from_secs(7);
 const SOON: Duration = Duration::from_secs(40);
 
-/// When a daemon is killed.
+/// Moment of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Moment {
-    /// So many milliseconds after it was started: also in the middle of its start.
+    /// This many milliseconds after the start, possibly during it.
     AfterStart(u64),
-    /// So many milliseconds after its first submit.
+    /// This many milliseconds after the first submit.
     WhileTrading(u64),
-    /// A submit (of that number) has left and is not at the exchange; it arrives after the death.
+    /// The submit with this number was sent and has not reached the exchange; it arrives after the kill.
     SubmitUnderWay(u64),
-    /// A submit was taken; its answer arrives after the death.
+    /// A submit was accepted; its answer arrives after the kill.
     SubmitAnswered(u64),
     /// As for submits.
     CancelUnderWay(u64),
     /// As for submits.
     CancelAnswered(u64),
-    /// The log of the database has just grown: sealed, perhaps not sent.
+    /// The database's log has just grown: sealed, possibly not sent.
     Sealed(u64),
-    /// So many milliseconds after it was asked to drain.
+    /// This many milliseconds after the drain was requested.
     WhileDraining(u64),
 }
 
@@ -77,7 +77,7 @@ impl Moment {
     }
 }
 
-/// The proxy's side of a kill: the request stands still until the daemon is dead.
+/// The proxy's side of a kill: the request is held until the daemon has ended.
 struct Trap {
     reached: SyncSender<()>,
     dead: Arc<Mutex<Receiver<()>>>,
@@ -111,7 +111,7 @@ fn trap() -> (Arc<Trap>, Spring) {
 impl Trap {
     fn stand_still(&self) {
         if !self.sprung.swap(true, Ordering::AcqRel) && self.reached.try_send(()).is_ok() {
-            // The test may have lost patience and killed already.
+            // The test may have reached its time limit and killed the daemon.
             let _ = self
                 .dead
                 .lock()
@@ -121,7 +121,7 @@ impl Trap {
     }
 }
 
-/// Plans the moment, waits for it, and kills. True if the moment came.
+/// Plans the moment, waits for it, and kills. Returns whether the moment occurred.
 fn kill_at(moment: Moment, stage: &Stage, proxy: &Proxy, daemon: &mut Program) -> bool {
     let (trap, spring) = trap();
     let hook = {
@@ -171,24 +171,24 @@ fn kill_at(moment: Moment, stage: &Stage, proxy: &Proxy, daemon: &mut Program) -
         daemon.last_words()
     );
     daemon.kill();
-    // Nobody may be waiting.
+    // The receiver may be gone.
     let _ = spring.dead.try_send(());
     came
 }
 
-/// Waits for the next submit. Called before the first one can have come by.
+/// Waits for the next submit. Call it before the first one can pass.
 fn first_submit(proxy: &Proxy) -> bool {
     let submits = proxy.submits().len();
     within(MOMENT, || (proxy.submits().len() > submits).then_some(())).is_some()
 }
 
-/// A kill at a random moment is one that nothing announces.
+/// A kill at a random time is not announced.
 fn pause(ms: u64) -> bool {
     std::thread::sleep(Duration::from_millis(ms));
     true
 }
 
-/// Waits until the log of the database has grown so many times.
+/// Waits until the database's log has grown this many times.
 fn grown(stage: &Stage, times: u64) -> bool {
     let log = stage.path("daemon-state/cambist.db-wal");
     let size = || std::fs::metadata(&log).map_or(0, |found| found.len());
@@ -229,7 +229,7 @@ fn play(seed: u64) {
         let reached = kill_at(moment, &stage, &proxy, &mut daemon);
         let count = came.entry(moment.name()).or_default();
         *count = (count.0 + 1, count.1 + u64::from(reached));
-        // Asked first: whatever arrives meanwhile was sealed before.
+        // The exchange is queried first: whatever arrives in the meantime was sealed before.
         let books = stage.books();
         let when = format!("seed {seed}, kill {kill}, {moment:?}");
         assert_known(&books, &Keeping::read(&state), &when);
@@ -253,7 +253,7 @@ fn play(seed: u64) {
     assert_same_bytes(&proxy.submits());
     books.assert_ledger(&daemon.stdout());
 
-    // The test itself: there was load, and the moments were met.
+    // Checks of the test itself: there was load, and the moments occurred.
     eprintln!(
         "{KILLS} kills in {:.1} s, {} intents, {} orders at the exchange, moments met: {came:?}",
         killing.as_secs_f32(),

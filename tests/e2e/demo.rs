@@ -317,7 +317,7 @@ fn a_curve_makes_a_market() {
     demo("21", QUOTING[3]);
 }
 
-/// The exchange halts, opens, fails every request and comes back: everything is still proven, and told.
+/// The exchange halts, opens, fails every request and recovers: the end is still proven, and the events are reported.
 #[test]
 fn an_outage_is_survived_and_told() {
     let folder = Folder::new("demo-outage");

@@ -1,5 +1,5 @@
-//! Two daemons with one account in two state folders, and what a lost state folder left: nothing new beside
-//! the other, nothing of it cancelled, books equal in the end.
+//! Two daemons with one account in two state folders, and orders left by a lost state folder: no new orders beside the
+//! other instance, none of its orders cancelled, equal books at the end.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::{Edit, Program, Stage, until};
 
 const SOON: Duration = Duration::from_secs(30);
 
-/// A command about the daemon of that name.
+/// A command to the daemon of that name.
 fn command(stage: &Stage, name: &str, line: &str, number: u32) -> (i32, Value, String) {
     let config = stage.path(&format!("{name}.toml")).display().to_string();
     let mut args: Vec<_> = line.split(' ').collect();
@@ -24,7 +24,7 @@ fn command(stage: &Stage, name: &str, line: &str, number: u32) -> (i32, Value, S
     (code, serde_json::from_str(&out).unwrap_or(Value::Null), log)
 }
 
-/// The page of a daemon, asked again and again until it is as wanted.
+/// Polls the page of a daemon until it meets the condition.
 fn page(stage: &Stage, name: &str, from: u32, wanted: impl Fn(&Value) -> bool) -> Value {
     let mut number = from;
     until(SOON, "the page", || {
@@ -57,7 +57,7 @@ fn instance(stage: &Stage) -> String {
     })
 }
 
-/// Lives of orders that a test can wait for.
+/// Times to live that a test can wait for.
 fn short(file: &mut Table) {
     quick(file);
     file.put("orders.ttl_s", 8)
@@ -73,7 +73,7 @@ fn of_two_daemons_the_second_orders_nothing_and_cancels_nothing_of_the_first() {
     let theirs = instance(&stage);
     stage.daemon("second", &stage.url(), |file| {
         short(file);
-        // Whatever it says of others.
+        // Whatever is configured for foreign orders.
         file["risk"]
             .as_table_mut()
             .unwrap()
@@ -81,7 +81,7 @@ fn of_two_daemons_the_second_orders_nothing_and_cancels_nothing_of_the_first() {
     });
     let mut second = stage.run("second");
     stage.metrics("second", &mut second);
-    // At first they may be left-overs; once the first has renewed one, they are not.
+    // At first they may be left over; once the first daemon has renewed one, they cannot be.
     let shown = page(&stage, "second", 0, |page| {
         let is_named = page["other_instances"]
             .as_array()
@@ -111,7 +111,7 @@ fn of_two_daemons_the_second_orders_nothing_and_cancels_nothing_of_the_first() {
     );
     assert_eq!(code, 1, "{log}");
     assert!(log.contains("has to end first"), "{log}");
-    // The first goes on as if nobody was there.
+    // The first daemon is not affected.
     let before = of(&stage, &theirs).len();
     until(SOON, "more orders of the first", || {
         (of(&stage, &theirs).len() > before + 2).then_some(())
@@ -134,8 +134,8 @@ fn of_two_daemons_the_second_orders_nothing_and_cancels_nothing_of_the_first() {
     stage.close();
 }
 
-/// A daemon that was killed while an order of it was open, and whose state folder is gone; returns its
-/// instance. Between a cancel and its replacement none is open: then it is started and killed again.
+/// A daemon that was killed while it had an open order, and whose state folder was removed; returns its instance. If
+/// none was open (between a cancel and its replacement), it is started and killed again.
 fn lost(stage: &Stage) -> String {
     let theirs = until(SOON, "an order that is left", || {
         let mut first: Program = stage.run("first");
@@ -181,7 +181,7 @@ fn what_a_lost_state_folder_left_is_named_and_waited_out() {
         "{}",
         again.last_words()
     );
-    // It quotes when the last of them is certainly dead, and has cancelled none.
+    // It quotes once the last of them has certainly expired, and has cancelled none.
     page(&stage, "first", 1_000, |page| page["state"] == "active");
     let ended = of(&stage, &theirs);
     for order in left {
@@ -199,7 +199,7 @@ fn what_a_lost_state_folder_left_is_adopted_at_once() {
     let stage = Stage::open("instances-adopted", |_| {});
     let long = |file: &mut Table| {
         quick(file);
-        // Nobody waits for an hour.
+        // Without waiting for an hour.
         file.put("orders.ttl_s", 3_600)
             .put("orders.refresh_before_s", 60)
             .put("shutdown.deadline_s", 4_000);

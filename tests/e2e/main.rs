@@ -1,5 +1,5 @@
-//! End to end: the real program, real HTTP, real signatures, a real database. One binary, a module a
-//! subject; every wait has an end.
+//! End to end: the program, HTTP, signatures and the database, nothing mocked. One binary with a module per subject;
+//! every wait has a time limit.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 

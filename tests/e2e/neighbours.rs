@@ -1,4 +1,4 @@
-//! Other users of the machine: what they can reach of a daemon, and that it trades on.
+//! Other users of the machine: their access to a daemon, and that it continues to trade.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -12,10 +12,10 @@ use crate::support::{Program, Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
 
-/// Descriptors that the daemon may have.
+/// Limit of the daemon's descriptors.
 const DESCRIPTORS: f64 = 200.0;
 
-/// Half-requests, more than there are descriptors.
+/// Incomplete requests, more than there are descriptors.
 const HALVES: usize = 300;
 
 #[test]
@@ -37,7 +37,7 @@ fn half_requests_at_its_pages_do_not_blind_the_daemon() {
             half
         })
         .collect();
-    // It goes on: new orders, an answer at the socket, its pages for whoever asks in full.
+    // It continues: new orders, an answer at the socket, its pages for complete requests.
     let before = stage.books().orders.len();
     until(SOON, "new orders", || {
         (stage.books().orders.len() > before + 10).then_some(())
@@ -70,7 +70,7 @@ fn nobody_gets_to_see_the_memory_of_a_daemon() {
             .find(|line| line.starts_with("Max core file size"));
         let words: Vec<_> = core.unwrap().split_whitespace().collect();
         assert_eq!(words[4..6], ["0", "0"], "{limits}");
-        // What is not dumpable belongs to root, whoever runs it.
+        // A process that is not dumpable belongs to root, whatever user runs it.
         let memory = std::fs::metadata(format!("/proc/{process}/mem")).unwrap();
         assert_eq!(std::os::unix::fs::MetadataExt::uid(&memory), 0);
     }

@@ -1,5 +1,5 @@
-//! What people tell a running daemon, over its socket and by signals: what happens at the exchange, what
-//! survives a kill, what is refused.
+//! Operator commands to a running daemon, over its socket and by signals: the effect at the exchange, what survives a
+//! kill, what is refused.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,7 +69,7 @@ fn a_side_is_held_back_through_a_kill_until_it_is_lifted() {
         (&answer["done"], &answer["durable"]),
         (&true.into(), &true.into())
     );
-    // It was durable before it was answered.
+    // It was durable before the reply.
     daemon.kill();
     let (code, page, _) = ask(&stage, "status");
     assert_eq!((code, &page["state"]), (1, &"stopped".into()));
@@ -138,7 +138,7 @@ fn levels_go_up_at_once_and_down_with_a_reason() {
     assert_eq!(answer["durable"], true);
     assert_eq!(daemon.end(SOON), 78, "{}", daemon.last_words());
     taken(&stage, "resume --reason right");
-    // With nobody there, killing keeps everybody from starting.
+    // Without a daemon, `kill` prevents every start.
     let answer = taken(&stage, "kill --reason holidays");
     assert!(
         answer["detail"].as_str().unwrap().contains("latch"),
@@ -153,7 +153,7 @@ fn levels_go_up_at_once_and_down_with_a_reason() {
     stage.close();
 }
 
-/// One that takes connections and answers nobody: told within seconds, latched all the same.
+/// A daemon that accepts connections and does not answer: reported within seconds, and latched.
 #[test]
 fn a_frozen_daemon_is_told_as_that_and_latched() {
     let (stage, mut daemon) = trading("operator-frozen");
@@ -236,7 +236,7 @@ fn a_drain_says_what_it_began_and_returns_when_it_is_proven_if_asked_to() {
     assert!(error.contains("not proven within 7 s"), "{error}");
     assert!(log.contains("draining: "), "progress: {log}");
     assert_eq!(daemon.end(SOON), 1, "{}", daemon.last_words());
-    // Whoever waits for one that is killed is told.
+    // A client that waits for a daemon that is killed gets an error.
     proxy.open();
     let mut daemon = started(&stage);
     proxy.close();
@@ -273,7 +273,7 @@ fn resume_with_nothing_to_lift_says_so_and_a_second_pause_keeps_both_reasons() {
             .contains("already (news)"),
         "{second}"
     );
-    // At once: what was answered is what a status says.
+    // Immediately: `status` agrees with the reply.
     let page = taken(&stage, "status");
     let reasons: Vec<_> = page["paused"].as_array().unwrap().iter().collect();
     let reasons: Vec<_> = reasons.iter().map(|pause| &pause["why"]).collect();
@@ -320,7 +320,7 @@ fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
         answer["detail"].as_str().unwrap().contains(&own),
         "{answer}"
     );
-    // Another file of the same state folder is not read, and never said to be.
+    // Another file with the same state folder is not read, and not reported as read.
     let other = stage.daemon("other", &stage.url(), |file| {
         quick(file);
         file.put("store.dir", "daemon-state")
@@ -352,7 +352,7 @@ fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
         answer["error"].as_str().unwrap().contains("[store]"),
         "{answer}"
     );
-    // Broken: the place is named, and the daemon goes on.
+    // Invalid: the position is reported, and the daemon continues.
     write(&|file| {
         file.put("market.0.collar_bps", 0);
     });
@@ -481,7 +481,7 @@ fn a_deposit_is_not_guessed_but_explained() {
         stage.books().totals["ETH"].to_string()
     );
     stage.books().assert_ledger(&daemon.stdout());
-    // What was explained is known after the daemon, and after the next one.
+    // Explained flows are kept by the daemon, and by the next one.
     let flows = taken(&stage, "account flows");
     let told = |name: &str| flows[0][name].as_str().unwrap().to_owned();
     assert_eq!(flows.as_array().unwrap().len(), 1, "{flows}");
@@ -527,7 +527,7 @@ fn a_store_from_an_old_backup_does_not_trade_until_a_person_has_looked() {
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     std::fs::remove_dir_all(&state).unwrap();
     std::fs::rename(&backup, &state).unwrap();
-    // The list that shows it may stay without an answer at first: no start goes on without one.
+    // The list that shows it may be unavailable at first: no start proceeds without it.
     let proxy = Proxy::start(&stage.address);
     let lost = AtomicU32::new(0);
     proxy.plan(move |seen| {
@@ -547,7 +547,7 @@ fn a_store_from_an_old_backup_does_not_trade_until_a_person_has_looked() {
     assert_eq!(proxy.faults(), 3, "it was asked for again");
     taken(&stage, "resume --reason looked");
     let mut again = stage.run("daemon");
-    // What was traded since the backup is in none of our books: a person has to look at that as well.
+    // Trades since the backup are not in the books: an operator has to confirm them as well.
     until(SOON, "both sides, or what is missing", || {
         assert!(again.ended().is_none(), "{}", again.last_words());
         let (_, page, _) = ask(&stage, "status");

@@ -1,4 +1,4 @@
-//! The daemon's page: what it shows is what the exchange has, live, and for its own origin only.
+//! The daemon's page: it shows the state of the exchange, live, and only to its own origin.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::support::{Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
 
-/// The answer to a request as text, to its end or until it holds `enough`.
+/// The answer to a request as text, to its end or until it contains `enough`.
 fn ask(address: &str, path: &str, headers: &str, enough: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
@@ -51,7 +51,7 @@ fn the_page_shows_book_orders_and_reasons_live_and_to_its_own_origin_only() {
     for side in ["bids", "asks"] {
         assert!(!market[side].as_array().unwrap().is_empty(), "{market}");
     }
-    // What it calls an own order is one, by its price and id.
+    // Every own order on the page exists, with its price and id.
     let books = stage.books();
     let ours = books.orders.iter().filter_map(|order| order.client_id);
     let ours: Vec<_> = ours.map(|id| id.to_string()).collect();
@@ -74,7 +74,7 @@ fn the_page_shows_book_orders_and_reasons_live_and_to_its_own_origin_only() {
     until(SOON, "two points of equity", || {
         (page(&address)["equity"].as_array().unwrap().len() >= 2).then_some(())
     });
-    // Live: two events, each the whole page.
+    // Live: two events, each with the whole page.
     let events = ask(&address, "/events", "Host: localhost\r\n", "\n\ndata: ");
     assert!(
         events.contains("text/event-stream") && events.contains("data: {"),
@@ -103,7 +103,7 @@ fn the_page_shows_book_orders_and_reasons_live_and_to_its_own_origin_only() {
         ask(&address, "/", "Host: localhost\r\n", "").contains("/metrics"),
         "a list for programs"
     );
-    // Another name, and another page in the same browser.
+    // Another host name, and another page in the same browser.
     let refused = |headers: &str| {
         let answer = ask(&address, "/page.json", headers, "");
         assert!(answer.starts_with("HTTP/1.1 403"), "{headers}: {answer}");

@@ -1,5 +1,5 @@
-//! `cambist panic`: beside a daemon, after one, with orders under way, through a bad network, and against
-//! an exchange that is gone. What rests is asked at the exchange.
+//! `cambist panic`: beside a daemon, after one, with orders in flight, through a bad network, and with an unreachable
+//! exchange. Resting orders are read from the exchange.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ fn panic(stage: &Stage, config: &str, more: &[&str]) -> (i32, Value, String) {
     let config = stage.path(&format!("{config}.toml")).display().to_string();
     let args = [&["panic", "--yes", "--json", "--config", &config][..], more].concat();
     let (code, out, log) = run(stage.folder.path(), "panic", &args, SOON);
-    // There are more if it was run before.
+    // There are several if it was run before.
     let objects = serde_json::Deserializer::from_str(&out).into_iter::<Value>();
     let object = objects.last().unwrap_or_else(|| panic!("{out}\n{log}"));
     (code, object.unwrap(), log)
@@ -41,7 +41,7 @@ fn trading(name: &str) -> (Stage, Proxy, Program) {
     (stage, proxy, daemon)
 }
 
-/// Client ids of all orders that the exchange shows.
+/// Client order ids of all orders that the exchange shows.
 fn ids(stage: &Stage) -> Vec<String> {
     let orders = stage.books().orders;
     let ids = orders.iter().filter_map(|order| order.client_id);
@@ -52,7 +52,7 @@ fn assert_proven(stage: Stage, code: i32, object: &Value) {
     assert_eq!(code, 0, "{object}");
     assert_eq!(object["proven"], true, "{object}");
     assert_eq!(object["left"], serde_json::json!([]), "{object}");
-    // Not before life and grace are over: something may be on its way.
+    // Not before ttl and grace have passed: an order may be in flight.
     assert!(object["took_s"].as_f64().unwrap() > 6.0, "{object}");
     assert_eq!(stage.books().open(), 0);
     stage.close();
@@ -64,7 +64,7 @@ fn beside_a_daemon_it_raises_the_latch_first() {
     let (code, object, _) = panic(&stage, "daemon", &["--reason", "fat finger"]);
     assert_eq!(object["latch"], "raised");
     assert_eq!(daemon.end(SOON), 78, "{}", daemon.last_words());
-    // Nobody trades until a person has said so.
+    // Nothing trades until an operator resumes.
     let config = stage.path("daemon.toml").display().to_string();
     let folder = stage.folder.path().to_owned();
     let args = ["run", "--config", &config, "--until-stdin-closes"];
@@ -124,7 +124,7 @@ fn a_proof_shows_in_status_until_the_next_start() {
     assert_eq!(page["panic"]["without_end"], open, "{page}");
     let text = page["panic"]["text"].as_str().unwrap();
     assert!(text.contains("none of them is alive"), "{text}");
-    // Also when trading is allowed again, until somebody trades.
+    // Also when trading is allowed again, until a daemon trades.
     let (resumed, _, log) = stage.command("resume --reason looked-into");
     assert_eq!(resumed, 0, "{log}");
     assert_eq!(status()["not_proven_gone"], 0);
@@ -150,7 +150,7 @@ fn a_proof_shows_in_status_until_the_next_start() {
 fn without_the_latch_it_does_not_say_that_trading_is_off() {
     let (stage, _proxy, mut daemon) = trading("panic-unlatched");
     daemon.kill();
-    // A folder in which nothing can be written, for every user.
+    // A folder that no user can write to.
     std::fs::remove_dir_all(stage.path("daemon-state")).unwrap();
     std::fs::write(stage.path("daemon-state"), "").unwrap();
     let (code, out, log) = stage.prose("panic --yes");
@@ -191,7 +191,7 @@ fn an_order_that_arrives_later_is_found() {
     assert!(!late.is_empty(), "all are there already");
     proxy.plan(|_| Fault::Pass);
     let (code, object, _) = panic(&stage, "daemon", &[]);
-    // The market has moved meanwhile: what would cross now is refused and shown by nobody.
+    // The market has moved meanwhile: a crossing order would be refused and not listed.
     let arrived = ids(&stage);
     assert!(
         late.iter().any(|id| arrived.contains(id)),
@@ -200,8 +200,8 @@ fn an_order_that_arrives_later_is_found() {
     assert_proven(stage, code, &object);
 }
 
-/// Signed to live longer than the command was told, and handed over when an empty list was read already:
-/// the next one must show it.
+/// Signed with a longer time to live than the command was given, and delivered after an empty list was read: the next
+/// list must show it.
 #[test]
 fn an_order_between_two_lists_is_found() {
     let stage = Stage::open("panic-between", |_| {});
@@ -236,7 +236,7 @@ fn an_order_between_two_lists_is_found() {
     });
     let reads = AtomicUsize::new(0);
     proxy.plan(move |seen| {
-        // A look reads the list twice: this is the end of the second look, before which one was empty.
+        // A scan reads the list twice: this is the end of the second scan; an earlier one was empty.
         if seen.is_read_of("orders") && reads.fetch_add(1, Ordering::Relaxed) == 3 {
             Fault::OnAnswer(Arc::clone(&deliver))
         } else {
@@ -247,7 +247,7 @@ fn an_order_between_two_lists_is_found() {
     assert!(log.contains("nothing is open; 0 were found"), "{log}");
     assert_eq!((code, &object["found"]), (80, &1.into()), "{object}");
     assert_eq!(object["left"], serde_json::json!([]), "{object}");
-    // It was cancelled, and what was signed beside it may live as long.
+    // It was cancelled, and orders signed beside it may live as long.
     let orders = stage.books().orders;
     assert_eq!(orders.len(), 1);
     assert_eq!(orders[0].status, OrderStatus::Cancelled);
@@ -263,7 +263,7 @@ fn lists_that_never_agree_prove_nothing() {
     daemon.kill();
     proxy.plan(|seen| {
         if seen.is_read_of("orders") {
-            // One order is another in every answer.
+            // One order differs in every answer.
             Fault::Mangle(|body| {
                 let round = ROUND.fetch_add(1, Ordering::Relaxed);
                 let (before, after) = body.split_once("\"hash\":\"0x").unwrap();
@@ -276,7 +276,7 @@ fn lists_that_never_agree_prove_nothing() {
     let (code, object, _) = panic(&stage, "daemon", &["--within", "9s"]);
     assert_eq!((code, &object["lists"]), (80, &0.into()), "{object}");
     assert!(ROUND.load(Ordering::Relaxed) > 10);
-    // What they showed was cancelled all the same.
+    // The orders that they showed were cancelled.
     assert_eq!(stage.books().open(), 0, "{object}");
     stage.close();
 }
@@ -285,7 +285,7 @@ fn lists_that_never_agree_prove_nothing() {
 fn orders_of_others_are_left_alone_if_that_is_wanted() {
     let (stage, _proxy, mut daemon) = trading("panic-own");
     daemon.kill();
-    // The second command waits for its expiry: who signed it may have signed more.
+    // The second command waits for its expiry: its signer may have signed more.
     let foreign = stage.place_by_hand(16_000, "by-hand-1", 25);
     let open = || -> Vec<_> {
         let orders = stage.books().orders.into_iter();
@@ -325,7 +325,7 @@ fn while_a_join_is_under_way_nothing_is_proven() {
         undecided().then_some(())
     });
     daemon.kill();
-    // Long enough for every order to be proven gone.
+    // Long enough to prove the end of every order.
     let (code, object, log) = panic(&stage, "daemon", &["--within", "12s"]);
     assert!(undecided());
     assert_eq!(code, 80, "{object}");
@@ -334,7 +334,7 @@ fn while_a_join_is_under_way_nothing_is_proven() {
     let moves = object["moves"].as_array().unwrap();
     assert_eq!((moves.len(), &moves[0]["kind"]), (1, &"join".into()));
     assert!(log.contains("1 joins and exits under way"), "{log}");
-    // It is waited for.
+    // The command waits for it.
     let (code, object, _) = panic(&stage, "daemon", &[]);
     assert!(!undecided());
     assert_eq!(object["moves"], serde_json::json!([]), "{object}");
@@ -372,7 +372,7 @@ fn against_an_exchange_that_is_gone_nothing_is_proven() {
     assert_eq!(code, 80, "{object}");
     assert_eq!(object["proven"], false);
     assert_eq!(object["lists"], 0);
-    // What is in the store may live that long, and what was just being signed.
+    // Orders in the store, and one being signed at that moment, may live that long.
     let dead_at_s = object["dead_at_s"].as_u64().unwrap();
     let newest = stage
         .books()
@@ -382,7 +382,7 @@ fn against_an_exchange_that_is_gone_nothing_is_proven() {
         .max();
     assert!(dead_at_s > newest.unwrap().into(), "{object}");
     assert!(log.contains("no complete list yet"), "{log}");
-    // Lists that lie about their length prove nothing either.
+    // Lists with a false length prove nothing either.
     proxy.plan(|seen| {
         if seen.method == "GET" && seen.path == "/api/v3/orders" {
             Fault::Mangle(|body| body.replace("\"totalNum\":", "\"totalNum\":9"))

@@ -1,5 +1,5 @@
-//! Modes that do not trade: paper trading on a public book that a local server shows, and observing it.
-//! Whatever the program asks is written down: it reads the book and nothing else.
+//! Modes that do not trade: paper trading on a public book from a local server, and observing it. The server records
+//! all requests: the program reads only the book.
 
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use crate::support::{Edit, Folder, Stage};
 const SOON: Duration = Duration::from_mins(1);
 const PAPER: &str = include_str!("../../config/paper.toml");
 
-/// A server of public pages that keeps every request.
+/// A server of public pages that records every request.
 struct Public {
     address: String,
     requests: Arc<Mutex<Vec<Vec<String>>>>,
@@ -27,7 +27,7 @@ struct Public {
 }
 
 impl Public {
-    /// Answers every request with what `page` makes of its path and its number.
+    /// Answers every request with `page` of its path and number.
     fn start(page: impl Fn(&str, u64) -> String + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -38,7 +38,7 @@ impl Public {
             for stream in listener.incoming() {
                 let (kept, down) = (Arc::clone(&kept), Arc::clone(&down));
                 let (page, count) = (Arc::clone(&page), Arc::clone(&count));
-                // A client that goes away ends its connection, not the server.
+                // A closing client ends its connection, not the server.
                 std::thread::spawn(move || serve(stream.unwrap(), &kept, &down, &*page, &count));
             }
         });
@@ -100,7 +100,7 @@ fn serve(
     Some(())
 }
 
-/// A book of one exchange whose mid swings by more than the quotes are away from it.
+/// A book whose mid swings by more than the distance of the quotes.
 fn swinging(_: &str, number: u64) -> String {
     // Up and down in steps of 0.5, twenty of them.
     let phase = number % 40;
@@ -121,7 +121,7 @@ fn swinging(_: &str, number: u64) -> String {
         .to_string()
 }
 
-/// The example with its feed from the server, quick and close to the mid.
+/// The example with its feed from the server, short intervals and narrow quotes.
 fn config(folder: &Path, url: &str, edit: impl FnOnce(&mut Table)) -> String {
     let mut file: Table = PAPER.parse().unwrap();
     file.put("store.dir", "paper")
@@ -181,7 +181,7 @@ fn paper_trading_quotes_on_a_public_book_fills_beside_it_and_sends_nothing() {
     assert_eq!(report["maker_fills"], report["fills"], "{report}");
     assert_eq!(report["invariants"], serde_json::json!([]), "{report}");
     assert!(report["duration_s"].as_f64().unwrap() > 8.0, "{report}");
-    // What is held changed by what was traded, and all of it is accounted for.
+    // Holdings changed by the trades, and are fully explained.
     let (before, after) = (&report["opening"], &report["closing"]);
     assert_eq!(
         (number(&before["ETH"]), number(&before["USDC"])),
@@ -195,7 +195,7 @@ fn paper_trading_quotes_on_a_public_book_fills_beside_it_and_sends_nothing() {
     let assumed = report["assumed"][0].as_str().unwrap();
     assert!(assumed.contains(&url), "{assumed}");
 
-    // Results and the recording of the engine are there, and the recording replays.
+    // The results and the tape exist, and the tape replays.
     let results: Vec<_> = std::fs::read_dir(folder.path().join("paper"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -218,7 +218,7 @@ fn a_public_book_that_does_not_answer_is_not_quoted_from() {
     let server = Public::start(swinging);
     let (down, folder) = (Arc::clone(&server.is_down), Folder::new("paper-down"));
     let requests = Arc::clone(&server.requests);
-    // After 30 answers there are no more.
+    // No answers after the first 30.
     std::thread::spawn(move || {
         crate::support::until(SOON, "thirty requests", || {
             (requests.lock().unwrap().len() >= 30).then_some(())
@@ -270,7 +270,7 @@ fn modes_that_do_not_trade_take_no_keys() {
             assert!(log.contains(&words), "{log}");
         }
     }
-    // What has no keys cannot trade, whatever the command line says.
+    // A configuration without keys cannot trade, whatever the command line requests.
     let config = config(folder.path(), "http://127.0.0.1:9/book", |_| {});
     let args = ["run", "--json", "--config", &config, "--mode", "live"];
     let (code, _, log) = cambist(&folder, "live", &args);
@@ -283,7 +283,7 @@ fn modes_that_do_not_trade_take_no_keys() {
     }
 }
 
-/// Answers in the forms that the exchanges document, with a bid of 2500.10 and an ask of 2500.30.
+/// Answers in the documented forms of the exchanges, with a bid of 2500.10 and an ask of 2500.30.
 fn templates(path: &str, number: u64) -> String {
     match path.split('?').next().unwrap() {
         "/binance" => format!(
@@ -366,7 +366,7 @@ fn without_a_feed_the_depth_is_that_of_an_exchange_of_the_same_interface() {
     let market = &page["markets"][0];
     assert!(market["books"].as_u64().unwrap() > 5, "{market} {log}");
     assert_eq!(market["left_out"], serde_json::json!([]), "{market}");
-    // Whole tokens, not their smallest units.
+    // Whole tokens, not base units.
     let recording = folder.path().join("paper/ETH-USDC").display().to_string();
     let out = folder.path().join("out").display().to_string();
     let args = [

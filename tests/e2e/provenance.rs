@@ -1,4 +1,4 @@
-//! What the builds of the repository's own workflows are made from: nothing that somebody else can exchange.
+//! Inputs of the repository's workflows: nothing that a third party can replace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn the_toolchain_is_one_version_and_no_channel() {
         parts.len() == 3 && parts.iter().all(|part| part.parse::<u32>().is_ok()),
         "{pinned}"
     );
-    // What is promised to others is what is tried here.
+    // The promised version is the tested one.
     let promised = format!("rust-version = \"{}.{}\"", parts[0], parts[1]);
     assert!(read("Cargo.toml").contains(&promised), "{promised}");
     for (path, text) in workflows() {

@@ -1,5 +1,5 @@
-//! Why there are no quotes: everyday mistakes, found before the start, at the start and while it runs; the
-//! same reason in status, `/status`, `/readyz`, metrics and the log.
+//! Reasons for missing quotes: common mistakes, found before the start, at the start and during the run; the same
+//! reason in status, `/status`, `/readyz`, metrics and the log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::support::{Edit, Program, Stage, until};
 
 const SOON: Duration = Duration::from_secs(30);
 
-/// Each check writes files of its own.
+/// Each check writes separate files.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Exit, object and log of `cambist check`.
+/// Exit code, object and log of `cambist check`.
 fn check(stage: &Stage, name: &str, online: bool) -> (i32, Value, String) {
     let config = stage.path(&format!("{name}.toml")).display().to_string();
     let mut args = vec!["check", "--json", "--config", &config];
@@ -27,12 +27,12 @@ fn check(stage: &Stage, name: &str, online: bool) -> (i32, Value, String) {
     (code, serde_json::from_str(&out).unwrap(), log)
 }
 
-/// The one word of a side's reason.
+/// The reason of a side.
 fn reason<'a>(page: &'a Value, side: &str) -> &'a Value {
     &page["markets"][0]["withheld"][side]["reason"]
 }
 
-/// Waits until status names these reasons, buy then sell, and compares every other place with it.
+/// Waits until status shows these reasons, buy then sell, and compares all other outputs with it.
 fn told(stage: &Stage, daemon: &mut Program, state: &str, reasons: [Option<&str>; 2]) -> Value {
     let address = stage.metrics("daemon", daemon);
     let wanted = reasons.map(Value::from);
@@ -85,7 +85,7 @@ fn told(stage: &Stage, daemon: &mut Program, state: &str, reasons: [Option<&str>
 /// One mistake in the file of a daemon.
 type Mistake = Box<dyn Fn(&mut Table)>;
 
-/// What is wrong; exits of check and of check --online; state, reasons and key while it runs.
+/// The mistake; exit codes of check and check --online; state, reasons and key during the run.
 type Case<'a> = (Mistake, [i32; 2], &'a str, [Option<&'a str>; 2], &'a str);
 
 #[test]
@@ -113,7 +113,7 @@ fn everyday_mistakes_are_refused_reported_and_told() {
             never,
             "market.order_value_max",
         ),
-        // The venue takes no order below 0.001 ETH: only it can say so.
+        // The venue accepts no order below 0.001 ETH: only it can report this.
         (
             ladder("order_amount", 0.0005),
             [0, 1],
@@ -129,7 +129,7 @@ fn everyday_mistakes_are_refused_reported_and_told() {
             [Some("price_band"); 2],
             "market.price_floor",
         ),
-        // 20 ETH are held: they may be sold.
+        // 20 ETH are held and may be sold.
         (
             put("market.0.inventory_max", "10 ETH"),
             [0, 0],
@@ -152,7 +152,7 @@ fn everyday_mistakes_are_refused_reported_and_told() {
         for (online, exit) in [false, true].into_iter().zip(exits) {
             let (code, mut object, log) = check(&stage, "daemon", online);
             assert_eq!(code, exit, "{key} {online}: {object} {log}");
-            // Every limit is listed there, whether it is a mistake or not.
+            // Every limit is listed there, valid or not.
             object.as_object_mut().unwrap().remove("limits");
             let text = object.to_string();
             let found = text.contains(key);

@@ -1,5 +1,5 @@
-//! Ledger and venue, over kills and starts: a difference is found whenever it came about, trades nothing, is
-//! told in every place and waits for a person; kills cost nothing; losses are forgotten only if asked for.
+//! Ledger and venue, over kills and starts: every difference is found, stops trading, is shown in all outputs and waits
+//! for an operator; kills cost nothing; losses are reset only on request.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn quotes(stage: &Stage, daemon: &mut Program) {
     });
 }
 
-/// ETH that arrive at the daemon's account without a word to it; 10^18 base units each.
+/// ETH that arrive at the daemon's account without an explanation; 10^18 base units each.
 fn deposit(stage: &Stage, units: &str) {
     let venue = stage.path("venue.toml").display().to_string();
     let mut args = vec!["venue", "admin", "--config", &venue];
@@ -54,7 +54,7 @@ fn done(stage: &Stage, line: &str) -> Value {
     answer
 }
 
-/// Waits until status says that everything is held back for this cause, and compares every other place.
+/// Waits until status shows that all quotes are withheld for this cause, and compares all other outputs.
 #[track_caller]
 fn held(stage: &Stage, daemon: &mut Program, cause: &str, differs: &str) {
     let address = stage.metrics("daemon", daemon);
@@ -90,7 +90,7 @@ fn held(stage: &Stage, daemon: &mut Program, cause: &str, differs: &str) {
     });
 }
 
-/// The differences that a stopped daemon's folder knows of.
+/// The differences in the folder of a stopped daemon.
 fn stopped(stage: &Stage) -> Value {
     let (code, page, log) = stage.command("status");
     assert_eq!((code, &page["state"]), (1, &"stopped".into()), "{log}");
@@ -103,7 +103,7 @@ fn what_came_while_nobody_ran_is_found_at_the_start_and_waits_for_a_person() {
     daemon.kill();
     deposit(&stage, "5000000000000000000");
     let orders = stage.books().orders.len();
-    // Two starts find the same, also after a kill in between: the new balance is nobody's opening.
+    // Two starts find the same, also after a kill in between: the new balance does not become an opening balance.
     for _ in 0..2 {
         daemon = stage.run("daemon");
         held(&stage, &mut daemon, "start", "the venue has 5 ETH more");
@@ -114,7 +114,7 @@ fn what_came_while_nobody_ran_is_found_at_the_start_and_waits_for_a_person() {
         stopped(&stage)["differences"][0]["units"],
         "5000000000000000000"
     );
-    // Explained while nobody runs, a part first.
+    // Explained while no daemon runs, in two parts.
     let (code, _, log) = stage.command("account adopt --token ETH --amount -5000 --reason x");
     assert_eq!(code, 1, "there is not as much: {log}");
     let answer = done(
@@ -140,7 +140,7 @@ fn what_came_while_nobody_ran_is_found_at_the_start_and_waits_for_a_person() {
     stage.books().assert_ledger(&daemon.stdout());
     assert_eq!(done(&stage, "account flows").as_array().unwrap().len(), 2);
 
-    // Taken over as the venue has it, by whoever resumes the running daemon, or the stopped one.
+    // Adopted from the venue by a resume of the running daemon, or of the stopped one.
     for running in [true, false] {
         deposit(&stage, "1000000000000000000");
         daemon = stage.run("daemon");
@@ -174,7 +174,7 @@ fn a_large_difference_holds_everything_back_at_once_and_a_small_one_does_not() {
     let status = done(&stage, "status");
     assert_eq!(status["books"]["hold"], Value::Null, "{status}");
     quotes(&stage, &mut daemon);
-    // What makes the books differ more is refused, and what differs is named.
+    // A flow that increases a difference is refused, and the differences are named.
     for (token, amount, differs) in [
         ("ETH", "-0.5", "+0.001 ETH"),
         ("ETH", "+0.5", "+0.001 ETH"),

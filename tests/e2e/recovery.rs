@@ -1,5 +1,5 @@
-//! An order that was sealed, left, and never arrived: only the fence can say that it is dead, and the next
-//! life of the daemon waits for it before it quotes both sides again.
+//! An order that was sealed and sent, and never arrived: only the fence ends it, and the next run waits for it before
+//! it quotes both sides again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ const FENCE: Duration = Duration::from_secs(5 + 1);
 const KILLED_WITHIN: Duration = Duration::from_secs(2);
 const SOON: Duration = Duration::from_secs(40);
 
-/// Orders of ours that rest and were not there before, by side.
+/// New resting orders of the account, by side.
 fn made_since(before: &Books, books: &Books) -> [usize; 2] {
     let is_new = |order: &&OrderReport| before.orders.iter().all(|old| old.hash != order.hash);
     let open = books
@@ -80,7 +80,7 @@ fn what_left_and_never_arrived_is_waited_for_until_its_fence_and_no_longer() {
         "both sides again {:.1} s after the kill",
         both.as_secs_f32()
     );
-    // The order was made before the kill, and the fence counts from there.
+    // The order was made before the kill, and the fence is counted from there.
     assert!(both + KILLED_WITHIN >= FENCE, "too early: {both:?}");
     assert!(
         both <= FENCE + SOON / 4,

@@ -1,5 +1,5 @@
-//! What a daemon records by default, and what `cambist replay` makes of it: every action compared, and any
-//! moment of the run shown.
+//! The tape that a daemon records by default, and `cambist replay` of it: every action compared, and the state at any
+//! moment.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -17,7 +17,7 @@ use crate::support::{Books, Edit, Program, Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
 
-/// A daemon that quotes both sides, whose configuration says nothing about recordings.
+/// A daemon that quotes both sides, whose configuration has no `[tape]`.
 fn trading(name: &str) -> (Stage, Program) {
     let stage = Stage::open(name, lively);
     stage.daemon("daemon", &stage.url(), |file| {
@@ -44,7 +44,7 @@ fn open(books: &Books, side: Side) -> usize {
     open.filter(|order| order.side == side).count()
 }
 
-/// A time of the exchange as the command line takes it.
+/// A time of the exchange in the form of the command line.
 fn iso(time: VenueTime) -> String {
     let whole =
         humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + Duration::from_secs(time.as_s()));
@@ -58,14 +58,14 @@ fn at(stage: &Stage, time: VenueTime) -> Value {
     page
 }
 
-/// The order with its id in what was shown of the only market.
+/// The order with this id in the output of the only market.
 fn shown<'a>(page: &'a Value, order: &OrderReport) -> Option<&'a Value> {
     let id = order.client_id.unwrap().to_string();
     let orders = page["markets"][0]["orders"].as_array().unwrap();
     orders.iter().find(|shown| shown["id"] == id.as_str())
 }
 
-/// The first moment of a second, a tenth apart, at which something is so.
+/// The first time within a second, in steps of a tenth, at which the condition holds.
 fn first(
     stage: &Stage,
     second: VenueTime,
@@ -86,7 +86,7 @@ fn first(
 #[test]
 fn any_moment_of_a_run_is_shown_from_what_is_recorded_by_default() {
     let (stage, mut daemon) = trading("replay-moment");
-    // Both sides are quoted for some time. The exchange tells whole seconds.
+    // Both sides are quoted for some time. The exchange's times are whole seconds.
     let early = until(SOON, "quotes for two seconds", || {
         let books = stage.books();
         let buys = books.orders.iter().filter(|order| order.side == Side::Buy);
@@ -111,7 +111,7 @@ fn any_moment_of_a_run_is_shown_from_what_is_recorded_by_default() {
     });
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
 
-    // Orders live for some tenths of a second here: one of those that the exchange has from then on is shown.
+    // Orders live for some tenths of a second here: one of the exchange's orders from then on is shown.
     let books = stage.books();
     let of = |side| books.orders.iter().filter(move |order| order.side == side);
     let any = |page: &Value, orders: &[&OrderReport]| {
@@ -126,7 +126,7 @@ fn any_moment_of_a_run_is_shown_from_what_is_recorded_by_default() {
     assert_eq!(market["withheld"]["buy"]["reason"], "paused", "{page}");
     assert_eq!(page["pauses"], 1);
     assert_eq!(any(&page, &sells).unwrap(), "sell");
-    // The strategy goes on to want both sides; the pause is applied to what it wants.
+    // The strategy's targets still have both sides; the pause is applied to them.
     let wanted = market["wanted"].as_array().unwrap();
     assert!(wanted.iter().any(|quote| quote["side"] == "buy"), "{page}");
     assert!(!market["bids"].as_array().unwrap().is_empty(), "{page}");

@@ -62,7 +62,7 @@ fn kills_leave_no_gap_in_history_and_profit() {
     // Beside no daemon at all.
     let report = done(&stage, "report");
     assert_eq!(report["reconciled"], true, "{report}");
-    // What comes from outside is no profit.
+    // Deposits are not profit.
     let venue = stage.path("venue.toml").display().to_string();
     let mut args = vec!["venue", "admin", "--config", &venue, "deposit"];
     args.extend([
@@ -80,7 +80,7 @@ fn kills_leave_no_gap_in_history_and_profit() {
         "account adopt --token ETH --amount +1.5 --reason Monday --force",
     );
     let mut daemon = start(&stage, killed.len() + 3);
-    // Beside the running daemon: one moment of all tables.
+    // While the daemon runs: all tables at one moment.
     let report = done(&stage, "report");
     assert_eq!(report["reconciled"], true, "{report}");
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
@@ -89,7 +89,7 @@ fn kills_leave_no_gap_in_history_and_profit() {
     assert_eq!(report["reconciled"], true, "{report}");
     assert_eq!(report["notes"], serde_json::json!([]), "{report}");
     let fills = rows(&stage, "fills");
-    // Nothing that was there before the kill is missing after it.
+    // Everything from before the kill is still there.
     assert_eq!(fills[fills.len() - killed.len()..], killed[..]);
 
     balances_are_the_exchanges(&stage, &report);
@@ -100,7 +100,7 @@ fn kills_leave_no_gap_in_history_and_profit() {
 
 #[track_caller]
 fn balances_are_the_exchanges(stage: &Stage, report: &Value) {
-    // Every balance is the exchange's, and moved by what was traded and what came.
+    // Every balance equals the exchange's, and changed by trades and flows.
     let books = stage.books();
     let decimals = |symbol: &str| match symbol {
         "USDC" => 6,

@@ -1,4 +1,4 @@
-//! No secret in anything the processes ever wrote or showed: every form of both keys is looked for.
+//! No secret in any output of the processes: every form of both keys is searched for.
 
 use std::time::Duration;
 
@@ -164,7 +164,7 @@ fn no_secret_shows_anywhere() {
             );
         }
     }
-    // The search itself finds what is there.
+    // The search itself works.
     let file = std::fs::read(keys.join("eddsa_key")).unwrap();
     assert!(forms.iter().any(|form| find(&file, form)));
     let file = std::fs::read(keys.join("api_key")).unwrap();

@@ -1,4 +1,4 @@
-//! Starts and ends: who may start, what is said when not, and what every exit code stands for.
+//! Starts and ends: permissions, messages of refusals, and the meaning of every exit code.
 
 use std::fs::Permissions;
 use std::net::TcpListener;
@@ -313,7 +313,7 @@ fn check_prints_the_pins_of_a_venue() {
     for key in ["lp_decimals", "lp_precision"] {
         assert_eq!(printed["pool"][key], file["pool"][key], "{key}");
     }
-    // Without keys, and told where the file says otherwise.
+    // Without keys, and informed that the file selects another mode.
     stage.daemon("daemon", &stage.url(), |file| {
         file.put("keys.api_key_file", "nowhere/api_key")
             .put("venue.chain_id", 5)

@@ -1,4 +1,4 @@
-//! A start whose venue does not answer: it waits as a running daemon does, shows it, and can be told.
+//! A start whose venue does not answer: it waits as a running daemon does, shows it, and accepts commands.
 
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::support::{Edit, Program, Proxy, Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
 
-/// What a service manager hears, read as it comes.
+/// The notifications to the service manager, read as they arrive.
 #[derive(Clone)]
 struct Manager(Arc<Mutex<Vec<String>>>);
 
@@ -38,7 +38,7 @@ impl Manager {
         manager
     }
 
-    /// Lines so far that begin like this.
+    /// Lines so far with this prefix.
     fn lines(&self, begin: &str) -> usize {
         let heard = self.0.lock().unwrap();
         heard.iter().filter(|line| line.starts_with(begin)).count()
@@ -185,7 +185,7 @@ fn a_start_that_waits_ends_at_once_when_it_is_told_to() {
     assert_eq!(refused.end(SOON), 78);
     assert_eq!(stage.command("resume --reason back").0, 0);
 
-    // The latch is honoured whoever raises it.
+    // The latch is honoured, whatever raised it.
     let mut daemon = stage.run("daemon");
     waits(&stage, &mut daemon);
     std::fs::write(stage.path("daemon-state/latch"), "by hand").unwrap();

@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_mins(1);
 const SAMPLE: Duration = Duration::from_secs(90);
 /// No run of this test needs more calls of one kind in one thread.
 const CALLS_MAX: u32 = 4_000;
-/// After so many runs that were cut, one that is left alone must end well.
+/// After this many interrupted runs, one without a fault must end normally.
 const BETWEEN: u64 = 8;
 
 /// Which calls are cut, counted in each thread.
@@ -34,7 +34,7 @@ fn every_system_call_may_be_the_last() {
         .collect();
     let begun = Since::now();
     let mut campaign = Campaign::open();
-    // Lives in a row that needed no such call: three are taken for proof that there is none.
+    // Consecutive runs without such a call: after three, there is none.
     let mut spared = vec![0_u32; cuts.len()];
     let mut done = vec![false; cuts.len()];
     let mut rounds = 0_u32;
@@ -84,7 +84,7 @@ fn every_system_call_may_be_the_last() {
     campaign.close();
 }
 
-/// Whether the machine can do it at all, said by the runner before.
+/// Whether the machine supports it, as determined by the runner.
 #[test]
 fn strace_can_inject() {
     let folder = crate::support::Folder::new("inject");

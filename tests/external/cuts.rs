@@ -57,7 +57,7 @@ const fn of_tape(call: &'static str, effect: &'static str) -> Cut {
 }
 
 impl Cut {
-    /// The last call that a life may need, if its busiest thread makes so many of them.
+    /// The highest number of a call in a run, if its busiest thread makes so many.
     pub fn most(self, made: u32) -> u32 {
         if self.of_tape && self.call == "openat" {
             1

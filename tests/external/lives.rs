@@ -1,5 +1,5 @@
-//! Whole lives of a daemon, each cut at one system call: killed there, or told that the disk is full or
-//! broken. strace does it to the real program; what is true afterwards is asked at the exchange.
+//! Whole runs of a daemon, each interrupted at one system call: killed there, or with a full or broken disk. strace
+//! does it to the program; the exchange is read afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_mins(1);
 /// A daemon that does not get as far as trading within this is stopped.
 const TRADING: Duration = Duration::from_secs(12);
 
-/// An exchange is replaced after so many: it must remember every order.
+/// An exchange is replaced after this many runs: it must keep every order.
 const LIVES_MAX: u64 = 100;
 
 /// How far a daemon had come when it was cut.
@@ -34,37 +34,37 @@ pub enum Phase {
     Submit,
     /// It traded; the last that it sent was a cancel.
     Cancel,
-    /// It had been told to stop.
+    /// It had been requested to stop.
     Stop,
 }
 
-/// What came of a run.
+/// Result of a run.
 pub struct Ran {
     /// How far it had come, if the call was reached.
     pub cut: Option<Phase>,
-    /// Its exit code; -1 is death by a signal.
+    /// Its exit code; -1 means that a signal ended it.
     pub code: i32,
 }
 
-/// Lives that were led, and where.
+/// Number of runs, by place.
 pub struct Campaign {
     ground: Ground,
     pub runs: u64,
     pub cuts: u64,
     pub kills: u64,
-    /// Submits after which a life is told to stop, if there was a cancel too.
+    /// Submits after which a run is stopped, if there was a cancel too.
     pub submits: u64,
     /// Orders at exchanges that were closed.
     pub orders: usize,
 }
 
-/// An exchange and what came by.
+/// An exchange and the requests that passed.
 struct Ground {
     stage: Stage,
     proxy: Proxy,
     lives: u64,
     counts: Arc<[AtomicU64; 2]>,
-    /// Whether the last that came by was a cancel.
+    /// Whether the last request was a cancel.
     last_is_cancel: Arc<AtomicBool>,
 }
 
@@ -77,7 +77,7 @@ impl Ground {
         let proxy = Proxy::start(&stage.address);
         stage.daemon("daemon", &proxy.url, |file| {
             quick(file);
-            // The market that the crowd makes may ruin anybody; that is not the subject.
+            // The simulated market may cause any loss; that is not the subject.
             for limit in [
                 "loss_hour_max",
                 "loss_day_max",
@@ -126,7 +126,7 @@ impl Campaign {
         }
     }
 
-    /// A whole life: start, some submits and cancels, stop; the `nth` call of each thread is cut.
+    /// A whole run: start, some submits and cancels, stop; the `nth` call of each thread is interrupted.
     pub fn play(&mut self, cut: Cut, nth: u32) -> Ran {
         if self.ground.lives >= LIVES_MAX {
             self.renew();
@@ -177,7 +177,7 @@ impl Campaign {
             "{cut:?} {nth}: a panic:\n{}",
             daemon.last_words()
         );
-        // strace dies as the program did.
+        // strace ends with the program's status.
         let was_cut = reached(&trace) || cut.effect == KILL && code == -1;
         let killed = cut.effect == KILL && was_cut;
         let known: &[i32] = if killed {
@@ -217,7 +217,7 @@ impl Campaign {
         let when = format!("after {cut:?}, call {nth}");
         assert_known(&self.ground.stage.books(), &self.keeping(), &when);
         let _ = std::fs::remove_file(&trace);
-        // Killed in its first life it may have left no store.
+        // A run that was killed early may have left no store.
         let level = level(&self.ground.stage.path("daemon-state"));
         if level.is_ok_and(|(level, _)| level != TradingState::Active) {
             self.resume(&when);
@@ -228,7 +228,7 @@ impl Campaign {
         }
     }
 
-    /// Where the next life writes its tape.
+    /// Where the next run writes its tape.
     fn next_tape(&self) -> PathBuf {
         let folder = self.ground.stage.path("daemon-tape");
         let numbers = std::fs::read_dir(&folder).into_iter().flatten();
@@ -240,7 +240,7 @@ impl Campaign {
         folder.join(format!("{next:010}.tape"))
     }
 
-    /// How often a life that nothing is done to makes each of the calls, in the thread that makes most.
+    /// Number of each of the calls in a run without faults, in the thread that makes most.
     pub fn counts(&mut self) -> BTreeMap<&'static str, u32> {
         self.runs += 1;
         let trace = self.ground.stage.path("calls.trace");
@@ -280,7 +280,7 @@ impl Campaign {
         Keeping::read(&self.ground.stage.path("daemon-state"))
     }
 
-    /// A store that failed stops trading for good: a person has looked at the disk.
+    /// A failed store stops trading permanently: as if an operator had repaired the disk.
     fn resume(&self, when: &str) {
         let config = self.ground.stage.path("daemon.toml").display().to_string();
         let args = [
@@ -294,7 +294,7 @@ impl Campaign {
         assert_eq!(code, 0, "{when}: {log}");
     }
 
-    /// A life that nothing is done to: it starts, trades, and ends with equal books.
+    /// A run without faults: it starts, trades, and ends with equal books.
     pub fn recover(&mut self, when: &str) -> Program {
         let mut daemon = self.ground.stage.run("daemon");
         let before = self.ground.traded()[0];
@@ -316,7 +316,7 @@ impl Campaign {
         daemon
     }
 
-    /// Orders of all lives.
+    /// Orders of all runs.
     pub fn orders(&self) -> usize {
         self.orders + self.ground.stage.books().orders.len()
     }
@@ -327,7 +327,7 @@ impl Campaign {
         std::mem::replace(&mut self.ground, Ground::open()).close(&last);
     }
 
-    /// Ends everything and keeps the folder, to be looked at.
+    /// Ends everything and keeps the folder for inspection.
     pub fn abandon(self) {
         let Stage { venue, folder, .. } = self.ground.stage;
         drop(venue);
@@ -335,7 +335,7 @@ impl Campaign {
         std::mem::forget(folder);
     }
 
-    /// A last life that nothing is done to; then the exchange's audit and ours.
+    /// A last run without faults; then the exchange's audit and the auditor.
     pub fn close(mut self) {
         let last = self.recover("at the end");
         self.ground.close(&last);

@@ -1,5 +1,5 @@
-//! What needs a tool that may be absent. Not part of `cargo test`: `tests/external/run` runs it, and says
-//! what ran and what could not.
+//! Tests that need a tool that may be missing. Not part of `cargo test`: `tests/external/run` runs them, and reports
+//! which ran and which could not.
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
@@ -41,7 +41,7 @@ fn every_submit_is_on_disk_before_it_leaves() {
     until(SOON, "fifty orders", || {
         (stage.books().orders.len() >= 50).then_some(())
     });
-    // strace passes the wish on when its standard input, which is the daemon's, ends.
+    // strace passes the request on when its standard input, which is the daemon's, ends.
     daemon.close_stdin();
     assert_eq!(daemon.end(SOON), 0, "{}", daemon.last_words());
 

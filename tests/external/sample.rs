@@ -1,7 +1,7 @@
-//! A random sample of everything that `boundaries` could try: any call, any effect, anywhere in a life.
+//! A random sample of everything that `boundaries` could try: any call, any effect, at any time of a run.
 //!
-//! For evidence, hours at a time: `CAMBIST_SAMPLE_S` says for how long, `CAMBIST_SAMPLE_SEED` what is drawn.
-//! A life that went wrong is told with its folder, and the next one begins on another exchange.
+//! For evidence, hours at a time: `CAMBIST_SAMPLE_S` sets the duration, `CAMBIST_SAMPLE_SEED` the seed. A failed run is
+//! reported with its folder, and the next one starts on another exchange.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,12 +12,12 @@ use crate::lives::{Campaign, Phase, Ran};
 use crate::support::clock::Since;
 use crate::support::random::Random;
 
-/// Submits of the longest life; the others have from four on.
+/// Submits of the longest run; the others have at least four.
 const SUBMITS: u64 = 24;
-/// After so many lives one that is left alone must end well.
+/// After this many runs one without a fault must end normally.
 const BETWEEN: u64 = 8;
 
-/// What came of all lives.
+/// Results of all runs.
 #[derive(Default)]
 struct Tally {
     lives: u64,

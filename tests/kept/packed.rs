@@ -37,7 +37,7 @@ pub fn pack(folder: &Path) -> Vec<u8> {
     packed
 }
 
-/// Where something other than zeros stands.
+/// Positions of non-zero bytes.
 fn runs(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte != 0) {

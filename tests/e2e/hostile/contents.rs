@@ -1,5 +1,4 @@
-//! Answers in the right shape of HTTP and the wrong content: types, numbers, books and lists that are not
-//! true.
+//! Well-formed HTTP answers with wrong content: types, numbers, books and lists that are false.
 
 use serde_json::{Value, json};
 
@@ -108,7 +107,7 @@ pub const BOOKS: [Scenario; 5] = [
         ..USUAL
     },
     Scenario {
-        // The same book for ever, with a time that goes on.
+        // The same book in every answer, with an advancing time.
         name: "frozen-depth-fresh-time",
         fault: |_| {
             Fault::Mangle(|body| {

@@ -1,5 +1,5 @@
-//! What is not done to single answers: doors that are closed or somebody else's, sides that stand still,
-//! and one answer after which nothing is trusted.
+//! Faults beyond single answers: unreachable or foreign servers, hanging processes, and an answer after which the venue
+//! is not trusted.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn another_hash(body: &str) -> String {
     format!("{}{digit}{}", &body[..at], &body[at + 1..])
 }
 
-/// Whatever answers there, it is not the venue that the interface describes: a person has to look.
+/// The answer contradicts the interface, so that an operator has to intervene.
 #[test]
 fn an_acknowledgement_of_another_order_stops_trading() {
     let stage = Stage::open_kept("another-hash", lively);
@@ -103,7 +103,7 @@ fn either_side_may_stand_still_for_a_while() {
     stage.close_audited(&daemon);
 }
 
-/// Three times nobody listens for longer than a request is waited for.
+/// Three times the venue refuses connections for longer than a request's time limit.
 #[test]
 fn connections_are_refused_in_bursts() {
     let stage = Stage::open_kept("refused", lively);
@@ -131,7 +131,7 @@ fn connections_are_refused_in_bursts() {
     stage.close_audited(&daemon);
 }
 
-/// Keys and signed orders must not reach whoever a redirect names.
+/// Keys and signed orders must not be sent to the target of a redirect.
 #[test]
 fn nobody_is_told_elsewhere() {
     let stage = Stage::open_kept("elsewhere", lively);

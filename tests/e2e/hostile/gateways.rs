@@ -1,4 +1,4 @@
-//! What stands between and answers for the exchange: gateways, limiters, redirects, caches, clocks.
+//! Faults of intermediaries that answer for the exchange: gateways, limiters, redirects, caches, clocks.
 
 use super::table::{
     ANY, GATEWAY, HTML, JSON, LOST, Scenario, TOLD, USUAL, depths, every_third, instead, reads,
@@ -79,7 +79,7 @@ pub const ERRORS: [Scenario; 11] = [
         ..USUAL
     },
     Scenario {
-        // A refusal that a delivered twin could have caused, for orders that were taken.
+        // A refusal that a delivered copy could have caused, for accepted orders.
         name: "refused-although-taken",
         fault: |_| {
             let body = r#"{"resultInfo":{"code":102011,"message":"insufficient balance"}}"#;
@@ -244,7 +244,7 @@ pub const CACHES: [Scenario; 7] = [
         ..USUAL
     },
     Scenario {
-        // A cache in between tells the age of what it keeps.
+        // A cache reports the age of its entries.
         name: "aged-answers",
         fault: |_| Fault::Edit(|answer| answer.set("age", "86400")),
         spoiled: reads,

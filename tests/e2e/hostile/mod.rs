@@ -1,7 +1,7 @@
-//! A faulty network and a faulty gateway between the real daemon and the real exchange.
+//! A faulty network and a faulty gateway between daemon and exchange.
 //!
-//! Whatever is done to requests and answers, the daemon stays alive, makes no order twice, and ends with
-//! books that are equal to the exchange's.
+//! Under every fault of requests and answers the daemon keeps running, places no order twice, and ends with books that
+//! equal the exchange's.
 
 mod contents;
 mod doors;
@@ -55,7 +55,7 @@ fn play(scenario: &Scenario) {
         assert!(daemon.ended().is_none(), "{name}: {}", daemon.last_words());
         (proxy.faults() >= FAULTS).then_some(())
     });
-    // It goes on working: new orders once the network is well again.
+    // It continues: new orders once the network works again.
     proxy.plan(|_| Fault::Pass);
     let submits = proxy.submits().len();
     until(SOON, "orders afterwards", || {
@@ -76,7 +76,7 @@ fn play(scenario: &Scenario) {
     assert!(violated < 0.5, "{name}: {violated} invariants violated");
     assert_eq!(daemon.drain(SOON), 0, "{name}: {}", daemon.last_words());
     let log = daemon.stderr();
-    // Told once a cause, however often it happened.
+    // One log line per cause, however often it occurs.
     let complaints = log
         .lines()
         .filter(|line| line.contains("\"WARN\"") || line.contains("\"ERROR\""));
@@ -92,7 +92,7 @@ fn play(scenario: &Scenario) {
     stage.close_audited(&daemon);
 }
 
-/// Nothing rests, the books are equal, and the store knows every order at the exchange with its end.
+/// No order rests, the books are equal, and the store has every order of the exchange with its end.
 fn assert_whole(stage: &Stage, daemon: &Program, name: &str) {
     let (books, keeping) = (stage.books(), Keeping::read(&stage.path("daemon-state")));
     assert_eq!(books.open(), 0, "{name}: something rests");

@@ -56,7 +56,7 @@ pub const LOST_AND_LATE: [Scenario; 12] = [
         ..USUAL
     },
     Scenario {
-        // Later than it is waited for: an answer that nobody may take for that of the next request.
+        // Later than the request's time limit: it must not be taken for the answer to the next request.
         name: "answer-after-the-timeout",
         fault: |_| Fault::Slow(Duration::from_millis(1_100)),
         spoiled: every_third,
@@ -108,7 +108,7 @@ fn status_line_only(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// A second answer that nobody asked for, in front of the next one on the same connection.
+/// An unrequested second answer before the next one on the same connection.
 fn with_a_ghost(bytes: Vec<u8>) -> Vec<u8> {
     [bytes.clone(), bytes].concat()
 }
@@ -172,7 +172,7 @@ pub const CUT: [Scenario; 10] = [
     },
 ];
 
-/// Kept here because it is about bytes: bodies that do not end, or end elsewhere than they say.
+/// In this module because it concerns bytes: bodies that do not end, or end elsewhere than they state.
 pub const LENGTHS: [Scenario; 6] = [
     Scenario {
         name: "endless-body",

@@ -1,5 +1,5 @@
-//! A join whose request or answer is lost, repeated, or stands still while the daemon is killed: one join
-//! at the exchange, and equal books.
+//! A join whose request or answer is lost, repeated, or held while the daemon is killed: one join at the exchange, and
+//! equal books.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -71,7 +71,7 @@ fn a_join_that_is_lost_or_repeated_happens_once() {
     spoil("join-late", 1, Fault::Late(Duration::from_millis(900)));
 }
 
-/// Killed while the first join stands still, before it is handed over or after it was answered.
+/// Killed while the first join is held, before it is delivered or after it was answered.
 fn kill(name: &str, answered: bool) {
     let (stage, proxy) = opened(name);
     let (reached, heard) = sync_channel(1);
@@ -94,14 +94,14 @@ fn kill(name: &str, answered: bool) {
     daemon.kill();
     tell.send(()).unwrap();
     proxy.plan(|_| Fault::Pass);
-    // New ones: what rested before the kill says nothing of the daemon after it.
+    // Only new orders: those that rested before the kill do not show that the daemon quotes.
     let submits = proxy.submits().len();
     let mut daemon = stage.run("daemon");
     stage.metrics("daemon", &mut daemon);
     until(SOON, "shares and orders after the kill", || {
         assert!(daemon.ended().is_none(), "{name}: {}", daemon.last_words());
         let books = stage.books();
-        // What was on its way from the killed one says nothing of this one either; one log has both.
+        // Messages of the killed daemon do not count either; one log has both.
         let is_ready = daemon.stderr().matches("ready: ").count() > 1;
         let quotes = is_ready && proxy.submits().len() > submits;
         (books.totals.contains_key("LP-ETH-USDC") && quotes).then_some(())

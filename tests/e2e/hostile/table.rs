@@ -1,5 +1,5 @@
-//! Troubles of the network and of what stands in it, as a table: what happens, to which requests, and
-//! where it must have been counted. How each is played is the module's.
+//! Faults of the network and of intermediaries as a table: the fault, the affected requests, and the counter that must
+//! show it. Each module implements its faults.
 
 use toml::Table;
 
@@ -28,7 +28,7 @@ pub const USUAL: Scenario = Scenario {
     edit: |_| (),
 };
 
-/// Nothing usable came back.
+/// No usable answer arrived.
 pub const LOST: &[&str] = &["transport", "unknown"];
 /// Something was refused, or nothing noticed.
 pub const TOLD: &[&str] = &["ok", "reject"];

@@ -1,5 +1,4 @@
-//! A tape that cannot be written costs evidence and nothing else: the daemon goes on trading, says so once,
-//! and ends well.
+//! A tape that cannot be written costs only evidence: the daemon continues to trade, logs it once, and ends normally.
 
 use super::{SOON, assert_whole};
 use crate::support::http::{body, metric};
@@ -12,7 +11,7 @@ fn trading_goes_on_without_a_tape() {
     let stage = Stage::open_kept(name, lively);
     stage.daemon("daemon", &stage.url(), |file| {
         quick(file);
-        // The smallest segments there are.
+        // The smallest possible segments.
         file.put("tape.max_mb", 4).put("poll.orders_ms", 50);
     });
     let mut daemon = stage.run("daemon");

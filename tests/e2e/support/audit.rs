@@ -1,6 +1,6 @@
 //! The auditor that shares no code (`tests/external/audit/audit.py`), run over what a test leaves behind.
 //!
-//! A machine without Python passes and says so; where `CAMBIST_AUDITOR=required` is set, it fails.
+//! A machine without Python passes and reports it; with `CAMBIST_AUDITOR=required` it fails.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -56,8 +56,8 @@ pub fn audit(store: &Path, venue: &Path, more: &[&str]) -> Option<Output> {
 }
 
 impl Stage {
-    /// Ends the exchange, whose own audit decides first; then the auditor compares its log with the
-    /// store of a daemon that has drained.
+    /// Stops the exchange, whose own audit comes first; then the auditor compares its log with the store of a drained
+    /// daemon.
     #[track_caller]
     pub fn close_audited(mut self, daemon: &Program) {
         let code = self.venue.drain(Duration::from_secs(20));

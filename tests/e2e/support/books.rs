@@ -1,5 +1,5 @@
-//! The exchange's books for one account, asked with the account's keys: what an order's fate is
-//! measured against. Nothing the daemon says goes into it.
+//! The exchange's books for one account, read with the account's keys: the reference for the fate of every order. It
+//! uses nothing from the daemon.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,10 +17,10 @@ use cambist_signing::SecretKey;
 pub const ACCOUNT: u32 = 10_000;
 pub const OWNER: &str = "0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e010";
 
-/// Nothing in here takes longer.
+/// Time limit of all requests here.
 const PATIENCE: Duration = Duration::from_secs(55);
 
-/// Entries asked for at once.
+/// Page size.
 const PAGE: u32 = 500;
 
 pub struct Books {
@@ -90,8 +90,8 @@ impl Books {
             .count()
     }
 
-    /// The last summary of a daemon's output must name exactly these totals. There are more if an earlier
-    /// life of it had ended before it could be killed.
+    /// The last summary in a daemon's output must contain exactly these totals. There are several if an earlier run had
+    /// ended before it could be killed.
     #[track_caller]
     pub fn assert_ledger(&self, output: &str) {
         let values = serde_json::Deserializer::from_str(output).into_iter::<serde_json::Value>();
@@ -144,7 +144,7 @@ pub fn client(base_url: &str, keys: &Path) -> Client {
     Client::new(&config, Some(credentials)).unwrap()
 }
 
-/// The answer to a question; asked again while there are too many from this machine.
+/// The answer to a query, repeated while this machine is rate limited.
 async fn reply(client: &Client, query: &Query) -> Reply {
     for _ in 0..100 {
         match client.query(query, &[]).await.outcome {

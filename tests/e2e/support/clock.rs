@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How often something is looked at.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A point in time to measure from.
@@ -23,7 +23,7 @@ impl Since {
     }
 }
 
-/// Looks until there is something; fails the test, naming `what`, after `limit`.
+/// Polls until there is a value; fails the test with `what` after `limit`.
 #[track_caller]
 pub fn until<T>(limit: Duration, what: &str, look: impl FnMut() -> Option<T>) -> T {
     match within(limit, look) {

@@ -10,15 +10,15 @@ use rustix::net::sockopt::set_socket_linger;
 use super::message::Message;
 use super::proxy::{PATIENCE, Seen, State};
 
-/// Called by the proxy at a moment of a request's life; the request stands still meanwhile.
+/// Called by the proxy at a stage of a request, which is held meanwhile.
 pub type Hook = Arc<dyn Fn() + Send + Sync>;
 
 /// What becomes of a connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It goes on.
+    /// The request continues.
     Kept,
-    /// It ends as it should.
+    /// The request ends normally.
     Closed,
     /// It is reset; what was sent may be lost.
     Reset,
@@ -29,9 +29,9 @@ pub enum After {
 /// Which other answer is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {
-    /// The first that ever came to this method and path: old, or about another order.
+    /// The first answer to this method and path: old, or about another order.
     First,
-    /// The last that came to another path.
+    /// The last answer to another path.
     Elses,
 }
 
@@ -72,7 +72,7 @@ pub enum Fault {
     Edit(fn(&mut Message)),
     /// Handed over; the bytes of the answer are changed, and the connection ends like this.
     Bytes(fn(Vec<u8>) -> Vec<u8>, After),
-    /// Handed over; another answer is passed on, if there is one already.
+    /// Delivered; another answer is passed on, if there is one already.
     Another(Other),
     /// Handed over or not; these bytes are the answer.
     Instead { handed_over: bool, answer: Vec<u8> },
@@ -190,7 +190,7 @@ pub(super) fn act(
     Ok(true)
 }
 
-/// Where the body of an answer begins.
+/// Offset of an answer's body.
 pub fn head_length(bytes: &[u8]) -> usize {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
     end.map_or(0, |at| at + 4)
@@ -221,7 +221,7 @@ fn end(client: &mut BufReader<TcpStream>, after: After) -> std::io::Result<bool>
             set_socket_linger(client.get_ref(), Some(Duration::ZERO))?;
             Err(std::io::ErrorKind::ConnectionReset.into())
         }
-        // Until the other side has gone away.
+        // Until the client has closed.
         After::Held => client.read(&mut [0]).map(|_| false),
     }
 }

@@ -1,4 +1,4 @@
-//! A folder of a test's own: gone when the test passed, kept and named when it failed.
+//! A folder for one test: removed when the test passed, kept and named when it failed.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Drop for Folder {
         if std::thread::panicking() {
             eprintln!("kept for inspection: {}", self.0.display());
         } else {
-            // What is left of a temporary folder harms nobody.
+            // A temporary folder may remain.
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }

@@ -1,4 +1,4 @@
-//! Orders of a person with the account's keys, beside the daemon: far from the market, with any id.
+//! Orders placed by hand with the account's keys, beside the daemon: far from the market, with any id.
 
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::request::{Outcome, Query, Reply};
@@ -37,7 +37,8 @@ pub fn order(storage_id: u32, now: VenueTime) -> UnsignedOrder {
 }
 
 impl Stage {
-    /// Places one for so many seconds, whose id is not of the daemon's form; its hash. The id is not signed.
+    /// Places an order for this many seconds, whose id does not have the daemon's form; returns its hash. The id is not
+    /// signed.
     pub fn place_by_hand(&self, storage_id: u32, id: &str, seconds: u32) -> Hash {
         asynchronously(async {
             let client = client(&self.url(), &self.path("keys"));

@@ -24,7 +24,7 @@ pub fn body(address: &str, path: &str) -> Option<String> {
         .then_some(body)
 }
 
-/// Sum of all series of a metric that carry every one of the labels; zero if there is none.
+/// Sum of all series of a metric that have all of these labels; zero if there is none.
 pub fn metric(page: &str, name: &str, labels: &[&str]) -> f64 {
     page.lines()
         .filter(|line| {

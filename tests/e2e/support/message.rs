@@ -18,7 +18,7 @@ impl Message {
         bytes
     }
 
-    /// Replaces a header; an empty value only takes it away.
+    /// Replaces a header; an empty value removes it.
     pub fn set(&mut self, name: &str, value: &str) {
         let same = |line: &String| {
             line.split_once(':')
@@ -30,7 +30,7 @@ impl Message {
         }
     }
 
-    /// Replaces the body and says how long it is.
+    /// Replaces the body and its length.
     pub fn put_body(&mut self, body: impl Into<Vec<u8>>) {
         self.body = body.into();
         let length = self.body.len().to_string();

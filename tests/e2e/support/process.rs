@@ -1,4 +1,4 @@
-//! The real program as a child: its output in files, its end awaited, killed when dropped.
+//! The program as a child process: its output in files, waited for, killed when dropped.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts the program; its output goes to `NAME.out` and `NAME.log` of the folder.
+    /// Starts the program; its output goes to `NAME.out` and `NAME.log` in the folder.
     pub fn start(folder: &Path, name: &str, args: &[&str]) -> Self {
         let mut command = Command::new(CAMBIST);
         command.args(args);
         Self::spawn(folder, name, command)
     }
 
-    /// Starts any command, with standard input held open for as long as this value lives.
+    /// Starts a command, with standard input held open for as long as this value lives.
     pub fn spawn(folder: &Path, name: &str, mut command: Command) -> Self {
         let out = folder.join(format!("{name}.out"));
         let log = folder.join(format!("{name}.log"));
@@ -37,7 +37,7 @@ impl Program {
                 .open(path)
                 .unwrap()
         };
-        // A demo that is killed leaves its own folder behind: inside the test's, which goes away.
+        // A killed demo leaves its own folder: inside the test's, which is removed.
         let child = command
             .env("TMPDIR", folder)
             .stdin(Stdio::piped())
@@ -62,7 +62,7 @@ impl Program {
         drop(self.child.stdin.take());
     }
 
-    /// Ends it at once, whatever it is doing, and waits until the system has taken it away.
+    /// Kills it, and waits until the system has removed it.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -74,7 +74,7 @@ impl Program {
         Some(status.code().unwrap_or(-1))
     }
 
-    /// Waits for its end; -1 is death by a signal.
+    /// Waits for its end; -1 means that a signal ended it.
     #[track_caller]
     pub fn end(&mut self, limit: Duration) -> i32 {
         match within(limit, || self.ended()) {
@@ -86,7 +86,7 @@ impl Program {
         }
     }
 
-    /// Asks it to drain, and waits for its end.
+    /// Requests a drain, and waits for its end.
     #[track_caller]
     pub fn drain(&mut self, limit: Duration) -> i32 {
         self.signal(Signal::TERM);
@@ -123,7 +123,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Already gone is as good.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

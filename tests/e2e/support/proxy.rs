@@ -1,5 +1,5 @@
-//! A faulty network between daemon and exchange: it stands in the middle, remembers every submit, and
-//! does to a chosen request what networks, gateways and caches do.
+//! A faulty network between daemon and exchange: a proxy that records every submit, and does to a chosen request what
+//! networks, gateways and caches do.
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
@@ -14,14 +14,14 @@ use super::message::Message;
 /// Nothing in here waits longer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A request as it came by.
+/// A request that passed.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
     /// Without the query.
     pub path: String,
     pub body: String,
-    /// How many to this method and path came before, since the plan was made.
+    /// Number of earlier requests with this method and path since the plan was set.
     pub nth: u64,
 }
 
@@ -63,7 +63,7 @@ impl Planned {
     }
 }
 
-/// Answers that came by: the first of each kind, and the last two of different kinds.
+/// Answers that passed: the first of each kind, and the last two of different kinds.
 #[derive(Default)]
 struct Answers {
     first: BTreeMap<Key, Vec<u8>>,
@@ -150,8 +150,7 @@ impl Proxy {
         });
     }
 
-    /// Nobody listens any more: connections are refused, and those that were kept end with their next
-    /// request.
+    /// Stops listening: connections are refused, and open ones end with their next request.
     pub fn close(&self) {
         self.state.closed.store(true, Ordering::Release);
         self.wake();
@@ -174,7 +173,7 @@ impl Proxy {
         *self.state.plan.lock().unwrap() = Planned::new(plan);
     }
 
-    /// Bodies of all submits that came by, repetitions included.
+    /// Bodies of all submits that passed, repetitions included.
     pub fn submits(&self) -> Vec<String> {
         self.state.submits.lock().unwrap().clone()
     }

@@ -1,6 +1,6 @@
 //! An exchange of a test's own on a free port, and configurations of daemons that trade on it.
 //!
-//! Both begin as the example files; a test changes what it needs and nothing else.
+//! Both start with the example files; a test changes only what it needs.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,7 +53,7 @@ pub struct Stage {
     pub venue: Program,
     /// `host:port` of the exchange.
     pub address: String,
-    // Last, so that the processes are gone before their folder.
+    // Last, so that the processes end before their folder is removed.
     pub folder: Folder,
 }
 
@@ -108,7 +108,7 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// Writes a daemon's configuration whose state is in folders of that name.
+    /// Writes a daemon's configuration whose state is in folders of this name.
     pub fn daemon(&self, name: &str, base_url: &str, edit: impl FnOnce(&mut Table)) -> PathBuf {
         let mut file: Table = DAEMON.parse().unwrap();
         file.put("venue.base_url", base_url)
@@ -132,8 +132,7 @@ impl Stage {
         Program::start(self.folder.path(), name, &args)
     }
 
-    /// A command about the daemon `daemon`: exit, the object it printed, stderr. Files of its own, so that
-    /// one object is read.
+    /// A command to the daemon `daemon`: exit code, printed object, stderr. Separate files, so that one object is read.
     #[track_caller]
     pub fn command(&self, line: &str) -> (i32, serde_json::Value, String) {
         let (code, out, log) = self.prose(&format!("{line} --json"));
@@ -141,7 +140,7 @@ impl Stage {
         (code, object, log)
     }
 
-    /// As `command`, with what people read instead of JSON.
+    /// As `command`, with the text output instead of JSON.
     pub fn prose(&self, line: &str) -> (i32, String, String) {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -182,7 +181,7 @@ impl Stage {
         address
     }
 
-    /// The exchange's own books for the daemon's account, asked at the exchange itself.
+    /// The exchange's own books for the daemon's account, read from the exchange.
     pub fn books(&self) -> Books {
         Books::ask(&self.url(), &self.path("keys"))
     }
@@ -206,8 +205,8 @@ fn whole_line(file: &Path) -> Option<String> {
     text.strip_suffix('\n').map(str::to_owned)
 }
 
-/// A daemon that does in one second what others do in ten: short lives, quick polls, a large budget,
-/// and quotes that follow every tick.
+/// A daemon that does in one second what others do in ten: short lives, quick polls, a large budget, and quotes that
+/// follow every tick.
 pub fn quick(file: &mut Table) {
     file.put("venue.request_timeout_ms", 700)
         .put("orders.ttl_s", 5)
@@ -231,7 +230,7 @@ pub fn quick(file: &mut Table) {
         .put("shutdown.deadline_s", 20)
         .put("market.0.open_orders_max", 8)
         .put("market.0.price_tolerance_bps", 0);
-    // What a crowd like this makes of a market is no reason to pause; limits of numbers follow the budget.
+    // The volatility of these traders must not pause the market; count limits follow the budget.
     let risk: Table = toml::from_str(
         "duplicate_ms = 30\nmove_bps = 10000\nstreak_fills = 0\npause_s = 1\npauses_per_day = 60\n",
     )
@@ -246,7 +245,7 @@ pub fn quick(file: &mut Table) {
     file.put("market.0.strategy", vec![Value::Table(ladder)]);
 }
 
-/// A quick daemon that wants a tenth of its funds in the pool.
+/// A quick daemon whose target is a tenth of its funds in the pool.
 pub fn with_pool(file: &mut Table) {
     quick(file);
     let manager: Table = toml::from_str(
@@ -263,7 +262,7 @@ pub fn with_pool(file: &mut Table) {
     file.put("market.0.pool.poll_ms", 200);
 }
 
-/// A crowd that never stands still.
+/// Traders that never stop.
 pub fn lively(file: &mut Table) {
     file.put("traders.0.volatility_centi_bps_per_sqrt_s", 2_000)
         .put("traders.0.noise_orders_per_minute", 120);

@@ -1,14 +1,14 @@
 //! Reads a system-call trace and answers one question: was every order on disk before it was sent?
 //!
-//! The trace is that of `strace -f -yy -s 65536` over the calls that write, sync and send. Calls of
-//! several threads overlap; the order of lines is the order of events, and a call that is interrupted by
-//! another thread's begins at one line and ends at a later one.
+//! The trace is that of `strace -f -yy -s 65536` over the calls that write, sync and send. Calls of several threads
+//! overlap; the order of lines is the order of events, and a call that is interrupted by another thread's begins on one
+//! line and ends on a later one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The file whose sync makes an intent durable.
 const LOG: &str = "cambist.db-wal>";
-/// How a submit begins.
+/// The start of a submit.
 const SUBMIT: &str = "POST /api/v3/order HTTP/1.1";
 
 /// What a trace showed.
@@ -18,7 +18,7 @@ pub struct Verdict {
     pub sent: usize,
     /// Syncs of the log.
     pub syncs: usize,
-    /// Orders whose sending began before a sync covered them.
+    /// Orders whose transmission started before a sync covered them.
     pub uncovered: Vec<String>,
 }
 
@@ -29,14 +29,14 @@ enum Event {
     SyncBegun(u32),
     /// It has ended well.
     SyncEnded(u32),
-    /// A submit begins to leave.
+    /// A submit starts to be sent.
     Sent(Vec<String>),
 }
 
 /// Judges a whole trace.
 pub fn judge(trace: &str) -> Verdict {
     let mut verdict = Verdict::default();
-    // Ids that a finished write has put into the log, and how many writes there were then.
+    // Ids that a finished write has put into the log, and the number of writes at that time.
     let mut written: BTreeSet<String> = BTreeSet::new();
     let mut covered: BTreeSet<String> = BTreeSet::new();
     // What each running sync will cover: only what was written before it began.

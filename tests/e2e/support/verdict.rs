@@ -1,4 +1,4 @@
-//! What must be true of the exchange's books and a daemon's store, whatever was done to either.
+//! Conditions on the exchange's books and a daemon's store that hold under all faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use cambist_core::OrderStatus;
 
 use super::{Books, Keeping};
 
-/// Every order at the exchange must be known to the store, by id and by hash, and only once.
+/// Every order at the exchange must be in the store, by id and by hash, and only once.
 pub fn assert_known(books: &Books, keeping: &Keeping, when: &str) {
     let mut seen = BTreeSet::new();
     for order in &books.orders {
@@ -39,7 +39,7 @@ pub fn assert_slots(keeping: &Keeping) {
     }
 }
 
-/// Every intent is at the exchange with the same end, or has an end that says that it never got there.
+/// Every intent is at the exchange with the same end, or has an end of an order that never arrived.
 pub fn assert_ends(books: &Books, keeping: &Keeping) {
     let at_exchange: BTreeMap<_, _> = books
         .orders
@@ -76,7 +76,7 @@ pub fn assert_ends(books: &Books, keeping: &Keeping) {
     }
 }
 
-/// The same id always came with the same bytes.
+/// The same id always had the same bytes.
 pub fn assert_same_bytes(submits: &[String]) {
     let mut bodies = BTreeMap::new();
     for body in submits {
