@@ -290,7 +290,7 @@ impl Story {
             if let (Some(session), Some(note)) = (&mut self.session, self.once.part(note)) {
                 session.observe(self.now, &note);
                 let profit = self.profit.as_mut();
-                let wrong = profit.and_then(|profit| profit.note(&note, session));
+                let wrong = profit.and_then(|profit| profit.observe(&note, session));
                 let wrong = wrong.map(|(check, detail)| format!("{check}: {detail}"));
                 self.wrong = self.wrong.take().or(wrong);
             }

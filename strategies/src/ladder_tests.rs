@@ -294,7 +294,7 @@ fn an_order_is_one_tick_in_front_of_the_others_where_that_is_further_away() {
             &format!("buy {bid} x 10000 @0\nsell 250999 x 10000 @0\n"),
         );
     }
-    // Beyond the whole book there is nobody to outbid.
+    // Beyond the whole book there is no order to outbid.
     let all = "order_optimization_enabled = true\norder_optimization_depth = 5\n";
     check(
         &wide,

@@ -216,7 +216,7 @@ fn what_it_observed_survives_a_restart() {
     next.scene = manager.scene.clone();
     assert_eq!(next.earning(30, 1), manager.earning(30, 1));
     assert_eq!(next.manager.save(), manager.manager.save());
-    // Another half-life begins anew; garbage is refused.
+    // Another half-life starts again; invalid bytes are refused.
     let other = table.replace("= 60", "= 61");
     let mut other = Minutes::new(&other, 0);
     assert!(other.manager.restore(&saved));

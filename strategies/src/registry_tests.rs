@@ -233,7 +233,7 @@ fn every_strategy_states_why_a_side_has_no_target() {
         .into_iter()
         .flat_map(|(info, samples)| samples.iter().map(move |sample| (info, sample)))
     {
-        let mut said = std::collections::BTreeSet::new();
+        let mut stated = std::collections::BTreeSet::new();
         let table: Table = sample.table.parse().unwrap();
         let mut strategy = info.build_from(&table, &market()).unwrap();
         for seed in 0..2_000 {
@@ -246,7 +246,7 @@ fn every_strategy_states_why_a_side_has_no_target() {
                 }
                 let why = targets.withheld(side);
                 let why = why.unwrap_or_else(|| panic!("{} {side:?} {seed}: {scene:?}", info.name));
-                said.insert(why.control.name());
+                stated.insert(why.control.name());
                 let key = why.key().unwrap_or("market.strategy.params");
                 let name = key.strip_prefix("market.strategy.params").unwrap();
                 let name = name.trim_start_matches('.');
@@ -254,8 +254,8 @@ fn every_strategy_states_why_a_side_has_no_target() {
                 assert!(own || name.is_empty(), "{} names {key}", info.name);
             }
         }
-        let said: Vec<_> = said.into_iter().collect();
-        assert_eq!(said, sample.reasons, "{} {}", info.name, sample.table);
+        let stated: Vec<_> = stated.into_iter().collect();
+        assert_eq!(stated, sample.reasons, "{} {}", info.name, sample.table);
     }
 }
 

@@ -64,14 +64,14 @@ impl HeatMap {
                     cell - 2.0,
                     ROW - 2.0
                 );
-                let said = format!(
+                let label = format!(
                     "{} {}, {} {}",
                     self.across.0,
                     self.across.1.get(x).map_or("", String::as_str),
                     self.down.0,
                     name
                 );
-                self.cell(&mut svg, &place, *value, most, &said);
+                self.cell(&mut svg, &place, *value, most, &label);
                 if let Some(value) = value
                     && cell >= CELL_MIN
                 {
@@ -111,12 +111,12 @@ impl HeatMap {
         svg
     }
 
-    fn cell(&self, svg: &mut String, place: &str, value: Option<f64>, most: f64, said: &str) {
-        let said = escape(said);
+    fn cell(&self, svg: &mut String, place: &str, value: Option<f64>, most: f64, label: &str) {
+        let label = escape(label);
         _ = match value {
             None => writeln!(
                 svg,
-                "<rect class=\"none\" {place}><title>{said}: none</title></rect>"
+                "<rect class=\"none\" {place}><title>{label}: none</title></rect>"
             ),
             Some(value) => {
                 let class = if value < 0.0 { "loss" } else { "gain" };
@@ -127,7 +127,7 @@ impl HeatMap {
                 };
                 writeln!(
                     svg,
-                    "<rect class=\"{class}\" fill-opacity=\"{strength:.3}\" {place}><title>{said}: {value:.*}</title></rect>",
+                    "<rect class=\"{class}\" fill-opacity=\"{strength:.3}\" {place}><title>{label}: {value:.*}</title></rect>",
                     self.decimals
                 )
             }

@@ -252,7 +252,7 @@ impl Page<'_> {
         table(
             page,
             "Time from a fill to its detection",
-            &["median", "p99", "longest", "never learnt"],
+            &["median", "p99", "longest", "never detected"],
             &rows,
         );
         let mut rows = Vec::new();

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if word(3, "") == "each" {
             let counts = outcome.counts;
             println!(
-                "seed {seed}: {:.3} of {} looks, {} orders, {} faults",
+                "seed {seed}: {:.3} of {} samples, {} orders, {} faults",
                 counts.quoted_ratio(),
                 counts.samples,
                 counts.orders,

@@ -107,9 +107,9 @@ pub struct CrashConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultScheduleConfig {
     /// Mean length of a period without faults; 0 means one long period with faults.
-    pub quiet_ms: u64,
+    pub fault_free_ms: u64,
     /// Mean length of a period with faults.
-    pub storm_ms: u64,
+    pub fault_period_ms: u64,
 }
 
 /// Faults that start in periods with faults and last for some time.
@@ -166,9 +166,9 @@ pub struct WorldConfig {
     /// Losses of control, at which the market moves against the daemon.
     pub falls: ControlLossConfig,
     /// Fault schedule.
-    pub weather: FaultScheduleConfig,
+    pub fault_schedule: FaultScheduleConfig,
     /// Faults of venue, disk, clock and operator.
-    pub troubles: FaultKindConfig,
+    pub fault_kinds: FaultKindConfig,
     /// Differences of the clocks.
     pub clock: ClockConfig,
     /// How orders are hashed.

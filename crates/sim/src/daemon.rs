@@ -28,7 +28,7 @@ pub(crate) struct Daemon {
     /// The last reported trading state.
     pub(crate) level: TradingState,
     /// A second engine that handles the same events, at intervals.
-    pub(crate) twin: Option<SnapshotReplica>,
+    pub(crate) replica: Option<SnapshotReplica>,
     /// Whether the store has failed: nothing more becomes durable.
     pub(crate) store_failed: bool,
     /// Why its books stop new orders.
@@ -40,15 +40,15 @@ pub(crate) struct Daemon {
 /// The engine's clock: its own origin, and a rate that is slightly off.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Monotonic {
-    born: Time,
+    started_at: Time,
     origin: Time,
     drift_ppm: i32,
 }
 
 impl Monotonic {
-    pub(crate) const fn new(born: Time, origin: Time, drift_ppm: i32) -> Self {
+    pub(crate) const fn new(started_at: Time, origin: Time, drift_ppm: i32) -> Self {
         Self {
-            born,
+            started_at,
             origin,
             drift_ppm,
         }
@@ -56,12 +56,12 @@ impl Monotonic {
 
     /// The host is suspended for this long, and the clock stops.
     pub(crate) const fn sleep(&mut self, length_ms: u64) {
-        self.born = self.born.plus_ms(length_ms);
+        self.started_at = self.started_at.plus_ms(length_ms);
     }
 
     /// Its value at a simulated time.
     pub(crate) fn at(self, now: Time) -> Time {
-        let passed = now.micros_since(self.born);
+        let passed = now.micros_since(self.started_at);
         let drift = i128::from(passed) * i128::from(self.drift_ppm) / 1_000_000;
         let shown = i128::from(self.origin.0) + i128::from(passed) + drift;
         Time(u64::try_from(shown).unwrap_or(0))
@@ -72,7 +72,7 @@ impl Monotonic {
         let wanted = u128::from(shown.micros_since(self.origin));
         let rate = u128::try_from(1_000_000 + i64::from(self.drift_ppm)).unwrap_or(1);
         let passed = u64::try_from(wanted * 1_000_000 / rate).unwrap_or(u64::MAX);
-        let mut at = Time(self.born.0.saturating_add(passed.saturating_sub(1)));
+        let mut at = Time(self.started_at.0.saturating_add(passed.saturating_sub(1)));
         while self.at(at) < shown {
             at = Time(at.0 + 1);
         }

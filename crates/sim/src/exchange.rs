@@ -10,7 +10,7 @@ use cambist_venue::{
 
 use crate::config::{WorldConfig, WorldError};
 use crate::invariants::sending::Broken;
-use crate::oracle::{Oracle, Said};
+use crate::oracle::{Handled, Oracle};
 use crate::workload::pool::{FIRST_FOUNDER, LIQUIDITY};
 use crate::workload::sweep;
 
@@ -71,20 +71,20 @@ impl Exchange {
     }
 
     fn open_own(&mut self, funds: &Amounts) -> Result<(), Refusal> {
-        let mut wishes = vec![Operator::CreateAccount {
+        let mut requests = vec![Operator::CreateAccount {
             id: Some(OWN_ACCOUNT),
             owner: OWN_OWNER,
             public_key: PublicKey::default(),
             api_key: Some(ApiKeyDigest([1; 32])),
             internal: false,
         }];
-        wishes.extend(funds.iter().map(|(token, amount)| Operator::Deposit {
+        requests.extend(funds.iter().map(|(token, amount)| Operator::Deposit {
             account: OWN_ACCOUNT,
             token: *token,
             amount: *amount,
         }));
-        for wish in wishes {
-            let request = Request::Operator(wish);
+        for request in requests {
+            let request = Request::Operator(request);
             self.handle(self.origin, &Caller::Operator, &request)?;
         }
         Ok(())
@@ -99,11 +99,12 @@ impl Exchange {
     ) -> Result<Response, Refusal> {
         let answer = self.venue.handle(now, caller, request);
         let trades = self.venue.take_executed();
-        let said = Said {
+        let handled = Handled {
             request,
             answer: &answer,
         };
-        self.oracle.hear(now, Some(&said), &trades, &mut self.venue);
+        self.oracle
+            .handle_event(now, Some(&handled), &trades, &mut self.venue);
         self.executed.extend(trades);
         answer
     }
@@ -139,10 +140,10 @@ impl Exchange {
     }
 
     /// Executes an operator's request that is always granted.
-    pub(crate) fn operate(&mut self, now: Time, wish: Operator) {
+    pub(crate) fn operate(&mut self, now: Time, request: Operator) {
         let now = self.clock(now);
-        self.handle(now, &Caller::Operator, &Request::Operator(wish))
-            .expect("the wish is well made");
+        self.handle(now, &Caller::Operator, &Request::Operator(request))
+            .expect("an operator's request is valid");
     }
 
     /// Trades since the last call.
@@ -178,7 +179,7 @@ impl Exchange {
     }
 
     /// Applies an event to all markets.
-    pub(crate) fn feel(&mut self, now: Time, what: What) {
+    pub(crate) fn apply_event(&mut self, now: Time, what: What) {
         let now = self.clock(now);
         for population in &mut self.agents {
             population.feel(now, what);
@@ -196,7 +197,8 @@ impl Exchange {
         let now = self.clock(now);
         self.venue.advance(now);
         let trades = self.venue.take_executed();
-        self.oracle.hear(now, None, &trades, &mut self.venue);
+        self.oracle
+            .handle_event(now, None, &trades, &mut self.venue);
         self.executed.extend(trades);
     }
 

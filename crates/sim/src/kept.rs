@@ -61,7 +61,7 @@ impl Kept {
     }
 
     /// A mid from which orders are decided.
-    pub(crate) fn sees(&mut self, now: VenueTime, market: MarketId, mid: u64) {
+    pub(crate) fn observe_mid(&mut self, now: VenueTime, market: MarketId, mid: u64) {
         self.mids.entry(market).or_default().push_back((now, mid));
     }
 
@@ -80,9 +80,9 @@ impl Kept {
         let ahead = now.plus_ms(early_ms);
         self.orders.retain(|_, order| order.valid_until >= ahead);
         let oldest = now.minus_ms(engine.ttl_ms.saturating_add(engine.grace_ms));
-        for seen in self.mids.values_mut() {
-            while seen.front().is_some_and(|(at, _)| *at < oldest) {
-                seen.pop_front();
+        for mids_of_market in self.mids.values_mut() {
+            while mids_of_market.front().is_some_and(|(at, _)| *at < oldest) {
+                mids_of_market.pop_front();
             }
         }
     }
@@ -102,8 +102,13 @@ impl Kept {
         (from, to): (u64, u64),
         lost: i128,
     ) -> Option<Cost> {
-        let seen = self.mids.get(&spec.id).into_iter().flatten();
-        let mids = || seen.clone().map(|(_, mid)| *mid).chain([from, to]);
+        let mids_of_market = self.mids.get(&spec.id).into_iter().flatten();
+        let mids = || {
+            mids_of_market
+                .clone()
+                .map(|(_, mid)| *mid)
+                .chain([from, to])
+        };
         let (high, low) = (mids().max()?, mids().min()?);
         let of_market = self.orders.values().filter(|order| order.market == spec.id);
         let more: i128 = of_market
@@ -212,7 +217,7 @@ mod tests {
         // In the other direction bids lose nothing.
         assert_eq!(kept.cost(all, (500_000, 550_000), 100).unwrap().lost, 100);
         // Stated from the highest mid of any living order.
-        kept.sees(VenueTime::from_s(30), MarketId(0), 520_000);
+        kept.observe_mid(VenueTime::from_s(30), MarketId(0), 520_000);
         let cost = kept.cost(all, (500_000, 450_000), 0).unwrap();
         let bound = loss_bound_if_kept(spec, &config.engine, &limits, Price(260_000), 1_347);
         assert_eq!(cost.stated, bound.unwrap().total());

@@ -69,7 +69,7 @@ impl State {
         match event {
             // A halt found at the start: resting orders are cancelled, and the program ends.
             Event::Start(_) if self.restrictions.level() == TradingState::Halted => {
-                self.begin_drain(now, actions);
+                self.start_drain(now, actions);
             }
             Event::Start(_) | Event::Wake => {}
             Event::Answer {
@@ -82,7 +82,7 @@ impl State {
                     self.clock.observe(now, *told);
                     let venue_now = self.clock.for_ages(now);
                     for market in &mut self.markets {
-                        market.book.reckon(now, venue_now);
+                        market.book.update_age(now, venue_now);
                     }
                 }
                 let endpoint = self.in_flight.get(request).map(|a| a.purpose.endpoint());
@@ -180,7 +180,7 @@ impl State {
                     // A depth has two times; a cache or a wrong clock may have affected either.
                     let told = told.map_or(depth.timestamp, |told| told.min(depth.timestamp));
                     let drawn = self.drawn(now, sent, Some(told));
-                    self.market(market).book.add_parted(drawn, &mut own);
+                    self.market(market).book.include_departed(drawn, &mut own);
                     self.handle_depth(now, drawn, (market, own), depth, actions);
                 }
             }
@@ -189,7 +189,7 @@ impl State {
                     self.ledger.balances(sent, now, fills, own_locked, balances);
                     if !self.ready {
                         // The sooner it is read, the less likely is a fill in between.
-                        self.polls.look_soon();
+                        self.polls.scan_soon();
                     }
                 }
             }
@@ -241,13 +241,13 @@ impl State {
 
     /// Whether the depth shows less than an own order that rested before it was generated: most likely a fill. This is
     /// no evidence, but a reason to read the list at once.
-    fn misses_own(&self, market: MarketId, drawn: Time) -> bool {
+    fn lacks_own(&self, market: MarketId, drawn: Time) -> bool {
         let book = &self.market(market).book;
         self.orders
             .of_market(market)
             .filter(|t| t.life.phase == Phase::Live && t.life.cancel.is_none())
             .filter(|t| t.life.last_sent.is_some_and(|sent| sent < drawn))
-            .any(|t| book.shows_less(&t.level()))
+            .any(|t| book.has_less_than(&t.level()))
     }
 
     fn handle_depth(
@@ -283,8 +283,8 @@ impl State {
             actions.push(Action::Notify(Notification::DepthRefused { market, fault }));
             return;
         }
-        if self.misses_own(market, drawn) {
-            self.polls.look_soon();
+        if self.lacks_own(market, drawn) {
+            self.polls.scan_soon();
         }
         self.market_mut(market).decision_due = true;
         let mid = self.prices(market).mid;
@@ -309,9 +309,9 @@ impl State {
             found.is_some_and(|found| found.enabled && judged(found) == judged(known))
         };
         for market in &mut self.markets {
-            let misfit = !(fits(&market.spec.base) && fits(&market.spec.quote));
-            market.decision_due |= market.listing_change.token != misfit;
-            market.listing_change.token = misfit;
+            let differs = !(fits(&market.spec.base) && fits(&market.spec.quote));
+            market.decision_due |= market.listing_change.token != differs;
+            market.listing_change.token = differs;
         }
     }
 
@@ -324,13 +324,13 @@ impl State {
             let found = listed.iter().find(|listed| listed.name == spec.name);
             let enabled = found.is_some_and(|listed| listed.enabled);
             // Amounts and prices were scaled by the listing at the start: a market with another listing is not quoted.
-            let misfit = found.is_some_and(|listed| {
+            let differs = found.is_some_and(|listed| {
                 (listed.base, listed.quote, listed.price_decimals)
                     != (spec.base.id, spec.quote.id, spec.price_decimals)
             });
             market.decision_due |=
-                spec.enabled != enabled || market.listing_change.market != misfit;
-            (spec.enabled, market.listing_change.market) = (enabled, misfit);
+                spec.enabled != enabled || market.listing_change.market != differs;
+            (spec.enabled, market.listing_change.market) = (enabled, differs);
         }
     }
 }

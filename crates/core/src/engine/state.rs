@@ -251,7 +251,7 @@ impl State {
         self.budget_denied = false;
         self.last_step_at = now;
         self.notice_gap(now, actions);
-        self.give_up_lost(now, actions);
+        self.end_lost_requests(now, actions);
         self.tend_levels(now, actions);
         self.tend_instances(now);
         self.tend_signed(now);
@@ -265,13 +265,13 @@ impl State {
         self.poll_due(now, actions);
         self.book_pending(now, actions);
         self.finish_drain(now, actions);
-        self.tell_status(now, actions);
+        self.emit_status(now, actions);
         self.next_wakeup_at = self.earliest(now);
     }
 
     /// Ends requests without an answer. The shell answers every request; an answer that is lost anyway must not block
     /// further requests of its kind.
-    fn give_up_lost(&mut self, now: Time, actions: &mut Vec<Action>) {
+    fn end_lost_requests(&mut self, now: Time, actions: &mut Vec<Action>) {
         while let Some((request, asked)) = self.in_flight.first_key_value()
             && now >= self.lost_at(asked)
         {
@@ -353,7 +353,7 @@ impl State {
             name: name.to_owned(),
             detail,
         }));
-        self.ramp.begin_again(self.last_step_at);
+        self.ramp.restart(self.last_step_at);
         self.raise(TradingState::CancelOnly, name, actions);
     }
 }

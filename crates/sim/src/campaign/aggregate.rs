@@ -105,25 +105,25 @@ impl Aggregate {
     }
 
     /// Simulated time in hours.
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
     pub fn simulated_hours(&self) -> f64 {
         self.simulated_ms as f64 / 3_600_000.0
     }
 
     /// Largest loss at a loss of control, relative to what `check` states for it; `None` if none was measured.
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
     pub fn loss_ratio(&self) -> Option<f64> {
         (self.loss_spans > 0).then(|| self.loss_ratio_ppm as f64 / 1e6)
     }
 
     /// The same for a venue that keeps every signed order until its expiry.
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
     pub fn kept_ratio(&self) -> Option<f64> {
         (self.loss_spans > 0).then(|| self.kept_ratio_ppm as f64 / 1e6)
     }
 
     /// Share of healthy time with own orders on both sides of every market; `None` if there was none.
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
     pub fn quoted_ratio(&self) -> Option<f64> {
         (self.looks > 0).then(|| self.looks_both as f64 / self.looks as f64)
     }

@@ -27,7 +27,7 @@ pub struct Counts {
     /// Requests of every kind.
     pub requests: u64,
     /// Wake-ups of the engine without an action.
-    pub idle_wakes: u64,
+    pub idle_wakeups: u64,
     /// Answers without a known result.
     pub unknown: u64,
     /// Faults injected.
@@ -80,15 +80,15 @@ pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
 
 impl Counts {
     /// Counts a notification.
-    pub(crate) fn observe(&mut self, note: &Notification) {
-        self.orders += u64::from(matches!(note, Notification::Submitted { .. }));
-        self.resent += u64::from(matches!(note, Notification::Resent { .. }));
-        self.unknown += u64::from(matches!(note, Notification::Unknown { .. }));
-        self.fills += u64::from(matches!(note, Notification::Filled(_)));
+    pub(crate) fn observe(&mut self, notification: &Notification) {
+        self.orders += u64::from(matches!(notification, Notification::Submitted { .. }));
+        self.resent += u64::from(matches!(notification, Notification::Resent { .. }));
+        self.unknown += u64::from(matches!(notification, Notification::Unknown { .. }));
+        self.fills += u64::from(matches!(notification, Notification::Filled(_)));
     }
 
     /// Share of time with own orders on both sides at the venue, downtime and faults included.
-    #[expect(clippy::cast_precision_loss, reason = "a ratio of counts for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
     pub fn quoted_ratio(&self) -> f64 {
         self.samples_both as f64 / self.samples.max(1) as f64
     }

@@ -57,9 +57,9 @@ mod tests {
     #[test]
     fn only_what_the_failure_needs_remains() {
         let trial = SeedRun::new(5, 3_600_000);
-        let mut asked = 0;
+        let mut calls = 0;
         let small = shrink(&trial, 1_000_000, |trial| {
-            asked += 1;
+            calls += 1;
             let needed = [Family::Disk, Family::Crash];
             trial.duration_ms >= 400_000 && needed.iter().all(|f| !trial.without.contains(f))
         });
@@ -73,6 +73,6 @@ mod tests {
         assert_eq!(small.without, BTreeSet::from(without));
         assert_eq!(small.seats_max, Some(1));
         assert_eq!(small.duration_ms, 510_000);
-        assert!(asked <= 40, "{asked}");
+        assert!(calls <= 40, "{calls}");
     }
 }

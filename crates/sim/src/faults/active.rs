@@ -22,7 +22,7 @@ pub(crate) enum Gaps {
 pub(crate) struct ActiveFaults {
     pub(crate) random: Random,
     /// Whether this is a period with faults.
-    pub(crate) stormy: bool,
+    pub(crate) in_fault_period: bool,
     /// Whether faults have ended for good.
     pub(crate) over: bool,
     /// Active faults.
@@ -52,7 +52,7 @@ pub(crate) struct ActiveFaults {
     /// External flows that were not explained to the daemon: tokens and signed amounts.
     pub(crate) unexplained: Vec<(TokenId, i128)>,
     /// Time until which the daemon may not have detected an external change of the account.
-    pub(crate) unheard_until: Time,
+    pub(crate) undetected_until: Time,
     /// A foreign order.
     pub(crate) foreign: Option<Hash>,
     /// Number of foreign orders so far.
@@ -65,7 +65,7 @@ impl ActiveFaults {
     pub(crate) const fn new(random: Random) -> Self {
         Self {
             random,
-            stormy: true,
+            in_fault_period: true,
             over: false,
             active: BTreeSet::new(),
             begun: 0,
@@ -80,7 +80,7 @@ impl ActiveFaults {
             renewed_ms: None,
             depths: BTreeMap::new(),
             unexplained: Vec::new(),
-            unheard_until: Time(0),
+            undetected_until: Time(0),
             foreign: None,
             foreign_made: 0,
             others: BTreeMap::new(),

@@ -94,7 +94,7 @@ impl Durable {
             }
             Write::Booked(booking) => {
                 for entry in &booking.entries {
-                    self.note(entry);
+                    self.observe(entry);
                 }
                 self.books.book(&booking);
             }
@@ -102,7 +102,7 @@ impl Durable {
         }
     }
 
-    fn note(&mut self, entry: &Entry) {
+    fn observe(&mut self, entry: &Entry) {
         match entry {
             Entry::Fill(fill) => {
                 if let Some(intent) = self.intents.get_mut(&fill.order) {

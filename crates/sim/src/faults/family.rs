@@ -69,7 +69,10 @@ impl Family {
         match self {
             Self::Network => {
                 config.network = config.network.calm();
-                config.troubles.kinds.retain(|kind| kind.family() != self);
+                config
+                    .fault_kinds
+                    .kinds
+                    .retain(|kind| kind.family() != self);
             }
             Self::Limits => config.tight = false,
             Self::Crash => {
@@ -77,7 +80,10 @@ impl Family {
                 config.falls = ControlLossConfig::default();
             }
             Self::Venue | Self::Disk | Self::Clock | Self::Operator => {
-                config.troubles.kinds.retain(|kind| kind.family() != self);
+                config
+                    .fault_kinds
+                    .kinds
+                    .retain(|kind| kind.family() != self);
             }
         }
     }

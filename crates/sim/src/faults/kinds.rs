@@ -138,7 +138,7 @@ impl FaultKind {
     }
 
     /// Whether the operator waits for its end before restarting a stopped daemon.
-    pub(crate) const fn keeps_people(self) -> bool {
+    pub(crate) const fn blocks_operator(self) -> bool {
         match self {
             Self::KeyRefused
             | Self::StoreFailed

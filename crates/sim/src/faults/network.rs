@@ -98,7 +98,7 @@ pub struct Network {
     /// Endpoint of the current message.
     carried: Endpoint,
     /// Whether faults occur.
-    stormy: bool,
+    in_fault_period: bool,
 }
 
 impl Network {
@@ -109,7 +109,7 @@ impl Network {
             faults: 0,
             struck: BTreeMap::new(),
             carried: Endpoint::Depth,
-            stormy: true,
+            in_fault_period: true,
         }
     }
 
@@ -129,8 +129,8 @@ impl Network {
     }
 
     /// Starts or ends faults.
-    pub(crate) const fn storm(&mut self, stormy: bool) {
-        self.stormy = stormy;
+    pub(crate) const fn set_fault_period(&mut self, in_fault_period: bool) {
+        self.in_fault_period = in_fault_period;
     }
 
     pub(crate) fn outbound(&mut self, endpoint: Endpoint) -> Outbound {
@@ -198,7 +198,8 @@ impl Network {
     }
 
     fn strikes(&mut self, fault: Fault, parts: u32) -> bool {
-        let strikes = parts > 0 && self.stormy && self.random.chance(u64::from(parts), PARTS);
+        let strikes =
+            parts > 0 && self.in_fault_period && self.random.chance(u64::from(parts), PARTS);
         if strikes {
             self.faults += 1;
             *self.struck.entry((self.carried, fault)).or_default() += 1;

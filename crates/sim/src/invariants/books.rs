@@ -68,8 +68,8 @@ impl Ledger {
     }
 
     /// Checks a notification.
-    pub(crate) fn note(&mut self, shown_ms: u64, note: &Notification) -> Option<Broken> {
-        match note {
+    pub(crate) fn observe(&mut self, shown_ms: u64, notification: &Notification) -> Option<Broken> {
+        match notification {
             Notification::DepthTaken {
                 market,
                 mid: Some(mid),

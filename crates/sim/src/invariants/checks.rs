@@ -203,7 +203,7 @@ impl Checks {
     }
 
     /// The daemon has ended with proof: from now on no intent of it may be alive, at the venue or in transit.
-    pub(crate) fn ends_proven(&mut self, truth: &GroundTruth, durable: &Durable) {
+    pub(crate) fn ends_proven(&mut self, ground_truth: &GroundTruth, durable: &Durable) {
         self.proven = true;
         let kept = durable.open.iter().chain(durable.moves.keys());
         let forgotten: Vec<_> = kept.filter(|id| !self.ended.contains_key(id)).collect();
@@ -213,7 +213,7 @@ impl Checks {
                 format!("{id} has no end and all is called proven"),
             );
         }
-        for (_, taken) in truth.open() {
+        for (_, taken) in ground_truth.open() {
             self.fail(Invariant::OpenAfterProof, format!("{} is open", taken.id));
         }
     }
@@ -259,7 +259,7 @@ impl Checks {
         let Some((order, before)) = order else {
             return self.fail(
                 Invariant::NoIntent,
-                format!("the venue took {hash}, which nobody sealed"),
+                format!("the venue accepted {hash}, which was never sealed"),
             );
         };
         let id = order.client_id;
@@ -296,7 +296,7 @@ impl Checks {
         hash: Hash,
         id: ClientOrderId,
         durable: &Durable,
-        truth: &GroundTruth,
+        ground_truth: &GroundTruth,
     ) {
         let Some(intent) = durable
             .intents
@@ -305,11 +305,11 @@ impl Checks {
         else {
             return;
         };
-        if truth.get(&hash).is_some() || self.ended.contains_key(&id) {
+        if ground_truth.get(&hash).is_some() || self.ended.contains_key(&id) {
             return;
         }
         let new = &intent.order;
-        let met = truth
+        let met = ground_truth
             .open()
             .map(|(_, t)| t)
             .filter(|t| t.market == new.market && t.side != new.side)
@@ -327,14 +327,19 @@ impl Checks {
     /// that could exceed the band.
     pub(crate) fn book(
         &mut self,
-        truth: &GroundTruth,
+        ground_truth: &GroundTruth,
         markets: &[MarketSpec],
         limits: &[MarketConfig],
         venue: &Venue,
         added: Option<(MarketId, Side)>,
     ) {
         for (spec, limits) in markets.iter().zip(limits) {
-            let own = || truth.open().map(|(_, t)| t).filter(|t| t.market == spec.id);
+            let own = || {
+                ground_truth
+                    .open()
+                    .map(|(_, t)| t)
+                    .filter(|t| t.market == spec.id)
+            };
             for side in Side::BOTH {
                 let count = own().filter(|t| t.side == side).count();
                 if count > limits.open_orders_max as usize {
@@ -370,21 +375,22 @@ impl Checks {
     }
 
     /// Checks a notification.
-    pub(crate) fn note(
+    pub(crate) fn observe(
         &mut self,
-        note: &Notification,
+        notification: &Notification,
         durable: &Durable,
-        truth: &GroundTruth,
+        ground_truth: &GroundTruth,
         venue: &Venue,
     ) {
-        match note {
+        match notification {
             Notification::Filled(fill) => {
                 let booked = self.booked.entry(fill.order).or_default();
                 booked.0 += fill.base;
                 booked.1 += fill.quote;
                 booked.2 += fill.fee;
                 let booked = *booked;
-                let real = taken_as(durable, truth, fill.order).map_or((0, 0, 0), |t| t.filled);
+                let real =
+                    taken_as(durable, ground_truth, fill.order).map_or((0, 0, 0), |t| t.filled);
                 if booked.0 > real.0 || booked.1 > real.1 || booked.2 > real.2 {
                     let detail = format!("{}: booked {booked:?}, traded {real:?}", fill.order);
                     self.fail(Invariant::FillInvented, detail);
@@ -397,10 +403,10 @@ impl Checks {
                         format!("{order} ended a second time"),
                     );
                 }
-                self.ended_truly(*order, *end, durable, truth, venue);
+                self.ended_truly(*order, *end, durable, ground_truth, venue);
             }
             Notification::Foreign { hash } => {
-                if let Some(taken) = truth.get(hash) {
+                if let Some(taken) = ground_truth.get(hash) {
                     self.fail(Invariant::OwnCalledForeign, format!("{} is ours", taken.id));
                 }
             }
@@ -483,7 +489,7 @@ impl Checks {
         id: ClientOrderId,
         end: End,
         durable: &Durable,
-        truth: &GroundTruth,
+        ground_truth: &GroundTruth,
         venue: &Venue,
     ) {
         let Some(intent) = durable.intents.get(&id) else {
@@ -493,7 +499,9 @@ impl Checks {
             let detail = format!("{id} ended ({}) and is open at the venue", end.name());
             self.fail(Invariant::EndedButOpen, detail);
         }
-        let real = truth.get(&intent.hash).map_or((0, 0, 0), |t| t.filled);
+        let real = ground_truth
+            .get(&intent.hash)
+            .map_or((0, 0, 0), |t| t.filled);
         let booked = self.booked.get(&id).copied().unwrap_or_default();
         if booked != real {
             let detail = format!(
@@ -528,12 +536,12 @@ impl Checks {
     /// After a proven end: no open order, every fill booked, ledger and venue equal.
     pub(crate) fn at_the_end(
         &mut self,
-        truth: &GroundTruth,
+        ground_truth: &GroundTruth,
         exchange: &Exchange,
         ledger: &Amounts,
         held: &Amounts,
     ) {
-        for (hash, taken) in truth.iter() {
+        for (hash, taken) in ground_truth.iter() {
             if exchange.venue().is_open(hash) {
                 self.fail(Invariant::OpenAtEnd, format!("{} is open", taken.id));
             }
@@ -561,6 +569,10 @@ impl Checks {
     }
 }
 
-fn taken_as<'a>(durable: &Durable, truth: &'a GroundTruth, id: ClientOrderId) -> Option<&'a Taken> {
-    truth.get(&durable.intents.get(&id)?.hash)
+fn taken_as<'a>(
+    durable: &Durable,
+    ground_truth: &'a GroundTruth,
+    id: ClientOrderId,
+) -> Option<&'a Taken> {
+    ground_truth.get(&durable.intents.get(&id)?.hash)
 }

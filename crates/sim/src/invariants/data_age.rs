@@ -21,14 +21,14 @@ pub(crate) struct DataAge {
     /// When the last accepted depth was generated, by market.
     depths: BTreeMap<MarketId, VenueTime>,
     /// A true time of the exchange in an answer, and the daemon's clock then.
-    told: Option<(VenueTime, Time)>,
+    lower_bound: Option<(VenueTime, Time)>,
 }
 
 impl DataAge {
     /// It received a time that the exchange's clock has passed.
-    pub(crate) fn time(&mut self, shown: Time, told: VenueTime) {
-        if self.passed(shown).is_none_or(|known| told > known) {
-            self.told = Some((told, shown));
+    pub(crate) fn time(&mut self, shown: Time, lower_bound: VenueTime) {
+        if self.passed(shown).is_none_or(|known| lower_bound > known) {
+            self.lower_bound = Some((lower_bound, shown));
         }
     }
 
@@ -46,9 +46,9 @@ impl DataAge {
     /// Lower bound of the exchange's clock from received times, advanced by the daemon's own clock less one part in a
     /// thousand for drift.
     pub(crate) fn passed(&self, shown: Time) -> Option<VenueTime> {
-        let (told, then) = self.told?;
+        let (lower_bound, then) = self.lower_bound?;
         let carried = shown.ms_since(then);
-        Some(told.plus_ms(carried - carried.div_ceil(1_000)))
+        Some(lower_bound.plus_ms(carried - carried.div_ceil(1_000)))
     }
 
     /// The input of an order at a market that is too old, and its true age.

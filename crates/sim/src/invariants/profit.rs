@@ -58,7 +58,7 @@ impl Books {
         self.at_mid(base, mid) + quote * self.unit()
     }
 
-    fn sees(&mut self, mid: u64) {
+    fn observe_mid(&mut self, mid: u64) {
         self.mid = Some(mid);
         if self.begun.is_none() {
             self.begun = Some(self.equity(mid));
@@ -135,19 +135,19 @@ impl Profit {
     }
 
     /// Checks a notification that the session has handled; returns a violation.
-    pub fn note(&mut self, note: &Notification, session: &Session) -> Option<Broken> {
-        match note {
+    pub fn observe(&mut self, notification: &Notification, session: &Session) -> Option<Broken> {
+        match notification {
             Notification::Ready { opening, .. } => self.opens(opening),
             Notification::DepthTaken {
                 market,
                 mid: Some(mid),
                 ..
-            } => self.sees(*market, Some(*mid)),
+            } => self.observe_mid(*market, Some(*mid)),
             Notification::Filled(fill) => self.fill(fill),
             Notification::PoolTransactionSettled(moved) => self.moved(moved),
             Notification::Adopted { token, amount, .. } => self.explained(*token, *amount),
             Notification::Status(status) => {
-                self.told(status);
+                self.reported(status);
                 return self.compare(session, status);
             }
             _ => {}
@@ -155,11 +155,11 @@ impl Profit {
         None
     }
 
-    fn sees(&mut self, market: MarketId, mid: Option<u64>) {
+    fn observe_mid(&mut self, market: MarketId, mid: Option<u64>) {
         let open = self.open;
         if let (Some(books), Some(mid)) = (self.books.get_mut(&market), mid) {
             if open {
-                books.sees(mid);
+                books.observe_mid(mid);
             } else {
                 books.mid = Some(mid);
             }
@@ -184,7 +184,7 @@ impl Profit {
             }
             books.shares = books.pool.as_ref().map_or(0, |pool| of(pool.lp.id));
             if let Some(mid) = books.mid {
-                books.sees(mid);
+                books.observe_mid(mid);
             }
         }
     }
@@ -193,7 +193,7 @@ impl Profit {
         if !self.open {
             return;
         }
-        self.sees(fill.market, fill.mid);
+        self.observe_mid(fill.market, fill.mid);
         let (base, quote, fee) = (signed(fill.base), signed(fill.quote), signed(fill.fee));
         let (base, quote) = match fill.side {
             Side::Buy => (base - fee, -quote),
@@ -223,7 +223,7 @@ impl Profit {
         if !self.open {
             return;
         }
-        self.sees(moved.market, moved.mid);
+        self.observe_mid(moved.market, moved.mid);
         let Some(books) = self.books.get_mut(&moved.market) else {
             return;
         };
@@ -275,9 +275,10 @@ impl Profit {
         }
     }
 
-    fn told(&mut self, status: &Status) {
-        for told in &status.pools {
-            if let (Some(books), Some(held)) = (self.books.get_mut(&told.market), told.balances)
+    fn reported(&mut self, status: &Status) {
+        for reported in &status.pools {
+            if let (Some(books), Some(held)) =
+                (self.books.get_mut(&reported.market), reported.balances)
                 && held.supply > 0
             {
                 books.held = Some(held);
@@ -295,7 +296,7 @@ impl Profit {
         let other = self.held.iter().find(|(token, held)| of(token) != **held);
         if let Some((token, held)) = other {
             let detail = format!(
-                "token {}: {held} told, {} in the ledger",
+                "token {}: {held} reported, {} in the ledger",
                 token.0,
                 of(token)
             );
@@ -312,11 +313,11 @@ impl Profit {
             }
             let (mid, begun) = books.mid.zip(books.begun)?;
             let gained = books.equity(mid) - begun;
-            let (told, parts) = (made.total.numerator, i128::from(made.total.denominator));
-            let equal = gained.checked_mul(parts) == told.checked_mul(books.unit());
+            let (reported, parts) = (made.total.numerator, i128::from(made.total.denominator));
+            let equal = gained.checked_mul(parts) == reported.checked_mul(books.unit());
             (!equal && !books.blind).then(|| {
                 let detail = format!(
-                    "market {}: the equity changed by {gained}/{}, told is {told}/{parts}",
+                    "market {}: the equity changed by {gained}/{}, reported is {reported}/{parts}",
                     market.0,
                     books.unit()
                 );

@@ -57,8 +57,8 @@ impl Bucket {
 pub(crate) struct SendingRules {
     ready: bool,
     /// Requests for lists of resting orders, and whether one was answered.
-    resting_asked: BTreeSet<RequestId>,
-    resting_heard: bool,
+    resting_requested: BTreeSet<RequestId>,
+    resting_answered: bool,
     /// Whether a restriction was decided, or durable at the start.
     forbidden: bool,
     /// Whether the account is frozen, by the last answer.
@@ -66,8 +66,8 @@ pub(crate) struct SendingRules {
     /// Open markets by the last answer.
     enabled: Option<BTreeSet<String>>,
     /// The answer being handled: it counts if the daemon still waits for it.
-    heard: Option<Reply>,
-    pub(crate) knowledge: DataAge,
+    current_reply: Option<Reply>,
+    pub(crate) data_age: DataAge,
     /// Orders that are known to be accepted.
     known: BTreeSet<Hash>,
     /// When everything had to be cancelled.
@@ -107,8 +107,8 @@ impl SendingRules {
     }
 
     /// Records an event of the daemon.
-    pub(crate) fn hear(&mut self, event: &Event) {
-        self.heard = match event {
+    pub(crate) fn handle_event(&mut self, event: &Event) {
+        self.current_reply = match event {
             Event::Answer {
                 outcome: Outcome::Reply(reply @ (Reply::Markets { .. } | Reply::Account { .. })),
                 ..
@@ -125,7 +125,7 @@ impl SendingRules {
             ..
         } = event
         {
-            self.resting_heard |= self.resting_asked.remove(request);
+            self.resting_answered |= self.resting_requested.remove(request);
         }
         match event {
             Event::Operator(Command::Raise { .. } | Command::Drain) => self.forbidden = true,
@@ -135,14 +135,14 @@ impl SendingRules {
     }
 
     /// Checks a notification of the daemon.
-    pub(crate) fn note(
+    pub(crate) fn observe(
         &mut self,
         shown: Time,
-        note: &Notification,
+        notification: &Notification,
         engine: &EngineConfig,
     ) -> Option<Broken> {
-        match note {
-            Notification::Answered { .. } => match self.heard.take() {
+        match notification {
+            Notification::Answered { .. } => match self.current_reply.take() {
                 Some(Reply::Account { frozen }) => self.frozen = Some(frozen),
                 Some(Reply::Markets { listed }) => {
                     let open = listed.into_iter().filter(|market| market.enabled);
@@ -152,7 +152,7 @@ impl SendingRules {
             },
             Notification::Ready { .. } => {
                 self.ready = true;
-                if !self.resting_heard {
+                if !self.resting_answered {
                     let detail = "before what rests on the account was listed".to_owned();
                     return Some((Invariant::OpenedBlind, detail));
                 }
@@ -172,7 +172,7 @@ impl SendingRules {
                 mid,
                 timestamp,
             } => {
-                self.knowledge.depth(*market, *timestamp);
+                self.data_age.depth(*market, *timestamp);
                 // A cache sends the same depth again and again.
                 let formed = self.own_mids.get(&(*timestamp, *market));
                 if let Some((with_own, true_mid)) = formed
@@ -203,7 +203,7 @@ impl SendingRules {
     /// Records a query.
     pub(crate) fn asks(&mut self, request: RequestId, query: &Query) {
         if matches!(query, Query::Orders(page) if page.resting_only) {
-            self.resting_asked.insert(request);
+            self.resting_requested.insert(request);
         }
     }
 
@@ -290,7 +290,7 @@ impl SendingRules {
                 format!("{id} leaves for {}, which is closed", leaving.market_name),
             ));
         }
-        if let Some((what, age)) = self.knowledge.stale(leaving.market, shown, &engine.poll) {
+        if let Some((what, age)) = self.data_age.stale(leaving.market, shown, &engine.poll) {
             broken.push((
                 Invariant::Stale,
                 format!("{id} leaves on {what} of {age} ms ago"),
@@ -313,7 +313,7 @@ impl SendingRules {
         let valid_until = VenueTime::from_s(u64::from(leaving.valid_until_s));
         let last = valid_until.minus_ms(engine.resend_margin_ms);
         if self
-            .knowledge
+            .data_age
             .passed(shown)
             .is_some_and(|known| known >= last)
         {

@@ -101,8 +101,8 @@ impl Meter {
     }
 
     /// A mid from which orders are decided.
-    pub(crate) fn sees(&mut self, now: VenueTime, market: MarketId, mid: u64) {
-        self.kept.sees(now, market, mid);
+    pub(crate) fn observe_mid(&mut self, now: VenueTime, market: MarketId, mid: u64) {
+        self.kept.observe_mid(now, market, mid);
     }
 
     pub(crate) fn begin(
@@ -306,7 +306,7 @@ mod tests {
         meter.begin(VenueTime(0), &engine, spots);
         assert!(meter.is_in_one() && !meter.is_newer(5) && meter.is_newer(6));
         meter.left(&order(6, 30), 0);
-        assert!(!meter.is_in_one(), "something newer has left");
+        assert!(!meter.is_in_one(), "a newer order was sent");
         meter.flowed();
         assert_eq!(meter.end(&specs, &engine, &[Some(1)]), []);
         assert_eq!(meter.losses.spans, 0);

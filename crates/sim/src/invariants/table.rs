@@ -28,7 +28,7 @@ macro_rules! invariants {
                 match self { $($(Self::$variant => $statement,)*)* }
             }
 
-            /// The heading it stands under.
+            /// Its heading.
             pub const fn group(self) -> &'static str {
                 match self { $($(Self::$variant => $group,)*)* }
             }

@@ -32,7 +32,7 @@ pub(crate) struct Unquoted {
     /// Since when an order rests on a side that has a reason.
     contradicted: BTreeMap<(MarketId, Side), Time>,
     /// Reasons reported so far, for coverage.
-    pub(crate) told: BTreeMap<Control, u64>,
+    pub(crate) reported: BTreeMap<Control, u64>,
 }
 
 impl Unquoted {
@@ -46,14 +46,14 @@ impl Unquoted {
     ) -> Vec<Broken> {
         let mut broken = Vec::new();
         if let Event::Start(start) = event {
-            let told = std::mem::take(&mut self.told);
+            let reported = std::mem::take(&mut self.reported);
             let markets = start.markets.iter().map(|spec| spec.id);
             let sides = markets.flat_map(|id| Side::BOTH.map(|side| (id, side)));
             let orders = start.open.iter().map(|open| &open.order);
             *self = Self {
                 sides: sides.collect(),
                 orders: orders.map(|order| (order.client_id, of(order))).collect(),
-                told,
+                reported,
                 ..Self::default()
             };
         }
@@ -67,7 +67,7 @@ impl Unquoted {
                         }
                     }
                 }
-                Action::Notify(note) => self.note(note, &mut broken),
+                Action::Notify(notification) => self.observe(notification, &mut broken),
                 Action::Finished { .. } => finished = true,
                 _ => {}
             }
@@ -78,8 +78,8 @@ impl Unquoted {
         broken
     }
 
-    fn note(&mut self, note: &Notification, broken: &mut Vec<Broken>) {
-        match note {
+    fn observe(&mut self, notification: &Notification, broken: &mut Vec<Broken>) {
+        match notification {
             Notification::Acknowledged { order, .. } => self.rests(*order),
             Notification::Resolved { order, status } if !status.is_final() => self.rests(*order),
             Notification::CancelSent { order } => {
@@ -95,7 +95,7 @@ impl Unquoted {
             } => {
                 let before = self.reasons.remove(&(*market, *side));
                 if let Some(why) = withheld {
-                    *self.told.entry(why.control).or_default() += 1;
+                    *self.reported.entry(why.control).or_default() += 1;
                     self.reasons.insert((*market, *side), *why);
                     if why.control == Control::Undecided {
                         let detail = format!("market {} {}", market.0, side.name());
@@ -108,7 +108,7 @@ impl Unquoted {
                     (None, Some(_)) | (Some(_), None) => false,
                 };
                 if same {
-                    let detail = format!("{withheld:?} is told a second time");
+                    let detail = format!("{withheld:?} is reported a second time");
                     broken.push((Invariant::ReasonRepeated, detail));
                 }
             }
@@ -128,14 +128,14 @@ impl Unquoted {
         for side in &self.sides {
             let shown = status.markets.get(usize::from(side.0.0));
             let shown = shown.and_then(|market| market.withheld[side.1 as usize]);
-            let told = self.reasons.get(side);
-            let same = match (&shown, told) {
+            let reported = self.reasons.get(side);
+            let same = match (&shown, reported) {
                 (None, None) => true,
-                (Some(shown), Some(told)) => shown.is_alike(told),
+                (Some(shown), Some(reported)) => shown.is_alike(reported),
                 (None, Some(_)) | (Some(_), None) => false,
             };
             if !same {
-                let detail = format!("{side:?}: told {told:?}, shown {shown:?}");
+                let detail = format!("{side:?}: reported {reported:?}, in the status {shown:?}");
                 broken.push((Invariant::ReasonDiffers, detail));
             }
         }

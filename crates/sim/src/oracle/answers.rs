@@ -13,8 +13,8 @@ impl Oracle {
         match (request, answer) {
             (Request::Balances { account, .. }, Response::Balances(shown)) => {
                 let wrong = |view: &&BalanceView| {
-                    let purse = self.money.of(*account, view.token);
-                    (view.total, view.locked) != (purse.total, purse.locked)
+                    let holding = self.money.of(*account, view.token);
+                    (view.total, view.locked) != (holding.total, holding.locked)
                 };
                 shown
                     .iter()
@@ -40,7 +40,7 @@ impl Oracle {
                     return Vec::new();
                 }
                 let detail = format!(
-                    "{shown:?} and {} shares shown, {:?} and {} held",
+                    "{shown:?} and {} shares reported, {:?} and {} held",
                     view.lp.amount, pool.held, pool.supply
                 );
                 vec![(Invariant::OraclePool, detail)]
@@ -50,10 +50,10 @@ impl Oracle {
     }
 
     fn unequal(&self, account: cambist_venue::AccountId, view: &BalanceView) -> Broken {
-        let purse = self.money.of(account, view.token);
+        let holding = self.money.of(account, view.token);
         let detail = format!(
-            "account {} token {}: {} of which {} bound by the rules, {} of which {} as shown",
-            account.0, view.token.0, purse.total, purse.locked, view.total, view.locked
+            "account {} token {}: {} of which {} locked by the rules, {} of which {} as reported",
+            account.0, view.token.0, holding.total, holding.locked, view.total, view.locked
         );
         (Invariant::OracleBalance, detail)
     }
@@ -63,7 +63,7 @@ impl Oracle {
             return None;
         }
         let Some(known) = self.ours.0.get(&view.hash) else {
-            let detail = format!("{} is shown and was never taken", view.hash);
+            let detail = format!("{} is listed and was never accepted", view.hash);
             return Some((Invariant::OracleState, detail));
         };
         if known.status != view.status {

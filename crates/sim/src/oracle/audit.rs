@@ -19,13 +19,13 @@ impl Oracle {
         }
         let mut found = Vec::new();
         let mut sums: BTreeMap<TokenId, Amount> = BTreeMap::new();
-        for ((id, token), purse) in &self.money.purses {
-            *sums.entry(*token).or_default() += purse.total;
+        for ((id, token), holding) in &self.money.purses {
+            *sums.entry(*token).or_default() += holding.total;
             let theirs = venue.account(*id).map(|account| account.balance(*token));
             let theirs = theirs.unwrap_or_default();
-            if (theirs.total, theirs.locked) != (purse.total, purse.locked) {
+            if (theirs.total, theirs.locked) != (holding.total, holding.locked) {
                 let detail = format!(
-                    "account {} token {}: {purse:?} by the rules, {theirs:?} as kept",
+                    "account {} token {}: {holding:?} by the rules, {theirs:?} as kept",
                     id.0, token.0
                 );
                 found.push((Invariant::OracleBalance, detail));

@@ -67,11 +67,13 @@ impl Oracle {
     pub(super) fn match_up(
         &mut self,
         number: u64,
-        told: &mut ReportedTrades<'_>,
+        reported: &mut ReportedTrades<'_>,
     ) -> Result<(), Broken> {
         let stopped = loop {
             match self.next_of(number) {
-                Next::Fill(maker, base, quote) => self.fill(number, maker, (base, quote), told)?,
+                Next::Fill(maker, base, quote) => {
+                    self.fill(number, maker, (base, quote), reported)?
+                }
                 Next::Ends(maker) => self.close(maker, OrderStatus::Processed)?,
                 next @ (Next::Stops | Next::TooSmall | Next::Own) => break next,
             }
@@ -86,13 +88,13 @@ impl Oracle {
             Next::TooSmall if traded => OrderStatus::Processed,
             Next::TooSmall | Next::Own => OrderStatus::Cancelled,
             _ if order.kind == OrderKind::TakerOnly || rest == 0 => OrderStatus::Cancelled,
-            _ => return self.stand(number, rest),
+            _ => return self.join_book(number, rest),
         };
         self.close(number, end)
     }
 
     /// It joins behind all others at its price.
-    fn stand(&mut self, number: u64, rest: Amount) -> Result<(), Broken> {
+    fn join_book(&mut self, number: u64, rest: Amount) -> Result<(), Broken> {
         self.rank += 1;
         let rank = self.rank;
         let order = self.order_mut(number)?;
@@ -118,8 +120,8 @@ impl Oracle {
         if maker.account == taker.account {
             return Next::Own;
         }
-        let wanted = wanted(market, taker, price);
-        let base = wanted.min(maker.rest);
+        let available = available(market, taker, price);
+        let base = available.min(maker.rest);
         if base == 0 {
             return Next::TooSmall;
         }
@@ -130,7 +132,7 @@ impl Oracle {
         let whole = base - base % lot;
         match priced(market, taker, maker.side, price, whole) {
             Some(quote) if whole > 0 => Next::Fill(*first, whole, quote),
-            _ if wanted < lot => Next::TooSmall,
+            _ if available < lot => Next::TooSmall,
             _ => Next::Ends(*first),
         }
     }
@@ -141,22 +143,22 @@ impl Oracle {
         taker: u64,
         maker: u64,
         (base, quote): (Amount, Amount),
-        told: &mut ReportedTrades<'_>,
+        reported: &mut ReportedTrades<'_>,
     ) -> Result<(), Broken> {
         let market = &self.markets[self.orders[&taker].market];
         let (maker_bips, taker_bips) = (market.maker_bips, market.taker_bips);
-        let trade = told.next();
+        let trade = reported.next();
         self.judge(trade, (taker, maker), (base, quote))?;
         let taker_fee = self.pay(taker, base, quote, taker_bips)?;
         let maker_fee = self.pay(maker, base, quote, maker_bips)?;
-        if let Some(told) = trade
-            && (told.trade.maker_fee, told.trade.taker_fee) != (maker_fee, taker_fee)
+        if let Some(reported) = trade
+            && (reported.trade.maker_fee, reported.trade.taker_fee) != (maker_fee, taker_fee)
         {
-            let fees = (told.trade.maker_fee, told.trade.taker_fee);
+            let fees = (reported.trade.maker_fee, reported.trade.taker_fee);
             let detail = format!(
-                "fees of {} with {}: {fees:?} told, {:?} due",
-                told.taker,
-                told.trade.maker,
+                "fees of {} with {}: {fees:?} reported, {:?} due",
+                reported.taker,
+                reported.trade.maker,
                 (maker_fee, taker_fee)
             );
             return Err((Invariant::OracleFee, detail));
@@ -174,7 +176,7 @@ impl Oracle {
     /// Whether a reported trade is the expected one; the name gives the difference.
     fn judge(
         &self,
-        told: Option<&Executed>,
+        reported: Option<&Executed>,
         (taker, maker): (u64, u64),
         due: (Amount, Amount),
     ) -> Result<(), Broken> {
@@ -183,26 +185,30 @@ impl Oracle {
             let detail = format!("{} with {}: {what}", taker.hash, maker.hash);
             Err((name, detail))
         };
-        let Some(told) = told else {
-            return wrong(Invariant::OracleTrade, "due and not told");
+        let Some(reported) = reported else {
+            return wrong(Invariant::OracleTrade, "due and not reported");
         };
-        let trade = &told.trade;
-        let whom = (told.taker, trade.maker, told.at, trade.taker_side);
-        let same = whom == (taker.hash, maker.hash, self.now, taker.side)
+        let trade = &reported.trade;
+        let parties = (reported.taker, trade.maker, reported.at, trade.taker_side);
+        let same = parties == (taker.hash, maker.hash, self.now, taker.side)
             && trade.price.0 == maker.level
             && (trade.base, trade.quote) == due;
         if same && within(taker, due) && within(maker, due) {
             return Ok(());
         }
         let known = |hash: &Hash| self.by_hash.contains_key(hash);
-        if !known(&told.taker) || !known(&trade.maker) {
-            let detail = format!("{} traded with {}: one has ended", told.taker, trade.maker);
+        if !known(&reported.taker) || !known(&trade.maker) {
+            let detail = format!(
+                "{} traded with {}: one has ended",
+                reported.taker, trade.maker
+            );
             return Err((Invariant::OracleTradedAfterEnd, detail));
         }
-        if told.at != self.now || told.taker != taker.hash || trade.taker_side != taker.side {
+        if reported.at != self.now || reported.taker != taker.hash || trade.taker_side != taker.side
+        {
             return wrong(
                 Invariant::OracleTrade,
-                &format!("due, and {} was told", told.taker),
+                &format!("due, and {} was reported", reported.taker),
             );
         }
         if trade.maker != maker.hash {
@@ -228,7 +234,7 @@ impl Oracle {
         if amounts != due {
             return wrong(
                 Invariant::OracleAmount,
-                &format!("{amounts:?} told, {due:?} due"),
+                &format!("{amounts:?} reported, {due:?} due"),
             );
         }
         Ok(())
@@ -306,7 +312,7 @@ impl Oracle {
 }
 
 /// Base units that a taker can trade at a price. A seller by quote amount gets the last unit (R-FIL-04).
-fn wanted(market: &Market, taker: &Order, price: u64) -> Amount {
+fn available(market: &Market, taker: &Order, price: u64) -> Amount {
     let room = taker.room(market, price);
     if taker.side == Side::Buy || taker.by_base {
         return room;

@@ -47,7 +47,7 @@ use slots::Slots;
 use submissions::Submission;
 
 /// A request to the exchange, and its answer.
-pub(crate) struct Said<'a> {
+pub(crate) struct Handled<'a> {
     pub(crate) request: &'a Request,
     pub(crate) answer: &'a Result<Response, Refusal>,
 }
@@ -128,23 +128,23 @@ impl Oracle {
     }
 
     /// Time has passed, optionally a request was handled, and these trades were reported.
-    pub(crate) fn hear(
+    pub(crate) fn handle_event(
         &mut self,
         at: VenueTime,
-        said: Option<&Said<'_>>,
+        handled: Option<&Handled<'_>>,
         trades: &[Executed],
         venue: &mut Venue,
     ) {
         if self.over {
             return;
         }
-        let mut witness = Probe::new(venue);
-        let mut told = ReportedTrades::new(trades);
-        let fits = self.pass(at, &mut told, &mut witness).and_then(|()| {
-            if let Some(said) = said {
-                self.listen(said, &mut told, &mut witness)?;
+        let mut probe = Probe::new(venue);
+        let mut reported = ReportedTrades::new(trades);
+        let fits = self.pass(at, &mut reported, &mut probe).and_then(|()| {
+            if let Some(handled) = handled {
+                self.listen(handled, &mut reported, &mut probe)?;
             }
-            told.is_empty()
+            reported.is_empty()
         });
         if let Err(broken) = fits {
             self.found.push(broken);
@@ -160,28 +160,28 @@ impl Oracle {
     /// Applies a request and its answer. A refusal changes nothing (R-GEN-03).
     fn listen(
         &mut self,
-        said: &Said<'_>,
-        told: &mut ReportedTrades<'_>,
-        witness: &mut Probe<'_>,
+        handled: &Handled<'_>,
+        reported: &mut ReportedTrades<'_>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Broken> {
-        let Ok(answer) = said.answer else {
+        let Ok(answer) = handled.answer else {
             return Ok(());
         };
-        match said.request {
-            Request::Submit(asked) => self.submit(asked, answer, told, witness),
+        match handled.request {
+            Request::Submit(order_request) => self.submit(order_request, answer, reported, probe),
             Request::Cancel { account, hash, .. } => self.cancel(*account, *hash, answer),
-            Request::Transfer(asked) => self.transfer(asked, answer, witness),
-            Request::Withdraw(asked) => self.withdraw(asked, answer, witness),
-            Request::UpdateKey(asked) => self.update_key(asked),
-            Request::Join(asked) => self.join(asked, answer, witness),
-            Request::Exit(asked) => self.exit(asked, answer, witness),
-            Request::Operator(wish) => self.operate(wish, answer),
+            Request::Transfer(order_request) => self.transfer(order_request, answer, probe),
+            Request::Withdraw(order_request) => self.withdraw(order_request, answer, probe),
+            Request::UpdateKey(order_request) => self.update_key(order_request),
+            Request::Join(order_request) => self.join(order_request, answer, probe),
+            Request::Exit(order_request) => self.exit(order_request, answer, probe),
+            Request::Operator(request) => self.operate(request, answer),
             Request::Order { .. }
             | Request::Orders(_)
             | Request::Depth { .. }
             | Request::Balances { .. }
             | Request::PoolBalance { .. } => {
-                let wrong = self.compare(said.request, answer);
+                let wrong = self.compare(handled.request, answer);
                 self.found.extend(wrong);
                 Ok(())
             }
@@ -218,6 +218,6 @@ impl Oracle {
 
 /// The difference of a reported state.
 fn unlike(hash: Hash, ours: OrderStatus, theirs: OrderStatus) -> Broken {
-    let detail = format!("{hash} is {ours:?} by the rules, {theirs:?} as told");
+    let detail = format!("{hash} is {ours:?} by the rules, {theirs:?} as reported");
     (Invariant::OracleState, detail)
 }

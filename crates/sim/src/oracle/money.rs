@@ -32,7 +32,7 @@ impl Money {
             .unwrap_or_default()
     }
 
-    fn purse(&mut self, account: AccountId, token: TokenId) -> &mut Holding {
+    fn holding(&mut self, account: AccountId, token: TokenId) -> &mut Holding {
         self.purses.entry((account, token)).or_default()
     }
 
@@ -58,7 +58,7 @@ impl Money {
     }
 
     pub(super) fn give(&mut self, account: AccountId, token: TokenId, amount: Amount) {
-        self.purse(account, token).total += amount;
+        self.holding(account, token).total += amount;
     }
 
     /// Takes from the available balance.
@@ -68,10 +68,10 @@ impl Money {
         token: TokenId,
         amount: Amount,
     ) -> Result<(), Broken> {
-        let purse = self.purse(account, token);
-        let left = purse.total.checked_sub(amount);
-        purse.total = left
-            .filter(|left| *left >= purse.locked)
+        let holding = self.holding(account, token);
+        let left = holding.total.checked_sub(amount);
+        holding.total = left
+            .filter(|left| *left >= holding.locked)
             .ok_or_else(|| short(&account.0.to_string(), token, amount))?;
         Ok(())
     }
@@ -83,10 +83,10 @@ impl Money {
         token: TokenId,
         amount: Amount,
     ) -> Result<(), Broken> {
-        let purse = self.purse(account, token);
-        let locked = purse.locked.checked_add(amount);
-        purse.locked = locked
-            .filter(|locked| *locked <= purse.total)
+        let holding = self.holding(account, token);
+        let locked = holding.locked.checked_add(amount);
+        holding.locked = locked
+            .filter(|locked| *locked <= holding.total)
             .ok_or_else(|| short(&account.0.to_string(), token, amount))?;
         Ok(())
     }
@@ -97,9 +97,9 @@ impl Money {
         token: TokenId,
         amount: Amount,
     ) -> Result<(), Broken> {
-        let purse = self.purse(account, token);
-        let left = purse.locked.checked_sub(amount);
-        purse.locked = left.ok_or_else(|| short(&account.0.to_string(), token, amount))?;
+        let holding = self.holding(account, token);
+        let left = holding.locked.checked_sub(amount);
+        holding.locked = left.ok_or_else(|| short(&account.0.to_string(), token, amount))?;
         Ok(())
     }
 }

@@ -11,8 +11,8 @@ use crate::oracle::order_entry::unread;
 
 impl Oracle {
     /// Applies a granted request of the operator.
-    pub(super) fn operate(&mut self, wish: &Operator, answer: &Response) -> Result<(), Broken> {
-        match wish {
+    pub(super) fn operate(&mut self, request: &Operator, answer: &Response) -> Result<(), Broken> {
+        match request {
             Operator::CreateAccount { owner, .. } => match answer {
                 Response::Done(Some(id)) => {
                     self.owners.insert(*owner, *id);
@@ -64,7 +64,7 @@ impl Oracle {
             | Operator::DelistMarket { .. }
             | Operator::ListPool(_)
             | Operator::DelistPool { .. }
-            | Operator::SetPool { .. } => self.relist(wish)?,
+            | Operator::SetPool { .. } => self.relist(request)?,
             Operator::JoinPool {
                 account,
                 pool,
@@ -100,8 +100,8 @@ impl Oracle {
     }
 
     /// Applies listings, and permissions and fees of pools.
-    fn relist(&mut self, wish: &Operator) -> Result<(), Broken> {
-        match wish {
+    fn relist(&mut self, request: &Operator) -> Result<(), Broken> {
+        match request {
             Operator::ListToken(token) => {
                 let (decimals, dust) = (token.spec.decimals, token.spec.dust);
                 self.tokens.insert(token.spec.id, (decimals, dust));
@@ -135,7 +135,7 @@ impl Oracle {
                 let pool = &mut self.pools[index];
                 (pool.fee_bips, pool.fees) = (*fee_bips, [*join_fee, *exit_fee]);
             }
-            _ => return Err(unread("a wish about what is listed")),
+            _ => return Err(unread("a request about listings")),
         }
         Ok(())
     }

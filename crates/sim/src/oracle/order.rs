@@ -40,35 +40,35 @@ pub(super) struct Order {
 impl Order {
     /// An accepted order.
     pub(super) fn new(
-        asked: &NewOrder,
+        order_request: &NewOrder,
         market: (usize, &Market),
         pool: Option<usize>,
     ) -> Option<Self> {
-        let side = side_of(asked, market.1)?;
+        let side = side_of(order_request, market.1)?;
         let (base, quote) = match side {
-            Side::Buy => (asked.buy_amount, asked.sell_amount),
-            Side::Sell => (asked.sell_amount, asked.buy_amount),
+            Side::Buy => (order_request.buy_amount, order_request.sell_amount),
+            Side::Sell => (order_request.sell_amount, order_request.buy_amount),
         };
         let level = market.1.level(side, base, quote);
         Some(Self {
-            hash: asked.hash,
-            account: asked.account,
+            hash: order_request.hash,
+            account: order_request.account,
             market: market.0,
             pool,
             side,
             kind: if pool.is_some() {
                 OrderKind::TakerOnly
             } else {
-                asked.kind
+                order_request.kind
             },
-            by_base: (side == Side::Buy) == (asked.fill_by == FillBy::Buy),
+            by_base: (side == Side::Buy) == (order_request.fill_by == FillBy::Buy),
             base,
             quote,
             // A swap has no position in a book and needs no level.
             level: level.or(pool.map(|_| 0))?,
-            fee_bips_max: u8::try_from(asked.max_fee_bips).ok()?,
-            storage_id: u32::try_from(asked.storage_id).ok()?,
-            valid_until_s: asked.valid_until_s,
+            fee_bips_max: u8::try_from(order_request.max_fee_bips).ok()?,
+            storage_id: u32::try_from(order_request.storage_id).ok()?,
+            valid_until_s: order_request.valid_until_s,
             status: OrderStatus::Waiting,
             due: None,
             may_fail: false,
@@ -116,8 +116,8 @@ impl Order {
 }
 
 /// The side of an order at a market, if it trades its tokens.
-pub(super) fn side_of(asked: &NewOrder, market: &Market) -> Option<Side> {
-    let pair = (asked.sell_token, asked.buy_token);
+pub(super) fn side_of(order_request: &NewOrder, market: &Market) -> Option<Side> {
+    let pair = (order_request.sell_token, order_request.buy_token);
     if pair == (market.base, market.quote) {
         Some(Side::Sell)
     } else if pair == (market.quote, market.base) {

@@ -15,47 +15,53 @@ impl Oracle {
     /// The exchange accepted an order.
     pub(super) fn submit(
         &mut self,
-        asked: &NewOrder,
+        order_request: &NewOrder,
         answer: &Response,
-        told: &mut ReportedTrades<'_>,
-        witness: &mut Probe<'_>,
+        reported: &mut ReportedTrades<'_>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let Response::Submitted(taken) = answer else {
             return Err(unread("a submit's answer"));
         };
-        if taken.hash != asked.hash {
-            return Err(refused(asked.hash, "it was acknowledged by another hash"));
+        if taken.hash != order_request.hash {
+            return Err(refused(
+                order_request.hash,
+                "it was acknowledged by another hash",
+            ));
         }
         if taken.idempotent {
-            let waits = self.by_hash.get(&asked.hash).map(|n| &self.orders[n]);
+            let waits = self
+                .by_hash
+                .get(&order_request.hash)
+                .map(|n| &self.orders[n]);
             return match waits {
                 Some(order) if order.status == OrderStatus::Waiting => Ok(()),
-                _ => Err(refused(asked.hash, "it was called undecided")),
+                _ => Err(refused(order_request.hash, "it was called undecided")),
             };
         }
-        let number = self.admit(asked)?;
-        let mark = told.mark();
+        let number = self.admit(order_request)?;
+        let mark = reported.mark();
         if self.delays.order_ms > 0 {
             let dice = self.delays.late_failures_permille > 0;
             self.order_mut(number)?.may_fail = dice;
             self.schedule(number, self.delays.order_ms)?;
         } else {
-            self.meet(number, told, witness)?;
+            self.meet(number, reported, probe)?;
         }
-        self.acknowledged((asked, number), taken, told.since(mark))
+        self.acknowledged((order_request, number), taken, reported.since(mark))
     }
 
     /// The acknowledged order: its state and trades.
     fn acknowledged(
         &self,
-        (asked, number): (&NewOrder, u64),
+        (order_request, number): (&NewOrder, u64),
         taken: &Submitted,
         trades: &[Executed],
     ) -> Result<(), Broken> {
         let shown = taken.trades.iter();
         let same = shown.eq(trades.iter().map(|executed| &executed.trade));
         // A swap trades with no order: its effect is checked in the pool.
-        if !same && asked.pool.is_none() {
+        if !same && order_request.pool.is_none() {
             let detail = format!("{}: other trades acknowledged than made", taken.hash);
             return Err((Invariant::OracleTrade, detail));
         }
@@ -71,17 +77,18 @@ impl Oracle {
     }
 
     /// Whether the exchange may accept an order; locks its funds.
-    fn admit(&mut self, asked: &NewOrder) -> Result<u64, Broken> {
-        let hash = asked.hash;
-        let ours = asked.account == self.own && self.ours.0.contains_key(&hash);
+    fn admit(&mut self, order_request: &NewOrder) -> Result<u64, Broken> {
+        let hash = order_request.hash;
+        let ours = order_request.account == self.own && self.ours.0.contains_key(&hash);
         if ours || self.by_hash.contains_key(&hash) {
             return Err(refused(hash, "it was taken before"));
         }
         let mut markets = self.markets.iter().enumerate();
-        let market = markets.find(|(_, market)| market.listed && side_of(asked, market).is_some());
+        let market =
+            markets.find(|(_, market)| market.listed && side_of(order_request, market).is_some());
         let market = market.ok_or_else(|| refused(hash, "no market trades its tokens"))?;
         let mut pools = self.pools.iter();
-        let pool = match asked.pool {
+        let pool = match order_request.pool {
             Some(address) => Some(
                 pools
                     .position(|pool| pool.address == address)
@@ -89,7 +96,7 @@ impl Oracle {
             ),
             None => None,
         };
-        let order = Order::new(asked, market, pool)
+        let order = Order::new(order_request, market, pool)
             .ok_or_else(|| refused(hash, "its amounts make no order"))?;
         if VenueTime::from_s(order.valid_until_s) <= self.now {
             return Err(refused(hash, "it has expired"));
@@ -116,7 +123,7 @@ impl Oracle {
         self.by_end.insert((order.valid_until_s, number));
         if account == self.own {
             let known = Known {
-                id: asked.client_id.clone(),
+                id: order_request.client_id.clone(),
                 status: order.status,
                 filled: (0, 0, 0),
             };

@@ -47,7 +47,7 @@ impl Own {
             }
         }
         if unknown > foreign {
-            let detail = format!("{unknown} orders are nobody's intent, {foreign} are foreign");
+            let detail = format!("{unknown} orders have no intent, {foreign} are foreign");
             found.push((Invariant::OracleIntent, detail));
         }
         found

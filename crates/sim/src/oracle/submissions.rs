@@ -52,52 +52,60 @@ pub(super) struct Submission {
 impl Oracle {
     pub(super) fn transfer(
         &mut self,
-        asked: &NewTransfer,
+        order_request: &NewTransfer,
         answer: &Response,
-        witness: &mut Probe<'_>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let work = Work::Transfer {
-            payee: asked.payee_owner,
-            sent: asked.sent,
+            payee: order_request.payee_owner,
+            sent: order_request.sent,
         };
-        let fee = service(&self.fees.transfer, asked.max_fee.token);
-        let ids = [(asked.sent.token, asked.storage_id)];
-        self.take_in((asked.hash, asked.payer), work, fee, &ids, answer, witness)
-    }
-
-    pub(super) fn withdraw(
-        &mut self,
-        asked: &NewWithdrawal,
-        answer: &Response,
-        witness: &mut Probe<'_>,
-    ) -> Result<(), Broken> {
-        let work = Work::Withdraw {
-            sent: asked.withdrawn,
-            fast: asked.fast,
-        };
-        let fee = service(&self.fees.withdrawal, asked.max_fee.token);
-        let ids = [(asked.withdrawn.token, asked.storage_id)];
+        let fee = service(&self.fees.transfer, order_request.max_fee.token);
+        let ids = [(order_request.sent.token, order_request.storage_id)];
         self.take_in(
-            (asked.hash, asked.account),
+            (order_request.hash, order_request.payer),
             work,
             fee,
             &ids,
             answer,
-            witness,
+            probe,
+        )
+    }
+
+    pub(super) fn withdraw(
+        &mut self,
+        order_request: &NewWithdrawal,
+        answer: &Response,
+        probe: &mut Probe<'_>,
+    ) -> Result<(), Broken> {
+        let work = Work::Withdraw {
+            sent: order_request.withdrawn,
+            fast: order_request.fast,
+        };
+        let fee = service(&self.fees.withdrawal, order_request.max_fee.token);
+        let ids = [(order_request.withdrawn.token, order_request.storage_id)];
+        self.take_in(
+            (order_request.hash, order_request.account),
+            work,
+            fee,
+            &ids,
+            answer,
+            probe,
         )
     }
 
     /// A new key ends every order of the old one (R-AKU-02). Its other effects are not kept here.
-    pub(super) fn update_key(&mut self, asked: &NewKey) -> Result<(), Broken> {
-        let fee = service(&self.fees.update, asked.max_fee.token);
-        self.money.take(asked.account, fee.token, fee.amount)?;
+    pub(super) fn update_key(&mut self, order_request: &NewKey) -> Result<(), Broken> {
+        let fee = service(&self.fees.update, order_request.max_fee.token);
+        self.money
+            .take(order_request.account, fee.token, fee.amount)?;
         self.money.give(self.collector, fee.token, fee.amount);
-        let of = |submission: &Submission| submission.account == asked.account;
+        let of = |submission: &Submission| submission.account == order_request.account;
         if self.submissions.values().any(|s| of(s) && !s.pending) {
             return Err(unread("a key update beside undecided submissions"));
         }
         let open = self.orders.iter();
-        let open = open.filter(|(_, order)| order.account == asked.account);
+        let open = open.filter(|(_, order)| order.account == order_request.account);
         let open: Vec<_> = open.map(|(number, _)| *number).collect();
         for number in open {
             self.close(number, OrderStatus::Cancelled)?;
@@ -108,40 +116,51 @@ impl Oracle {
 
     pub(super) fn join(
         &mut self,
-        asked: &NewJoin,
+        order_request: &NewJoin,
         answer: &Response,
-        witness: &mut Probe<'_>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Broken> {
-        let (pool, pooled, [fee, _]) = self.pool_at(&asked.pool)?;
-        let who = (asked.hash, self.owner(&asked.owner)?);
-        let amounts: Vec<_> = asked.joined.iter().map(|part| part.amount).collect();
+        let (pool, pooled, [fee, _]) = self.pool_at(&order_request.pool)?;
+        let who = (order_request.hash, self.owner(&order_request.owner)?);
+        let amounts: Vec<_> = order_request
+            .joined
+            .iter()
+            .map(|part| part.amount)
+            .collect();
         let work = Work::Join {
             pool,
             offered: amounts.try_into().map_err(|_| unread("a join"))?,
-            least: asked.minimum_lp,
+            least: order_request.minimum_lp,
         };
         let fee = TokenAmount::new(pooled[1], fee);
-        let ids: Vec<_> = pooled.into_iter().zip(asked.storage_ids.clone()).collect();
-        self.take_in(who, work, fee, &ids, answer, witness)
+        let ids: Vec<_> = pooled
+            .into_iter()
+            .zip(order_request.storage_ids.clone())
+            .collect();
+        self.take_in(who, work, fee, &ids, answer, probe)
     }
 
     pub(super) fn exit(
         &mut self,
-        asked: &NewExit,
+        order_request: &NewExit,
         answer: &Response,
-        witness: &mut Probe<'_>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Broken> {
-        let (pool, pooled, [_, fee]) = self.pool_at(&asked.pool)?;
-        let who = (asked.hash, self.owner(&asked.owner)?);
-        let amounts: Vec<_> = asked.minimums.iter().map(|part| part.amount).collect();
+        let (pool, pooled, [_, fee]) = self.pool_at(&order_request.pool)?;
+        let who = (order_request.hash, self.owner(&order_request.owner)?);
+        let amounts: Vec<_> = order_request
+            .minimums
+            .iter()
+            .map(|part| part.amount)
+            .collect();
         let work = Work::Exit {
             pool,
-            burned: asked.burned,
+            burned: order_request.burned,
             least: amounts.try_into().map_err(|_| unread("an exit"))?,
         };
         let fee = TokenAmount::new(pooled[1], fee);
-        let ids = [(self.pools[pool].lp, asked.storage_id)];
-        self.take_in(who, work, fee, &ids, answer, witness)
+        let ids = [(self.pools[pool].lp, order_request.storage_id)];
+        self.take_in(who, work, fee, &ids, answer, probe)
     }
 
     /// Accepts one: its ids are used, its funds locked.
@@ -152,7 +171,7 @@ impl Oracle {
         fee: TokenAmount,
         ids: &[(TokenId, u64)],
         answer: &Response,
-        witness: &mut Probe<'_>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let Response::Submission(taken) = answer else {
             return Err(unread("a submission's answer"));
@@ -194,7 +213,7 @@ impl Oracle {
             self.due.insert((at, number));
             return Ok(());
         }
-        self.go_on(number, witness)
+        self.go_on(number, probe)
     }
 
     /// Its locks until it settles. An exit pays its fee from what it receives.
@@ -213,7 +232,7 @@ impl Oracle {
     }
 
     /// From received to processing to settled.
-    pub(super) fn go_on(&mut self, number: u64, witness: &mut Probe<'_>) -> Result<(), Broken> {
+    pub(super) fn go_on(&mut self, number: u64, probe: &mut Probe<'_>) -> Result<(), Broken> {
         let Some(submission) = self.submissions.get_mut(&number) else {
             return Err(unread("what was due"));
         };
@@ -230,7 +249,7 @@ impl Oracle {
         for (token, amount) in self.binds(&submission) {
             self.money.unlock(account, token, amount)?;
         }
-        let failed = witness.submission_failed(account, submission.hash);
+        let failed = probe.submission_failed(account, submission.hash);
         let frozen = self.frozen.contains(&account);
         let settled = if frozen || failed && submission.may_fail {
             false
@@ -241,7 +260,7 @@ impl Oracle {
             self.submissions.remove(&number);
         }
         if settled == failed {
-            return Err(wrong(submission.hash, "ended otherwise than it was told"));
+            return Err(wrong(submission.hash, "ended otherwise than reported"));
         }
         Ok(())
     }

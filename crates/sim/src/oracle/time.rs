@@ -13,8 +13,8 @@ impl Oracle {
     pub(super) fn pass(
         &mut self,
         to: VenueTime,
-        told: &mut ReportedTrades<'_>,
-        witness: &mut Probe<'_>,
+        reported: &mut ReportedTrades<'_>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let to = self.now.max(to);
         loop {
@@ -29,7 +29,7 @@ impl Oracle {
                 (_, Some((at, number))) if at <= to => {
                     self.now = self.now.max(at);
                     self.due.remove(&(at, number));
-                    self.wake(number, told, witness)?;
+                    self.wake(number, reported, probe)?;
                 }
                 (_, _) => break,
             }
@@ -41,31 +41,31 @@ impl Oracle {
     fn wake(
         &mut self,
         number: u64,
-        told: &mut ReportedTrades<'_>,
-        witness: &mut Probe<'_>,
+        reported: &mut ReportedTrades<'_>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let Some(order) = self.orders.get_mut(&number) else {
-            return self.go_on(number, witness);
+            return self.go_on(number, probe);
         };
         order.due = None;
         if order.status == OrderStatus::Cancelling {
             return self.close(number, OrderStatus::Cancelled);
         }
-        self.meet(number, told, witness)
+        self.meet(number, reported, probe)
     }
 
     /// An order meets its book or pool, unless it has ended before.
     pub(super) fn meet(
         &mut self,
         number: u64,
-        told: &mut ReportedTrades<'_>,
-        witness: &mut Probe<'_>,
+        reported: &mut ReportedTrades<'_>,
+        probe: &mut Probe<'_>,
     ) -> Result<(), Broken> {
         let order = &self.orders[&number];
         let (account, hash, may_fail) = (order.account, order.hash, order.may_fail);
         let must = !self.lets_in(order);
         // Only a waiting order can have failed: the answer to a submit contains the rest.
-        let fails = (must || may_fail) && witness.order_failed(account, hash);
+        let fails = (must || may_fail) && probe.order_failed(account, hash);
         if must && !fails {
             return Err(unlike(hash, OrderStatus::Failed, OrderStatus::Processing));
         }
@@ -77,7 +77,7 @@ impl Oracle {
         if self.orders[&number].pool.is_some() {
             self.swap(number)
         } else {
-            self.match_up(number, told)
+            self.match_up(number, reported)
         }
     }
 

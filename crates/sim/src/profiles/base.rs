@@ -94,8 +94,8 @@ impl WorldConfig {
             },
             crash: CrashConfig::default(),
             falls: ControlLossConfig::default(),
-            weather: FaultScheduleConfig::default(),
-            troubles: FaultKindConfig::default(),
+            fault_schedule: FaultScheduleConfig::default(),
+            fault_kinds: FaultKindConfig::default(),
             clock: ClockConfig {
                 venue_origin: VenueTime(1_700_000_000_250),
                 engine_origin_us: 17,

@@ -30,7 +30,7 @@ impl WorldConfig {
         self.store.restart_ms = self.store.restart_ms.min(1_000);
         // External flows change bands that are not theirs.
         let moves = [FaultKind::Deposit, FaultKind::Withdrawal];
-        self.troubles.kinds.retain(|kind| !moves.contains(kind));
+        self.fault_kinds.kinds.retain(|kind| !moves.contains(kind));
         let plenty = Self::calm(self.seed, "ladder").twofold().funds;
         for (token, amount) in &mut self.funds {
             *amount = plenty.get(token).copied().unwrap_or(*amount);

@@ -50,8 +50,8 @@ impl WorldConfig {
         network.limited = rate(&mut random);
         network.server_error = rate(&mut random);
         network.redirect = rate(&mut random);
-        config.weather = weather(&mut random);
-        config.troubles = troubles(&mut random);
+        config.fault_schedule = fault_schedule(&mut random);
+        config.fault_kinds = fault_kinds(&mut random);
 
         let clock = &mut config.clock;
         clock.venue_origin = VenueTime(clock.venue_origin.0 + random.below(1_000_000));
@@ -105,7 +105,7 @@ impl WorldConfig {
             config.sealer = Sealer::Wire;
         }
         if random.chance(1, 8) {
-            config = config.doubtful(&mut random);
+            config = config.uncertain(&mut random);
         }
         let engine = &mut config.engine;
         engine.drain_deadline_ms = 2 * (engine.ttl_ms + engine.grace_ms) + 120_000;
@@ -128,18 +128,18 @@ pub(crate) fn choose<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
 
 /// One long period with faults in a quarter of all worlds; otherwise periods with enough time between them for health
 /// checks.
-fn weather(random: &mut Random) -> FaultScheduleConfig {
+fn fault_schedule(random: &mut Random) -> FaultScheduleConfig {
     if random.chance(1, 4) {
         return FaultScheduleConfig::default();
     }
     FaultScheduleConfig {
-        quiet_ms: *choose(random, &[60_000, 300_000, 900_000]),
-        storm_ms: *choose(random, &[30_000, 120_000, 400_000]),
+        fault_free_ms: *choose(random, &[60_000, 300_000, 900_000]),
+        fault_period_ms: *choose(random, &[30_000, 120_000, 400_000]),
     }
 }
 
 /// Every kind in about a third of all worlds.
-fn troubles(random: &mut Random) -> FaultKindConfig {
+fn fault_kinds(random: &mut Random) -> FaultKindConfig {
     let kinds = FaultKind::ALL
         .into_iter()
         .filter(|_| random.chance(1, 3))

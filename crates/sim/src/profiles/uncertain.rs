@@ -10,7 +10,7 @@ use crate::faults::kinds::FaultKind;
 impl WorldConfig {
     /// The same world with these faults.
     #[must_use]
-    pub(crate) fn doubtful(mut self, random: &mut Random) -> Self {
+    pub(crate) fn uncertain(mut self, random: &mut Random) -> Self {
         self.network = NetworkConfig {
             not_sent: 1_500,
             loss_before: 300,
@@ -26,9 +26,9 @@ impl WorldConfig {
         engine.grace_ms = 10_000 + 10_000 * random.below(2);
         engine.request_timeout_ms = 1_000 + 1_000 * random.below(2);
         engine.attempts_max = 2 + u8::try_from(random.below(2)).unwrap_or(0);
-        self.weather = FaultScheduleConfig {
-            quiet_ms: 60_000,
-            storm_ms: 120_000,
+        self.fault_schedule = FaultScheduleConfig {
+            fault_free_ms: 60_000,
+            fault_period_ms: 120_000,
         };
         let kinds = [
             FaultKind::OrdersHidden,
@@ -39,13 +39,13 @@ impl WorldConfig {
             FaultKind::TimeWrong,
         ];
         // Other faults would only separate them.
-        self.troubles.kinds = kinds.into();
+        self.fault_kinds.kinds = kinds.into();
         if random.chance(1, 2) {
-            let people = [FaultKind::Drained, FaultKind::LevelRaised];
-            self.troubles.kinds.extend(people);
+            let operator_faults = [FaultKind::Drained, FaultKind::LevelRaised];
+            self.fault_kinds.kinds.extend(operator_faults);
         }
-        self.troubles.mean_ms = 6_000;
-        self.troubles.length_max_ms = 30_000;
+        self.fault_kinds.mean_ms = 6_000;
+        self.fault_kinds.length_max_ms = 30_000;
         self
     }
 }

@@ -35,13 +35,13 @@ impl WorldConfig {
 fn draw(random: &mut Random, agents: &mut AgentsConfig) {
     // Market makers and takers are fast or slow together: a book that is consumed faster than it is filled has no price
     // to quote around.
-    let (refresh_ms, noise, looks) = *choose(
+    let (refresh_ms, noise, samples) = *choose(
         random,
         &[(2_000, 16.0, 40.0), (3_000, 10.0, 27.0), (5_000, 6.0, 16.0)],
     );
     agents.passive_refresh_ms = refresh_ms;
     agents.noise_orders_per_minute = noise;
-    agents.informed_looks_per_minute = looks;
+    agents.informed_looks_per_minute = samples;
     agents.volatility_bps_per_sqrt_s = *choose(random, &[0.5, 1.0, 2.0]);
     agents.jumps_per_hour = *choose(random, &[0.0, 6.0, 12.0]);
     if random.chance(1, 4) {

@@ -40,7 +40,7 @@ pub(crate) fn requests(
     let mut hash = [0xfc; 32];
     hash[26..28].copy_from_slice(&sell.0.to_be_bytes());
     hash[28..].copy_from_slice(&storage_id.to_be_bytes());
-    let operator = |wish| (Caller::Operator, Request::Operator(wish));
+    let operator = |request| (Caller::Operator, Request::Operator(request));
     let mut requests = Vec::new();
     if venue.account(SWEEPER).is_none() {
         requests.push(operator(Operator::CreateAccount {

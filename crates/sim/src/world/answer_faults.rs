@@ -23,7 +23,7 @@ impl World {
     pub(super) fn answered(&mut self, request: &Request) -> (Result<Response, Refusal>, VenueTime) {
         let now = self.exchange.clock(self.now);
         let mut time = header_time(now);
-        if self.storms.is(FaultKind::KeyRefused) && is_private(request) {
+        if self.active_faults.is(FaultKind::KeyRefused) && is_private(request) {
             let refusal = Refusal::new(Reason::InvalidApiKey, "the key is not known");
             return (Err(refusal), time);
         }
@@ -32,12 +32,12 @@ impl World {
         if let Ok(Response::Depth(view)) = &mut answer {
             if let Some(of) = self.distort_depth(view) {
                 time = header_time(of);
-            } else if !self.storms.is(FaultKind::DepthFrozen) {
+            } else if !self.active_faults.is(FaultKind::DepthFrozen) {
                 // The frozen depth still contains own orders that have ended since.
                 self.note_own_prices(view);
             }
         }
-        if self.storms.is(FaultKind::TimeWrong) && self.storms.random.chance(1, 5) {
+        if self.active_faults.is(FaultKind::TimeWrong) && self.active_faults.random.chance(1, 5) {
             let wrong = self.wrong_ms();
             time = if wrong < 0 {
                 time.minus_ms(wrong.unsigned_abs())
@@ -50,22 +50,22 @@ impl World {
 
     /// Offset of a wrong time: far off, or so little ahead that the daemon cannot detect it, if its grace covers that.
     fn wrong_ms(&mut self) -> i64 {
-        let storms = &mut self.storms;
-        if self.config.engine.grace_ms >= GRACE_MS && storms.random.chance(1, 2) {
-            storms.random.between(500, BELIEVED_MS).cast_signed()
+        let active_faults = &mut self.active_faults;
+        if self.config.engine.grace_ms >= GRACE_MS && active_faults.random.chance(1, 2) {
+            active_faults.random.between(500, BELIEVED_MS).cast_signed()
         } else {
-            storms.wrong_ms()
+            active_faults.wrong_ms()
         }
     }
 
     /// Records a depth whose best levels are own orders that have rested for a while.
     fn note_own_prices(&mut self, view: &DepthView) {
-        self.truth.prune(self.exchange.venue());
+        self.ground_truth.prune(self.exchange.venue());
         let Some(spec) = self.specs.iter().find(|spec| spec.name == view.market) else {
             return;
         };
         let own: Vec<_> = self
-            .truth
+            .ground_truth
             .open()
             .map(|(_, taken)| taken)
             .filter(|taken| taken.market == spec.id)
@@ -91,7 +91,7 @@ impl World {
         };
         // An old snapshot contains orders that have ended since, and quotes are symmetric around their mid.
         let ever = |side: Side, price| -> Amount {
-            let mut taken = self.truth.iter().map(|(_, taken)| taken);
+            let mut taken = self.ground_truth.iter().map(|(_, taken)| taken);
             let was_there = taken.any(|t| (t.market, t.side, t.price) == (spec.id, side, price));
             if was_there { Amount::MAX } else { 0 }
         };
@@ -118,35 +118,35 @@ impl World {
             && Some(with_own) != of_others(&ever)
         {
             let of = (spec.id, view.timestamp);
-            self.conduct.shown_own(of, with_own, true_mid);
+            self.sending_rules.shown_own(of, with_own, true_mid);
         }
     }
 
     /// Replaces a depth by an old one, if that fault is active; returns when it was generated if the answer has its
     /// time.
     fn distort_depth(&mut self, view: &mut DepthView) -> Option<VenueTime> {
-        let kinds = &self.config.troubles.kinds;
+        let kinds = &self.config.fault_kinds.kinds;
         if !kinds.contains(&FaultKind::DepthFrozen) && !kinds.contains(&FaultKind::DepthOld) {
             return None;
         }
-        let known = self.storms.depths.get(&view.market);
-        if self.storms.is(FaultKind::DepthOld)
-            && let Some(renewed_ms) = self.storms.renewed_ms
+        let known = self.active_faults.depths.get(&view.market);
+        if self.active_faults.is(FaultKind::DepthOld)
+            && let Some(renewed_ms) = self.active_faults.renewed_ms
             && let Some((_, newest)) = known
             && view.timestamp.ms_since(newest.timestamp) < renewed_ms
         {
             *view = newest.clone();
             return Some(view.timestamp);
         }
-        if self.storms.is(FaultKind::DepthOld)
-            && self.storms.renewed_ms.is_none()
-            && self.storms.random.chance(1, 2)
+        if self.active_faults.is(FaultKind::DepthOld)
+            && self.active_faults.renewed_ms.is_none()
+            && self.active_faults.random.chance(1, 2)
             && let Some((old, _)) = known
         {
             *view = old.clone();
             return Some(view.timestamp);
         }
-        if self.storms.is(FaultKind::DepthFrozen)
+        if self.active_faults.is(FaultKind::DepthFrozen)
             && let Some((_, newest)) = known
         {
             let timestamp = view.timestamp;
@@ -157,7 +157,7 @@ impl World {
             return None;
         }
         let newest = view.clone();
-        match self.storms.depths.get_mut(&view.market) {
+        match self.active_faults.depths.get_mut(&view.market) {
             Some((old, kept)) => {
                 if kept.timestamp.ms_since(old.timestamp) > OLD_MS {
                     *old = std::mem::replace(kept, newest);
@@ -166,7 +166,7 @@ impl World {
                 }
             }
             None => {
-                self.storms
+                self.active_faults
                     .depths
                     .insert(view.market.clone(), (newest.clone(), newest));
             }

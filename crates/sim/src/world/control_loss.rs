@@ -38,7 +38,7 @@ impl World {
         let engine = &self.config.engine;
         let dead_ms = engine.ttl_ms + engine.grace_ms;
         let again = self.now.plus_ms(dead_ms.max(self.config.store.restart_ms));
-        self.storms.obstruct(again);
+        self.active_faults.obstruct(again);
         self.queue.plan(again, WorldEvent::Start);
         self.fallen += 1;
         self.dead_until = again;
@@ -50,8 +50,8 @@ impl World {
 
     /// Whether an own order rests that would be swept.
     fn is_exposed(&mut self, way: Side) -> bool {
-        self.truth.prune(self.exchange.venue());
-        self.truth.open().any(|(_, taken)| taken.side != way)
+        self.ground_truth.prune(self.exchange.venue());
+        self.ground_truth.open().any(|(_, taken)| taken.side != way)
     }
 
     /// Nothing new can be sent from here on.
@@ -75,7 +75,7 @@ impl World {
     }
 
     /// Ends the open span when all orders that were sent are dead and the market has a mid.
-    pub(super) fn look_at_losses(&mut self) {
+    pub(super) fn end_finished_span(&mut self) {
         if !self.loss.is_over(self.exchange.clock(self.now)) {
             return;
         }

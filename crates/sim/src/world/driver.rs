@@ -17,18 +17,18 @@ use crate::world::events::WorldEvent;
 
 impl World {
     /// Passes an event to the engine and executes its actions.
-    pub(super) fn hear(&mut self, event: &Event) {
+    pub(super) fn handle_event(&mut self, event: &Event) {
         let mut actions = std::mem::take(&mut self.actions);
         let step = driver::step(self, event, &mut actions);
         self.actions = actions;
         let Some(shown) = step else { return };
         if let Some(limits) = &mut self.limits {
-            limits.look(shown, &self.config.engine);
+            limits.sample_views(shown, &self.config.engine);
         }
-        self.plan_wake();
+        self.plan_wakeup();
     }
 
-    fn plan_wake(&mut self) {
+    fn plan_wakeup(&mut self) {
         let Some(daemon) = &mut self.daemon else {
             return;
         };
@@ -46,13 +46,15 @@ impl World {
         }
     }
 
-    pub(super) fn note(&mut self, shown: Time, note: &Notification) {
-        self.counts.observe(note);
-        let broken = self.conduct.note(shown, note, &self.config.engine);
+    pub(super) fn notification(&mut self, shown: Time, notification: &Notification) {
+        self.counts.observe(notification);
+        let broken = self
+            .sending_rules
+            .notification(shown, notification, &self.config.engine);
         self.break_rules(broken);
-        self.limits_hear(shown, note);
+        self.observe_limits(shown, notification);
         if let (Notification::TradingStateChanged { level, .. }, Some(daemon)) =
-            (note, &mut self.daemon)
+            (notification, &mut self.daemon)
         {
             daemon.level = *level;
             if *level > TradingState::Active {
@@ -63,49 +65,53 @@ impl World {
             market,
             mid: Some(mid),
             ..
-        } = note
+        } = notification
         {
             let venue_now = self.exchange.clock(self.now);
-            self.loss.sees(venue_now, *market, *mid);
+            self.loss.observe_mid(venue_now, *market, *mid);
         }
-        if let Notification::OtherInstance { hash, .. } = note {
-            match self.storms.others.get_mut(hash) {
-                Some(told) => *told = true,
+        if let Notification::OtherInstance { hash, .. } = notification {
+            match self.active_faults.others.get_mut(hash) {
+                Some(reported) => *reported = true,
                 None => self
                     .checks
-                    .fail(Invariant::OwnCalledOther, format!("{hash} is nobody's")),
+                    .fail(Invariant::OwnCalledOther, format!("{hash} is ours")),
             }
         }
-        if let (Notification::Books(books), Some(daemon)) = (note, &mut self.daemon) {
+        if let (Notification::Books(books), Some(daemon)) = (notification, &mut self.daemon) {
             daemon.hold = books.hold;
             daemon.at_least = books.at_least;
         }
         if let (Notification::PoolTransactionEnded { order, .. }, Some(daemon)) =
-            (note, &mut self.daemon)
+            (notification, &mut self.daemon)
         {
             daemon.moves.remove(order);
         }
-        if let Notification::Ended { order, .. } = note {
+        if let Notification::Ended { order, .. } = notification {
             if let Some(daemon) = &mut self.daemon {
                 daemon.sealed.remove(order);
             }
             self.exchange.advance(self.now);
             self.take_trades();
         }
-        self.books_told(shown, note);
-        self.session.observe(shown, note);
-        let broken = self.profit.note(note, &self.session);
+        self.observe_books(shown, notification);
+        self.session.observe(shown, notification);
+        let broken = self.profit.notification(notification, &self.session);
         self.break_rules(broken);
         let venue = self.exchange.venue();
         self.checks
-            .note(note, self.disk.durable(), &self.truth, venue);
+            .notification(notification, self.disk.durable(), &self.ground_truth, venue);
     }
 
     /// No order is created while an order of another instance is open that the daemon has reported.
     pub(super) fn check_beside_instance(&mut self, makes: bool) {
         let venue = self.exchange.venue();
-        let mut told = self.storms.others.iter().filter(|(_, told)| **told);
-        let beside = told.find(|(hash, _)| venue.is_open(hash));
+        let mut reported = self
+            .active_faults
+            .others
+            .iter()
+            .filter(|(_, reported)| **reported);
+        let beside = reported.find(|(hash, _)| venue.is_open(hash));
         if let Some((hash, _)) = beside.filter(|_| makes) {
             let detail = format!("{hash} is open, and orders are made");
             self.checks.fail(Invariant::OrderedBesideInstance, detail);
@@ -153,17 +159,17 @@ impl Store for World {
 impl Observer for World {
     fn event(&mut self, now: Time, event: &Event) {
         self.shown = now;
-        self.conduct.hear(event);
+        self.sending_rules.handle_event(event);
         if let Some(limits) = &mut self.limits {
-            limits.hear(now, event);
+            limits.handle_event(now, event);
         }
     }
 
     fn actions(&mut self, now: Time, event: &Event, actions: &[Action]) {
         let idle = actions.is_empty() && *event == Event::Wake;
-        self.counts.idle_wakes += u64::from(idle);
+        self.counts.idle_wakeups += u64::from(idle);
         self.trace.take(self.now, event, actions);
-        self.tend_twin(now, event, actions);
+        self.update_replica(now, event, actions);
         let venue_now = self.exchange.clock(self.now);
         let broken = self.unquoted.step(now, venue_now, event, actions);
         self.break_rules(broken);
@@ -172,8 +178,8 @@ impl Observer for World {
         }
     }
 
-    fn notification(&mut self, now: Time, note: Notification) {
-        self.note(now, &note);
+    fn notification(&mut self, now: Time, notification: Notification) {
+        self.notification(now, &notification);
     }
 
     fn finished(&mut self, proven: bool) {
@@ -181,15 +187,15 @@ impl Observer for World {
         if proven {
             self.exchange.advance(self.now);
             self.take_trades();
-            self.truth.prune(self.exchange.venue());
+            self.ground_truth.prune(self.exchange.venue());
             let durable = self.disk.durable();
-            self.checks.ends_proven(&self.truth, durable);
+            self.checks.ends_proven(&self.ground_truth, durable);
         }
         self.daemon = None;
     }
 
     /// A planned crash happens between two actions.
-    fn goes_on(&mut self) -> bool {
+    fn continues_baselines(&mut self) -> bool {
         match &mut self.crash_after {
             Some(0) => {
                 self.crash();

@@ -14,7 +14,7 @@ impl World {
     pub fn recover(&mut self) {
         let engine = &self.config.engine;
         let under_way = 3 * self.longest_ms() + 2 * engine.request_timeout_ms;
-        let alive_at = self.storms.held_until.max(self.dead_until);
+        let alive_at = self.active_faults.held_until.max(self.dead_until);
         let held = alive_at.ms_since(self.now);
         let bound = under_way
             + held
@@ -25,14 +25,15 @@ impl World {
             + engine.grace_ms
             + RECOVERY_MS;
         let limit = self.now.plus_ms(bound);
-        let taken = self.truth.count();
+        let taken = self.ground_truth.count();
         let made = self.disk.durable().next_number;
-        let is_done =
-            |world: &Self| world.truth.count() > taken && world.disk.unresolved(made).is_none();
+        let is_done = |world: &Self| {
+            world.ground_truth.count() > taken && world.disk.unresolved(made).is_none()
+        };
         while !is_done(self) && self.queue.next_at().is_some_and(|at| at <= limit) {
             self.step();
         }
-        if self.truth.count() == taken && !self.limits_bar_every_wish() {
+        if self.ground_truth.count() == taken && !self.band_forbids_every_target() {
             let detail = format!("no order for {bound} ms after the last fault");
             self.checks.fail(Invariant::NotQuoting, detail);
         }
@@ -76,9 +77,9 @@ impl World {
             let held = self.exchange.held(&self.specs);
             let ledger = self.session.status().ledger.clone();
             self.checks
-                .at_the_end(&self.truth, &self.exchange, &ledger, &held);
+                .at_the_end(&self.ground_truth, &self.exchange, &ledger, &held);
             let (oracle, venue) = (self.exchange.oracle(), self.exchange.venue());
-            let (durable, foreign) = (self.disk.durable(), self.storms.foreign_made);
+            let (durable, foreign) = (self.disk.durable(), self.active_faults.foreign_made);
             let found = oracle.at_the_end(venue, &ledger, durable, foreign.into());
             self.break_rules(found);
         }

@@ -10,14 +10,14 @@ use cambist_venue::Request;
 use crate::faults::kinds::FaultKind;
 
 use crate::world::World;
-use crate::world::wire::Heard;
+use crate::world::wire::Received;
 
 /// A planned event.
 pub(super) enum WorldEvent {
     /// The daemon starts.
     Start,
     /// A crash of the daemon is planned within the next actions.
-    Doom,
+    CrashDue,
     /// A loss of control.
     Fall,
     /// An operator's command.
@@ -33,7 +33,7 @@ pub(super) enum WorldEvent {
     /// A request of the daemon ends.
     Answer {
         to: (u32, RequestId),
-        heard: Box<Heard>,
+        received: Box<Received>,
     },
     /// A sync ends; the event is passed to the engine.
     Synced {
@@ -44,38 +44,38 @@ pub(super) enum WorldEvent {
     /// Simulated traders act.
     Trade,
     /// A period with faults starts or ends.
-    Weather,
+    PeriodChange,
     /// A fault may start.
-    Trouble,
+    FaultStart,
     /// A fault ends.
-    Relief(FaultKind),
+    FaultEnd(FaultKind),
     /// The operator checks the daemon.
-    Care,
+    OperatorCheck,
 }
 
 impl World {
     /// Whether the daemon receives it: a suspended host receives nothing.
-    const fn is_heard(what: &WorldEvent) -> bool {
+    const fn is_received(what: &WorldEvent) -> bool {
         match what {
             WorldEvent::Start
             | WorldEvent::Operator(_)
             | WorldEvent::Wake { .. }
             | WorldEvent::Answer { .. }
             | WorldEvent::Synced { .. } => true,
-            WorldEvent::Doom
+            WorldEvent::CrashDue
             | WorldEvent::Fall
             | WorldEvent::Arrival { .. }
             | WorldEvent::Trade
-            | WorldEvent::Weather
-            | WorldEvent::Trouble
-            | WorldEvent::Relief(_)
-            | WorldEvent::Care => false,
+            | WorldEvent::PeriodChange
+            | WorldEvent::FaultStart
+            | WorldEvent::FaultEnd(_)
+            | WorldEvent::OperatorCheck => false,
         }
     }
 
-    pub(super) fn happen(&mut self, what: WorldEvent) {
-        let until = self.storms.held_until;
-        if self.now < until && Self::is_heard(&what) {
+    pub(super) fn are_configured(&mut self, what: WorldEvent) {
+        let until = self.active_faults.held_until;
+        if self.now < until && Self::is_received(&what) {
             if let (WorldEvent::Wake { incarnation }, Some(daemon)) = (&what, &mut self.daemon)
                 && *incarnation == daemon.incarnation
                 && daemon.wake == Some(self.now)
@@ -88,17 +88,17 @@ impl World {
         match what {
             WorldEvent::Start if self.daemon.is_some() => {}
             WorldEvent::Start => self.start(),
-            WorldEvent::Doom if self.calmed => {}
-            WorldEvent::Doom if !self.storms.stormy => self.plan_doom(),
-            WorldEvent::Doom => {
+            WorldEvent::CrashDue if self.calmed => {}
+            WorldEvent::CrashDue if !self.active_faults.in_fault_period => self.plan_crash(),
+            WorldEvent::CrashDue => {
                 let actions = self.chance.below(self.config.crash.actions_max);
                 self.crash_after.get_or_insert(actions);
-                self.plan_doom();
+                self.plan_crash();
             }
             WorldEvent::Fall => self.fall(),
             WorldEvent::Operator(command) => {
                 if self.daemon.is_some() {
-                    self.hear(&Event::Operator(command));
+                    self.handle_event(&Event::Operator(command));
                 } else if self.finished.is_none() && !matches!(command, Command::Reconfigure { .. })
                 {
                     // Repeated once the daemon runs.
@@ -111,7 +111,7 @@ impl World {
                 if self.is_alive(incarnation)
                     && self.daemon.as_ref().is_some_and(|d| d.wake == Some(now))
                 {
-                    self.hear(&Event::Wake);
+                    self.handle_event(&Event::Wake);
                 }
             }
             WorldEvent::Arrival {
@@ -119,7 +119,7 @@ impl World {
                 request,
                 copy,
             } => self.arrive(from, &request, copy),
-            WorldEvent::Answer { to, heard } => self.answer(to, *heard),
+            WorldEvent::Answer { to, received } => self.answer(to, *received),
             WorldEvent::Synced {
                 incarnation,
                 upto,
@@ -129,10 +129,10 @@ impl World {
                 self.exchange.trade(self.now);
                 self.plan_trade();
             }
-            WorldEvent::Weather => self.turn(),
-            WorldEvent::Trouble => self.trouble(),
-            WorldEvent::Relief(kind) => self.relieve(kind),
-            WorldEvent::Care => self.look_after(),
+            WorldEvent::PeriodChange => self.turn(),
+            WorldEvent::FaultStart => self.start_fault(),
+            WorldEvent::FaultEnd(kind) => self.end_fault(kind),
+            WorldEvent::OperatorCheck => self.check_daemon(),
         }
     }
 
@@ -149,11 +149,11 @@ impl World {
     }
 
     /// Plans the next crash, unless faults have ended.
-    pub(super) fn plan_doom(&mut self) {
+    pub(super) fn plan_crash(&mut self) {
         let mean_us = self.config.crash.mean_ms * 1_000;
         if mean_us > 0 && !self.calmed {
             let at = Time(self.now.0 + self.chance.between(1, 2 * mean_us));
-            self.queue.plan(at, WorldEvent::Doom);
+            self.queue.plan(at, WorldEvent::CrashDue);
         }
     }
 }

@@ -26,7 +26,7 @@ impl World {
             FaultKind::AccountFrozen => self.freeze(true),
             FaultKind::MarketClosed => self.enable_market(false),
             FaultKind::ExchangeSlow => {
-                let random = &mut self.storms.random;
+                let random = &mut self.active_faults.random;
                 let delays = Delays {
                     order_ms: random.below(3_000),
                     cancel_ms: random.below(3_000),
@@ -40,26 +40,27 @@ impl World {
                 // An order that expires before is listed when its grace is over.
                 let engine = &self.config.engine;
                 let most = (engine.ttl_ms / 2).max(engine.grace_ms);
-                self.storms.hidden_ms = self.storms.random.between(200, most.max(201));
+                self.active_faults.hidden_ms =
+                    self.active_faults.random.between(200, most.max(201));
             }
             FaultKind::OneAway => {
-                let random = &mut self.storms.random;
+                let random = &mut self.active_faults.random;
                 let index = random.below(Endpoint::ALL.len() as u64);
                 let index = usize::try_from(index).unwrap_or(0);
-                let says = [
+                let reasons = [
                     None,
                     Some(Reason::UnknownError),
                     Some(Reason::Unlisted(99_999)),
                 ];
-                let word = usize::try_from(random.below(says.len() as u64)).unwrap_or(0);
-                self.storms.away = Endpoint::ALL
+                let word = usize::try_from(random.below(reasons.len() as u64)).unwrap_or(0);
+                self.active_faults.away = Endpoint::ALL
                     .get(index)
                     .copied()
-                    .zip(says.get(word).copied());
+                    .zip(reasons.get(word).copied());
             }
             FaultKind::MarketCrash => {
                 let best = self.exchange.venue().best(MarketId(0), Side::Buy);
-                let random = &mut self.storms.random;
+                let random = &mut self.active_faults.random;
                 let far = i32::try_from(random.between(100, 900)).unwrap_or(0);
                 // Within the prices that the daemon may use: otherwise quotes could not return.
                 let up = match best {
@@ -69,20 +70,20 @@ impl World {
                 };
                 let bps = if up { far } else { -far };
                 let regime = Regime::Volatile;
-                self.feel(What::Jump { bps });
-                self.feel(What::Regime { regime, up: None });
-                self.feel(What::Liquidity { percent: 30 });
+                self.apply_event(What::Jump { bps });
+                self.apply_event(What::Regime { regime, up: None });
+                self.apply_event(What::Liquidity { percent: 30 });
             }
-            FaultKind::MarketDeserted => self.feel(What::Liquidity { percent: 0 }),
+            FaultKind::MarketDeserted => self.apply_event(What::Liquidity { percent: 0 }),
             FaultKind::FeesRaised => self.set_fees(true),
             FaultKind::Suspended | FaultKind::Held => {
                 self.lose_control();
                 let until = self.now.plus_ms(length_ms);
-                self.storms.held_until = self.storms.held_until.max(until);
+                self.active_faults.held_until = self.active_faults.held_until.max(until);
                 if let (FaultKind::Suspended, Some(daemon)) = (kind, &mut self.daemon) {
                     daemon.clock.sleep(length_ms);
                 }
-                if self.storms.unheard_until > self.now {
+                if self.active_faults.undetected_until > self.now {
                     self.touch();
                 }
                 // After a suspension, the venue clock is right again when two answers have agreed; until then a depth
@@ -105,13 +106,13 @@ impl World {
             FaultKind::ForeignOrder => self.foreign_order(length_ms),
             FaultKind::ExchangeDown => self.lose_control(),
             FaultKind::ListGaps => {
-                let reports = self.storms.random.chance(1, 2);
-                self.storms.gaps = if reports { Gaps::Reports } else { Gaps::Lists };
+                let reports = self.active_faults.random.chance(1, 2);
+                self.active_faults.gaps = if reports { Gaps::Reports } else { Gaps::Lists };
             }
             FaultKind::DepthOld => {
-                let random = &mut self.storms.random;
+                let random = &mut self.active_faults.random;
                 let cached = random.chance(1, 2);
-                self.storms.renewed_ms = cached.then(|| random.between(500, 4_000));
+                self.active_faults.renewed_ms = cached.then(|| random.between(500, 4_000));
             }
             // These are queried where they matter.
             FaultKind::DepthFrozen
@@ -125,11 +126,11 @@ impl World {
     }
 
     /// Ends a fault.
-    pub(super) fn relieve(&mut self, kind: FaultKind) {
-        if !self.storms.active.remove(&kind) {
+    pub(super) fn end_fault(&mut self, kind: FaultKind) {
+        if !self.active_faults.active.remove(&kind) {
             return;
         }
-        self.suffer(kind, self.now);
+        self.activate(kind, self.now);
         match kind {
             FaultKind::ExchangeHalted
             | FaultKind::ExchangeCancelOnly
@@ -139,16 +140,16 @@ impl World {
             FaultKind::AccountFrozen => self.freeze(false),
             FaultKind::MarketClosed => self.enable_market(true),
             FaultKind::ExchangeSlow => self.operate(Operator::SetDelays(Delays::default())),
-            FaultKind::OrdersHidden => self.storms.hidden_ms = 0,
+            FaultKind::OrdersHidden => self.active_faults.hidden_ms = 0,
             FaultKind::MarketCrash => {
                 let regime = Regime::Calm;
-                self.feel(What::Regime { regime, up: None });
-                self.feel(What::Liquidity { percent: 100 });
+                self.apply_event(What::Regime { regime, up: None });
+                self.apply_event(What::Liquidity { percent: 100 });
             }
-            FaultKind::MarketDeserted => self.feel(What::Liquidity { percent: 100 }),
+            FaultKind::MarketDeserted => self.apply_event(What::Liquidity { percent: 100 }),
             FaultKind::FeesRaised => self.set_fees(false),
             FaultKind::ForeignOrder => {
-                if let Some(hash) = self.storms.foreign.take() {
+                if let Some(hash) = self.active_faults.foreign.take() {
                     let cancel = Request::Cancel {
                         account: OWN_ACCOUNT,
                         hash: Some(hash),
@@ -180,12 +181,12 @@ impl World {
         }
     }
 
-    fn feel(&mut self, what: What) {
-        self.exchange.feel(self.now, what);
+    fn apply_event(&mut self, what: What) {
+        self.exchange.apply_event(self.now, what);
     }
 
-    pub(super) fn operate(&mut self, wish: Operator) {
-        self.exchange.operate(self.now, wish);
+    pub(super) fn operate(&mut self, request: Operator) {
+        self.exchange.operate(self.now, request);
     }
 
     fn freeze(&mut self, frozen: bool) {

@@ -43,9 +43,9 @@ impl World {
     /// The counts so far.
     pub fn counts(&self) -> Counts {
         Counts {
-            faults: self.network.faults() + self.storms.begun,
-            taken: self.truth.count(),
-            traded: self.truth.fills(),
+            faults: self.network.faults() + self.active_faults.begun,
+            taken: self.ground_truth.count(),
+            traded: self.ground_truth.fills(),
             ..self.counts
         }
     }

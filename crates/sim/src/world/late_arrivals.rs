@@ -12,7 +12,11 @@ use crate::world::World;
 impl World {
     /// How long a delayed submit may be in transit.
     pub(super) fn late_ms(&self) -> u64 {
-        let late = self.config.troubles.kinds.contains(&FaultKind::SubmitsLate);
+        let late = self
+            .config
+            .fault_kinds
+            .kinds
+            .contains(&FaultKind::SubmitsLate);
         if late { self.config.engine.ttl_ms } else { 0 }
     }
 
@@ -24,8 +28,8 @@ impl World {
             Request::Exit(exit) => exit.valid_until_s,
             _ => return None,
         };
-        let random = &mut self.storms.random;
-        if !self.storms.active.contains(&FaultKind::SubmitsLate) || !random.chance(7, 8) {
+        let random = &mut self.active_faults.random;
+        if !self.active_faults.active.contains(&FaultKind::SubmitsLate) || !random.chance(7, 8) {
             return None;
         }
         let expires = self.exchange.when(VenueTime::from_s(valid_until_s));

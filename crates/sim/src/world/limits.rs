@@ -15,8 +15,8 @@ use super::World;
 
 impl World {
     /// A run starts.
-    pub(super) fn limits_begin(&mut self, wishes: StrategyCalls, start: &Start) {
-        let writes = !self.config.troubles.kinds.iter().any(|kind| {
+    pub(super) fn begin_limits(&mut self, strategy_calls: StrategyCalls, start: &Start) {
+        let writes = !self.config.fault_kinds.kinds.iter().any(|kind| {
             let disk = kind.family() == Family::Disk;
             disk && *kind != FaultKind::SigningFailed
         });
@@ -24,7 +24,7 @@ impl World {
         let forgotten = last.and_then(|last| last.forgotten(start));
         self.break_rules(forgotten);
         let booked = |spec: &MarketSpec| self.booked(spec);
-        let limits = Limits::begin(&self.specs, wishes, start, &booked);
+        let limits = Limits::begin(&self.specs, strategy_calls, start, &booked);
         let differs = limits.differs(start, &booked);
         self.break_rules(differs);
         self.limits = Some(limits);
@@ -32,7 +32,7 @@ impl World {
 
     /// Base held and quote that flowed by the bookings; `None` after an external flow.
     fn booked(&self, spec: &MarketSpec) -> Option<(i128, i128)> {
-        if self.storms.unheard_until > Time(0) {
+        if self.active_faults.undetected_until > Time(0) {
             return None;
         }
         let signed = |amount: Amount| i128::try_from(amount).ok();
@@ -54,16 +54,16 @@ impl World {
     }
 
     /// Checks a notification.
-    pub(super) fn limits_hear(&mut self, shown: Time, note: &Notification) {
-        self.hear_of_reloads(note);
+    pub(super) fn observe_limits(&mut self, shown: Time, notification: &Notification) {
+        self.observe_reloads(notification);
         if let Some(limits) = &mut self.limits {
-            let broken = limits.note(shown, note, &self.config.engine);
+            let broken = limits.observe(shown, notification, &self.config.engine);
             self.break_rules(broken);
         }
     }
 
     /// A join or an exit is sent.
-    pub(super) fn limits_move(&mut self, id: ClientOrderId) {
+    pub(super) fn check_pool_transaction(&mut self, id: ClientOrderId) {
         let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
         let venue_now = self.exchange.clock(self.now);
         if let (Some((wanted, _)), Some(limits)) = (sealed, &self.limits) {
@@ -73,24 +73,24 @@ impl World {
     }
 
     /// Orders of one decision are handed over for sealing.
-    pub(super) fn limits_judge(&mut self, orders: &[UnsignedOrder]) {
+    pub(super) fn check_orders(&mut self, orders: &[UnsignedOrder]) {
         self.take_trades();
         let venue = self.exchange.venue();
         let times = (self.shown, self.exchange.clock(self.now));
         let held = |token| held_at(venue, token);
         if let Some(limits) = &mut self.limits {
-            let truth = (&self.truth, &held as Held<'_>);
-            let broken = limits.sealing(times, orders, &self.config.engine, truth);
+            let ground_truth = (&self.ground_truth, &held as Held<'_>);
+            let broken = limits.sealing(times, orders, &self.config.engine, ground_truth);
             self.break_rules(broken);
         }
     }
 
     /// Whether all targets are forbidden by the band: after a large price move a strategy with a target share has no
     /// others.
-    pub(super) fn limits_bar_every_wish(&self) -> bool {
+    pub(super) fn band_forbids_every_target(&self) -> bool {
         let held = |token| held_at(self.exchange.venue(), token);
         let limits = self.limits.as_ref();
-        limits.is_some_and(|limits| limits.bar_every_wish(&self.config.engine, &held))
+        limits.is_some_and(|limits| limits.forbids_every_target(&self.config.engine, &held))
     }
 }
 

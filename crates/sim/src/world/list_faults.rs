@@ -45,7 +45,7 @@ impl World {
             }
             Ok(Response::Order(view)) => {
                 let until = VenueTime::from_s(view.valid_until_s.into());
-                if self.storms.gaps == Gaps::Reports && self.is_in_gap(&view.hash) {
+                if self.active_faults.gaps == Gaps::Reports && self.is_in_gap(&view.hash) {
                     let refusal = Refusal::new(Reason::UnknownError, "cannot be read now");
                     *answer = Err(refusal);
                 } else if self.is_hidden(view.created, until) {
@@ -61,36 +61,41 @@ impl World {
         if self.is_in_gap(&hash) || self.is_hidden(created, until) {
             return false;
         }
-        let ours = self.truth.get(&hash).is_some() || self.checks.is_move(&hash);
-        if !self.storms.is(FaultKind::ListSkips) || !ours {
+        let ours = self.ground_truth.get(&hash).is_some() || self.checks.is_move(&hash);
+        if !self.active_faults.is(FaultKind::ListSkips) || !ours {
             return true;
         }
         let skipped = if closed {
-            self.storms.random.chance(1, 3) && self.storms.left_out.insert(hash)
+            self.active_faults.random.chance(1, 3) && self.active_faults.left_out.insert(hash)
         } else {
-            !self.conduct.knows(&hash)
+            !self.sending_rules.knows(&hash)
         };
         !skipped
     }
 
     /// Every other order that the daemon knows is missing while lists have gaps.
     fn is_in_gap(&self, hash: &Hash) -> bool {
-        let gaps = self.storms.is(FaultKind::ListGaps);
-        gaps && hash.0[31].is_multiple_of(2) && self.conduct.knows(hash)
+        let gaps = self.active_faults.is(FaultKind::ListGaps);
+        gaps && hash.0[31].is_multiple_of(2) && self.sending_rules.knows(hash)
     }
 
     /// Whether it is too young to be listed: at most until expiry and grace, by the latest time that the daemon can
     /// assume.
     fn is_hidden(&self, created: VenueTime, until: VenueTime) -> bool {
         let now = self.exchange.clock(self.now);
-        let ahead_ms = if self.config.troubles.kinds.contains(&FaultKind::TimeWrong) {
+        let ahead_ms = if self
+            .config
+            .fault_kinds
+            .kinds
+            .contains(&FaultKind::TimeWrong)
+        {
             BELIEVED_MS
         } else {
             0
         };
         let shown_at = until.plus_ms(self.config.engine.grace_ms);
-        created > now.minus_ms(self.storms.hidden_ms)
-            && self.storms.hidden_ms > 0
+        created > now.minus_ms(self.active_faults.hidden_ms)
+            && self.active_faults.hidden_ms > 0
             && now.plus_ms(ahead_ms) <= shown_at
     }
 }
@@ -109,7 +114,7 @@ mod tests {
     #[test]
     fn hidden_orders_are_listed_when_their_grace_is_over() {
         let mut world = World::new(WorldConfig::calm(1, "ladder")).unwrap();
-        world.storms.hidden_ms = 600_000;
+        world.active_faults.hidden_ms = 600_000;
         let created = world.exchange.clock(world.now);
         let until = created.plus_ms(15_000);
         let grace_ms = world.config.engine.grace_ms;
@@ -122,7 +127,7 @@ mod tests {
     #[test]
     fn a_closed_window_leaves_out_each_entry_once_and_an_open_one_unknown_orders() {
         let mut world = World::new(WorldConfig::calm(1, "ladder")).unwrap();
-        world.storms.active.insert(FaultKind::ListSkips);
+        world.active_faults.active.insert(FaultKind::ListSkips);
         let entry = (Hash([7; 32]), VenueTime(0), VenueTime(0));
         assert!(world.is_listed(entry, false), "not ours");
         world.checks.move_taken(entry.0, &Durable::default());

@@ -71,7 +71,7 @@ pub struct World {
     pools: Vec<PoolSpec>,
     exchange: Exchange,
     network: Network,
-    storms: ActiveFaults,
+    active_faults: ActiveFaults,
     disk: Disk,
     /// End of the last planned sync: syncs are sequential.
     disk_busy: Time,
@@ -98,9 +98,9 @@ pub struct World {
     shown: Time,
     session: Session,
     profit: Profit,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     checks: Checks,
-    conduct: SendingRules,
+    sending_rules: SendingRules,
     limits: Option<Limits>,
     ledger: Option<Ledger>,
     reloads: Reloads,
@@ -153,7 +153,7 @@ impl World {
             flushing: false,
             sealer: config.sealer,
             chance: random.fork(),
-            storms: ActiveFaults::new(random.fork()),
+            active_faults: ActiveFaults::new(random.fork()),
             calmed: false,
             ending: false,
             sample_at: Time(0),
@@ -164,9 +164,9 @@ impl World {
             crash_after: None,
             finished: None,
             shown: Time(0),
-            truth: GroundTruth::default(),
+            ground_truth: GroundTruth::default(),
             checks: Checks::new(config.seed),
-            conduct: SendingRules::default(),
+            sending_rules: SendingRules::default(),
             limits: None,
             ledger: None,
             reloads,
@@ -182,9 +182,9 @@ impl World {
             config,
         };
         world.plan_trade();
-        world.plan_doom();
+        world.plan_crash();
         world.plan_fall();
-        world.plan_storms();
+        world.plan_faults();
         let start = Time::from_ms(world.config.start_ms);
         world.queue.plan(start, WorldEvent::Start);
         Ok(world)
@@ -206,17 +206,17 @@ impl World {
         self.now = at;
         self.checks.begin(at);
         let faults = self.network.faults();
-        self.happen(what);
+        self.are_configured(what);
         self.take_trades();
-        self.look_at_losses();
+        self.end_finished_span();
         let found = self.exchange.found();
         self.break_rules(found);
         if self.network.faults() > faults {
             let felt_ms = self.config.engine.request_timeout_ms + self.longest_ms();
-            self.storms.obstruct(at.plus_ms(felt_ms));
+            self.active_faults.obstruct(at.plus_ms(felt_ms));
         }
         self.sample();
-        self.look_for_lingering();
+        self.check_resting();
         if self.tap_ends && !self.checks.violations().is_empty() {
             self.tap = None;
         }
@@ -232,7 +232,7 @@ impl World {
     /// Records trades since the last call.
     pub(super) fn take_trades(&mut self) {
         for executed in self.exchange.executed() {
-            self.truth.trade(&executed, &mut self.loss);
+            self.ground_truth.trade(&executed, &mut self.loss);
         }
     }
 
@@ -249,7 +249,7 @@ impl World {
         self.stop();
         self.counts.crashes += 1;
         let again = self.now.plus_ms(self.config.store.restart_ms);
-        self.storms.obstruct(again);
+        self.active_faults.obstruct(again);
         self.queue.plan(again, WorldEvent::Start);
     }
 
@@ -279,7 +279,7 @@ impl World {
         self.calmed = true;
         self.network.calm();
         self.crash_after = None;
-        self.relieve_all();
+        self.end_all_faults();
         self.relax();
     }
 }

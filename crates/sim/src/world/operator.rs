@@ -29,23 +29,28 @@ const OTHER_INSTANCE: u32 = 0x00ca_b158;
 impl World {
     /// The operator's check: a daemon that stopped for a reason that is over is restarted with a lowered trading state.
     /// That hides no bugs: a failed invariant has been reported before.
-    pub(super) fn look_after(&mut self) {
+    pub(super) fn check_daemon(&mut self) {
         self.care();
         self.reload();
-        self.queue.plan(self.now.plus_ms(CARE_MS), WorldEvent::Care);
+        self.queue
+            .plan(self.now.plus_ms(CARE_MS), WorldEvent::OperatorCheck);
     }
 
     pub(super) fn care(&mut self) {
-        let busy = self.storms.active.iter().any(|kind| kind.keeps_people());
+        let busy = self
+            .active_faults
+            .active
+            .iter()
+            .any(|kind| kind.blocks_operator());
         if busy || self.ending {
             return;
         }
         let daemon = self.daemon.as_ref();
-        let stands = daemon.is_some_and(|d| d.store_failed || d.level > TradingState::Active);
+        let has_stopped = daemon.is_some_and(|d| d.store_failed || d.level > TradingState::Active);
         let holds = daemon.is_some_and(|daemon| daemon.hold.is_some());
-        if stands || self.finished.is_some() {
+        if has_stopped || self.finished.is_some() {
             self.resume();
-        } else if daemon.is_some() && (holds || !self.storms.unexplained.is_empty()) {
+        } else if daemon.is_some() && (holds || !self.active_faults.unexplained.is_empty()) {
             self.explain(holds);
         }
     }
@@ -53,18 +58,18 @@ impl World {
     /// The operator explains external flows: to the running daemon, one by one or all at once by adopting the venue's
     /// balances, or while it is stopped; or leaves them for later if they stop nothing.
     fn explain(&mut self, holds: bool) {
-        let how = self.storms.random.below(4);
+        let how = self.active_faults.random.below(4);
         if !holds && how == 0 && !self.calmed {
             return;
         }
-        let flows = std::mem::take(&mut self.storms.unexplained);
+        let flows = std::mem::take(&mut self.active_faults.unexplained);
         let exact = self.daemon.as_ref().is_some_and(|daemon| !daemon.at_least);
         if flows.is_empty() || (holds && how == 1 && exact) {
-            // The operator does not know the flows, or does not look them up. Flows that the engine has not detected
+            // The operator does not know the flows, or does not check them. Flows that the engine has not detected
             // yet stay unexplained.
-            self.storms.unexplained = flows;
+            self.active_faults.unexplained = flows;
             let (level, reason) = (TradingState::Active, AS_THE_VENUE_HAS_IT.to_owned());
-            let forget_losses = self.storms.random.chance(1, 2);
+            let forget_losses = self.active_faults.random.chance(1, 2);
             return self.command(Command::Lower {
                 level,
                 reason,
@@ -75,7 +80,7 @@ impl World {
             self.stop();
             self.explain_offline(flows);
             let again = self.now.plus_ms(self.config.store.restart_ms);
-            self.storms.obstruct(again);
+            self.active_faults.obstruct(again);
             self.queue.plan(again, WorldEvent::Start);
             return;
         }
@@ -84,7 +89,7 @@ impl World {
 
     /// The operator explains all remaining flows before market making ends.
     pub(super) fn explain_all(&mut self) {
-        let flows = std::mem::take(&mut self.storms.unexplained);
+        let flows = std::mem::take(&mut self.active_faults.unexplained);
         if self.daemon.is_some() {
             self.adopt(flows);
         } else {
@@ -119,8 +124,8 @@ impl World {
     }
 
     /// A notification about the books: if every flow is explained, they must agree from now on.
-    pub(super) fn books_told(&mut self, shown: Time, note: &Notification) {
-        match note {
+    pub(super) fn observe_books(&mut self, shown: Time, notification: &Notification) {
+        match notification {
             Notification::Adopted {
                 token,
                 amount,
@@ -134,12 +139,13 @@ impl World {
             }
             _ => {}
         }
-        let known = self.now >= self.storms.unheard_until && self.storms.unexplained.is_empty();
-        if matches!(note, Notification::Balanced) && known {
+        let known = self.now >= self.active_faults.undetected_until
+            && self.active_faults.unexplained.is_empty();
+        if matches!(notification, Notification::Balanced) && known {
             self.checks.accuse(Invariant::Mismatch);
         }
         let ledger = self.ledger.as_mut();
-        let broken = ledger.and_then(|ledger| ledger.note(shown.as_ms(), note));
+        let broken = ledger.and_then(|ledger| ledger.observe(shown.as_ms(), notification));
         self.break_rules(broken);
     }
 
@@ -167,14 +173,14 @@ impl World {
         self.limits = None;
         self.checks.level(TradingState::Active);
         let again = self.now.plus_ms(self.config.store.restart_ms);
-        self.storms.obstruct(again);
+        self.active_faults.obstruct(again);
         self.queue.plan(again, WorldEvent::Start);
     }
 
     /// The venue's balance of a token was adopted as of the last comparison: the flows until then are explained, later
     /// ones are not.
     fn taken_over(&mut self, token: TokenId, amount: i128) {
-        let flows = std::mem::take(&mut self.storms.unexplained);
+        let flows = std::mem::take(&mut self.active_faults.unexplained);
         let (of_token, others): (Vec<_>, Vec<_>) =
             flows.into_iter().partition(|(of, _)| *of == token);
         let mut sum = 0;
@@ -185,8 +191,8 @@ impl World {
         // An amount that is no sum of flows has other causes: none of the flows counts as explained.
         let explained = sums.into_iter().position(|sum| sum == amount);
         let explained = explained.map_or(of_token.len(), |last| last + 1);
-        self.storms.unexplained = others;
-        self.storms
+        self.active_faults.unexplained = others;
+        self.active_faults
             .unexplained
             .extend(of_token.into_iter().skip(explained));
     }
@@ -197,7 +203,7 @@ impl World {
         let held = self.exchange.held(&self.specs);
         let of = |amounts: &Amounts, token| amounts.get(&token).copied().map_or(0, signed);
         for token in self.config.funds.keys().copied().collect::<Vec<_>>() {
-            let flows = self.storms.unexplained.iter();
+            let flows = self.active_faults.unexplained.iter();
             let before: i128 = flows
                 .filter(|(of, _)| *of == token)
                 .map(|(_, flow)| flow)
@@ -210,14 +216,14 @@ impl World {
     }
 
     pub(super) fn raise(&mut self, level: TradingState) {
-        let reason = "a trouble".to_owned();
+        let reason = "a fault".to_owned();
         self.command(Command::Raise { level, reason });
     }
 
     /// An external flow.
     pub(super) fn flow(&mut self, inwards: bool) {
         let tokens: Vec<TokenId> = self.config.funds.keys().copied().collect();
-        let index = self.storms.random.below(tokens.len() as u64);
+        let index = self.active_faults.random.below(tokens.len() as u64);
         let token = tokens[usize::try_from(index).unwrap_or(0)];
         let Some(own) = self.exchange.venue().account(OWN_ACCOUNT) else {
             return;
@@ -258,7 +264,7 @@ impl World {
         self.loss.flowed();
         let signed = i128::try_from(amount).unwrap_or(i128::MAX);
         let signed = if inwards { signed } else { -signed };
-        self.storms.unexplained.push((token, signed));
+        self.active_faults.unexplained.push((token, signed));
         self.checks.excuse(Invariant::Mismatch, None);
         self.operate(if inwards {
             Operator::Deposit {
@@ -283,10 +289,13 @@ impl World {
             + 2 * self.config.engine.request_timeout_ms
             + self.config.store.seal_max_ms
             + 2 * self.longest_ms()
-            + self.storms.hidden_ms;
-        let until = self.now.max(self.storms.held_until).plus_ms(heard_ms);
-        self.storms.unheard_until = until;
-        self.storms.disturb(until);
+            + self.active_faults.hidden_ms;
+        let until = self
+            .now
+            .max(self.active_faults.held_until)
+            .plus_ms(heard_ms);
+        self.active_faults.undetected_until = until;
+        self.active_faults.disturb(until);
         // Orders sent before may arrive after it.
         let judged = until.plus_ms(self.late_ms());
         for check in [
@@ -311,7 +320,7 @@ impl World {
             held.total - held.locked
         });
         // A small amount, or the complete missing amount.
-        let qty = if self.storms.random.chance(1, 2) {
+        let qty = if self.active_faults.random.chance(1, 2) {
             Qty(10_000)
         } else {
             self.specs[0].lots_floor(free / 2)
@@ -322,14 +331,14 @@ impl World {
             return;
         };
         let quote_token = self.specs[0].quote.id;
-        self.storms.foreign_made += 1;
+        self.active_faults.foreign_made += 1;
         let mut hash = [1; 32];
-        hash[1..9].copy_from_slice(&self.storms.random.next_u64().to_be_bytes());
+        hash[1..9].copy_from_slice(&self.active_faults.random.next_u64().to_be_bytes());
         let valid_until = self.exchange.clock(self.now).plus_ms(length_ms).as_s() + 2;
         // Every second one is of another instance.
-        let number = self.storms.foreign_made;
+        let number = self.active_faults.foreign_made;
         let client_id = if number.is_multiple_of(2) {
-            self.storms.others.insert(Hash(hash), false);
+            self.active_faults.others.insert(Hash(hash), false);
             format!("c{OTHER_INSTANCE:08x}-0-{number}")
         } else {
             format!("somebody-{number}")
@@ -338,7 +347,7 @@ impl World {
             hash: Hash(hash),
             exchange: self.config.venue.exchange,
             account: AccountId(OWN_ACCOUNT.0),
-            storage_id: u64::from(FOREIGN_IDS + 2 * (self.storms.foreign_made % 1_000)),
+            storage_id: u64::from(FOREIGN_IDS + 2 * (self.active_faults.foreign_made % 1_000)),
             sell_token: token,
             sell_amount: base,
             buy_token: quote_token,
@@ -358,7 +367,7 @@ impl World {
             .ask(self.now, &Request::Submit(Box::new(order)))
             .is_ok()
         {
-            self.storms.foreign = Some(Hash(hash));
+            self.active_faults.foreign = Some(Hash(hash));
         }
     }
 }

@@ -14,7 +14,7 @@ const SAMPLE_MS: u64 = 200;
 impl World {
     /// Samples in healthy time whether own orders rest on both sides of every market.
     pub(super) fn sample(&mut self) {
-        if self.now < self.sample_at || self.ending || self.truth.count() == 0 {
+        if self.now < self.sample_at || self.ending || self.ground_truth.count() == 0 {
             return;
         }
         self.sample_at = self.now.plus_ms(SAMPLE_MS);
@@ -23,12 +23,12 @@ impl World {
         }
         self.exchange.advance(self.now);
         self.take_trades();
-        self.truth.prune(self.exchange.venue());
+        self.ground_truth.prune(self.exchange.venue());
         self.counts.samples += 1;
         let both = self
             .specs
             .iter()
-            .all(|spec| self.truth.rests_on_both(spec.id));
+            .all(|spec| self.ground_truth.rests_on_both(spec.id));
         self.counts.samples_both += u64::from(both);
     }
 
@@ -37,7 +37,7 @@ impl World {
     fn is_healthy(&self) -> bool {
         let engine = &self.config.engine;
         let felt = self
-            .storms
+            .active_faults
             .disturbed
             .plus_ms(engine.ttl_ms + engine.grace_ms);
         self.now > felt

@@ -43,7 +43,7 @@ impl Reloads {
     }
 
     /// Whether there are any.
-    pub(super) const fn happen(&self) -> bool {
+    pub(super) const fn are_configured(&self) -> bool {
         self.both.is_some()
     }
 
@@ -54,7 +54,11 @@ impl Reloads {
 
     /// Recovery time after tight limits.
     pub(super) const fn recovery_ms(&self) -> u64 {
-        if self.happen() { RECOVERY_MS } else { 0 }
+        if self.are_configured() {
+            RECOVERY_MS
+        } else {
+            0
+        }
     }
 }
 
@@ -69,10 +73,10 @@ impl World {
         }
         let is_tight = self.config.engine == *tight;
         match self.reloads.random.below(16) {
-            0 | 1 if is_tight => self.tell_limits(usual.clone(), false, false),
+            0 | 1 if is_tight => self.reload_limits(usual.clone(), false, false),
             2 | 3 if is_tight => self.pause_a_side(),
             4 if is_tight => self.relax(),
-            4 => self.tell_limits(tight.clone(), false, true),
+            4 => self.reload_limits(tight.clone(), false, true),
             _ => {}
         }
     }
@@ -81,7 +85,7 @@ impl World {
     fn pause_a_side(&mut self) {
         let random = &mut self.reloads.random;
         let filter = side_of(Side::BOTH[usize::from(random.chance(1, 2))]);
-        let reason = "a person".to_owned();
+        let reason = "an operator".to_owned();
         let command = if random.chance(1, 2) {
             Command::Pause { filter, reason }
         } else {
@@ -95,14 +99,14 @@ impl World {
         let Some([_, usual]) = &self.reloads.both else {
             return;
         };
-        self.tell_limits(usual.clone(), true, true);
+        self.reload_limits(usual.clone(), true, true);
         for filter in Side::BOTH.map(side_of) {
-            let reason = "a person".to_owned();
+            let reason = "an operator".to_owned();
             self.command(Command::Unpause { filter, reason });
         }
     }
 
-    fn tell_limits(&mut self, config: EngineConfig, allow_loosening: bool, taken: bool) {
+    fn reload_limits(&mut self, config: EngineConfig, allow_loosening: bool, taken: bool) {
         self.reloads.pending.push_back((config.clone(), taken));
         let config = Box::new(config);
         self.command(Command::Reconfigure {
@@ -112,8 +116,8 @@ impl World {
     }
 
     /// Handles the daemon's reply.
-    pub(super) fn hear_of_reloads(&mut self, note: &Notification) {
-        let (command, taken) = match note {
+    pub(super) fn observe_reloads(&mut self, notification: &Notification) {
+        let (command, taken) = match notification {
             Notification::CommandTaken { command, .. } => (command, true),
             Notification::CommandRefused { command, .. } => (command, false),
             _ => return,
@@ -148,7 +152,7 @@ impl World {
         let until = self.now.plus_ms(dead_ms);
         self.checks.excuse(Invariant::OpenOrders, Some(until));
         // Quotes that tight limits stopped return gradually.
-        self.storms.disturb(self.now.plus_ms(RECOVERY_MS));
+        self.active_faults.disturb(self.now.plus_ms(RECOVERY_MS));
         self.config.engine = config;
     }
 }

@@ -19,8 +19,8 @@ impl World {
             .random
             .between(store.seal_min_ms * 1_000, store.seal_max_ms * 1_000);
         let begins = self.disk_busy.max(self.now);
-        let slow_us = if self.storms.is(FaultKind::StoreSlow) {
-            self.storms.random.below(8_000_000)
+        let slow_us = if self.active_faults.is(FaultKind::StoreSlow) {
+            self.active_faults.random.below(8_000_000)
         } else {
             0
         };
@@ -67,7 +67,7 @@ impl World {
             if let Event::RestrictionsStored(levels) = &*event {
                 self.checks.level(levels.state);
             }
-            self.hear(&event);
+            self.handle_event(&event);
         }
     }
 
@@ -102,7 +102,7 @@ impl World {
                 .extend(kept.map(|sealed| (sealed.0.client_id, sealed)));
         }
         self.check_beside_instance(!orders.is_empty() || !moves.is_empty());
-        self.limits_judge(&orders);
+        self.check_orders(&orders);
         let (sealer, exchange) = (self.sealer, self.config.venue.exchange);
         let sealed: Vec<_> = orders
             .into_iter()
@@ -122,7 +122,7 @@ impl World {
             }
         }
         let store_failed = self.daemon.as_ref().is_some_and(|d| d.store_failed);
-        let cause = if self.storms.is(FaultKind::SigningFailed) {
+        let cause = if self.active_faults.is(FaultKind::SigningFailed) {
             Some(SealFailure::Signature)
         } else {
             store_failed.then_some(SealFailure::Store)

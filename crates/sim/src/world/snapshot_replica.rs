@@ -43,14 +43,14 @@ impl SnapshotReplica {
 
 impl World {
     /// Passes an event to the replica, or creates one.
-    pub(super) fn tend_twin(&mut self, shown: Time, event: &Event, actions: &[Action]) {
+    pub(super) fn update_replica(&mut self, shown: Time, event: &Event, actions: &[Action]) {
         let Some(daemon) = &mut self.daemon else {
             return;
         };
-        if let Some(mut twin) = daemon.twin.take() {
-            match twin.compare(shown, event, (&daemon.engine, actions)) {
+        if let Some(mut replica) = daemon.replica.take() {
+            match replica.compare(shown, event, (&daemon.engine, actions)) {
                 Some(detail) => self.checks.fail(Invariant::Snapshot, detail),
-                None if twin.left > 0 => daemon.twin = Some(twin),
+                None if replica.left > 0 => daemon.replica = Some(replica),
                 None => {}
             }
         } else if self.checks.steps().is_multiple_of(EVERY) {
@@ -60,7 +60,7 @@ impl World {
                 .and_then(|(strategies, saved)| Engine::restore(strategies, saved).ok());
             match engine {
                 Some(engine) => {
-                    daemon.twin = Some(SnapshotReplica {
+                    daemon.replica = Some(SnapshotReplica {
                         engine,
                         left: EVENTS,
                     });

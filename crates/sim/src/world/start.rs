@@ -26,12 +26,12 @@ impl World {
         self.read_configuration();
         let engine =
             strategies(&self.config, &self.specs).expect("checked when the world was made");
-        let (wishes, engine) = StrategyCalls::witness(engine);
+        let (strategy_calls, engine) = StrategyCalls::record(engine);
         let origin = Time(self.config.clock.engine_origin_us + self.random.below(1 << 40));
         let clock = Monotonic::new(self.now, origin, self.config.clock.engine_drift_ppm);
         let start = self.start_event();
-        let told = start.venue_time;
-        self.limits_begin(wishes, &start);
+        let reported = start.venue_time;
+        self.begin_limits(strategy_calls, &start);
         self.ledger = Some(Ledger::begin(&start));
         let start = Event::Start(Box::new(start));
         let durable = self.disk.durable();
@@ -52,23 +52,25 @@ impl World {
             wake: None,
             clock,
             level: durable.levels.state,
-            twin: None,
-            store_failed: self.storms.is(FaultKind::StoreFailed),
+            replica: None,
+            store_failed: self.active_faults.is(FaultKind::StoreFailed),
             hold: None,
             at_least: false,
         });
-        self.storms
+        self.active_faults
             .others
             .values_mut()
-            .for_each(|told| *told = false);
+            .for_each(|reported| *reported = false);
         let level = self.disk.durable().levels.state;
         self.checks.starts_at(level);
         let is_first = self.disk.durable().next_number <= 1;
-        self.conduct = self.conduct.begin(level, is_first);
-        self.conduct.knowledge.time(clock.at(self.now), told);
+        self.sending_rules = self.sending_rules.begin(level, is_first);
+        self.sending_rules
+            .data_age
+            .time(clock.at(self.now), reported);
         self.session = Session::new(&self.specs).with_pools(&self.pools);
         self.profit = Profit::begin(&self.specs, &self.pools);
-        self.hear(&start);
+        self.handle_event(&start);
     }
 
     fn start_event(&mut self) -> Start {

@@ -17,7 +17,7 @@ use super::World;
 use crate::world::events::WorldEvent;
 
 /// The end of a request as the daemon receives it.
-pub(super) struct Heard {
+pub(super) struct Received {
     outcome: Outcome,
     /// The timestamp of the answer.
     venue_time: Option<VenueTime>,
@@ -26,7 +26,7 @@ pub(super) struct Heard {
     retry_after_ms: Option<u64>,
 }
 
-impl From<Outcome> for Heard {
+impl From<Outcome> for Received {
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -74,9 +74,9 @@ impl World {
 
     /// Sends a poll or a cancel.
     pub(super) fn ask(&mut self, request: RequestId, query: &Query) {
-        self.conduct.asks(request, query);
+        self.sending_rules.asks(request, query);
         if let Query::Cancel(hash) = query
-            && self.storms.others.contains_key(hash)
+            && self.active_faults.others.contains_key(hash)
         {
             let detail = format!("{hash} is of another instance");
             self.checks.fail(Invariant::CancelledAnothers, detail);
@@ -96,7 +96,7 @@ impl World {
             valid_until_s,
         };
         let engine = &self.config.engine;
-        let broken = self.conduct.transmit(self.shown, leaving, engine);
+        let broken = self.sending_rules.transmit(self.shown, leaving, engine);
         self.break_rules(broken);
         self.books_allow(id);
     }
@@ -104,7 +104,7 @@ impl World {
     pub(super) fn obey_budget(&mut self, endpoint: Endpoint) {
         let engine = &self.config.engine;
         let times = (self.now, self.shown);
-        let broken = self.conduct.send(times, endpoint, engine);
+        let broken = self.sending_rules.send(times, endpoint, engine);
         self.break_rules(broken);
     }
 
@@ -122,7 +122,7 @@ impl World {
         endpoint: Endpoint,
     ) {
         self.obey_budget(endpoint);
-        self.limits_move(id);
+        self.check_pool_transaction(id);
         let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
         let durable = self.disk.durable().moves.get(&id);
         let asked = sealed.and_then(|(wanted, hash)| pool::submit(&self.pools, wanted, *hash));
@@ -148,16 +148,20 @@ impl World {
         self.counts.requests += 1;
         let from = (daemon.incarnation, request);
         let timeout = self.now.plus_ms(self.config.engine.request_timeout_ms);
-        let ends = |at, outcome: Outcome| (at, Heard::from(outcome));
+        let ends = |at, outcome: Outcome| (at, Received::from(outcome));
         let now = self.now;
         let after = |us| Time(now.0 + us);
-        let away = self.storms.away.filter(|(kind, _)| *kind == endpoint);
-        let away = away.filter(|_| self.storms.is(FaultKind::OneAway));
-        let outbound = if self.storms.is(FaultKind::ExchangeDown) && self.storms.random.chance(1, 2)
+        let away = self
+            .active_faults
+            .away
+            .filter(|(kind, _)| *kind == endpoint);
+        let away = away.filter(|_| self.active_faults.is(FaultKind::OneAway));
+        let outbound = if self.active_faults.is(FaultKind::ExchangeDown)
+            && self.active_faults.random.chance(1, 2)
         {
             Outbound::NotSent { after_us: 1_000 }
-        } else if let Some((_, says)) = away {
-            says.map_or(Outbound::Lost { broken_us: None }, |reason| {
+        } else if let Some((_, refusal)) = away {
+            refusal.map_or(Outbound::Lost { broken_us: None }, |reason| {
                 Outbound::Turned {
                     after_us: 1_000,
                     answer: Gateway::Refusal(reason),
@@ -172,11 +176,11 @@ impl World {
             Outbound::NotSent { after_us } => ends(after(after_us), Outcome::NotSent),
             Outbound::Turned { after_us, answer } => {
                 let retry_after_ms = self.retry_after_ms(answer);
-                let heard = Heard {
+                let received = Received {
                     retry_after_ms,
-                    ..Heard::from(turned(answer))
+                    ..Received::from(turned(answer))
                 };
-                (after(after_us), heard)
+                (after(after_us), received)
             }
             Outbound::Lost {
                 broken_us: Some(us),
@@ -204,15 +208,16 @@ impl World {
                 ends(timeout, Outcome::Unknown(UnknownCause::Timeout))
             }
         };
-        let heard = Box::new(end);
-        self.queue.plan(at, WorldEvent::Answer { to: from, heard });
+        let received = Box::new(end);
+        self.queue
+            .plan(at, WorldEvent::Answer { to: from, received });
     }
 
     /// Half of the refusals because of a rate limit have a retry-after.
     fn retry_after_ms(&mut self, answer: Gateway) -> Option<u64> {
         match answer {
-            Gateway::Limited if self.storms.random.chance(1, 2) => {
-                Some(self.storms.random.between(1_000, 10_000))
+            Gateway::Limited if self.active_faults.random.chance(1, 2) => {
+                Some(self.active_faults.random.between(1_000, 10_000))
             }
             Gateway::Limited | Gateway::ServerError | Gateway::Redirect | Gateway::Refusal(_) => {
                 None
@@ -222,7 +227,7 @@ impl World {
 
     /// A request arrives at the venue.
     pub(super) fn arrive(&mut self, from: (u32, RequestId), request: &Request, copy: bool) {
-        if self.storms.is(FaultKind::ExchangeDown) {
+        if self.active_faults.is(FaultKind::ExchangeDown) {
             return;
         }
         if let Request::Submit(order) = request {
@@ -230,10 +235,10 @@ impl World {
             if !self.is_waited_for(from) {
                 // It could not be cancelled before.
                 let felt_ms = self.config.engine.request_timeout_ms + self.longest_ms();
-                self.storms.obstruct(self.now.plus_ms(felt_ms));
+                self.active_faults.obstruct(self.now.plus_ms(felt_ms));
             }
         }
-        let (answer, told) = self.answered(request);
+        let (answer, timestamp) = self.answered(request);
         if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, &answer) {
             self.taken(order, submitted);
         }
@@ -247,7 +252,7 @@ impl World {
         }
         let outcome = pool::outcome(&self.pools, &answer)
             .unwrap_or_else(|| venue_adapter::outcome(&self.specs, answer));
-        let venue_time = Some(told);
+        let venue_time = Some(timestamp);
         let (after_us, outcome, venue_time) = match self.network.inbound(endpoint_of(request)) {
             Inbound::Lost { broken_us: None } => return,
             Inbound::Lost {
@@ -263,14 +268,15 @@ impl World {
             }
             Inbound::Arrives { after_us } => (after_us, outcome, venue_time),
         };
-        let heard = Box::new(Heard {
+        let received = Box::new(Received {
             outcome,
             venue_time,
             drawn: Some(self.exchange.clock(self.now)),
             retry_after_ms: None,
         });
         let at = Time(self.now.0 + after_us);
-        self.queue.plan(at, WorldEvent::Answer { to: from, heard });
+        self.queue
+            .plan(at, WorldEvent::Answer { to: from, received });
     }
 
     fn is_waited_for(&self, (incarnation, request): (u32, RequestId)) -> bool {
@@ -284,12 +290,13 @@ impl World {
         let Some(id) = id else { return };
         self.exchange.advance(self.now);
         self.take_trades();
-        self.truth.prune(self.exchange.venue());
+        self.ground_truth.prune(self.exchange.venue());
         if self.loss.is_newer(id.number) {
             self.end_span();
         }
         let durable = self.disk.durable();
-        self.checks.arriving(order.hash, id, durable, &self.truth);
+        self.checks
+            .arriving(order.hash, id, durable, &self.ground_truth);
     }
 
     /// The venue accepted an order of ours.
@@ -298,7 +305,7 @@ impl World {
         let durable = self.disk.durable();
         let id: Option<ClientOrderId> = submitted.client_id.parse().ok();
         let intent = id.and_then(|id| durable.intents.get(&id));
-        let before = self.truth.get(&hash).is_some();
+        let before = self.ground_truth.get(&hash).is_some();
         let order = intent
             .filter(|intent| intent.hash == hash)
             .map(|intent| (&intent.order, before && !submitted.idempotent));
@@ -307,7 +314,7 @@ impl World {
         if let Some((order, _)) = order
             && !before
         {
-            self.truth.take(self.now, hash, order);
+            self.ground_truth.take(self.now, hash, order);
         }
         self.take_trades();
         for trade in &submitted.trades {
@@ -317,26 +324,26 @@ impl World {
             }
         }
         let venue = self.exchange.venue();
-        self.truth.prune(venue);
+        self.ground_truth.prune(venue);
         let limits = &self.config.engine.markets;
         self.checks
-            .book(&self.truth, &self.specs, limits, venue, added);
+            .book(&self.ground_truth, &self.specs, limits, venue, added);
     }
 
     /// A request of the daemon ends, unless it has ended before.
-    pub(super) fn answer(&mut self, (incarnation, request): (u32, RequestId), heard: Heard) {
+    pub(super) fn answer(&mut self, (incarnation, request): (u32, RequestId), received: Received) {
         let waits = self
             .daemon
             .as_mut()
             .filter(|daemon| daemon.incarnation == incarnation)
             .is_some_and(|daemon| daemon.waiting.remove(&request));
         if waits {
-            self.learn(&heard);
-            self.hear(&Event::Answer {
+            self.update_data_age(&received);
+            self.handle_event(&Event::Answer {
                 request,
-                outcome: heard.outcome,
-                venue_time: heard.venue_time,
-                retry_after_ms: heard.retry_after_ms,
+                outcome: received.outcome,
+                venue_time: received.venue_time,
+                retry_after_ms: received.retry_after_ms,
             });
         }
     }
@@ -344,19 +351,19 @@ impl World {
 
 impl World {
     /// The daemon receives an answer that the exchange generated then.
-    fn learn(&mut self, heard: &Heard) {
-        let (Some(daemon), Some(drawn)) = (&self.daemon, heard.drawn) else {
+    fn update_data_age(&mut self, received: &Received) {
+        let (Some(daemon), Some(drawn)) = (&self.daemon, received.drawn) else {
             return;
         };
         let shown = daemon.clock.at(self.now);
-        let knowledge = &mut self.conduct.knowledge;
+        let data_age = &mut self.sending_rules.data_age;
         // A wrong time is no information; a past time is, about the past.
-        if let Some(told) = heard.venue_time.filter(|told| *told <= drawn) {
-            knowledge.time(shown, told);
+        if let Some(timestamp) = received.venue_time.filter(|timestamp| *timestamp <= drawn) {
+            data_age.time(shown, timestamp);
         }
-        match &heard.outcome {
-            Outcome::Reply(Reply::Balances(_)) => knowledge.answer(Endpoint::Balances, drawn),
-            Outcome::Reply(Reply::Orders { .. }) => knowledge.answer(Endpoint::Orders, drawn),
+        match &received.outcome {
+            Outcome::Reply(Reply::Balances(_)) => data_age.answer(Endpoint::Balances, drawn),
+            Outcome::Reply(Reply::Orders { .. }) => data_age.answer(Endpoint::Orders, drawn),
             _ => {}
         }
     }

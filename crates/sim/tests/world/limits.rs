@@ -14,16 +14,16 @@ fn tight_limits_are_kept_and_quotes_return_between_them() {
     };
     let trials = (1..).map(trial);
     let tight = trials.filter(|trial| trial.config().tight);
-    let (mut orders, mut looks, mut both) = (0, 0, 0);
+    let (mut orders, mut samples, mut both) = (0, 0, 0);
     for trial in tight.take(8) {
         let outcome = trial.run().unwrap();
         assert_sound(&outcome, &trial.to_string());
         orders += outcome.orders;
-        looks += outcome.counts.samples;
+        samples += outcome.counts.samples;
         both += outcome.counts.samples_both;
     }
     assert!(orders > 4_000, "{orders} orders");
     // Samples are a fifth of a second apart: five minutes. Which worlds have that much time is random.
-    assert!(looks > 5 * 300, "{looks} looks in healthy time");
-    assert!(both * 100 >= looks * 95, "{both} of {looks} looks");
+    assert!(samples > 5 * 300, "{samples} samples in healthy time");
+    assert!(both * 100 >= samples * 95, "{both} of {samples} samples");
 }

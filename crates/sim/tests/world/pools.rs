@@ -37,7 +37,7 @@ fn every_network_fault_affects_orders_joins_and_exits() {
         (network.not_sent, network.garbled, network.duplicate) = (800, 800, 800);
         (network.loss_before, network.loss_after) = (800, 800);
         // External flows change the other holdings, and the shares follow.
-        config.troubles = FaultKindConfig {
+        config.fault_kinds = FaultKindConfig {
             kinds: [FaultKind::Deposit, FaultKind::Withdrawal].into(),
             mean_ms: 5_000,
             length_max_ms: 1_000,

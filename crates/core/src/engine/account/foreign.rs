@@ -159,7 +159,7 @@ impl State {
     fn observe_foreign_as(
         &mut self,
         now: Time,
-        meaning: ForeignOrders,
+        policy: ForeignOrders,
         report: &OrderReport,
         actions: &mut Vec<Action>,
     ) {
@@ -170,7 +170,7 @@ impl State {
                 managed.filled.1 += step.quote;
                 managed.filled.2 += step.fee;
                 let covered = self.book_flow(now, market, side, step);
-                self.tell_foreign_fill(market, side, step, actions);
+                self.book_foreign_fill(market, side, step, actions);
                 if !covered {
                     let detail = format!("fills of {} exceed the balance", report.hash);
                     self.violated("ledger_negative", detail, actions);
@@ -188,7 +188,7 @@ impl State {
         actions.push(Action::Notify(Notification::Foreign { hash }));
         let spec = self.markets.iter().map(|market| &market.spec);
         let spec = spec.clone().find(|spec| spec.name == report.market);
-        let managed = match meaning {
+        let managed = match policy {
             ForeignOrders::Alarm => {
                 self.raise(TradingState::CancelOnly, "foreign_order", actions);
                 None
@@ -204,7 +204,7 @@ impl State {
     }
 
     /// A fill of a foreign order is not a fill of ours: it is booked as an explained flow.
-    fn tell_foreign_fill(
+    fn book_foreign_fill(
         &mut self,
         market: MarketId,
         side: Side,

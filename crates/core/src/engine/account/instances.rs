@@ -81,7 +81,7 @@ impl Instances {
 
     /// Adds an order that may be alive; returns whether it was known. If there are too many, the one that expires first
     /// is dropped: lists show it again while it is open, and waiting does not depend on it.
-    fn remember(&mut self, id: ClientOrderId, report: &OrderReport) -> bool {
+    fn track(&mut self, id: ClientOrderId, report: &OrderReport) -> bool {
         let known = self
             .alive
             .insert(report.hash, (id, report.clone()))
@@ -99,7 +99,7 @@ impl Instances {
     }
 
     /// Whether another instance may be running.
-    pub(crate) fn is_any_there(&self) -> bool {
+    pub(crate) fn may_be_running(&self) -> bool {
         !self.alive.is_empty() || self.quiet_at > VenueTime(0)
     }
 
@@ -126,9 +126,9 @@ impl State {
         let adopted = self.instances.adopted.contains(&id.instance);
         let later = report.valid_since > self.instances.since;
         if later && self.instances.raised.len() < KEPT && self.instances.raised.insert(hash) {
-            self.tell_other(id, report, true, actions);
+            self.emit_other(id, report, true, actions);
             self.raise(TradingState::CancelOnly, "another_instance", actions);
-            self.ramp.begin_again(now);
+            self.ramp.restart(now);
             self.touch_all();
         }
         if adopted && !later {
@@ -145,15 +145,15 @@ impl State {
             }
             return;
         }
-        if !self.instances.remember(id, report) {
+        if !self.instances.track(id, report) {
             if !later {
-                self.tell_other(id, report, false, actions);
+                self.emit_other(id, report, false, actions);
             }
             self.touch_all();
         }
     }
 
-    fn tell_other(
+    fn emit_other(
         &self,
         id: ClientOrderId,
         report: &OrderReport,
@@ -179,7 +179,7 @@ impl State {
     /// Whether the opening has to wait: it could contain part of what others trade meanwhile.
     pub(crate) fn instances_bar_opening(&self) -> bool {
         let adopted = self.instances.is_any_adopted() && self.foreign.is_any_managed();
-        self.instances.is_any_there() || adopted
+        self.instances.may_be_running() || adopted
     }
 
     /// Drops orders that are certainly dead.
@@ -200,7 +200,7 @@ impl State {
     }
 
     /// An operator resumed: orders created before are not reported again.
-    pub(crate) fn forgive_instances(&mut self, now: Time) {
+    pub(crate) fn acknowledge_instances(&mut self, now: Time) {
         self.instances.since = self.clock.at_least(now).plus_ms(SLACK_MS);
         self.instances.raised.clear();
     }

@@ -117,7 +117,7 @@ impl Ledger {
     }
 
     /// The venue's balances may be older than they seem: no free funds until they are read again.
-    pub(crate) fn doubt(&mut self) {
+    pub(crate) fn invalidate(&mut self) {
         self.balances_requested_at = None;
         self.pending = None;
     }

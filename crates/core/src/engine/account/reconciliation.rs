@@ -72,16 +72,16 @@ impl State {
         match cut {
             ReconciliationResult::Opening(_) => {
                 self.pending.opens();
-                self.begin_ready(actions);
+                self.become_ready(actions);
                 self.books_agree(actions);
             }
             ReconciliationResult::Balanced => {
-                self.begin_ready(actions);
+                self.become_ready(actions);
                 self.books_agree(actions);
                 self.drain_cut();
             }
             ReconciliationResult::Differs(tokens) => {
-                self.begin_ready(actions);
+                self.become_ready(actions);
                 self.reconciliation.at_least.clear();
                 self.books_differ(now, &tokens, actions);
                 self.drain_cut();
@@ -93,7 +93,7 @@ impl State {
     }
 
     /// The first reconciliation of the run: every order of earlier runs is accounted for.
-    fn begin_ready(&mut self, actions: &mut Vec<Action>) {
+    fn become_ready(&mut self, actions: &mut Vec<Action>) {
         if std::mem::replace(&mut self.ready, true) {
             return;
         }
@@ -140,7 +140,7 @@ impl State {
         if differed {
             self.pending.differs();
             self.touch_all();
-            self.tell_books(actions);
+            self.emit_books(actions);
         }
     }
 
@@ -170,7 +170,7 @@ impl State {
         if changed {
             self.pending.differs();
             self.touch_all();
-            self.tell_books(actions);
+            self.emit_books(actions);
         }
     }
 
@@ -192,11 +192,11 @@ impl State {
             if exact.is_empty() {
                 self.reconciliation.since = None;
             }
-            self.tell_books(actions);
+            self.emit_books(actions);
         }
     }
 
-    fn tell_books(&mut self, actions: &mut Vec<Action>) {
+    fn emit_books(&mut self, actions: &mut Vec<Action>) {
         self.reconciliation.told = self.differences().clone();
         actions.push(Action::Notify(Notification::Books(Box::new(
             self.books_status(),
@@ -350,7 +350,7 @@ impl State {
         if exact && self.ledger.differing().is_empty() && self.ready {
             self.nothing_differs(actions);
         } else if self.reconciliation.since.is_some() {
-            self.tell_books(actions);
+            self.emit_books(actions);
         }
         Ok(())
     }

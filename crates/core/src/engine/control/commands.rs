@@ -12,14 +12,14 @@ use crate::engine::state::State;
 
 impl State {
     /// Executes a command; returns its reply, or why it is refused.
-    pub(crate) fn execute(&mut self, now: Time, wish: &Command, actions: &mut Vec<Action>) {
-        let done = match wish {
+    pub(crate) fn execute(&mut self, now: Time, command: &Command, actions: &mut Vec<Action>) {
+        let done = match command {
             Command::Drain => {
                 let detail = self.draining();
-                self.begin_drain(now, actions);
+                self.start_drain(now, actions);
                 Ok(detail)
             }
-            Command::Leave => self.begin_leaving(now, actions),
+            Command::Leave => self.start_leaving(now, actions),
             Command::Raise { level, reason } => self.raise_by_hand(*level, reason, actions),
             Command::Lower {
                 level,
@@ -36,14 +36,14 @@ impl State {
                 reason,
             } => self.adopt(*token, *amount, reason, actions),
             Command::AdoptInstance { instance, reason } => {
-                said(reason).and_then(|_| self.adopt_instance(now, *instance, actions))
+                required_reason(reason).and_then(|_| self.adopt_instance(now, *instance, actions))
             }
             Command::Reconfigure {
                 config,
                 allow_loosening,
             } => self.reconfigure(config, *allow_loosening),
         };
-        let command = wish.name().to_owned();
+        let command = command.name().to_owned();
         actions.push(Action::Notify(match done {
             Ok(detail) => Notification::CommandTaken { command, detail },
             Err(why) => Notification::CommandRefused { command, why },
@@ -99,7 +99,7 @@ impl State {
         reason: &str,
         actions: &mut Vec<Action>,
     ) -> Result<String, String> {
-        self.known(filter)?;
+        self.check_filter(filter)?;
         let venue_now = self.clock.at_least(now);
         let cause = reason_or(reason, "operator").to_owned();
         let pause = Pause {
@@ -150,8 +150,8 @@ impl State {
         reason: &str,
         actions: &mut Vec<Action>,
     ) -> Result<String, String> {
-        let reason = said(reason)?;
-        self.known(filter)?;
+        let reason = required_reason(reason)?;
+        self.check_filter(filter)?;
         let venue_now = self.clock.at_least(now);
         let newest = self.newest().holding(venue_now);
         let lifted = newest.filter(|p| filter.contains(&p.filter)).count();
@@ -176,7 +176,7 @@ impl State {
     }
 
     /// A filter that names something unknown would pause nothing without notice.
-    fn known(&self, filter: Filter) -> Result<(), String> {
+    fn check_filter(&self, filter: Filter) -> Result<(), String> {
         if let Some(market) = filter.market
             && usize::from(market.0) >= self.markets.len()
         {
@@ -199,7 +199,7 @@ impl State {
         reason: &str,
         actions: &mut Vec<Action>,
     ) -> Result<String, String> {
-        let reason = said(reason)?.to_owned();
+        let reason = required_reason(reason)?.to_owned();
         self.explain(token, amount, &reason, actions)?;
         let held = i128::try_from(self.ledger.total(token)).unwrap_or(i128::MAX);
         let mut text = vec![format!(
@@ -216,11 +216,11 @@ impl State {
 }
 
 fn reason_or<'a>(reason: &'a str, otherwise: &'a str) -> &'a str {
-    said(reason).unwrap_or(otherwise)
+    required_reason(reason).unwrap_or(otherwise)
 }
 
 /// A command that allows trading again needs a reason for the record.
-pub(crate) fn said(reason: &str) -> Result<&str, String> {
+pub(crate) fn required_reason(reason: &str) -> Result<&str, String> {
     let reason = reason.trim();
     if reason.is_empty() {
         Err("a reason is required; it is recorded".to_owned())

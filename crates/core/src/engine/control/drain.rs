@@ -45,7 +45,7 @@ impl Drain {
 
 impl State {
     /// Starts draining. Repeating it changes nothing.
-    pub(crate) fn begin_drain(&mut self, now: Time, actions: &mut Vec<Action>) {
+    pub(crate) fn start_drain(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.drain.as_ref().is_none_or(Drain::leaves) {
             let deadline = now.plus_ms(self.config.drain_deadline_ms);
             self.drain = Some(Drain {
@@ -75,7 +75,7 @@ impl State {
     }
 
     /// Starts leaving: ends without cancelling. Requests in flight are waited for.
-    pub(crate) fn begin_leaving(
+    pub(crate) fn start_leaving(
         &mut self,
         now: Time,
         actions: &mut Vec<Action>,
@@ -121,14 +121,14 @@ impl State {
         let unknown = lives().filter(|life| life.phase != Phase::Live).count();
         let last = lives().map(|life| life.valid_until).max();
         let now_there = self.clock.at_least(now);
-        let note = Notification::Left {
+        let notification = Notification::Left {
             orders: count(lives().count()),
             unknown: count(unknown),
             until: last.map_or(now_there, |last| last.plus_ms(self.config.grace_ms)),
         };
-        actions.push(Action::Notify(note));
+        actions.push(Action::Notify(notification));
         self.status_due = now;
-        self.tell_status(now, actions);
+        self.emit_status(now, actions);
         // An empty state would be no proof that nothing rests.
         actions.push(Action::Finished { proven: false });
     }
@@ -138,7 +138,7 @@ impl State {
     }
 
     /// Whether only the proof is missing.
-    pub(crate) fn drain_wants_proof(&self) -> bool {
+    pub(crate) fn drain_needs_proof(&self) -> bool {
         let cancels = |drain: &Drain| !drain.proved && !drain.leaves;
         self.nothing_alive() && self.drain.as_ref().is_some_and(cancels)
     }
@@ -193,7 +193,7 @@ impl State {
         // If the deadline passes between proof and comparison, the orders are proven.
         let proven = drain.proved;
         self.status_due = now;
-        self.tell_status(now, actions);
+        self.emit_status(now, actions);
         actions.push(Action::Finished { proven });
     }
 }

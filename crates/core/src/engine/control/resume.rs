@@ -8,7 +8,7 @@ use crate::event::TradingState;
 use crate::time::Time;
 use crate::token::{TokenId, TokenSpec};
 
-use crate::engine::control::commands::said;
+use crate::engine::control::commands::required_reason;
 use crate::engine::risk::loss_meter::LossMeter;
 use crate::engine::state::State;
 
@@ -29,7 +29,7 @@ impl State {
         reason: &str,
         actions: &mut Vec<Action>,
     ) -> Result<String, String> {
-        let reason = said(reason)?;
+        let reason = required_reason(reason)?;
         let held = self.restrictions.level();
         if held == TradingState::Halted {
             return Err(
@@ -105,7 +105,7 @@ impl State {
     fn forget_losses(&mut self) -> String {
         let forgotten = self.losses(|lost, _| lost > 0);
         for market in &mut self.markets {
-            market.losses.begin_anew();
+            market.losses.reset();
         }
         self.pending.entry(Entry::LossesForgotten);
         self.book_all_positions();

@@ -13,11 +13,11 @@ use crate::engine::state::State;
 impl State {
     /// Reports a change of both-sided quotes at once, and the whole status at intervals and after a command or a change
     /// of restrictions, so that a following query sees the result.
-    pub(crate) fn tell_status(&mut self, now: Time, actions: &mut Vec<Action>) {
+    pub(crate) fn emit_status(&mut self, now: Time, actions: &mut Vec<Action>) {
         for index in 0..self.markets.len() {
             let market = self.markets[index].spec.id;
-            self.tell_dark(now, market, actions);
-            self.tell_unquoted(now, index, actions);
+            self.emit_dark(now, market, actions);
+            self.emit_unquoted(now, index, actions);
             let both = Side::BOTH
                 .iter()
                 .all(|side| self.is_quoted(now, market, *side));
@@ -27,8 +27,8 @@ impl State {
             }
         }
         let changed = actions.iter().any(|action| match action {
-            Action::Notify(note) => matches!(
-                note,
+            Action::Notify(notification) => matches!(
+                notification,
                 Notification::CommandTaken { .. }
                     | Notification::Paused(_)
                     | Notification::Unpaused { .. }
@@ -45,7 +45,7 @@ impl State {
     }
 
     /// Reports for how long a side was dark because its order ended before its replacement was sent.
-    fn tell_dark(&mut self, now: Time, market: MarketId, actions: &mut Vec<Action>) {
+    fn emit_dark(&mut self, now: Time, market: MarketId, actions: &mut Vec<Action>) {
         for side in Side::BOTH {
             let quoted = self.is_quoted(now, market, side);
             let broken = &mut self.market_mut(market).break_before_make[side as usize];

@@ -171,7 +171,7 @@ impl State {
     }
 
     /// Tells every reason that is another than was told last.
-    pub(crate) fn tell_unquoted(&mut self, now: Time, index: usize, actions: &mut Vec<Action>) {
+    pub(crate) fn emit_unquoted(&mut self, now: Time, index: usize, actions: &mut Vec<Action>) {
         let id = self.markets[index].spec.id;
         for side in Side::BOTH {
             let withheld = self.unquoted(now, id, side);

@@ -101,7 +101,7 @@ impl MarketBook {
 
     /// The venue's clock is now known to be at least `venue_now`. If that is later than was known when the depth
     /// arrived, the depth is older than it seemed.
-    pub(crate) fn reckon(&mut self, now: Time, venue_now: VenueTime) {
+    pub(crate) fn update_age(&mut self, now: Time, venue_now: VenueTime) {
         let drawn = now.minus_ms(venue_now.ms_since(self.snapshot_time));
         self.snapshot_at = self.snapshot_at.min(drawn);
     }
@@ -117,7 +117,7 @@ impl MarketBook {
     }
 
     /// Adds own orders that ended or were filled after a snapshot may have been generated.
-    pub(crate) fn add_parted(&self, drawn: Time, own: &mut OwnLevels) {
+    pub(crate) fn include_departed(&self, drawn: Time, own: &mut OwnLevels) {
         for (id, (_, level)) in self.departed.iter().filter(|(_, (at, _))| *at >= drawn) {
             let shown = own.entry(*id).or_insert(*level);
             shown.left = shown.left.max(level.left);
@@ -125,7 +125,7 @@ impl MarketBook {
     }
 
     /// The depth may be older than it seems: it is not priced from until the next one is accepted.
-    pub(crate) fn doubt(&mut self) {
+    pub(crate) fn invalidate(&mut self) {
         self.snapshot_at = Time(0);
     }
 
@@ -141,7 +141,7 @@ impl MarketBook {
 
     /// Whether the accepted depth has less at an own order's level than the order's remainder. Beyond the last level
     /// nothing is known.
-    pub(crate) fn shows_less(&self, own: &OwnLevel) -> bool {
+    pub(crate) fn has_less_than(&self, own: &OwnLevel) -> bool {
         let levels = self.depth.as_ref().map(|depth| match own.side {
             Side::Buy => &depth.bids,
             Side::Sell => &depth.asks,
@@ -295,11 +295,11 @@ mod tests {
         };
         let taken = book.take(now.minus_ms(100), now, &depth, OwnLevels::new());
         assert_eq!(taken, Ok(()));
-        book.reckon(now, VenueTime(50_050));
+        book.update_age(now, VenueTime(50_050));
         assert_eq!(book.age_ms(now), Some(100), "never younger");
-        book.reckon(now, VenueTime(50_900));
+        book.update_age(now, VenueTime(50_900));
         assert_eq!(book.age_ms(now), Some(900));
-        book.reckon(now, VenueTime(50_200));
+        book.update_age(now, VenueTime(50_200));
         assert_eq!(book.age_ms(now), Some(900), "what was known is known");
     }
 
@@ -321,14 +321,14 @@ mod tests {
         assert_eq!(taken, Ok(()));
         let less = |side, price, left| {
             let price = Price(price);
-            book.shows_less(&OwnLevel { side, price, left })
+            book.has_less_than(&OwnLevel { side, price, left })
         };
         assert!(!less(Side::Buy, 100, 7) && less(Side::Buy, 100, 8));
         assert!(less(Side::Buy, 99, 1), "between two levels");
         assert!(!less(Side::Buy, 97, 1), "beyond the last one");
         assert!(less(Side::Sell, 200, 1), "an empty side hides nothing");
         let nothing = MarketBook::default();
-        assert!(!nothing.shows_less(&OwnLevel {
+        assert!(!nothing.has_less_than(&OwnLevel {
             side: Side::Buy,
             price: Price(1),
             left: 1
@@ -351,7 +351,7 @@ mod tests {
         book.part(Time(50), id, level);
         let shown = |book: &MarketBook, drawn| {
             let mut own = OwnLevels::new();
-            book.add_parted(Time(drawn), &mut own);
+            book.include_departed(Time(drawn), &mut own);
             own.contains_key(&id)
         };
         assert!(shown(&book, 50), "as late as it was seen");
@@ -359,7 +359,7 @@ mod tests {
         let left = |drawn| {
             let rest = OwnLevel { left: 3, ..level };
             let mut own = OwnLevels::from([(id, rest)]);
-            book.add_parted(Time(drawn), &mut own);
+            book.include_departed(Time(drawn), &mut own);
             own[&id].left
         };
         assert_eq!((left(50), left(51)), (7, 3), "whole before it was filled");

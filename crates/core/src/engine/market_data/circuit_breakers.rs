@@ -35,7 +35,7 @@ impl State {
         let market = &mut self.markets[index];
         let exceeded = market
             .losses
-            .look((now, venue_now), &market.spec, (mid, due), limits);
+            .measure((now, venue_now), &market.spec, (mid, due), limits);
         let streak = market.losses.markouts.mark(now, &market.spec, mid, risk);
         for control in exceeded {
             self.lost(now, id, control, actions);
@@ -77,7 +77,7 @@ impl State {
                 // A loss that engaged a pause is not counted again: the pause ends by itself, and the next hour may
                 // lose as much again. Losses during the pause engage the next one.
                 if self.pause_market(now, id, control, actions) {
-                    self.market_mut(id).losses.baselines.forget_hour();
+                    self.market_mut(id).losses.baselines.reset_hour();
                 }
             }
         }
@@ -106,13 +106,13 @@ impl State {
             return;
         }
         self.last_complete_scan_at = None;
-        self.ledger.doubt();
+        self.ledger.invalidate();
         for market in &mut self.markets {
-            market.book.doubt();
+            market.book.invalidate();
             market.decision_due = true;
         }
         self.polls.all_soon();
-        self.ramp.begin_again(now);
+        self.ramp.restart(now);
         actions.push(Action::Notify(Notification::Slept { ms: late_ms }));
     }
 }

@@ -65,7 +65,7 @@ impl State {
         let mut findings = Findings::default();
         match mid {
             Ok(_) => self.ramp.begin(now),
-            Err(_) => self.ramp.begin_again(now),
+            Err(_) => self.ramp.restart(now),
         }
         let recovering = mid.is_err_and(|withheld| withheld.control == Control::Recovering);
         if recovering && !self.recovery_is_held_up() {

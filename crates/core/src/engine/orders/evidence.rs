@@ -73,7 +73,7 @@ impl State {
             TransmissionOutcome::ScanNeeded if endpoint.is_pool_transaction() => {
                 self.polls.moves_soon();
             }
-            TransmissionOutcome::ScanNeeded => self.polls.look_soon(),
+            TransmissionOutcome::ScanNeeded => self.polls.scan_soon(),
             TransmissionOutcome::Nothing => {}
         }
         self.market_mut(market).decision_due = true;
@@ -102,7 +102,7 @@ impl State {
             }
         }
         match outcome {
-            Outcome::Reply(_) => self.polls.look_soon(),
+            Outcome::Reply(_) => self.polls.scan_soon(),
             Outcome::Refused(_) => tracked.read_wanted = true,
             Outcome::NotSent | Outcome::Unknown(_) => {}
         }

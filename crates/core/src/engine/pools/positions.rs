@@ -22,7 +22,7 @@ use crate::engine::account::storage_ids::Parity;
 use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::intents::unquoted::waits;
 use crate::engine::market::{Backoff, Market};
-use crate::engine::risk::gate::pools::{PoolSituation, Wanted};
+use crate::engine::risk::gate::pools::{PoolSituation, Proposed};
 use crate::engine::state::State;
 use crate::market::value_at;
 
@@ -237,7 +237,7 @@ impl State {
             return Ok(None);
         }
         let pool = self.pool_situation(now, id)?;
-        let Some(wanted) = Wanted::between(&pool, shares)? else {
+        let Some(wanted) = Proposed::between(&pool, shares)? else {
             return Ok(None);
         };
         let situation = self.situation(now, index, mid);
@@ -250,7 +250,7 @@ impl State {
         if let Some(until) = pool.and_then(|pool| pool.backoff.left(now)) {
             return Err(waits(Control::VenueRefusal, until.ms_since(now)));
         }
-        let Wanted {
+        let Proposed {
             kind, limits, due, ..
         } = approved.into_inner();
         let (endpoint, tokens) = match kind {

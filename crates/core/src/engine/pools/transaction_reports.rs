@@ -127,7 +127,7 @@ impl State {
         market.losses.post(&market.spec, &postings);
         self.pending.posted(Some(market.spec.id), &postings);
         let kept = wanted.allows(&moved);
-        let note = PoolTransactionSettlement {
+        let settlement = PoolTransactionSettlement {
             order: id,
             market: wanted.market,
             kind: wanted.kind,
@@ -136,8 +136,10 @@ impl State {
             amounts: moved,
             mid: self.prices(wanted.market).mid,
         };
-        self.pending.entry(Entry::Moved(note.clone()));
-        actions.push(Action::Notify(Notification::PoolTransactionSettled(note)));
+        self.pending.entry(Entry::Moved(settlement.clone()));
+        actions.push(Action::Notify(Notification::PoolTransactionSettled(
+            settlement,
+        )));
         if !kept {
             let detail = format!("pool transaction {id} exceeds a signed limit: {moved:?}");
             self.violated("move_limits", detail, actions);

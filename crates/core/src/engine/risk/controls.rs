@@ -13,23 +13,23 @@ use crate::withheld::{Compared, Unit};
 use crate::engine::risk::gate::{OrderCandidate, RiskContext};
 
 /// Passes, or the two numbers that were compared.
-pub(crate) type Verdict = Result<(), Compared>;
+pub(crate) type CheckResult = Result<(), Compared>;
 
 /// One control.
 pub(crate) struct Rule {
     pub(crate) control: Control,
-    pub(crate) judge: fn(&RiskContext<'_>, &OrderCandidate<'_>) -> Verdict,
+    pub(crate) judge: fn(&RiskContext<'_>, &OrderCandidate<'_>) -> CheckResult,
 }
 
 const fn rule(
     control: Control,
-    judge: fn(&RiskContext<'_>, &OrderCandidate<'_>) -> Verdict,
+    judge: fn(&RiskContext<'_>, &OrderCandidate<'_>) -> CheckResult,
 ) -> Rule {
     Rule { control, judge }
 }
 
 /// Passes if `passes`; a refusal has no numbers.
-fn only_if(passes: bool) -> Verdict {
+fn only_if(passes: bool) -> CheckResult {
     if passes {
         Ok(())
     } else {
@@ -38,7 +38,7 @@ fn only_if(passes: bool) -> Verdict {
 }
 
 /// Passes up to the limit; an unknown value does not pass.
-fn at_most(unit: Unit, key: &'static str, value: Option<u128>, limit: u128) -> Verdict {
+fn at_most(unit: Unit, key: &'static str, value: Option<u128>, limit: u128) -> CheckResult {
     match value {
         Some(value) if value <= limit => Ok(()),
         _ => Err(Compared::of(unit, key, value, limit)),
@@ -46,7 +46,7 @@ fn at_most(unit: Unit, key: &'static str, value: Option<u128>, limit: u128) -> V
 }
 
 /// Passes below the limit.
-fn below(key: &'static str, count: u32, limit: u32) -> Verdict {
+fn below(key: &'static str, count: u32, limit: u32) -> CheckResult {
     if count < limit {
         Ok(())
     } else {
@@ -88,7 +88,7 @@ pub(crate) const SANE: &[Rule] = &[
 
 /// Evaluated for a new order: size, limits, funds and rates.
 pub(crate) const NEW: &[Rule] = &[
-    rule(Control::OrderAmount, has_amounts_the_venue_takes),
+    rule(Control::OrderAmount, has_amounts_within_venue_bounds),
     rule(Control::OrderValue, |s, c| {
         let most = s.limits.order_value_max;
         at_most(Unit::Quote, "market.order_value_max", Some(c.quote), most)
@@ -101,9 +101,9 @@ pub(crate) const NEW: &[Rule] = &[
         let open = s.orders.count(s.spec.id, c.side);
         below("market.open_orders_max", open, s.limits.open_orders_max)
     }),
-    rule(Control::InventoryBand, stays_in_band),
-    rule(Control::SignedUnexpired, stays_within_signed),
-    rule(Control::GrossExposure, stays_within_gross),
+    rule(Control::InventoryBand, keeps_band),
+    rule(Control::SignedUnexpired, keeps_signed_limit),
+    rule(Control::GrossExposure, keeps_gross_limit),
     rule(Control::Balance, is_covered),
     rule(Control::Duplicate, is_no_duplicate),
     rule(Control::MessageRate, |s, _| {
@@ -137,14 +137,14 @@ pub(crate) const LEAVING: &[Rule] = &[
     }),
 ];
 
-fn is_not_held_back(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn is_not_held_back(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let held = s
         .permits
         .hold_back(s.venue_now, s.spec.id, c.side, c.strategy);
     only_if(!held)
 }
 
-fn is_fresh(s: &RiskContext<'_>, _: &OrderCandidate<'_>) -> Verdict {
+fn is_fresh(s: &RiskContext<'_>, _: &OrderCandidate<'_>) -> CheckResult {
     let poll = &s.config.poll;
     let young =
         |key, age: Option<u64>, most: u64| at_most(Unit::Ms, key, age.map(u128::from), most.into());
@@ -160,7 +160,7 @@ fn is_fresh(s: &RiskContext<'_>, _: &OrderCandidate<'_>) -> Verdict {
     )
 }
 
-fn is_in_price_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn is_in_price_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let beyond = |key, limit: u64| Err(Compared::new(Unit::Ticks, key, c.price.0, limit));
     let (least, most) = (s.limits.price_min, s.limits.price_max);
     if c.price < least {
@@ -173,7 +173,7 @@ fn is_in_price_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
 }
 
 /// |price − mid/2| / (mid/2) ≤ collar, in half ticks. The collar applies in both directions: a bid far below the market indicates a wrong unit as much as one far above.
-fn is_within_collar(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn is_within_collar(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let (key, most) = ("market.collar_bps", s.limits.collar_bps);
     let Ok(mid) = s.mid else {
         return Err(Compared::unknown(Unit::Bps, key, most));
@@ -186,7 +186,7 @@ fn is_within_collar(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     Err(Compared::new(Unit::Bps, key, away_bps, most))
 }
 
-fn crosses_no_own(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn crosses_no_own(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let itself = c.sealed.map(|sealed| sealed.order.client_id);
     let own = s
         .orders
@@ -200,7 +200,7 @@ fn crosses_no_own(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     only_if(!s.foreign.is_crossed(s.spec.id, c.side, c.price))
 }
 
-fn has_amounts_the_venue_takes(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn has_amounts_within_venue_bounds(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let within = |unit, amount: Amount, token: &TokenSpec| {
         let least = token.minimum.max(1);
         let most = token.maximum.min(AMOUNT_MAX);
@@ -216,7 +216,7 @@ fn has_amounts_the_venue_takes(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> V
 
 /// Whether every fill of every order that may be alive keeps the inventory band. A token belongs to the account, not to
 /// a market: orders of all markets count, and managed foreign orders.
-fn stays_in_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn keeps_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let token = s.spec.base.id;
     let (least, most) = s.ledger.bounds(token);
     match c.side {
@@ -240,7 +240,7 @@ fn stays_in_band(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
 }
 
 /// Whether the band holds when `going` has left the lower bound of the balance.
-pub(crate) fn not_below_band(s: &RiskContext<'_>, least: Amount, going: Amount) -> Verdict {
+pub(crate) fn not_below_band(s: &RiskContext<'_>, least: Amount, going: Amount) -> CheckResult {
     let limit = s.limits.inventory_min;
     if least.checked_sub(going).is_some_and(|left| left >= limit) {
         return Ok(());
@@ -253,7 +253,7 @@ pub(crate) fn not_below_band(s: &RiskContext<'_>, least: Amount, going: Amount) 
 
 /// Whether everything signed whose fence has not passed, this order included, is within the cap for a venue that keeps
 /// ended orders.
-fn stays_within_signed(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn keeps_signed_limit(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let token = s.spec.base.id;
     let signed = s.signed.total(token, s.venue_now, s.config.grace_ms);
     let (key, most) = ("risk.signed_unexpired_max", s.limits.signed_unexpired_max);
@@ -261,7 +261,7 @@ fn stays_within_signed(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
 }
 
 /// Only buys add to the exposure. An overflow exceeds the limit.
-fn stays_within_gross(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn keeps_gross_limit(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     match c.side {
         Side::Sell => Ok(()),
         Side::Buy => {
@@ -273,7 +273,7 @@ fn stays_within_gross(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
 }
 
 /// Whether this exposure is allowed. An overflow is not, nor is any exposure without a limit.
-pub(crate) fn not_above_gross(s: &RiskContext<'_>, after: Option<Amount>) -> Verdict {
+pub(crate) fn not_above_gross(s: &RiskContext<'_>, after: Option<Amount>) -> CheckResult {
     let most = s.config.risk.gross_max.get(&s.spec.quote.id).copied();
     let key = "risk.gross_max_bps";
     match most {
@@ -283,7 +283,7 @@ pub(crate) fn not_above_gross(s: &RiskContext<'_>, after: Option<Amount>) -> Ver
 }
 
 /// Whether the sold token covers the order. The fee is taken from the bought token and needs no cover.
-fn is_covered(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn is_covered(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let (unit, token, amount) = match c.side {
         Side::Buy => (Unit::Quote, s.spec.quote.id, c.quote),
         Side::Sell => (Unit::Base, s.spec.base.id, c.base),
@@ -293,7 +293,7 @@ fn is_covered(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
 
 /// At most as many equal orders as quotes within the window: a comparison that does not know its own last order is
 /// stopped at its second try.
-fn is_no_duplicate(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn is_no_duplicate(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let like = crate::engine::risk::counters::OrderShape {
         market: s.spec.id,
         strategy: c.strategy,
@@ -309,7 +309,7 @@ fn is_no_duplicate(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
     Err(Compared::new(Unit::Count, key, twins, c.alike as u64))
 }
 
-fn leaves_in_time(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn leaves_in_time(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let margin_ms = s.config.resend_margin_ms;
     let in_time = c
         .sealed
@@ -323,7 +323,7 @@ fn leaves_in_time(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
 
 /// Whether the lots that were sent of a decision, this order included, are at most those decided. The same bytes again
 /// do not count.
-fn fits_its_decision(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> Verdict {
+fn fits_its_decision(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     only_if(c.sealed.is_some_and(|sealed| {
         sealed.life.attempts > 0 || s.tally.fits(sealed.life.batch, &sealed.order)
     }))

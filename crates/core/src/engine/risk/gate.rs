@@ -157,7 +157,7 @@ impl RiskContext<'_> {
 
     /// Evaluates one control.
     fn ask(&self, rule: &Rule, candidate: &OrderCandidate<'_>) -> Result<(), Withheld> {
-        let verdict = (rule.judge)(self, candidate);
-        verdict.map_err(|compared| Withheld::compared(rule.control, compared))
+        let result = (rule.judge)(self, candidate);
+        result.map_err(|compared| Withheld::compared(rule.control, compared))
     }
 }

@@ -90,7 +90,7 @@ impl LossBaselines {
     }
 
     /// Whether this run has measured.
-    pub(crate) const fn has_looked(&self) -> bool {
+    pub(crate) const fn has_measured(&self) -> bool {
         self.worth.is_some()
     }
 
@@ -112,9 +112,9 @@ impl LossBaselines {
     }
 
     /// Resets losses: the baselines become the last measured value.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.carried = None;
-        self.forget_hour();
+        self.reset_hour();
         // Without a measurement there is nothing to compare with before the next one.
         self.kept = self.kept.zip(self.worth).map(|(kept, worth)| Kept {
             day: kept.day,
@@ -125,7 +125,7 @@ impl LossBaselines {
     }
 
     /// Resets the losses of the hour.
-    pub(crate) fn forget_hour(&mut self) {
+    pub(crate) fn reset_hour(&mut self) {
         self.last_hour.clear();
         self.earlier_hour.clear();
         self.high = self.worth.unwrap_or(self.high);
@@ -148,7 +148,7 @@ impl LossBaselines {
 
     /// Adds a value. `then` is the value of the current holdings at the last mid of earlier runs, `unit` one quote
     /// unit.
-    pub(crate) fn look(
+    pub(crate) fn measure(
         &mut self,
         (now, venue_now): (Time, VenueTime),
         worth: i128,
@@ -168,7 +168,7 @@ impl LossBaselines {
         };
         if kept.day != today {
             // Price changes since the last run may have been of today.
-            kept.day_open = if self.has_looked() {
+            kept.day_open = if self.has_measured() {
                 worth
             } else {
                 then.max(worth)

@@ -21,7 +21,7 @@ use crate::engine::risk::loss_baselines::{ByLimit, Kept, LossBaselines};
 use crate::engine::risk::markout::Markouts;
 
 /// A loss counts if this many measurements in a row show it: one wrong snapshot is no loss.
-const LOOKS: u8 = 2;
+const MEASUREMENTS: u8 = 2;
 
 /// Base and quote due to shares of the pool.
 pub(crate) type Due = (Amount, Amount);
@@ -100,9 +100,9 @@ impl LossMeter {
     }
 
     /// Resets losses.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.breaches_in_a_row = 0;
-        self.baselines.begin_anew();
+        self.baselines.reset();
     }
 
     fn flow(&mut self, base: Option<i128>, cash: Option<i128>) {
@@ -165,7 +165,7 @@ impl LossMeter {
 
     /// Measures the value at a mid; `due` are the amounts due to our shares, if known. Returns the limits that are
     /// exceeded for the second time in a row.
-    pub(crate) fn look(
+    pub(crate) fn measure(
         &mut self,
         at: (Time, VenueTime),
         spec: &MarketSpec,
@@ -200,7 +200,7 @@ impl LossMeter {
         };
         self.mid = Some(mid);
         self.looked = true;
-        self.baselines.look(at, worth, then, scaled(spec, 1));
+        self.baselines.measure(at, worth, then, scaled(spec, 1));
         self.stated = self
             .last_mid(spec)
             .map(|rate| (rate, self.pool_worth(spec, mid)));
@@ -213,7 +213,7 @@ impl LossMeter {
         } else {
             self.breaches_in_a_row + 1
         };
-        if self.breaches_in_a_row < LOOKS {
+        if self.breaches_in_a_row < MEASUREMENTS {
             return Vec::new();
         }
         self.breaches_in_a_row = 0;

@@ -22,7 +22,7 @@ impl Ramp {
     }
 
     /// A fault occurred: the ramp restarts.
-    pub(crate) fn begin_again(&mut self, now: Time) {
+    pub(crate) fn restart(&mut self, now: Time) {
         if self.begun.is_some() {
             self.begun = Some(now);
         }
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(ramp.share_bps(Time::from_ms(10_000), &CONFIG), 5_000);
         assert_eq!(ramp.share_bps(Time::from_ms(99_000), &CONFIG), 10_000);
         assert_eq!(ramp.grows_at(Time::from_ms(99_000), &CONFIG), None);
-        ramp.begin_again(Time::from_ms(99_000));
+        ramp.restart(Time::from_ms(99_000));
         assert_eq!(ramp.share_bps(Time::from_ms(99_000), &CONFIG), 2_500);
         assert_eq!(scaled(Qty(101), 2_500), Qty(25));
     }

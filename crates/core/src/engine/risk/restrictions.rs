@@ -185,7 +185,7 @@ impl State {
         if level < self.newest().state {
             let lower = |levels: &mut Restrictions| levels.state = level;
             self.change_levels(reason, true, lower, actions);
-            self.forgive_instances(self.last_step_at);
+            self.acknowledge_instances(self.last_step_at);
         }
     }
 
@@ -266,7 +266,7 @@ impl State {
     /// A halt ends the program, whether or not it could be stored.
     fn obey_halt(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.restrictions.level() == TradingState::Halted {
-            self.begin_drain(now, actions);
+            self.start_drain(now, actions);
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct Polls {
 
 impl Polls {
     /// The orders list should be read as soon as the budget allows.
-    pub(crate) fn look_soon(&mut self) {
+    pub(crate) fn scan_soon(&mut self) {
         self.presence = Time(0);
     }
 

@@ -64,7 +64,7 @@ impl State {
         let venue_now = self.clock.at_least(now);
         let grace_ms = self.config.grace_ms;
         let mut orders = self.orders.iter();
-        self.drain_wants_proof() || orders.any(|t| t.life.is_past_fence(venue_now, grace_ms))
+        self.drain_needs_proof() || orders.any(|t| t.life.is_past_fence(venue_now, grace_ms))
     }
 
     /// The window of a proof: back to the oldest order that may be alive; when draining, back to where

@@ -49,15 +49,15 @@ impl Limits {
 
     /// Whether the band forbids all targets of the last decisions, with no other order alive. A strategy without
     /// targets, or without a decision, is not stopped by it.
-    pub(crate) fn bar_every_wish(&self, engine: &EngineConfig, held: Held<'_>) -> bool {
+    pub(crate) fn forbids_every_target(&self, engine: &EngineConfig, held: Held<'_>) -> bool {
         self.seats.iter().enumerate().all(|(seat, (_, market))| {
             let index = usize::from(market.0);
             let (spec, limits) = (&self.specs[index], &engine.markets[index]);
             let held = held(spec.base.id);
-            let wanted = self
-                .wishes
+            let targets = self
+                .calls
                 .of(seat)
-                .map_or_else(Vec::new, |wish| wish.quotes);
+                .map_or_else(Vec::new, |call| call.quotes);
             let is_barred = |quote: &Quote| {
                 spec.base_amount(quote.qty)
                     .is_none_or(|base| match quote.side {
@@ -65,18 +65,18 @@ impl Limits {
                         Side::Sell => held < limits.inventory_min.saturating_add(base),
                     })
             };
-            !wanted.is_empty() && wanted.iter().all(is_barred)
+            !targets.is_empty() && targets.iter().all(is_barred)
         })
     }
 
     /// Base units that orders of a side may still trade, in every market of the token.
-    fn left(&self, token: TokenId, side: Side, truth: &GroundTruth) -> Amount {
+    fn left(&self, token: TokenId, side: Side, ground_truth: &GroundTruth) -> Amount {
         let of_token = self.alive.values().filter(|alive| {
             let spec = &self.specs[usize::from(alive.order.market.0)];
             spec.base.id == token && alive.order.side == side
         });
         let left = of_token.map(|alive| {
-            let taken = alive.hash.and_then(|hash| truth.get(&hash));
+            let taken = alive.hash.and_then(|hash| ground_truth.get(&hash));
             base_of(&alive.order).saturating_sub(taken.map_or(0, |taken| taken.filled.0))
         });
         left.sum()
@@ -114,13 +114,13 @@ impl Limits {
         order: &UnsignedOrder,
         spec: &MarketSpec,
         engine: &EngineConfig,
-        (truth, held): (&GroundTruth, Held<'_>),
+        (ground_truth, held): (&GroundTruth, Held<'_>),
         broken: &mut Vec<Broken>,
     ) {
         let (id, token) = (order.client_id, spec.base.id);
         let limits = &engine.markets[usize::from(order.market.0)];
-        let most = held(token).saturating_add(self.left(token, Side::Buy, truth));
-        let going = self.left(token, Side::Sell, truth);
+        let most = held(token).saturating_add(self.left(token, Side::Buy, ground_truth));
+        let going = self.left(token, Side::Sell, ground_truth);
         let least = held(token).checked_sub(going);
         let beyond = match order.side {
             Side::Buy => most > limits.inventory_max,
@@ -130,7 +130,10 @@ impl Limits {
             let detail = format!("{id}: {least:?} to {most} base units possible");
             broken.push((Invariant::InventoryBand, detail));
         }
-        let mid = self.seen.get(&order.market).and_then(|seen| seen.mid);
+        let mid = self
+            .observed
+            .get(&order.market)
+            .and_then(|observed| observed.mid);
         let exposed = mid.and_then(|mid| worth(spec, most, mid));
         let allowed = engine.risk.gross_max.get(&spec.quote.id).copied();
         if order.side == Side::Buy && exposed > allowed {

@@ -54,9 +54,9 @@ struct Books {
     lost: i128,
     over: u32,
     /// Depths accepted at the last sample.
-    looked: u64,
+    depths_measured: u64,
     /// The exceeded limit as text.
-    said: String,
+    exceeded: String,
 }
 
 impl Books {
@@ -93,7 +93,12 @@ impl Books {
 
     /// Whether stored baselines continue those at the start of this run: the total exactly, after all explained flows
     /// or a durable prefix of them, and no lower peak.
-    fn goes_on(&self, spec: &MarketSpec, begun: &Baselines, stored: &Baselines) -> bool {
+    fn continues_baselines(
+        &self,
+        spec: &MarketSpec,
+        begun: &Baselines,
+        stored: &Baselines,
+    ) -> bool {
         let scale = 2 * signed(spec.lot);
         let after = |explained: &i128| {
             let moved = |value: i128| ceil(value * scale + explained, scale);
@@ -177,8 +182,8 @@ impl Losses {
                 spent: false,
                 lost: 0,
                 over: 0,
-                looked: 0,
-                said: String::new(),
+                depths_measured: 0,
+                exceeded: String::new(),
             };
             books.insert(spec.id, kept);
         }
@@ -193,7 +198,7 @@ impl Losses {
     pub(crate) fn opens(&mut self, depths: &dyn Fn(MarketId) -> u64) {
         self.open = true;
         for (market, books) in &mut self.books {
-            books.looked = depths(*market);
+            books.depths_measured = depths(*market);
         }
     }
 
@@ -206,7 +211,7 @@ impl Losses {
     }
 
     /// A pause has ended: orders may be sent until the next samples.
-    pub(crate) fn healed(&mut self, market: MarketId) {
+    pub(crate) fn pause_ended(&mut self, market: MarketId) {
         if let Some(books) = self.books.get_mut(&market) {
             books.over = 0;
         }
@@ -245,8 +250,8 @@ impl Losses {
         }
     }
 
-    /// A depth was accepted: a loss that it does not show counts as not existing, whoever decided on it.
-    pub(crate) fn sees(
+    /// A depth was accepted: a loss that it does not show counts as not existing, in any decision.
+    pub(crate) fn observe_mid(
         &mut self,
         shown: Time,
         (spec, mid): (&MarketSpec, u64),
@@ -267,7 +272,7 @@ impl Losses {
         }
     }
 
-    pub(crate) fn look(
+    pub(crate) fn measure(
         &mut self,
         shown: Time,
         depths: u64,
@@ -277,10 +282,10 @@ impl Losses {
         let Some(books) = self.books.get_mut(&spec.id).filter(|_| self.open) else {
             return;
         };
-        if books.looked == depths {
+        if books.depths_measured == depths {
             return;
         }
-        books.looked = depths;
+        books.depths_measured = depths;
         let value = books.value_at(spec, mid);
         if books.first.is_none() {
             // Price changes between two runs are losses as well.
@@ -316,7 +321,7 @@ impl Losses {
         match books.beyond(shown, value, limits) {
             Some((name, lost, most)) => {
                 books.over += 1;
-                books.said = format!("{name}: {lost} of {most}");
+                books.exceeded = format!("{name}: {lost} of {most}");
             }
             None => books.over = 0,
         }
@@ -333,7 +338,7 @@ impl Losses {
                 return Some((Invariant::LossForgotten, detail));
             };
             let spec = start.markets.iter().find(|spec| spec.id == *market)?;
-            (!books.goes_on(spec, begun, stored)).then(|| {
+            (!books.continues_baselines(spec, begun, stored)).then(|| {
                 let explained = &books.explained;
                 let detail = format!(
                     "counted from {begun:?}, explained {explained:?}, begins with {stored:?}"
@@ -360,7 +365,7 @@ impl Losses {
     pub(crate) fn forbid(&self, order: &UnsignedOrder) -> Option<Broken> {
         let books = self.books.get(&order.market)?;
         (books.over >= LOOKS).then(|| {
-            let detail = format!("{} although {}", order.client_id, books.said);
+            let detail = format!("{} although {}", order.client_id, books.exceeded);
             (Invariant::LossLimit, detail)
         })
     }

@@ -33,7 +33,7 @@ use crate::invariants::sending::Broken;
 
 pub(crate) use crate::invariants::limits::losses::Booked;
 use crate::invariants::limits::losses::Losses;
-use crate::invariants::limits::order::{sane, sees_a_book};
+use crate::invariants::limits::order::{check_book, sane};
 use crate::invariants::limits::pauses::Pauses;
 use crate::invariants::limits::recent::{MINUTE_MS, Recent};
 pub(crate) use crate::invariants::limits::strategy_calls::{StrategyCall, StrategyCalls};
@@ -44,7 +44,7 @@ const WHOLE_BPS: u128 = 10_000;
 
 /// An order that may be alive.
 #[derive(Clone, Debug)]
-struct Alive {
+struct LiveOrder {
     order: UnsignedOrder,
     hash: Option<Hash>,
 }
@@ -66,9 +66,9 @@ struct Seen {
 pub(crate) struct Limits {
     specs: Vec<MarketSpec>,
     seats: Vec<(StrategyId, MarketId)>,
-    wishes: StrategyCalls,
-    alive: BTreeMap<ClientOrderId, Alive>,
-    seen: BTreeMap<MarketId, Seen>,
+    calls: StrategyCalls,
+    alive: BTreeMap<ClientOrderId, LiveOrder>,
+    observed: BTreeMap<MarketId, Seen>,
     /// Base units signed by token, with expiry.
     signed: Vec<(TokenId, u32, Amount)>,
     sealed: Recent<Like>,
@@ -94,20 +94,20 @@ impl Limits {
     /// A run that starts with this state.
     pub(crate) fn begin(
         specs: &[MarketSpec],
-        wishes: StrategyCalls,
+        calls: StrategyCalls,
         start: &Start,
         booked: Booked<'_>,
     ) -> Self {
         let recovered = start.open.iter().map(|open| {
             let (order, hash) = (open.order.clone(), Some(open.hash));
-            (open.order.client_id, Alive { order, hash })
+            (open.order.client_id, LiveOrder { order, hash })
         });
         Self {
             specs: specs.to_vec(),
             seats: start.strategies.clone(),
-            wishes,
+            calls,
             alive: recovered.collect(),
-            seen: BTreeMap::new(),
+            observed: BTreeMap::new(),
             signed: start.signed.clone(),
             sealed: Recent::of(KEPT_MS),
             cancels: Recent::of(KEPT_MS),
@@ -143,8 +143,8 @@ impl Limits {
     }
 
     /// Records an event of the daemon.
-    pub(crate) fn hear(&mut self, shown: Time, event: &Event) {
-        self.pauses.hear(event);
+    pub(crate) fn handle_event(&mut self, shown: Time, event: &Event) {
+        self.pauses.handle_event(event);
         if matches!(event, Event::Operator(Command::Lower { .. })) {
             self.wild = false;
             self.losses = Losses::default();
@@ -164,22 +164,23 @@ impl Limits {
     }
 
     /// Checks a notification of the daemon.
-    pub(crate) fn note(
+    pub(crate) fn observe(
         &mut self,
         shown: Time,
-        note: &Notification,
+        notification: &Notification,
         engine: &EngineConfig,
     ) -> Vec<Broken> {
-        match note {
+        match notification {
             Notification::DepthTaken { market, mid, .. } => {
-                let seen = self.seen.entry(*market).or_default();
-                seen.mid = *mid;
-                seen.depths += 1;
+                let observed = self.observed.entry(*market).or_default();
+                observed.mid = *mid;
+                observed.depths += 1;
                 if let Some(mid) = mid {
                     self.pauses.moved(shown, *market, *mid, &engine.risk);
                     let at = usize::from(market.0);
-                    let seen = (&self.specs[at], *mid);
-                    self.losses.sees(shown, seen, &engine.markets[at]);
+                    let observed = (&self.specs[at], *mid);
+                    self.losses
+                        .observe_mid(shown, observed, &engine.markets[at]);
                 }
             }
             Notification::Filled(fill) => {
@@ -195,7 +196,11 @@ impl Limits {
             }
             Notification::CancelSent { .. } => self.cancels.add(shown, ()),
             Notification::Ready { .. } => {
-                let depths = |market| self.seen.get(&market).map_or(0, |seen| seen.depths);
+                let depths = |market| {
+                    self.observed
+                        .get(&market)
+                        .map_or(0, |observed| observed.depths)
+                };
                 self.losses.opens(&depths);
             }
             // The pause applies from now on; it is reported when stored, which may be later.
@@ -205,7 +210,7 @@ impl Limits {
             } => self.losses.paused(*market),
             Notification::Unpaused { filter, .. } => {
                 if let Some(market) = filter.market {
-                    self.losses.healed(market);
+                    self.losses.pause_ended(market);
                 }
             }
             Notification::Adopted { token, amount, .. } => {
@@ -217,7 +222,7 @@ impl Limits {
             }
             _ => {}
         }
-        self.pauses.note(note, &engine.risk)
+        self.pauses.observe(notification, &engine.risk)
     }
 
     fn grow_wild(&mut self, shown: Time, engine: &EngineConfig) {
@@ -227,16 +232,19 @@ impl Limits {
     }
 
     /// Samples the views of the strategies since the last step.
-    pub(crate) fn look(&mut self, shown: Time, engine: &EngineConfig) {
+    pub(crate) fn sample_views(&mut self, shown: Time, engine: &EngineConfig) {
         for (seat, (_, market)) in self.seats.iter().enumerate() {
-            let Some(wish) = self.wishes.of(seat).filter(|wish| wish.at == shown) else {
+            let Some(call) = self.calls.of(seat).filter(|call| call.at == shown) else {
                 continue;
             };
             self.healthy.get_or_insert(shown);
             let spec = &self.specs[usize::from(market.0)];
             let limits = &engine.markets[usize::from(market.0)];
-            let depths = self.seen.get(market).map_or(0, |seen| seen.depths);
-            self.losses.look(shown, depths, (spec, wish.mid), limits);
+            let depths = self
+                .observed
+                .get(market)
+                .map_or(0, |observed| observed.depths);
+            self.losses.measure(shown, depths, (spec, call.mid), limits);
         }
     }
 
@@ -246,30 +254,30 @@ impl Limits {
         (shown, venue_now): (Time, VenueTime),
         orders: &[UnsignedOrder],
         engine: &EngineConfig,
-        (truth, held): (&GroundTruth, Held<'_>),
+        (ground_truth, held): (&GroundTruth, Held<'_>),
     ) -> Vec<Broken> {
         let mut broken = Vec::new();
         for order in orders {
             let index = usize::from(order.market.0);
             let (spec, limits) = (self.specs[index].clone(), &engine.markets[index]);
-            if let Some(wish) = self.wish_of(order).filter(|wish| wish.at == shown) {
-                self.is_wanted(shown, order, &wish, engine, &mut broken);
-                sees_a_book(order, &wish, limits, &mut broken);
+            if let Some(call) = self.call_of(order).filter(|call| call.at == shown) {
+                self.check_target(shown, order, &call, engine, &mut broken);
+                check_book(order, &call, limits, &mut broken);
             } else {
-                let detail = format!("{} was decided by nobody", order.client_id);
+                let detail = format!("{} belongs to no decision", order.client_id);
                 broken.push((Invariant::Unwanted, detail));
             }
             sane(order, &spec, engine, &mut broken);
-            let alive = Alive {
+            let alive = LiveOrder {
                 order: order.clone(),
                 hash: None,
             };
             self.alive.insert(order.client_id, alive);
             self.counts(shown, order, engine, &mut broken);
             self.signs(venue_now, order, &spec, engine, &mut broken);
-            self.exposes(order, &spec, engine, (truth, held), &mut broken);
+            self.exposes(order, &spec, engine, (ground_truth, held), &mut broken);
         }
-        self.is_parted(shown, orders, engine, &mut broken);
+        self.check_decision(shown, orders, engine, &mut broken);
         broken.extend(self.may_trade(shown, None, orders.iter(), engine));
         broken
     }
@@ -325,8 +333,8 @@ impl Limits {
         for order in orders {
             let id = order.client_id;
             let limits = &engine.markets[usize::from(order.market.0)];
-            let seen = self.seen.get(&order.market);
-            match seen.and_then(|seen| seen.mid) {
+            let observed = self.observed.get(&order.market);
+            match observed.and_then(|observed| observed.mid) {
                 Some(mid) => {
                     let away = u128::from((order.price.0 * 2).abs_diff(mid));
                     if away * WHOLE_BPS > u128::from(limits.collar_bps) * u128::from(mid) {
@@ -358,10 +366,10 @@ impl Limits {
         broken
     }
 
-    fn wish_of(&self, order: &UnsignedOrder) -> Option<StrategyCall> {
+    fn call_of(&self, order: &UnsignedOrder) -> Option<StrategyCall> {
         let seat = (order.client_id.strategy, order.market);
         let at = self.seats.iter().position(|known| *known == seat)?;
-        self.wishes.of(at)
+        self.calls.of(at)
     }
 
     /// The share of full size that healthy time allows, in ten-thousandths.
@@ -373,20 +381,20 @@ impl Limits {
     }
 
     /// The strategy has a target at that price, of at least this size, and as many of them.
-    fn is_wanted(
+    fn check_target(
         &self,
         shown: Time,
         order: &UnsignedOrder,
-        wish: &StrategyCall,
+        call: &StrategyCall,
         engine: &EngineConfig,
         broken: &mut Vec<Broken>,
     ) {
         let id = order.client_id;
         let share_bps = self.share_bps(shown, engine);
         let like = |quote: &&Quote| quote.side == order.side && quote.price == order.price;
-        let wanted = wish.quotes.iter().filter(like);
-        let Some(most) = wanted.clone().map(|quote| quote.qty.0).max() else {
-            let detail = format!("{id} at {}, which nobody wants", order.price.0);
+        let targets = call.quotes.iter().filter(like);
+        let Some(most) = targets.clone().map(|quote| quote.qty.0).max() else {
+            let detail = format!("{id} at {}, which is no target", order.price.0);
             return broken.push((Invariant::Unwanted, detail));
         };
         if u128::from(order.qty.0) * WHOLE_BPS > u128::from(most) * share_bps {
@@ -394,18 +402,18 @@ impl Limits {
             broken.push((Invariant::Ramp, detail));
         }
         let like = like_of(order);
-        let lately = self.sealed.within(shown, engine.risk.duplicate_ms);
-        let twins = lately.filter(|made| **made == like).count();
-        if twins >= wanted.count() {
+        let recent = self.sealed.within(shown, engine.risk.duplicate_ms);
+        let equal_orders = recent.filter(|made| **made == like).count();
+        if equal_orders >= targets.count() {
             broken.push((
                 Invariant::Duplicate,
-                format!("{id} is like {twins} before it"),
+                format!("{id} is like {equal_orders} before it"),
             ));
         }
     }
 
     /// All orders of a decision together are within it, by strategy, market and side.
-    fn is_parted(
+    fn check_decision(
         &self,
         shown: Time,
         orders: &[UnsignedOrder],
@@ -416,13 +424,13 @@ impl Limits {
         for part_of in orders.iter().map(part).collect::<BTreeSet<_>>() {
             let of_part: Vec<_> = orders.iter().filter(|o| part(o) == part_of).collect();
             let lots: u128 = of_part.iter().map(|o| u128::from(o.qty.0)).sum();
-            let wish = of_part.first().and_then(|order| self.wish_of(order));
-            let wanted = wish.map_or(0, |wish| {
-                let quotes = wish.quotes.iter().filter(|q| q.side == part_of.2);
+            let call = of_part.first().and_then(|order| self.call_of(order));
+            let targets = call.map_or(0, |call| {
+                let quotes = call.quotes.iter().filter(|q| q.side == part_of.2);
                 quotes.map(|q| u128::from(q.qty.0)).sum::<u128>()
             });
-            if lots * WHOLE_BPS > wanted * self.share_bps(shown, engine) {
-                let detail = format!("{lots} lots sealed of {wanted} wanted");
+            if lots * WHOLE_BPS > targets * self.share_bps(shown, engine) {
+                let detail = format!("{lots} lots sealed of {targets} wanted");
                 broken.push((Invariant::ParentChild, detail));
             }
         }

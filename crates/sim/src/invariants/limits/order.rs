@@ -10,14 +10,14 @@ use crate::invariants::sending::Broken;
 use crate::invariants::limits::{StrategyCall, WHOLE_BPS};
 
 /// The book that it was decided on is neither too wide nor too thin.
-pub(crate) fn sees_a_book(
+pub(crate) fn check_book(
     order: &UnsignedOrder,
-    wish: &StrategyCall,
+    call: &StrategyCall,
     limits: &MarketConfig,
     broken: &mut Vec<Broken>,
 ) {
     let id = order.client_id;
-    let (Some(bid), Some(ask)) = (wish.bids.first(), wish.asks.first()) else {
+    let (Some(bid), Some(ask)) = (call.bids.first(), call.asks.first()) else {
         return broken.push((Invariant::EmptyBook, format!("{id} on half a book")));
     };
     let (apart, sum) = (
@@ -30,7 +30,7 @@ pub(crate) fn sees_a_book(
             format!("{id} on a book {apart} ticks wide"),
         ));
     }
-    for side in [&wish.bids, &wish.asks] {
+    for side in [&call.bids, &call.asks] {
         let lots: u128 = side.iter().map(|level| u128::from(level.qty.0)).sum();
         if lots < u128::from(limits.depth_min.0) {
             broken.push((Invariant::ThinBook, format!("{id} beside {lots} lots")));

@@ -67,7 +67,7 @@ impl Pauses {
         }
     }
 
-    pub(crate) fn hear(&mut self, event: &Event) {
+    pub(crate) fn handle_event(&mut self, event: &Event) {
         match event {
             Event::Operator(Command::Lower { .. }) => self.lowers = true,
             Event::Operator(Command::Unpause { filter, .. }) => {
@@ -92,8 +92,8 @@ impl Pauses {
         let mids = self.mids.entry(market);
         let mids = mids.or_insert_with(|| Recent::of(KEPT_MS));
         mids.add(shown, mid);
-        let seen = || mids.within(shown, risk.move_ms).copied();
-        let (Some(low), Some(high)) = (seen().min(), seen().max()) else {
+        let window = || mids.within(shown, risk.move_ms).copied();
+        let (Some(low), Some(high)) = (window().min(), window().max()) else {
             return;
         };
         let far = u128::from(high - low) * 10_000 > u128::from(risk.move_bps) * u128::from(low);
@@ -103,8 +103,8 @@ impl Pauses {
         // A mid that stays far away pauses the market again and again, with a moment in between: the start of the next
         // pause is up to the engine.
         let before = self.far.insert(market, shown);
-        let anew = before.is_none_or(|at| shown.ms_since(at) > 2 * risk.pause_ms);
-        if anew && !self.told(market) {
+        let is_new = before.is_none_or(|at| shown.ms_since(at) > 2 * risk.pause_ms);
+        if is_new && !self.was_reported(market) {
             let owed = Owed {
                 since: shown,
                 pause_ms: risk.pause_ms,
@@ -114,17 +114,21 @@ impl Pauses {
     }
 
     /// Whether a pause of a market for a move was reported and may still apply, or has just ended.
-    fn told(&self, market: MarketId) -> bool {
+    fn was_reported(&self, market: MarketId) -> bool {
         let of_market = |pause: &&Pause| {
             pause.filter == Filter::market(market) && pause.cause == Control::PriceMove.name()
         };
         self.held.iter().any(|pause| of_market(&pause))
     }
 
-    pub(crate) fn note(&mut self, note: &Notification, risk: &RiskConfig) -> Vec<Broken> {
+    pub(crate) fn observe(
+        &mut self,
+        notification: &Notification,
+        risk: &RiskConfig,
+    ) -> Vec<Broken> {
         let mut broken = Vec::new();
         self.lengths.insert(risk.pause_ms);
-        match note {
+        match notification {
             Notification::Paused(pause) if !self.engaged.contains(pause) => {
                 let day_ago = pause.since.minus_ms(DAY_MS);
                 self.engaged.retain(|old| old.since >= day_ago);
@@ -149,8 +153,8 @@ impl Pauses {
             }
             Notification::Unpaused { filter, .. } => {
                 // Those of controls have one length: the oldest ends first.
-                let healed = self.held.iter().position(|pause| pause.filter == *filter);
-                healed.map(|at| self.held.remove(at));
+                let ended = self.held.iter().position(|pause| pause.filter == *filter);
+                ended.map(|at| self.held.remove(at));
                 if let Some(market) = filter.market {
                     // By the venue's clock, which continues while the host is suspended.
                     self.owed.remove(&market);
@@ -161,7 +165,7 @@ impl Pauses {
                     let (from, to) = (self.level.name(), level.name());
                     broken.push((
                         Invariant::LevelLowered,
-                        format!("from {from} to {to} by nobody"),
+                        format!("from {from} to {to} without an operator"),
                     ));
                 }
                 self.level = *level;

@@ -11,37 +11,40 @@ pub(crate) const MINUTE_MS: u64 = 59_000;
 #[derive(Debug)]
 pub(crate) struct Recent<T> {
     kept_ms: u64,
-    seen: VecDeque<(Time, T)>,
+    values: VecDeque<(Time, T)>,
 }
 
 impl<T> Recent<T> {
     pub(crate) const fn of(kept_ms: u64) -> Self {
         Self {
             kept_ms,
-            seen: VecDeque::new(),
+            values: VecDeque::new(),
         }
     }
 
     pub(crate) fn add(&mut self, now: Time, what: T) {
         let kept_ms = self.kept_ms;
         while self
-            .seen
+            .values
             .front()
             .is_some_and(|(at, _)| now.ms_since(*at) > kept_ms)
         {
-            self.seen.pop_front();
+            self.values.pop_front();
         }
-        self.seen.push_back((now, what));
+        self.values.push_back((now, what));
     }
 
     /// Changes every value.
     pub(crate) fn each(&mut self, change: impl FnMut(&mut T)) {
-        self.seen.iter_mut().map(|(_, what)| what).for_each(change);
+        self.values
+            .iter_mut()
+            .map(|(_, what)| what)
+            .for_each(change);
     }
 
     /// Values that are younger than a time.
     pub(crate) fn within(&self, now: Time, window_ms: u64) -> impl Iterator<Item = &T> {
-        let recent = self.seen.iter().rev();
+        let recent = self.values.iter().rev();
         let recent = recent.take_while(move |(at, _)| now.ms_since(*at) < window_ms);
         recent.map(|(_, what)| what)
     }

@@ -23,47 +23,51 @@ pub(crate) struct StrategyCalls(Arc<Mutex<Vec<Option<StrategyCall>>>>);
 
 impl StrategyCalls {
     /// The same strategies, each wrapped by a recorder.
-    pub(crate) fn witness(strategies: Vec<Box<dyn Strategy>>) -> (Self, Vec<Box<dyn Strategy>>) {
-        let wishes = Self(Arc::new(Mutex::new(vec![None; strategies.len()])));
-        let witnessed = (0..).zip(strategies).map(|(seat, inner)| {
-            let told = wishes.clone();
-            Box::new(Witnessed { inner, seat, told }) as Box<dyn Strategy>
+    pub(crate) fn record(strategies: Vec<Box<dyn Strategy>>) -> (Self, Vec<Box<dyn Strategy>>) {
+        let calls = Self(Arc::new(Mutex::new(vec![None; strategies.len()])));
+        let recorded = (0..).zip(strategies).map(|(seat, inner)| {
+            let shared = calls.clone();
+            Box::new(Recorder {
+                inner,
+                seat,
+                calls: shared,
+            }) as Box<dyn Strategy>
         });
-        let witnessed = witnessed.collect();
-        (wishes, witnessed)
+        let recorded = recorded.collect();
+        (calls, recorded)
     }
 
     /// The last decision of a seat.
     pub(crate) fn of(&self, seat: usize) -> Option<StrategyCall> {
-        let wishes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        wishes.get(seat).cloned().flatten()
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.get(seat).cloned().flatten()
     }
 
-    fn tell(&self, seat: usize, wish: StrategyCall) {
-        let mut wishes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = wishes.get_mut(seat) {
-            *last = Some(wish);
+    fn set(&self, seat: usize, call: StrategyCall) {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = calls.get_mut(seat) {
+            *last = Some(call);
         }
     }
 }
 
-struct Witnessed {
+struct Recorder {
     inner: Box<dyn Strategy>,
     seat: usize,
-    told: StrategyCalls,
+    calls: StrategyCalls,
 }
 
-impl Strategy for Witnessed {
+impl Strategy for Recorder {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         self.inner.decide(view, targets);
-        let wish = StrategyCall {
+        let call = StrategyCall {
             at: view.now,
             mid: view.mid,
             bids: view.bids.to_vec(),
             asks: view.asks.to_vec(),
             quotes: targets.quotes().to_vec(),
         };
-        self.told.tell(self.seat, wish);
+        self.calls.set(self.seat, call);
     }
 
     fn save(&self) -> Vec<u8> {

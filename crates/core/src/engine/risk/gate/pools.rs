@@ -42,7 +42,7 @@ impl PoolSituation<'_> {
 
 /// A new join or exit before it has ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct Proposed {
     pub(crate) kind: PoolTransactionKind,
     pub(crate) limits: Limits,
     /// Amounts due to an exit at the current balances; zeros for a join.
@@ -51,7 +51,7 @@ pub(crate) struct Wanted {
     pub(crate) after: Amount,
 }
 
-impl Wanted {
+impl Proposed {
     /// The join or exit from `held` to `shares`; `None` if they are equal.
     pub(crate) fn between(
         pool: &PoolSituation<'_>,
@@ -93,8 +93,8 @@ impl RiskContext<'_> {
         &self,
         pool: &PoolSituation<'_>,
         strategy: StrategyId,
-        new: Wanted,
-    ) -> Result<Approved<Wanted>, Withheld> {
+        new: Proposed,
+    ) -> Result<Approved<Proposed>, Withheld> {
         self.may_move(strategy)?;
         pool.takes(new.kind)?;
         let mid = self.price_is_shared(pool)?;
@@ -212,7 +212,7 @@ impl RiskContext<'_> {
         self.leaves_band(amounts[pool.base_at])
     }
 
-    fn exit_is_covered(&self, pool: &PoolSituation<'_>, new: &Wanted) -> Result<(), Withheld> {
+    fn exit_is_covered(&self, pool: &PoolSituation<'_>, new: &Proposed) -> Result<(), Withheld> {
         let lp = pool.spec.lp.id;
         if new.limits.lp > self.free(lp) {
             return Err(Control::Balance.into());
