@@ -27,3 +27,4 @@ mod rooms;
 mod secrets;
 mod starts;
 mod waiting;
+mod words;

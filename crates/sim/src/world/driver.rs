@@ -46,11 +46,11 @@ impl World {
         }
     }
 
-    pub(super) fn notification(&mut self, shown: Time, notification: &Notification) {
+    pub(super) fn check_notification(&mut self, shown: Time, notification: &Notification) {
         self.counts.observe(notification);
         let broken = self
             .sending_rules
-            .notification(shown, notification, &self.config.engine);
+            .observe(shown, notification, &self.config.engine);
         self.break_rules(broken);
         self.observe_limits(shown, notification);
         if let (Notification::TradingStateChanged { level, .. }, Some(daemon)) =
@@ -96,11 +96,11 @@ impl World {
         }
         self.observe_books(shown, notification);
         self.session.observe(shown, notification);
-        let broken = self.profit.notification(notification, &self.session);
+        let broken = self.profit.observe(notification, &self.session);
         self.break_rules(broken);
         let venue = self.exchange.venue();
         self.checks
-            .notification(notification, self.disk.durable(), &self.ground_truth, venue);
+            .observe(notification, self.disk.durable(), &self.ground_truth, venue);
     }
 
     /// No order is created while an order of another instance is open that the daemon has reported.
@@ -179,7 +179,7 @@ impl Observer for World {
     }
 
     fn notification(&mut self, now: Time, notification: Notification) {
-        self.notification(now, &notification);
+        self.check_notification(now, &notification);
     }
 
     fn finished(&mut self, proven: bool) {
@@ -195,7 +195,7 @@ impl Observer for World {
     }
 
     /// A planned crash happens between two actions.
-    fn continues_baselines(&mut self) -> bool {
+    fn goes_on(&mut self) -> bool {
         match &mut self.crash_after {
             Some(0) => {
                 self.crash();
