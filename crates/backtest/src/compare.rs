@@ -1,5 +1,5 @@
-//! Several runs on one HTML page: curves over one another, tables of figures, maps of two parameters. The page
-//! is one file without script; nothing is loaded, and it is legible in light and dark.
+//! Several runs on one HTML page: superimposed curves, tables of figures, maps of two parameters. The page is one file
+//! without script or external resources, legible in light and dark.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::chart::{Line, chart};
 pub use crate::heat_map::HeatMap;
 use crate::html::{STYLE, escape, list, section, table, tile_row};
 
-/// Colours of curves; from then on the same ones are dashed.
+/// Colours of curves; further curves repeat them dashed.
 const CLASSES: [&str; 16] = [
     "c0",
     "c1",
@@ -29,22 +29,22 @@ const CLASSES: [&str; 16] = [
     "c7 dashed",
 ];
 
-/// Most curves of one chart that can be told apart; further ones are left out.
+/// Most curves of one chart that can be distinguished; further ones are left out.
 pub const CURVES_MAX: usize = CLASSES.len();
 
 /// A curve of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Curve {
-    /// Which run it is of.
+    /// Name of the run.
     pub name: String,
     /// Its points in order of time; where a value is missing the line is broken.
     pub points: Vec<(Timestamp, Option<f64>)>,
 }
 
-/// Curves over one another.
+/// Superimposed curves.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
-    /// Above it.
+    /// Title.
     pub title: String,
     /// At most [`CURVES_MAX`] are drawn.
     pub curves: Vec<Curve>,
@@ -53,7 +53,7 @@ pub struct Chart {
 /// A table of figures.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Above it; nothing is shown of a table without rows.
+    /// Title; a table without rows is left out.
     pub title: String,
     /// Names of its columns.
     pub head: Vec<String>,
@@ -61,14 +61,14 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// What a page shows, in the order of its fields.
+/// The contents of a page, in the order of the fields.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// Title of the page.
     pub title: String,
     /// Below the title.
     pub subtitle: String,
-    /// Names and values of figures that are seen first.
+    /// Names and values of the main figures, shown first.
     pub tiles: Vec<(String, String)>,
     /// What the runs prove and what they do not.
     pub statements: Vec<String>,
@@ -78,14 +78,14 @@ pub struct Comparison {
     pub heat_maps: Vec<HeatMap>,
     /// Tables.
     pub tables: Vec<Table>,
-    /// What is assumed.
+    /// The assumptions, in sentences.
     pub assumed: Vec<String>,
-    /// Texts that are unfolded on request, by their names.
+    /// Texts that are unfolded on request, with their names.
     pub details: Vec<(String, String)>,
 }
 
 impl Comparison {
-    /// The page.
+    /// Renders the page.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
         let mut page = format!(
@@ -181,7 +181,7 @@ mod tests {
         }
         .html();
         for wrong in ["<b>", "<i>", "<u>", "<s>", "<script", "http"] {
-            // Figures of tiles are bold; there are none.
+            // Figures of tiles are bold; this page has none.
             assert!(!page.contains(wrong), "{wrong}");
         }
         assert!(page.contains("&lt;i&gt;15") && !page.contains("&lt;i&gt;16"));

@@ -1,17 +1,17 @@
-//! A figure over two parameters as SVG: green above zero, red below, the stronger the further.
+//! A figure over two parameters as SVG: green above zero, red below, stronger with the distance.
 
 use std::fmt::Write;
 
 use crate::html::escape;
 
 const WIDTH: f64 = 960.0;
-/// Room for labels: left, top, bottom.
+/// Margins for labels: left, top, bottom.
 const LEFT: f64 = 120.0;
 const TOP: f64 = 6.0;
 const BOTTOM: f64 = 44.0;
 const ROW: f64 = 30.0;
 const CELL_MAX: f64 = 110.0;
-/// Narrower cells show no number.
+/// Narrower cells have no number.
 const CELL_MIN: f64 = 38.0;
 /// The strongest colour on which text is legible.
 const STRONGEST: f64 = 0.6;
@@ -19,20 +19,20 @@ const STRONGEST: f64 = 0.6;
 /// A figure over two parameters.
 #[derive(Clone, Debug, Default)]
 pub struct HeatMap {
-    /// Above it.
+    /// Title.
     pub title: String,
     /// Parameter from left to right, and its values.
     pub across: (String, Vec<String>),
     /// Parameter from top to bottom, and its values.
     pub down: (String, Vec<String>),
-    /// Figures, row by row from the top; missing where there is none.
+    /// Figures, row by row from the top; `None` leaves a cell empty.
     pub cells: Vec<Vec<Option<f64>>>,
     /// Decimals of the figures.
     pub decimals: usize,
 }
 
 impl HeatMap {
-    /// The drawing.
+    /// Renders the map.
     #[expect(clippy::cast_precision_loss, reason = "pixels")]
     pub fn svg(&self) -> String {
         let (columns, rows) = (self.across.1.len().max(1), self.down.1.len());

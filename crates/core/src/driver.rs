@@ -1,16 +1,16 @@
-//! The driver: the one place in which the engine is given an event and its actions are executed.
+//! The driver: the only place that passes events to the engine and executes its actions.
 //!
-//! What runs an engine is an assembly of it with a clock, a venue, a store and observers. Live trading, paper trading
-//! and backtests, simulated worlds, trials of a configuration and tests differ in these four. What is done with an
-//! action, and in which order, does not differ:
+//! An engine runs as an assembly with a clock, a venue, a store and observers. Live trading, paper trading and
+//! backtests, simulated worlds, trials of a configuration and tests differ in these four. The execution of actions and
+//! its order are the same:
 //!
 //! 1. the clock is read once; that is the time of the step
 //! 2. observers get the event, the engine handles it, observers get its actions
 //! 3. the actions are executed in the engine's order, each by the part that its kind belongs to
 //!
-//! Nothing here waits. What comes of an action is a later event, and a part that knows the outcome at once gives it to
-//! the next step. When to wake the engine is what [`Engine::next_wakeup`] says, by the assembly's own clock. Replay of
-//! a tape executes nothing and therefore has no driver: it compares actions (`cambist_tape::replay`).
+//! Nothing here waits. The result of an action is a later event; a part that knows the result at once passes it to the
+//! next step. [`Engine::next_wakeup`] returns when to wake the engine, by the assembly's own clock. Replay of a tape
+//! executes nothing and therefore has no driver: it compares actions (`cambist_tape::replay`).
 
 use crate::action::Action;
 use crate::books::Booking;
@@ -24,11 +24,11 @@ use crate::time::Time;
 
 /// The engine's clock.
 pub trait Clock {
-    /// The monotonic time that the engine is given.
+    /// The monotonic time of the engine.
     fn now(&self) -> Time;
 }
 
-/// The way to the venue. Every request is answered by one `Event::Answer` with its number.
+/// Transmission to the venue. Every request is answered by one `Event::Answer` with its number.
 pub trait Venue {
     /// Sends a query or a cancel.
     fn send(&mut self, request: RequestId, query: Query);
@@ -37,7 +37,7 @@ pub trait Venue {
     fn transmit(&mut self, request: RequestId, order: ClientOrderId, endpoint: Endpoint);
 }
 
-/// What makes intents, restrictions and books durable, in the order of its calls.
+/// Makes intents, restrictions and books durable, in the order of the calls.
 pub trait Store {
     /// Hashes, signs and stores a batch as a whole; answered by `Event::Sealed` once it is durable, or by
     /// `Event::SealFailed`.
@@ -47,18 +47,18 @@ pub trait Store {
     /// the same value. A lower state is accepted only with `lowers`.
     fn store_restrictions(&mut self, levels: Restrictions, cause: String, lowers: bool);
 
-    /// Stores what one event changed of orders and books, as a whole or not at all. There is no answer.
+    /// Stores the changes of orders and books by one event, as a whole or not at all. Not answered.
     fn book(&mut self, booking: Box<Booking>);
 }
 
-/// Logs, metrics, tapes, reports, checks: what watches a run and has no part in it.
+/// Logs, metrics, tapes, reports, checks: observes a run without an effect on it.
 pub trait Observer {
     /// An event that the engine is about to handle at `now`.
     fn event(&mut self, now: Time, event: &Event) {
         let _ = (now, event);
     }
 
-    /// What the engine wants done, before any of it is.
+    /// The engine's actions, before any of them is executed.
     fn actions(&mut self, now: Time, event: &Event, actions: &[Action]) {
         let _ = (now, event, actions);
     }
@@ -69,19 +69,20 @@ pub trait Observer {
     /// The engine has ended; whether it is proven that no own order rests. Nothing follows.
     fn finished(&mut self, proven: bool);
 
-    /// Whether the next action is executed. A process that dies in the middle of a step executes no more of it.
+    /// Whether the next action is executed. A process that crashes within a step executes no more of it.
     fn goes_on(&mut self) -> bool {
         true
     }
 }
 
-/// An engine with everything that it needs around it.
+/// An engine with its environment.
 pub trait Assembly: Clock + Venue + Store + Observer {
     /// The engine, while there is one: a process that is down handles no events.
     fn engine(&mut self) -> Option<&mut Engine>;
 }
 
-/// Gives the engine one event and executes its actions; the time of the step, or nothing while there is no engine.
+/// Passes one event to the engine and executes its actions. Returns the time of the step; `None` while there is no
+/// engine.
 ///
 /// `buffer` is cleared; keeping it between steps saves its allocation.
 pub fn step(assembly: &mut impl Assembly, event: &Event, buffer: &mut Vec<Action>) -> Option<Time> {

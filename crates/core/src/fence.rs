@@ -1,8 +1,8 @@
-//! The fence: by what evidence an order with an unknown fate ends, and nothing else.
+//! The fence: the evidence that ends an order of unknown state.
 //!
-//! Every rule is a pure function, used by the engine and by the model that tries every interleaving of
-//! loss, repetition, delay and crash (`crates/fence-model`). What a refusal proves is `Reason`'s. The
-//! numbers behind them (ttl, grace, margin) are configuration; times are the venue's.
+//! Every rule is a pure function, used by the engine and by a model that tries every order of loss, repetition, delay
+//! and crash (`crates/fence-model`). What a refusal proves is defined by `Reason`. The durations (time to live, grace,
+//! margin) are configuration; times are the venue's.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::time::VenueTime;
 
 pub use crate::list_scan::{ListScan, Progress, ScanPurpose};
 
-/// What the venue itself has said about an order's existence.
+/// What the venue itself reported about an order's existence.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -18,26 +18,26 @@ pub enum VenueEvidence {
     /// Nothing yet.
     #[default]
     None,
-    /// It took it or showed it. A list that leaves it out is then not enough: its report is asked for.
+    /// It accepted or listed the order. A list that leaves it out is then not enough: its report is queried.
     Seen,
-    /// Asked by hash after the fence, it did not know it.
+    /// Queried by hash after the fence, it did not know the order.
     Denied,
 }
 
-/// Whether no copy of an order can rest: each of its transmissions was refused for a reason that a
-/// delivered twin cannot cause, or provably never left.
+/// Whether no copy of an order can rest: each of its transmissions was refused for a reason that a delivered copy
+/// cannot cause, or provably was never sent.
 pub fn are_all_disproved(transmissions: u8, disproved: u8) -> bool {
     disproved == transmissions
 }
 
-/// Whether `venue_time`, which the venue's clock has passed, is behind the fence of an order: nothing
-/// of it can come into being or show up for the first time any more.
+/// Whether `venue_time`, which the venue's clock has passed, is after the fence of an order: no copy of it can come
+/// into existence or be listed for the first time any more.
 pub fn is_behind(venue_time: VenueTime, valid_until: VenueTime, grace_ms: u64) -> bool {
     venue_time > valid_until.plus_ms(grace_ms)
 }
 
-/// Whether a complete list of a closed window, begun when the venue's clock had passed `list_begun`,
-/// ends an order that may have left.
+/// Whether a complete list of a closed window, begun when the venue's clock had passed `list_begun`, ends an order that
+/// may have been sent.
 pub fn is_proven_dead(
     list_begun: VenueTime,
     valid_until: VenueTime,
@@ -52,13 +52,13 @@ pub fn is_proven_dead(
     is_behind(list_begun, valid_until, grace_ms) && !shown && !contradicted
 }
 
-/// Whether bytes that leave now arrive before they expire: the margin is for their way.
+/// Whether bytes that are sent now arrive before they expire; the margin covers their latency.
 pub fn is_in_time(venue_now: VenueTime, valid_until: VenueTime, margin_ms: u64) -> bool {
     venue_now < valid_until.minus_ms(margin_ms)
 }
 
-/// Whether the same bytes may leave once more: not after a cancel was decided, and not so late that
-/// they would arrive after their expiry.
+/// Whether the same bytes may be sent once more: not after a cancel was decided, and not so late that they would arrive
+/// after their expiry.
 pub fn may_be_resent(
     venue_now: VenueTime,
     valid_until: VenueTime,

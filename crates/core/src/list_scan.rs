@@ -1,8 +1,8 @@
-//! Passes over a list: orders, or joins and exits.
+//! Scans of a list: of orders, or of joins and exits.
 //!
-//! A *look* reads the list once, open-ended: what it shows is evidence, what it does not show is not. A
-//! *proof* reads a closed creation window until two passes in a row name the same entries: only then,
-//! and only for what must have been in the window, is absence evidence.
+//! A scan for *presence* reads the list once, open-ended: an entry is evidence, a missing one is not. A scan for
+//! *absence* reads a closed creation window until two rounds in a row name the same entries: only then, and only for
+//! entries that must be in the window, is absence evidence.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::pool::{PoolTransactionReport, PoolTransactionStatus};
 use crate::request::{OrdersPage, RequestId};
 use crate::time::{Time, VenueTime};
 
-/// A list longer than this many pages proves nothing and is given up.
+/// A list with more pages proves nothing, and its scan is abandoned.
 const PAGES_MAX: u32 = 200;
-/// Requests for one page before its pass is given up.
+/// Requests for one page before its scan is abandoned.
 const PAGE_ATTEMPTS: u32 = 4;
-/// Passes of one proof before it is given up.
+/// Rounds of one scan for absence before it is abandoned.
 const ROUNDS_MAX: u32 = 6;
 
-/// An entry of a list, as far as a pass is concerned.
+/// An entry of a list in a scan.
 pub trait Listed {
     /// Its hash, and whether it can change nothing any more.
     fn entry(&self) -> (Hash, bool);
@@ -38,10 +38,10 @@ impl Listed for PoolTransactionReport {
     }
 }
 
-/// What a pass is for.
+/// Purpose of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ScanPurpose {
-    /// Evidence of what is shown.
+    /// Evidence of presence.
     Presence,
     /// Evidence of absence as well.
     Absence,
@@ -50,15 +50,15 @@ pub enum ScanPurpose {
     Resting,
 }
 
-/// A reading of the list under way.
+/// A scan in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ListScan {
     pub(crate) purpose: ScanPurpose,
     from: VenueTime,
     to: VenueTime,
-    /// When the reading that is now counted began.
+    /// When the current round began.
     pub(crate) begun: Time,
-    /// The venue's clock showed at least this then.
+    /// Lower bound of the venue's clock then.
     pub(crate) begun_venue: VenueTime,
     offset: u32,
     pages: u32,
@@ -69,25 +69,25 @@ pub struct ListScan {
     /// Hashes of this round in a state that is not final.
     pub(crate) open: BTreeSet<Hash>,
     previous: Option<BTreeSet<Hash>>,
-    /// The page under way.
+    /// The request in flight.
     pub(crate) request: Option<RequestId>,
-    /// How often the next page was asked for in vain.
+    /// Requests for the next page without an answer.
     unanswered: u32,
 }
 
-/// What a page led to.
+/// The result of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Another page is wanted.
+    /// Another page is needed.
     More,
-    /// The pass is complete for its purpose.
+    /// The scan is complete for its purpose.
     Complete,
-    /// It cannot be completed: too long, or never twice the same.
+    /// It cannot be completed: too long, or no two equal rounds.
     Abandoned,
 }
 
 impl ListScan {
-    /// A single open-ended reading of everything created from `from` on.
+    /// A single open-ended round of everything created from `from` on.
     pub(crate) fn look(now: Time, venue_now: VenueTime, from: VenueTime, limit: u32) -> Self {
         Self::new(
             ScanPurpose::Presence,
@@ -98,13 +98,13 @@ impl ListScan {
         )
     }
 
-    /// A single reading of everything that may still trade.
+    /// A single round of everything that may still trade.
     pub(crate) fn standing(now: Time, venue_now: VenueTime, limit: u32) -> Self {
         let window = (VenueTime(0), VenueTime(0));
         Self::new(ScanPurpose::Resting, now, venue_now, window, limit)
     }
 
-    /// Readings of the window from `from` to now until two agree.
+    /// Rounds over the window from `from` to now until two agree.
     pub fn proof(now: Time, venue_now: VenueTime, from: VenueTime, limit: u32) -> Self {
         Self::new(
             ScanPurpose::Absence,
@@ -140,17 +140,17 @@ impl ListScan {
         }
     }
 
-    /// The venue's clock had passed this when it began.
+    /// Lower bound of the venue's clock when it began.
     pub const fn begun_venue(&self) -> VenueTime {
         self.begun_venue
     }
 
-    /// Whether an order is in the round that is now counted.
+    /// Whether an order is in the current round.
     pub fn shows(&self, hash: Hash) -> bool {
         self.seen.contains(&hash)
     }
 
-    /// The page to ask for next.
+    /// The page to request next.
     pub fn page(&self) -> OrdersPage {
         OrdersPage {
             from: self.from,
@@ -161,15 +161,15 @@ impl ListScan {
         }
     }
 
-    /// The page that was asked for brought no answer: the same one again, or false when that has been
-    /// tried often enough. What was read before it stays read. What rests is not worth holding others up.
+    /// The requested page got no answer: the same one again, or false when that was tried often enough. Pages read
+    /// before are kept. A scan for resting orders does not delay others.
     pub fn ask_again(&mut self) -> bool {
         self.request = None;
         self.unanswered += 1;
         self.purpose != ScanPurpose::Resting && self.unanswered < PAGE_ATTEMPTS
     }
 
-    /// Takes in the page that was asked for.
+    /// Adds the requested page.
     pub fn take<T: Listed>(&mut self, entries: &[T], total: u32) -> Progress {
         self.request = None;
         self.unanswered = 0;
@@ -195,7 +195,7 @@ impl ListScan {
         // The end of the list, with as many different entries as the venue counts.
         let whole = self.seen.len() >= total as usize;
         match self.purpose {
-            // An empty page before the end the venue counts: what was read is no picture of anything.
+            // An empty page before the end that the venue counts: the entries read are not a consistent list.
             ScanPurpose::Presence | ScanPurpose::Resting if short => Progress::Abandoned,
             ScanPurpose::Presence | ScanPurpose::Resting => Progress::Complete,
             ScanPurpose::Absence => {
@@ -209,7 +209,7 @@ impl ListScan {
         }
     }
 
-    /// Begins another round of a proof.
+    /// Starts another round of a scan for absence.
     fn again(&mut self, whole: bool) -> Progress {
         self.rounds += 1;
         if self.rounds >= ROUNDS_MAX {
@@ -223,7 +223,7 @@ impl ListScan {
     }
 }
 
-/// Takes out the scan that a page belongs to.
+/// Removes the scan that a page belongs to.
 pub(crate) fn answered(slot: &mut Option<ListScan>, request: RequestId) -> Option<ListScan> {
     slot.take_if(|pass| pass.request == Some(request))
 }
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_round_that_lost_entries_between_pages_does_not_count() {
         let mut pass = proof();
-        // Total 3, but the second page repeats an entry: one order was never shown.
+        // Total 3, but the second page repeats an entry: one order was left out.
         assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
         assert_eq!(pass.take(&[report(2)], 3), Progress::More);
         assert_eq!(

@@ -1,28 +1,28 @@
 //! Status codes of the exchange interface: one table of number, message and what a refusal with it proves.
 //!
 //! The enumeration, the list, the numbers on the wire (`cambist_protocol::code`), the server's messages and the
-//! engine's conclusions are made from it, so that a code is added in one line here. Which endpoints may answer
-//! with it is the endpoint table's (`cambist_protocol::endpoint`).
+//! engine's conclusions are generated from it, so that a code is added in one line here. The endpoint table
+//! (`cambist_protocol::endpoint`) lists the endpoints that may answer with it.
 
 use serde::{Deserialize, Serialize};
 
 /// What a refusal with a code proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// Of a submit: nothing. What the venue compared may have been caused by a delivered copy (one that froze the
-    /// balance causes `InsufficientBalance`, one that rests `OrderExists`, one that expired `OrderExpired`) or may
-    /// have changed before a delayed copy arrives (a market or token is listed again, an amount is within its
-    /// limits, the fee below the highest).
+    /// For a submit: nothing. The condition may have been caused by a delivered copy (one that locked the balance
+    /// causes `InsufficientBalance`, one that rests `OrderExists`, one that expired `OrderExpired`) or may have changed
+    /// before a delayed copy arrives (a market or token is listed again, an amount is within its limits, the fee below
+    /// the highest).
     Nothing,
     /// The order's bytes alone cause it, so that every copy of them, whenever it arrives, is refused as well.
     Dead,
-    /// Our keys are not accepted, so that going on is pointless. Of a submit it proves nothing.
+    /// Our keys are not accepted, so that further requests are pointless. For a submit it proves nothing.
     KeysRefused,
 }
 
 macro_rules! codes {
     ($($reason:ident $number:literal $message:literal $proof:ident)*) => {
-        /// A refusal of the interface (its "Errors" table), or one it does not list.
+        /// A refusal of the interface (its "Errors" table), or one with an unlisted code.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
         )]
@@ -57,7 +57,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What a refusal proves. Of a code that is not known, nothing is known.
+            /// What a refusal proves. An unknown code proves nothing.
             pub const fn proof(self) -> Proof {
                 match self {
                     $(Self::$reason => Proof::$proof,)*

@@ -1,4 +1,4 @@
-//! The driver: what is executed, in which order, and what is not.
+//! The driver: which actions are executed, in which order, and which are not.
 
 use cambist_core::action::Action;
 use cambist_core::books::Booking;
@@ -10,7 +10,7 @@ use cambist_core::{ClientOrderId, Engine, Intent, Time};
 
 use crate::desk::{Always, BOTH, Desk};
 
-/// Records what it is given; executes at most `left` actions of a step.
+/// Records its calls; executes at most `left` actions of a step.
 struct Record {
     engine: Option<Engine>,
     left: usize,
@@ -116,7 +116,7 @@ fn actions_are_executed_in_the_engines_order_as_they_are() {
 #[test]
 fn a_process_that_dies_in_a_step_executes_no_more_of_it() {
     let (mut dies, start) = record(3);
-    // What is left in the buffer of an earlier step is no action of this one.
+    // The rest of an earlier step in the buffer is not an action of this one.
     let mut buffer = vec![Action::Finished { proven: true }];
     driver::step(&mut dies, &start, &mut buffer);
     assert_eq!(dies.done, dies.wanted[..2]);

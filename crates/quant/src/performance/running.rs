@@ -1,4 +1,4 @@
-//! Moments of returns that arrive one after the other, or in parts: nothing is kept of them but sums.
+//! Moments of returns that are added one by one or in parts: only sums are kept.
 //!
 //! Source: Pébay, "Formulas for robust, one-pass parallel computation of covariances and arbitrary-order
 //! statistical moments" (Sandia SAND2008-6212).
@@ -22,7 +22,7 @@ pub struct RunningMoments {
 }
 
 impl RunningMoments {
-    /// Adds a return. One that is no finite number is refused and changes nothing.
+    /// Adds a return. One that is not a finite number is an error and changes nothing.
     pub fn add(&mut self, value: f64) -> Result<()> {
         finite("return", value)?;
         self.merge(&Self {
@@ -33,7 +33,7 @@ impl RunningMoments {
         Ok(())
     }
 
-    /// Adds returns that were added up elsewhere.
+    /// Adds returns that were summed elsewhere.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -61,7 +61,7 @@ impl RunningMoments {
         self.count += other.count;
     }
 
-    /// The moments of what was added: at least two returns that are not all equal.
+    /// The moments of the added returns: at least two that are not all equal.
     pub fn moments(&self) -> Result<Moments> {
         if self.count < 2 {
             return Err(Error::TooFew {
@@ -107,11 +107,11 @@ mod tests {
         }
     }
 
-    /// One by one, in parts of any size and at once: the same moments.
+    /// The same moments when added one by one, in parts of any size, or at once.
     #[test]
     fn parts_are_the_whole() {
         let mut random = Random::new(5);
-        // Far from zero, where sums of plain powers lose their digits, and with a tail.
+        // Far from zero, where sums of plain powers lose their precision, and with a tail.
         let values: Vec<f64> = (0..1_000)
             .map(|_| 1_000.0 + random.normal() + random.exponential())
             .collect();

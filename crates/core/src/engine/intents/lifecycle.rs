@@ -1,8 +1,8 @@
-//! The life of an intent, and what proves its end: the rules of `fence` applied once, for orders and for
-//! moves.
+//! The lifecycle of an intent and the evidence that ends it: the rules of `fence` applied in one place, for orders and
+//! for joins and exits.
 //!
-//! Knows no prices and no tokens: only whether bytes may have left, what the venue said about them, and
-//! how long they can still have an effect. Evidence moves one way: an end is never taken back.
+//! It uses no prices and no tokens: only whether bytes may have been sent, what the venue reported about them, and how
+//! long they can still have an effect. Evidence is monotonic: an end is never revoked.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,84 +13,84 @@ use crate::reason::Reason;
 use crate::request::{Endpoint, Outcome, Reply, RequestId};
 use crate::time::{Time, VenueTime};
 
-/// How far an intent has come.
+/// Phase of an intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
-    /// Handed to the shell to be sealed; nothing may have left.
+    /// Handed to the shell for sealing; no byte was sent.
     Sealing,
     /// Durable, never transmitted.
     Sealed,
-    /// A transmission is under way.
+    /// A transmission is in flight.
     InFlight,
-    /// Transmitted, and what came of it is not known.
+    /// Transmitted, with unknown result.
     Unknown {
         /// Since when.
         since: Time,
-        /// The venue answered, but with a refusal that proves nothing.
+        /// Whether the venue answered with a refusal that proves nothing.
         answered: bool,
     },
-    /// Taken by the venue or seen there.
+    /// Accepted by the venue or listed there.
     Live,
 }
 
-/// A cancel in progress. Moves have none: what left cannot be called back.
+/// A cancel in progress. Joins and exits cannot be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CancelState {
     /// When it was decided.
     pub(crate) decided: Time,
     /// The last cancel request.
     pub(crate) last_sent: Option<Time>,
-    /// A cancel request is under way.
+    /// A cancel request in flight.
     pub(crate) in_flight: Option<RequestId>,
-    /// When the venue last said that it took the cancel, or that there is nothing to cancel.
+    /// When the venue last answered that it accepted the cancel, or that there is nothing to cancel.
     pub(crate) answered: Option<Time>,
-    /// Requests so far.
+    /// Number of requests.
     pub(crate) attempts: u32,
 }
 
-/// What follows from the answer to a transmission.
+/// The effect of the answer to a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransmissionOutcome {
-    /// The venue took it; `newly` if that was not known.
+    /// The venue accepted it; `newly` if that was not known.
     Accepted { hash: Hash, newly: bool },
-    /// The answer names something else.
+    /// The answer belongs to something else.
     Contradicted,
-    /// Every transmission was refused for a reason that proves it: it is dead.
+    /// Every transmission was refused for a reason that proves it: the intent is dead.
     ProvenDead,
     /// Nothing is proven; the list should be read.
     ScanNeeded,
-    /// Nothing follows.
+    /// No effect.
     Nothing,
 }
 
-/// How far one intent has come, and what is known of it.
+/// State and evidence of one intent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Lifecycle {
-    /// Where its bytes go.
+    /// The endpoint of its transmissions.
     pub(crate) endpoint: Endpoint,
     /// The last venue second at which it is valid, in milliseconds.
     pub(crate) valid_until: VenueTime,
-    /// Lower bound of the venue's clock when it was made.
+    /// Lower bound of the venue's clock when it was created.
     pub(crate) made_at: VenueTime,
-    /// The batch it was sealed in; the zeroth for recovered ones.
+    /// The batch it was sealed in; batch 0 for recovered ones.
     pub(crate) batch: BatchId,
     /// Known from the moment it is sealed.
     pub(crate) hash: Option<Hash>,
     pub(crate) phase: Phase,
-    /// Transmissions so far.
+    /// Number of transmissions.
     pub(crate) attempts: u8,
     /// Transmissions refused for a reason that proves the copy dead, or that provably never left.
     pub(crate) disproved: u8,
     pub(crate) first_sent: Option<Time>,
     pub(crate) last_sent: Option<Time>,
-    /// A pass over the list that began after the last transmission did not show it.
+    /// A scan that began after the last transmission did not list it.
     pub(crate) missed: bool,
     pub(crate) evidence: VenueEvidence,
     pub(crate) cancel: Option<CancelState>,
 }
 
 impl Lifecycle {
-    /// On its way to the store.
+    /// A new intent being sealed.
     pub(crate) fn sealing(
         endpoint: Endpoint,
         valid_until_s: u32,
@@ -114,7 +114,7 @@ impl Lifecycle {
         }
     }
 
-    /// Makes it one of an earlier run, which may have used up its transmissions: this one adds none.
+    /// Makes it an intent of an earlier run, which may have used all its transmissions: this run adds none.
     pub(crate) fn recover(&mut self, now: Time, hash: Hash, attempts_max: u8) {
         self.hash = Some(hash);
         self.phase = Phase::Unknown {
@@ -124,7 +124,7 @@ impl Lifecycle {
         self.attempts = attempts_max;
     }
 
-    /// Whether any byte of it may have left.
+    /// Whether any byte of it may have been sent.
     pub(crate) fn may_have_left(&self) -> bool {
         match self.phase {
             Phase::Sealing | Phase::Sealed => false,
@@ -132,7 +132,7 @@ impl Lifecycle {
         }
     }
 
-    /// Since when nothing is known of it, if so.
+    /// Since when its state has been unknown, if it is.
     pub(crate) fn unknown_since(&self) -> Option<Time> {
         match self.phase {
             Phase::Unknown { since, .. } => Some(since),
@@ -140,7 +140,7 @@ impl Lifecycle {
         }
     }
 
-    /// A transmission begins.
+    /// A transmission starts.
     pub(crate) fn leaves(&mut self, now: Time) {
         self.phase = Phase::InFlight;
         self.attempts = self.attempts.saturating_add(1);
@@ -149,8 +149,8 @@ impl Lifecycle {
         self.missed = false;
     }
 
-    /// Takes in the answer to a transmission. A refusal ends it only for reasons that a delivered twin
-    /// cannot cause, and only if every transmission got one.
+    /// Handles the answer to a transmission. A refusal ends the intent only for reasons that a delivered copy cannot
+    /// cause, and only if every transmission got such a refusal.
     pub(crate) fn handle_outcome(&mut self, now: Time, outcome: &Outcome) -> TransmissionOutcome {
         let waiting = self.phase == Phase::InFlight;
         let unknown = |answered| Phase::Unknown {
@@ -182,7 +182,7 @@ impl Lifecycle {
             }
             Outcome::Refused(reason) => {
                 if waiting {
-                    // "Exists" and 429 say nothing against it: it still stands for what was wanted.
+                    // "Exists" and 429 do not contradict it: it still occupies its quote.
                     let open = matches!(reason, Reason::OrderExists | Reason::RateLimited);
                     self.phase = unknown(!open);
                 }
@@ -208,7 +208,7 @@ impl Lifecycle {
         TransmissionOutcome::ScanNeeded
     }
 
-    /// The venue shows it. True if that was unknown.
+    /// The venue lists it. True if its state was unknown.
     pub(crate) fn shown(&mut self) -> bool {
         let unknown = self.unknown_since().is_some();
         self.evidence = VenueEvidence::Seen;
@@ -217,7 +217,7 @@ impl Lifecycle {
         unknown
     }
 
-    /// Takes in a pass over the list: whether it had to show it, and did not.
+    /// Handles a scan: whether it should have listed the intent, and did not.
     pub(crate) fn passed(&mut self, pass: &ListScan) -> bool {
         let had_to = self.last_sent.is_none_or(|sent| sent < pass.begun);
         let missed = had_to && !self.is_in(pass);
@@ -225,25 +225,25 @@ impl Lifecycle {
         missed
     }
 
-    /// Whether a pass showed it.
+    /// Whether a scan listed it.
     pub(crate) fn is_in(&self, pass: &ListScan) -> bool {
         self.hash.is_some_and(|hash| pass.seen.contains(&hash))
     }
 
-    /// Whether it cannot be in balances that arrived at `arrived`, or was shown by a pass begun after
-    /// that, so that what it changed is booked.
+    /// Whether it cannot have changed balances that arrived at `arrived`, or was listed by a scan begun after that, so
+    /// that its changes are booked.
     pub(crate) fn is_accounted(&self, arrived: Time, pass: Option<&ListScan>) -> bool {
         !self.may_have_left()
             || self.first_sent.is_some_and(|sent| sent >= arrived)
             || pass.is_some_and(|pass| self.is_in(pass))
     }
 
-    /// The venue's clock has passed its expiry and grace.
+    /// Whether the venue's clock has passed its expiry and grace.
     pub(crate) fn is_past_fence(&self, venue_now: VenueTime, grace_ms: u64) -> bool {
         self.may_have_left() && fence::is_behind(venue_now, self.valid_until, grace_ms)
     }
 
-    /// Whether a complete list, begun after its fence, does not show it.
+    /// Whether a complete list, begun after its fence, leaves it out.
     pub(crate) fn is_absent_from(&self, pass: &ListScan, grace_ms: u64) -> bool {
         self.is_past_fence(pass.begun_venue, grace_ms) && !self.is_in(pass)
     }

@@ -1,5 +1,5 @@
-//! Orders, joins and exits that may be alive, from the decision to the proven end, and why a side has none. Values
-//! that every other folder knows.
+//! Orders, joins and exits that may be alive, from the decision to the proven end, and why a side has none. The values
+//! are used by every other folder.
 
 pub(crate) mod lifecycle;
 pub(crate) mod pool_transactions;

@@ -1,7 +1,7 @@
 //! Every join and exit that may be undecided, and the last ones that ended.
 //!
-//! At most one a pool. A move enters when it is sealed and leaves only by proof of its end (`lifecycle`);
-//! what it changed is booked in the same step.
+//! At most one for each pool. A pool transaction is added when it is sealed and removed only when its end is proven
+//! (`lifecycle`); its changes are booked in the same step.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,20 +16,20 @@ use crate::token::{Amount, TokenId};
 
 use crate::engine::intents::lifecycle::Lifecycle;
 
-/// How many ended moves are remembered.
+/// Number of ended pool transactions that are remembered.
 const ENDED_KEPT: usize = 256;
 
-/// One move that may be undecided.
+/// A join or an exit that may be undecided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrackedPoolTransaction {
     pub(crate) wanted: UnsignedPoolTransaction,
     pub(crate) life: Lifecycle,
-    /// Most that an exit may bring of each pooled token, for limits that look at what may come in.
+    /// Upper bound of what an exit may receive of each pooled token, for limits on incoming amounts.
     pub(crate) incoming: [Amount; 2],
 }
 
 impl TrackedPoolTransaction {
-    /// A new move on its way to the store.
+    /// A new join or exit being sealed.
     pub(crate) fn sealing(
         wanted: UnsignedPoolTransaction,
         incoming: [Amount; 2],
@@ -47,15 +47,15 @@ impl TrackedPoolTransaction {
     }
 }
 
-/// A move whose end is proven, remembered for a while so that a contradiction is noticed.
+/// A join or an exit whose end is proven, remembered for a while so that a contradiction is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EndedPoolTransaction {
     pub(crate) id: ClientOrderId,
-    /// The venue never said that it ended: we concluded it.
+    /// Whether the end was concluded, without a report of the venue.
     pub(crate) concluded: bool,
 }
 
-/// All moves that may be undecided, by number.
+/// All joins and exits that may be undecided, by number.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PoolTransactionRegistry {
     active: BTreeMap<ClientOrderId, TrackedPoolTransaction>,
@@ -94,7 +94,7 @@ impl PoolTransactionRegistry {
         Some(found.wanted.client_id)
     }
 
-    /// The move under way at the pool of a market.
+    /// The undecided join or exit at the pool of a market.
     pub(crate) fn of_market(&self, market: MarketId) -> Option<&TrackedPoolTransaction> {
         self.iter().find(|t| t.wanted.market == market)
     }
@@ -103,7 +103,7 @@ impl PoolTransactionRegistry {
         self.ended.get_mut(&hash)
     }
 
-    /// Takes a move out: its end is proven, by the venue's word or by our conclusion.
+    /// Removes a join or an exit: its end is proven, by a report of the venue or by conclusion.
     pub(crate) fn end(
         &mut self,
         id: ClientOrderId,
@@ -123,13 +123,13 @@ impl PoolTransactionRegistry {
         Some(tracked)
     }
 
-    /// Units of `token` bound by every move that may be undecided.
+    /// Amount of `token` reserved by every join and exit that may be undecided.
     pub(crate) fn reserved(&self, token: TokenId) -> Amount {
         let each = self.iter().map(|t| t.wanted.reserved(token));
         each.fold(0, Amount::saturating_add)
     }
 
-    /// Units of `token` that moves may still bring in.
+    /// Amount of `token` that joins and exits may still receive.
     pub(crate) fn incoming(&self, token: TokenId) -> Amount {
         let exits = self
             .iter()

@@ -1,7 +1,7 @@
-//! Every order that may be alive, and what is known of it; the moves of pools stand beside them.
+//! Every order that may be alive, with its state; joins and exits are beside them.
 //!
-//! An order enters when it is sealed and leaves only by proof of its end (`lifecycle`). Evidence moves one
-//! way: fills never shrink, an end is never taken back.
+//! An order is added when it is sealed and removed only when its end is proven (`lifecycle`). Evidence is monotonic:
+//! fills never shrink, an end is never revoked.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::engine::market_data::book::{OwnLevel, OwnLevels};
 pub(crate) struct Tracked {
     pub(crate) order: UnsignedOrder,
     pub(crate) life: Lifecycle,
-    /// Its report should be fetched by hash.
+    /// Whether its report should be fetched by hash.
     pub(crate) read_wanted: bool,
     pub(crate) base_filled: Amount,
     pub(crate) quote_filled: Amount,
@@ -31,7 +31,7 @@ pub(crate) struct Tracked {
 }
 
 impl Tracked {
-    /// A new order on its way to the store.
+    /// A new order being sealed.
     pub(crate) fn sealing(order: UnsignedOrder, batch: BatchId) -> Self {
         Self {
             life: Lifecycle::sealing(Endpoint::Submit, order.valid_until_s, order.made_at, batch),
@@ -48,7 +48,7 @@ impl Tracked {
         base_amount.saturating_sub(self.base_filled)
     }
 
-    /// Units of the sell token paid so far.
+    /// Amount of the sell token paid so far.
     fn paid(&self) -> Amount {
         match self.order.side {
             Side::Buy => self.quote_filled,
@@ -56,12 +56,12 @@ impl Tracked {
         }
     }
 
-    /// Units of the sell token that may still be paid.
+    /// Amount of the sell token that may still be paid.
     pub(crate) fn reserved(&self) -> Amount {
         self.order.sell_amount.saturating_sub(self.paid())
     }
 
-    /// Units of the bought token that may still come in at the limit price.
+    /// Amount of the bought token that may still be received at the limit price.
     fn incoming(&self) -> Amount {
         let got = match self.order.side {
             Side::Buy => self.base_filled,
@@ -70,12 +70,12 @@ impl Tracked {
         self.order.buy_amount.saturating_sub(got)
     }
 
-    /// Whether more was traded or paid than was signed.
+    /// Whether more was traded or paid than signed.
     pub(crate) fn is_overfilled(&self) -> bool {
         self.base_filled > self.base_amount() || self.paid() > self.order.sell_amount
     }
 
-    /// The base amount asked for.
+    /// Base amount of the order.
     pub(crate) fn base_amount(&self) -> Amount {
         match self.order.side {
             Side::Buy => self.order.buy_amount,
@@ -88,7 +88,7 @@ impl Tracked {
         self.life.valid_until
     }
 
-    /// What a depth may show of it.
+    /// The order as a depth may contain it.
     pub(crate) fn level(&self) -> OwnLevel {
         OwnLevel {
             side: self.order.side,
@@ -97,7 +97,7 @@ impl Tracked {
         }
     }
 
-    /// What a depth may show of it that was drawn up before any of its fills.
+    /// The order as a depth from before any of its fills may contain it.
     pub(crate) fn level_whole(&self) -> OwnLevel {
         OwnLevel {
             left: self.base_amount(),
@@ -105,13 +105,13 @@ impl Tracked {
         }
     }
 
-    /// Whether any byte of it may have left.
+    /// Whether any byte of it may have been sent.
     pub(crate) fn may_have_left(&self) -> bool {
         self.life.may_have_left()
     }
 }
 
-/// What a report adds to what was known.
+/// The increments of a report over the known amounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Increment {
     pub(crate) base: Amount,
@@ -120,9 +120,9 @@ pub(crate) struct Increment {
 }
 
 impl Increment {
-    /// The step from known totals to reported ones; `None` if nothing was added. A report that is
-    /// behind on what was traded is older than what is known, and adds nothing. A fee that fell is no
-    /// sign of age: the trade is booked, and the comparison of the books tells the rest.
+    /// The difference between known totals and reported ones; `None` if nothing was added. A report with less traded
+    /// than known is older than the known state, and adds nothing. A lower fee is no sign of age: the trade is booked,
+    /// and the comparison of the books detects the rest.
     pub(crate) fn between(known: (Amount, Amount, Amount), report: &OrderReport) -> Option<Self> {
         let step = Self {
             base: report.base_filled.checked_sub(known.0)?,
@@ -133,7 +133,7 @@ impl Increment {
     }
 }
 
-/// An order whose end is proven, remembered for a while so that a late fill is noticed.
+/// An order whose end is proven, remembered for a while so that a late fill is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EndedOrder {
     pub(crate) id: ClientOrderId,
@@ -142,20 +142,20 @@ pub(crate) struct EndedOrder {
     pub(crate) base_filled: Amount,
     pub(crate) quote_filled: Amount,
     pub(crate) fee: Amount,
-    /// The venue never said that it ended: we concluded it.
+    /// Whether the end was concluded, without a report of the venue.
     pub(crate) concluded: bool,
-    /// When its end was known.
+    /// When its end became known.
     pub(crate) at: Time,
 }
 
-/// How many ended orders are remembered.
+/// Number of ended orders that are remembered.
 const ENDED_KEPT: usize = 1_024;
 
 /// All orders that may be alive, by number, and the last ones that ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Orders {
     active: BTreeMap<ClientOrderId, Tracked>,
-    /// Joins and exits that may be undecided: what they bind is bound as well.
+    /// Joins and exits that may be undecided: their amounts are reserved as well.
     pub(crate) pool_transactions: PoolTransactionRegistry,
     by_hash: BTreeMap<Hash, ClientOrderId>,
     ended: BTreeMap<Hash, EndedOrder>,
@@ -188,13 +188,13 @@ impl Orders {
         }
     }
 
-    /// The life of an order or a move.
+    /// The lifecycle of an intent.
     pub(crate) fn life(&self, id: ClientOrderId) -> Option<&Lifecycle> {
         let order = self.active.get(&id).map(|tracked| &tracked.life);
         order.or_else(|| self.pool_transactions.get(id).map(|tracked| &tracked.life))
     }
 
-    /// As above, to be changed.
+    /// The same, mutable.
     pub(crate) fn life_mut(&mut self, id: ClientOrderId) -> Option<&mut Lifecycle> {
         match self.active.get_mut(&id) {
             Some(tracked) => Some(&mut tracked.life),
@@ -205,7 +205,7 @@ impl Orders {
         }
     }
 
-    /// Every intent that may be alive: orders, then moves, each by number.
+    /// Every intent that may be alive: orders, then joins and exits, each by number.
     pub(crate) fn lives(&self) -> impl Iterator<Item = (ClientOrderId, &Lifecycle)> {
         let orders = self.active.iter().map(|(id, tracked)| (*id, &tracked.life));
         orders.chain(
@@ -215,7 +215,7 @@ impl Orders {
         )
     }
 
-    /// The market that an order or a move belongs to.
+    /// The market of an intent.
     pub(crate) fn market_of(&self, id: ClientOrderId) -> Option<MarketId> {
         let order = self.active.get(&id).map(|tracked| tracked.order.market);
         order.or_else(|| {
@@ -229,12 +229,12 @@ impl Orders {
         self.by_hash.get(&hash).copied()
     }
 
-    /// Whether an order of ours bears this hash, alive or ended not long ago.
+    /// Whether an order of ours has this hash, alive or recently ended.
     pub(crate) fn remembers(&self, hash: Hash) -> bool {
         self.by_hash.contains_key(&hash) || self.ended.contains_key(&hash)
     }
 
-    /// Whether its end was known at that time or later.
+    /// Whether its end became known at that time or later.
     pub(crate) fn ended_since(&self, hash: Hash, time: Time) -> bool {
         self.ended.get(&hash).is_some_and(|ended| ended.at >= time)
     }
@@ -243,7 +243,7 @@ impl Orders {
         self.ended.get_mut(&hash)
     }
 
-    /// Takes an order out: its end is proven, by the venue's word or by our conclusion.
+    /// Removes an order: its end is proven, by a report of the venue or by conclusion.
     pub(crate) fn end(&mut self, at: Time, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
         let tracked = self.active.remove(&id)?;
         if let Some(hash) = tracked.life.hash {
@@ -279,7 +279,7 @@ impl Orders {
         self.active.values_mut()
     }
 
-    /// Whether no order and no move may be alive.
+    /// Whether no intent may be alive.
     pub(crate) fn is_empty(&self) -> bool {
         self.active.is_empty() && self.pool_transactions.is_empty()
     }
@@ -289,7 +289,7 @@ impl Orders {
             .filter(move |tracked| tracked.order.market == market)
     }
 
-    /// The orders of a market that a depth may show.
+    /// The orders of a market that a depth may contain.
     pub(crate) fn levels(&self, market: MarketId) -> OwnLevels {
         self.of_market(market)
             .filter(|t| t.may_have_left())
@@ -306,7 +306,7 @@ impl Orders {
             .filter(move |t| t.order.client_id.strategy == strategy)
     }
 
-    /// Units of `token` bound by all orders and moves that may be alive.
+    /// Amount of `token` reserved by all intents that may be alive.
     pub(crate) fn reserved(&self, token: TokenId) -> Amount {
         let orders: Amount = self
             .iter()
@@ -316,7 +316,7 @@ impl Orders {
         orders.saturating_add(self.pool_transactions.reserved(token))
     }
 
-    /// Units of `token` bound by one order or move; 0 once it has ended.
+    /// Amount of `token` reserved by one intent; 0 once it has ended.
     pub(crate) fn reserved_of(&self, id: ClientOrderId, token: TokenId) -> Amount {
         let order = self.get(id).filter(|t| t.order.sell_token == token);
         let wanted = self
@@ -326,8 +326,7 @@ impl Orders {
         order.map(Tracked::reserved).or(wanted).unwrap_or(0)
     }
 
-    /// Units of `token` that all orders and moves that may be alive, of whatever market, may still
-    /// bring in.
+    /// Amount of `token` that all intents that may be alive, of any market, may still receive.
     pub(crate) fn incoming(&self, token: TokenId) -> Amount {
         let orders: Amount = self
             .iter()
@@ -357,7 +356,7 @@ impl Orders {
         }
     }
 
-    /// When the oldest order that may be alive was made.
+    /// Creation time of the oldest order that may be alive.
     pub(crate) fn oldest_made(&self) -> Option<VenueTime> {
         self.iter().map(|t| t.order.made_at).min()
     }

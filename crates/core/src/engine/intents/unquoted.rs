@@ -1,9 +1,9 @@
-//! Why a side of a market has no quotes: found by the decision, kept until the next one, and told when
-//! it changes.
+//! The reason why a side of a market has no quotes: found by a decision, kept until the next one, and reported when it
+//! changes.
 //!
-//! A side that has a quote alive has no reason. One that has none has exactly one: that nothing may be
-//! quoted at all; that its orders never get as far as to rest; what stopped the wanted quotes; why none
-//! is wanted; or that an order of unknown state stands in their place.
+//! A side with a live quote has no reason. A side without one has exactly one: that nothing may be quoted; that its
+//! orders end before they rest; what refused the target quotes; why there are no targets; or that an order of unknown
+//! state occupies the quote.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use crate::withheld::{Compared, Unit};
 use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::State;
 
-/// A reason that ends by itself after so long.
+/// A reason that ends by itself after `left_ms`.
 pub(crate) fn waits(control: Control, left_ms: u64) -> Withheld {
     let keys = control.keys();
     let compared = Compared {
@@ -29,22 +29,22 @@ pub(crate) fn waits(control: Control, left_ms: u64) -> Withheld {
     Withheld::compared(control, compared)
 }
 
-/// How much a reason explains; of several the first of the highest.
+/// Priority of a reason; of several, the first one with the highest priority counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// A strategy wants nothing.
+    /// A strategy has no target.
     Unwanted,
-    /// What a strategy wants is not passed on.
+    /// The targets of a strategy are paused.
     HeldBack,
-    /// A wanted quote was not made an order.
+    /// A target did not become an order.
     Refused,
 }
 
-/// What one decision finds, by side.
+/// The reasons that one decision found, by side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Findings {
     found: [Option<(Weight, Withheld)>; 2],
-    /// A wanted quote has its order.
+    /// A target has its order.
     served: [bool; 2],
 }
 
@@ -56,7 +56,7 @@ impl Findings {
         }
     }
 
-    /// A strategy has spoken: a side of which it wants nothing has its reason, or that it gave none.
+    /// The targets of a strategy: a side without a target has its stated reason, or that none was stated.
     pub(crate) fn wanted(&mut self, targets: &Targets) {
         for side in Side::BOTH {
             if targets.quotes().iter().all(|quote| quote.side != side) {
@@ -67,24 +67,24 @@ impl Findings {
         }
     }
 
-    /// Quotes of these sides were wanted and taken out again.
+    /// Targets of these sides were removed again.
     pub(crate) fn taken_out(&mut self, sides: [bool; 2], why: Withheld) {
         for side in Side::BOTH.into_iter().filter(|s| sides[*s as usize]) {
             self.add(side, Weight::HeldBack, why);
         }
     }
 
-    /// A wanted quote has its order.
+    /// A target has its order.
     pub(crate) fn served(&mut self, side: Side) {
         self.served[side as usize] = true;
     }
 
-    /// A wanted quote was not made an order.
+    /// A target did not become an order.
     pub(crate) fn refused(&mut self, side: Side, why: Withheld) {
         self.add(side, Weight::Refused, why);
     }
 
-    /// The reason of a side, if none of its quotes has an order that explains enough.
+    /// The reason of a side, unless one of its targets has an order.
     fn reason(&self, side: Side) -> Option<Withheld> {
         let (weight, withheld) = self.found[side as usize]?;
         let explains = weight == Weight::Refused || !self.served[side as usize];
@@ -95,39 +95,39 @@ impl Findings {
 /// The reasons of one market, by side.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Unquoted {
-    /// Why nothing may be quoted on either side.
+    /// Why neither side may be quoted.
     pub(crate) barred: Option<Withheld>,
-    /// What the last decision found.
+    /// The reasons of the last decision.
     decided: [Option<Withheld>; 2],
-    /// Why the last order came to nothing before it rested; until one rests, or until a decision finds
-    /// more than routine.
+    /// Why the last order ended before it rested; until one rests, or until a decision finds a reason that is not
+    /// routine.
     failed: [Option<Withheld>; 2],
     reported: [Option<Withheld>; 2],
 }
 
 impl Unquoted {
-    /// Takes in a decision.
+    /// Applies a decision.
     pub(crate) fn decide(&mut self, barred: Option<Withheld>, findings: &Findings) {
         self.barred = barred;
         for side in Side::BOTH {
             let at = side as usize;
             self.decided[at] = barred.or_else(|| findings.reason(side));
             if let Some(decided) = &self.decided[at] {
-                // Beside anything but routine, what stopped an order before is no news any more.
+                // A reason that is not routine replaces that of an earlier order.
                 let routine = decided.control.is_routine();
                 self.failed[at] = self.failed[at].filter(|f| routine || f.is_alike(decided));
             }
         }
     }
 
-    /// An order came to nothing before it rested.
+    /// An order ended before it rested.
     pub(crate) fn fail(&mut self, side: Side, why: Withheld) {
         self.failed[side as usize] = Some(why);
     }
 }
 
 impl State {
-    /// Why a side has no quotes; `None` while one is alive or on its way.
+    /// Why a side has no quotes; `None` while a quote is alive or being sent.
     pub(crate) fn unquoted(&self, now: Time, id: MarketId, side: Side) -> Option<Withheld> {
         let venue_now = self.clock.at_least(now);
         let reasons = &self.market(id).unquoted;
@@ -147,7 +147,7 @@ impl State {
         if reasons.barred.is_some() {
             return reasons.barred;
         }
-        // An order that came to nothing is the cause of what routine says meanwhile.
+        // An order that ended before it rested is the cause of a routine reason.
         let failed = reasons.failed[side as usize];
         if coming || failed.is_some() {
             return failed;
@@ -160,7 +160,7 @@ impl State {
         Some(decided.unwrap_or(Control::Undecided.into()))
     }
 
-    /// Both sides of a market; what forbids all quoting with its numbers of now.
+    /// Both sides of a market; a reason that forbids all quoting has its current numbers.
     pub(crate) fn unquoted_sides(&self, now: Time, id: MarketId) -> [Option<Withheld>; 2] {
         let barred = self.market(id).unquoted.barred;
         let newest = barred.and_then(|_| self.quoting_mid(now, id, &self.prices(id)).err());
@@ -170,7 +170,7 @@ impl State {
         })
     }
 
-    /// Tells every reason that is another than was told last.
+    /// Reports every reason that has changed.
     pub(crate) fn emit_unquoted(&mut self, now: Time, index: usize, actions: &mut Vec<Action>) {
         let id = self.markets[index].spec.id;
         for side in Side::BOTH {

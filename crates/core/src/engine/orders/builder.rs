@@ -1,6 +1,6 @@
-//! From one quote that has no order to a complete unsigned order: gate → budget → ids → amounts.
+//! From a quote without an order to a complete unsigned order: gate → budget → ids → amounts.
 //!
-//! Which quotes have none is decided elsewhere; so is what happens to those that are refused.
+//! Which quotes have no order, and what follows from a refusal, is decided elsewhere.
 
 use crate::event::BatchId;
 use crate::market::Side;
@@ -18,17 +18,17 @@ use crate::engine::risk::counters::OrderShape;
 use crate::engine::risk::gate::{Approved, Proposal};
 use crate::engine::state::State;
 
-/// One quote to be made an order.
+/// A quote that needs an order.
 #[derive(Clone, Copy)]
 pub(crate) struct WantedQuote {
     pub(crate) strategy: StrategyId,
     pub(crate) quote: Quote,
-    /// How many like it are wanted.
+    /// Number of equal quotes in the targets.
     pub(crate) alike: usize,
 }
 
 impl State {
-    /// Passes one quote through gate and budget and makes it an order on its way to the store.
+    /// Passes one quote through gate and budget, and starts sealing its order.
     pub(crate) fn propose(
         &mut self,
         now: Time,
@@ -86,15 +86,14 @@ impl State {
         Ok(order)
     }
 
-    /// Whether an earlier batch is still on its way to the disk: what queues there would be too old when
-    /// it comes back.
+    /// Whether an earlier batch is still being stored: an order that waits behind it would be too old afterwards.
     pub(crate) fn store_lags(&self, batch: BatchId) -> bool {
         self.orders
             .lives()
             .any(|(_, life)| life.phase == Phase::Sealing && life.batch != batch)
     }
 
-    /// Gives an approved proposal its ids, amounts by token, and expiry.
+    /// Assigns ids, amounts by token, and expiry to an approved proposal.
     fn complete(
         &mut self,
         now: Time,
@@ -140,7 +139,7 @@ impl State {
         }
     }
 
-    /// Numbers an intent.
+    /// Assigns the number of an intent.
     pub(crate) fn next_id(&mut self, strategy: StrategyId) -> ClientOrderId {
         let number = self.next_number;
         self.next_number += 1;
@@ -151,7 +150,7 @@ impl State {
         }
     }
 
-    /// Until when what is made now is valid.
+    /// Expiry of an intent created now.
     pub(crate) fn expiry_s(&self, venue_now: VenueTime) -> u32 {
         u32::try_from(venue_now.plus_ms(self.config.ttl_ms).as_s()).unwrap_or(u32::MAX)
     }

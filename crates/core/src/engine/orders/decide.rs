@@ -23,7 +23,7 @@ use crate::engine::market::BreakBeforeMake;
 use crate::engine::state::{State, StrategySlot};
 
 impl State {
-    /// Asks the strategies of every changed market and acts on what they want.
+    /// Asks the strategies of every changed market and acts on their targets.
     pub(crate) fn decide(
         &mut self,
         now: Time,
@@ -107,7 +107,7 @@ impl State {
                 self.want_cancel(now, order);
             }
             let strategy = self.slots[seat].strategy;
-            // The pool has one holder: the first strategy that says something about it.
+            // One strategy decides about the pool: the first one with a target of shares.
             shares = shares.or(targets.shares().map(|wanted| (strategy, wanted)));
             for side in Side::BOTH {
                 let wanted = targets.quotes().iter().filter(|quote| quote.side == side);
@@ -135,7 +135,7 @@ impl State {
                     }
                     Err(withheld) => {
                         let control = withheld.control;
-                        // What had no token is thought over again at the next wake.
+                        // A target without a request token is decided again at the next wake-up.
                         self.markets[index].decision_due |= is_tried_again(control);
                         refused.insert(control);
                         findings.refused(missing.quote.side, withheld);
@@ -160,7 +160,7 @@ impl State {
         self.markets[index].unquoted.decide(mid.err(), &findings);
     }
 
-    /// Notifies of the controls that refuse at this decision and did not at the one before.
+    /// Emits the controls that refuse in this decision and did not in the previous one.
     fn notify_refusals(
         &mut self,
         index: usize,
@@ -177,7 +177,7 @@ impl State {
         market.refused_by = refused;
     }
 
-    /// Why a wanted join or exit was not made.
+    /// Records why a needed join or exit was not made.
     fn withhold_move(&mut self, index: usize, withheld: Option<Withheld>) {
         let market = &mut self.markets[index];
         market.decision_due |= withheld.is_some_and(|why| is_tried_again(why.control));
@@ -186,15 +186,15 @@ impl State {
         }
     }
 
-    /// The list has been read and an order of an earlier run is still unknown: readiness may have to
-    /// wait for its fence, and until then nobody would look after those that rest.
+    /// The list has been read and an order of an earlier run is still unknown: readiness may have to wait for its
+    /// fence, and until then nothing would manage the ones that rest.
     pub(crate) fn recovery_is_held_up(&self) -> bool {
         let mut lives = self.orders.lives();
         self.last_complete_scan_at.is_some()
             && lives.any(|(_, life)| life.unknown_since().is_some())
     }
 
-    /// Orders of an earlier run whose strategy does not quote this market any more: nobody wants them.
+    /// Cancels orders of an earlier run whose strategy no longer quotes this market.
     fn cancel_orphans(&mut self, now: Time, market: MarketId) {
         let has_seat = |strategy: StrategyId| {
             self.slots
@@ -212,7 +212,7 @@ impl State {
         }
     }
 
-    /// Shows the market to a strategy and takes what it wants.
+    /// Passes the view of a market to a strategy, and takes its targets.
     pub(crate) fn ask(
         &mut self,
         now: Time,
@@ -243,7 +243,7 @@ impl State {
         targets
     }
 
-    /// Takes out what a pause holds back; by side, whether there was something.
+    /// Removes targets that a pause forbids; returns by side whether there were any.
     fn drop_held_back(&self, now: Time, seat: usize, targets: &mut Targets) -> [bool; 2] {
         let venue_now = self.clock.at_least(now);
         let StrategySlot {
@@ -256,14 +256,14 @@ impl State {
         targets.retain(|quote| !held(quote.side))
     }
 
-    /// Until when the market, or a part of it, is held back.
+    /// The pause of the market, or of a part of it, with its end.
     fn paused(&self, now: Time, market: MarketId) -> Withheld {
         let venue_now = self.clock.at_least(now);
         let concerns = |id: &Option<MarketId>| id.is_none_or(|id| id == market);
         let holding = self.newest().holding(venue_now);
         let ends = holding.filter(|pause| concerns(&pause.filter.market));
         let ends: Option<Vec<_>> = ends.map(|pause| pause.until).collect();
-        // Only a person lifts one that has no end.
+        // A pause without an end is lifted only by an operator.
         let last = ends.and_then(|ends| ends.into_iter().max());
         last.map_or_else(
             || Control::Paused.into(),
@@ -271,7 +271,7 @@ impl State {
         )
     }
 
-    /// The orders of a seat as the comparison sees them, oldest first.
+    /// The orders of a strategy slot as the comparison uses them, oldest first.
     pub(crate) fn working_of(&self, now: Time, seat: usize) -> Vec<Working> {
         let StrategySlot {
             strategy, market, ..
@@ -282,7 +282,7 @@ impl State {
             .collect()
     }
 
-    /// Where funds or limits do not allow old and new at once, the expiring order goes first.
+    /// Where funds or limits do not allow old and new order at once, the expiring one is cancelled first.
     fn break_before_make(&mut self, now: Time, control: Control, missing: &Missing) {
         let short = matches!(
             control,
@@ -300,8 +300,8 @@ impl State {
         }
     }
 
-    /// Decides to cancel an order. From now on its bytes do not leave any more; what may be resting is
-    /// cancelled at the venue, which is a matter of budget, and what never left is dropped.
+    /// Decides to cancel an order. Its bytes are not sent any more; what may rest is cancelled at the venue as the
+    /// budget allows, and an order that was never sent is dropped.
     pub(crate) fn want_cancel(&mut self, now: Time, id: ClientOrderId) {
         if let Some(tracked) = self.orders.get_mut(id)
             && tracked.life.cancel.is_none()
@@ -338,15 +338,15 @@ impl State {
         }
     }
 
-    /// The venue time from which an order is to be replaced.
+    /// The venue time at which an order is due for replacement.
     pub(crate) fn refresh_at(&self, tracked: &Tracked) -> VenueTime {
         tracked
             .valid_until()
             .minus_ms(self.config.refresh_before_ms)
     }
 
-    /// Whether something other than the book or the orders changed what should be done: an order is due
-    /// for replacement, prices became too old to quote from, or quoting was allowed or forbidden.
+    /// Whether a decision is due for another reason than the book or the orders: an order is due for replacement,
+    /// prices became too old, or quoting was allowed or forbidden.
     fn something_lapsed(&self, now: Time, index: usize) -> bool {
         let market = &self.markets[index];
         let (id, limits) = (market.spec.id, &self.config.markets[index]);
@@ -356,7 +356,7 @@ impl State {
             .or_else(|| market.book.lapsed(now, limits, age_max_ms));
         let changed = match barred {
             Some(why) => !market.unquoted.barred.is_some_and(|was| was.is_alike(&why)),
-            // What the book itself forbids was decided when it was taken in.
+            // Reasons of the book were evaluated when it was accepted.
             None => matches!(
                 market.unquoted.barred.map(|why| why.control),
                 Some(
@@ -381,19 +381,19 @@ impl State {
     }
 }
 
-/// What had no request to spend is wanted again at the next wake.
+/// Whether a refused target is decided again at the next wake-up, because it only lacked a request token.
 fn is_tried_again(control: Control) -> bool {
     matches!(control, Control::Budget | Control::VenueRefusal)
 }
 
-/// The share of full size leaves less than a lot.
+/// The ramp's share leaves less than a lot.
 fn ramped(share_bps: u32) -> Withheld {
     let compared = Compared::new(Unit::Bps, "ramp.start_bps", share_bps, 10_000);
     Withheld::compared(Control::Ramp, compared)
 }
 
-/// Own orders as a strategy sees them. What it wants is scaled to the share of the start, so it is shown
-/// the full size of what it has: otherwise an order that it keeps would be scaled once more.
+/// Own orders as a strategy sees them. Its targets are scaled to the ramp's share, so the strategy sees its orders at
+/// full size: otherwise an order that it keeps would be scaled once more.
 pub(crate) fn at_full_size(working: &[Working], share_bps: u32) -> Vec<OwnOrder> {
     let own = working.iter().filter_map(own_order);
     own.map(|order| OwnOrder {

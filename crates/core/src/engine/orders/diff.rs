@@ -1,13 +1,13 @@
-//! Wanted against working: which orders stay, which go, and which quotes need a new order.
+//! Comparison of targets with working orders: which orders stay, which are cancelled, and which quotes need an order.
 //!
-//! A pure function. An order close to its expiry cannot satisfy a quote, but it is kept resting until
-//! its replacement lives, unless funds force the other way round.
+//! A pure function. An order close to its expiry does not satisfy a quote, but rests until its replacement is live,
+//! unless funds require the opposite order.
 
 use crate::market::{Price, Qty, Side};
 use crate::order::ClientOrderId;
 use crate::strategy::Quote;
 
-/// One of our orders as the comparison sees it.
+/// One of our orders in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Working {
     pub(crate) id: ClientOrderId,
@@ -18,23 +18,23 @@ pub(crate) struct Working {
     pub(crate) expiring: bool,
 }
 
-/// What an order's state means for the comparison.
+/// State of an order in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Resting as far as is known.
+    /// Resting, as far as is known.
     Live,
-    /// A transmission is under way: counts for its quote, cannot be cancelled before the answer.
+    /// A transmission is in flight: counts for its quote, cannot be cancelled before the answer.
     Coming,
-    /// Its bytes are still to leave, or to leave again: counts for its quote, and is given up as soon as
-    /// the quote is not wanted any more, so that nothing leaves at a price nobody wants.
+    /// Not sent yet, or to be sent again: counts for its quote, and is dropped as soon as the quote is not a target any
+    /// more, so that nothing is sent at an old price.
     Pending,
-    /// Nobody knows: does not count for a quote, may be cancelled.
+    /// Unknown: does not count for a quote, may be cancelled.
     Doubtful,
-    /// A cancel is under way: does not count, and nothing more is to be done.
+    /// Being cancelled: does not count, and needs no action.
     Leaving,
 }
 
-/// How far an order may differ from its quote and stay.
+/// How far an order may differ from its quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tolerance {
     pub(crate) price_bps: u32,
@@ -56,7 +56,7 @@ impl Tolerance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     pub(crate) quote: Quote,
-    /// The expiring order that holds its place meanwhile.
+    /// The expiring order that it replaces.
     pub(crate) replaces: Option<ClientOrderId>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Diff {
     pub(crate) place: Vec<Missing>,
 }
 
-/// Compares what is wanted with what works.
+/// Compares targets with working orders.
 pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) -> Diff {
     let mut wanted: Vec<&Quote> = quotes.iter().collect();
     wanted.sort_by_key(|quote| quote.level);

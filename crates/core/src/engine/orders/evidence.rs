@@ -1,9 +1,10 @@
-//! What answers prove about orders and moves: acknowledgements, complete lists, cuts. The rules of one
-//! intent are in `lifecycle`; what a single report changes is in `execution_reports`, and in `transaction_reports` for moves.
+//! Evidence from answers about intents: acknowledgements, complete lists, cuts. The rules of one intent are in
+//! `lifecycle`; the effects of a single report are in `execution_reports`, and in `transaction_reports` for joins and
+//! exits.
 //!
-//! An unknown order ends by evidence only: seen final by list or hash; or the venue's clock has passed
-//! its expiry and grace **and** a complete list begun after that does not show it, nor, if the venue ever
-//! took it, does asking by hash. Counting how often it was not found proves nothing.
+//! An unknown order ends by evidence only: seen final by list or hash; or the venue's clock has passed its expiry and
+//! grace **and** a complete list begun after that leaves it out, and, if the venue ever accepted it, a query by hash
+//! does not find it. The number of "not found" answers proves nothing.
 
 use crate::action::Action;
 use crate::event::TradingState;
@@ -21,7 +22,7 @@ use crate::engine::intents::unquoted::waits;
 use crate::engine::state::State;
 
 impl State {
-    /// The answer to a transmission.
+    /// Handles the answer to a transmission.
     pub(crate) fn handle_submit(
         &mut self,
         now: Time,
@@ -43,8 +44,8 @@ impl State {
         if is_refused {
             let pause_ms = self.config.resend_after_ms;
             self.never_rested(id, waits(Control::VenueRefusal, pause_ms));
-            // Whether the refusal proves anything or not: an order that stays unknown does not occupy its quote,
-            // so that without a pause each decision would send another one.
+            // For any refusal: an order that stays unknown does not occupy its quote, so that without a pause each
+            // decision would send another one.
             if matches!(outcome, Outcome::Refused(_)) {
                 self.rest_of(market, endpoint).refused(now, pause_ms);
             }
@@ -79,7 +80,7 @@ impl State {
         self.market_mut(market).decision_due = true;
     }
 
-    /// The word in an acknowledgement is no report: what changed hands comes with the report.
+    /// The state in an acknowledgement is not a report: amounts come with the report.
     fn acknowledged(&mut self, id: ClientOrderId, outcome: &Outcome) {
         let is_final =
             matches!(outcome, Outcome::Reply(Reply::Submitted { status, .. }) if status.is_final());
@@ -89,7 +90,7 @@ impl State {
         }
     }
 
-    /// The answer to a cancel. Nothing it can say ends the order: fills may have come before.
+    /// Handles the answer to a cancel. No answer ends the order: fills may have come before.
     pub(crate) fn handle_cancel(&mut self, now: Time, id: ClientOrderId, outcome: &Outcome) {
         let Some(tracked) = self.orders.get_mut(id) else {
             return;
@@ -108,8 +109,8 @@ impl State {
         }
     }
 
-    /// The report of one order. That it is not there is evidence only behind the fence, and only beside
-    /// a complete list.
+    /// Handles the report of one order. "Not found" is evidence only after the fence, and only together with a complete
+    /// list.
     pub(crate) fn handle_read(
         &mut self,
         now: Time,
@@ -120,7 +121,7 @@ impl State {
     ) {
         match outcome {
             Outcome::Reply(Reply::Order(report)) => self.observe(now, report, actions),
-            // Any other refusal is about the one who asks.
+            // Any other refusal concerns the request.
             Outcome::Refused(Reason::OrderNotFound) => {
                 let asked_at = self.clock.at_least(now).minus_ms(now.ms_since(sent));
                 let grace_ms = self.config.grace_ms;
@@ -134,7 +135,7 @@ impl State {
         }
     }
 
-    /// A page of the orders list.
+    /// Handles a page of the orders list.
     pub(crate) fn handle_page(
         &mut self,
         now: Time,
@@ -185,7 +186,7 @@ impl State {
             self.drain_proved(pass, actions);
         }
         let all_seen = self.ledger.candidate_arrived().is_some_and(|arrived| {
-            // A move is booked when it ends; until then its part in the balances is not known.
+            // A pool transaction is booked when it ends; until then its part of the balances is unknown.
             let mut moves = self.orders.pool_transactions.iter();
             self.orders
                 .iter()
@@ -195,7 +196,7 @@ impl State {
         let stood = self.resting_listed_at.is_some();
         let all_seen = all_seen && (self.ready || !self.instances_bar_opening());
         match self.ledger.pass_ended(pass.begun, all_seen && stood) {
-            // A fill came between, and nothing else is in the way of the opening.
+            // A fill came in between, and nothing else prevents the opening.
             None | Some(ReconciliationResult::DiffersAtLeast(_)) if all_seen && !self.ready => {
                 self.polls.balances_soon();
             }
@@ -204,8 +205,8 @@ impl State {
         }
     }
 
-    /// Ends what a complete list, begun after its fence, does not show. What the venue once took or
-    /// showed has to be unknown to it by hash as well.
+    /// Ends the intents that a complete list, begun after their fence, leaves out. One that the venue once accepted or
+    /// listed must also be unknown to it by hash.
     fn apply_fence(&mut self, now: Time, pass: &ListScan, actions: &mut Vec<Action>) {
         let grace_ms = self.config.grace_ms;
         let dead: Vec<_> = self
@@ -219,7 +220,7 @@ impl State {
         }
     }
 
-    /// A batch is durable: what is in it may leave.
+    /// A batch is durable: its intents may be sent.
     pub(crate) fn handle_sealed(
         &mut self,
         now: Time,
@@ -232,7 +233,7 @@ impl State {
                 && life.phase == Phase::Sealing
             {
                 life.phase = Phase::Sealed;
-                // What waited for the store is thought over again.
+                // Intents that waited for the store are decided again.
                 if let Some(market) = self.orders.market_of(*id) {
                     self.market_mut(market).decision_due = true;
                 }
@@ -243,7 +244,7 @@ impl State {
         }
     }
 
-    /// Whether a level forbids new orders.
+    /// Whether the trading state forbids new orders.
     pub(crate) fn is_stopped(&self) -> bool {
         self.drain.is_some()
             || self.store_failed

@@ -1,5 +1,4 @@
-//! What a report about an order changes: its fills are booked once, its end is taken in, and what does
-//! not fit what we believed is told.
+//! Effects of a report about an order: its fills are booked once, its end is applied, and contradictions are reported.
 
 use crate::action::Action;
 use crate::books::Entry;
@@ -12,14 +11,14 @@ use crate::engine::intents::lifecycle::Phase;
 use crate::engine::intents::registry::Increment;
 use crate::engine::state::State;
 
-/// Forgotten orders of ours remembered: the first one stops everything.
+/// Number of unrecognised own orders that are remembered: the first one stops trading.
 const STRAYS_KEPT: usize = 1_024;
 
-/// Fills kept for a strategy that is not asked; older ones are in its holdings anyway.
+/// Fills kept for a strategy that is not asked; older ones are part of its holdings anyway.
 const FILLS_KEPT: usize = 256;
 
 impl State {
-    /// Takes in what the venue reports about one order.
+    /// Handles a report about one order.
     pub(crate) fn observe(&mut self, now: Time, report: &OrderReport, actions: &mut Vec<Action>) {
         let Some(id) = self.orders.id_of(report.hash) else {
             self.observe_other(now, report, actions);
@@ -77,7 +76,7 @@ impl State {
         }
     }
 
-    /// A report about an order that is not among those that may be alive.
+    /// Handles a report about an order that is not among those that may be alive.
     fn observe_other(&mut self, now: Time, report: &OrderReport, actions: &mut Vec<Action>) {
         if let Some(ended) = self.orders.ended_mut(report.hash) {
             let known = (ended.base_filled, ended.quote_filled, ended.fee);
@@ -86,12 +85,12 @@ impl State {
                 ended.base_filled += step.base;
                 ended.quote_filled += step.quote;
                 ended.fee += step.fee;
-                // Money moved: it is booked whatever we believed, and then it is an alarm.
+                // The fill is booked in any case, and then reported as a failed invariant.
                 self.book(now, (id, market, side), step, actions);
                 let detail = format!("order {id} filled after its end");
                 self.violated("fill_after_end", detail, actions);
             } else if ended.concluded && !report.status.is_final() {
-                // An older page may show what has ended since; a conclusion must never be contradicted.
+                // An older page may list an order that has ended since; a concluded end must never be contradicted.
                 ended.concluded = false;
                 let detail = format!("order {id} is open after it was concluded to be dead");
                 self.violated("alive_after_end", detail, actions);
@@ -166,9 +165,9 @@ impl State {
         self.market_mut(market).decision_due = true;
     }
 
-    /// Books what was traded; false if it takes more than the ledger holds. Before the first cut of a run
-    /// fills are found in the order of the venue's list, a sale before the purchase that brought what it
-    /// sold: until then nothing is concluded from one fill, and the cut checks every total.
+    /// Books a trade; false if an amount would fall below zero. Before the first cut of a run, fills are found in the
+    /// order of the venue's list, a sale before the purchase of what it sold: until then nothing is concluded from one
+    /// fill, and the cut checks every total.
     pub(crate) fn book_flow(
         &mut self,
         now: Time,
@@ -186,7 +185,7 @@ impl State {
         self.ledger.book(&market.spec, side, step) || !self.ready
     }
 
-    /// Ends an order or a move: the only way out of what may be alive.
+    /// Ends an intent: the only way in which it stops being alive.
     pub(crate) fn end(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Orders: from wanted quotes to sealed intents, their transmissions, and what the venue reports of them.
+//! Orders: from target quotes to sealed intents, their transmissions, and the venue's reports about them.
 
 pub(crate) mod builder;
 pub(crate) mod decide;

@@ -1,4 +1,4 @@
-//! What leaves: first transmissions, resends of the same bytes, and cancels.
+//! Transmissions: first ones, resends of the same bytes, and cancels.
 
 use crate::action::Action;
 use crate::fence;
@@ -12,12 +12,12 @@ use crate::engine::intents::lifecycle::{Lifecycle, Phase};
 use crate::engine::risk::gate::Approved;
 use crate::engine::state::{RequestPurpose, State};
 
-/// A pause between cancels of one order doubles so often.
+/// The pause between cancels of one order doubles this many times.
 const DOUBLINGS: u32 = 4;
 
 impl State {
-    /// The first transmission of a sealed intent, whose token was paid when it was approved. Judged
-    /// again: between approval and durability the world may have changed.
+    /// The first transmission of a sealed intent, whose token was paid when it was approved. It is judged again,
+    /// because conditions may have changed between approval and durability.
     pub(crate) fn transmit_first(
         &mut self,
         now: Time,
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// An order came to nothing, and what there is to say about it.
+    /// An order ended before it rested, with the reason.
     pub(crate) fn never_rested(&mut self, id: ClientOrderId, why: Withheld) {
         let tracked = self.orders.get(id);
         if let Some((market, side)) = tracked.map(|t| (t.order.market, t.order.side)) {
@@ -58,7 +58,7 @@ impl State {
         }
     }
 
-    /// The gate's word on bytes that are about to leave.
+    /// The gate's judgement of bytes that are about to be sent.
     fn approve_leaving(
         &self,
         now: Time,
@@ -120,7 +120,7 @@ impl State {
         })
     }
 
-    /// Whether the same bytes may leave once more at all.
+    /// Whether the same bytes may be sent once more at all.
     pub(crate) fn may_be_resent(&self, now: Time, life: &Lifecycle) -> bool {
         let cancelled = life.cancel.is_some();
         let venue_now = self.clock.at_least(now);
@@ -129,7 +129,7 @@ impl State {
         left && fence::may_be_resent(venue_now, life.valid_until, margin_ms, cancelled)
     }
 
-    /// Sends again what got no answer and was not seen since, and what provably never left.
+    /// Resends intents that got no answer and were not listed since, and those that provably were never sent.
     pub(crate) fn resend(&mut self, now: Time, actions: &mut Vec<Action>) {
         let due: Vec<_> = self
             .orders
@@ -139,7 +139,7 @@ impl State {
             .map(|(id, life)| (id, life.endpoint))
             .collect();
         for (id, endpoint) in due {
-            // A refusal of a resend ends nothing: an earlier copy may have been taken.
+            // A refused resend ends nothing: an earlier copy may have been accepted.
             let Ok(approved) = self.approve_leaving(now, id) else {
                 continue;
             };
@@ -151,7 +151,7 @@ impl State {
         }
     }
 
-    /// When an intent is due for another transmission, if it ever is.
+    /// When an intent is due for another transmission, if ever.
     pub(crate) fn resend_at(&self, life: &Lifecycle) -> Option<Time> {
         let unanswered = matches!(
             life.phase,
@@ -166,8 +166,8 @@ impl State {
         Some(last.plus_ms(self.config.resend_after_ms))
     }
 
-    /// Drops sealed intents that never left when nothing new may leave, they are not wanted any more, or
-    /// their time is over.
+    /// Drops sealed intents that were never sent, when nothing new may be sent, they are no longer targets, or they
+    /// expire.
     pub(crate) fn drop_unsent(&mut self, now: Time, actions: &mut Vec<Action>) {
         let stopped = self.is_stopped();
         let unsent: Vec<_> = self
@@ -182,8 +182,8 @@ impl State {
         }
     }
 
-    /// Sends every cancel that is decided and due, by strategy and oldest first. Cancels have the whole
-    /// budget; one without a token is tried again soon.
+    /// Sends every decided cancel that is due, by strategy and oldest first. Cancels may use the whole budget; one
+    /// without a token is retried soon.
     pub(crate) fn send_cancels(&mut self, now: Time, actions: &mut Vec<Action>) {
         let due: Vec<_> = self
             .orders
@@ -216,22 +216,22 @@ impl State {
         }
     }
 
-    /// When a cancel is due to be sent, again or for the first time. An order on its way is not
-    /// cancelled before its answer: a cancel that overtakes it finds nothing.
+    /// When a cancel is due to be sent, again or for the first time. An order in flight is not cancelled before its
+    /// answer: a cancel that overtakes it would find nothing.
     pub(crate) fn cancel_at(&self, life: &Lifecycle) -> Option<Time> {
         let cancel = life.cancel?;
         let reachable = matches!(life.phase, Phase::Live | Phase::Unknown { .. });
         if !reachable || cancel.in_flight.is_some() {
             return None;
         }
-        // Whether an answered cancel did anything, only the list tells: until it was read, asking again
-        // costs budget and says nothing. Without a list, the longest pause has to do.
+        // Only the list shows whether an answered cancel had an effect: until it was read, another cancel costs budget
+        // without information. Without a list, the longest pause applies.
         let unread = cancel
             .answered
             .is_some_and(|at| self.last_complete_scan_at < Some(at));
         Some(match cancel.last_sent {
             None => cancel.decided,
-            // Doubling pauses: a venue that does not answer is not helped by more of the same.
+            // The pause doubles: repeated cancels do not help a venue that does not answer.
             Some(last) => {
                 let doublings = if unread {
                     DOUBLINGS

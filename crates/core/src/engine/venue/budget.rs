@@ -1,9 +1,8 @@
-//! Request budgets: a common bucket with a reserve for cancels, one bucket per endpoint, and a
-//! penalty box after a 429.
+//! Request budgets: a common bucket with a reserve for cancels, one bucket per endpoint, and a pause of an endpoint
+//! after a 429.
 //!
-//! The arithmetic is governor's; its clock is the engine's and its state is a plain number, so that
-//! the engine stays a value. The budget decides and never queues: what is denied is thought over again
-//! at the next wake.
+//! The arithmetic is governor's; its clock is the engine's and its state is a plain number, so that the engine stays a
+//! value. The budget decides and never queues: a denied request is decided again at the next wake-up.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -38,7 +37,7 @@ impl StateStore for &Bucket {
     }
 }
 
-/// The engine's time as governor wants it.
+/// The engine's time in the form that governor needs.
 #[derive(Clone, Debug)]
 struct EngineClock<'a>(&'a Cell<u64>);
 
@@ -53,7 +52,7 @@ impl Clock for EngineClock<'_> {
 type Limiter<'a> = RateLimiter<NotKeyed, &'a Bucket, EngineClock<'a>, NoOpMiddleware<Nanos>>;
 
 impl Bucket {
-    /// Takes one token if `1 + spare` are there.
+    /// Takes one token if `1 + spare` are available.
     fn take(&self, now: Time, quota: Quota, spare: u32) -> bool {
         let clock = Cell::new(0);
         if spare > 0 {
@@ -73,7 +72,7 @@ impl Bucket {
 }
 
 impl Bucket {
-    /// Whole tokens left: the burst less what is still owed.
+    /// Whole tokens left: the burst less the tokens still owed.
     fn left(&self, now: Time, per_s: u32, burst: u32) -> u32 {
         let now_ns = u128::from(now.0) * 1_000;
         let owed_ns = u128::from(self.0.get().unwrap_or(0)).saturating_sub(now_ns);
@@ -116,7 +115,7 @@ impl Budget {
         }
     }
 
-    /// Takes a token for one request to `endpoint`, or nothing at all.
+    /// Takes a token for one request to `endpoint`, or none at all.
     pub(crate) fn take(&mut self, now: Time, endpoint: Endpoint) -> bool {
         if self
             .resting_until
@@ -151,18 +150,18 @@ impl Budget {
         true
     }
 
-    /// The venue answered 429: the endpoint rests.
+    /// The venue answered 429: pauses the endpoint.
     pub(crate) fn punish(&mut self, now: Time, endpoint: Endpoint) {
         self.rest(now, endpoint, self.config.penalty_ms);
     }
 
-    /// The endpoint rests for so long, or for as long as it already does.
+    /// Pauses the endpoint for `ms`, or longer if it is paused already.
     pub(crate) fn rest(&mut self, now: Time, endpoint: Endpoint, ms: u64) {
         let until = self.resting_until.entry(endpoint).or_default();
         *until = (*until).max(now.plus_ms(ms));
     }
 
-    /// Other rates from now on; what was spent stays spent.
+    /// Applies other rates; spent tokens stay spent.
     pub(crate) fn reconfigure(&mut self, config: &BudgetConfig) {
         self.config = config.clone();
     }
@@ -176,7 +175,7 @@ impl Budget {
         (common, each.collect())
     }
 
-    /// Empties every bucket: a run that ended a moment ago may have spent what the venue still counts.
+    /// Empties every bucket: a run that ended a moment ago may have spent tokens that the venue still counts.
     pub(crate) fn spend_all(&mut self, now: Time) {
         let own = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
         let common = quota(self.config.per_s, self.config.burst);
@@ -186,12 +185,12 @@ impl Budget {
         while self.common.take(now, common, 0) {}
     }
 
-    /// Requests paid for so far.
+    /// Number of requests paid for.
     pub(crate) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Requests the common bucket would have allowed by `now`.
+    /// Number of requests that the common bucket would have allowed by `now`.
     pub(crate) fn allowed(&self, now: Time) -> u64 {
         let refilled = now
             .micros_since(self.begun)

@@ -1,46 +1,46 @@
 //! The lower bound of the venue's clock.
 //!
-//! Only the venue's own answers move it, and between them only our monotonic clock carries it, a
-//! little slow on purpose: fences may be late, never early. The wall clock plays no part.
+//! Only the venue's own answers move it, and between them only the local monotonic clock advances it, slightly slow on
+//! purpose: fences may be late, never early. The wall clock is not used.
 //!
-//! A single wrong answer may have moved it a few seconds too far ahead. For fences that is what grace is
-//! for, and the bound stays; but everything honest would look old beside it for hours. Ages are therefore
-//! reckoned without what the account's own answers agree to be too much.
+//! A single wrong answer may have moved it a few seconds too far ahead. For fences, grace covers that, and the bound
+//! stays; but beside it all correct data would look old for hours. Ages are therefore computed without the part that
+//! the account's own answers agree to be wrong.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Time, VenueTime};
 
-/// A single answer may not move the bound further ahead than this; two that agree may. Between answers
-/// our own clock carries the bound, so that honest ones need no more than their delay and rounding; a
-/// wrong one can bring a fence forward by no more than this, which a usual grace covers.
+/// A single answer may not move the bound further ahead than this; two that agree may. Between answers the local clock
+/// advances the bound, so that correct answers need no more than their delay and rounding. A wrong one can advance a
+/// fence by at most this, which a usual grace covers.
 pub(crate) const LEAP_MS: u64 = 5_000;
 /// How far two answers may disagree about a leap.
 const AGREEMENT_MS: u64 = 5_000;
 
 /// Times in answers may be whole seconds, rounded down.
 const RESOLUTION_MS: u64 = 1_000;
-/// Answers in a row show that the bound is ahead: over at least so long,
+/// Consecutive answers show that the bound is ahead: over at least this time,
 const DOUBTED_MS: u64 = 10_000;
-/// that agree as well as this,
+/// that agree within this,
 const DOUBTS_APART_MS: u64 = 2_000;
-/// by as much as so many of them say, whatever a wrong one among them says.
+/// by as much as this many of them show, whatever a wrong one among them shows.
 const DOUBTS_MIN: usize = 3;
 
-/// A time that the venue's clock has certainly passed.
+/// A lower bound of the venue's clock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct VenueClock {
     bound: VenueTime,
     answered_at: Time,
-    /// A leap that one answer claimed and no second one has confirmed.
+    /// A leap in one answer that no second one has confirmed.
     unconfirmed_leap: Option<(VenueTime, Time)>,
-    /// Answers in a row whose time the bound had passed before they were asked for.
+    /// Consecutive answers whose time the bound had passed before they were requested.
     doubt: Option<Doubt>,
     /// By how much the bound was shown to be ahead, for ages.
     ahead_ms: u64,
 }
 
-/// What a row of answers says about the bound: it is ahead by at least this.
+/// Evidence from consecutive answers: the bound is ahead by at least this.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Doubt {
     since: Time,
@@ -50,7 +50,7 @@ struct Doubt {
 }
 
 impl VenueClock {
-    /// Begins with a time heard before `now`.
+    /// Starts with a time in an answer from before `now`.
     pub(crate) fn new(now: Time, heard: VenueTime) -> Self {
         Self {
             bound: heard,
@@ -61,13 +61,13 @@ impl VenueClock {
         }
     }
 
-    /// The venue's clock as ages are reckoned by it: rather ahead than behind.
+    /// The venue's clock for computing ages: rather ahead than behind.
     pub(crate) fn for_ages(&self, now: Time) -> VenueTime {
         self.at_least(now).minus_ms(self.ahead_ms)
     }
 
-    /// Takes in the time of an answer that no cache can have given: it was drawn up after `sent`. A bound
-    /// that was already behind it then was moved by something wrong.
+    /// Uses the time of an answer that no cache can have given: it was generated after `sent`. If the bound had already
+    /// passed it then, a wrong answer has moved the bound.
     pub(crate) fn compare(&mut self, now: Time, sent: Time, told: VenueTime) {
         let latest = told.plus_ms(RESOLUTION_MS + now.ms_since(sent));
         let ahead_ms = self.at_least(now).ms_since(latest);
@@ -89,20 +89,20 @@ impl VenueClock {
             self.doubt = Some(doubt);
             return;
         }
-        // The next row begins anew: the bound is carried slowly, and what it was ahead it is not for long.
+        // The next sequence starts again: the bound is advanced slowly, so that it is not ahead for long.
         self.ahead_ms = doubt.most_ms[DOUBTS_MIN - 1];
     }
 
-    /// The venue's clock shows at least this now. One part in a thousand is given up to drift.
+    /// Lower bound of the venue's clock now. One part in a thousand is subtracted for drift.
     pub(crate) fn at_least(&self, now: Time) -> VenueTime {
         let carried = now.ms_since(self.answered_at);
         self.bound.plus_ms(carried - carried.div_ceil(1_000))
     }
 
-    /// Takes in a time read from an answer that arrived at `now`.
+    /// Uses a time in an answer that arrived at `now`.
     pub(crate) fn observe(&mut self, now: Time, told: VenueTime) {
         let known = self.at_least(now);
-        // Whatever is told, the clock that ages are reckoned by is not behind it.
+        // The clock for ages is never behind the time of an answer.
         self.ahead_ms = self.ahead_ms.min(known.ms_since(told));
         if told <= known {
             self.unconfirmed_leap = None;
@@ -112,7 +112,7 @@ impl VenueClock {
             (self.bound, self.answered_at, self.unconfirmed_leap) = (told, now, None);
             return;
         }
-        // A host that slept sees every answer far ahead; a corrupt answer is alone with its claim.
+        // A suspended host sees every answer far ahead; a corrupt answer is the only one.
         let confirmed = self.unconfirmed_leap.is_some_and(|(before, at)| {
             let passed = now.ms_since(at);
             passed >= 1_000
@@ -185,8 +185,8 @@ mod tests {
         assert!(clock.at_least(Time::from_ms(2_500)) < ORIGIN.plus_ms(3_000));
     }
 
-    /// A clock that one wrong answer has moved 4.5 s ahead, and honest answers of `private` requests,
-    /// one every four seconds, each on its way for 100 ms and cut to the second.
+    /// A clock that one wrong answer has moved 4.5 s ahead, and correct answers of `private` requests, one every four
+    /// seconds, each 100 ms in transit and truncated to the second.
     fn misled(answers: u64) -> (VenueClock, Time) {
         let mut clock = VenueClock::new(Time(0), ORIGIN);
         clock.observe(Time::from_ms(1_000), ORIGIN.plus_ms(5_500));
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_correction_shrinks_as_the_bound_falls_behind() {
-        // Of the 4.5 s that it was ahead, a part in a thousand goes with all time that passes.
+        // Of the 4.5 s by which it was ahead, one part in a thousand of the passing time is lost.
         for answers in [100, 300, 600] {
             let (clock, now) = misled(answers);
             let true_now = ORIGIN.plus_ms(now.as_ms());
@@ -232,7 +232,7 @@ mod tests {
         for n in 1..=20_u64 {
             let now = Time::from_ms(n * 1_000);
             let honest = ORIGIN.plus_ms(10_000 + n * 1_000);
-            // A private answer that was held up for a minute says nothing; every third is honest.
+            // A private answer that was delayed by a minute proves nothing; every third is correct.
             let (sent, told) = match n % 3 {
                 0 => (now, honest),
                 1 => (now.minus_ms(0), honest.minus_ms(30_000 + n * 5_000)),

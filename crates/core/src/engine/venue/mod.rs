@@ -1,4 +1,4 @@
-//! What is known of the venue and owed to it: its clock, request budgets, polls, scans of its lists.
+//! State about the venue: its clock, request budgets, polls, scans of its lists.
 
 pub(crate) mod budget;
 pub(crate) mod clock;

@@ -1,5 +1,5 @@
-//! When to ask what. The venue pushes nothing, so knowing is a matter of asking in time, and the budget
-//! decides what is asked when not everything can be.
+//! Polling: when each query is due. The venue pushes nothing, so fresh data need timely polls, and the budget decides
+//! which ones are sent if not all can be.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +13,14 @@ use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::{RequestPurpose, State};
 use crate::list_scan::ScanPurpose;
 
-/// Pause after a pass that failed.
+/// Delay after a failed scan.
 const RETRY_MS: u64 = 500;
-/// Pause after a question about markets, tokens, account or pools that brought no answer.
+/// Delay after a query about markets, tokens, account or pools that got no answer.
 const META_RETRY_MS: u64 = 2_000;
-/// Pause between proofs.
+/// Delay between proofs.
 const PROOF_PAUSE_MS: u64 = 1_000;
 
-/// When each thing is due next.
+/// When each query is due next.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Polls {
     pub(crate) depth: Vec<Time>,
@@ -72,14 +72,14 @@ impl Polls {
         }
     }
 
-    /// A question brought no answer: what is asked for rarely is asked for again soon.
+    /// A query got no answer: rare ones are repeated soon.
     pub(crate) fn unanswered(&mut self, now: Time, endpoint: Endpoint) {
         let due = match endpoint {
             Endpoint::Markets => &mut self.markets,
             Endpoint::Tokens => &mut self.tokens,
             Endpoint::Account => &mut self.account,
             Endpoint::Pools => &mut self.pools,
-            // These have pauses of their own.
+            // These have their own delays.
             Endpoint::Submit
             | Endpoint::Cancel
             | Endpoint::Order
@@ -96,7 +96,7 @@ impl Polls {
 
     pub(crate) fn pass_failed(&mut self, purpose: ScanPurpose, now: Time) {
         match purpose {
-            // It leaves the others their turn.
+            // The other scans go first.
             ScanPurpose::Resting => self.resting = now.plus_ms(META_RETRY_MS),
             ScanPurpose::Presence | ScanPurpose::Absence => {
                 self.presence = now.plus_ms(RETRY_MS);
@@ -113,7 +113,7 @@ impl Polls {
 }
 
 impl State {
-    /// Polls without which decisions would soon stand on stale data.
+    /// Sends polls without which decisions would soon use stale data.
     pub(crate) fn poll_lapsing(&mut self, now: Time, actions: &mut Vec<Action>) {
         let lapsing = |age: Option<u64>, max: u64| age.is_none_or(|age| age > max / 2);
         let poll = &self.config.poll;
@@ -136,7 +136,7 @@ impl State {
         }
     }
 
-    /// Every other poll whose time has come.
+    /// Sends all other polls that are due.
     pub(crate) fn poll_due(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.poll_reads(now, actions);
         self.poll_orders(now, actions);
@@ -149,7 +149,7 @@ impl State {
         self.poll_meta(now, actions);
     }
 
-    /// Pays for a request or notes that it could not.
+    /// Pays for a request, or reports that it could not.
     pub(crate) fn pay(&mut self, now: Time, endpoint: Endpoint, actions: &mut Vec<Action>) -> bool {
         let paid = self.budget.take(now, endpoint);
         if !paid && !self.budget_denied {
@@ -232,7 +232,7 @@ impl State {
         self.markets.iter().any(|market| market.pool.is_some())
     }
 
-    /// What the pools hold.
+    /// Polls the pools' balances.
     fn poll_pools(&mut self, now: Time, actions: &mut Vec<Action>) {
         for index in 0..self.markets.len() {
             let id = self.markets[index].spec.id;
@@ -253,7 +253,7 @@ impl State {
         }
     }
 
-    /// Orders whose report is wanted by hash: one request each, one at a time.
+    /// Queries order reports by hash, one at a time.
     fn poll_reads(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.is_asked(|purpose| matches!(purpose, RequestPurpose::OrderReport(_))) {
             return;

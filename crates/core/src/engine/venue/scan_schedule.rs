@@ -1,5 +1,5 @@
-//! The lists of orders and of joins and exits: when a pass over one begins, how far back it goes, and what
-//! it has to prove. What a pass proves is in `list_scan`.
+//! The schedule of scans of orders and of joins and exits: when one starts, how far back it goes, and what it must
+//! prove. `list_scan` defines what it proves.
 
 use crate::action::Action;
 use crate::request::{Endpoint, Query};
@@ -9,12 +9,12 @@ use crate::engine::state::{RequestPurpose, State};
 use crate::engine::venue::clock::LEAP_MS;
 use crate::list_scan::ListScan;
 
-/// How much earlier than what our bound of its clock said the venue may have created an order. A wrong
-/// answer can put the bound ahead by a whole leap, and an order outside the window would never be seen.
+/// The venue may have created an order this much earlier than the lower bound of its clock. A wrong answer can put the
+/// bound ahead by a whole leap, and an order outside the window would never be found.
 const WINDOW_MARGIN_MS: u64 = 2 * LEAP_MS;
 
 impl State {
-    /// Goes on with the pass under way, or begins the one that is due.
+    /// Continues the current scan, or starts the one that is due.
     pub(crate) fn poll_orders(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self
             .scan
@@ -50,8 +50,8 @@ impl State {
             return ListScan::standing(now, venue_now, limit);
         }
         self.polls.presence = now.plus_ms(self.config.poll.orders_ms);
-        // Back to the oldest order that may be alive, and a little further, so that a fill of an order
-        // that has just ended is seen as well.
+        // Back to the oldest order that may be alive, and a little further, so that a fill of an order that has just
+        // ended is found as well.
         let recent = venue_now.minus_ms(self.config.grace_ms);
         let from = self
             .orders
@@ -67,8 +67,8 @@ impl State {
         self.drain_needs_proof() || orders.any(|t| t.life.is_past_fence(venue_now, grace_ms))
     }
 
-    /// The window of a proof: back to the oldest order that may be alive; when draining, back to where
-    /// even an order nobody remembers would have expired.
+    /// The window of a proof: back to the oldest order that may be alive; when draining, back to where even a forgotten
+    /// order would have expired.
     fn proof_from(&self, venue_now: VenueTime) -> VenueTime {
         let oldest = self.orders.oldest_made().unwrap_or(venue_now);
         let from = if self.drain.is_some() {
@@ -79,8 +79,8 @@ impl State {
         from.minus_ms(WINDOW_MARGIN_MS)
     }
 
-    /// Goes on with the pass over joins and exits under way, or begins the one that is due: often while
-    /// a move is undecided, now and then otherwise, so that somebody else's are noticed.
+    /// Continues the current scan of joins and exits, or starts the one that is due: often while one is undecided,
+    /// otherwise rarely, to detect foreign ones.
     pub(crate) fn poll_moves(&mut self, now: Time, actions: &mut Vec<Action>) {
         let under_way = self.pool_scan.as_ref().map(|pass| pass.request.is_some());
         let due = match under_way {
@@ -99,7 +99,7 @@ impl State {
         self.pool_scan = Some(pass);
     }
 
-    /// When the next pass over joins and exits is due.
+    /// When the next scan of joins and exits is due.
     pub(crate) fn moves_at(&self, now: Time) -> Time {
         if !self.has_pools() && self.orders.pool_transactions.is_empty() {
             return Time(u64::MAX);
@@ -141,7 +141,7 @@ impl State {
         let (pause_ms, back_ms) = if undecided {
             (poll.orders_ms, self.config.grace_ms)
         } else {
-            // What happened since the pass before must be in this one.
+            // Transactions since the previous scan must be in this one.
             (poll.meta_ms, self.config.grace_ms + 2 * poll.meta_ms)
         };
         self.polls.pool_transactions = now.plus_ms(pause_ms);
