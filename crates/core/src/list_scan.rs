@@ -45,8 +45,8 @@ pub enum ScanPurpose {
     Presence,
     /// Evidence of absence as well.
     Absence,
-    /// Evidence of what rests, however old it is: no window of creation times shows what somebody else
-    /// made long ago.
+    /// Evidence of everything that rests, however old: foreign orders may be older than any window of creation
+    /// times.
     Resting,
 }
 

@@ -38,8 +38,8 @@ macro_rules! codes {
             /// Every listed reason, in the order of the interface.
             pub const LISTED: [Self; [$($number),*].len()] = [$(Self::$reason),*];
 
-            /// The status code, and the one used in the body of a rate-limited answer: the interface lists none, the
-            /// HTTP status.
+            /// The status code. A rate-limited answer has its HTTP status in the body, because the interface lists no
+            /// code for it.
             pub const fn code(self) -> u32 {
                 match self {
                     $(Self::$reason => $number,)*

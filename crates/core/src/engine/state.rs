@@ -56,7 +56,7 @@ pub(crate) enum RequestPurpose {
     Depth { market: MarketId, own: OwnLevels },
     /// Balances, with the count of fills and our locks at the request.
     Balances { fills: u64, own_locked: OwnLocks },
-    /// A page of the pass under way.
+    /// A page of the current scan of orders.
     OrdersPage,
     /// Market configuration.
     Markets,
@@ -70,7 +70,7 @@ pub(crate) enum RequestPurpose {
     Pools,
     /// Balances of the pool beside a market.
     PoolBalance(MarketId),
-    /// A page of the pass over joins and exits under way.
+    /// A page of the current scan of joins and exits.
     PoolTransactionsPage,
     /// A transmission of an order, join or exit, and its endpoint.
     Submit(ClientOrderId, Endpoint),

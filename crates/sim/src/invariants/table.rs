@@ -8,7 +8,7 @@ use std::fmt;
 /// Makes the enumeration and its table.
 macro_rules! invariants {
     ($($group:literal: { $($variant:ident $name:literal $statement:literal,)* })*) => {
-        /// Something that must hold.
+        /// An invariant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Invariant {
             $($(#[doc = $statement] $variant,)*)*

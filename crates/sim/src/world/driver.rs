@@ -120,7 +120,7 @@ impl World {
 }
 
 impl Clock for World {
-    /// What the daemon's clock shows; while none runs, what the world's does.
+    /// The daemon's clock; while no daemon runs, the world's.
     fn now(&self) -> Time {
         let daemon = self.daemon.as_ref();
         daemon.map_or(self.now, |daemon| daemon.clock.at(self.now))
