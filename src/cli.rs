@@ -195,6 +195,11 @@ pub enum Command {
                       --out out/both --json | jq .pnl"
     )]
     Backtest(commands::backtest::BacktestArgs),
+    /// Compare several backtests on one page: curves over one another, figures, what differs.
+    #[command(after_help = "Examples:\n  \
+                      cambist compare out/narrow out/wide --out out/compare.html\n  \
+                      cambist compare glft=out/a ladder=out/b --out out/compare.html --json | jq .runs")]
+    Compare(commands::compare::CompareArgs),
     /// Run a backtest for every choice of parameters, and say what may be believed of the best.
     #[command(
         after_help = "The sweep file names parameters, search and windows: docs/sweep.md. An interrupted sweep \
@@ -240,6 +245,7 @@ impl Command {
             | Self::Replay(_)
             | Self::Sim(_)
             | Self::Backtest(_)
+            | Self::Compare(_)
             | Self::Sweep(_)
             | Self::Merge(_)
             | Self::Panic(_)
@@ -572,6 +578,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Replay(args) => commands::replay::run(args, cli.json),
         Command::Sim(args) => commands::sim::run(args, cli.json),
         Command::Backtest(args) => commands::backtest::run(args, cli.json),
+        Command::Compare(args) => commands::compare::run(args, cli.json),
         Command::Sweep(args) => commands::sweep::run(args, cli.json),
         Command::Merge(args) => commands::merge::run(args, cli.json),
     }

@@ -2,6 +2,7 @@
 //! results become files.
 
 pub mod arguments;
+pub mod compare;
 mod flat;
 pub mod inputs;
 pub mod prepare;

@@ -19,7 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::revision::VERSION;
 
 /// The report as JSON: written last, so that a folder with it is complete.
-const REPORT: &str = "report.json";
+pub const REPORT: &str = "report.json";
 /// Names of everything that is written.
 const FILES: [&str; 8] = [
     REPORT,

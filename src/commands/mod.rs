@@ -8,6 +8,7 @@ mod check_exchange;
 pub(crate) mod check_limits;
 pub mod check_online;
 mod check_pin;
+pub mod compare;
 pub mod completions;
 pub mod daemon_control;
 pub mod demo;

@@ -10,6 +10,7 @@ mod support;
 mod sweep;
 
 mod backtest;
+mod compare;
 mod daemon;
 mod demo;
 mod tools;

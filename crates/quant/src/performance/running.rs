@@ -6,6 +6,9 @@
 use super::sharpe::Moments;
 use crate::error::{Error, Result, finite};
 
+/// Smaller than this part of the mean, a deviation is rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// Sums of the powers of distances from the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunningMoments {
@@ -73,7 +76,8 @@ impl RunningMoments {
         let n = self.count as f64;
         let variance = self.m2 / n;
         let sd = libm::sqrt(self.m2 / (n - 1.0));
-        if !(sd.is_finite() && sd > 0.0) {
+        // What differs by rounding alone does not vary.
+        if !(sd.is_finite() && sd > self.mean.abs() * ROUNDING) {
             return Err(Error::NoSolution {
                 name: "Sharpe ratio",
             });
@@ -139,7 +143,12 @@ mod tests {
         assert!(moments.moments().is_err());
         moments.add(1.0).unwrap();
         assert!(moments.moments().is_err(), "nothing varies");
+        // Equal but for the last digit.
+        moments.add(1.0 + 1e-15).unwrap();
+        assert!(moments.moments().is_err());
+        moments.add(1.0 + 1e-6).unwrap();
+        assert!(moments.moments().is_ok());
         assert!(moments.add(f64::NAN).is_err());
-        assert_eq!(moments.count, 2);
+        assert_eq!(moments.count, 4);
     }
 }
