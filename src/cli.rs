@@ -185,10 +185,12 @@ pub enum Command {
     Sim(commands::sim::SimArgs),
     /// Run the engine on recorded market data and report what it would have earned, and why.
     #[command(
-        after_help = "Data: ticks (.npy, .npz), depth snapshots (.csv, .parquet), or a folder of recorded \
-                      segments. The file states the units of its markets (base_decimals, quote_decimals, \
+        after_help = "Data: ticks (.npy, .npz), depth snapshots (.csv, .parquet), a folder of recorded \
+                      segments, a daemon's recording (tape:DIR), or simulated traders (scenario:calm). The file states the units of its markets (base_decimals, quote_decimals, \
                       price_decimals); no key is read and nothing is sent.\n\nExamples:\n  \
                       cambist backtest --config config/cambist.toml --data eth.npz --out out/eth\n  \
+                      cambist backtest --config config/cambist.toml --data scenario:crash --scenario-duration 2h \
+                      --out out/crash\n  \
                       cambist backtest --config config/cambist.toml --data monday.csv --data tuesday.csv \
                       --balance ETH=3 --balance USDC=9000 --request-latency 10ms..80ms --out out/two\n  \
                       cambist backtest --config my.toml --data ETH-USDC=eth.csv --data BTC-USDC=btc.csv \

@@ -29,6 +29,26 @@ pub fn micros(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text} is more than an hour"))
 }
 
+/// Reads a duration such as `90s`, `30m`, `2h` or `7d`, in seconds, from a second to a year.
+pub fn long_seconds(text: &str) -> Result<u64, String> {
+    let wrong =
+        || format!("{text:?} is no duration; write a whole number and s, m, h or d, such as 2h");
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let total = number.checked_mul(factor);
+    total
+        .filter(|total| (1..=31_536_000).contains(total))
+        .ok_or_else(|| format!("{text} is outside 1s to one year"))
+}
+
 /// Reads a duration above zero, in milliseconds.
 pub fn sample_ms(text: &str) -> Result<u64, String> {
     match micros(text)? {
@@ -167,6 +187,11 @@ mod tests {
         }
         assert_eq!(sample_ms("1s"), Ok(1_000));
         assert!(sample_ms("500us").is_err() && sample_ms("0s").is_err());
+        assert_eq!(long_seconds("2h"), Ok(7_200));
+        assert_eq!(long_seconds("365d"), Ok(31_536_000));
+        for bad in ["", "2", "h", "0s", "366d", "1w", "-1h", "1.5h"] {
+            assert!(long_seconds(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

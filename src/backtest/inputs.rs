@@ -8,7 +8,8 @@ use cambist_market_data::{Step, Timestamp, Tolerance};
 use clap::{Args, ValueEnum};
 
 use crate::backtest::arguments::{
-    self, DataFile, balance, data_file, latency, micros, sample_ms, share_ppm, timestamp, tolerance,
+    self, DataFile, balance, data_file, latency, long_seconds, micros, sample_ms, share_ppm,
+    timestamp, tolerance,
 };
 
 /// How much of an order fills when the market reaches it.
@@ -39,9 +40,12 @@ pub struct Inputs {
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
     /// Recorded data; MARKET= where there are several markets. Files of one market are read one after the
-    /// other.
+    /// other. tape:PATH is the depth on a daemon's recording, scenario:NAME a market of simulated traders.
     #[arg(long, value_name = "[MARKET=]PATH", required = true, value_parser = data_file)]
     pub data: Vec<DataFile>,
+    /// How long a scenario is played.
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = long_seconds)]
+    pub scenario_duration: u64,
     /// Start the engine here; what was recorded before only builds the book.
     #[arg(long, value_name = "TIME", value_parser = timestamp)]
     pub from: Option<Timestamp>,

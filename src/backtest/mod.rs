@@ -7,5 +7,7 @@ mod flat;
 pub mod inputs;
 pub mod prepare;
 pub mod results;
+pub mod scenario;
 pub mod table;
+mod tape;
 pub mod text;

@@ -1,7 +1,7 @@
 //! From a configuration and data to a run that is ready to go.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cambist_backtest::Setup;
 use cambist_core::event::Amounts;
@@ -10,6 +10,7 @@ use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
 
 use crate::backtest::arguments::DataFile;
 use crate::backtest::inputs::Inputs;
+use crate::backtest::{scenario, tape};
 use crate::exit::{Exit, Failure};
 use cambist_config::money::Money;
 use cambist_daemon::config::resolve::Bound;
@@ -107,9 +108,63 @@ pub fn recordings(args: &Inputs, markets: &[MarketSpec]) -> anyhow::Result<Vec<R
             ..OpenOptions::default()
         };
         (options.units.tick, options.units.lot) = (args.tick, args.lot);
-        Ok(open(paths, &options)?)
+        let (tolerance, max_gap) = (options.tolerance, options.max_gap_nanos);
+        match kind(paths)? {
+            Kind::Files => Ok(open(paths, &options)?),
+            Kind::Tape(path) => tape::open(path, &spec.name, tolerance, max_gap),
+            Kind::Scenario(name) => {
+                let play = scenario::Play {
+                    name,
+                    duration_ms: args.scenario_duration * 1_000,
+                    seed: args.seed,
+                };
+                scenario::open(play, spec, tolerance, max_gap)
+            }
+        }
     })
     .collect()
+}
+
+/// What the data of a market are.
+enum Kind<'a> {
+    /// Files that state their format by their names.
+    Files,
+    /// A tape.
+    Tape(&'a Path),
+    /// A scenario of this name or path.
+    Scenario(&'a str),
+}
+
+fn kind(paths: &[PathBuf]) -> Result<Kind<'_>, Failure> {
+    let each: Vec<_> = paths.iter().map(|path| kind_of(path)).collect();
+    match each.len() {
+        1 => Ok(each.into_iter().next().unwrap_or(Kind::Files)),
+        _ if each.iter().all(|kind| matches!(kind, Kind::Files)) => Ok(Kind::Files),
+        _ => Err(usage(
+            "a tape or a scenario is all of a market's data: name it once; several tapes are one folder",
+        )),
+    }
+}
+
+fn kind_of(path: &Path) -> Kind<'_> {
+    if let Some(name) = scenario_of(path) {
+        return Kind::Scenario(name);
+    }
+    match tape_of(path) {
+        Some(tape) => Kind::Tape(tape),
+        None if tape::is_tape(path) => Kind::Tape(path),
+        None => Kind::Files,
+    }
+}
+
+/// The scenario that `scenario:NAME` means.
+pub fn scenario_of(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix("scenario:")
+}
+
+/// The path that `tape:PATH` means.
+pub fn tape_of(path: &Path) -> Option<&Path> {
+    path.to_str()?.strip_prefix("tape:").map(Path::new)
 }
 
 /// Tick and lot of a market, for data about which nobody says them.

@@ -1,7 +1,7 @@
 //! From arguments to a plan and the header of its results.
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -14,7 +14,8 @@ use super::plan::Plan;
 use super::space::Space;
 use super::windows::{Span, Window, span, windows};
 use crate::backtest::inputs::Inputs;
-use crate::backtest::prepare::{bound_without_venue, recordings};
+use crate::backtest::prepare::{bound_without_venue, recordings, scenario_of, tape_of};
+use crate::backtest::scenario;
 use crate::exit::{Exit, Failure};
 use crate::revision::VERSION;
 use crate::simulation::results::build;
@@ -69,6 +70,7 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
         "max_gap_us": inputs.max_gap,
         "ignored_columns": inputs.ignore_column,
         "sample_ms": inputs.sample,
+        "scenario_s": inputs.data.iter().any(|file| scenario_of(&file.path).is_some()).then_some(inputs.scenario_duration),
     });
     let plan = Plan::new(space, daemon, inputs.clone(), windows)?;
     plan.check_paths()?;
@@ -131,13 +133,25 @@ fn windows_of(
 fn hashed(inputs: &Inputs) -> anyhow::Result<Vec<DataFile>> {
     let mut found = Vec::new();
     for file in &inputs.data {
-        for path in files(&file.path)? {
+        if let Some(name) = scenario_of(&file.path) {
+            let text = scenario::source(name)?.text;
+            let (bytes, sha256) = hash(text.as_bytes())?;
+            found.push(DataFile {
+                market: file.market.clone(),
+                name: format!("scenario:{name}"),
+                bytes,
+                sha256,
+            });
+            continue;
+        }
+        for path in files(tape_of(&file.path).unwrap_or(&file.path))? {
             let name = path
                 .file_name()
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            let (bytes, sha256) = hash(&path).with_context(|| path.display().to_string())?;
+            let read = File::open(&path).and_then(hash);
+            let (bytes, sha256) = read.with_context(|| path.display().to_string())?;
             found.push(DataFile {
                 market: file.market.clone(),
                 name,
@@ -165,8 +179,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn hash(path: &Path) -> std::io::Result<(u64, String)> {
-    let mut file = File::open(path)?;
+fn hash(mut file: impl Read) -> std::io::Result<(u64, String)> {
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 1 << 18];
     let mut bytes = 0;

@@ -12,6 +12,7 @@ mod sweep;
 mod backtest;
 mod compare;
 mod daemon;
+mod data_kinds;
 mod demo;
 mod tools;
 mod usage;

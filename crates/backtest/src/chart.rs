@@ -147,6 +147,8 @@ fn grid(
     let decimals = decimals as usize;
     let mut value = (low / step).ceil() * step;
     while value <= high {
+        // What rounding leaves of zero has no sign.
+        value = if value.abs() < step / 2.0 { 0.0 } else { value };
         let y = scale.y(value);
         _ = writeln!(
             svg,

@@ -24,6 +24,7 @@ pub mod segment;
 pub mod snapshot;
 mod snapshot_check;
 pub mod source;
+pub mod supplied;
 pub mod time;
 pub mod units;
 

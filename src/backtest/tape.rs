@@ -1,0 +1,227 @@
+//! A tape as data: the depth that a daemon polled, without its own orders, as its engine took them out.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use cambist_core::MarketSpec;
+use cambist_core::event::Event;
+use cambist_core::inspection::MarketInspection;
+use cambist_core::request::{Outcome, Reply};
+use cambist_core::strategy::BookLevel;
+use cambist_daemon::recording::Player;
+use cambist_market_data::supplied::{Supplied, Supply};
+use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Tolerance};
+use cambist_tape::{Entry, Reader};
+
+use super::prepare::own_grid;
+use crate::exit::{Exit, Failure};
+use crate::replay::recordings;
+
+/// The ending of a segment of a tape.
+const ENDING: &str = "tape";
+
+/// Whether a file is a segment of a tape, or a folder holds one.
+pub fn is_tape(path: &Path) -> bool {
+    let ends = |path: &Path| path.extension().is_some_and(|ending| ending == ENDING);
+    if !path.is_dir() {
+        return ends(path);
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| ends(&path))
+}
+
+/// Opens the depth of a market on a tape.
+pub fn open(
+    path: &Path,
+    market: &str,
+    tolerance: Tolerance,
+    max_gap_nanos: i64,
+) -> anyhow::Result<Recording> {
+    let files = recordings(path)?;
+    let mut tape = TapeDepth::new(files.into(), market);
+    let spec = tape
+        .find_market()
+        .with_context(|| path.display().to_string())?;
+    let grid = own_grid(&spec).with_context(|| format!("{}: units of {market}", path.display()))?;
+    let source = Supplied::new(tape, grid, tolerance, max_gap_nanos);
+    Ok(Recording::Snapshots(Box::new(source)))
+}
+
+/// One segment that is being read.
+struct Segment {
+    path: PathBuf,
+    reader: Reader<BufReader<File>>,
+    player: Player,
+    /// Entries so far.
+    entries: u64,
+}
+
+/// Plays segments one after the other.
+struct TapeDepth {
+    files: VecDeque<PathBuf>,
+    market: String,
+    segment: Option<Segment>,
+    shown: String,
+    /// The first row, which was read to learn the market's units.
+    first: Option<(u64, Snapshot)>,
+    spec: Option<MarketSpec>,
+    last: Option<Timestamp>,
+    sequence: u64,
+}
+
+impl TapeDepth {
+    fn new(files: VecDeque<PathBuf>, market: &str) -> Self {
+        Self {
+            files,
+            market: market.to_owned(),
+            segment: None,
+            shown: String::new(),
+            first: None,
+            spec: None,
+            last: None,
+            sequence: 0,
+        }
+    }
+
+    /// Reads on to the first depth of the market.
+    fn find_market(&mut self) -> anyhow::Result<MarketSpec> {
+        let mut row = Snapshot::default();
+        let number = self
+            .advance(&mut row)
+            .map_err(|defect| anyhow::anyhow!("{}: {defect}", self.shown))?;
+        let Some((number, spec)) = number.zip(self.spec.clone()) else {
+            let what = format!("no depth of {} was recorded", self.market);
+            return Err(Failure::new(Exit::CheckFailed, what).into());
+        };
+        self.first = Some((number, row));
+        Ok(spec)
+    }
+
+    fn advance(&mut self, row: &mut Snapshot) -> Result<Option<u64>, Defect> {
+        loop {
+            if self.segment.is_none() {
+                let Some(path) = self.files.pop_front() else {
+                    return Ok(None);
+                };
+                self.shown = path.display().to_string();
+                self.segment = Some(open_segment(path)?);
+            }
+            let Some(segment) = &mut self.segment else {
+                return Ok(None);
+            };
+            let entry = segment.reader.next_entry();
+            segment.entries += 1;
+            let number = segment.entries - 1;
+            let entry = match entry {
+                Ok(Some(entry)) => entry,
+                Ok(None) => {
+                    // The record that a kill left unfinished is no entry: what comes before it is whole.
+                    self.segment = None;
+                    continue;
+                }
+                Err(error) => {
+                    let what = format!("entry {number}: {error}");
+                    self.segment = None;
+                    return Err(Defect::Damaged { what });
+                }
+            };
+            let Entry::Event { now, event } = entry else {
+                continue;
+            };
+            let is_depth = matches!(
+                &event,
+                Event::Answer {
+                    outcome: Outcome::Reply(Reply::Depth(_)),
+                    ..
+                }
+            );
+            segment.player.hear(now, &event, &mut Vec::new());
+            if let Some(failure) = segment.player.failure() {
+                let what = failure.to_string();
+                self.segment = None;
+                return Err(Defect::Damaged { what });
+            }
+            if !is_depth {
+                continue;
+            }
+            let inspection = segment.player.engine().and_then(|engine| engine.watch(now));
+            let markets = inspection
+                .into_iter()
+                .flat_map(|inspection| inspection.markets);
+            let found = markets
+                .into_iter()
+                .find(|found| found.market.name == self.market);
+            if let Some(found) = found
+                && self.take(&found, row)
+            {
+                return Ok(Some(number));
+            }
+        }
+    }
+
+    /// Takes the book of a market, if it is a new one.
+    fn take(&mut self, found: &MarketInspection, row: &mut Snapshot) -> bool {
+        let Some(time) = found.depth_time else {
+            return false;
+        };
+        let nanos = i64::try_from(time.0.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
+        let time = Timestamp(nanos);
+        // Another market's depth, or one that was refused.
+        if self.last.is_some_and(|last| time == last) {
+            return false;
+        }
+        self.last = Some(time);
+        self.sequence += 1;
+        let levels = |from: &[BookLevel]| {
+            let levels = from.iter().filter(|level| level.qty.0 > 0);
+            let level = |level: &BookLevel| Level {
+                price: level.price,
+                qty: level.qty,
+            };
+            levels.map(level).collect()
+        };
+        *row = Snapshot {
+            exchange_time: time,
+            local_time: time,
+            sequence: self.sequence,
+            bids: levels(&found.bids),
+            asks: levels(&found.asks),
+        };
+        self.spec.get_or_insert_with(|| found.market.clone());
+        true
+    }
+}
+
+fn open_segment(path: PathBuf) -> Result<Segment, Defect> {
+    let file = File::open(&path)?;
+    let format = |what: String| Defect::Format { what };
+    let reader = Reader::open(BufReader::new(file)).map_err(|error| format(error.to_string()))?;
+    let player = Player::new(&reader).map_err(|error| format(error.to_string()))?;
+    Ok(Segment {
+        path,
+        reader,
+        player,
+        entries: 0,
+    })
+}
+
+impl Supply for TapeDepth {
+    fn next(&mut self, row: &mut Snapshot) -> Result<Option<u64>, Defect> {
+        if let Some((number, first)) = self.first.take() {
+            *row = first;
+            return Ok(Some(number));
+        }
+        self.advance(row)
+    }
+
+    fn file(&self) -> String {
+        let current = self
+            .segment
+            .as_ref()
+            .map(|segment| segment.path.display().to_string());
+        current.unwrap_or_else(|| self.shown.clone())
+    }
+}
