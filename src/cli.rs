@@ -57,7 +57,7 @@ pub struct Cli {
 pub enum Command {
     /// Make a market on an exchange of its own, and show whether it earns.
     #[command(
-        after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --scenario crash"
+        after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --strategy strategies/examples/join_best.py\n  cambist demo --scenario crash"
     )]
     Demo(DemoArgs),
     /// Trade at a venue until told to stop; or on paper, or only observe: see `mode` in the file.
@@ -287,7 +287,8 @@ pub struct DemoArgs {
     /// Seed of the market; the same seed is the same crowd.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Which strategy quotes (see `cambist strategy list`).
+    /// Which strategy quotes (see `cambist strategy list`), or the path of a program of your own
+    /// (docs/process-strategies.md).
     #[arg(long, value_name = "NAME")]
     pub strategy: Option<String>,
     /// What happens in the market: calm, trending, volatile, crash, thin, pool-drained, outage, or the path

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod commands;
 pub mod demo;
 pub mod exit;
+pub mod launcher;
 pub mod observe;
 pub mod panic;
 pub mod paper;

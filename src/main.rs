@@ -3,6 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = cambist::launcher::run() {
+        return code;
+    }
     cambist::exit::on_panic();
     cambist_host::program::set_build(cambist::revision::BUILD);
     if let Err(error) = cambist_host::memory::protect() {

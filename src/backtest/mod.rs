@@ -6,6 +6,7 @@ pub mod compare;
 mod flat;
 pub mod inputs;
 pub mod prepare;
+pub mod processes;
 pub mod results;
 pub mod scenario;
 pub mod table;

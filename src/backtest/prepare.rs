@@ -10,11 +10,11 @@ use cambist_market_data::{Grid, OpenOptions, Recording, Step, open};
 
 use crate::backtest::arguments::DataFile;
 use crate::backtest::inputs::Inputs;
-use crate::backtest::{scenario, tape};
+use crate::backtest::{processes, scenario, tape};
 use crate::exit::{Exit, Failure};
 use cambist_config::money::Money;
 use cambist_daemon::config::resolve::Bound;
-use cambist_daemon::config::{Daemon, feasible};
+use cambist_daemon::config::{Daemon, feasible, process};
 
 fn usage(what: impl Into<String>) -> Failure {
     Failure::new(Exit::Usage, what)
@@ -28,6 +28,7 @@ pub fn prepare(args: &Inputs) -> anyhow::Result<Setup> {
 /// As [`prepare`], with a configuration that was read before.
 pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
     let bound = bound_without_venue(daemon)?;
+    let processes = processes::start(&bound)?;
     let data = recordings(args, &bound.markets)?;
     let opening = opening(args, &bound)?;
     let mut assumptions = args.assumptions();
@@ -44,6 +45,7 @@ pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
         to: args.to,
         sample_ms: args.sample,
         observer: None,
+        processes,
     })
 }
 
@@ -60,6 +62,10 @@ pub fn bound_without_venue(daemon: &Daemon) -> anyhow::Result<Bound> {
         .into());
     };
     let bound = bound?;
+    let forbidden = process::problems(daemon);
+    if !forbidden.is_empty() {
+        return Err(daemon.source.invalid(forbidden).into());
+    }
     let never = feasible::never_quoted(daemon, &bound);
     if !never.is_empty() {
         return Err(daemon.source.invalid(never).into());

@@ -19,7 +19,7 @@ use cambist_config::{ConfigError, Kind};
 use cambist_daemon::config::Daemon;
 use cambist_daemon::config::exposure;
 use cambist_daemon::config::exposure::{Load, Risk, WORST_CASE};
-use cambist_daemon::config::feasible;
+use cambist_daemon::config::{feasible, process};
 use cambist_daemon::live::account_access::AccountAccess;
 use cambist_exchange::config::Exchange;
 use cambist_host::secrets::{self, SecretError};
@@ -100,6 +100,10 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     }
     let daemon = Daemon::parse(&source)?;
     let bound = daemon.bind_expected().transpose()?;
+    let forbidden = process::problems(&daemon);
+    if !forbidden.is_empty() {
+        return Err(daemon.source.invalid(forbidden).into());
+    }
     let load = if let Some(bound) = &bound {
         let never = feasible::never_quoted(&daemon, bound);
         if !never.is_empty() {

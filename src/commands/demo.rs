@@ -36,7 +36,11 @@ const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Runs the demo.
 pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
-    if let Some(name) = &args.strategy {
+    if let Some(name) = args
+        .strategy
+        .as_deref()
+        .filter(|name| !files::is_program(name))
+    {
         super::strategy::find(name)?;
     }
     let playbill = ScenarioPlayer::new(args)?;

@@ -7,13 +7,17 @@ use cambist_strategies::Promise;
 use crate::demo::crash_test::Crash;
 use crate::demo::scenario_player::{EXPECTED_FROM_S, ScenarioPlayer};
 use cambist_daemon::config::Daemon;
+use cambist_daemon::config::market::StrategyChoice;
 
 /// The promise of a daemon's configuration.
 pub fn of(config: &Daemon) -> Promise {
     let chosen = config.markets.iter().flat_map(|market| &market.strategies);
-    let promises = chosen.filter_map(|choice| cambist_strategies::find(&choice.name.value));
-    let quotes = |info: &cambist_strategies::StrategyInfo| info.promise == Promise::Quotes;
-    if promises.into_iter().any(quotes) {
+    // A process can do nothing but quote.
+    let quotes = |choice: &StrategyChoice| {
+        let info = cambist_strategies::find(&choice.name.value);
+        choice.process.is_some() || info.is_some_and(|info| info.promise == Promise::Quotes)
+    };
+    if chosen.into_iter().any(quotes) {
         Promise::Quotes
     } else {
         Promise::PoolShares

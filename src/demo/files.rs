@@ -154,9 +154,42 @@ pub fn suited(name: &str) -> anyhow::Result<Option<Table>> {
     })
 }
 
-/// Sets one strategy of the registry for every market, with parameters for the demo's market.
+/// Whether what was named is a program of one's own: it is a path, and no name of the registry has a slash or a
+/// dot.
+pub fn is_program(strategy: &str) -> bool {
+    strategy.contains(['/', '.'])
+}
+
+/// A strategy that runs in a process: a program, or a file of Python.
+fn program(path: &str) -> anyhow::Result<Table> {
+    let whole = std::path::absolute(path).with_context(|| path.to_owned())?;
+    let stem = whole
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
+    let file = whole.display().to_string();
+    anyhow::ensure!(whole.is_file(), "{file} is no file");
+    let python = whole.extension().is_some_and(|kind| kind == "py");
+    let interpreter = python.then(|| "python3".to_owned());
+    let command: Vec<_> = interpreter
+        .into_iter()
+        .chain([file])
+        .map(Value::from)
+        .collect();
+    Ok(Table::from_iter([
+        ("kind".to_owned(), "process".into()),
+        ("name".to_owned(), stem.unwrap_or_default().into()),
+        ("command".to_owned(), command.into()),
+    ]))
+}
+
+/// Sets one strategy for every market: of the registry, with parameters for the demo's market, or a program of one's
+/// own.
 fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
-    let mut choice = Table::from_iter([("name".to_owned(), Value::from(name))]);
+    let mut choice = if is_program(name) {
+        program(name)?
+    } else {
+        Table::from_iter([("name".to_owned(), Value::from(name))])
+    };
     if let Some(params) = suited(name)? {
         choice.insert("params".to_owned(), params.into());
     }

@@ -16,6 +16,7 @@ use cambist_core::{Engine, MarketSpec, Time};
 use cambist_market_data::Recording;
 
 use crate::backtest::prepare::{bound_without_venue, held_at_first, own_grid};
+use crate::backtest::processes;
 use crate::backtest::results::{Results, Written};
 use crate::commands::print_text;
 use crate::exit::{Exit, Failure};
@@ -47,6 +48,7 @@ pub fn run(
     let assumed = sentences(&feeds);
     let until = (until_stdin_closes, limit);
     let pollers = feeds::start(feeds, clock, config.request_timeout_ms, until)?;
+    let processes = processes::start(&bound)?;
     let setup = Setup {
         strategies: bound.built(),
         engine: bound.engine,
@@ -59,6 +61,7 @@ pub fn run(
         to: None,
         sample_ms: SAMPLE_MS,
         observer: Some(Box::new(Tape(recorder))),
+        processes,
     };
     for (market, feed) in config.markets.iter().zip(&assumed) {
         tracing::info!(

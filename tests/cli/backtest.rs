@@ -118,6 +118,35 @@ fn a_backtest_reports_what_it_earned_and_what_it_assumed() {
     assert_eq!(lines(&out.join("fills.csv")), before);
 }
 
+/// The same file that quotes live: each view is answered by the real process, and runs are equal.
+#[test]
+fn the_example_in_python_trades_in_a_backtest() {
+    let folder = Folder::new("backtest-process");
+    let data = folder.write("jumping.csv", &jumping());
+    let script = std::fs::read_to_string(example("../strategies/examples/join_best.py")).unwrap();
+    folder.write("join_best.py", &script);
+    let text = std::fs::read_to_string(config(&folder)).unwrap();
+    let mut file: toml::Table = text.parse().unwrap();
+    let strategy = "kind = 'process'\nname = 'join_best'\ncommand = ['python3', 'join_best.py']\n\
+                    [params]\namount = 0.2\nmargin_bps = 10";
+    let strategy: toml::Table = strategy.parse().unwrap();
+    let market = file["market"][0].as_table_mut().unwrap();
+    market.insert("strategy".to_owned(), vec![strategy].into());
+    let config = folder.write("process.toml", &file.to_string());
+    let reports = ["one", "two"].map(|out| {
+        let out = folder.0.join(out).display().to_string();
+        let args = [
+            "backtest", "--config", &config, "--data", &data, "--out", &out, "--json",
+        ];
+        let output = cambist(&args);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+        let fills = lines(&Path::new(&out).join("fills.csv"));
+        assert!(fills.len() > 10, "{fills:#?}");
+        fills
+    });
+    assert_eq!(reports[0], reports[1]);
+}
+
 #[test]
 fn several_files_and_balances_are_taken() {
     let folder = Folder::new("backtest-parts");

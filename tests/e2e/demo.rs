@@ -96,7 +96,8 @@ fn field<'a>(object: &'a Value, path: &str) -> &'a Value {
 }
 
 fn demo(seed: &str, strategy: &str) {
-    let folder = Folder::new(&format!("demo-{strategy}"));
+    let name = strategy.rsplit('/').next().unwrap();
+    let folder = Folder::new(&format!("demo-{name}"));
     let args = [
         "demo",
         "--duration",
@@ -179,6 +180,18 @@ fn demo(seed: &str, strategy: &str) {
         "says where the metrics are: {log}"
     );
     killed(&object["crash"], &out);
+}
+
+/// A program of one's own quotes like any strategy of the registry.
+#[test]
+fn the_example_in_python_passes_the_demo() {
+    let example = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/strategies/examples/join_best.py"
+    );
+    let text = std::fs::read_to_string(example).unwrap();
+    assert!(text.lines().count() < 60);
+    demo("11", example);
 }
 
 /// At two thirds of its time the demo has killed its daemon in the middle of a submit.

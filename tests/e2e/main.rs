@@ -17,6 +17,7 @@ mod operator;
 mod page;
 mod panic;
 mod paper;
+mod process_strategies;
 mod provenance;
 mod reasons;
 mod reconciliation;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 26] = [
+const ROOMS: [(&str, &[&str]); 28] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -18,6 +18,7 @@ const ROOMS: [(&str, &[&str]); 26] = [
     // The monotonic clock counts in the engine's unit.
     ("crates/host", &["core"]),
     ("crates/listener", &[]),
+    ("crates/sandbox", &[]),
     ("crates/schema", &[]),
     (
         "crates/server",
@@ -44,10 +45,12 @@ const ROOMS: [(&str, &[&str]); 26] = [
             "protocol",
             "quant",
             "report",
+            "sandbox",
             "schema",
             "signing",
             "store",
             "strategies",
+            "strategy-process",
             "tape",
             // In its tests: the examples of both files fit each other.
             "exchange",
@@ -80,6 +83,7 @@ const ROOMS: [(&str, &[&str]); 26] = [
             "report",
             "signing",
             "strategies",
+            "strategy-process",
             "tape",
             "venue",
         ],
@@ -87,11 +91,12 @@ const ROOMS: [(&str, &[&str]); 26] = [
     ("crates/mutants", &[]),
     ("crates/mutants/switch", &[]),
     ("crates/mutants/worlds", &["sim", "switch"]),
+    ("crates/strategy-process", &["core"]),
     ("strategies", &["core", "quant"]),
 ];
 
 /// Rooms without a clock, a socket, a file or an order that depends on a hasher.
-const PURE: [&str; 10] = [
+const PURE: [&str; 11] = [
     "crates/core",
     "crates/backtest",
     "crates/fill-model",
@@ -101,6 +106,7 @@ const PURE: [&str; 10] = [
     "crates/venue",
     "crates/report",
     "crates/sim",
+    "crates/strategy-process",
     "strategies",
 ];
 

@@ -12,7 +12,7 @@ use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId};
-use cambist_core::strategy::Strategy;
+use cambist_core::strategy::{ProcessMessage, Strategy};
 use cambist_core::{
     ClientOrderId, Engine, Intent, MarketId, MarketSpec, StrategyId, Time, VenueTime,
 };
@@ -48,9 +48,25 @@ pub enum Output {
     Send(RequestId, Outgoing),
     /// Store a batch, and hand over this input once it is stored.
     Store(Input),
+    /// Hand over this input after so many milliseconds.
+    After(u64, Input),
     /// The engine has ended.
     Finished,
 }
+
+/// The process of a strategy: it is given views and answers them.
+pub trait ViewAnswerer {
+    /// The line with which it answers a view; `None` if the process has ended, and another one is started.
+    fn answer(&mut self, view: &str) -> Option<Vec<u8>>;
+}
+
+/// The processes of a run, by strategy.
+pub type Processes = BTreeMap<StrategyId, Box<dyn ViewAnswerer>>;
+
+/// From a view to its answer: what a process takes in fact would make runs differ.
+const ANSWER_MS: u64 = 5;
+/// From the end of a process to the next.
+const RESTART_MS: u64 = 1_000;
 
 /// An input of the engine.
 #[derive(Debug)]
@@ -86,6 +102,7 @@ pub struct Begin {
     pub venue_time: VenueTime,
     pub fee_bips: [u16; 2],
     pub observer: Option<Box<dyn EngineObserver>>,
+    pub processes: Processes,
 }
 
 /// Observes all events and actions of the engine, in order, for a recording.
@@ -104,6 +121,7 @@ pub struct EngineLink {
     sealed: BTreeMap<ClientOrderId, UnsignedOrder>,
     actions: Vec<Action>,
     observer: Option<Box<dyn EngineObserver>>,
+    processes: Processes,
     pub log: EngineLog,
 }
 
@@ -130,6 +148,7 @@ impl EngineLink {
             signed: Vec::new(),
             restrictions: Restrictions::default(),
             books: Books::default(),
+            memories: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: begin.venue_time,
             maker_fee_bips: begin.fee_bips[0],
@@ -142,6 +161,7 @@ impl EngineLink {
             sealed: BTreeMap::new(),
             actions: Vec::new(),
             observer: begin.observer,
+            processes: begin.processes,
             log,
         };
         (link, Input(Event::Start(Box::new(start))))
@@ -155,6 +175,16 @@ impl EngineLink {
         driver::step(self, &input.0, &mut actions);
         self.actions = actions;
         std::mem::swap(&mut self.outputs, outputs);
+    }
+
+    /// Inputs that follow the first: every process has started.
+    pub fn started(&self) -> Vec<Input> {
+        let message = ProcessMessage::Started;
+        let each = self.processes.keys().map(|strategy| {
+            let (strategy, message) = (*strategy, message.clone());
+            Input(Event::Process { strategy, message })
+        });
+        each.collect()
     }
 
     /// When to wake the engine if there is no input before.
@@ -233,5 +263,22 @@ impl Observer for EngineLink {
 impl Assembly for EngineLink {
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
+    }
+
+    /// A process answers its newest view, or has ended.
+    fn send_view(&mut self, strategy: StrategyId, view: String) {
+        let Some(process) = self.processes.get_mut(&strategy) else {
+            return;
+        };
+        let mut after = |ms, message| {
+            let input = Input(Event::Process { strategy, message });
+            self.outputs.push(Output::After(ms, input));
+        };
+        if let Some(line) = process.answer(&view) {
+            after(ANSWER_MS, ProcessMessage::Line(line));
+        } else {
+            after(ANSWER_MS, ProcessMessage::Ended);
+            after(RESTART_MS, ProcessMessage::Started);
+        }
     }
 }

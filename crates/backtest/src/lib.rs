@@ -32,7 +32,7 @@ mod schedule;
 mod sink;
 
 pub use assumptions::{Assumptions, LatencyRange, RateLimit};
-pub use engine_link::EngineObserver;
+pub use engine_link::{EngineObserver, Processes, ViewAnswerer};
 pub use error::BacktestError;
 pub use finished::Finished;
 pub use markouts::MarkoutReport;

@@ -9,7 +9,7 @@ use cambist_market_data::{Recording, Timestamp};
 
 use crate::assumptions::Assumptions;
 use crate::curves::Curves;
-use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Output};
+use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Output, Processes};
 use crate::error::BacktestError;
 use crate::exchange::{Execution, SimulatedExchange, venue_time};
 use crate::feed::{Feed, NEVER, Row};
@@ -52,6 +52,8 @@ pub struct Setup {
     pub sample_ms: u64,
     /// Observes all events and actions of the engine.
     pub observer: Option<Box<dyn EngineObserver>>,
+    /// Processes behind strategies. One answers 5 ms of the run after its view, however long it takes.
+    pub processes: Processes,
 }
 
 /// A planned event.
@@ -153,6 +155,7 @@ impl Backtest {
                 venue_time: VenueTime(0),
                 fee_bips: [assumptions.maker_fee_bips, assumptions.taker_fee_bips],
                 observer: setup.observer,
+                processes: setup.processes,
             }),
             engine: None,
             ended: None,
@@ -212,8 +215,12 @@ impl Backtest {
         if let Some(mut begin) = self.setup.take() {
             begin.venue_time = header_time(venue_time(start));
             let (engine, input) = EngineLink::new(begin);
+            let started = engine.started();
             self.engine = Some(engine);
             self.handle(&input);
+            for input in started {
+                self.handle(&input);
+            }
         }
         Ok(())
     }
@@ -350,6 +357,10 @@ impl Backtest {
                 }
                 Output::Store(input) => {
                     let at = self.now.plus_nanos(nanos(self.assumptions.seal_us));
+                    self.schedule.plan(at, Planned::Input(input));
+                }
+                Output::After(ms, input) => {
+                    let at = self.now.plus_nanos(nanos(ms * 1_000));
                     self.schedule.plan(at, Planned::Input(input));
                 }
                 Output::Finished => {

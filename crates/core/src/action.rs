@@ -6,7 +6,7 @@ use crate::books::Booking;
 use crate::event::{BatchId, Restrictions};
 use crate::intent::Intent;
 use crate::notification::Notification;
-use crate::order::ClientOrderId;
+use crate::order::{ClientOrderId, StrategyId};
 use crate::request::{Endpoint, Query, RequestId};
 
 /// One output.
@@ -49,6 +49,14 @@ pub enum Action {
     /// Make all changes of orders and books by one event durable, as a whole or not at all; not answered. After a
     /// booking that could not be made durable, nothing more is.
     Book(Box<Booking>),
+    /// Give the process behind a strategy its newest view, which `Engine::take_view` holds: views are large,
+    /// and the recording holds what they are made from. It may be answered by `Event::Process`.
+    SendView {
+        /// Which strategy.
+        strategy: StrategyId,
+        /// Number of the view, from 1.
+        view_seq: u64,
+    },
     /// A notification for logs, metrics and reports.
     Notify(Notification),
     /// Draining has ended; the shell may stop. No action follows.

@@ -201,6 +201,15 @@ controls! {
     NoFairPrice "no_fair_price" ["market.strategy.params" "market.strategy.params.reference" "market.strategy.params.reference_divergence_bps"]
         "the strategy's model or reference gives no price to quote at"
         "check which input is missing or extreme: cambist strategy show NAME explains them"
+    ProcessDown "process_down" []
+        "the process of the strategy does not run"
+        "see the log for how it ended; it is started again with growing pauses"
+    ProcessStale "process_stale" ["market.strategy.timeout_ms"]
+        "the process of the strategy has not answered a recent view"
+        "see what it prints on its standard error; make it faster, or raise the key"
+    ProcessAnswer "process_answer" []
+        "what the process of the strategy answered is no target"
+        "see the log for what is wrong with it, and docs/process-strategies.md for the schema"
     Undecided "undecided" []
         "no decision was made for this side"
         "report it: it is a defect"

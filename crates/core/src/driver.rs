@@ -18,7 +18,7 @@ use crate::engine::Engine;
 use crate::event::{BatchId, Event, Restrictions};
 use crate::intent::Intent;
 use crate::notification::Notification;
-use crate::order::ClientOrderId;
+use crate::order::{ClientOrderId, StrategyId};
 use crate::request::{Endpoint, Query, RequestId};
 use crate::time::Time;
 
@@ -79,6 +79,12 @@ pub trait Observer {
 pub trait Assembly: Clock + Venue + Store + Observer {
     /// The engine, while there is one: a process that is down handles no events.
     fn engine(&mut self) -> Option<&mut Engine>;
+
+    /// Gives the process behind a strategy its newest view, as a line without its end; answered by
+    /// `Event::Process`, or not at all. An assembly without processes has none to give it to.
+    fn send_view(&mut self, strategy: StrategyId, view: String) {
+        let _ = (strategy, view);
+    }
 }
 
 /// Passes one event to the engine and executes its actions. Returns the time of the step; `None` while there is no
@@ -116,6 +122,12 @@ fn execute(assembly: &mut impl Assembly, now: Time, action: Action) {
             lowers,
         } => assembly.store_restrictions(levels, cause, lowers),
         Action::Book(booking) => assembly.book(booking),
+        Action::SendView { strategy, .. } => {
+            let engine = assembly.engine();
+            if let Some(view) = engine.and_then(|engine| engine.take_view(strategy)) {
+                assembly.send_view(strategy, view);
+            }
+        }
         Action::Notify(note) => assembly.notification(now, note),
         Action::Finished { proven } => assembly.finished(proven),
     }

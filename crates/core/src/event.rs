@@ -10,6 +10,7 @@ use crate::market::{MarketId, MarketSpec};
 use crate::order::{ClientOrderId, Hash, StrategyId, UnsignedOrder};
 use crate::pool::PoolSpec;
 use crate::request::{Outcome, RequestId};
+use crate::strategy::ProcessMessage;
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
 
@@ -47,6 +48,9 @@ pub struct Start {
     pub pools: Vec<PoolSpec>,
     /// Strategies and the market each one quotes.
     pub strategies: Vec<(StrategyId, crate::MarketId)>,
+    /// What each of them remembered at the end of an earlier run, in the same order; nothing for one that is
+    /// new. Shorter than the list if the rest are.
+    pub memories: Vec<Vec<u8>>,
     /// Seed of the engine's generator.
     pub seed: u64,
     /// Random number of the store.
@@ -212,6 +216,13 @@ pub enum Event {
     RestrictionsFailed(Restrictions),
     /// An operator's command.
     Operator(Command),
+    /// Something happened to the process behind a strategy.
+    Process {
+        /// Which strategy.
+        strategy: StrategyId,
+        /// What.
+        message: ProcessMessage,
+    },
     /// The time of `next_wakeup` has come.
     Wake,
 }

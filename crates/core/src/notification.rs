@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::books::Difference;
 use crate::event::{Amounts, Filter, Pause, TradingState};
 use crate::market::{MarketId, Price, Qty, Side};
-use crate::order::{ClientOrderId, Hash, OrderStatus};
+use crate::order::{ClientOrderId, Hash, OrderStatus, StrategyId};
 use crate::pool::{PoolBalances, PoolTransactionAmounts, PoolTransactionKind};
 use crate::reason::Reason;
 use crate::request::{Endpoint, UnknownCause};
@@ -554,6 +554,18 @@ pub enum Notification {
         name: String,
         /// What was observed.
         detail: String,
+    },
+    /// A strategy does not understand what it remembered of an earlier run, and begins without memory.
+    MemoryRefused {
+        /// Which strategy.
+        strategy: StrategyId,
+    },
+    /// What the process behind a strategy answered was refused. Its quotes end.
+    ProcessAnswerRefused {
+        /// Which strategy.
+        strategy: StrategyId,
+        /// What is wrong with it.
+        why: String,
     },
     /// Whether a market has live quotes on both sides has changed.
     BothSides {

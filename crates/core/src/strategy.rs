@@ -4,6 +4,8 @@
 //! targets with the orders that may be alive, and applies risk controls, budget and transmission. A strategy must be
 //! deterministic, do no input or output, and take its only time from [`View::now`].
 
+use serde::{Deserialize, Serialize};
+
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::notification::{Fill, Withheld};
 use crate::order::ClientOrderId;
@@ -237,4 +239,49 @@ pub trait Strategy: Send {
     fn restore(&mut self, saved: &[u8]) -> bool {
         saved.is_empty()
     }
+
+    /// The memory that outlives the run, for the next start of the daemon.
+    fn save_durable(&self) -> Vec<u8> {
+        self.save()
+    }
+
+    /// Takes back what `save_durable` of an earlier run gave. Times of that run count from another origin.
+    /// Returns false if the bytes are not understood, in which case the strategy begins without memory.
+    fn resume(&mut self, saved: &[u8]) -> bool {
+        self.restore(saved)
+    }
+
+    /// When it is asked again at the latest, although nothing has changed. A time that has passed means
+    /// nothing.
+    fn next_decision(&self) -> Option<Time> {
+        None
+    }
+
+    /// For a strategy that runs in a process: the number of the newest view it has made for it, 0 before
+    /// the first.
+    fn view_seq(&self) -> u64 {
+        0
+    }
+
+    /// For a strategy that runs in a process: the newest view as a line, once.
+    fn take_view(&mut self) -> Option<String> {
+        None
+    }
+
+    /// For a strategy that runs in a process: something happened to it. The error says what is wrong with
+    /// what it answered.
+    fn receive(&mut self, _now: Time, _message: &ProcessMessage) -> Result<(), String> {
+        Err("this strategy has no process".to_owned())
+    }
+}
+
+/// What happens to the process behind a strategy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProcessMessage {
+    /// It runs, and has been sent nothing.
+    Started,
+    /// It answered with this line, without its end.
+    Line(Vec<u8>),
+    /// It does not run any more, or could not be started.
+    Ended,
 }

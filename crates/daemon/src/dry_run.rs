@@ -93,6 +93,7 @@ impl<'a> Stage<'a> {
             signed: Vec::new(),
             restrictions: Restrictions::default(),
             books: Books::default(),
+            memories: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: run.venue_time,
             maker_fee_bips: 0,

@@ -12,12 +12,16 @@ use cambist_core::event::Event;
 use cambist_core::inspection::Inspection;
 use cambist_core::strategy::Strategy;
 use cambist_core::{Engine, MarketSpec, Time};
+use cambist_strategy_process::{ProcessSettings, ProcessStrategy};
 use cambist_tape::{Header, Reader, StrategyText, UNTYPED};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Bound;
 use crate::config::market::StrategyChoice;
 use cambist_host::program;
+
+/// Before the name of a strategy that runs in a process, on a tape: no name of the registry has a colon.
+const PROCESS: &str = "process:";
 
 /// Why a recording cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +44,14 @@ pub enum RecordingError {
 
 /// The header of a tape for a bound configuration.
 pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
-    let text = |choice: &StrategyChoice| choice.params.to_string();
+    let name = |choice: &StrategyChoice| match &choice.process {
+        Some(_) => format!("{PROCESS}{}", choice.name.value),
+        None => choice.name.value.clone(),
+    };
+    let text = |choice: &StrategyChoice| match &choice.process {
+        Some(process) => process.recorded(&choice.params).to_string(),
+        None => choice.params.to_string(),
+    };
     Header {
         program: program::build().name.to_owned(),
         config,
@@ -49,7 +60,7 @@ pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
             .strategies
             .iter()
             .map(|(_, market, choice)| StrategyText {
-                name: choice.name.value.clone(),
+                name: name(choice),
                 market: *market,
                 parameters: text(choice),
             })
@@ -61,7 +72,12 @@ pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
 pub fn strategies(bound: &Bound) -> Result<Vec<Box<dyn Strategy>>, RecordingError> {
     let each = bound.strategies.iter().map(|(_, market, choice)| {
         let spec = bound.markets.get(usize::from(market.0));
-        build(&choice.name.value, &choice.params, spec)
+        match &choice.process {
+            Some(process) => {
+                build_process(&choice.name.value, &process.recorded(&choice.params), spec)
+            }
+            None => build(&choice.name.value, &choice.params, spec),
+        }
     });
     each.collect()
 }
@@ -105,6 +121,21 @@ fn saved(format: u16, bytes: &[u8]) -> Result<Saved, RecordingError> {
     } else {
         Err(wrong("it holds more than an engine".to_owned()))
     }
+}
+
+/// A strategy that ran in a process: what the process answered is on the tape.
+fn build_process(
+    name: &str,
+    recorded: &toml::Table,
+    market: Option<&MarketSpec>,
+) -> Result<Box<dyn Strategy>, RecordingError> {
+    let refused = |what: String| RecordingError::Parameters {
+        name: name.chars().take(64).collect(),
+        what,
+    };
+    let market = market.ok_or_else(|| refused("its market is not on the tape".to_owned()))?;
+    let settings = ProcessSettings::read(recorded).map_err(|error| refused(error.to_string()))?;
+    Ok(Box::new(ProcessStrategy::new(settings, market)))
 }
 
 fn build(
@@ -171,6 +202,7 @@ impl Player {
                 | Event::RestrictionsStored(_)
                 | Event::RestrictionsFailed(_)
                 | Event::Operator(_)
+                | Event::Process { .. }
                 | Event::Wake => {
                     let what = "the tape has neither a start nor a snapshot before its first event";
                     self.failure = Some(RecordingError::Snapshot(what.to_owned()));
@@ -210,7 +242,11 @@ impl Player {
                         name: text.name.chars().take(64).collect(),
                         what: "not TOML".to_owned(),
                     })?;
-            build(&text.name, &params, markets.get(usize::from(text.market.0)))
+            let market = markets.get(usize::from(text.market.0));
+            match text.name.strip_prefix(PROCESS) {
+                Some(name) => build_process(name, &params, market),
+                None => build(&text.name, &params, market),
+            }
         });
         each.collect()
     }

@@ -211,6 +211,8 @@ impl Session {
             | Notification::DepthRefused { .. }
             | Notification::RiskRefused { .. }
             | Notification::Withheld { .. }
+            | Notification::MemoryRefused { .. }
+            | Notification::ProcessAnswerRefused { .. }
             | Notification::OtherInstance { .. }
             | Notification::BudgetDenied { .. }
             | Notification::Foreign { .. }

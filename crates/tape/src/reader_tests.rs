@@ -216,6 +216,7 @@ fn event_kind(event: &Event) -> &'static str {
         Event::RestrictionsStored(_) => "level stored",
         Event::RestrictionsFailed(_) => "level failed",
         Event::Operator(_) => "operator",
+        Event::Process { .. } => "process",
         Event::Wake => "wake",
     }
 }
@@ -260,6 +261,7 @@ fn action_kind(action: &Action) -> &'static str {
         Action::StoreRestrictions { .. } => "store level",
         Action::Book(_) => "book",
         Action::Notify(note) => notification_kind(note),
+        Action::SendView { .. } => "view",
         Action::Finished { .. } => "finished",
     }
 }
@@ -306,6 +308,8 @@ fn notification_kind(note: &Notification) -> &'static str {
         Notification::Slept { .. } => "slept",
         Notification::InvariantFailed { .. } => "invariant",
         Notification::BothSides { .. } => "both sides",
+        Notification::MemoryRefused { .. } => "memory refused",
+        Notification::ProcessAnswerRefused { .. } => "answer refused",
         Notification::Draining => "draining",
         Notification::Status(_) => "status",
     }

@@ -31,7 +31,16 @@ const STEPS: &[&[Step]] = &[
     TOTALS,
     &[],
     AT_LEAST,
+    MEMORIES,
 ];
+
+/// Version 10: strategies may run in a process, and a start gives strategies what they remembered. Before, it did
+/// not.
+const MEMORIES: &[Step] = &[Step::Add {
+    of: "Start",
+    field: "memories",
+    value: || Value::List(Vec::new()),
+}];
 
 /// Version 9: a difference may be known as a bound. Before, all were exact.
 const AT_LEAST: &[Step] = &[Step::Add {

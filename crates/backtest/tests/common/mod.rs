@@ -5,7 +5,7 @@
 
 use std::io;
 
-use cambist_backtest::{Assumptions, Backtest, FillRow, Report, SampleRow, Setup, Sink};
+use cambist_backtest::{Assumptions, Backtest, FillRow, Processes, Report, SampleRow, Setup, Sink};
 use cambist_core::config::{
     BudgetConfig, EmptyBook, EngineConfig, ForeignOrders, LossConfig, MarketConfig, PollConfig,
     RampConfig, RiskConfig,
@@ -148,6 +148,7 @@ pub fn setup_of(name: &str, params: &str, data: Recording, assumptions: Assumpti
         from: None,
         to: None,
         observer: None,
+        processes: Processes::new(),
         sample_ms: 1_000,
     }
 }

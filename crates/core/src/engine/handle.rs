@@ -71,7 +71,8 @@ impl State {
             Event::Start(_) if self.restrictions.level() == TradingState::Halted => {
                 self.start_drain(now, actions);
             }
-            Event::Start(_) | Event::Wake => {}
+            // The strategy has taken in what happened to its process.
+            Event::Start(_) | Event::Wake | Event::Process { .. } => {}
             Event::Answer {
                 request,
                 outcome,

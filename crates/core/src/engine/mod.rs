@@ -27,8 +27,10 @@ use crate::action::Action;
 use crate::event::{Event, Start};
 use crate::inspection::Inspection;
 use crate::market::MarketId;
+use crate::notification::Notification;
+use crate::order::StrategyId;
 use crate::pool::PoolBalances;
-use crate::strategy::Strategy;
+use crate::strategy::{ProcessMessage, Strategy};
 use crate::time::{Time, VenueTime};
 
 use state::State;
@@ -70,13 +72,70 @@ impl Engine {
             assert!(self.state.is_none(), "the engine is started once");
             self.check_start(start);
             self.state = Some(State::new(now, start, actions));
+            self.resume_strategies(start, actions);
         }
         let state = self.state.as_mut().expect("the first event is the start");
         if state.is_finished() {
             return;
         }
+        if let Event::Process { strategy, message } = event {
+            self.handle_process(now, *strategy, message, actions);
+        }
+        let state = self.state.as_mut().expect("the first event is the start");
         state.handle_event(now, event, actions);
         state.step(now, &mut self.strategies, actions);
+    }
+
+    /// Gives every strategy what it remembered of an earlier run. One that does not understand it begins
+    /// without any.
+    fn resume_strategies(&mut self, start: &Start, actions: &mut Vec<Action>) {
+        let each = self.strategies.iter_mut().zip(&start.strategies);
+        for ((strategy, (id, _)), memory) in each.zip(&start.memories) {
+            if !memory.is_empty() && !strategy.resume(memory) {
+                let strategy = *id;
+                actions.push(Action::Notify(Notification::MemoryRefused { strategy }));
+            }
+        }
+    }
+
+    /// Something happened to the process behind a strategy: the strategy takes it in, and is asked again.
+    fn handle_process(
+        &mut self,
+        now: Time,
+        strategy: StrategyId,
+        message: &ProcessMessage,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(state) = &mut self.state else { return };
+        let Some(at) = state
+            .slots
+            .iter()
+            .position(|slot| slot.strategy == strategy)
+        else {
+            return;
+        };
+        if let Err(why) = self.strategies[at].receive(now, message) {
+            let refused = Notification::ProcessAnswerRefused { strategy, why };
+            actions.push(Action::Notify(refused));
+        }
+        let market = state.slots[at].market;
+        state.market_mut(market).decision_due = true;
+    }
+
+    /// The newest view for the process behind a strategy, as a line without its end, once. It belongs to the
+    /// last [`Action::SendView`] of that strategy.
+    pub fn take_view(&mut self, strategy: StrategyId) -> Option<String> {
+        let slots = &self.state.as_ref()?.slots;
+        let at = slots.iter().position(|slot| slot.strategy == strategy)?;
+        self.strategies[at].take_view()
+    }
+
+    /// What every strategy remembers for the next start of the daemon, in the order of
+    /// [`Start::strategies`].
+    pub fn durable_memories(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        self.strategies
+            .iter()
+            .map(|strategy| strategy.save_durable())
     }
 
     /// When to wake the engine if there is no event before; `None` before the start and after the end.

@@ -267,6 +267,11 @@ impl State {
         self.finish_drain(now, actions);
         self.emit_status(now, actions);
         self.next_wakeup_at = self.earliest(now);
+        if !self.is_leaving()
+            && let Some(at) = next_decision(now, strategies)
+        {
+            self.next_wakeup_at = self.next_wakeup_at.min(at);
+        }
     }
 
     /// Ends requests without an answer. The shell answers every request; an answer that is lost anyway must not block
@@ -356,6 +361,15 @@ impl State {
         self.ramp.restart(self.last_step_at);
         self.raise(TradingState::CancelOnly, name, actions);
     }
+}
+
+/// When the first strategy wants to be asked again. One whose time has passed waits for something to
+/// change: its market may not be quoted, and it was not asked.
+fn next_decision(now: Time, strategies: &[Box<dyn Strategy>]) -> Option<Time> {
+    let each = strategies
+        .iter()
+        .filter_map(|strategy| strategy.next_decision());
+    each.filter(|at| *at > now).min()
 }
 
 /// The intents of earlier runs: each is unknown, and its storage slots are occupied.

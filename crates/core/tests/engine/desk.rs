@@ -149,6 +149,7 @@ impl Desk {
             signed: Vec::new(),
             restrictions: Restrictions::default(),
             books: Books::default(),
+            memories: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,

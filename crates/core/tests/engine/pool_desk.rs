@@ -122,6 +122,7 @@ impl Beside {
             signed: Vec::new(),
             restrictions: Restrictions::default(),
             books: Books::default(),
+            memories: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,

@@ -346,7 +346,15 @@ fn read(
     let markets: Vec<_> = root
         .sections("market")
         .into_iter()
-        .map(|section| market::read(section, depth_ms, pinned, (mode, base_url.as_ref())))
+        .map(|section| {
+            market::read(
+                section,
+                depth_ms,
+                pinned,
+                (mode, base_url.as_ref()),
+                &folder,
+            )
+        })
         .collect();
     check_markets(&root, &markets);
     let markets: Option<Vec<_>> = markets.into_iter().collect();

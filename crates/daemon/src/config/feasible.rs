@@ -32,6 +32,14 @@ const THEN: VenueTime = VenueTime(1_700_000_000_000);
 pub fn never_quoted(daemon: &Daemon, bound: &Bound) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, market) in daemon.markets.iter().enumerate() {
+        // What a process will want is not known before it runs.
+        if market
+            .strategies
+            .iter()
+            .any(|choice| choice.process.is_some())
+        {
+            continue;
+        }
         let never = Trials::of(bound, index).never();
         let spec = &bound.markets[index];
         let sides: Vec<_> = Side::BOTH.into_iter().zip(never).collect();

@@ -3,6 +3,7 @@
 //! Amounts are decimals with positions here; `resolve` converts them to integers once the decimals are known.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use cambist_core::config::{LossConfig, MarketConfig, PoolConfig};
 use cambist_core::market::MarketSpec;
@@ -12,6 +13,7 @@ use super::limits::{self, Written, nothing_derived};
 use super::mode::Mode;
 use super::money::Money;
 use super::pool::{self, Pool};
+use super::process::{self, ProcessChoice};
 use super::reader::{At, Place, Section};
 use super::sections::{require_pins, small};
 
@@ -31,6 +33,8 @@ pub struct StrategyChoice {
     pub name: At<String>,
     /// Parameters.
     pub params: toml::Table,
+    /// The process it runs in, if it is none of the registry.
+    pub process: Option<ProcessChoice>,
     /// Position of each parameter, by its path inside the table (`buy_bands[1].min_amount`).
     pub places: BTreeMap<String, Place>,
 }
@@ -141,6 +145,7 @@ pub(super) fn read(
     depth_ms: u64,
     pinned: bool,
     (mode, venue): (Mode, Option<&At<String>>),
+    folder: &Path,
 ) -> Option<Market> {
     let name = section.req::<String>("name");
     let symbols = name.as_ref().and_then(|name| symbols(&section, name));
@@ -187,7 +192,7 @@ pub(super) fn read(
     let strategies: Vec<_> = section
         .sections("strategy")
         .into_iter()
-        .map(read_strategy)
+        .map(|section| read_strategy(section, folder))
         .collect();
     if strategies.is_empty() {
         section.missing(
@@ -362,14 +367,21 @@ fn read_empty(section: &mut Section<'_, '_>) -> EmptyBook {
     }
 }
 
-fn read_strategy(mut section: Section<'_, '_>) -> Option<StrategyChoice> {
+fn read_strategy(mut section: Section<'_, '_>, folder: &Path) -> Option<StrategyChoice> {
     let name = section.req::<String>("name");
+    let kinds = [("builtin", false), ("process", true)];
+    let runs_apart = section.word("kind", &kinds, false).value;
+    let process = runs_apart.then(|| process::read(&mut section, folder));
     let params = section.section("params");
     let (params, places) = params.verbatim();
     section.finish();
     Some(StrategyChoice {
         name: name?,
         params,
+        process: match process {
+            Some(process) => Some(process?),
+            None => None,
+        },
         places,
     })
 }

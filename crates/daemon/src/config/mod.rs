@@ -13,6 +13,7 @@ pub mod market;
 pub mod mode;
 pub mod paper;
 pub mod pool;
+pub mod process;
 pub mod resolve;
 pub mod risk;
 mod sections;

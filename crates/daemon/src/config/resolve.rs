@@ -10,6 +10,8 @@ use cambist_core::{
     Amount, MarketId, MarketSpec, PoolSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
 };
 
+use cambist_strategy_process::ProcessStrategy;
+
 use crate::config::daemon::Daemon;
 use crate::config::exposure;
 use crate::config::exposure::Load;
@@ -173,6 +175,11 @@ impl Daemon {
             let mut together = Vec::new();
             for choice in &market.strategies {
                 match (build(choice, spec), &config) {
+                    // What it will want is not known before it runs.
+                    (Ok(_), Some(_)) if choice.process.is_some() => {
+                        let process = choice.process.as_ref();
+                        wanted += process.map_or(0, |process| process.orders_max as u64);
+                    }
                     (Ok(mut strategy), Some(config)) => {
                         let full = config.inventory_max;
                         wanted += quiet(strategy.as_mut(), spec, config, full).len() as u64;
@@ -401,6 +408,22 @@ pub(super) fn build(
     spec: &MarketSpec,
 ) -> Result<Box<dyn Strategy>, Problem> {
     let name = &choice.name.value;
+    if let Some(process) = &choice.process {
+        if cambist_strategies::find(name).is_some() {
+            return Err(Problem {
+                at: choice.name.at,
+                what: format!(
+                    "{name} is a strategy of this program: a process needs another name in market.strategy.name"
+                ),
+            });
+        }
+        let settings = process.settings(&choice.params);
+        let settings = settings.map_err(|error| Problem {
+            at: choice.name.at,
+            what: format!("strategy {name}, params: {error}"),
+        })?;
+        return Ok(Box::new(ProcessStrategy::new(settings, spec)));
+    }
     let Some(info) = cambist_strategies::find(name) else {
         let known: Vec<_> = cambist_strategies::all()
             .iter()

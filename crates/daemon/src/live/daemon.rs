@@ -15,16 +15,18 @@ use super::reload::Reload;
 use super::signals::Signals;
 use super::start::{Started, Taken};
 use super::{INBOX, start};
-use crate::config::Daemon;
 use crate::config::market::Market;
+use crate::config::{Daemon, process};
 use crate::live::account_access::AccountAccess;
 use crate::live::control_requests::Names;
 use crate::live::control_socket::{Connections, ControlSocket};
 use crate::live::earlier_runs::EarlierRuns;
 use crate::live::event_loop::{Ended, EventLoop};
 use crate::live::exit_report;
+use crate::live::memories::Memories;
 use crate::live::operator_commands::{OperatorCommands, REQUESTS_MAX, Request};
 use crate::live::pending_replies::give;
+use crate::live::processes::Processes;
 use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::SealWorker;
 use crate::live::start_retry::StartRetry;
@@ -59,6 +61,10 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     let clock = Clock::new();
     let mut signals = Signals::listen(until_stdin_closes).context("listening to signals")?;
     let seed = getrandom::u64().context("random number of the system")?;
+    let forbidden = process::problems(daemon);
+    if !forbidden.is_empty() {
+        return Err(daemon.source.invalid(forbidden).into());
+    }
     let mut taken = start::take(daemon)?;
     signals.watch(Latch::of(&daemon.store.dir));
     let access = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
@@ -177,6 +183,7 @@ fn desk(
         front.metrics
     );
     let (heard, inbox) = mpsc::channel(INBOX);
+    let processes_inbox = heard.clone();
     let keeper = SealWorker::start(
         started.store,
         started.signer,
@@ -191,6 +198,8 @@ fn desk(
         Arc::clone(&telemetry),
         heard,
     );
+    let memories = Memories::begin(&daemon.store.dir, bound)?;
+    let processes = Processes::start(bound, &processes_inbox)?;
     let reload = Reload::new(daemon, &bound.markets);
     let ended = Ended {
         proven: false,
@@ -204,6 +213,8 @@ fn desk(
         clock,
         gateway,
         keeper,
+        processes,
+        memories,
         recorder,
         telemetry,
         session: session(&started.bound, &started.start),

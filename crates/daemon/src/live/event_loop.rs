@@ -11,13 +11,15 @@ use cambist_core::driver::{self, Assembly, Observer, Store, Venue};
 use cambist_core::event::{BatchId, Command, Event, Restrictions, SealFailure, TradingState};
 use cambist_core::notification::Notification;
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId};
-use cambist_core::{ClientOrderId, Engine, Intent, Time, VenueTime};
+use cambist_core::{ClientOrderId, Engine, Intent, StrategyId, Time, VenueTime};
 use cambist_report::Session;
 use tokio::sync::mpsc;
 
 use crate::live::Heard;
+use crate::live::memories::Memories;
 use crate::live::operator_commands::{OperatorCommands, PendingRequest};
 use crate::live::pending_replies::Reply;
+use crate::live::processes::Processes;
 use crate::live::recorder::Recorder;
 use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::{SealWorker, SealWorkerStuck};
@@ -68,6 +70,10 @@ pub struct EventLoop {
     pub gateway: RequestWorkers,
     /// Signs and stores.
     pub keeper: SealWorker,
+    /// Processes of strategies.
+    pub processes: Processes,
+    /// What strategies remember.
+    pub memories: Memories,
     /// Records the tape.
     pub recorder: Recorder,
     /// Logs and counts.
@@ -116,10 +122,12 @@ impl EventLoop {
                 Turn::Wanted(wish) => self.obey(wish),
             };
             self.prune();
+            self.memories.look(self.clock.now(), &self.engine);
         }
         // Nothing is read any more: a seal worker that wants to answer must not block.
         self.inbox.close();
         self.recorder.finish();
+        self.memories.finish(&self.engine);
         self.ended.store_lost |= !self.keeper.finish();
         let waiting = self.people.take_waiting_for_the_end();
         (self.ended, self.session, waiting)
@@ -282,6 +290,8 @@ impl EventLoop {
             | Notification::Balanced
             | Notification::FeeAbove { .. }
             | Notification::BothSides { .. }
+            | Notification::MemoryRefused { .. }
+            | Notification::ProcessAnswerRefused { .. }
             | Notification::Paused(_)
             | Notification::Unpaused { .. }
             | Notification::RestrictionsNotStored
@@ -382,5 +392,9 @@ impl Observer for EventLoop {
 impl Assembly for EventLoop {
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
+    }
+
+    fn send_view(&mut self, strategy: StrategyId, view: String) {
+        self.processes.send(strategy, view);
     }
 }

@@ -8,6 +8,7 @@ use cambist_core::config::EngineConfig;
 
 use crate::config::Daemon;
 use crate::config::pool::Pool;
+use crate::config::process::ProcessChoice;
 
 /// The current configuration and its file.
 pub struct Reload {
@@ -97,10 +98,10 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
         .markets
         .iter()
         .map(|market| {
-            let strategies = market
-                .strategies
-                .iter()
-                .map(|choice| format!("{} {}", choice.name.value, choice.params));
+            let strategies = market.strategies.iter().map(|choice| {
+                let process = choice.process.as_ref().map(ProcessChoice::spec);
+                format!("{} {} {process:?}", choice.name.value, choice.params)
+            });
             let pool = market.pool.as_ref().map(Pool::values);
             (&market.name.value, strategies.collect::<Vec<_>>(), pool)
         })

@@ -17,6 +17,7 @@ use cambist_protocol::encode_move::Owner;
 use cambist_signing::Address;
 
 use super::latch::Latch;
+use super::memories;
 use crate::config::pool::ListedPool;
 use crate::config::resolve::Listed;
 use crate::config::{Bound, Daemon, feasible};
@@ -170,6 +171,7 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
         signed: recovered.signed,
         restrictions: recovered.levels,
         books,
+        memories: memories::load(&daemon.store.dir, &bound),
         lost,
         venue_time: venue.time,
         maker_fee_bips: daemon.fee_bips[0],

@@ -22,7 +22,7 @@ pub(super) fn history() -> &'static History {
 
 /// The steps to version 2, 3, and so on.
 ///
-/// Version 8 has an additional reason.
+/// Version 8 has an additional reason, version 10 has three.
 const STEPS: &[&[Step]] = &[
     SIDES,
     INSTANCES,
@@ -32,6 +32,7 @@ const STEPS: &[&[Step]] = &[
     TOTALS,
     &[],
     BOOKED_SINCE,
+    &[],
 ];
 
 /// Version 9: bookings since the last request of balances are kept one by one; sums of older snapshots count until the

@@ -432,6 +432,22 @@ pub(super) fn note(
         Notification::BothSides { market, both } => {
             debug!(market = name(*market), both, "both sides");
         }
+        Notification::MemoryRefused { strategy } => warn!(
+            strategy = strategy.0,
+            "what the strategy remembered of an earlier run is not understood; it begins afresh"
+        ),
+        Notification::ProcessAnswerRefused { strategy, why } => {
+            let key = format!("process answer {}", strategy.0);
+            if let Some(times) = facts.throttle.tell(now, &key) {
+                let strategy = strategy.0;
+                warn!(
+                    strategy,
+                    why = short(why),
+                    times,
+                    "answer of the strategy's process refused"
+                );
+            }
+        }
         Notification::Draining => {
             facts.draining = true;
             info!("draining: everything is being cancelled");

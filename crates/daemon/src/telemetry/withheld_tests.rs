@@ -33,23 +33,26 @@ fn the_page_names_every_reason() {
     assert!(found == wanted, "docs/no-quotes.md should hold\n\n{wanted}");
 }
 
-/// Every key in a reason is in the example configuration, or a parameter of a strategy.
+/// Every key in a reason is in the example configuration, a parameter of a strategy, or a key of a process strategy.
 #[test]
 fn every_key_is_one_of_the_configuration() {
     let example = include_str!("../../../../config/cambist.toml");
     for control in Control::ALL {
         for key in control.keys() {
             let (section, name) = key.rsplit_once('.').unwrap();
-            let parameter = section.starts_with("market.strategy") || name == "params";
+            let parameter = section.starts_with("market.strategy.params") || name == "params";
             let of_strategy = cambist_strategies::all()
                 .iter()
                 .any(|info| info.parameters.iter().any(|known| known.name == name));
+            let of_process = section == "market.strategy"
+                && include_str!("../../../../docs/process-strategies.md")
+                    .contains(&format!("\n| `{name}` |"));
             let explained = example.contains(&format!("\n{name} ="))
                 || example.contains(&format!("\n# {name} ="));
             let named = if parameter {
                 name == "params" || of_strategy
             } else {
-                explained
+                explained || of_process
             };
             assert!(named, "{key} of {}", control.name());
         }

@@ -475,6 +475,8 @@ impl Checks {
             | Notification::Left { .. }
             | Notification::Slept { .. }
             | Notification::BothSides { .. }
+            | Notification::MemoryRefused { .. }
+            | Notification::ProcessAnswerRefused { .. }
             | Notification::PoolTransactionSubmitted { .. }
             | Notification::PoolTransactionSettled(_)
             | Notification::ForeignPoolTransaction { .. }

@@ -7,6 +7,7 @@ use cambist_venue::Random;
 use crate::config::{CrashConfig, FaultKindConfig, FaultScheduleConfig, WorldConfig};
 use crate::faults::kinds::FaultKind;
 use crate::sealer::Sealer;
+use crate::world::processes::PROCESS;
 
 impl WorldConfig {
     /// The world of a seed. Every fault family is on in about half of all worlds, at its own rate.
@@ -16,6 +17,9 @@ impl WorldConfig {
         let mut strategy = *choose(&mut random, &["ladder", "bands"]);
         if seed % 5 == 4 {
             strategy = "glft";
+        }
+        if seed % 16 == 9 {
+            strategy = PROCESS;
         }
         let mut config = Self::calm(seed, strategy);
         config = match random.below(4) {

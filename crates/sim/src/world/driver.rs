@@ -8,7 +8,7 @@ use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{BatchId, Event, Restrictions, TradingState};
 use cambist_core::notification::Notification;
 use cambist_core::request::{Endpoint, Query, RequestId};
-use cambist_core::{ClientOrderId, Engine, Intent, Time};
+use cambist_core::{ClientOrderId, Engine, Intent, StrategyId, Time};
 
 use crate::faults::disk::Write;
 
@@ -213,5 +213,9 @@ impl Observer for World {
 impl Assembly for World {
     fn engine(&mut self) -> Option<&mut Engine> {
         self.daemon.as_mut().map(|daemon| &mut daemon.engine)
+    }
+
+    fn send_view(&mut self, strategy: StrategyId, view: String) {
+        self.show_process(strategy, &view);
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Their effects are elsewhere: here they are only passed on, unless the daemon cannot receive them now.
 
-use cambist_core::Time;
 use cambist_core::event::{Command, Event};
 use cambist_core::request::RequestId;
+use cambist_core::strategy::ProcessMessage;
+use cambist_core::{StrategyId, Time};
 use cambist_venue::Request;
 
 use crate::faults::kinds::FaultKind;
@@ -41,6 +42,12 @@ pub(super) enum WorldEvent {
         upto: u64,
         event: Option<Box<Event>>,
     },
+    /// Something happens to a process of a strategy, if it is in that life of that daemon.
+    Process {
+        life: (u32, u64),
+        strategy: StrategyId,
+        message: ProcessMessage,
+    },
     /// Simulated traders act.
     Trade,
     /// A period with faults starts or ends.
@@ -61,6 +68,7 @@ impl World {
             | WorldEvent::Operator(_)
             | WorldEvent::Wake { .. }
             | WorldEvent::Answer { .. }
+            | WorldEvent::Process { .. }
             | WorldEvent::Synced { .. } => true,
             WorldEvent::CrashDue
             | WorldEvent::Fall
@@ -125,6 +133,11 @@ impl World {
                 upto,
                 event,
             } => self.synced(incarnation, upto, event),
+            WorldEvent::Process {
+                life,
+                strategy,
+                message,
+            } => self.process(life, strategy, message),
             WorldEvent::Trade => {
                 self.exchange.trade(self.now);
                 self.plan_trade();

@@ -15,6 +15,7 @@ pub(crate) mod late_arrivals;
 mod limits;
 pub(crate) mod list_faults;
 pub(crate) mod operator;
+pub(crate) mod processes;
 pub(crate) mod quoting_uptime;
 mod reloads;
 pub(crate) mod resting_bounds;
@@ -52,6 +53,7 @@ use crate::trace::Trace;
 
 use crate::world::events::WorldEvent;
 pub(crate) use crate::world::snapshot_replica::SnapshotReplica;
+use processes::Processes;
 use reloads::Reloads;
 use start::{specs, strategies};
 
@@ -104,6 +106,7 @@ pub struct World {
     limits: Option<Limits>,
     ledger: Option<Ledger>,
     reloads: Reloads,
+    processes: Processes,
     trace: Trace,
     counts: Counts,
     loss: Meter,
@@ -170,6 +173,7 @@ impl World {
             limits: None,
             ledger: None,
             reloads,
+            processes: Processes::new(config.seed),
             trace: Trace::default(),
             counts: Counts::default(),
             loss: Meter::default(),

@@ -17,6 +17,7 @@ use crate::invariants::limits::StrategyCalls;
 use crate::invariants::profit::Profit;
 
 use super::World;
+use super::processes::{self, PROCESS};
 use super::wire::header_time;
 
 impl World {
@@ -71,6 +72,7 @@ impl World {
         self.session = Session::new(&self.specs).with_pools(&self.pools);
         self.profit = Profit::begin(&self.specs, &self.pools);
         self.handle_event(&start);
+        self.start_processes();
     }
 
     fn start_event(&mut self) -> Start {
@@ -102,6 +104,7 @@ impl World {
             signed: durable.signed(self.exchange.clock(self.now), self.config.engine.grace_ms),
             restrictions: durable.levels.clone(),
             books: durable.books.clone(),
+            memories: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),
@@ -145,6 +148,10 @@ pub(super) fn strategies(
         .seats
         .iter()
         .map(|seat| {
+            let market = &specs[usize::from(seat.market.0)];
+            if seat.strategy == PROCESS {
+                return processes::strategy(seat, market);
+            }
             let name = || seat.strategy.clone();
             let info = cambist_strategies::find(&seat.strategy)
                 .ok_or_else(|| WorldError::Strategy(name()))?;
@@ -155,7 +162,7 @@ pub(super) fn strategies(
                         name: name(),
                         problem: error.to_string(),
                     })?;
-            info.build_from(&table, &specs[usize::from(seat.market.0)])
+            info.build_from(&table, market)
                 .map_err(|problem| WorldError::Parameters {
                     name: name(),
                     problem,

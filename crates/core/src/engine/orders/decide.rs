@@ -36,7 +36,8 @@ impl State {
         let batch = self.batch();
         let mut sealed = Vec::new();
         for index in 0..self.markets.len() {
-            self.markets[index].decision_due |= self.something_lapsed(now, index);
+            self.markets[index].decision_due |=
+                self.something_lapsed(now, index) || self.is_asked_for(now, index, strategies);
             if std::mem::take(&mut self.markets[index].decision_due) {
                 self.decide_market(now, index, batch, strategies, &mut sealed, actions);
             }
@@ -85,7 +86,14 @@ impl State {
             let mut targets = match mid {
                 Ok(mid) => {
                     let own = at_full_size(&working, share_bps);
-                    self.ask(now, seat, strategy.as_mut(), &own, &prices, mid)
+                    let before = strategy.view_seq();
+                    let targets = self.ask(now, seat, strategy.as_mut(), &own, &prices, mid);
+                    let view_seq = strategy.view_seq();
+                    if view_seq != before {
+                        let strategy = self.slots[seat].strategy;
+                        actions.push(Action::SendView { strategy, view_seq });
+                    }
+                    targets
                 }
                 Err(_) => Targets::default(),
             };
@@ -241,6 +249,15 @@ impl State {
         let mut targets = Targets::default();
         strategy.decide(&view, &mut targets);
         targets
+    }
+
+    /// Whether a strategy of the market wanted to be asked again by now.
+    fn is_asked_for(&self, now: Time, index: usize, strategies: &[Box<dyn Strategy>]) -> bool {
+        let id = self.markets[index].spec.id;
+        let passed = |at: Time| self.last_decision_at < at && at <= now;
+        let own = self.slots.iter().zip(strategies);
+        own.filter(|(slot, _)| slot.market == id)
+            .any(|(_, strategy)| strategy.next_decision().is_some_and(passed))
     }
 
     /// Removes targets that a pause forbids; returns by side whether there were any.

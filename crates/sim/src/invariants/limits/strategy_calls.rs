@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cambist_core::Time;
-use cambist_core::strategy::{BookLevel, Quote, Strategy, Targets, View};
+use cambist_core::strategy::{BookLevel, ProcessMessage, Quote, Strategy, Targets, View};
 
 /// The last decision of one strategy.
 #[derive(Clone, Debug, Default)]
@@ -76,5 +76,29 @@ impl Strategy for Recorder {
 
     fn restore(&mut self, saved: &[u8]) -> bool {
         self.inner.restore(saved)
+    }
+
+    fn save_durable(&self) -> Vec<u8> {
+        self.inner.save_durable()
+    }
+
+    fn resume(&mut self, saved: &[u8]) -> bool {
+        self.inner.resume(saved)
+    }
+
+    fn next_decision(&self) -> Option<Time> {
+        self.inner.next_decision()
+    }
+
+    fn view_seq(&self) -> u64 {
+        self.inner.view_seq()
+    }
+
+    fn take_view(&mut self) -> Option<String> {
+        self.inner.take_view()
+    }
+
+    fn receive(&mut self, now: Time, message: &ProcessMessage) -> Result<(), String> {
+        self.inner.receive(now, message)
     }
 }

@@ -1,0 +1,174 @@
+//! A strategy that runs in a process: `kind = "process"` of a `[[market.strategy]]`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cambist_sandbox::ProcessSpec;
+use cambist_sandbox::launch::Launch;
+use cambist_strategy_process::{LINE_MAX, ProcessSettings, SettingsError};
+
+use cambist_host::secrets::Keys;
+
+use super::daemon::Daemon;
+use super::reader::{At, Place, Problem, Section};
+
+/// First argument with which this program is the launcher of a process.
+pub const LAUNCHER: &str = "strategy-launcher";
+
+/// Most quotes of a process strategy.
+const ORDERS_MAX: u64 = 64;
+
+/// A process and what it may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessChoice {
+    /// The program and its arguments.
+    pub command: At<Vec<String>>,
+    /// The folder it runs in and from which its paths count: that of the configuration.
+    pub folder: PathBuf,
+    /// An answer counts for so long, and the process has so long to give it, in milliseconds.
+    pub timeout_ms: u64,
+    /// Most quotes of an answer.
+    pub orders_max: usize,
+    /// Most memory, in MiB.
+    pub memory_mb: u64,
+    /// Files and folders that it may read.
+    pub read: At<Vec<String>>,
+    /// Whether it is confined.
+    pub confine: bool,
+}
+
+impl ProcessChoice {
+    /// Its settings in the engine.
+    pub fn settings(&self, params: &toml::Table) -> Result<ProcessSettings, SettingsError> {
+        ProcessSettings::new(self.timeout_ms, self.orders_max, params)
+    }
+
+    /// Its settings in the engine as a table, for tapes.
+    pub fn recorded(&self, params: &toml::Table) -> toml::Table {
+        ProcessSettings::write(self.timeout_ms, self.orders_max, params)
+    }
+
+    /// What it may read: what is configured, its program, and arguments that name a file.
+    pub fn readable(&self) -> Vec<PathBuf> {
+        let program = self
+            .command
+            .value
+            .iter()
+            .take(1)
+            .filter(|program| program.contains('/'));
+        let named = self.command.value.iter().skip(1);
+        let files = program
+            .chain(named)
+            .map(|argument| self.folder.join(argument))
+            .filter(|path| path.is_file());
+        let read = self.read.value.iter().map(|path| self.folder.join(path));
+        read.chain(files).collect()
+    }
+
+    /// How it is run.
+    pub fn spec(&self) -> ProcessSpec {
+        ProcessSpec {
+            launcher: launcher(),
+            launch: Launch {
+                read: self.readable(),
+                memory_mb: self.memory_mb,
+                confine: self.confine,
+                command: self.command.value.iter().map(OsString::from).collect(),
+            },
+            folder: self.folder.clone(),
+            timeout: Duration::from_millis(self.timeout_ms),
+            line_max: LINE_MAX,
+        }
+    }
+
+    /// A file or folder of the daemon that the process could read, with the place in the configuration.
+    pub fn exposes<'a>(&self, secrets: &[&'a Path]) -> Option<(Place, &'a Path)> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let readable: Vec<_> = self.readable().iter().map(|path| real(path)).collect();
+        let open = |secret: &&&Path| {
+            let secret = real(secret);
+            readable
+                .iter()
+                .any(|path| secret.starts_with(path) || path.starts_with(&secret))
+        };
+        let exposed = secrets.iter().find(open)?;
+        Some((self.read.at, exposed))
+    }
+}
+
+/// The folder whatever the working directory is by then.
+fn absolute(folder: &Path) -> PathBuf {
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+}
+
+/// What forbids starting the processes of a configuration: one could read keys or state, or cannot be
+/// confined here.
+pub fn problems(daemon: &Daemon) -> Vec<Problem> {
+    let mut secrets = vec![daemon.store.dir.as_path()];
+    if let Keys::Files { api_key, eddsa_key } = &daemon.keys {
+        secrets.extend([api_key.as_path(), eddsa_key.as_path()]);
+    }
+    secrets.extend(daemon.tape.iter().map(|tape| tape.dir.as_path()));
+    let choices = daemon.markets.iter().flat_map(|market| &market.strategies);
+    let processes = choices.filter_map(|choice| Some((choice, choice.process.as_ref()?)));
+    let confined = processes.filter(|(_, process)| process.confine);
+    let mut problems = Vec::new();
+    for (choice, process) in confined {
+        let name = &choice.name.value;
+        if let Some((at, path)) = process.exposes(&secrets) {
+            let path = path.display();
+            let what = format!(
+                "strategy {name} could read {path}, which it must not: name other files in market.strategy.read and market.strategy.command"
+            );
+            problems.push(Problem { at, what });
+        } else if problems.is_empty()
+            && let Err(error) = cambist_sandbox::supervisor::check(&launcher())
+        {
+            let what = format!(
+                "strategy {name} runs in a process, and {error}. market.strategy.confine = false runs it with all that this daemon may do"
+            );
+            problems.push(Problem {
+                at: process.command.at,
+                what,
+            });
+        }
+    }
+    problems
+}
+
+/// This program as the launcher of processes.
+pub fn launcher() -> Vec<OsString> {
+    vec!["/proc/self/exe".into(), LAUNCHER.into()]
+}
+
+/// The keys of a process strategy, beside `name` and `params`.
+pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<ProcessChoice> {
+    let command = section.req::<Vec<String>>("command");
+    let timeout_ms = section.number("timeout_ms", 3_000, 200..=60_000);
+    let orders_max = section.number("orders_max", 4, 1..=ORDERS_MAX);
+    let memory_mb = section.number("memory_mb", 256, 16..=65_536);
+    let read = section.or("read", Vec::<String>::new());
+    let confine = section.or("confine", true);
+    let command = command?;
+    if command.value.first().is_none_or(String::is_empty) {
+        let what =
+            "market.strategy.command must name a program, such as [\"python3\", \"mine.py\"]";
+        section.problem(command.at, what);
+        return None;
+    }
+    Some(ProcessChoice {
+        command,
+        folder: absolute(folder),
+        timeout_ms: timeout_ms.value,
+        orders_max: usize::try_from(orders_max.value).unwrap_or(usize::MAX),
+        memory_mb: memory_mb.value,
+        read,
+        confine: confine.value,
+    })
+}

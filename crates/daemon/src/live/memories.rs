@@ -1,0 +1,254 @@
+//! What strategies remember between two runs of the daemon: a file in the state folder, written when it has
+//! changed, at most once a second.
+//!
+//! It is convenience, not money: orders, fills and the ledger are in the store. A file that is missing,
+//! damaged or of other strategies means that they begin afresh, and a killed daemon loses a second of it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use cambist_core::{Engine, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Bound;
+
+/// Its name in the state folder.
+const FILE: &str = "memories.json";
+/// Version of the file.
+const VERSION: u32 = 1;
+/// Between two looks at what they remember.
+const PAUSE_MS: u64 = 1_000;
+/// A larger file is none of ours.
+const FILE_MAX: u64 = 64 << 20;
+
+/// The file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    strategies: Vec<KeptOne>,
+}
+
+/// One strategy of one market.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct KeptOne {
+    market: String,
+    strategy: String,
+    /// As the strategy gave it.
+    memory: Vec<u8>,
+}
+
+/// Keeps what strategies remember.
+pub struct Memories {
+    names: Vec<(String, String)>,
+    last: Vec<Vec<u8>>,
+    looked: Option<Time>,
+    files: Option<SyncSender<Kept>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn names(bound: &Bound) -> Vec<(String, String)> {
+    let each = bound.strategies.iter().map(|(_, market, choice)| {
+        let market = bound.markets.get(usize::from(market.0));
+        let market = market.map(|spec| spec.name.clone()).unwrap_or_default();
+        (market, choice.name.value.clone())
+    });
+    each.collect()
+}
+
+/// What every strategy of a configuration remembered at the end of the last run, in its order; nothing for one
+/// that was not there under its name at its market.
+pub fn load(folder: &Path, bound: &Bound) -> Vec<Vec<u8>> {
+    let path = folder.join(FILE);
+    let mut kept = match read(&path) {
+        Ok(kept) => kept,
+        Err(why) => {
+            let path = path.display();
+            tracing::warn!("{path}: {why}; strategies begin afresh");
+            Vec::new()
+        }
+    };
+    let each = names(bound).into_iter().map(|(market, strategy)| {
+        let own = |one: &KeptOne| (&one.market, &one.strategy) == (&market, &strategy);
+        // Two of one name at one market are told apart by their order.
+        let at = kept.iter().position(own);
+        at.map(|at| kept.remove(at).memory).unwrap_or_default()
+    });
+    each.collect()
+}
+
+fn read(path: &Path) -> Result<Vec<KeptOne>, String> {
+    let text = match std::fs::metadata(path) {
+        Ok(found) if found.len() > FILE_MAX => return Err("it is too large".to_owned()),
+        Ok(_) => std::fs::read(path).map_err(|error| error.to_string())?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error.to_string()),
+    };
+    let kept: Kept = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    if kept.version != VERSION {
+        let version = kept.version;
+        return Err(format!("version {version} is not known to this program"));
+    }
+    Ok(kept.strategies)
+}
+
+impl Memories {
+    /// Begins keeping them. Files are written on a thread of their own.
+    pub fn begin(folder: &Path, bound: &Bound) -> std::io::Result<Self> {
+        let (files, inbox) = sync_channel(1);
+        let path = folder.join(FILE);
+        let thread = std::thread::Builder::new()
+            .name("memories".to_owned())
+            .spawn(move || write_all(&path, &inbox))?;
+        Ok(Self {
+            names: names(bound),
+            last: Vec::new(),
+            looked: None,
+            files: Some(files),
+            thread: Some(thread),
+        })
+    }
+
+    /// Looks whether they remember something else than a second ago.
+    pub fn look(&mut self, now: Time, engine: &Engine) {
+        if self
+            .looked
+            .is_some_and(|looked| now.ms_since(looked) < PAUSE_MS)
+        {
+            return;
+        }
+        self.looked = Some(now);
+        let memories: Vec<_> = engine.durable_memories().collect();
+        if memories == self.last {
+            return;
+        }
+        // While the disk is busy with the file before, the next look tries again.
+        if let Some(files) = &self.files
+            && files.try_send(self.file(&memories)).is_ok()
+        {
+            self.last = memories;
+        }
+    }
+
+    /// The last look of the run; returns when the file is written.
+    pub fn finish(mut self, engine: &Engine) {
+        let memories: Vec<_> = engine.durable_memories().collect();
+        if let Some(files) = self.files.take()
+            && memories != self.last
+        {
+            // The thread has said why it ended.
+            let _ = files.send(self.file(&memories));
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
+    fn file(&self, memories: &[Vec<u8>]) -> Kept {
+        let each = self.names.iter().zip(memories);
+        let strategies = each.filter(|(_, memory)| !memory.is_empty());
+        let strategies = strategies.map(|((market, strategy), memory)| KeptOne {
+            market: market.clone(),
+            strategy: strategy.clone(),
+            memory: memory.clone(),
+        });
+        Kept {
+            version: VERSION,
+            strategies: strategies.collect(),
+        }
+    }
+}
+
+fn write_all(path: &Path, files: &Receiver<Kept>) {
+    let mut failed = false;
+    for kept in files {
+        match write(path, &kept) {
+            Ok(()) => failed = false,
+            Err(error) if !failed => {
+                failed = true;
+                let path = path.display();
+                tracing::error!(%error, "{path}: what strategies remember is not written");
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// As a whole or not at all.
+fn write(path: &Path, kept: &Kept) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let new: PathBuf = path.with_extension("json.new");
+    let text = serde_json::to_vec(kept)?;
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
+    file.write_all(&text)?;
+    file.sync_data()?;
+    std::fs::rename(&new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::testing::private_folder;
+
+    fn bound() -> Bound {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
+        let daemon = crate::config::Daemon::load(Path::new(example)).unwrap();
+        daemon.bind_expected().unwrap().unwrap()
+    }
+
+    fn keep(folder: &Path, strategies: Vec<KeptOne>) {
+        let version = VERSION;
+        write(
+            &folder.join(FILE),
+            &Kept {
+                version,
+                strategies,
+            },
+        )
+        .unwrap();
+    }
+
+    #[test]
+    fn a_strategy_gets_back_what_it_remembered_under_its_name_at_its_market() {
+        let folder = private_folder();
+        let bound = bound();
+        let own = names(&bound);
+        assert_eq!(
+            load(folder.path(), &bound),
+            vec![Vec::<u8>::new(); own.len()]
+        );
+        let one = |(market, strategy): &(String, String), memory: &[u8]| KeptOne {
+            market: market.clone(),
+            strategy: strategy.clone(),
+            memory: memory.to_vec(),
+        };
+        let other = ("ETH-USDC".to_owned(), "another".to_owned());
+        keep(
+            folder.path(),
+            vec![one(&other, b"x"), one(&own[0], b"mine")],
+        );
+        let loaded = load(folder.path(), &bound);
+        assert_eq!(loaded[0], b"mine");
+        assert!(loaded[1..].iter().all(Vec::is_empty), "{loaded:?}");
+    }
+
+    #[test]
+    fn a_damaged_file_or_one_of_another_version_means_a_fresh_beginning() {
+        let folder = private_folder();
+        let bound = bound();
+        let fresh = vec![Vec::<u8>::new(); names(&bound).len()];
+        for text in ["", "{", r#"{"version":2,"strategies":[]}"#] {
+            std::fs::write(folder.path().join(FILE), text).unwrap();
+            assert!(read(&folder.path().join(FILE)).is_err(), "{text}");
+            assert_eq!(load(folder.path(), &bound), fresh);
+        }
+    }
+}

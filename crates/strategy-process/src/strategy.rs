@@ -1,0 +1,204 @@
+//! The side of a process strategy in the engine: makes views, takes answers in, and quotes the last one
+//! while it is fresh.
+//!
+//! At most one view is unanswered. A view is made when it would show something new, and otherwise before
+//! the last answer becomes too old. The engine never waits: until an answer comes the one before counts,
+//! less what was filled since its view.
+
+use cambist_core::control::Control;
+use cambist_core::strategy::{ProcessMessage, Strategy, Targets, View};
+use cambist_core::withheld::{Compared, Unit};
+use cambist_core::{MarketSpec, Side, Time, Withheld};
+use serde::{Deserialize, Serialize};
+
+use crate::remembered::{Accepted, Remembered};
+use crate::settings::ProcessSettings;
+use crate::view::{Content, ViewLine};
+use crate::{VIEW_INTERVAL_MS, target};
+
+/// A strategy that runs in a process.
+#[derive(Clone, Debug)]
+pub struct ProcessStrategy {
+    settings: ProcessSettings,
+    market: MarketSpec,
+    memory: Remembered,
+    /// The newest view, until it is taken.
+    line: Option<String>,
+    /// A view that would show something new waits until this time.
+    view_due: Option<Time>,
+}
+
+/// What outlives the run.
+#[derive(Serialize, Deserialize)]
+struct Durable {
+    state: Option<String>,
+}
+
+impl ProcessStrategy {
+    /// A strategy whose process does not run yet.
+    pub fn new(settings: ProcessSettings, market: &MarketSpec) -> Self {
+        Self {
+            settings,
+            market: market.clone(),
+            memory: Remembered::default(),
+            line: None,
+            view_due: None,
+        }
+    }
+
+    /// Most orders it may want.
+    pub const fn orders_max(&self) -> usize {
+        self.settings.orders_max
+    }
+
+    /// Half of the time for which an answer counts: then another view is made although nothing changed.
+    const fn refresh_ms(&self) -> u64 {
+        self.settings.timeout_ms / 2
+    }
+
+    /// Makes a view if one is due.
+    fn make_view(&mut self, view: &View<'_>) {
+        self.view_due = None;
+        if self.memory.is_unanswered {
+            return;
+        }
+        let fills = self.memory.fills.iter().map(|new| &new.fill);
+        let content = Content::new(view, fills, &self.settings.params);
+        let digest = content.digest();
+        if let Some((made, shown)) = self.memory.newest_view {
+            let pause_ms = if shown == digest {
+                self.refresh_ms()
+            } else {
+                VIEW_INTERVAL_MS
+            };
+            let due = made.plus_ms(pause_ms);
+            if view.now < due {
+                self.view_due = Some(due);
+                return;
+            }
+        }
+        let memory = &mut self.memory;
+        memory.view_seq += 1;
+        memory.newest_view = Some((view.now, digest));
+        memory.is_unanswered = true;
+        for new in &mut memory.fills {
+            new.is_shown = true;
+        }
+        let state = memory.state.as_deref();
+        let line = ViewLine::new(memory.view_seq, view.now.as_ms(), content, state);
+        self.line = Some(line.text());
+    }
+
+    /// Why nothing is quoted; `None` while the last answer counts.
+    fn barred(&self, now: Time) -> Option<Withheld> {
+        if !self.memory.runs {
+            return Some(Control::ProcessDown.into());
+        }
+        if self.memory.is_refused {
+            return Some(Control::ProcessAnswer.into());
+        }
+        let (key, limit) = ("market.strategy.timeout_ms", self.settings.timeout_ms);
+        let Some(target) = &self.memory.target else {
+            let compared = Compared::unknown(Unit::Ms, key, limit);
+            return Some(Withheld::compared(Control::ProcessStale, compared));
+        };
+        let age_ms = now.ms_since(target.made);
+        let compared = Compared::new(Unit::Ms, key, age_ms, limit);
+        (age_ms >= limit).then(|| Withheld::compared(Control::ProcessStale, compared))
+    }
+}
+
+impl Strategy for ProcessStrategy {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        self.memory.observe(view.fills, view.own, &self.market);
+        if self.memory.runs {
+            self.make_view(view);
+        }
+        if let Some(why) = self.barred(view.now) {
+            for side in Side::BOTH {
+                targets.withhold(side, why);
+            }
+            return;
+        }
+        for (side, price, qty, level) in self.memory.target.iter().flat_map(|t| &t.quotes) {
+            targets.quote(*side, *price, *qty, *level);
+        }
+    }
+
+    fn save(&self) -> Vec<u8> {
+        postcard::to_stdvec(&(&self.memory, self.view_due)).unwrap_or_default()
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> bool {
+        let Ok((memory, view_due)) = postcard::from_bytes(saved) else {
+            return false;
+        };
+        (self.memory, self.view_due, self.line) = (memory, view_due, None);
+        true
+    }
+
+    fn save_durable(&self) -> Vec<u8> {
+        let state = self.memory.state.clone();
+        postcard::to_stdvec(&Durable { state }).unwrap_or_default()
+    }
+
+    fn resume(&mut self, saved: &[u8]) -> bool {
+        let Ok(Durable { state }) = postcard::from_bytes(saved) else {
+            return saved.is_empty();
+        };
+        self.memory.state = state;
+        true
+    }
+
+    fn next_decision(&self) -> Option<Time> {
+        let target = self.memory.target.as_ref().filter(|_| self.memory.runs);
+        let stale = target.map(|target| target.made.plus_ms(self.settings.timeout_ms));
+        [stale, self.view_due].into_iter().flatten().min()
+    }
+
+    fn view_seq(&self) -> u64 {
+        self.memory.view_seq
+    }
+
+    fn take_view(&mut self) -> Option<String> {
+        self.line.take()
+    }
+
+    fn receive(&mut self, _now: Time, message: &ProcessMessage) -> Result<(), String> {
+        let memory = &mut self.memory;
+        match message {
+            ProcessMessage::Started | ProcessMessage::Ended => {
+                memory.runs = *message == ProcessMessage::Started;
+                (memory.newest_view, memory.is_unanswered) = (None, false);
+                (memory.target, memory.is_refused) = (None, false);
+                for new in &mut memory.fills {
+                    new.is_shown = false;
+                }
+                (self.line, self.view_due) = (None, None);
+                Ok(())
+            }
+            ProcessMessage::Line(line) => {
+                let unanswered = std::mem::take(&mut memory.is_unanswered);
+                let made = memory.newest_view.filter(|_| unanswered && memory.runs);
+                let Some((made, _)) = made else {
+                    (memory.target, memory.is_refused) = (None, true);
+                    return Err("it answered although every view was answered".to_owned());
+                };
+                let orders_max = self.settings.orders_max;
+                match target::read(line, memory.view_seq, orders_max, &self.market) {
+                    Ok(answer) => {
+                        if answer.state.is_some() {
+                            memory.state = answer.state;
+                        }
+                        memory.accept(Accepted::new(made, &answer.quotes), &self.market);
+                        Ok(())
+                    }
+                    Err(error) => {
+                        (memory.target, memory.is_refused) = (None, true);
+                        Err(error.to_string())
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The view that a process is given, as one line of JSON.
+
+use cambist_core::math::decimal;
+use cambist_core::notification::Fill;
+use cambist_core::strategy::{BookLevel, OwnOrder, View};
+use cambist_core::{MarketSpec, Price, Side};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{LEVELS_MAX, VERSION};
+
+/// One view. Prices are ticks and quantities lots, whole numbers; amounts are decimals of whole tokens, as
+/// strings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewLine {
+    /// Version of the lines.
+    pub v: u32,
+    /// Number of the view, from 1; the answer repeats it.
+    pub view_seq: u64,
+    /// The engine's clock in milliseconds since an origin of its own. It never goes back.
+    pub time_ms: u64,
+    /// What is to be seen.
+    #[serde(flatten)]
+    pub content: Content,
+    /// What the process last asked to be kept; null before it did.
+    pub state: Value,
+}
+
+/// What a view shows, without what changes although nothing happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Content {
+    /// The market and its units.
+    pub market: MarketJson,
+    /// The mid in half ticks: best bid plus best ask.
+    pub mid_half_ticks: u64,
+    /// Bids without own orders, best first: price and quantity.
+    pub bids: Vec<(u64, u64)>,
+    /// Asks without own orders, best first.
+    pub asks: Vec<(u64, u64)>,
+    /// What is held.
+    pub holdings: HoldingsJson,
+    /// Own orders that may be resting, oldest first.
+    pub own: Vec<OwnJson>,
+    /// Fills since the last view that was answered.
+    pub fills: Vec<FillJson>,
+    /// The parameters of the configuration, as they are.
+    pub params: Map<String, Value>,
+}
+
+/// A market and its units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarketJson {
+    /// The venue's name.
+    pub name: String,
+    /// Symbol of the base token.
+    pub base: String,
+    /// Symbol of the quote token.
+    pub quote: String,
+    /// A tick, in quote tokens for one base token.
+    pub tick: String,
+    /// A lot, in base tokens.
+    pub lot: String,
+}
+
+/// What is held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldingsJson {
+    /// Whole lots of the base token, rounded down.
+    pub base_lots: u64,
+    /// Base tokens.
+    pub base: String,
+    /// Quote tokens.
+    pub quote: String,
+}
+
+/// An own order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnJson {
+    /// Its id.
+    pub id: String,
+    /// `buy` or `sell`.
+    pub side: String,
+    /// Ticks.
+    pub price: u64,
+    /// Lots that are not filled.
+    pub remaining: u64,
+    /// It will be replaced soon if its quote is still wanted.
+    pub expiring: bool,
+    /// A cancel is under way.
+    pub cancelling: bool,
+}
+
+/// A fill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FillJson {
+    /// Id of the order.
+    pub order: String,
+    /// `buy` or `sell`.
+    pub side: String,
+    /// Base tokens.
+    pub base: String,
+    /// Quote tokens.
+    pub quote: String,
+    /// Fee, in the token that was bought.
+    pub fee: String,
+}
+
+impl Content {
+    /// What a view of the engine shows to a process.
+    pub fn new<'a>(
+        view: &View<'_>,
+        fills: impl Iterator<Item = &'a Fill>,
+        params: &Map<String, Value>,
+    ) -> Self {
+        let spec = view.market;
+        Self {
+            market: MarketJson {
+                name: spec.name.clone(),
+                base: spec.base.symbol.clone(),
+                quote: spec.quote.symbol.clone(),
+                tick: decimal(1, spec.price_decimals),
+                lot: decimal(spec.lot, spec.base.decimals),
+            },
+            mid_half_ticks: view.mid,
+            bids: levels(view.bids),
+            asks: levels(view.asks),
+            holdings: HoldingsJson {
+                base_lots: spec.lots_floor(view.holdings.base).0,
+                base: decimal(view.holdings.base, spec.base.decimals),
+                quote: decimal(view.holdings.quote, spec.quote.decimals),
+            },
+            own: view.own.iter().map(own).collect(),
+            fills: fills.map(|fill| fill_json(spec, fill)).collect(),
+            params: params.clone(),
+        }
+    }
+
+    /// A number that differs when anything is shown differently.
+    pub fn digest(&self) -> u64 {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        // FNV-1a: what is compared are a process's own successive views, nothing that anybody chooses.
+        text.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+            (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+}
+
+impl ViewLine {
+    /// The line, without its end.
+    pub fn text(&self) -> String {
+        // Strings, whole numbers and JSON values: nothing that could fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// A view of this version.
+    pub fn new(view_seq: u64, time_ms: u64, content: Content, state: Option<&str>) -> Self {
+        let kept = state.and_then(|text| serde_json::from_str(text).ok());
+        Self {
+            v: VERSION,
+            view_seq,
+            time_ms,
+            content,
+            state: kept.unwrap_or(Value::Null),
+        }
+    }
+}
+
+fn levels(levels: &[BookLevel]) -> Vec<(u64, u64)> {
+    let nearest = levels.iter().take(LEVELS_MAX);
+    nearest.map(|level| (level.price.0, level.qty.0)).collect()
+}
+
+fn own(order: &OwnOrder) -> OwnJson {
+    let Price(price) = order.price;
+    OwnJson {
+        id: order.id.to_string(),
+        side: order.side.name().to_owned(),
+        price,
+        remaining: order.remaining.0,
+        expiring: order.expiring,
+        cancelling: order.cancelling,
+    }
+}
+
+fn fill_json(spec: &MarketSpec, fill: &Fill) -> FillJson {
+    let bought = match fill.side {
+        Side::Buy => &spec.base,
+        Side::Sell => &spec.quote,
+    };
+    FillJson {
+        order: fill.order.to_string(),
+        side: fill.side.name().to_owned(),
+        base: decimal(fill.base, spec.base.decimals),
+        quote: decimal(fill.quote, spec.quote.decimals),
+        fee: decimal(fill.fee, bought.decimals),
+    }
+}

@@ -1,0 +1,156 @@
+//! Strategies in a process, with a real daemon and exchange: one that behaves, dies, falls silent and talks
+//! nonsense; what it may read; and what the tape keeps of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+use toml::Table;
+
+use crate::support::process::run;
+use crate::support::stage::quick;
+use crate::support::{Edit, Program, Stage, until};
+
+const SOON: Duration = Duration::from_secs(40);
+
+/// Does what the file `mode` says at each view.
+const MOODY: &str = r#"
+import json, sys
+
+for line in sys.stdin:
+    view = json.loads(line)
+    mode = open("mode").read()
+    if mode == "die":
+        sys.exit(3)
+    if mode == "silent":
+        continue
+    mid = view["mid_half_ticks"]
+    quotes = [
+        {"side": "buy", "price": mid * 9990 // 20000, "qty": 200},
+        {"side": "sell", "price": -(-mid * 10010 // 20000), "qty": 200},
+    ]
+    target = {"v": 1, "view_seq": view["view_seq"], "quotes": quotes, "state": {"views": view["view_seq"]}}
+    if mode == "nan":
+        quotes[0]["price"] = float("nan")
+    if mode == "huge":
+        quotes[0]["price"] = 10**400
+    if mode == "version":
+        target["v"] = 2
+    if mode == "unknown":
+        target["ttl"] = 5
+    print(json.dumps(target), flush=True)
+"#;
+
+fn process(file: &mut Table, keys: &str) {
+    quick(file);
+    let strategy = format!(
+        "kind = 'process'\nname = 'moody'\ncommand = ['python3', 'moody.py']\ntimeout_ms = 700\n{keys}"
+    );
+    let strategy: Table = strategy.parse().unwrap();
+    file.put("market.0.strategy", vec![toml::Value::Table(strategy)]);
+}
+
+fn stage(name: &str) -> Stage {
+    let stage = Stage::open(name, |_| {});
+    std::fs::write(stage.path("moody.py"), MOODY).unwrap();
+    set(&stage, "quote");
+    stage
+}
+
+fn set(stage: &Stage, mode: &str) {
+    std::fs::write(stage.path("mode"), mode).unwrap();
+}
+
+/// Waits until the exchange has so many open orders, and status gives one of these reasons for both sides.
+fn settles(stage: &Stage, daemon: &mut Program, quoted: bool, reasons: &[&str]) {
+    until(SOON, &format!("quotes: {quoted} {reasons:?}"), || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let orders = stage.books().orders;
+        let open = orders
+            .iter()
+            .filter(|order| !order.status.is_final())
+            .count();
+        let (_, page, _) = stage.command("status");
+        let is_right = ["buy", "sell"].iter().all(|side| {
+            let reason = &page["markets"][0]["withheld"][side]["reason"];
+            match reason.as_str() {
+                Some(reason) => reasons.contains(&reason),
+                None => quoted,
+            }
+        });
+        (is_right && (open > 0) == quoted).then_some(())
+    });
+}
+
+#[test]
+fn a_process_quotes_and_whatever_else_it_does_quotes_nothing() {
+    let stage = stage("process-moody");
+    stage.daemon("daemon", &stage.url(), |file| {
+        process(file, "read = ['mode']");
+    });
+    let mut daemon = stage.run("daemon");
+    settles(&stage, &mut daemon, true, &[]);
+    for (mode, reasons) in [
+        ("die", &["process_down", "process_stale"][..]),
+        ("silent", &["process_down", "process_stale"]),
+        ("nan", &["process_answer"]),
+        ("huge", &["process_answer"]),
+        ("version", &["process_answer"]),
+        ("unknown", &["process_answer"]),
+    ] {
+        set(&stage, mode);
+        settles(&stage, &mut daemon, false, reasons);
+        set(&stage, "quote");
+        settles(&stage, &mut daemon, true, &[]);
+    }
+    let log = daemon.last_words();
+    for words in [
+        "ended with exit status: 3",
+        "did not answer for 700 ms",
+        "no target of version 1: expected value",
+    ] {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    // What it wanted to be kept is there for the next start, under its name.
+    let kept = std::fs::read_to_string(stage.path("daemon-state/memories.json")).unwrap();
+    assert!(kept.contains("\"strategy\":\"moody\""), "{kept}");
+    // The tape has what it answered: replayed without it, every action is the same.
+    let (code, replayed, log) = stage.command("replay");
+    assert_eq!(code, 0, "{replayed} {log}");
+    stage.close();
+}
+
+#[test]
+fn what_would_show_keys_or_state_to_a_process_is_refused() {
+    let stage = stage("process-refused");
+    let check = |name: &str| -> (i32, Value, String) {
+        let config: PathBuf = stage.path(&format!("{name}.toml"));
+        let config = config.display().to_string();
+        let args = ["check", "--json", "--config", &config];
+        let (code, out, log) = run(stage.folder.path(), &format!("check-{name}"), &args, SOON);
+        (code, serde_json::from_str(&out).unwrap_or(Value::Null), log)
+    };
+    for (name, keys, words) in [
+        ("keys", "read = ['keys']", "could read"),
+        ("key", "read = ['keys/eddsa_key']", "could read"),
+        ("above", "read = ['.']", "could read"),
+        ("state", "read = ['state-state']", "could read"),
+        ("name", "[params]\nspread = inf", "not a finite number"),
+        ("long", "timeout_ms = 1", "timeout_ms"),
+    ] {
+        stage.daemon(name, &stage.url(), |file| process(file, keys));
+        let (code, object, log) = check(name);
+        assert_eq!(code, 77, "{name}: {object} {log}");
+        assert!(
+            log.contains(words) && log.contains(&format!("{name}.toml:")),
+            "{log}"
+        );
+    }
+    stage.daemon("good", &stage.url(), |file| {
+        process(file, "read = ['mode']")
+    });
+    let (code, object, log) = check("good");
+    assert_eq!(code, 0, "{object} {log}");
+    stage.close();
+}
