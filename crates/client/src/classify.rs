@@ -101,7 +101,7 @@ pub(crate) fn classify<T>(
             NoAnswer::Unknown(UnknownCause::Redirect),
             &format!("redirect {status} not followed"),
         ),
-        // A 429 proves that the request was not processed, whoever sent it.
+        // A 429 proves that the request was not processed, whichever server sent it.
         429 => silent(
             NoAnswer::Refused(Reason::RateLimited),
             &failure(is_json, body).message,

@@ -43,7 +43,7 @@ impl ClientConfig {
 pub struct Credentials {
     /// Account id.
     pub account_id: u32,
-    /// The account's owner, by which the interface looks up the account. Without it the account is looked up by id,
+    /// The account's owner, by which the interface finds the account. Without it the account is found by id,
     /// which not every venue supports.
     pub owner: Option<Address>,
     /// API key; `None` until it was fetched with the signing key.

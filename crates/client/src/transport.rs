@@ -21,7 +21,7 @@ use crate::error::SetupError;
 /// Most characters of a detail for logs.
 const DETAIL_MAX: usize = 240;
 
-/// Longest `Retry-After` that is believed: one hour.
+/// Longest `Retry-After` that is respected: one hour.
 const RETRY_AFTER_MAX_MS: u64 = 3_600_000;
 
 /// A complete answer. Has no `Debug`, because the body may hold a new API key.

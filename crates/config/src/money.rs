@@ -131,12 +131,12 @@ pub fn whole(amount: Amount, decimals: u8) -> String {
     cambist_core::math::decimal(amount, decimals)
 }
 
-/// A price in whole quote tokens, for people.
+/// A price in whole quote tokens, for display.
 pub fn price(spec: &MarketSpec, price: Price) -> String {
     whole(price.0.into(), spec.price_decimals)
 }
 
-/// A quantity in whole base tokens, for people.
+/// A quantity in whole base tokens, for display.
 pub fn quantity(spec: &MarketSpec, qty: Qty) -> String {
     let units = u128::from(qty.0).saturating_mul(spec.lot);
     whole(units, spec.base.decimals)

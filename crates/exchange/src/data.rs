@@ -190,7 +190,7 @@ mod tests {
         let today = exchange(&folder, "", "");
         assert!(today.opening.order_minimum && today.opening.reserved == 10_000);
         assert_eq!(started(&data, &today), today.opening);
-        // The folder's bounds apply then, whatever the file says.
+        // The folder's bounds apply then, not those of the file.
         let other = exchange(&folder, "# reserved = 10000", "reserved = 7");
         assert_eq!(other.opening.reserved, 7);
         assert_eq!(started(&data, &other), today.opening);

@@ -67,7 +67,7 @@ impl Listener {
         })
     }
 
-    /// The same listener with these trusted proxies: their `X-Forwarded-For` is believed.
+    /// The same listener with these trusted proxies: their `X-Forwarded-For` is used.
     #[must_use]
     pub fn with_trusted_proxies(mut self, proxies: Vec<IpAddr>) -> Self {
         self.proxies = proxies;

@@ -1,4 +1,4 @@
-//! Snapshots that somebody else makes or reads, with the checks that recorded files get.
+//! Snapshots that the caller makes or reads, with the checks that recorded files get.
 
 use crate::check::Verdict;
 use crate::defect::{Defect, Place, Result};
@@ -10,7 +10,7 @@ use crate::source::SnapshotSource;
 
 /// Where supplied snapshots come from.
 pub trait Supply {
-    /// Fills the next snapshot in, and says which row of its file it is, counted from 0; `None` at the end.
+    /// Fills the next snapshot in, and returns its row in the file, counted from 0; `None` at the end.
     fn next(&mut self, row: &mut Snapshot) -> std::result::Result<Option<u64>, Defect>;
 
     /// The file that is read now, for messages.
@@ -29,7 +29,7 @@ pub struct Supplied<S> {
 }
 
 impl<S: Supply> Supplied<S> {
-    /// Snapshots in ticks and lots of a grid. `tolerance` says which defects are skipped; a longer time than
+    /// Snapshots in ticks and lots of a grid. `tolerance` selects which defects are skipped; a longer time than
     /// `max_gap_nanos` without a row is one.
     pub fn new(supply: S, grid: Grid, tolerance: Tolerance, max_gap_nanos: i64) -> Self {
         Self {

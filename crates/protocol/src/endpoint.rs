@@ -1,6 +1,6 @@
 //! The table of endpoints, used by the client for requests and by the venue for routes.
 //!
-//! A row contains what the interface's text says about an endpoint, with two additions: four endpoints that public
+//! A row contains what the interface's text states about an endpoint, with two additions: four endpoints that public
 //! clients need and the text lacks are marked as outside it, and [`KeyRule::Relaxed`] marks where public clients omit
 //! the API key that the text requires. The types of bodies are in [`crate::wire`].
 

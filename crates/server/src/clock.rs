@@ -52,7 +52,7 @@ impl Clock {
         })
     }
 
-    /// A clock that stands still until [`Clock::set`] or [`Clock::pass_ms`] moves it.
+    /// A clock that does not advance until [`Clock::set`] or [`Clock::pass_ms`] moves it.
     pub fn by_hand(now: VenueTime) -> Self {
         Self(Source::Hand(Arc::new(AtomicU64::new(now.0))))
     }

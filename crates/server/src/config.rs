@@ -123,7 +123,7 @@ pub struct ServerConfig {
     pub further_urls: Vec<String>,
     /// Origin whose web pages may send requests from a browser, `*` for all; `None` for none.
     pub cors_origin: Option<String>,
-    /// Trusted proxies, whose `X-Forwarded-For` is believed.
+    /// Trusted proxies, whose `X-Forwarded-For` is used.
     pub trusted_proxies: Vec<IpAddr>,
     /// Whether POST apiKey must carry a signature.
     pub require_api_key_signature: bool,

@@ -79,7 +79,7 @@ impl Venue {
         })
     }
 
-    /// Delay after which the accepted request fails, if a fault says so.
+    /// Delay after which the accepted request fails, if a fault sets one.
     pub(crate) fn late_failure(&mut self, kind: RequestKind) -> Option<u64> {
         self.next_fault(|fault| match fault {
             Fault::FailLate {

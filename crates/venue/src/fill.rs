@@ -2,7 +2,7 @@
 //!
 //! Fills are in base units at the resting order's level, rounded in favour of the resting order, and never beyond the
 //! incoming order's limit. A fill that rounding would push beyond it is reduced to a whole number of exact lots; if
-//! none fits, the result says which side is too small.
+//! none fits, the result states which side is too small.
 
 use std::cmp::Ordering;
 

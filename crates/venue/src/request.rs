@@ -1,4 +1,4 @@
-//! Requests to the state machine, as data. Signatures were verified before; `Caller` says with which key.
+//! Requests to the state machine, as data. Signatures were verified before; `Caller` states with which key.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, TokenId, VenueTime};
@@ -234,7 +234,7 @@ pub struct NewOrder {
     pub client_id: Option<String>,
 }
 
-/// How an account is looked up.
+/// The key by which an account is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AccountQuery {
     /// By owner address.

@@ -13,7 +13,7 @@ pub struct Listen {
     pub public_url: Option<String>,
     /// Further base URLs that request signatures may cover, without trailing slashes.
     pub further_urls: Vec<String>,
-    /// Trusted proxies, whose `X-Forwarded-For` is believed.
+    /// Trusted proxies, whose `X-Forwarded-For` is used.
     pub trusted_proxies: Vec<IpAddr>,
     /// Origin whose web pages may send requests, `*` for all; `None` for none.
     pub cors_origin: Option<String>,

@@ -1,4 +1,4 @@
-//! Parses the JSON body of an operator request. Absent fields keep their current values where the table says so; an
+//! Parses the JSON body of an operator request. Absent fields keep their current values where the table allows it; an
 //! unknown field is refused, so that a misspelled name does not silently become a default.
 
 use std::collections::BTreeMap;

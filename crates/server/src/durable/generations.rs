@@ -2,7 +2,7 @@
 //!
 //! The file lists the snapshots that are kept and the first input of the history. It is written after a snapshot is
 //! made and before anything is removed, so that everything in the list exists unless something outside this program
-//! removed it. The manifest of a folder in use says that the file exists. Folders of earlier programs, copies and
+//! removed it. The manifest of a folder in use states that the file exists. Folders of earlier programs, copies and
 //! archives have none; in those only gaps between existing files are detected.
 
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ impl Generations {
         }
     }
 
-    /// The list of a folder whose manifest says that there is one.
+    /// The list of a folder whose manifest states that there is one.
     pub fn in_force(disk: &dyn Disk) -> Result<Option<Self>, DataError> {
         let Some((manifest, _)) = Manifest::read(disk)? else {
             return Ok(None);

@@ -222,7 +222,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Checks that the log ends where the manifest says.
+    /// Checks that the log ends where the manifest states.
     pub fn check_end(&self, disk: &dyn Disk, end: Place) -> Result<(), DataError> {
         let damaged = |what| DataError::damaged(disk, MANIFEST, 0, what);
         if end.position < self.to.inputs {

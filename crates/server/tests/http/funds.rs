@@ -234,7 +234,7 @@ fn what_is_signed_wrongly_moves_nothing() {
         exchange.ask(&alice.bare("transfer", &other)).code(),
         104_005
     );
-    // Another account, whoever signed.
+    // Another account, whatever key signed.
     let mut call = alice.post("transfer", &body);
     call.headers[0].1 = bob.customer.api_key.clone();
     assert_eq!(exchange.ask(&call).code(), 104_003);

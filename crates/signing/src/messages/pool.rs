@@ -108,7 +108,7 @@ impl PoolExitMessage {
     }
 }
 
-/// The digest as a number, shifted right by three bits so that it lies in the field.
+/// The digest as a number, shifted right by three bits so that it is in the field.
 fn shifted(digest: &Hash32) -> Field {
     let mut out = [0_u8; 32];
     let mut above = 0;

@@ -38,7 +38,7 @@ pub struct FileReport {
     pub failed: usize,
     /// Cases whose result the file leaves to the implementation.
     pub reported: usize,
-    /// The first value that was not reproduced: where, what the file says, what was computed.
+    /// The first value that was not reproduced: where, the value of the file, the computed value.
     pub first_failure: Option<String>,
     /// The computed number with the largest distance from the stated one; `None` if all comparisons are exact.
     pub worst: Option<Deviation>,

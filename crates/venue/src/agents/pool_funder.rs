@@ -1,4 +1,4 @@
-//! Funds a pool at the beginning from an account of the exchange whose requests nobody can sign.
+//! Funds a pool at the beginning from an account of the exchange for which no signing key exists.
 
 use cambist_core::{Amount, Hash};
 

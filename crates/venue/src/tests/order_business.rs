@@ -104,7 +104,7 @@ fn both_amounts_are_within_their_tokens_bounds() {
 #[test]
 fn digits_below_the_precision_do_not_help_over_the_minimum() {
     let mut config = config();
-    // Precision is 6, so that a step is 10^12; the minimum lies between two steps.
+    // Precision is 6, so that a step is 10^12; the minimum is between two steps.
     let step = ONE / 1_000_000;
     config.tokens[0].spec.minimum = 1_000 * step + step / 2;
     let mut world = World::with(config);

@@ -49,7 +49,7 @@ impl Customer {
         })
     }
 
-    /// Signs an order as it stands.
+    /// Signs an order unchanged.
     pub fn sign(&self, order: &mut Value) {
         let hash = message(order).hash();
         let signature = self.secret.sign(&hash.message()).unwrap();
@@ -71,7 +71,7 @@ impl Customer {
         call.header("X-API-KEY", self.api_key.clone())
     }
 
-    /// GET with the key; `{account}` stands for the account.
+    /// GET with the key; `{account}` is replaced by the account.
     pub fn get(&self, target: &str) -> Call {
         let target = target.replace("{account}", &self.account.0.to_string());
         self.with_key(Call::get(target))

@@ -143,7 +143,7 @@ impl Exchange {
         )
     }
 
-    /// An exchange whose answers wait until the disk has what they tell.
+    /// An exchange whose answers wait until their inputs are on disk.
     pub fn durable(exchange: Durable) -> Self {
         Self::durable_by(&config(), exchange)
     }
