@@ -1,4 +1,4 @@
-//! The command line: one table of commands and their arguments. What they do is in `commands`.
+//! The command line: the table of commands and their arguments. `commands` executes them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::commands;
 use crate::commands::{daemon_control, resume};
 use crate::exit::{self, Exit};
 
-/// Columns of help.
+/// Width of help in columns.
 const HELP_WIDTH: usize = 80;
 
-/// Where the configuration of a daemon is looked for without `--config` and `$CAMBIST_CONFIG`.
+/// Default paths of the daemon's configuration, if neither `--config` nor `$CAMBIST_CONFIG` is given.
 const CONFIGS: [&str; 2] = ["cambist.toml", "/etc/cambist/cambist.toml"];
-/// Commands about a daemon, which find its configuration.
+/// Commands that read the daemon's configuration.
 const FIND_CONFIG: [&str; 14] = [
     "run", "status", "pause", "resume", "kill", "drain", "reload", "account", "history", "report",
     "panic", "check", "doctor", "top",
@@ -44,23 +44,23 @@ Exit codes: 0 done, 1 a check failed, 2 usage, 70 bug, 75 another instance runs,
 80 panic not proven."
 )]
 pub struct Cli {
-    /// One JSON value on stdout and nothing else there; prose goes to stderr.
+    /// Print exactly one JSON value to stdout; messages go to stderr
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Every command.
+/// All commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make a market on an exchange of its own, and show whether it earns.
+    /// Make a market on a local exchange with simulated traders, and report profit and loss
     #[command(
         after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --strategy strategies/examples/join_best.py\n  cambist demo --scenario crash"
     )]
     Demo(DemoArgs),
-    /// Trade at a venue until told to stop; or on paper, or only observe: see `mode` in the file.
+    /// Run the daemon: trade at a venue, trade on paper, or only observe (see `mode` in the file)
     #[command(
         after_help = "Modes: live trades with the account's keys. paper quotes on the public depth of \
                       [market.feed] and fills in a simulated account; nothing is ever sent. observe records \
@@ -71,106 +71,105 @@ pub enum Command {
                       cambist run --config config/paper.toml --mode observe"
     )]
     Run(RunArgs),
-    /// How the daemon stands: markets, orders, level, latch. Exit 1 if none runs.
+    /// Show the state of the daemon: markets, orders, trading state, latch. Exit 1 if none runs
     #[command(
         after_help = "Examples:\n  cambist status --config config/demo.toml\n  cambist status --config config/demo.toml --json | jq .markets"
     )]
     Status(daemon_control::Which),
-    /// Hold back a market, a side, a strategy, or everything, until `resume`.
+    /// Pause a market, a side, a strategy, or all quoting, until `resume`
     #[command(
         after_help = "Examples:\n  cambist pause --config config/demo.toml --market ETH-USDC --side buy --reason 'news'\n  cambist pause --config config/demo.toml --reason 'lunch'"
     )]
     Pause(daemon_control::PauseArgs),
-    /// Lift pauses, lower the level, take the latch away: with a reason that is kept. Also while the
-    /// daemon is stopped.
+    /// Lift pauses, the trading state and the latch, with a reason that is stored; also for a stopped daemon
     #[command(
         after_help = "Examples:\n  cambist resume --config config/demo.toml --reason 'explained: a deposit'\n  cambist resume --config config/demo.toml --market ETH-USDC --reason 'news is out'"
     )]
     Resume(resume::ResumeArgs),
-    /// Stop trading now: the latch is raised, everything is cancelled, the daemon ends, none starts until
-    /// `resume`. For one that does not answer there is `panic`.
+    /// Stop trading now: set the latch, cancel everything, end the daemon; none starts until `resume`. Use `panic` if
+    /// the daemon does not answer
     #[command(
         after_help = "Examples:\n  cambist kill --config config/demo.toml --reason 'wrong prices'\n  cambist kill --config config/demo.toml --cancel-only --reason 'wrong prices'"
     )]
     Kill(daemon_control::KillArgs),
-    /// Let the daemon cancel everything, prove it, and end.
+    /// Cancel everything, prove that nothing rests, and end the daemon
     #[command(
         after_help = "Examples:\n  cambist drain --config config/demo.toml\n  cambist drain --config config/demo.toml --wait\n  cambist drain --config config/demo.toml --leave"
     )]
     Drain(daemon_control::DrainArgs),
-    /// Let the daemon read its file again. A file that is wrong changes nothing.
+    /// Reload the configuration; an invalid file changes nothing
     #[command(
         after_help = "Examples:\n  cambist reload --config config/demo.toml\n  cambist reload --config config/demo.toml --allow-loosening"
     )]
     Reload(daemon_control::ReloadArgs),
-    /// Balances and orders at the venue; deposits and manual moves that a person explains.
+    /// Show balances and orders at the venue; explain deposits, withdrawals and manual trades
     #[command(
         subcommand,
         after_help = "Examples:\n  cambist account balances --config config/demo.toml\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
     )]
     Account(commands::account::AccountCommand),
-    /// Show the daemon live in a terminal: quotes and reasons, book, orders, limits, equity.
+    /// Show the daemon live in a terminal: quotes and reasons, book, orders, limits, equity
     #[command(
         after_help = "q or Ctrl-C ends it. It reads the daemon's page (metrics.listen) and sends no command.\n\nExamples:\n  cambist top --config config/demo.toml\n  cambist top --config config/demo.toml --once"
     )]
     Top(commands::top::TopArgs),
-    /// List fills, orders, pool transactions or flows from the store; beside a running daemon or without one.
+    /// List fills, orders, pool transactions or flows from the store, with or without a running daemon
     #[command(
         after_help = "Examples:\n  cambist history --config config/demo.toml\n  cambist history orders --config config/demo.toml --from 24h --side buy\n  cambist history --config config/demo.toml --from 2026-01-01 --to 2026-12-31 --csv > fills.csv\n\nThe newest come first. Fills, pool transactions and flows are kept for good, orders for store.keep_days."
     )]
     History(commands::history::HistoryArgs),
-    /// Report profit and loss by day, market, strategy and cause, across restarts, from the store.
+    /// Report profit and loss by day, market, strategy and cause, across restarts, from the store
     #[command(
         after_help = "Examples:\n  cambist report --config config/demo.toml\n  cambist report --config config/demo.toml --from 2026-11-01 --to 2026-11-30\n  cambist report --config config/demo.toml --from 7d --json | jq .quotes\n\nThe account's own line is what was there at the beginning or came from outside. Profit and loss and flows are compared with the change of equity and of every balance; exit 1 if they do not agree."
     )]
     Report(commands::report::ReportArgs),
-    /// Stop trading, cancel every order of the account and prove it, with or without a daemon.
+    /// Stop trading, cancel every order of the account and prove it, with or without a daemon
     #[command(
         after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nJoins and exits of pools, withdrawals and transfers cannot be cancelled. While a join or an exit of the account is not decided nothing is proven; it is listed. Withdrawals and transfers trade with nobody and do not stand in the way; what they bind is told.\n\nExit codes: 0 proven that nothing rests, 80 not proven: what may live, until when."
     )]
     Panic(PanicArgs),
-    /// Check a configuration and say what it means in money and requests. Sends no order.
+    /// Check a configuration and show its risk in money and its load in requests. Sends no order
     #[command(
         after_help = "Examples:\n  cambist check --config config/cambist.toml --no-secrets\n  cambist check --config config/demo.toml --pin\n  cambist check --config config/demo.toml --no-secrets --json | jq .markets"
     )]
     Check(CheckArgs),
-    /// Write a commented configuration and a signing key, from flags or from questions on a terminal.
+    /// Write a commented configuration and a signing key, from flags or interactively
     #[command(
         after_help = "Nothing that exists is overwritten.\n\nExamples:\n  cambist init\n  cambist init --dir my --venue http://127.0.0.1:7433 --account-id 10000 --owner 0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e010 --market ETH-USDC --price-floor 1500 --price-ceiling 4000 --order-amount 0.2 --inventory-min 1 --inventory-max 6"
     )]
     Init(commands::init::InitArgs),
-    /// Make a signing key in a file of mode 0600, and print what an exchange wants of it.
+    /// Generate a signing key in a file of mode 0600, and print its public key
     #[command(after_help = "Example:\n  cambist keygen --out keys")]
     Keygen(commands::keygen::KeygenArgs),
-    /// Check everything that a daemon needs: keys, clock, limits, precision, fees, money at risk, disk, unit; with
-    /// what to do about each finding. Sends no order.
+    /// Check everything that a daemon needs (keys, clock, limits, precision, fees, money at risk, disk, unit) and how
+    /// to fix each problem. Sends no order
     #[command(
         after_help = "Examples:\n  cambist doctor --config config/demo.toml\n  cambist doctor --json | jq '.findings[] | select(.fix)'\n\nExit 1 if anything is wrong; warnings do not count."
     )]
     Doctor(daemon_control::Which),
-    /// Print completions for a shell.
+    /// Print shell completions
     #[command(
         after_help = "Example:\n  cambist completions bash > ~/.local/share/bash-completion/completions/cambist"
     )]
     Completions(commands::completions::CompletionsArgs),
-    /// Print the man page.
+    /// Print the man page
     #[command(after_help = "Example:\n  cambist man > /usr/local/share/man/man1/cambist.1")]
     Man,
-    /// Run the exchange alone, or back up, restore and verify its data folder.
+    /// Run the exchange alone; back up, restore and verify its data folder; administer it
     #[command(
         after_help = "Examples:\n  cambist venue --config config/venue.toml\n  cambist venue --config config/venue.toml --data /var/lib/cambist-venue\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday\n  cambist venue admin --config config/venue.toml status"
     )]
     Venue(commands::venue::VenueArgs),
-    /// Print everything that can be asked of an exchange, as an OpenAPI 3.1 document.
+    /// Print the exchange's interface as an OpenAPI 3.1 document
     #[command(after_help = "Example:\n  cambist openapi > openapi.json")]
     Openapi,
-    /// List strategies, or show every parameter of one.
+    /// List strategies, or show the parameters of one
     #[command(
         subcommand,
         after_help = "Examples:\n  cambist strategy list\n  cambist strategy show bands"
     )]
     Strategy(StrategyCommand),
-    /// Evaluate files of test vectors: hashes and signatures, pool arithmetic, quotes and statistics.
+    /// Evaluate files of test vectors: hashes and signatures, pool arithmetic, quotes and statistics
     #[command(
         after_help = "Each file is recognised by its content; tolerances are the file's own. Exit 1 if \
                       a value differs, or a file is not understood to the last member.\n\nExamples:\n  \
@@ -178,12 +177,13 @@ pub enum Command {
                       cambist vectors --json tests/vectors/*.json"
     )]
     Vectors(VectorsArgs),
-    /// Run seeded worlds of engine, exchange, network, disk, clock and operator, checked after every step.
+    /// Run seeded simulations of engine, exchange, network, disk, clock and operator, with all invariants checked after
+    /// every step
     #[command(
         after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less"
     )]
     Sim(commands::sim::SimArgs),
-    /// Run the engine on recorded market data and report what it would have earned, and why.
+    /// Run the engine on recorded market data and report what it would have earned, and why
     #[command(
         after_help = "Data: ticks (.npy, .npz), depth snapshots (.csv, .parquet), a folder of recorded \
                       segments, a daemon's recording (tape:DIR), or simulated traders (scenario:calm). The file states the units of its markets (base_decimals, quote_decimals, \
@@ -197,12 +197,12 @@ pub enum Command {
                       --out out/both --json | jq .pnl"
     )]
     Backtest(commands::backtest::BacktestArgs),
-    /// Compare several backtests on one page: curves over one another, figures, what differs.
+    /// Compare several backtests on one page: overlaid curves, figures, and differences of configuration
     #[command(after_help = "Examples:\n  \
                       cambist compare out/narrow out/wide --out out/compare.html\n  \
                       cambist compare glft=out/a ladder=out/b --out out/compare.html --json | jq .runs")]
     Compare(commands::compare::CompareArgs),
-    /// Run a backtest for every choice of parameters, and say what may be believed of the best.
+    /// Run a backtest for every choice of parameters, and test whether the best result is more than luck
     #[command(
         after_help = "The sweep file names parameters, search and windows: docs/sweep.md. An interrupted sweep \
                       goes on with the same command. On several machines every shard has a part of the runs; \
@@ -215,7 +215,7 @@ pub enum Command {
                       every run was refused, 79 an invariant of the engine failed."
     )]
     Sweep(commands::sweep::SweepArgs),
-    /// Join the shards of a sweep, or of a campaign of simulated worlds.
+    /// Merge the shards of a sweep, or of a campaign of simulated worlds
     #[command(
         after_help = "Gaps, overlaps, and parts with another program, configuration or data are refused (exit 1). \
                       The result is what one machine would have written, byte for byte.\n\nExamples:\n  \
@@ -224,7 +224,7 @@ pub enum Command {
                       cambist merge sim.shard-*.jsonl --out sim.jsonl"
     )]
     Merge(commands::merge::MergeArgs),
-    /// Run recordings through the engine and compare every action, or show one moment of them.
+    /// Replay recordings through the engine and compare every action, or show the state at one moment
     #[command(
         after_help = "Exit 1 at the first difference from what this build recorded. A recording of another \
                       build is replayed as well; its first difference is reported and is no failure.\n\n\
@@ -238,8 +238,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether its one JSON value on stdout is an error if it could not do its work. The others have a
-    /// value of their own for that, or none.
+    /// Whether the command reports its own failure as an error in its one JSON value. Other commands have another value
+    /// for failures, or none.
     const fn answers_in_json_when_it_fails(&self) -> bool {
         match self {
             Self::Demo(_)
@@ -278,25 +278,24 @@ impl Command {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// How long, such as 25s or 10m.
+    /// Duration, such as 25s or 10m
     #[arg(long, default_value = "60s", value_parser = seconds, conflicts_with = "forever")]
     pub duration: u64,
-    /// Until Ctrl-C.
+    /// Run until Ctrl-C
     #[arg(long)]
     pub forever: bool,
-    /// Seed of the market; the same seed is the same crowd.
+    /// Seed of the simulated traders
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Which strategy quotes (see `cambist strategy list`), or the path of a program of your own
-    /// (docs/process-strategies.md).
+    /// Strategy to run (see `cambist strategy list`), or the path of a program (docs/process-strategies.md)
     #[arg(long, value_name = "NAME")]
     pub strategy: Option<String>,
-    /// What happens in the market: calm, trending, volatile, crash, thin, pool-drained, outage, or the path
-    /// of a file like config/scenarios/crash.toml.
+    /// Scenario: calm, trending, volatile, crash, thin, pool-drained, outage, or the path of a file such as
+    /// config/scenarios/crash.toml
     #[arg(long, value_name = "NAME|FILE", default_value = "calm")]
     pub scenario: String,
-    /// Leave the daemon alone: otherwise it is killed at two thirds of the time, in the middle of a
-    /// submit, and started again.
+    /// Do not kill the daemon; by default it is killed after two thirds of the time, in the middle of a submit, and
+    /// started again
     #[arg(long)]
     pub no_pull_the_plug: bool,
 }
@@ -314,24 +313,24 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// What runs, and until when.
+    /// Configuration file and end.
     #[command(flatten)]
     pub service: ServiceArgs,
-    /// Instead of the file's mode.
+    /// Mode, in place of the one in the file
     #[arg(long, value_parser = modes())]
     pub mode: Option<Mode>,
-    /// Stop after this, such as 10m; paper and observe only.
+    /// Stop after this time, such as 10m; paper and observe only
     #[arg(long = "for", value_name = "DURATION", value_parser = seconds)]
     pub limit_s: Option<u64>,
 }
 
-/// Arguments of commands that run until they are told to stop.
+/// Arguments of commands that run until they are stopped.
 #[derive(Debug, Args)]
 pub struct ServiceArgs {
-    /// Configuration file.
+    /// Configuration file
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// Stop when standard input ends, so that nothing outlives the program that started it.
+    /// Stop when standard input is closed, so that the process ends with its parent
     #[arg(long)]
     pub until_stdin_closes: bool,
 }
@@ -339,23 +338,24 @@ pub struct ServiceArgs {
 /// Arguments of `panic`.
 #[derive(Debug, Args)]
 pub struct PanicArgs {
-    /// Configuration file of the daemon: venue, account, keys, state folder.
+    /// Configuration file of the daemon: venue, account, keys, state folder
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// Do not ask.
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// Leave orders alone whose id is not of this program's form. Joins and exits bear none: all count.
+    /// Do not cancel orders whose client order id is not of this program's form. Joins and exits have no such id and
+    /// are all included
     #[arg(long)]
     pub own_only: bool,
-    /// Why; kept in the latch.
+    /// Reason; stored in the latch
     #[arg(long, value_name = "TEXT", default_value = "no reason was given")]
     pub reason: String,
-    /// Longest life that an order may have been signed with, if longer than orders.ttl_s. An order that is
-    /// seen to live longer puts the proof off as well.
+    /// Longest time to live that an order may have been signed with, if longer than orders.ttl_s. An observed order
+    /// with a longer one delays the proof as well
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub ttl: Option<u64>,
-    /// Give up after this; by default ttl, grace and one minute.
+    /// Give up after this time; by default the time to live, the grace and one minute
     #[arg(long, value_name = "DURATION", value_parser = seconds)]
     pub within: Option<u64>,
 }
@@ -364,44 +364,43 @@ pub struct PanicArgs {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "one field a flag")]
 pub struct CheckArgs {
-    /// Configuration file, of the daemon or of the exchange.
+    /// Configuration file, of the daemon or of the exchange
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// Do not open the files with the secrets, nor look at the state folder: for a file that another user
-    /// or machine will run.
+    /// Do not read the files with the secrets or the state folder: for a file that another user or machine will run
     #[arg(long)]
     pub no_secrets: bool,
-    /// Ask the venue too: its minimums, holdings and books; says of each side whether it would be quoted
-    /// now. Only questions are sent. Exit 1 if a market would quote nothing.
+    /// Query the venue too (minimums, balances, books) and show for each side whether it would be quoted now. Sends
+    /// queries only. Exit 1 if a market would quote nothing
     #[arg(long, conflicts_with = "no_secrets")]
     pub online: bool,
-    /// Print chain, exchange and units as the venue publishes them, as lines for the file. No key is read.
-    /// Exit 1 if the file says otherwise.
+    /// Print chain, exchange and units as the venue publishes them, as lines for the file. Reads no key. Exit 1 if the
+    /// file differs
     #[arg(long, conflicts_with = "online")]
     pub pin: bool,
-    /// Print every limit in force as well, with its unit, default and meaning (docs/limits.md). Needs the decimals
-    /// in the file. With --json they are always printed.
+    /// Also print every limit with its unit, default and meaning (docs/limits.md). Needs the decimals in the file.
+    /// Always printed with --json
     #[arg(long, conflicts_with = "pin")]
     pub limits: bool,
 }
 
-/// What to do with strategies.
+/// Strategy commands.
 #[derive(Debug, Subcommand)]
 pub enum StrategyCommand {
-    /// Names and what they do.
+    /// List all strategies with a description
     List,
-    /// Every parameter with unit, default, range and meaning.
+    /// Show every parameter of a strategy with unit, default, range and meaning
     Show {
-        /// Its name.
+        /// Name of the strategy
         name: String,
     },
-    /// Write a new strategy, with a test, into the sources of this program.
+    /// Add a new strategy, with a test, to the sources of this program
     ///
     /// Example: cambist strategy new my_grid
     New {
-        /// Its name: lower-case letters, digits and underscores.
+        /// Name: lower-case letters, digits and underscores
         name: String,
-        /// Folder of the sources.
+        /// Folder of the sources
         #[arg(long, value_name = "DIR", default_value = ".")]
         sources: PathBuf,
     },
@@ -410,12 +409,12 @@ pub enum StrategyCommand {
 /// Arguments of `vectors`.
 #[derive(Debug, Args)]
 pub struct VectorsArgs {
-    /// Files of vectors.
+    /// Files of vectors
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
 
-/// Reads a duration such as `25s`, `10m` or `2h`.
+/// Parses a duration such as `25s`, `10m` or `2h`.
 fn seconds(text: &str) -> Result<u64, String> {
     let wrong =
         || format!("{text:?} is no duration; write a whole number and s, m or h, such as 25s");
@@ -438,7 +437,7 @@ fn seconds(text: &str) -> Result<u64, String> {
     total.ok_or_else(|| format!("{text} is outside 1s to one year"))
 }
 
-/// Reads the arguments, does the work, and says how it ended.
+/// Parses the arguments, executes the command, and returns the exit code.
 pub fn main() -> Exit {
     let command = with_config(Cli::command(), found_config());
     let parsed = command.try_get_matches();
@@ -448,7 +447,7 @@ pub fn main() -> Exit {
             let _ = error.print();
             return Exit::Usage;
         }
-        // Help and version are answers, not mistakes, and go to stdout.
+        // Help and version are not errors and go to stdout.
         Err(answer) => {
             let _ = commands::print_text(&wrapped(&answer.render().to_string(), HELP_WIDTH));
             return Exit::Done;
@@ -458,7 +457,7 @@ pub fn main() -> Exit {
         Ok(exit) => exit,
         Err(error) => {
             if cli.json && cli.command.answers_in_json_when_it_fails() {
-                // Whoever does not read any more does not need it.
+                // If stdout is closed, the error cannot be shown.
                 let _ = commands::print_json(&exit::as_json(&error));
             }
             exit::tell_all(&error);
@@ -467,14 +466,14 @@ pub fn main() -> Exit {
     }
 }
 
-/// The configuration that there is without a flag: the variable's, or the first of the usual places.
+/// The default configuration: that of the environment variable, or the first existing default path.
 fn found_config() -> Option<OsString> {
     let named = std::env::var_os("CAMBIST_CONFIG").filter(|named| !named.is_empty());
     let usual = || CONFIGS.into_iter().find(|path| Path::new(path).is_file());
     named.or_else(|| usual().map(OsString::from))
 }
 
-/// Commands about a daemon use this file if none is named. Without one, naming it stays required.
+/// Makes the found configuration the default of commands about a daemon. Without one `--config` stays required.
 fn with_config(command: clap::Command, found: Option<OsString>) -> clap::Command {
     fn used(command: clap::Command, found: &'static OsStr) -> clap::Command {
         let has_one = command.get_arguments().any(|arg| arg.get_id() == "config");
@@ -489,7 +488,7 @@ fn with_config(command: clap::Command, found: Option<OsString>) -> clap::Command
         command.mut_subcommands(|sub| used(sub, found))
     }
     let Some(found) = found else { return command };
-    // Once in a process: defaults live as long as the table of commands.
+    // Leaked once per process: defaults live as long as the table of commands.
     let found: &'static OsStr = Box::leak(found.into_boxed_os_str());
     command.mut_subcommands(|sub| {
         let finds = FIND_CONFIG.contains(&sub.get_name());
@@ -497,7 +496,7 @@ fn with_config(command: clap::Command, found: Option<OsString>) -> clap::Command
     })
 }
 
-/// Help with lines of at most `width` columns: what is too long goes on below where its text begins.
+/// Help with lines of at most `width` columns; longer ones continue below the beginning of their text.
 fn wrapped(help: &str, width: usize) -> String {
     let mut text = String::new();
     for line in help.lines() {
@@ -516,7 +515,7 @@ fn wrapped(help: &str, width: usize) -> String {
     text
 }
 
-/// Adds a row: the first one of its line with what stands before the text, the others indented.
+/// Adds a row: the first one of a line with the text's prefix, the others indented.
 fn push_row(text: &mut String, line: &str, indent: usize, row: &str) {
     let head = line.get(..indent).unwrap_or_default();
     let is_first = line.get(indent..).is_some_and(|rest| rest.starts_with(row));
@@ -529,7 +528,7 @@ fn push_row(text: &mut String, line: &str, indent: usize, row: &str) {
     text.push('\n');
 }
 
-/// Where the explaining text of a line of help begins: behind its last gap, or behind its indentation.
+/// Column at which the description in a line of help begins.
 fn text_begins(line: &str) -> usize {
     let indentation = line.len() - line.trim_start().len();
     let body = line.get(indentation..).unwrap_or_default();
@@ -537,7 +536,7 @@ fn text_begins(line: &str) -> usize {
         .map_or(indentation, |gap| indentation + gap + 2)
 }
 
-/// Whether state, tapes, keys or data are written, which nobody else may read.
+/// Whether the command writes state, tapes, keys or data, which only the user may read.
 const fn writes_state(command: &Command) -> bool {
     matches!(
         command,
@@ -551,7 +550,7 @@ const fn writes_state(command: &Command) -> bool {
 
 fn run(cli: &Cli) -> anyhow::Result<Exit> {
     if writes_state(&cli.command) {
-        // Also for files that libraries create, such as the database's.
+        // Applies also to files that libraries create, such as the database's.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     }
     match &cli.command {

@@ -1,4 +1,4 @@
-//! Arguments about what a backtest runs on, and what it assumes.
+//! Arguments of a backtest: its data and its assumptions.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,16 @@ use crate::backtest::arguments::{
     timestamp, tolerance,
 };
 
-/// How much of an order fills when the market reaches it.
+/// How much of an order fills when the market reaches its price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FillRuleName {
-    /// No more than was traded or newly shown.
+    /// At most what was traded or newly shown
     Available,
-    /// All of it.
+    /// The whole order
     WholeOrder,
 }
 
-/// The exchange's limit of requests, or none.
+/// Rate limit of the exchange, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit(Option<RateLimit>);
 
@@ -33,78 +33,77 @@ fn step(text: &str) -> Result<Step, String> {
     Step::parse(text).map_err(|error| error.to_string())
 }
 
-/// What a backtest runs on and what it assumes: the arguments that `backtest` and `sweep` share.
+/// Data and assumptions of a backtest: the arguments that `backtest` and `sweep` share.
 #[derive(Clone, Debug, Args)]
 pub struct Inputs {
-    /// Configuration file of the daemon. Limits, strategies, polls and fees are taken from it.
+    /// Configuration file of the daemon, with limits, strategies, poll intervals and fees
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// Recorded data; MARKET= where there are several markets. Files of one market are read one after the
-    /// other. tape:PATH is the depth on a daemon's recording, scenario:NAME a market of simulated traders.
+    /// Recorded data; with MARKET= if there are several markets. Files of one market are read in succession. tape:PATH
+    /// is the depth in a daemon's recording, scenario:NAME a market of simulated traders
     #[arg(long, value_name = "[MARKET=]PATH", required = true, value_parser = data_file)]
     pub data: Vec<DataFile>,
-    /// How long a scenario is played.
+    /// Duration of a scenario
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = long_seconds)]
     pub scenario_duration: u64,
-    /// Start the engine here; what was recorded before only builds the book.
+    /// Start the engine at this time; earlier data only builds the book
     #[arg(long, value_name = "TIME", value_parser = timestamp)]
     pub from: Option<Timestamp>,
-    /// End here.
+    /// End at this time
     #[arg(long, value_name = "TIME", value_parser = timestamp)]
     pub to: Option<Timestamp>,
-    /// Held at the beginning; by default the middle of every inventory band, and what fills it.
+    /// Initial balance; by default the middle of every inventory band
     #[arg(long, value_name = "SYMBOL=AMOUNT", value_parser = balance)]
     pub balance: Vec<(String, String)>,
-    /// How queue positions are known: risk-averse, power:N, power2:N, power3:N, log, log2, or fifo for data
-    /// that name every order.
+    /// Queue model: risk-averse, power:N, power2:N, power3:N, log, log2, or fifo for data that identify every order
     #[arg(long, value_name = "MODEL", default_value = "risk-averse", value_parser = QueueModel::parse)]
     pub queue_model: QueueModel,
-    /// How much of an order fills when the market reaches it.
+    /// How much of an order fills when the market reaches its price
     #[arg(long, value_enum, default_value = "available")]
     pub fill_rule: FillRuleName,
-    /// Of snapshots: which share of a decrease of the best level was traded, 0 to 1.
+    /// For snapshots: the share of a decrease of the best level that counts as traded, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share_ppm)]
     pub traded_share: u32,
-    /// From the engine to the exchange, such as 25ms, or 10ms..80ms drawn anew for every message.
+    /// Latency from the engine to the exchange, such as 25ms, or 10ms..80ms drawn for every message
     #[arg(long, value_name = "LATENCY", default_value = "25ms", value_parser = latency)]
     pub request_latency: LatencyRange,
-    /// From the exchange to the engine.
+    /// Latency from the exchange to the engine
     #[arg(long, value_name = "LATENCY", default_value = "25ms", value_parser = latency)]
     pub response_latency: LatencyRange,
-    /// The exchange's own time for a submit or a cancel.
+    /// The exchange's own time for a submit or a cancel
     #[arg(long, value_name = "DURATION", default_value = "5ms", value_parser = micros)]
     pub acknowledgement_delay: u64,
-    /// How much later lists, balances and depth show what happened to an order.
+    /// Delay until lists, balances and depth show a change of an order
     #[arg(long, value_name = "DURATION", default_value = "0ms", value_parser = micros)]
     pub visibility_lag: u64,
-    /// Signing and storing a batch of orders.
+    /// Time for signing and storing a batch of orders
     #[arg(long, value_name = "DURATION", default_value = "2ms", value_parser = micros)]
     pub seal_time: u64,
-    /// The exchange's limit on each endpoint: requests a second and at once, or none.
+    /// Rate limit of the exchange on each endpoint: requests per second and burst, or none
     #[arg(long, value_name = "N[/BURST]|none", default_value = "5", value_parser = limit)]
     pub rate_limit: Limit,
-    /// Levels a side of the exchange's depth.
+    /// Levels per side of the exchange's depth
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = levels)]
     pub depth_levels: usize,
-    /// Tick of the data, if they do not say it; the market's by default.
+    /// Tick of the data, if they do not state it; by default the market's
     #[arg(long, value_name = "STEP", value_parser = step)]
     pub tick: Option<Step>,
-    /// Lot of the data, if they do not say it; the market's by default.
+    /// Lot of the data, if they do not state it; by default the market's
     #[arg(long, value_name = "STEP", value_parser = step)]
     pub lot: Option<Step>,
-    /// Defects of the data that are skipped and counted instead of ending the run, such as gap,crossed.
+    /// Kinds of defects to skip and count instead of ending the run, such as gap,crossed
     #[arg(long, value_name = "KIND,…", default_value = "", value_parser = tolerance)]
     pub skip: Tolerance,
-    /// Longest time without a row that is no gap.
+    /// Longest time without a row
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = micros)]
     pub max_gap: u64,
-    /// Columns of tables that are not looked at.
+    /// Columns of tables to ignore
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub ignore_column: Vec<String>,
-    /// Between two rows of equity.csv.
+    /// Time between two rows of equity.csv
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = sample_ms)]
     pub sample: u64,
-    /// Seed of everything random.
+    /// Seed of all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -117,7 +116,7 @@ fn levels(text: &str) -> Result<usize, String> {
 }
 
 impl Inputs {
-    /// What they assume; fees are the configuration's.
+    /// The assumptions; fees come from the configuration.
     pub(crate) fn assumptions(&self) -> Assumptions {
         Assumptions {
             request_latency: self.request_latency,

@@ -1,4 +1,4 @@
-//! `cambist account`: what the venue says of the account, and flows that a person explains.
+//! `cambist account`: the account at the venue, and explanations of flows.
 
 use cambist_core::Side;
 use cambist_core::order::OrderReport;
@@ -19,30 +19,29 @@ use cambist_host::times;
 use cambist_store::offline::NotExplained;
 use cambist_store::{Store, flows};
 
-/// What about the account.
+/// Subcommands of `account`.
 #[derive(Debug, Subcommand)]
 pub enum AccountCommand {
-    /// Totals at the venue, by token.
+    /// Show the balances at the venue, by token
     #[command(after_help = "Example:\n  cambist account balances --config config/demo.toml")]
     Balances(Which),
-    /// Orders at the venue, newest first; the open ones unless --all.
+    /// List orders at the venue, newest first; open ones only, unless --all
     #[command(
         after_help = "Example:\n  cambist account orders --config config/demo.toml --all --json"
     )]
     Orders(OrdersArgs),
-    /// Explain a deposit, a withdrawal or a manual trade, to a running daemon or to one that does not run.
-    /// Nothing is guessed.
+    /// Explain a deposit, a withdrawal or a manual trade, to a running or stopped daemon
     #[command(
         after_help = "Example:\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
     )]
     Adopt(AdoptArgs),
-    /// Tell the running daemon that another cambist instance is gone for good and left its open orders:
-    /// they count as ours and are cancelled. Without it they are waited out.
+    /// Declare that another cambist instance is gone for good and left its open orders: they count as own orders and
+    /// are cancelled. Otherwise the daemon waits until they expire
     #[command(
         after_help = "Example:\n  cambist account adopt-orders --config config/demo.toml --instance 7530e7d1 --reason 'its state folder was lost'"
     )]
     AdoptOrders(AdoptOrdersArgs),
-    /// Every flow that was explained so far, oldest first, from the state folder.
+    /// List every explained flow, oldest first, from the state folder
     #[command(after_help = "Example:\n  cambist account flows --config config/demo.toml")]
     Flows(Which),
 }
@@ -52,7 +51,7 @@ pub enum AccountCommand {
 pub struct OrdersArgs {
     #[command(flatten)]
     which: Which,
-    /// Those that have ended, too.
+    /// Include orders that have ended
     #[arg(long)]
     all: bool,
 }
@@ -62,17 +61,17 @@ pub struct OrdersArgs {
 pub struct AdoptArgs {
     #[command(flatten)]
     which: Which,
-    /// Symbol of the token.
+    /// Symbol of the token
     #[arg(long, value_name = "SYMBOL")]
     token: String,
-    /// Whole tokens that came (+1.5) or went (-0.25).
+    /// Whole tokens that came in (+1.5) or went out (-0.25)
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     amount: String,
-    /// What it was; kept in the log, on the tape and in the store.
+    /// What the flow was; stored in the log, the tape and the store
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Book it although it explains no difference between ledger and venue. While a daemon runs, trading then
-    /// stops as at any other difference.
+    /// Book the flow although it does not explain a difference between ledger and venue. Trading of a running daemon
+    /// then stops as with any other difference
     #[arg(long)]
     force: bool,
 }
@@ -82,15 +81,15 @@ pub struct AdoptArgs {
 pub struct AdoptOrdersArgs {
     #[command(flatten)]
     which: Which,
-    /// The instance: the eight digits after the c of its orders' ids.
+    /// The instance: the eight digits after the c of its client order ids
     #[arg(long, value_name = "ID")]
     instance: String,
-    /// Why it is certain that it runs no more; kept in the log and on the tape.
+    /// Why the instance cannot run any more; stored in the log and the tape
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
 
-/// Asks the venue, or tells the daemon.
+/// Queries the venue, or sends the request to the daemon.
 pub fn run(command: &AccountCommand, json: bool) -> anyhow::Result<Exit> {
     match command {
         AccountCommand::Balances(which) => balances(which, json),
@@ -118,7 +117,7 @@ fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
     }
 }
 
-/// Explains a flow to a daemon that does not run: its next start begins with it.
+/// Explains a flow to a stopped daemon: its next start uses it.
 fn adopt_stopped(daemon: &Daemon, wish: RequestJson, json: bool) -> anyhow::Result<Exit> {
     let nothing = || Failure::new(Exit::CheckFailed, NotExplained::NotOpen.to_string());
     if !daemon.store.dir.join(cambist_store::FILE).exists() {
@@ -273,7 +272,7 @@ fn orders(args: &OrdersArgs, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// An order with the tokens of its market, as far as the venue lists them.
+/// An order with its market's tokens, if the venue lists them.
 struct Shown<'a> {
     order: &'a OrderReport,
     /// Symbol and decimals of base and quote.

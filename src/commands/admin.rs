@@ -1,7 +1,7 @@
-//! `cambist venue admin`: what only the operator may ask of a running exchange, over its own door.
+//! `cambist venue admin`: operator requests to a running exchange, through its operator listener.
 //!
-//! The sub-commands are made from the exchange's own table, so that what it takes and what is offered
-//! here cannot differ. Secrets are no arguments: the token is read from its file.
+//! The subcommands are generated from the exchange's table of requests. Secrets are not accepted as arguments: the
+//! token is read from its file.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,10 +21,10 @@ use crate::exit::{Exit, Failure};
 use cambist_exchange::config::Exchange;
 use cambist_host::secrets;
 
-/// Longest wait for the exchange.
+/// Timeout of a request.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Longest answer read.
+/// Most bytes of an answer.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// Arguments of `venue admin`.
@@ -33,21 +33,21 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
     after_help = "Examples:\n  cambist venue admin --config config/venue.toml status\n  cambist venue admin --config config/venue.toml deposit --account 10000 --token ETH --amount \"1.5 ETH\"\n  cambist venue admin --address 127.0.0.1:8788 --token-file admin_token set-mode --mode cancel-only\n\nAmounts are whole tokens with their symbol, or base units. Each command has its own --help with an example."
 )]
 pub struct AdminArgs {
-    /// Configuration file of the exchange: it names the address and the file with the token.
+    /// Configuration file of the exchange, with the listener's address and the token file
     #[arg(long, value_name = "FILE", required_unless_present_all = ["address", "token_file"])]
     config: Option<PathBuf>,
-    /// Where the exchange listens to its operator.
+    /// Address of the exchange's operator listener
     #[arg(long, value_name = "ADDRESS")]
     address: Option<SocketAddr>,
-    /// File with the token, mode 0600.
+    /// File with the token, mode 0600
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// What to ask.
+    /// The request.
     #[command(subcommand)]
     asked: Asked,
 }
 
-/// One wish as given.
+/// One request as given.
 #[derive(Debug)]
 struct Asked {
     wish: &'static OperatorRequest,
@@ -117,7 +117,7 @@ fn subcommand(wish: &'static OperatorRequest) -> Command {
         }))
 }
 
-/// As options are written. Names of options live as long as the program, as the table does.
+/// Converts a name to an option name. Names live as long as the program, as the table does.
 fn dashed(name: &'static str) -> &'static str {
     if name.contains('_') {
         Box::leak(name.replace('_', "-").into_boxed_str())
@@ -144,7 +144,7 @@ const fn value_name(kind: FieldKind) -> &'static str {
     }
 }
 
-/// Every value travels as text; the exchange says what is wrong with it.
+/// All values are sent as strings; the exchange validates them.
 fn add(body: &mut Map<String, Value>, field: &Field, value: &str) -> Result<(), clap::Error> {
     if field.kind != FieldKind::Amounts {
         body.insert(field.name.to_owned(), json!(value));
@@ -159,7 +159,7 @@ fn add(body: &mut Map<String, Value>, field: &Field, value: &str) -> Result<(), 
     Ok(())
 }
 
-/// Asks a running exchange and prints what it says; exit 1 if it refuses.
+/// Sends a request to a running exchange and prints the answer; exit 1 if it is refused.
 pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
     let exchange = args.config.as_deref().map(Exchange::load).transpose()?;
     let admin = exchange
@@ -202,7 +202,7 @@ pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
     Err(Failure::new(Exit::CheckFailed, refused.message).into())
 }
 
-/// Where the exchange of a configuration listens to its operator now.
+/// Address of the operator listener of a running exchange.
 fn running(exchange: &Exchange) -> Option<SocketAddr> {
     let text = std::fs::read_to_string(exchange.admin_address_file()).ok()?;
     text.strip_suffix('\n')?.parse().ok()

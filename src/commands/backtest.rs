@@ -13,7 +13,7 @@ use crate::backtest::results::{Results, Written};
 use crate::exit::Exit;
 use cambist_host::clock::Clock;
 
-/// A line of progress at most every so often.
+/// Shortest time between two lines of progress, milliseconds.
 const PROGRESS_MS: u64 = 1_000;
 
 /// Arguments of `backtest`.
@@ -25,10 +25,10 @@ pub struct BacktestArgs {
     /// Folder for report.html, report.json, report.csv, report.txt, fills.csv and equity.csv.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Replace results that are there.
+    /// Replace existing results
     #[arg(long)]
     pub overwrite: bool,
-    /// Write fills and equity as Parquet too; needs a build with the feature `parquet`.
+    /// Also write fills and equity as Parquet; needs a build with the feature `parquet`
     #[arg(long)]
     pub parquet: bool,
 }
@@ -49,7 +49,7 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
     let finished = backtest.run(&mut results)?;
     let report = &finished.report;
     if std::io::stderr().is_terminal() {
-        // The line of progress is gone.
+        // Clears the line of progress.
         _ = write!(std::io::stderr(), "\r\x1b[K");
     }
     let Written { json: file, text } =
@@ -79,7 +79,7 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1_000.0
 }
 
-/// A line of progress on a terminal, a second apart.
+/// A line of progress on a terminal, at most once a second.
 fn progress(clock: Clock) -> Box<dyn FnMut(Progress)> {
     let mut told = 0;
     let is_terminal = std::io::stderr().is_terminal();

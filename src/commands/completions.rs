@@ -1,4 +1,4 @@
-//! `cambist completions` and `cambist man`: generated from the table of commands.
+//! `cambist completions` and `cambist man`, generated from the table of commands.
 
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
@@ -9,7 +9,7 @@ use crate::exit::Exit;
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// Which shell.
+    /// The shell
     #[arg(value_enum)]
     shell: Kind,
 }

@@ -1,5 +1,5 @@
-//! What is asked of a running daemon: status, pause, kill, drain, reload. It is found by
-//! its state folder, which its configuration names.
+//! Commands to a running daemon: status, pause, kill, drain, reload. The daemon is found by the state folder in its
+//! configuration.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -19,30 +19,30 @@ use cambist_daemon::telemetry;
 use cambist_host::times;
 use cambist_store::{StoreError, view};
 
-/// Which daemon.
+/// Identifies the daemon.
 #[derive(Debug, Args)]
 pub struct Which {
-    /// Configuration file of the daemon.
+    /// Configuration file of the daemon
     #[arg(long, value_name = "FILE")]
     pub config: std::path::PathBuf,
 }
 
-/// Part of all quoting; what is not named is meant as a whole.
+/// A part of the quoting; absent fields mean all.
 #[derive(Clone, Debug, Args)]
 pub struct PartArgs {
-    /// Only this market.
+    /// Only this market
     #[arg(long, value_name = "NAME")]
     pub market: Option<String>,
-    /// Only this side: buy or sell.
+    /// Only this side: buy or sell
     #[arg(long, value_name = "SIDE", value_parser = ["buy", "sell"])]
     pub side: Option<String>,
-    /// Only this strategy.
+    /// Only this strategy
     #[arg(long, value_name = "NAME")]
     pub strategy: Option<String>,
 }
 
 impl PartArgs {
-    /// As it is written.
+    /// The scope in its JSON form.
     pub(super) fn part(&self) -> ScopeJson {
         ScopeJson {
             market: self.market.clone(),
@@ -59,7 +59,7 @@ pub struct PauseArgs {
     which: Which,
     #[command(flatten)]
     part: PartArgs,
-    /// Why; kept in the store.
+    /// Reason; stored in the store
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -69,10 +69,10 @@ pub struct PauseArgs {
 pub struct KillArgs {
     #[command(flatten)]
     which: Which,
-    /// Cancel everything and order nothing, but stay.
+    /// Cancel everything and place no orders, but keep the daemon running
     #[arg(long)]
     cancel_only: bool,
-    /// Why; kept in the store.
+    /// Reason; stored in the store
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -82,10 +82,10 @@ pub struct KillArgs {
 pub struct DrainArgs {
     #[command(flatten)]
     which: Which,
-    /// Cancel nothing: what rests runs out by itself.
+    /// Cancel nothing: resting orders expire on their own
     #[arg(long)]
     leave: bool,
-    /// Return when it has ended: exit 0 if it is proven that nothing rests, or if that was left on purpose.
+    /// Wait for the end: exit 0 if it is proven that nothing rests, or with --leave
     #[arg(long)]
     wait: bool,
 }
@@ -95,13 +95,12 @@ pub struct DrainArgs {
 pub struct ReloadArgs {
     #[command(flatten)]
     which: Which,
-    /// Limits may become looser.
+    /// Allow looser limits
     #[arg(long)]
     allow_loosening: bool,
 }
 
-/// How things stand: exit 0 if a daemon answers, 1 if none runs or it is silent, with what its state folder
-/// says.
+/// Prints the state: exit 0 if a daemon answers, 1 if none runs or it does not answer, with the state folder's content.
 pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&which.config)?;
     let dir = &daemon.store.dir;
@@ -120,7 +119,7 @@ pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// What there is to know of a daemon that does not answer.
+/// The state of a daemon that does not answer.
 fn silent(daemon: &Daemon, error: &AskError) -> Value {
     let config = daemon.source.path.display();
     let mut page = stopped(&daemon.store.dir, &daemon.source.path).unwrap_or_else(|_| json!({}));
@@ -132,15 +131,15 @@ fn silent(daemon: &Daemon, error: &AskError) -> Value {
     page
 }
 
-/// Holds a part back.
+/// Pauses a part.
 pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
     let part = args.part.part();
     let reason = args.reason.clone();
     tell(&args.which, &RequestJson::Pause { part, reason }, json)
 }
 
-/// Stops trading: raises the latch first, whatever becomes of the daemon, then tells it. With
-/// `--cancel-only` only the level of a running daemon.
+/// Stops trading: sets the latch first, then sends the command to the daemon. With `--cancel-only` changes only the
+/// trading state of a running daemon.
 pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&args.which.config)?;
     let dir = &daemon.store.dir;
@@ -173,13 +172,13 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
     };
     answer["latch"] = json!(raised.is_ok());
     if raised.is_ok() && answer["done"] == true && answer["durable"].is_null() {
-        // The daemon had nothing to store: it had seen the latch before it was asked. The latch is on disk.
+        // The daemon stored nothing, because it had seen the latch before. The latch is on disk.
         answer["durable"] = json!(true);
     }
     let exit = shown(&answer, json)?;
     match raised {
         Ok(()) => Ok(exit),
-        // What the daemon was told is in its store; the next start finds it there.
+        // The command is in the daemon's store; the next start finds it there.
         Err(error) => {
             crate::exit::tell(&format!("{error:#}"));
             Ok(Exit::CheckFailed)
@@ -187,7 +186,7 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
     }
 }
 
-/// A kill that the daemon did not answer: what is certain, and what is left to do.
+/// The error of a kill without an answer: what is certain, and what to do.
 fn unheard(daemon: &Daemon, error: AskError, latched: bool) -> anyhow::Error {
     let latch = if latched {
         "the latch is raised: it ends with 78 as soon as it goes on, and none starts"
@@ -206,7 +205,7 @@ fn unheard(daemon: &Daemon, error: AskError, latched: bool) -> anyhow::Error {
     }
 }
 
-/// Cancels everything, proves it, ends; or ends and leaves what rests.
+/// Cancels everything, proves it, ends; or ends and leaves resting orders.
 pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
     let wait = args.wait;
     let wish = if args.leave {
@@ -233,7 +232,7 @@ pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
     shown(&answer.ok_or_else(|| nobody(dir))?, json)
 }
 
-/// A line about an ending that is under way.
+/// A line about a drain in progress.
 fn draining(page: &Value) -> String {
     let markets = page["markets"].as_array().map_or(&[][..], Vec::as_slice);
     let keys = [
@@ -252,18 +251,18 @@ fn draining(page: &Value) -> String {
     format!("draining: {orders} orders may be alive")
 }
 
-/// Has the configuration read again. The file says which daemon is meant, and must be the one it runs with.
+/// Reloads the configuration. The file identifies the daemon, and must be the one that it runs with.
 pub fn reload(args: &ReloadArgs, json: bool) -> anyhow::Result<Exit> {
     let named = &args.which.config;
     let wish = RequestJson::Reload {
-        // A file that cannot be found is refused with its name when it is read.
+        // If the file does not exist, reading it reports its name.
         file: named.canonicalize().unwrap_or_else(|_| named.clone()),
         allow_loosening: args.allow_loosening,
     };
     tell(&args.which, &wish, json)
 }
 
-/// Tells a running daemon and shows what it answers: exit 1 if it refuses.
+/// Sends a command to a running daemon and prints the answer: exit 1 if it is refused.
 pub fn tell(which: &Which, wish: &RequestJson, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&which.config).or_else(|error| stale(wish, error))?;
     let dir = &daemon.store.dir;
@@ -271,7 +270,7 @@ pub fn tell(which: &Which, wish: &RequestJson, json: bool) -> anyhow::Result<Exi
     shown(&answer, json)
 }
 
-/// A file that is wrong is what a reload is asked about, too; but then nobody knows which daemon.
+/// A reload of an invalid file is refused, and the daemon cannot be identified.
 fn stale(wish: &RequestJson, error: cambist_config::ConfigError) -> anyhow::Result<Daemon> {
     let error = anyhow::Error::new(error);
     Err(if matches!(wish, RequestJson::Reload { .. }) {
@@ -281,7 +280,7 @@ fn stale(wish: &RequestJson, error: cambist_config::ConfigError) -> anyhow::Resu
     })
 }
 
-/// Asks a running daemon; nothing if none listens.
+/// Sends a request to a running daemon; `None` if none runs.
 pub(super) fn asked(dir: &Path, wish: &RequestJson) -> anyhow::Result<Option<Value>> {
     Ok(control_client::ask(dir, wish)?)
 }
@@ -291,7 +290,7 @@ pub(super) fn nobody(dir: &Path) -> anyhow::Error {
     Failure::new(Exit::CheckFailed, what).into()
 }
 
-/// Shows an answer: exit 1 if it refuses.
+/// Prints an answer: exit 1 if it is a refusal.
 pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
     if json {
         print_json(answer)?;
@@ -306,12 +305,12 @@ pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
             let detail = answer["detail"].as_str().unwrap_or_default();
             print_text(&format!("{detail}{stored}\n"))?;
         }
-        // It holds until the daemon ends, and not after: who waits for the exit code must know.
+        // It applies until the daemon ends, and not after: the exit code must say so.
         let lost = answer["durable"] == false;
         return Ok(if lost { Exit::CheckFailed } else { Exit::Done });
     }
     let why = answer["error"].as_str().unwrap_or("no reason was given");
-    // An end that was waited for is no refusal, and has an exit of its own.
+    // A drain that was waited for has an exit code of its own.
     let Some(exit) = answer["exit"].as_u64() else {
         crate::exit::tell(&format!("the daemon refuses: {why}"));
         return Ok(Exit::CheckFailed);
@@ -323,7 +322,7 @@ pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
     Ok(known.unwrap_or(Exit::CheckFailed))
 }
 
-/// What a state folder says whose daemon does not run.
+/// The content of a stopped daemon's state folder.
 fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
     let mut page = json!({"state": "stopped"});
     match view::without_end(dir) {

@@ -1,5 +1,4 @@
-//! `cambist history`: fills, orders, pool transactions and explained flows from the store, as a table, as
-//! CSV or as JSON.
+//! `cambist history`: fills, orders, pool transactions and explained flows from the store, as a table, CSV or JSON.
 
 use std::io::Write;
 
@@ -14,54 +13,54 @@ use cambist_host::clock::Clock;
 use cambist_host::times::{self, PeriodEnd};
 use cambist_store::history::{self, Filter, What};
 
-/// Rows of a table, unless it is asked for otherwise: what a person reads.
+/// Default number of rows of a table.
 const TABLE_ROWS: u64 = 50;
 
 /// What to list.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Kind {
-    /// Every fill that was booked; kept for good.
+    /// Booked fills; kept forever
     Fills,
-    /// Orders and how they ended; kept for store.keep_days.
+    /// Orders and their ends; kept for store.keep_days
     Orders,
-    /// Joins and exits of pools that were settled; kept for good.
+    /// Settled joins and exits of pools; kept forever
     Pools,
-    /// Deposits, withdrawals and other flows that were explained.
+    /// Explained deposits, withdrawals and other flows
     Flows,
 }
 
 /// Arguments of `history`.
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
-    /// What to list.
+    /// What to list
     #[arg(value_enum, default_value_t = Kind::Fills)]
     kind: Kind,
     #[command(flatten)]
     which: Which,
-    /// From this moment on: a day, a time (2026-01-31T12:00Z), or how long ago (24h, 7d). UTC.
+    /// Start: a day, a time (2026-01-31T12:00Z), or an age (24h, 7d). UTC
     #[arg(long, value_name = "MOMENT")]
     from: Option<String>,
-    /// Before this moment; a day is meant with all its hours.
+    /// End, exclusive; a day includes all its hours
     #[arg(long, value_name = "MOMENT")]
     to: Option<String>,
-    /// Only of this market.
+    /// Only this market
     #[arg(long, value_name = "NAME")]
     market: Option<String>,
-    /// Only by this strategy.
+    /// Only this strategy
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
-    /// Only of this side.
+    /// Only this side
     #[arg(long, value_name = "SIDE", value_parser = ["buy", "sell"])]
     side: Option<String>,
-    /// At most so many, the newest. 50 in a table, all as CSV and JSON.
+    /// Most rows; the newest are listed. By default 50 in a table, all as CSV and JSON
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Comma-separated values with a header.
+    /// Print comma-separated values with a header
     #[arg(long)]
     csv: bool,
 }
 
-/// Lists what happened, the newest first.
+/// Lists rows, newest first.
 pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&args.which.config)?;
     let what = match args.kind {
@@ -129,7 +128,7 @@ fn as_table(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Resul
     Ok(())
 }
 
-/// Rows leave as they are read: a year of them fits into no one's memory.
+/// Rows are written as they are read: a year of them may not fit into memory.
 fn as_csv(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = (|| {
@@ -161,7 +160,7 @@ fn as_json(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result
     unread_is_no_error(written)
 }
 
-/// A reader that went away (`| head`) is no error.
+/// A closed stdout (`| head`) is not an error.
 fn unread_is_no_error(written: anyhow::Result<()>) -> anyhow::Result<()> {
     written.or_else(|error| match error.downcast_ref::<std::io::Error>() {
         Some(gone) if gone.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -169,7 +168,7 @@ fn unread_is_no_error(written: anyhow::Result<()>) -> anyhow::Result<()> {
     })
 }
 
-/// A cell of CSV (RFC 4180); one that a spreadsheet would take for a formula is text there.
+/// A CSV cell (RFC 4180); one that a spreadsheet would take for a formula is marked as text.
 fn quoted(cell: &str) -> String {
     let number = cell.strip_prefix(['-', '+']).unwrap_or(cell);
     let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b == b'.');

@@ -1,4 +1,4 @@
-//! `cambist init`: a commented configuration and a signing key, from flags or, on a terminal, from questions.
+//! `cambist init`: writes a commented configuration and a signing key, from flags or interactively.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -16,45 +16,45 @@ use crate::exit::{Exit, Failure};
 use cambist_daemon::config::Daemon;
 use cambist_exchange::keys;
 
-/// What the file is made from: every key with unit, default and range.
+/// The template: every key with unit, default and range.
 const TEMPLATE: &str = include_str!("../../config/cambist.toml");
 
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// Folder of the configuration, keys and state; made if it is not there.
+    /// Folder of the configuration, keys and state; created if necessary
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Base URL of the exchange, https, or http on this machine.
+    /// Base URL of the exchange: https, or http on the same machine
     #[arg(long, value_name = "URL")]
     venue: Option<String>,
-    /// Account id at the exchange.
+    /// Account id at the exchange
     #[arg(long, value_name = "ID")]
     account_id: Option<String>,
-    /// Owner address of the account, 0x and 40 hexadecimal digits.
+    /// Owner address of the account, 0x and 40 hexadecimal digits
     #[arg(long, value_name = "ADDRESS")]
     owner: Option<String>,
-    /// Market, BASE-QUOTE.
+    /// Market, BASE-QUOTE
     #[arg(long, value_name = "NAME")]
     market: Option<String>,
-    /// No order below this price.
+    /// Lowest price of an order
     #[arg(long, value_name = "PRICE")]
     price_floor: Option<String>,
-    /// No order above this price.
+    /// Highest price of an order
     #[arg(long, value_name = "PRICE")]
     price_ceiling: Option<String>,
-    /// Usual size of one order, in base tokens.
+    /// Standard size of an order, in base tokens
     #[arg(long, value_name = "AMOUNT")]
     order_amount: Option<String>,
-    /// Least of the base token that is held.
+    /// Least base tokens to hold
     #[arg(long, value_name = "AMOUNT")]
     inventory_min: Option<String>,
-    /// Most of the base token that is held.
+    /// Most base tokens to hold
     #[arg(long, value_name = "AMOUNT")]
     inventory_max: Option<String>,
 }
 
-/// What the file has to say, checked as far as that goes alone.
+/// The values for the file, checked as far as possible without the venue.
 struct Answers {
     venue: String,
     account_id: u32,
@@ -67,7 +67,7 @@ struct Answers {
     inventory: [Decimal; 2],
 }
 
-/// Writes `cambist.toml` and `keys/eddsa_key`. Never overwrites the file; keys that are there are kept.
+/// Writes `cambist.toml` and `keys/eddsa_key`. Never overwrites a file; existing keys are kept.
 pub fn run(args: &InitArgs, json: bool) -> anyhow::Result<Exit> {
     let file = args.dir.join("cambist.toml");
     if file.symlink_metadata().is_ok() {
@@ -133,7 +133,7 @@ fn write_new(file: &Path, text: &str) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// A flag, or what somebody types on the terminal.
+/// The value of a flag, or the user's input on the terminal.
 fn asked(
     flag: Option<&String>,
     name: &'static str,
@@ -211,7 +211,7 @@ fn answers(args: &InitArgs) -> anyhow::Result<Answers> {
     })
 }
 
-/// What was given, as text.
+/// The given values as text.
 struct Given {
     venue: String,
     account_id: String,
@@ -223,7 +223,7 @@ struct Given {
     inventory: [String; 2],
 }
 
-/// Refuses what cannot be meant, naming the flag.
+/// Refuses invalid values, naming the flag.
 fn checked(given: Given) -> anyhow::Result<Answers> {
     let Given {
         venue,
@@ -302,7 +302,7 @@ fn checked(given: Given) -> anyhow::Result<Answers> {
     Ok(answers)
 }
 
-/// The template with these answers; what follows from them is left to its default.
+/// The template with these values; keys that depend on them get their defaults.
 fn written(answers: &Answers) -> anyhow::Result<String> {
     let Answers {
         base, quote, order, ..
@@ -374,7 +374,7 @@ fn written(answers: &Answers) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The text with one key of a section set, or commented out, where it stands; nothing if it does not.
+/// The text with one key of a section set, or commented out; `None` if the key is not in it.
 fn edited(text: &str, section: &str, key: &str, value: Option<&str>) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let begin = lines.iter().position(|line| line == section)?;
@@ -412,7 +412,7 @@ mod tests {
             inventory: ["0.5".parse().unwrap(), "2".parse().unwrap()],
         };
         let text = written(&answers).unwrap();
-        // Every comment of the template is still there.
+        // All comments of the template are kept.
         let comments = |text: &str| text.lines().filter(|line| line.starts_with("# ")).count();
         assert!(comments(&text) >= comments(TEMPLATE));
         let file = folder.path().join("cambist.toml");

@@ -1,4 +1,4 @@
-//! `cambist keygen`: a signing key in a file of its own, and what an exchange wants of it.
+//! `cambist keygen`: generates a signing key in a file, and prints its public key.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,12 @@ use cambist_exchange::keys;
 /// Arguments of `keygen`.
 #[derive(Debug, Args)]
 pub struct KeygenArgs {
-    /// Folder of the key file; made with mode 0700 if it is not there.
+    /// Folder of the key file; created with mode 0700 if necessary
     #[arg(long, value_name = "DIR", default_value = "keys")]
     out: PathBuf,
 }
 
-/// Makes `eddsa_key` in a folder, mode 0600, and prints its public key. Never overwrites.
+/// Creates `eddsa_key` in a folder, mode 0600, and prints its public key. Never overwrites.
 pub fn run(args: &KeygenArgs, json: bool) -> anyhow::Result<Exit> {
     let file = args.out.join("eddsa_key");
     if file.symlink_metadata().is_ok() {

@@ -1,4 +1,4 @@
-//! `cambist replay`: recordings through the engine, every action compared; or what it knew and wanted at one
+//! `cambist replay`: replays recordings through the engine and compares every action, or shows the engine at one
 //! moment.
 
 use std::fmt::Write as _;
@@ -19,14 +19,14 @@ use cambist_daemon::config::Daemon;
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// A recording, or a folder of them.
+    /// A recording, or a folder of recordings
     #[arg(value_name = "TAPE|DIR", required_unless_present = "config")]
     pub tape: Option<PathBuf>,
-    /// The recordings of the daemon with this configuration file.
+    /// Use the recordings of the daemon with this configuration file
     #[arg(long, value_name = "FILE", conflicts_with = "tape")]
     pub config: Option<PathBuf>,
-    /// Show what the engine knew and wanted at this moment, such as 2026-11-22T08:15:30.5Z: view, wanted
-    /// quotes, own orders, reasons for missing quotes, limits used. The time is the exchange's.
+    /// Show the engine at this time of the exchange, such as 2026-11-22T08:15:30.5Z: view, targets, own orders, reasons
+    /// for missing quotes, used limits
     #[arg(long, value_name = "TIME", value_parser = timestamp)]
     pub at: Option<Timestamp>,
 }
@@ -45,7 +45,7 @@ pub fn run(args: &ReplayArgs, json: bool) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let whole = whole::replay(&recordings(&path)?)?;
-    // Another build may well decide something else.
+    // Another build may decide differently.
     let is_failure = |(_, program, _): &(_, String, _)| is_own(program);
     let failed = whole.difference.as_ref().is_some_and(is_failure);
     if json {

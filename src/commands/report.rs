@@ -23,14 +23,13 @@ use cambist_store::results::period::{self, DayRow, Hours, PeriodReport, QuoteRow
 pub struct ReportArgs {
     #[command(flatten)]
     which: Which,
-    /// From this hour on: a day, a time (2026-01-31T12:00Z), or how long ago (24h, 7d). UTC. By default from
-    /// the beginning.
+    /// Start hour: a day, a time (2026-01-31T12:00Z), or an age (24h, 7d). UTC. Default: the beginning
     #[arg(long, value_name = "MOMENT")]
     from: Option<String>,
-    /// Before this hour; a day is meant with all its hours. By default until now.
+    /// End hour, exclusive; a day includes all its hours. Default: now
     #[arg(long, value_name = "MOMENT")]
     to: Option<String>,
-    /// A line for each day, market and strategy, as comma-separated values.
+    /// Print comma-separated values, one line per day, market and strategy
     #[arg(long, conflicts_with = "json")]
     csv: bool,
 }
@@ -60,14 +59,14 @@ pub fn run(args: &ReportArgs, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Whole hours: balances and prices are kept for each.
+/// Whole hours, because balances and prices are stored by the hour.
 fn hours(args: &ReportArgs) -> Result<Hours, Failure> {
     let now_s = Clock::new().unix_micros() / 1_000_000;
     let hour = |flag: &str, text: &Option<String>, end| {
         let Some(text) = text else { return Ok(None) };
         let at_s = times::moment(text, end, now_s);
         let at_s = at_s.map_err(|told| Failure::new(Exit::Usage, told))?;
-        // How long ago is meant roughly.
+        // Ages are rounded.
         if at_s % 3_600 != 0 && text.contains(['T', ':']) {
             let told = format!("{flag} {text}: results are kept by the hour; name a whole one");
             return Err(Failure::new(Exit::Usage, told));
@@ -205,7 +204,7 @@ fn as_csv(report: &PeriodReport) -> String {
     text
 }
 
-/// Rounded for people; `--json` has every digit.
+/// Rounded for display; `--json` has all digits.
 fn rounded(money: Money) -> String {
     let places = if money.decimals <= 6 { 2 } else { 6 };
     let text = format!("{:+.places$}", money.to_f64());
@@ -219,7 +218,7 @@ fn rounded(money: Money) -> String {
     }
 }
 
-/// The sum of some rows, in the columns of a table.
+/// The sum of rows, in the columns of a table.
 #[derive(Clone, Copy)]
 struct Sum {
     pnl: Attribution,

@@ -1,5 +1,5 @@
-//! `cambist resume`: allows trading again, of a running daemon and of one that does not run. Losses are
-//! forgotten only if that is asked for; while a limit is exceeded nothing is resumed without it.
+//! `cambist resume`: allows trading again, for a running or a stopped daemon. Losses are reset only on request; nothing
+//! is resumed while a loss limit is exceeded.
 
 use anyhow::Context;
 use cambist_core::books::Loss;
@@ -26,17 +26,16 @@ pub struct ResumeArgs {
     which: Which,
     #[command(flatten)]
     part: PartArgs,
-    /// Why trading may go on; kept in the store.
+    /// Why trading may continue; stored in the store
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Count losses anew from what is held now; without it they go on, and nothing is resumed while a limit
-    /// is exceeded.
+    /// Reset losses to the current holdings. Otherwise they continue, and nothing is resumed while a limit is exceeded
     #[arg(long)]
     forget_losses: bool,
 }
 
-/// Lifts pauses of a part; of everything, lowers the level, takes over books that differ, and takes the latch
-/// away, also of a daemon that does not run.
+/// Lifts the pauses of a part; without a part also resets the trading state, adopts differing books and removes the
+/// latch, for a stopped daemon too.
 pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&args.which.config)?;
     let reason = args.reason.trim().to_owned();
@@ -70,7 +69,7 @@ pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
     }
 }
 
-/// Two answers as one.
+/// Merges two answers.
 fn both(lowered: &Value, mut lifted: Value) -> Value {
     if lifted["done"] != true {
         return lifted;
@@ -84,7 +83,7 @@ fn both(lowered: &Value, mut lifted: Value) -> Value {
     lifted
 }
 
-/// Resumes a daemon that does not run: its next start trades again.
+/// Resumes a stopped daemon: its next start trades again.
 fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::Result<Exit> {
     let mut store = Store::open(&daemon.store.dir)?;
     let (level, cause) = store.level()?;
@@ -114,7 +113,7 @@ fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::R
     if level > TradingState::Active || was_paused || latched.is_some() {
         store.clear_level(reason)?;
     }
-    // Last: until here whatever interrupts this leaves trading off.
+    // Last: if anything before fails, trading stays off.
     latch
         .lower()
         .with_context(|| latch.file().display().to_string())?;
@@ -162,12 +161,12 @@ fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::R
     Ok(Exit::Done)
 }
 
-/// One loss of a market beside its limit.
+/// A loss of a market and its limit.
 struct Measured {
     market: MarketSpec,
     loss: Loss,
     lost: i128,
-    /// Nothing if the file and what the last start listed do not say.
+    /// `None` if the file and the stored listing do not give it.
     most: Option<Amount>,
 }
 
@@ -197,7 +196,7 @@ impl Measured {
     }
 }
 
-/// Every loss as far as it is known, beside what the file allows now.
+/// All known losses with the limits in the file.
 fn losses(daemon: &Daemon, offline: &Offline) -> Vec<Measured> {
     let listing = &offline.listing;
     let listed = listing.markets.iter().map(|spec| &spec.name);

@@ -19,53 +19,53 @@ use crate::simulation::worker_pool;
 use crate::simulation::worker_pool::{Piece, Ran};
 use cambist_host::clock::Clock;
 
-/// Lines of progress at most every so often.
+/// Shortest time between two lines of progress, milliseconds.
 const PROGRESS_MS: u64 = 2_000;
-/// Lines of trace before a broken promise.
+/// Trace lines shown before a violation.
 const TAIL: usize = 40;
-/// Share of healthy time with both sides quoted that a campaign must reach, in percent,
+/// Percentage of healthy time with both sides quoted that a campaign must reach,
 const QUOTED_MIN_PERCENT: u64 = 95;
-/// if it has so many seeds: a few worlds may all be hard ones.
+/// if it has at least this many seeds: a few worlds may all be difficult.
 const QUOTED_SEEDS_MIN: u64 = 100;
-/// Failed seeds named on the terminal.
+/// Most failed seeds listed on the terminal.
 const NAMED: usize = 10;
 
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
 pub struct SimArgs {
-    /// How many seeds.
+    /// Number of seeds
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub seeds: u64,
-    /// The first one.
+    /// First seed
     #[arg(long, value_name = "FIRST", default_value_t = 1)]
     pub seed: u64,
-    /// Only this part of the seeds, such as 1/4; by default what a Slurm array or a Kubernetes indexed job
-    /// says.
+    /// Run only this part of the seeds, such as 1/4; by default the part that a Slurm array or a Kubernetes indexed
+    /// job assigns
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
-    /// Number of parts, where the scheduler does not say it (Kubernetes); also $CAMBIST_SHARDS.
+    /// Number of shards, if the scheduler does not state it (Kubernetes); also $CAMBIST_SHARDS
     #[arg(long, value_name = "N", conflicts_with = "shard")]
     pub shards: Option<u64>,
-    /// Market making of each world, in hours.
+    /// Simulated hours of market making per world
     #[arg(long, value_name = "H", default_value = "1", value_parser = duration_ms)]
     pub hours: u64,
-    /// Turn families of faults off.
+    /// Families of faults to turn off
     #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
     pub without: Vec<Family>,
-    /// Only so many of a world's strategies.
+    /// Most strategies of each world
     #[arg(long, value_name = "N")]
     pub strategies: Option<usize>,
-    /// Threads.
+    /// Number of threads
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub jobs: usize,
-    /// Print everything the engine hears and does; one seed only.
+    /// Print all events and actions; for one seed only
     #[arg(long)]
     pub trace: bool,
-    /// Keep what was run in this file and do not run it again. A shard has a file of its own, with its name
-    /// before the ending (sim.shard-0001-of-0004.jsonl); `cambist merge` joins them.
+    /// Keep results in this file, and do not run finished seeds again. Every shard has its own file, with the shard in
+    /// its name (sim.shard-0001-of-0004.jsonl); `cambist merge` joins them
     #[arg(long, value_name = "FILE", conflicts_with = "trace")]
     pub results: Option<PathBuf>,
-    /// Do not look for the smallest world that fails.
+    /// Do not search for the smallest world that fails
     #[arg(long)]
     pub no_shrink: bool,
     /// Print what is checked after every step, and run nothing.
@@ -83,7 +83,7 @@ impl SimArgs {
         }
     }
 
-    /// Whether every world is whole, as a file of results wants it.
+    /// Whether worlds are complete, as a file of results requires.
     fn is_whole(&self) -> bool {
         self.without.is_empty() && self.strategies.is_none()
     }
@@ -109,7 +109,7 @@ fn invariants(json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Runs the worlds; exit 1 when a promise was broken, or too little was quoted.
+/// Runs the worlds; exit 1 if an invariant was violated, or too little was quoted.
 pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     if args.invariants {
         return invariants(json);
@@ -142,7 +142,7 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     report(args, &campaign, &clock, json)
 }
 
-/// Everything one call adds up.
+/// The results of one call.
 struct Campaign {
     build: String,
     results: Option<Results>,
@@ -150,7 +150,7 @@ struct Campaign {
     all: Seeds,
     /// Of this one.
     seeds: Seeds,
-    /// What an earlier call with the same file has run already.
+    /// Results of earlier calls with the same file.
     earlier: Aggregate,
     tally: Aggregate,
     failed: Vec<Failed>,
@@ -350,7 +350,7 @@ fn report(args: &SimArgs, done: &Campaign, clock: &Clock, json: bool) -> anyhow:
     })
 }
 
-/// Whether a campaign quoted for as much of the healthy time as it has to.
+/// Whether a campaign quoted for the required share of the healthy time.
 const fn quotes_enough(tally: &Aggregate) -> bool {
     tally.seeds < QUOTED_SEEDS_MIN || tally.looks_both * 100 >= tally.looks * QUOTED_MIN_PERCENT
 }
@@ -399,7 +399,7 @@ fn table(done: &Campaign, clock: &Clock) -> String {
     columns(&rows)
 }
 
-/// Finds the smallest world that fails like this one, and shows how it comes to that.
+/// Finds the smallest world that fails in the same way, and shows its trace.
 fn smallest(trial: &SeedRun) -> anyhow::Result<()> {
     let whole = worker_pool::run(trial)?;
     let Some(check) = whole.check().map(str::to_owned) else {
@@ -431,7 +431,7 @@ fn smallest(trial: &SeedRun) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One world with everything it does.
+/// One world with a trace.
 fn traced(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     let mut world = args.trial(args.seed).world()?;
     let out: Box<dyn Write> = if json {
@@ -442,7 +442,7 @@ fn traced(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     world.watch(trace::every(out));
     let proven = world.play();
     let outcome = world.outcome(proven);
-    // The trace is written before what it came to.
+    // The trace is written before the result.
     drop(world);
     for violation in &outcome.violations {
         eprintln!("{violation}");
@@ -459,7 +459,7 @@ fn traced(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
     })
 }
 
-/// The file of a shard: its name stands before the ending.
+/// The file of a shard: its name is inserted before the extension.
 fn of_shard(path: &Path, shard: Shard) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let ending = path.extension().map_or_else(String::new, |ending| {
@@ -468,7 +468,7 @@ fn of_shard(path: &Path, shard: Shard) -> PathBuf {
     path.with_file_name(format!("{stem}.{}{ending}", shard.file_name()))
 }
 
-/// Reads hours, such as 1 or 0.125, as milliseconds.
+/// Parses hours, such as 1 or 0.125, into milliseconds.
 fn duration_ms(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is no number of hours from 0.01 to 1000");
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.') && text.len() <= 16;

@@ -1,4 +1,4 @@
-//! `cambist top`: the daemon's page in a terminal, once a second, in 80 columns and 24 lines or more.
+//! `cambist top`: shows the daemon's page in a terminal, once a second, in at least 80 columns and 24 lines.
 
 use std::io::{IsTerminal, Read, Write};
 use std::net::TcpStream;
@@ -15,13 +15,13 @@ use crate::exit::{Exit, Failure};
 use cambist_daemon::config::Daemon;
 use cambist_host::times;
 
-/// Between two frames.
+/// Time between two frames.
 const EVERY: Duration = Duration::from_secs(1);
-/// An answer from this machine comes within this, or the daemon hangs.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A page is far smaller.
+/// Most bytes of the page.
 const PAGE_BYTES_MAX: u64 = 8_000_000;
-/// The least terminal that shows everything.
+/// The smallest terminal that shows everything.
 const SMALLEST: (usize, usize) = (80, 24);
 
 /// Arguments of `top`.
@@ -29,7 +29,7 @@ const SMALLEST: (usize, usize) = (80, 24);
 pub struct TopArgs {
     #[command(flatten)]
     which: Which,
-    /// Print one frame and end.
+    /// Print one frame and exit
     #[arg(long)]
     once: bool,
 }
@@ -65,7 +65,7 @@ pub fn run(args: &TopArgs, json: bool) -> anyhow::Result<Exit> {
             Ok(page) => frame(&page, size()),
             Err(error) => vec![error.to_string(), "trying again; q quits".to_owned()],
         };
-        // From the top; what an earlier frame left behind a line and below is cleared.
+        // From the top; clears what an earlier frame left to the right and below.
         let mut text = String::from("\x1b[H");
         text.push_str(&lines.join("\x1b[K\r\n"));
         text.push_str("\x1b[K\x1b[J");
@@ -93,7 +93,7 @@ fn size() -> (usize, usize) {
     })
 }
 
-/// The terminal while it shows frames; as it was afterwards.
+/// The terminal in raw mode; restored on drop.
 struct Screen(Termios);
 
 impl Screen {
@@ -115,7 +115,7 @@ impl Drop for Screen {
     }
 }
 
-/// The page's numbers, from a listener of this machine.
+/// Fetches the page's numbers from a listener on this machine.
 fn fetched(address: &str) -> anyhow::Result<Value> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -135,7 +135,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// A decimal cut after so many places.
+/// A decimal truncated to a number of places.
 fn cut(value: &Value, places: usize) -> String {
     let text = text(value);
     match text.split_once('.') {
@@ -146,7 +146,7 @@ fn cut(value: &Value, places: usize) -> String {
     }
 }
 
-/// One frame: at most so many columns and lines, without control characters.
+/// One frame: at most this many columns and lines, without control characters.
 fn frame(page: &Value, (width, height): (usize, usize)) -> Vec<String> {
     let status = &page["status"];
     let up = times::span(status["up_ms"].as_u64().unwrap_or(0) / 1_000);
@@ -247,7 +247,7 @@ fn book(market: &Value) -> Vec<String> {
     asks.chain(bids).collect()
 }
 
-/// The limits that are used most.
+/// The most used limits.
 fn limits(page: &Value, market: &Value) -> Vec<String> {
     let mut all: Vec<(String, u64)> = Vec::new();
     for used in [&market["limits_used_bps"], &page["limits_used_bps"]] {
@@ -285,7 +285,7 @@ fn inventory(status: &Value) -> String {
     )
 }
 
-/// The last value, and the course as bars.
+/// The last value, and its history as bars.
 fn equity(page: &Value, width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let points = page["equity"].as_array().into_iter().flatten();
@@ -354,7 +354,7 @@ mod tests {
         ] {
             assert!(all.contains(part), "{part} in {all}");
         }
-        // Nothing from the daemon moves the cursor.
+        // Text from the daemon cannot move the cursor.
         assert!(!all.contains('\u{1b}'));
     }
 

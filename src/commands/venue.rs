@@ -1,4 +1,4 @@
-//! `cambist venue`: the exchange alone, and what is done with its data folder.
+//! `cambist venue`: runs the exchange alone, and manages its data folder.
 
 use std::path::PathBuf;
 
@@ -19,39 +19,39 @@ use cambist_exchange::config::Exchange;
 use cambist_exchange::data::Keys;
 use cambist_exchange::{data, keys, setup};
 
-/// Descriptors for everything that is no customer's connection: log, snapshots, listeners, the operator.
+/// Descriptors for everything but client connections: log, snapshots, listeners.
 const DESCRIPTORS_RESERVED: u64 = 64;
 
 /// Arguments of `venue`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct VenueArgs {
-    /// What to do with a data folder; runs the exchange when absent.
+    /// Command on a data folder or a running exchange; without one the exchange runs.
     #[command(subcommand)]
     pub command: Option<VenueCommand>,
-    /// Configuration file.
+    /// Configuration file
     #[arg(long, value_name = "FILE", required = true)]
     pub config: Option<PathBuf>,
-    /// Folder in which everything is kept; in memory without one. Goes before data.dir of the file.
+    /// Data folder; without one everything is in memory. Overrides data.dir in the file
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Stop when standard input ends, so that nothing outlives the program that started it.
+    /// Stop when standard input is closed, so that the process ends with its parent
     #[arg(long)]
     pub until_stdin_closes: bool,
 }
 
-/// What to do with a data folder, or with a running exchange.
+/// Commands on a data folder or a running exchange.
 #[derive(Debug, Subcommand)]
 pub enum VenueCommand {
-    /// What is done with a data folder.
+    /// Commands on a data folder.
     #[command(flatten)]
     Data(DataCommand),
-    /// Ask a running exchange for what only its operator may, such as deposits, listings and limits.
+    /// Send an operator request to a running exchange, such as deposits, listings and limits
     Admin(super::admin::AdminArgs),
 }
 
-/// Runs the exchange until told to stop (exit 79 if its books do not add up at the end), or does
-/// something with a data folder.
+/// Runs the exchange until stopped (exit 79 if its books do not add up at the end), or executes a command on a data
+/// folder.
 pub fn run(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
     match &args.command {
         None => exchange(args, json),
@@ -75,7 +75,7 @@ fn exchange(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
         .enable_all()
         .build()?;
     let served = runtime.block_on(serve(&exchange, args.until_stdin_closes, json));
-    // A read of standard input may be under way and can only be left behind.
+    // A blocked read of standard input cannot be cancelled.
     runtime.shutdown_background();
     served
 }
@@ -143,7 +143,7 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
     Ok(Exit::Done)
 }
 
-/// The operator's door, if the file asks for one.
+/// The operator listener, if it is configured.
 fn admin_server(exchange: &Exchange, handle: &InProcess) -> anyhow::Result<Option<AdminServer>> {
     let Some(admin) = &exchange.admin else {
         return Ok(None);

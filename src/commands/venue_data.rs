@@ -1,4 +1,4 @@
-//! What is done with the exchange's data folder beside running it: copies, checks, exports.
+//! Commands on the exchange's data folder: copies, checks, exports.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -14,87 +14,88 @@ use crate::exit::{Exit, Failure};
 use cambist_exchange::account_export::Lines;
 use cambist_exchange::data;
 
-/// What to do with a data folder.
+/// Commands on a data folder.
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// Copy a data folder with its history, also of a running exchange.
+    /// Copy a data folder with its history; the exchange may be running
     #[command(
         after_help = "Example:\n  cambist venue backup --data /var/lib/cambist-venue --to /backup/monday"
     )]
     Backup {
-        /// The data folder.
+        /// The data folder
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
-        /// The copy: a folder that is empty or does not exist.
+        /// The copy: an empty or new folder
         #[arg(long, value_name = "DIR")]
         to: PathBuf,
-        /// Only what a start needs: the newest snapshot and the log since then, no archives.
+        /// Only what a start needs: the newest snapshot and the log since it, no archives
         #[arg(long)]
         newest: bool,
     },
-    /// Check a copy and make a data folder out of it. One that falls short of its manifest is refused.
+    /// Verify a copy and create a data folder from it; an incomplete copy is refused
     #[command(
         after_help = "Example:\n  cambist venue restore --from /backup/monday --data /var/lib/cambist-venue"
     )]
     Restore {
-        /// The copy.
+        /// The copy
         #[arg(long, value_name = "DIR")]
         from: PathBuf,
-        /// The data folder: one that is empty or does not exist.
+        /// The data folder: an empty or new folder
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
     },
-    /// Tell what a data folder and its archives know of one account, as lines of JSON: balances at both ends, everything asked, trades, orders.
+    /// Export the history of one account as lines of JSON: opening and closing balances, requests, trades, orders
     #[command(
         after_help = "The exchange must not be running; of one that runs, export a backup. Folders and archives of one exchange may be named together: they are one history from the oldest on, and inputs that none of them has are named. The lines are described in docs/audit.md.\n\nExamples:\n  cambist venue export --data /backup/monday --account 10000 > monday.jsonl\n  cambist venue export --data /old/archive/0000000000030d40 --data /backup/monday --account 10000"
     )]
     Export {
-        /// A folder; may be given several times.
+        /// A data folder, copy or archive; may be repeated
         #[arg(long, value_name = "DIR", required = true)]
         data: Vec<PathBuf>,
-        /// The account.
+        /// Account id
         #[arg(long, value_name = "ID")]
         account: u32,
     },
-    /// Write the whole exchange as text (lines of JSON): every account, key, order and pool.
+    /// Write the whole exchange as text (lines of JSON): accounts, keys, orders, pools
     #[command(
         after_help = "A dump is the way to a program that cannot read a data folder as it is; docs/dump.md describes it. The exchange may be running.\n\nExamples:\n  cambist venue dump --data /var/lib/cambist-venue --to exchange.jsonl\n  cambist venue dump --data /backup/monday | gzip > exchange.jsonl.gz"
     )]
     Dump {
-        /// The data folder or a copy.
+        /// The data folder or a copy
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
-        /// The file, which must not exist; standard output without it.
+        /// Output file, which must not exist; standard output by default
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
     },
-    /// Make a data folder out of a dump, also of one by an earlier version.
+    /// Create a data folder from a dump, also of an earlier version
     #[command(
         after_help = "The history before the dump is not in it: keep the old folder or a backup for audits. Nothing is written before the whole dump was read and its books add up.\n\nExamples:\n  cambist venue load --from exchange.jsonl --data /var/lib/cambist-venue\n  gunzip < exchange.jsonl.gz | cambist venue load --from - --data /var/lib/cambist-venue"
     )]
     Load {
-        /// The dump; - is standard input.
+        /// The dump; - means standard input
         #[arg(long, value_name = "FILE")]
         from: PathBuf,
-        /// The data folder: one that is empty or does not exist.
+        /// The data folder: an empty or new folder
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
-        /// The dump was changed by hand: do not compare its digest.
+        /// The dump was changed on purpose: do not check its digest
         #[arg(long)]
         edited: bool,
     },
-    /// Read everything in a data folder or a copy, also of a running exchange: every file, every input, the books, and all that a start would fall back to.
+    /// Verify a data folder or a copy: every file, every input, the books, and everything that a start would fall back
+    /// to; the exchange may be running
     #[command(
         after_help = "Exit codes: 0 everything is good, 1 a start would succeed but an older generation or an archive is broken or missing, 79 a start would refuse the folder.\n\nExample:\n  cambist venue verify --data /backup/monday --json"
     )]
     Verify {
-        /// The folder.
+        /// The data folder or copy
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
     },
 }
 
-/// Does it.
+/// Executes the command.
 pub fn run(command: &DataCommand, json: bool) -> anyhow::Result<Exit> {
     match command {
         DataCommand::Backup { data, to, newest } => {
@@ -352,7 +353,7 @@ fn export(folders: &[PathBuf], account: u32) -> anyhow::Result<Exit> {
             let what = format!("{} has no account {account}", folders[0].display());
             Err(Failure::new(Exit::CheckFailed, what).into())
         }
-        // A reader that went away is no error.
+        // A closed stdout is not an error.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) if facts.missing.is_empty() => Ok(Exit::Done),
         Ok(()) | Err(_) => {
