@@ -6,6 +6,7 @@
 pub mod bands;
 pub mod curve;
 pub mod glft;
+pub mod hedged_lp;
 pub mod ladder;
 pub mod lp_manager;
 pub mod parameter;
@@ -38,6 +39,7 @@ strategies! {
     bands
     curve
     glft
+    hedged_lp
     ladder
     lp_manager
 }

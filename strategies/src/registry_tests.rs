@@ -44,7 +44,9 @@ fn decisions(info: &StrategyInfo, table: &Table) -> String {
     if let Some(pool) = &mut dear.pool {
         pool.quote += pool.quote / 100;
     }
-    let pools = [beside(0), beside(15), beside(40), rests, dear];
+    let mut thin = beside(15);
+    thin.bids[0].qty.0 = 1_000;
+    let pools = [beside(0), beside(15), beside(40), rests, dear, thin];
     // Minutes of a moving mid, own orders that rest, and a fill of the first.
     let minutes = (0..150_u64).map(|second| {
         let mut scene = empty.clone();
@@ -63,7 +65,12 @@ fn decisions(info: &StrategyInfo, table: &Table) -> String {
     });
     // A pool that earns, then one of which shares are held and that earns nothing, then one at another price.
     let beside_a_pool = (150..450_u64).map(|second| {
-        let mut scene = empty.clone();
+        let mut scene = empty
+            .clone()
+            .with_own(Buy, 249_510, 9_000)
+            .with_own(Buy, 249_260, 9_000)
+            .with_own(Sell, 250_490, 9_000)
+            .with_own(Sell, 250_740, 9_000);
         scene.now = later.now.plus_ms(second * 1_000);
         let dear = if second < 400 { 0 } else { 50_000 };
         let moved = dear + (second * second * 21) % 183;
@@ -170,6 +177,10 @@ fn the_sample_files_set_every_parameter() {
         ("bands", include_str!("../../config/strategies/bands.toml")),
         ("curve", include_str!("../../config/strategies/curve.toml")),
         ("glft", include_str!("../../config/strategies/glft.toml")),
+        (
+            "hedged_lp",
+            include_str!("../../config/strategies/hedged_lp.toml"),
+        ),
         (
             "ladder",
             include_str!("../../config/strategies/ladder.toml"),

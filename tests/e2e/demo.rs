@@ -264,7 +264,7 @@ fn every_other_quoting_strategy_makes_a_market() {
 }
 
 /// Played by the tests that are named after them,
-const QUOTING: [&str; 4] = ["bands", "ladder", "glft", "curve"];
+const QUOTING: [&str; 5] = ["bands", "ladder", "glft", "curve", "hedged_lp"];
 /// and by `a_pool_is_joined_and_left_and_nothing_is_lost`.
 const POOLING: &str = "lp_manager";
 
@@ -328,6 +328,11 @@ fn glft_makes_a_market() {
 #[test]
 fn a_curve_makes_a_market() {
     demo("21", QUOTING[3]);
+}
+
+#[test]
+fn a_hedged_pool_makes_a_market() {
+    demo("31", QUOTING[4]);
 }
 
 /// The exchange halts, opens, fails every request and recovers: the end is still proven, and the events are reported.
