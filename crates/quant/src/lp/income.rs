@@ -59,7 +59,7 @@ impl Income {
     pub fn push(&mut self, observed: &Observed, seconds: f64) -> Result<()> {
         let base = libm::log(positive("base", observed.base)?);
         let quote = libm::log(positive("quote", observed.quote)?);
-        let root = (base + quote) / 2.0 - libm::log(positive("supply", observed.supply)?);
+        let root = f64::midpoint(base, quote) - libm::log(positive("supply", observed.supply)?);
         let mid = observed.mid.map(|mid| positive("mid", mid)).transpose()?;
         if let Some(before) = self.root {
             let dt = positive("seconds since the last observation", seconds)?;
@@ -69,13 +69,11 @@ impl Income {
             self.seconds += dt;
         }
         self.root = Some(root);
-        match mid {
-            Some(mid) => self.volatility.push(libm::log(mid), seconds),
-            None => {
-                self.volatility.interrupt();
-                Ok(())
-            }
-        }
+        let Some(mid) = mid else {
+            self.volatility.interrupt();
+            return Ok(());
+        };
+        self.volatility.push(libm::log(mid), seconds)
     }
 
     /// Starts again from the next observation and keeps the estimates, as after a gap in the data.
