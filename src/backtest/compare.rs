@@ -134,8 +134,11 @@ impl RunResults {
     }
 }
 
+/// Moments and the change of equity since the beginning; `None` where it could not be counted.
+type Equity = Vec<(Timestamp, Option<f64>)>;
+
 /// The change of equity since the beginning, thinned out, and its returns a minute apart.
-fn equity(path: &Path) -> anyhow::Result<(Vec<(Timestamp, Option<f64>)>, RunningMoments)> {
+fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
     let name = || path.display().to_string();
     let file = File::open(path).with_context(name)?;
     let mut lines = BufReader::new(file).lines();

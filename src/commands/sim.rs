@@ -103,7 +103,7 @@ fn invariants(json: bool) -> anyhow::Result<Exit> {
         let row = |one: &Invariant| vec![format!("  {one}"), one.statement().to_owned()];
         let group = rows.first().map_or("", |one| one.group());
         let lines = columns(&rows.iter().map(row).collect::<Vec<_>>());
-        text += &format!("{group}\n{lines}\n");
+        text.extend([group, "\n", &lines, "\n"]);
     }
     print_text(&text)?;
     Ok(Exit::Done)

@@ -8,6 +8,7 @@ use anyhow::Context;
 
 use super::journal::{self, Found, Header, Lines, NAME, Rows};
 use crate::exit::{Exit, Failure};
+use crate::shard::Shard;
 
 /// Runs named in a message.
 const NAMED: usize = 5;
@@ -38,7 +39,7 @@ pub fn merge(parts: &[PathBuf]) -> anyhow::Result<Merged> {
             None => first = Some((folder.clone(), found.header.clone())),
             Some((other, header)) => {
                 let mut differences = header.differences(&found.header);
-                if header.shard.map(|shard| shard.parts()) != Some(shard.parts()) {
+                if header.shard.map(Shard::parts) != Some(shard.parts()) {
                     differences.push("the number of shards");
                 }
                 if !differences.is_empty() {
@@ -67,7 +68,7 @@ pub fn merge(parts: &[PathBuf]) -> anyhow::Result<Merged> {
     let Some((_, header)) = first else {
         return Err(refuse("there is no shard in it".to_owned()));
     };
-    let parts = header.shard.map_or(1, |shard| shard.parts());
+    let parts = header.shard.map_or(1, Shard::parts);
     let missing: Vec<_> = (1..=parts)
         .filter(|part| !shards.contains_key(part))
         .collect();

@@ -204,8 +204,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<Space> {
         trials_before: trials_before.value,
         return_interval_s: return_interval_s?,
     };
-    let sizes = space.grid_sizes();
-    let trials = sizes.fold(Some(1_u64), |all, size| all?.checked_mul(size));
+    let trials = space.grid_sizes().try_fold(1_u64, u64::checked_mul);
     let is_grid = matches!(space.search, Search::Grid);
     if is_grid && trials.is_none_or(|trials| trials > TRIALS_MAX) {
         let what = format!(

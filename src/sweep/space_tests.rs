@@ -135,9 +135,8 @@ fn what_is_wrong_is_named_with_its_line() {
         assert!(error.contains(words), "{text}: {error}");
         assert!(error.contains("sweep.toml:"), "{error}");
     }
-    let axes: String = (0..7)
-        .map(|n| format!("[[parameter]]\nname = \"p{n}\"\nfrom = 1.5\nto = 9\nsteps = 10\n"))
-        .collect();
+    let axis = |n| format!("[[parameter]]\nname = \"p{n}\"\nfrom = 1.5\nto = 9\nsteps = 10\n");
+    let axes = (0..7).map(axis).collect::<Vec<_>>().concat();
     assert!(
         parse(&axes)
             .unwrap_err()

@@ -131,7 +131,7 @@ impl Range {
         match (self.from, self.to, self.scale) {
             (Number::Whole(from), Number::Whole(to), Scale::Linear) => {
                 let count = u128::from(to.abs_diff(from)) + 1;
-                let offset = u128::from(random.bits()) * count >> 64;
+                let offset = (u128::from(random.bits()) * count) >> 64;
                 let number = i128::from(from) + i128::try_from(offset).unwrap_or_default();
                 Value::Integer(i64::try_from(number).unwrap_or(to))
             }
@@ -145,7 +145,7 @@ impl Choices {
     pub fn draw(&self, random: &mut Random) -> Value {
         match self {
             Self::List(values) => {
-                let index = u128::from(random.bits()) * values.len() as u128 >> 64;
+                let index = (u128::from(random.bits()) * values.len() as u128) >> 64;
                 values[usize::try_from(index).unwrap_or_default()].clone()
             }
             Self::Range(range) => range.draw(random),

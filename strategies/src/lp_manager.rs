@@ -315,7 +315,10 @@ impl Strategy for LpManager {
             .income
             .as_ref()
             .zip(fresh.income.as_ref())
-            .is_some_and(|(saved, configured)| saved.half_life_s() == configured.half_life_s());
+            .is_some_and(|(saved, configured)| {
+                let of = Income::half_life_s;
+                of(saved).total_cmp(&of(configured)).is_eq()
+            });
         self.memory = Memory {
             income: if like { memory.income } else { fresh.income },
             ..memory

@@ -404,7 +404,7 @@ impl SimulatedExchange {
             let at = sides[own].partition_point(|(price, _)| better(price));
             match sides[own].get_mut(at) {
                 Some((price, lots)) if *price == order_request.price => {
-                    *lots = lots.saturating_add(left)
+                    *lots = lots.saturating_add(left);
                 }
                 _ => sides[own].insert(at, (order_request.price, left)),
             }

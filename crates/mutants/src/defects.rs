@@ -13,6 +13,7 @@
 //! New lines ask `planted!(NAME)` whether a defect is on. Only the copy can be built with defects.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
@@ -159,7 +160,7 @@ fn numbered(text: &str, asked: &mut BTreeMap<String, (u32, bool)>) -> anyhow::Re
             bail!("{name} is asked about and not declared");
         };
         *is_asked = true;
-        done.push_str(&format!("cambist_switch::on({number})"));
+        let _ = write!(done, "cambist_switch::on({number})");
         done.push_str(rest);
     }
     Ok(done)

@@ -18,6 +18,7 @@ const LONG_MS: u64 = 3_600_000;
 
 /// Arguments of `defects`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct DefectArgs {
     /// Only these; all of them if none is named.
     #[arg(value_name = "NAME")]

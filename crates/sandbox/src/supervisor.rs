@@ -15,7 +15,7 @@ use crate::streams::{self, LOG_BYTES_MAX, LogUse};
 /// First pause before another start; it doubles with every end.
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 /// Longest pause before another start.
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+const PAUSE_MAX: Duration = Duration::from_mins(1);
 /// After so many answers an end is the first again.
 const HEALTHY_ANSWERS: u64 = 20;
 /// Messages that may wait: a view, and what the streams say.

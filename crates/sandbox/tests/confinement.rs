@@ -150,7 +150,7 @@ impl Run {
     }
 
     fn next(&self) -> ProcessEvent {
-        self.events.recv_timeout(Duration::from_secs(60)).unwrap()
+        self.events.recv_timeout(Duration::from_mins(1)).unwrap()
     }
 
     /// How it ended, and the pause; what it logs before is left out.

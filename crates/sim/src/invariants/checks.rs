@@ -398,10 +398,8 @@ impl Checks {
             }
             Notification::Ended { order, end, .. } => {
                 if self.ended.insert(*order, *end).is_some() {
-                    self.fail(
-                        Invariant::EndedTwice,
-                        format!("{order} ended a second time"),
-                    );
+                    let detail = format!("{order} ended a second time");
+                    self.fail(Invariant::EndedTwice, detail);
                 }
                 self.ended_truly(*order, *end, durable, ground_truth, venue);
             }

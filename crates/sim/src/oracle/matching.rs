@@ -72,7 +72,7 @@ impl Oracle {
         let stopped = loop {
             match self.next_of(number) {
                 Next::Fill(maker, base, quote) => {
-                    self.fill(number, maker, (base, quote), reported)?
+                    self.fill(number, maker, (base, quote), reported)?;
                 }
                 Next::Ends(maker) => self.close(maker, OrderStatus::Processed)?,
                 next @ (Next::Stops | Next::TooSmall | Next::Own) => break next,

@@ -76,23 +76,7 @@ impl World {
             }
             FaultKind::MarketDeserted => self.apply_event(What::Liquidity { percent: 0 }),
             FaultKind::FeesRaised => self.set_fees(true),
-            FaultKind::Suspended | FaultKind::Held => {
-                self.lose_control();
-                let until = self.now.plus_ms(length_ms);
-                self.active_faults.held_until = self.active_faults.held_until.max(until);
-                if let (FaultKind::Suspended, Some(daemon)) = (kind, &mut self.daemon) {
-                    daemon.clock.sleep(length_ms);
-                }
-                if self.active_faults.undetected_until > self.now {
-                    self.touch();
-                }
-                // After a suspension, the venue clock is right again when two answers have agreed; until then a depth
-                // from a cache may seem younger than orders that have ended since.
-                let known = until.plus_ms(60_000 + self.longest_ms());
-                for check in [Invariant::Late, Invariant::Stale, Invariant::OwnPriced] {
-                    self.checks.excuse(check, Some(known));
-                }
-            }
+            FaultKind::Suspended | FaultKind::Held => self.hold(kind, length_ms),
             FaultKind::StoreFailed => {
                 if let Some(daemon) = &mut self.daemon {
                     daemon.store_failed = true;
@@ -122,6 +106,25 @@ impl World {
             | FaultKind::ListSkips
             | FaultKind::SubmitsLate
             | FaultKind::TimeWrong => {}
+        }
+    }
+
+    /// The daemon does nothing for a while; suspended, its clock stands still as well.
+    fn hold(&mut self, kind: FaultKind, length_ms: u64) {
+        self.lose_control();
+        let until = self.now.plus_ms(length_ms);
+        self.active_faults.held_until = self.active_faults.held_until.max(until);
+        if let (FaultKind::Suspended, Some(daemon)) = (kind, &mut self.daemon) {
+            daemon.clock.sleep(length_ms);
+        }
+        if self.active_faults.undetected_until > self.now {
+            self.touch();
+        }
+        // After a suspension, the venue clock is right again when two answers have agreed; until then a depth from a
+        // cache may seem younger than orders that have ended since.
+        let known = until.plus_ms(60_000 + self.longest_ms());
+        for check in [Invariant::Late, Invariant::Stale, Invariant::OwnPriced] {
+            self.checks.excuse(check, Some(known));
         }
     }
 

@@ -88,11 +88,7 @@ impl State {
                     let own = at_full_size(&working, share_bps);
                     let before = strategy.view_seq();
                     let targets = self.ask(now, seat, strategy.as_mut(), &own, &prices, mid);
-                    let view_seq = strategy.view_seq();
-                    if view_seq != before {
-                        let strategy = self.slots[seat].strategy;
-                        actions.push(Action::SendView { strategy, view_seq });
-                    }
+                    self.send_view(seat, strategy.as_ref(), before, actions);
                     targets
                 }
                 Err(_) => Targets::default(),
@@ -166,6 +162,21 @@ impl State {
         }
         self.notify_refusals(index, refused, actions);
         self.markets[index].unquoted.decide(mid.err(), &findings);
+    }
+
+    /// A strategy that decides elsewhere has a new view for its process.
+    fn send_view(
+        &self,
+        slot: usize,
+        strategy: &dyn Strategy,
+        before: u64,
+        actions: &mut Vec<Action>,
+    ) {
+        let view_seq = strategy.view_seq();
+        if view_seq != before {
+            let strategy = self.slots[slot].strategy;
+            actions.push(Action::SendView { strategy, view_seq });
+        }
     }
 
     /// Emits the controls that refuse in this decision and did not in the previous one.
