@@ -148,7 +148,7 @@ fn what_would_show_keys_or_state_to_a_process_is_refused() {
         );
     }
     stage.daemon("good", &stage.url(), |file| {
-        process(file, "read = ['mode']")
+        process(file, "read = ['mode']");
     });
     let (code, object, log) = check("good");
     assert_eq!(code, 0, "{object} {log}");
