@@ -228,7 +228,7 @@ fn what_does_not_fit_together_is_said() {
             &data,
             &["--from", "2030-01-01T00:00:00Z"],
             1,
-            "hold nothing",
+            "no rows within the requested time",
         ),
         (&data, &["--tick", "0.05"], 1, "another tick"),
         (
