@@ -127,7 +127,11 @@ const IMPURE: [&str; 12] = [
 ];
 
 /// The only files that read clocks: the program's, the server's.
-const CLOCKS: [&str; 2] = ["crates/host/src/clock.rs", "crates/server/src/clock.rs"];
+const CLOCKS: [&str; 3] = [
+    "crates/host/src/clock.rs",
+    "crates/mutants/src/clock.rs",
+    "crates/server/src/clock.rs",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -4,8 +4,10 @@
 //! switch, off unless it is turned on by its number), builds it once, and runs it with one switch on after the other.
 
 mod cargo;
+mod clock;
 mod defects;
 mod edits;
+mod mutation;
 mod search;
 mod text;
 mod tree;
@@ -34,11 +36,21 @@ A world that found a defect is shown in the copy, with the defect's number in th
   cd target/mutants/defects
   CAMBIST_SWITCH=21 cargo run --release -- sim --seeds 1 --seed 4 --trace")]
     Defects(search::DefectArgs),
+    /// Measure how many small changes of the sources tests and simulated worlds find; exit 1 if any survived that
+    /// is not named equivalent in crates/mutants/equivalent.txt.
+    #[command(after_help = "Examples:
+  cargo run --release --package cambist-mutants -- mutation
+  cargo run --release --package cambist-mutants -- mutation --area core --count 60 --worlds 60@600000
+  cargo run --release --package cambist-mutants -- mutation --report
+
+An interrupted campaign continues: what is known of a mutant is kept in --results.")]
+    Mutation(mutation::MutationArgs),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Defects(args) => search::run(&args),
+        Command::Mutation(args) => mutation::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

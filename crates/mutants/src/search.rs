@@ -18,7 +18,7 @@ const LONG_MS: u64 = 3_600_000;
 
 /// Arguments of `defects`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub struct DefectArgs {
     /// Only these; all of them if none is named.
     #[arg(value_name = "NAME")]
@@ -96,7 +96,7 @@ pub fn run(args: &DefectArgs) -> anyhow::Result<bool> {
                 "{}: {state} after {} worlds ({} of {})",
                 defect.name,
                 found.tried,
-                ended.len(),
+                ended.keys().filter(|ended| **ended > 0).count() + 1,
                 wanted.len()
             );
         }

@@ -1,0 +1,206 @@
+//! Building a patched copy: mutants that do not compile as switches are dropped, until the rest does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+
+use super::operators::Mutant;
+use super::patch::{Patched, blamed, patch};
+use super::sample::Drawn;
+use crate::cargo;
+use crate::tree::Tree;
+
+/// Rounds of compiling and dropping; each comes further, as a package waits for those that it uses.
+const ROUNDS_MAX: usize = 40;
+
+/// A patched copy that compiles.
+#[derive(Debug)]
+pub struct Built {
+    /// Executables of tests, by package, with their package's folder.
+    pub tests: BTreeMap<String, Vec<(PathBuf, PathBuf)>>,
+    /// The program that runs worlds.
+    pub worlds: PathBuf,
+    /// Numbers of mutants that do not compile.
+    pub dropped: BTreeSet<u32>,
+}
+
+/// Writes, checks and builds a copy with these mutants.
+pub fn build(
+    original: &Tree,
+    drawn: &[Drawn],
+    packages: &BTreeSet<&str>,
+    folder: &Path,
+    target: &Path,
+) -> anyhow::Result<Built> {
+    let mut dropped = BTreeSet::new();
+    for round in 1.. {
+        let patched = write(original, drawn, &dropped, folder)?;
+        let mut check = vec!["check", "--keep-going"];
+        check.extend(packages.iter().flat_map(|package| ["--package", package]));
+        let errors = errors(folder, target, &check)?;
+        if errors.is_empty() {
+            break;
+        }
+        let before = dropped.len();
+        let mut unexplained = Vec::new();
+        for error in &errors {
+            let found = blame(error, &patched, drawn);
+            if found.is_empty() {
+                unexplained.push(error["message"]["rendered"].as_str().unwrap_or_default());
+            }
+            dropped.extend(found);
+        }
+        eprintln!(
+            "round {round}: {} errors, {} mutants dropped",
+            errors.len(),
+            dropped.len()
+        );
+        if dropped.len() == before || round == ROUNDS_MAX {
+            bail!(
+                "the patched copy does not compile:\n{}",
+                unexplained.join("\n")
+            );
+        }
+    }
+    let mut arguments = vec!["test", "--no-run", "--tests"];
+    arguments.extend(packages.iter().flat_map(|package| ["--package", package]));
+    let tests = executables(folder, target, &arguments)?;
+    let worlds = ["build", "--bins", "--package", "cambist-worlds"];
+    executables(folder, target, &worlds)?;
+    Ok(Built {
+        tests,
+        worlds: target.join("debug/cambist-worlds"),
+        dropped,
+    })
+}
+
+fn write(
+    original: &Tree,
+    drawn: &[Drawn],
+    dropped: &BTreeSet<u32>,
+    folder: &Path,
+) -> anyhow::Result<BTreeMap<String, Patched>> {
+    let mut files: BTreeMap<&str, Vec<(u32, &Mutant)>> = BTreeMap::new();
+    for one in drawn.iter().filter(|one| !dropped.contains(&one.number)) {
+        let mutants = files.entry(&one.file).or_default();
+        mutants.push((one.number, &one.mutant));
+    }
+    let mut tree = Tree {
+        files: original.files.clone(),
+    };
+    let mut patched = BTreeMap::new();
+    for (file, mutants) in files {
+        let done = patch(original.text(file)?, &mutants);
+        let content = done.text.clone().into_bytes();
+        tree.files.insert(file.to_owned(), content);
+        patched.insert(file.to_owned(), done);
+    }
+    tree.depend_on_switch(patched.keys().map(String::as_str))?;
+    tree.write(folder)?;
+    Ok(patched)
+}
+
+/// Messages of a cargo command, one JSON value a line.
+fn messages(
+    folder: &Path,
+    target: &Path,
+    arguments: &[&str],
+) -> anyhow::Result<(Vec<Value>, bool)> {
+    let output = cargo::command(folder, target)
+        .args(arguments)
+        .args(["--offline", "--message-format=json", "--quiet"])
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines = text.lines().filter(|line| line.starts_with('{'));
+    let messages = lines.map(|line| Ok(serde_json::from_str(line)?));
+    Ok((
+        messages.collect::<anyhow::Result<_>>()?,
+        output.status.success(),
+    ))
+}
+
+fn errors(folder: &Path, target: &Path, arguments: &[&str]) -> anyhow::Result<Vec<Value>> {
+    let (mut messages, success) = messages(folder, target, arguments)?;
+    messages.retain(|message| {
+        message["reason"] == "compiler-message"
+            && message["message"]["level"] == "error"
+            && message["message"]["spans"]
+                .as_array()
+                .is_some_and(|spans| !spans.is_empty())
+    });
+    ensure!(
+        success || !messages.is_empty(),
+        "cargo fails without a compiler error"
+    );
+    Ok(if success { Vec::new() } else { messages })
+}
+
+/// The mutants that an error is about.
+fn blame(error: &Value, patched: &BTreeMap<String, Patched>, drawn: &[Drawn]) -> Vec<u32> {
+    let spans = error["message"]["spans"].as_array();
+    let spans = spans.into_iter().flatten();
+    let (primary, others): (Vec<_>, Vec<_>) = spans.partition(|span| span["is_primary"] == true);
+    for span in primary.into_iter().chain(others) {
+        let file = span["file_name"].as_str().unwrap_or_default();
+        let Some(patched) = patched.get(file) else {
+            continue;
+        };
+        let [Some(start), Some(end)] = ["byte_start", "byte_end"]
+            .map(|key| span[key].as_u64().and_then(|at| usize::try_from(at).ok()))
+        else {
+            continue;
+        };
+        let found = blamed(patched, start..end);
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    // A function that is no longer constant is named where a constant needs it.
+    let message = error["message"]["message"].as_str().unwrap_or_default();
+    let called = message.split('`').nth(1).unwrap_or_default();
+    let name = called.rsplit("::").next().unwrap_or_default();
+    let constant = drawn.iter().filter(|one| one.mutant.constness.is_some());
+    let same = constant.filter(|one| one.mutant.function.rsplit("::").next() == Some(name));
+    same.map(|one| one.number).collect()
+}
+
+/// Executables by package, with the package's folder.
+fn executables(
+    folder: &Path,
+    target: &Path,
+    arguments: &[&str],
+) -> anyhow::Result<BTreeMap<String, Vec<(PathBuf, PathBuf)>>> {
+    let (messages, success) = messages(folder, target, arguments)?;
+    if !success {
+        let rendered = messages.iter().filter(|m| m["message"]["level"] == "error");
+        let rendered: Vec<_> = rendered
+            .filter_map(|m| m["message"]["rendered"].as_str())
+            .collect();
+        bail!("the patched tests do not compile:\n{}", rendered.join("\n"));
+    }
+    let mut found: BTreeMap<String, Vec<(PathBuf, PathBuf)>> = BTreeMap::new();
+    for message in messages {
+        let (Some(executable), true) = (
+            message["executable"].as_str(),
+            message["profile"]["test"] == true,
+        ) else {
+            continue;
+        };
+        let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
+        let package = manifest.parent().context("a package without a folder")?;
+        let text = std::fs::read_to_string(manifest)?;
+        let name = text
+            .lines()
+            .find_map(|line| line.strip_prefix("name = \""))
+            .and_then(|rest| rest.strip_suffix('"'));
+        let name = name.context("a package without a name")?.to_owned();
+        let tests = found.entry(name).or_default();
+        tests.push((executable.into(), package.to_owned()));
+    }
+    Ok(found)
+}
