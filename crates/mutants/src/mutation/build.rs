@@ -13,6 +13,9 @@ use super::sample::Drawn;
 use crate::cargo;
 use crate::tree::Tree;
 
+/// The package that runs worlds.
+pub const WORLDS: &str = "cambist-worlds";
+
 /// Rounds of compiling and dropping; each comes further, as a package waits for those that it uses.
 const ROUNDS_MAX: usize = 40;
 
@@ -21,24 +24,24 @@ const ROUNDS_MAX: usize = 40;
 pub struct Built {
     /// Executables of tests, by package, with their package's folder.
     pub tests: BTreeMap<String, Vec<(PathBuf, PathBuf)>>,
-    /// The program that runs worlds.
+    /// The program that runs worlds, if it was built.
     pub worlds: PathBuf,
     /// Numbers of mutants that do not compile.
     pub dropped: BTreeSet<u32>,
 }
 
-/// Writes, checks and builds a copy with these mutants.
+/// Writes, checks and builds a copy with these mutants, less those that are known not to compile.
 pub fn build(
     original: &Tree,
     drawn: &[Drawn],
     packages: &BTreeSet<&str>,
     folder: &Path,
     target: &Path,
+    mut dropped: BTreeSet<u32>,
 ) -> anyhow::Result<Built> {
-    let mut dropped = BTreeSet::new();
     for round in 1.. {
         let patched = write(original, drawn, &dropped, folder)?;
-        let mut check = vec!["check", "--keep-going"];
+        let mut check = vec!["check", "--tests", "--bins", "--keep-going"];
         check.extend(packages.iter().flat_map(|package| ["--package", package]));
         let errors = errors(folder, target, &check)?;
         if errors.is_empty() {
@@ -68,11 +71,12 @@ pub fn build(
     let mut arguments = vec!["test", "--no-run", "--tests"];
     arguments.extend(packages.iter().flat_map(|package| ["--package", package]));
     let tests = executables(folder, target, &arguments)?;
-    let worlds = ["build", "--bins", "--package", "cambist-worlds"];
-    executables(folder, target, &worlds)?;
+    if packages.contains(WORLDS) {
+        executables(folder, target, &["build", "--bins", "--package", WORLDS])?;
+    }
     Ok(Built {
         tests,
-        worlds: target.join("debug/cambist-worlds"),
+        worlds: target.join("debug").join(WORLDS),
         dropped,
     })
 }

@@ -19,6 +19,9 @@ use self::runs::{Outcome, Runner};
 use self::sample::Drawn;
 use crate::tree::{self, Tree};
 
+/// Instead of worlds.
+const NONE: &str = "none";
+
 /// Arguments of `mutation`.
 #[derive(Debug, Args)]
 pub struct MutationArgs {
@@ -121,16 +124,27 @@ pub fn run(args: &MutationArgs) -> anyhow::Result<bool> {
     }
     let results = Mutex::new(results);
     let dropped_path = results_path.with_extension("dropped");
-    let dropped = if args.report {
-        let text = std::fs::read_to_string(&dropped_path).unwrap_or_default();
-        text.lines().filter_map(|line| line.parse().ok()).collect()
-    } else {
-        let built = built(args, &tree, &drawn)?;
-        let lines = built.dropped.iter().map(|number| format!("{number}\n"));
-        std::fs::write(&dropped_path, lines.collect::<String>())?;
+    // By their keys, which stay when another sample is drawn.
+    let known = std::fs::read_to_string(&dropped_path).unwrap_or_default();
+    let known: BTreeSet<_> = known.lines().collect();
+    let is_known = |one: &&Drawn| known.contains(one.key().as_str());
+    let mut dropped: BTreeSet<_> = drawn
+        .iter()
+        .filter(is_known)
+        .map(|one| one.number)
+        .collect();
+    if !args.report {
+        let built = built(args, &tree, &drawn, dropped)?;
+        let keys = drawn
+            .iter()
+            .filter(|one| built.dropped.contains(&one.number));
+        let lines: BTreeSet<_> = keys.map(|one| one.key() + "\n").collect();
+        let earlier = known.iter().map(|key| format!("{key}\n"));
+        let lines: BTreeSet<_> = lines.into_iter().chain(earlier).collect();
+        std::fs::write(&dropped_path, lines.into_iter().collect::<String>())?;
         execute(args, &drawn, &built, &results)?;
-        built.dropped
-    };
+        dropped = built.dropped;
+    }
     let results = results.into_inner().ok().context("a thread panicked")?;
     let shown: Vec<_> = drawn
         .iter()
@@ -150,8 +164,12 @@ const fn in_shard(args: &MutationArgs, one: &Drawn) -> bool {
     one.number % args.shard.1 == args.shard.0 - 1
 }
 
-fn built(args: &MutationArgs, tree: &Tree, drawn: &[Drawn]) -> anyhow::Result<build::Built> {
-    let root = args.root();
+fn built(
+    args: &MutationArgs,
+    tree: &Tree,
+    drawn: &[Drawn],
+    dropped: BTreeSet<u32>,
+) -> anyhow::Result<build::Built> {
     let exists = |package: &&&str| {
         let line = format!("name = \"{package}\"");
         tree.files.iter().any(|(file, content)| {
@@ -168,9 +186,19 @@ fn built(args: &MutationArgs, tree: &Tree, drawn: &[Drawn]) -> anyhow::Result<bu
         .filter(exists)
         .filter(meant);
     let mut packages: BTreeSet<_> = packages.copied().collect();
-    packages.insert("cambist-worlds");
+    if args.worlds != NONE {
+        packages.insert(build::WORLDS);
+    }
+    let root = tree::root();
     let folder = root.join("target/mutants/mutation");
-    build::build(tree, drawn, &packages, &folder, &root.join(&args.build))
+    build::build(
+        tree,
+        drawn,
+        &packages,
+        &folder,
+        &root.join(&args.build),
+        dropped,
+    )
 }
 
 fn execute(
@@ -182,7 +210,7 @@ fn execute(
     let mut runner = Runner {
         built,
         needs: BTreeMap::new(),
-        worlds: if args.worlds == "none" {
+        worlds: if args.worlds == NONE {
             String::new()
         } else {
             args.worlds.clone()
@@ -190,7 +218,9 @@ fn execute(
         unreliable: args.unreliable.clone(),
     };
     runner.measure()?;
-    runs::check_worlds(&runner)?;
+    if !runner.worlds.is_empty() {
+        runs::check_worlds(&runner)?;
+    }
     let known = |one: &Drawn| {
         results
             .lock()

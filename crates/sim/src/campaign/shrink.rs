@@ -60,7 +60,7 @@ mod tests {
         let mut calls = 0;
         let small = shrink(&trial, 1_000_000, |trial| {
             calls += 1;
-            let needed = [Family::Disk, Family::Crash];
+            let needed = [Family::Disk, Family::Crash, Family::Restart];
             trial.duration_ms >= 400_000 && needed.iter().all(|f| !trial.without.contains(f))
         });
         let without = [

@@ -6,7 +6,15 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{CrashConfig, WorldConfig};
+use crate::faults::kinds::FaultKind;
 use crate::profiles::control_loss::ControlLossConfig;
+
+/// What ends the process of the daemon.
+const ENDING: [FaultKind; 3] = [
+    FaultKind::Drained,
+    FaultKind::KeyRefused,
+    FaultKind::StoreFailed,
+];
 
 /// One family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,6 +34,9 @@ pub enum Family {
     Limits,
     /// The daemon crashes before any action, and writes that were not synced are lost.
     Crash,
+    /// Everything that ends the process: deaths, drains, refused keys, a store that fails. A world without it is one
+    /// run of the daemon.
+    Restart,
 }
 
 /// A word that is not a fault family.
@@ -37,7 +48,7 @@ pub struct NoFamily {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Network,
         Self::Venue,
         Self::Disk,
@@ -45,6 +56,7 @@ impl Family {
         Self::Operator,
         Self::Limits,
         Self::Crash,
+        Self::Restart,
     ];
 
     /// Its name on the command line and in results.
@@ -57,6 +69,7 @@ impl Family {
             Self::Operator => "operator",
             Self::Limits => "limits",
             Self::Crash => "crash",
+            Self::Restart => "restart",
         }
     }
 
@@ -78,6 +91,13 @@ impl Family {
             Self::Crash => {
                 config.crash = CrashConfig::default();
                 config.falls = ControlLossConfig::default();
+            }
+            Self::Restart => {
+                Self::Crash.remove(config);
+                config
+                    .fault_kinds
+                    .kinds
+                    .retain(|kind| !ENDING.contains(kind));
             }
             Self::Venue | Self::Disk | Self::Clock | Self::Operator => {
                 config
@@ -103,5 +123,30 @@ impl FromStr for Family {
         found.ok_or_else(|| NoFamily {
             word: word.to_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_without_restarts_keeps_every_other_fault() {
+        let mut ended = 0;
+        for seed in 1..200 {
+            let whole = WorldConfig::drawn(seed);
+            let mut config = whole.clone();
+            Family::Restart.remove(&mut config);
+            assert_eq!((config.crash.mean_ms, config.falls.mean_ms), (0, 0));
+            let kinds = whole.fault_kinds.kinds.iter().copied();
+            let (ending, left): (Vec<FaultKind>, Vec<FaultKind>) =
+                kinds.partition(|kind| ENDING.contains(kind));
+            assert_eq!(
+                config.fault_kinds.kinds.iter().copied().collect::<Vec<_>>(),
+                left
+            );
+            ended += ending.len();
+        }
+        assert!(ended > 100, "{ended}");
     }
 }

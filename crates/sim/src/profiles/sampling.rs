@@ -2,6 +2,7 @@
 //! determined by the seed alone, so that one number reproduces a run.
 
 use cambist_core::VenueTime;
+use cambist_core::config::ForeignOrders;
 use cambist_venue::Random;
 
 use crate::config::{CrashConfig, FaultKindConfig, FaultScheduleConfig, WorldConfig};
@@ -116,12 +117,31 @@ impl WorldConfig {
         if random.chance(1, 5) {
             config = config.with_pool();
         }
+        // From a stream of its own: what is drawn for a seed otherwise stays as it is.
+        let mut random_of_fees = Random::new(seed.rotate_left(16) ^ 0x0066_6565);
+        config.draw_fees_and_policy(&mut random_of_fees);
         config = config.among_drawn_traders(&mut random);
         if random.chance(1, 12) {
             config = config.falling(&mut random);
         }
         config.tight = random.chance(1, 5);
         config
+    }
+}
+
+impl WorldConfig {
+    /// What joins and exits cost beside the pool, and what orders mean that this daemon did not make.
+    fn draw_fees_and_policy(&mut self, random: &mut Random) {
+        for pool in &mut self.venue.pools {
+            pool.join_fee = *choose(random, &[0, 1, 10_000]);
+            pool.exit_fee = *choose(random, &[0, 1, 10_000]);
+        }
+        for limits in &mut self.engine.pools {
+            limits.fee_max = 10_000;
+        }
+        if random.chance(1, 3) {
+            self.engine.foreign = ForeignOrders::Adopt;
+        }
     }
 }
 

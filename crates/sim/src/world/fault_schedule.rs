@@ -56,9 +56,12 @@ impl World {
     pub(super) fn activate(&mut self, kind: FaultKind, until: Time) {
         match kind.family() {
             Family::Operator | Family::Limits => self.active_faults.disturb(until),
-            Family::Network | Family::Venue | Family::Disk | Family::Clock | Family::Crash => {
-                self.active_faults.obstruct(until);
-            }
+            Family::Network
+            | Family::Venue
+            | Family::Disk
+            | Family::Clock
+            | Family::Crash
+            | Family::Restart => self.active_faults.obstruct(until),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::invariants::table::Invariant;
 use cambist_core::books::Carrier;
+use cambist_core::config::ForeignOrders;
 use cambist_core::event::{Amounts, Command, TradingState};
 use cambist_core::notification::Notification;
 use cambist_core::order::FillBy;
@@ -307,30 +308,52 @@ impl World {
         }
     }
 
-    /// A foreign order that rests far from the market.
+    /// An order that this daemon did not make rests on the account, far from the market; on either side where such
+    /// orders are managed.
     pub(super) fn foreign_order(&mut self, length_ms: u64) {
+        let is_managed = self.config.engine.foreign == ForeignOrders::Adopt;
+        let side = if is_managed && self.active_faults.random.chance(1, 2) {
+            Side::Buy
+        } else {
+            Side::Sell
+        };
         let venue = self.exchange.venue();
-        let (market, token) = (MarketId(0), self.specs[0].base.id);
-        let Some(best) = venue.best(market, Side::Sell) else {
+        let Some(best) = venue.best(MarketId(0), side) else {
             return;
         };
-        let price = Price(best.0 * 2);
+        let price = match side {
+            Side::Buy => Price(best.0 / 2),
+            Side::Sell => Price(best.0 * 2),
+        };
+        let spec = &self.specs[0];
+        let (sold, bought) = match side {
+            Side::Buy => (spec.quote.id, spec.base.id),
+            Side::Sell => (spec.base.id, spec.quote.id),
+        };
         let free = venue.account(OWN_ACCOUNT).map_or(0, |own| {
-            let held = own.balance(token);
+            let held = own.balance(sold);
             held.total - held.locked
         });
         // A small amount, or the complete missing amount.
         let qty = if self.active_faults.random.chance(1, 2) {
             Qty(10_000)
         } else {
-            self.specs[0].lots_floor(free / 2)
+            match side {
+                Side::Buy => {
+                    let lot = spec.quote_amount(price, Qty(1)).unwrap_or(1).max(1);
+                    Qty(u64::try_from(free / 2 / lot).unwrap_or(u64::MAX))
+                }
+                Side::Sell => spec.lots_floor(free / 2),
+            }
         };
-        let spec = &self.specs[0];
         let amounts = spec.base_amount(qty).zip(spec.quote_amount(price, qty));
         let Some((base, quote)) = amounts else {
             return;
         };
-        let quote_token = self.specs[0].quote.id;
+        let ((sell_amount, buy_amount), fill_by) = match side {
+            Side::Buy => ((quote, base), FillBy::Buy),
+            Side::Sell => ((base, quote), FillBy::Sell),
+        };
         self.active_faults.foreign_made += 1;
         let mut hash = [1; 32];
         hash[1..9].copy_from_slice(&self.active_faults.random.next_u64().to_be_bytes());
@@ -348,11 +371,11 @@ impl World {
             exchange: self.config.venue.exchange,
             account: AccountId(OWN_ACCOUNT.0),
             storage_id: u64::from(FOREIGN_IDS + 2 * (self.active_faults.foreign_made % 1_000)),
-            sell_token: token,
-            sell_amount: base,
-            buy_token: quote_token,
-            buy_amount: quote,
-            fill_by: FillBy::Sell,
+            sell_token: sold,
+            sell_amount,
+            buy_token: bought,
+            buy_amount,
+            fill_by,
             all_or_none: false,
             valid_until_s: valid_until,
             max_fee_bips: 20,

@@ -368,4 +368,66 @@ mod tests {
         }
         assert_eq!(book.departed.len(), PARTED_KEPT);
     }
+
+    /// A depth of one bid, with a version and a time.
+    fn versioned(version: u64, time: u64, size: Amount) -> Depth {
+        Depth {
+            market: crate::MarketId(0),
+            version,
+            timestamp: VenueTime(time),
+            bids: vec![DepthLevel {
+                price: Price(100),
+                size,
+            }],
+            asks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_version_that_goes_back_is_refused_and_so_is_another_content_of_the_same() {
+        for (next, taken) in [
+            (versioned(5, 2_000, 7), Ok(())),
+            (versioned(6, 2_000, 8), Ok(())),
+            (versioned(5, 2_000, 8), Err(DepthFault::Version)),
+            (versioned(4, 2_000, 7), Err(DepthFault::Version)),
+        ] {
+            let mut book = MarketBook::default();
+            let mut take = |ms, depth: &Depth| {
+                let now = Time::from_ms(ms);
+                book.take(now, now, depth, OwnLevels::new())
+            };
+            assert_eq!(take(0, &versioned(5, 1_000, 7)), Ok(()));
+            assert_eq!(take(10, &next), taken, "{next:?}");
+        }
+    }
+
+    /// A venue that began anew counts versions from the beginning: three older versions with rising times are believed.
+    #[test]
+    fn a_venue_that_began_anew_is_believed_after_three_depths_with_rising_times() {
+        for (times, believed) in [
+            (&[2_000, 3_000, 4_000][..], true),
+            (&[2_000, 3_000], false),
+            (&[2_000, 3_000, 3_000], false),
+            (&[900, 950, 980], false),
+            (&[2_000, 1_500, 3_000, 4_000], false),
+            (&[2_000, 1_500, 3_000, 4_000, 5_000], true),
+        ] {
+            let mut book = MarketBook::default();
+            let mut take = |depth: &Depth| book.take(Time(0), Time(0), depth, OwnLevels::new());
+            assert_eq!(take(&versioned(50, 1_000, 7)), Ok(()));
+            let answers: Vec<_> = (1..)
+                .zip(times)
+                .map(|(version, time)| take(&versioned(version, *time, 9)))
+                .collect();
+            let [before @ .., last] = &answers[..] else {
+                panic!("no answers")
+            };
+            assert!(
+                before
+                    .iter()
+                    .all(|answer| *answer == Err(DepthFault::Version))
+            );
+            assert_eq!(last.is_ok(), believed, "{times:?}");
+        }
+    }
 }

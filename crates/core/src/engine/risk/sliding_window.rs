@@ -124,4 +124,68 @@ mod tests {
         assert_eq!(counted.count(Time::from_ms(599_999)), 60_000);
         assert_eq!(counted.count(Time::from_ms(659_000)), 0);
     }
+
+    /// Beside every number that was ever seen: what is within the window counts, and nothing older than the window
+    /// and a step.
+    #[test]
+    fn extremes_are_those_of_the_window_to_a_step() {
+        let mut drawn = 1_u64;
+        let mut next = |below: u64| {
+            drawn = drawn
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (drawn >> 33) % below
+        };
+        for window_ms in [1, 64, 1_000, 60_000] {
+            let (mut extremes, mut all) = (Extremes::default(), Vec::new());
+            let mut at_ms = 1_000_000;
+            for _ in 0..3_000 {
+                at_ms += next(window_ms / 40 + 2);
+                let (now, number) = (Time::from_ms(at_ms), i128::from(next(1_000_000)));
+                all.push((at_ms, number));
+                let (low, high) = extremes.take(now, number, window_ms);
+                let since = |ms: u64| {
+                    let recent = all.iter().rev().take_while(move |(at, _)| at + ms >= at_ms);
+                    let numbers = recent.map(|(_, number)| *number);
+                    numbers.fold((i128::MAX, i128::MIN), |(low, high), n| {
+                        (low.min(n), high.max(n))
+                    })
+                };
+                let within = since(window_ms);
+                let older = since(window_ms + (window_ms / STEPS).max(1));
+                assert!(older.0 <= low && low <= within.0, "{window_ms} at {at_ms}");
+                assert!(
+                    within.1 <= high && high <= older.1,
+                    "{window_ms} at {at_ms}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_count_is_that_of_sixty_seconds() {
+        let mut counted = PerMinute::default();
+        counted.add(Time::from_ms(10_999));
+        counted.add(Time::from_ms(11_000));
+        assert_eq!(counted.count(Time::from_ms(11_000)), 2);
+        assert_eq!(counted.count(Time::from_ms(69_999)), 2);
+        assert_eq!(counted.count(Time::from_ms(70_000)), 1);
+        assert_eq!(counted.count(Time::from_ms(71_000)), 0);
+        counted.add(Time::from_ms(70_500));
+        assert_eq!(counted.seconds.len(), 2, "the oldest is forgotten");
+    }
+
+    #[test]
+    fn what_is_moved_is_moved_everywhere() {
+        let mut extremes = Extremes::default();
+        extremes.take(Time::from_ms(0), 5, 1_000);
+        extremes.take(Time::from_ms(500), 9, 1_000);
+        extremes.shift(-2);
+        assert_eq!(extremes.take(Time::from_ms(600), 4, 1_000), (3, 7));
+        let highs: Vec<_> = extremes.highs().collect();
+        let begun = [0, 500, 600].map(Time::from_ms);
+        assert_eq!(highs, [(begun[0], 3), (begun[1], 7), (begun[2], 4)]);
+        extremes.clear();
+        assert_eq!(extremes.take(Time::from_ms(700), 1, 1_000), (1, 1));
+    }
 }

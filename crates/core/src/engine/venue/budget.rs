@@ -280,4 +280,32 @@ mod tests {
         );
         assert!(budget.take(Time::from_ms(2_000), Endpoint::Depth));
     }
+
+    #[test]
+    fn every_endpoint_but_cancel_leaves_the_reserve_and_has_its_own_limit_and_rest() {
+        for endpoint in Endpoint::ALL {
+            let reserve = if endpoint == Endpoint::Cancel { 0 } else { 3 };
+            for (endpoint_burst, most) in [(20, 10 - reserve), (5, 5)] {
+                let mut budget = Budget::new(
+                    Time(0),
+                    BudgetConfig {
+                        endpoint_burst,
+                        ..config()
+                    },
+                );
+                let taken = (0..20).filter(|_| budget.take(Time(0), endpoint)).count();
+                assert_eq!(taken, most, "{endpoint:?} of {endpoint_burst}");
+                assert_eq!(budget.sent(), most as u64);
+                let others = Endpoint::ALL.into_iter().filter(|other| *other != endpoint);
+                let (tokens, _) = budget.tokens(Time(0));
+                assert_eq!(tokens as usize, 10 - most, "{endpoint:?}");
+                for other in others.take(1) {
+                    budget.punish(Time(0), endpoint);
+                    assert!(!budget.take(Time::from_ms(1_999), endpoint));
+                    assert!(budget.take(Time::from_ms(1_999), other), "{other:?}");
+                    assert!(budget.take(Time::from_ms(2_000), endpoint));
+                }
+            }
+        }
+    }
 }

@@ -251,4 +251,75 @@ mod tests {
         clock.observe(now, later);
         assert_eq!(clock.for_ages(now), later);
     }
+
+    #[test]
+    fn one_answer_moves_the_bound_by_five_seconds_and_no_further() {
+        for (ahead_ms, moves) in [(1, true), (5_000, true), (5_001, false), (20_000, false)] {
+            let mut clock = VenueClock::new(Time(0), ORIGIN);
+            clock.observe(Time(0), ORIGIN.plus_ms(ahead_ms));
+            let moved = clock.at_least(Time(0)) == ORIGIN.plus_ms(ahead_ms);
+            assert_eq!(moved, moves, "{ahead_ms}");
+        }
+    }
+
+    /// A second answer confirms a leap at least a second later, if it is no more than five seconds off; one that
+    /// came too soon does not take the place of the first.
+    #[test]
+    fn a_leap_is_confirmed_within_its_limits() {
+        let hour = ORIGIN.plus_ms(3_600_000);
+        for (after_ms, told_after_ms, confirmed) in [
+            (999, 999, false),
+            (1_000, 1_000, true),
+            (10_000, 15_000, true),
+            (10_000, 15_001, false),
+            (10_000, 5_000, true),
+            (10_000, 4_999, false),
+        ] {
+            let mut clock = VenueClock::new(Time(0), ORIGIN);
+            clock.observe(Time(0), hour);
+            let (now, told) = (Time::from_ms(after_ms), hour.plus_ms(told_after_ms));
+            clock.observe(now, told);
+            let moved = clock.at_least(now) == told;
+            assert_eq!(moved, confirmed, "{after_ms} {told_after_ms}");
+        }
+        let mut clock = VenueClock::new(Time(0), ORIGIN);
+        clock.observe(Time(0), hour.plus_ms(10_000));
+        clock.observe(Time(0), hour);
+        clock.observe(Time::from_ms(2_000), hour.plus_ms(12_000));
+        assert_eq!(clock.at_least(Time::from_ms(2_000)), hour.plus_ms(12_000));
+    }
+
+    /// A row of answers that are behind the bound by these times, one every four seconds.
+    fn corrected_by(behind_ms: &[u64]) -> u64 {
+        let mut clock = VenueClock::new(Time(0), ORIGIN);
+        let mut now = Time(0);
+        for (n, behind_ms) in (0..).zip(behind_ms) {
+            now = Time::from_ms(n * 4_000);
+            let told = clock.at_least(now).minus_ms(behind_ms + RESOLUTION_MS);
+            clock.compare(now, now, told);
+        }
+        clock.at_least(now).ms_since(clock.for_ages(now))
+    }
+
+    #[test]
+    fn ages_are_corrected_by_what_three_answers_of_a_row_say() {
+        assert_eq!(corrected_by(&[3_000, 4_800, 3_200, 3_100]), 3_100);
+        assert_eq!(corrected_by(&[4_800, 3_200, 3_000, 3_100]), 3_100);
+        assert_eq!(corrected_by(&[3_000, 5_000, 5_000, 5_000]), 5_000);
+        assert_eq!(
+            corrected_by(&[3_000, 3_000, 3_000]),
+            0,
+            "for eight seconds only"
+        );
+        assert_eq!(
+            corrected_by(&[3_000, 5_001, 5_001, 5_001]),
+            0,
+            "they disagree"
+        );
+        assert_eq!(
+            corrected_by(&[3_000, 3_000, 0, 3_000, 3_000]),
+            0,
+            "one fits"
+        );
+    }
 }
