@@ -10,6 +10,7 @@ pub mod commands;
 pub mod demo;
 pub mod exit;
 pub mod launcher;
+mod local_page;
 pub mod observe;
 pub mod panic;
 pub mod paper;

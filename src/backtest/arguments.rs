@@ -1,4 +1,6 @@
 //! The words in which assumptions are written on the command line.
+//!
+//! Durations are one whole number and one unit: `humantime` would take `1month 2us` for a latency.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,8 @@
 //! `cambist venue admin`: operator requests to a running exchange, through its operator listener.
 //!
 //! The subcommands are generated from the exchange's table of requests. Secrets are not accepted as arguments: the
-//! token is read from its file.
+//! token is read from its file. The request is written by hand, because the buffer with the token is wiped; HTTP
+//! libraries keep copies of headers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

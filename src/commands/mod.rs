@@ -62,7 +62,8 @@ pub fn print_text(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Formats rows in columns, two spaces apart; the last column is not padded.
+/// Formats rows in columns, two spaces apart; the last column is not padded. Libraries of text tables bring borders,
+/// colours and wrapping, and pad the last column.
 pub fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,7 +1,6 @@
 //! `cambist top`: shows the daemon's page in a terminal, once a second, in at least 80 columns and 24 lines.
 
-use std::io::{IsTerminal, Read, Write};
-use std::net::TcpStream;
+use std::io::{IsTerminal, Read};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use serde_json::Value;
 use super::{print_json, print_text};
 use crate::commands::daemon_control::Which;
 use crate::exit::{Exit, Failure};
+use crate::local_page;
 use cambist_daemon::config::Daemon;
 use cambist_host::times;
 
@@ -19,8 +19,6 @@ use cambist_host::times;
 const EVERY: Duration = Duration::from_secs(1);
 /// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Most bytes of the page.
-const PAGE_BYTES_MAX: u64 = 8_000_000;
 /// The smallest terminal that shows everything.
 const SMALLEST: (usize, usize) = (80, 24);
 
@@ -117,14 +115,10 @@ impl Drop for Screen {
 
 /// Fetches the page's numbers from a listener on this machine.
 fn fetched(address: &str) -> anyhow::Result<Value> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    write!(stream, "GET /page.json HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.take(PAGE_BYTES_MAX).read_to_string(&mut answer)?;
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    Ok(serde_json::from_str(body)?)
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(local_page::fetch(address, "/page.json", PATIENCE))
 }
 
 fn text(value: &Value) -> String {

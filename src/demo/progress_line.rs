@@ -1,4 +1,6 @@
 //! The progress line of the demo: refreshed on a terminal, one line per second otherwise.
+//!
+//! Libraries of progress bars print nothing where there is no terminal; this line is also the log of a demo in a pipe.
 
 use std::io::{IsTerminal, Write};
 

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use cambist_strategies::Promise;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+
+use crate::local_page;
 
 /// Timeout of a request.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Most bytes of a page.
-const PAGE_MAX: u64 = 1 << 20;
 
 /// The line; `None` if it is not available now.
 pub async fn line(address: &str) -> Option<String> {
@@ -45,18 +43,5 @@ pub async fn does(address: &str, promise: Promise) -> bool {
 
 /// The page; `None` if it is not available now.
 async fn page(address: &str) -> Option<Value> {
-    let text = tokio::time::timeout(PATIENCE, text(address)).await;
-    let text = text.ok()?.ok()?;
-    let (_, body) = text.split_once("\r\n\r\n")?;
-    serde_json::from_str(body).ok()
-}
-
-/// One HTTP/1.0 answer, which ends with its connection.
-async fn text(address: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(address).await?;
-    let request = format!("GET /status HTTP/1.0\r\nHost: {address}\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut text = String::new();
-    stream.take(PAGE_MAX).read_to_string(&mut text).await?;
-    Ok(text)
+    local_page::fetch(address, "/status", PATIENCE).await.ok()
 }

@@ -1,4 +1,9 @@
 //! Reads a list completely: all pages, in two rounds in a row with the same entries.
+//!
+//! The engine's scan (`core/src/list_scan.rs`) is not used, although it has the same rule. It is a part of the engine's
+//! state and of its snapshots, reads closed windows of creation time and gives up after six rounds; this reads everything
+//! of whatever age, keeps the entries in order to cancel them, and goes on until its deadline. And `panic` is what is
+//! left when the daemon is not trusted: a defect of the engine's reading must not be a defect of the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,21 +7,13 @@ use cambist_market_data::Timestamp;
 
 use crate::assumptions::{LatencyRange, RateLimit};
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// Latencies drawn from a seed.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(cambist_quant::simulation::Random);
 
 impl Random {
     pub const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        Self(cambist_quant::simulation::Random::new(seed))
     }
 
     /// Nanoseconds drawn from a range. A range of one value draws nothing.
@@ -31,7 +23,7 @@ impl Random {
             0
         } else {
             // The high half of the product is uniform up to one part in 2^64 of the width.
-            let wide = u128::from(self.next()) * (u128::from(width) + 1);
+            let wide = u128::from(self.0.bits()) * (u128::from(width) + 1);
             u64::try_from(wide >> 64).unwrap_or(width)
         };
         nanos(range.min_us.saturating_add(drawn))

@@ -1,5 +1,7 @@
 //! Reads the keys of a TOML file one by one, with their positions, and collects every error.
 //!
+//! The syntax is the `toml` crate's. Deserializing with serde would stop at the first error, without positions of keys.
+//!
 //! The meaning of the keys is not known here. Keys left unread at the end of a section are reported as unknown, with
 //! the nearest known name. The value of an unknown key is never part of a message, because it may be a secret.
 

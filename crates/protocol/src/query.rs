@@ -6,9 +6,9 @@
 mod requests;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use cambist_core::Reason;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::json::{Json, Object, WireError, integer};
 use crate::number::quoted;
@@ -96,6 +96,13 @@ impl Parameters {
     }
 }
 
+/// Everything but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
 /// Encodes a query string with sorted keys. Values should be unreserved characters and commas; others are
 /// percent-encoded, so that the string is always valid.
 fn written<const N: usize>(mut pairs: [(&str, Option<String>); N]) -> String {
@@ -108,16 +115,7 @@ fn written<const N: usize>(mut pairs: [(&str, Option<String>); N]) -> String {
             }
             out.push_str(name);
             out.push('=');
-            for byte in value.bytes() {
-                match byte {
-                    b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                        out.push(char::from(byte));
-                    }
-                    other => {
-                        let _ = write!(out, "%{other:02X}");
-                    }
-                }
-            }
+            out.extend(utf8_percent_encode(&value, RESERVED));
         }
     }
     out

@@ -1,4 +1,6 @@
 //! The five standard process metrics, read on request.
+//!
+//! `prometheus` has them with its feature `process`, which brings a parser of all of `/proc` for these three files.
 
 use prometheus::core::Collector;
 use prometheus::{Counter, Gauge, IntCounterVec, IntGauge, Opts, Registry};

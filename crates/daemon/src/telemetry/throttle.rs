@@ -1,4 +1,6 @@
 //! Limits repeated log lines: the first is logged immediately, then at most one per minute with a count.
+//!
+//! Layers that throttle all of `tracing` count by call site and read clocks; here the engine's time and the cause decide.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,7 @@
 //! Random numbers for simulations: the same from the same seed, on every machine.
 //!
+//! Generators of `rand` may change their numbers between versions; recorded results and seeds depend on these.
+//!
 //! Source: Steele, Lea & Flood, "Fast splittable pseudorandom number generators" (2014).
 
 /// SplitMix64 (Steele, Lea & Flood 2014): one multiplication chain a number, a period of 2^64.
