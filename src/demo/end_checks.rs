@@ -274,7 +274,7 @@ impl Story {
                 for found in &start.open {
                     let order = &found.order;
                     let has_filled = found.base_filled > 0;
-                    session.recovered(order.client_id, order.valid_until_s, has_filled);
+                    session.recovered(order.client_id, order.accepted_until_s, has_filled);
                 }
                 for found in &start.open_pool_transactions {
                     let wanted = &found.transaction;

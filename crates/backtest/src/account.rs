@@ -225,7 +225,7 @@ pub fn report(order: &AccountOrder, markets: &[MarketSpec]) -> OrderReport {
         base_filled: order.base_filled,
         quote_filled: order.quote_filled,
         fee: order.fee,
-        valid_until_s: order_request.valid_until_s,
+        valid_until_s: order_request.last_effect_s(),
         valid_since: order.created,
     }
 }

@@ -13,6 +13,7 @@ use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId};
 use cambist_core::strategy::{ProcessMessage, Strategy};
+use cambist_core::venue::VenueRules;
 use cambist_core::{
     ClientOrderId, Engine, Intent, MarketId, MarketSpec, StrategyId, Time, VenueTime,
 };
@@ -142,7 +143,7 @@ impl EngineLink {
             seed: begin.seed,
             instance: INSTANCE,
             next_number: 1,
-            next_storage: BTreeMap::new(),
+            next_slots: BTreeMap::new(),
             open: Vec::new(),
             open_pool_transactions: Vec::new(),
             signed: Vec::new(),
@@ -153,6 +154,7 @@ impl EngineLink {
             venue_time: begin.venue_time,
             maker_fee_bips: begin.fee_bips[0],
             taker_fee_bips: begin.fee_bips[1],
+            venue: VenueRules::exchange(),
         };
         let link = Self {
             engine: Engine::new(strategies),

@@ -167,7 +167,7 @@ impl SimulatedExchange {
             return Err(Reason::UnsupportedMarket);
         }
         let clock = venue_time(now);
-        if VenueTime::from_s(u64::from(order.valid_until_s)) <= clock {
+        if order.lifetime().accepted_until <= clock {
             return Err(Reason::OrderExpired);
         }
         if self.account.available(order.sell_token) < order.sell_amount {
@@ -176,7 +176,7 @@ impl SimulatedExchange {
         let taken = AccountOrder::new(order.clone(), clock);
         self.change(now, Change::Taken(Box::new(taken)));
         self.places.insert(number, order.market);
-        self.expiries.insert((order.valid_until_s, number));
+        self.expiries.insert((order.last_effect_s(), number));
         let order_request = NewOrder {
             id: OrderId(number),
             side: order.side,
@@ -243,7 +243,7 @@ impl SimulatedExchange {
     fn end(&mut self, now: Timestamp, number: OrderNumber, status: OrderStatus) {
         self.places.remove(&number);
         if let Some(order) = self.account.get(number) {
-            self.expiries.remove(&(order.order.valid_until_s, number));
+            self.expiries.remove(&(order.order.last_effect_s(), number));
         }
         self.change(now, Change::Ended(number, status));
         let before = venue_time(now).minus_ms(self.kept_ms);

@@ -88,8 +88,9 @@ fn order(number: u64, side: Side, price: u64, lots: u64) -> UnsignedOrder {
         buy_token: spec.buy_token(side),
         buy_amount,
         fill_by: FillBy::Sell,
-        storage_id: 0,
-        valid_until_s: BEGIN_S + 60,
+        slot: 0,
+        accepted_until_s: BEGIN_S + 60,
+        rests_until_s: Some(BEGIN_S + 60),
         max_fee_bips: 20,
         made_at: VenueTime(0),
     }

@@ -13,6 +13,7 @@ use crate::request::{Outcome, RequestId};
 use crate::strategy::ProcessMessage;
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
+use crate::venue::VenueRules;
 
 pub use crate::level::{Filter, LossBaseline, Pause, Rate, Restrictions, TradingState};
 
@@ -57,14 +58,14 @@ pub struct Start {
     pub instance: u32,
     /// Next number of an intent.
     pub next_number: u64,
-    /// Next even storage id per token: neither it nor any above it was used. Absent tokens begin at 0.
-    pub next_storage: BTreeMap<TokenId, u32>,
+    /// Next slot number by row: neither it nor any above it was used. Absent rows begin at 0.
+    pub next_slots: BTreeMap<TokenId, u32>,
     /// Intents that may still be alive.
     pub open: Vec<RecoveredOrder>,
     /// Joins and exits that may be undecided.
     pub open_pool_transactions: Vec<RecoveredPoolTransaction>,
     /// Base units of every order of earlier runs whose fence may not have passed, whatever the venue reported of it, by
-    /// base token and second of expiry.
+    /// base token and the last second at which it can have an effect.
     pub signed: Vec<(TokenId, u32, Amount)>,
     /// The durable trading state and pauses.
     pub restrictions: Restrictions,
@@ -78,6 +79,8 @@ pub struct Start {
     pub maker_fee_bips: u16,
     /// As above for taking orders.
     pub taker_fee_bips: u16,
+    /// What the venue guarantees.
+    pub venue: VenueRules,
 }
 
 /// Why a batch could not be made durable.

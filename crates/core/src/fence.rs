@@ -1,12 +1,13 @@
 //! The fence: the evidence that ends an order of unknown state.
 //!
 //! Every rule is a pure function, used by the engine and by a model that tries every order of loss, repetition, delay
-//! and crash (`crates/fence-model`). What a refusal proves is defined by `Reason`. The durations (time to live, grace,
+//! and crash (`crates/fence-model`). What a refusal proves is a rule of the venue (`venue::Refusal`). The durations (time to live, grace,
 //! margin) are configuration; times are the venue's.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::VenueTime;
+use crate::venue::Lifetime;
 
 pub use crate::list_scan::{ListScan, Progress, ScanPurpose};
 
@@ -30,17 +31,26 @@ pub fn are_all_disproved(transmissions: u8, disproved: u8) -> bool {
     disproved == transmissions
 }
 
-/// Whether `venue_time`, which the venue's clock has passed, is after the fence of an order: no copy of it can come
-/// into existence or be listed for the first time any more.
-pub fn is_behind(venue_time: VenueTime, valid_until: VenueTime, grace_ms: u64) -> bool {
-    venue_time > valid_until.plus_ms(grace_ms)
+/// The last moment at which an order can come into existence or fill, by what the venue has said of it: one that it
+/// never accepted or listed cannot come into existence after its bytes have lapsed, and one that it did may rest on.
+pub fn last_effect(lifetime: Lifetime, word: VenueEvidence) -> VenueTime {
+    match word {
+        VenueEvidence::None => lifetime.accepted_until,
+        VenueEvidence::Seen | VenueEvidence::Denied => lifetime.last_effect(),
+    }
+}
+
+/// Whether `venue_time`, which the venue's clock has passed, is after the fence of an order with this last effect: no
+/// copy of it can come into existence or be listed for the first time any more.
+pub fn is_behind(venue_time: VenueTime, last_effect: VenueTime, grace_ms: u64) -> bool {
+    venue_time > last_effect.plus_ms(grace_ms)
 }
 
 /// Whether a complete list of a closed window, begun when the venue's clock had passed `list_begun`, ends an order that
 /// may have been sent.
 pub fn is_proven_dead(
     list_begun: VenueTime,
-    valid_until: VenueTime,
+    lifetime: Lifetime,
     grace_ms: u64,
     shown: bool,
     word: VenueEvidence,
@@ -49,23 +59,23 @@ pub fn is_proven_dead(
         VenueEvidence::Seen => true,
         VenueEvidence::None | VenueEvidence::Denied => false,
     };
-    is_behind(list_begun, valid_until, grace_ms) && !shown && !contradicted
+    is_behind(list_begun, last_effect(lifetime, word), grace_ms) && !shown && !contradicted
 }
 
-/// Whether bytes that are sent now arrive before they expire; the margin covers their latency.
-pub fn is_in_time(venue_now: VenueTime, valid_until: VenueTime, margin_ms: u64) -> bool {
-    venue_now < valid_until.minus_ms(margin_ms)
+/// Whether bytes that are sent now arrive before they lapse; the margin covers their latency.
+pub fn is_in_time(venue_now: VenueTime, accepted_until: VenueTime, margin_ms: u64) -> bool {
+    venue_now < accepted_until.minus_ms(margin_ms)
 }
 
 /// Whether the same bytes may be sent once more: not after a cancel was decided, and not so late that they would arrive
-/// after their expiry.
+/// after they have lapsed.
 pub fn may_be_resent(
     venue_now: VenueTime,
-    valid_until: VenueTime,
+    accepted_until: VenueTime,
     margin_ms: u64,
     cancel_decided: bool,
 ) -> bool {
-    is_in_time(venue_now, valid_until, margin_ms) && !cancel_decided
+    is_in_time(venue_now, accepted_until, margin_ms) && !cancel_decided
 }
 
 #[cfg(test)]
@@ -88,12 +98,35 @@ mod tests {
 
     #[test]
     fn a_list_ends_an_order_only_after_the_fence_and_without_contradiction() {
-        let dead = |begun, shown, word| is_proven_dead(VenueTime(begun), UNTIL, 3_000, shown, word);
+        let dead = |begun, shown, word| {
+            is_proven_dead(VenueTime(begun), Lifetime::one(UNTIL), 3_000, shown, word)
+        };
         assert!(dead(13_001, false, VenueEvidence::None));
         assert!(dead(13_001, false, VenueEvidence::Denied));
         assert!(!dead(13_000, false, VenueEvidence::None));
         assert!(!dead(13_001, true, VenueEvidence::None));
         assert!(!dead(13_001, false, VenueEvidence::Seen));
+    }
+
+    #[test]
+    fn what_was_never_seen_is_judged_by_the_end_of_acceptance_and_what_was_by_the_end_of_rest() {
+        let rests = |rests_until| Lifetime {
+            accepted_until: UNTIL,
+            rests_until,
+        };
+        let dead =
+            |begun, lifetime, word| is_proven_dead(VenueTime(begun), lifetime, 3_000, false, word);
+        let longer = rests(Some(VenueTime(50_000)));
+        assert!(dead(13_001, longer, VenueEvidence::None));
+        assert!(!dead(13_000, longer, VenueEvidence::None));
+        assert!(!dead(53_000, longer, VenueEvidence::Denied));
+        assert!(dead(53_001, longer, VenueEvidence::Denied));
+        let endless = rests(None);
+        assert!(dead(13_001, endless, VenueEvidence::None));
+        assert!(
+            !dead(1 << 50, endless, VenueEvidence::Denied),
+            "the venue has shown it"
+        );
     }
 
     #[test]

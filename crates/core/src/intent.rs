@@ -6,6 +6,7 @@ use crate::market::MarketId;
 use crate::order::{ClientOrderId, Hash, UnsignedOrder};
 use crate::pool::UnsignedPoolTransaction;
 use crate::token::TokenId;
+use crate::venue::SlotRule;
 
 /// A value that is hashed, signed and stored, and then sent as the same bytes every time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,11 +34,12 @@ impl Intent {
         }
     }
 
-    /// The token and the id of every storage slot it uses.
-    pub fn slots(&self) -> Vec<(TokenId, u32)> {
+    /// The row and the number of every slot it uses, by the venue's rule.
+    pub fn slots(&self, rule: SlotRule) -> Vec<(TokenId, u32)> {
+        let in_row = |(sold, number)| (rule.row(sold), number);
         match self {
-            Self::Order(order) => vec![(order.sell_token, order.storage_id)],
-            Self::PoolTransaction(wanted) => wanted.slots().collect(),
+            Self::Order(order) => vec![in_row((order.sell_token, order.slot))],
+            Self::PoolTransaction(wanted) => wanted.slots().map(in_row).collect(),
         }
     }
 }

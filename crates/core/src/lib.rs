@@ -31,6 +31,7 @@ pub mod shares;
 pub mod strategy;
 pub mod time;
 pub mod token;
+pub mod venue;
 pub mod withheld;
 
 pub use engine::Engine;
@@ -41,4 +42,5 @@ pub use pool::{PoolSpec, PoolTransactionKind};
 pub use reason::Reason;
 pub use time::{Time, VenueTime};
 pub use token::{Amount, TokenId, TokenSpec};
+pub use venue::VenueRules;
 pub use withheld::Withheld;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::market::{MarketId, Price, Qty, Side};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
+use crate::venue::Lifetime;
 
 /// The venue's name of an order: 32 bytes that only the signer interprets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -138,10 +139,12 @@ pub struct UnsignedOrder {
     pub buy_amount: Amount,
     /// Which amount limits the fill.
     pub fill_by: FillBy,
-    /// Storage id of the sell token; even, never reused.
-    pub storage_id: u32,
-    /// Expiry in whole seconds of venue time.
-    pub valid_until_s: u32,
+    /// The number that makes its bytes count once ([`SlotRule`](crate::venue::SlotRule)).
+    pub slot: u32,
+    /// Whole seconds of venue time until which its bytes can create something.
+    pub accepted_until_s: u32,
+    /// Whole seconds of venue time until which it can fill; `None` if only a fill or a cancel ends it.
+    pub rests_until_s: Option<u32>,
     /// Highest fee accepted, 1 to 63 ten-thousandths.
     pub max_fee_bips: u8,
     /// Lower bound of the venue's clock when the order was made: the venue cannot have created it before.
@@ -149,6 +152,25 @@ pub struct UnsignedOrder {
 }
 
 impl UnsignedOrder {
+    /// Until when its bytes are accepted, and until when it rests.
+    pub fn lifetime(&self) -> Lifetime {
+        Lifetime::from_s(self.accepted_until_s, self.rests_until_s)
+    }
+
+    /// The last second at which it can have an effect; the last that can be written if only the venue's word ends
+    /// it.
+    pub fn last_effect_s(&self) -> u32 {
+        self.rests_until_s
+            .map_or(u32::MAX, |rests| rests.max(self.accepted_until_s))
+    }
+
+    /// The second until which its signature is of use by itself: the end of rest, or of acceptance where rest has no
+    /// end.
+    pub fn signature_until_s(&self) -> u32 {
+        let rests_until_s = self.rests_until_s.unwrap_or(self.accepted_until_s);
+        self.accepted_until_s.max(rests_until_s)
+    }
+
     /// The base token, and the units of it that are bought or sold.
     pub const fn base(&self) -> (TokenId, Amount) {
         match self.side {
@@ -230,7 +252,7 @@ pub struct OrderReport {
     pub quote_filled: Amount,
     /// Fee so far in the bought token.
     pub fee: Amount,
-    /// End of validity, seconds.
+    /// Whole seconds of venue time until which it rests; `u32::MAX` if it has no end of its own.
     pub valid_until_s: u32,
     /// Start of validity: the venue's time of creation.
     pub valid_since: VenueTime,

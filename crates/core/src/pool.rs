@@ -9,6 +9,7 @@ use crate::market::MarketId;
 use crate::order::{ClientOrderId, Hash};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId, TokenSpec};
+use crate::venue::Lifetime;
 
 /// A pool beside a market: the same two tokens, with a constant product. A market has at most one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +80,11 @@ pub struct UnsignedPoolTransaction {
 }
 
 impl UnsignedPoolTransaction {
+    /// Until when its bytes are accepted. Nothing of it rests.
+    pub fn lifetime(&self) -> Lifetime {
+        Lifetime::from_s(self.valid_until_s, Some(self.valid_until_s))
+    }
+
     /// The token and the id of every storage slot it uses.
     pub fn slots(&self) -> impl Iterator<Item = (TokenId, u32)> + '_ {
         let tokens = match self.kind {

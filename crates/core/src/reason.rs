@@ -6,22 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a refusal with a code proves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proof {
-    /// For a submit: nothing. The condition may have been caused by a delivered copy (one that locked the balance
-    /// causes `InsufficientBalance`, one that rests `OrderExists`, one that expired `OrderExpired`) or may have changed
-    /// before a delayed copy arrives (a market or token is listed again, an amount is within its limits, the fee below
-    /// the highest).
-    Nothing,
-    /// The order's bytes alone cause it, so that every copy of them, whenever it arrives, is refused as well.
-    Dead,
-    /// Our keys are not accepted, so that further requests are pointless. For a submit it proves nothing.
-    KeysRefused,
-}
+use crate::venue::Refusal;
 
 macro_rules! codes {
-    ($($reason:ident $number:literal $message:literal $proof:ident)*) => {
+    ($($reason:ident $number:literal $message:literal $refusal:ident)*) => {
         /// A refusal of the interface (its "Errors" table), or one with an unlisted code.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -57,11 +45,12 @@ macro_rules! codes {
                 }
             }
 
-            /// What a refusal proves. An unknown code proves nothing.
-            pub const fn proof(self) -> Proof {
+            /// What a refusal of a submit with it proves. An unknown code proves nothing.
+            pub const fn refusal(self) -> Refusal {
                 match self {
-                    $(Self::$reason => Proof::$proof,)*
-                    Self::RateLimited | Self::Unlisted(_) => Proof::Nothing,
+                    $(Self::$reason => Refusal::$refusal,)*
+                    Self::RateLimited => Refusal::RateLimited,
+                    Self::Unlisted(_) => Refusal::ProvesNothing,
                 }
             }
         }
@@ -69,52 +58,40 @@ macro_rules! codes {
 }
 
 codes! {
-    UnknownError 100_000 "unknown error" Nothing
-    InvalidArgument 100_001 "invalid argument" Dead
-    AddressNotFound 101_001 "address not found" Nothing
-    UserNotFound 101_002 "user not found" Nothing
-    WrongExchange 102_001 "exchange is incorrect" Dead
-    UnsupportedToken 102_002 "unsupported token in the order" Nothing
-    InvalidOrderAccount 102_003 "invalid account id in the order" Dead
-    InvalidOrderId 102_004 "invalid order id" Nothing
-    UnsupportedMarket 102_005 "market is not supported" Nothing
-    IllegalRate 102_006 "illegal rate" Nothing
-    OrderExists 102_007 "order already exists" Nothing
-    OrderExpired 102_008 "order has expired" Nothing
-    MissingSignature 102_010 "order is missing its signature" Dead
-    InsufficientBalance 102_011 "insufficient balance" Nothing
-    AmountTooSmall 102_012 "order amount is too small" Nothing
-    FreezeFailed 102_014 "amount could not be frozen, try again later" Nothing
-    AmountTooLarge 102_020 "order amount exceeds the maximum" Nothing
-    InvalidNonce 102_021 "invalid nonce" Nothing
-    InvalidSender 102_022 "invalid sender" Nothing
-    InvalidReceiver 102_023 "invalid receiver" Nothing
-    UnsupportedFeeToken 102_024 "unsupported fee token" Nothing
-    FeeTokenMismatch 102_025 "token and fee token do not match" Nothing
-    SubmitFailed 102_027 "order could not be submitted" Nothing
-    NothingToCancel 102_117 "no order to cancel" Nothing
-    CancelFailed 102_118 "order could not be cancelled, try again later" Nothing
-    InvalidOrder 102_120 "order is not valid" Nothing
+    UnknownError 100_000 "unknown error" ProvesNothing
+    InvalidArgument 100_001 "invalid argument" KillsBytes
+    AddressNotFound 101_001 "address not found" ProvesNothing
+    UserNotFound 101_002 "user not found" ProvesNothing
+    WrongExchange 102_001 "exchange is incorrect" KillsBytes
+    UnsupportedToken 102_002 "unsupported token in the order" ProvesNothing
+    InvalidOrderAccount 102_003 "invalid account id in the order" KillsBytes
+    InvalidOrderId 102_004 "invalid order id" ProvesNothing
+    UnsupportedMarket 102_005 "market is not supported" ProvesNothing
+    IllegalRate 102_006 "illegal rate" ProvesNothing
+    OrderExists 102_007 "order already exists" KillsCopy
+    OrderExpired 102_008 "order has expired" ProvesNothing
+    MissingSignature 102_010 "order is missing its signature" KillsBytes
+    InsufficientBalance 102_011 "insufficient balance" ProvesNothing
+    AmountTooSmall 102_012 "order amount is too small" ProvesNothing
+    FreezeFailed 102_014 "amount could not be frozen, try again later" ProvesNothing
+    AmountTooLarge 102_020 "order amount exceeds the maximum" ProvesNothing
+    InvalidNonce 102_021 "invalid nonce" ProvesNothing
+    InvalidSender 102_022 "invalid sender" ProvesNothing
+    InvalidReceiver 102_023 "invalid receiver" ProvesNothing
+    UnsupportedFeeToken 102_024 "unsupported fee token" ProvesNothing
+    FeeTokenMismatch 102_025 "token and fee token do not match" ProvesNothing
+    SubmitFailed 102_027 "order could not be submitted" ProvesNothing
+    NothingToCancel 102_117 "no order to cancel" ProvesNothing
+    CancelFailed 102_118 "order could not be cancelled, try again later" ProvesNothing
+    InvalidOrder 102_120 "order is not valid" ProvesNothing
     EmptyApiKey 104_001 "api key is empty" KeysRefused
     InvalidApiKey 104_002 "api key is invalid" KeysRefused
-    InvalidAccount 104_003 "account id is invalid" Nothing
+    InvalidAccount 104_003 "account id is invalid" ProvesNothing
     NoSignature 104_004 "no signature given" KeysRefused
     WrongSignature 104_005 "signature is wrong" KeysRefused
-    EmptyUser 107_001 "user id is empty" Nothing
-    EmptyOrderHash 107_002 "order hash is empty" Nothing
-    OrderNotFound 107_003 "order does not exist" Nothing
-    UnsupportedDepthMarket 108_000 "unsupported market" Nothing
-    UnsupportedDepthLevel 108_001 "unsupported depth level" Nothing
-}
-
-impl Reason {
-    /// Whether every copy of the order's bytes is refused as well.
-    pub const fn proves_submit_dead(self) -> bool {
-        matches!(self.proof(), Proof::Dead)
-    }
-
-    /// Whether the refusal means that our keys are not accepted.
-    pub const fn is_key_refusal(self) -> bool {
-        matches!(self.proof(), Proof::KeysRefused)
-    }
+    EmptyUser 107_001 "user id is empty" ProvesNothing
+    EmptyOrderHash 107_002 "order hash is empty" ProvesNothing
+    OrderNotFound 107_003 "order does not exist" ProvesNothing
+    UnsupportedDepthMarket 108_000 "unsupported market" ProvesNothing
+    UnsupportedDepthLevel 108_001 "unsupported depth level" ProvesNothing
 }

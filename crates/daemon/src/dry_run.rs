@@ -10,6 +10,7 @@ use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::{Control, Notification, Withheld};
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
+use cambist_core::venue::VenueRules;
 use cambist_core::{
     ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, OrderStatus, Reason, Side,
     StrategyId, Time, VenueTime,
@@ -87,7 +88,7 @@ impl<'a> Stage<'a> {
             seed: 0,
             instance: run.instance,
             next_number: 1,
-            next_storage: BTreeMap::new(),
+            next_slots: BTreeMap::new(),
             open: Vec::new(),
             open_pool_transactions: Vec::new(),
             signed: Vec::new(),
@@ -98,6 +99,7 @@ impl<'a> Stage<'a> {
             venue_time: run.venue_time,
             maker_fee_bips: 0,
             taker_fee_bips: 0,
+            venue: VenueRules::exchange(),
         };
         let now = Time::from_ms(1_000_000);
         Self {

@@ -4,10 +4,11 @@
 
 use cambist_core::fence::{self, ListScan, Progress, VenueEvidence};
 use cambist_core::order::OrderReport;
+use cambist_core::venue::{Lifetime, Refusal};
 use cambist_core::{OrderStatus, Time, VenueTime};
 
 use crate::venue::{Answer, hash, ticks};
-use crate::{COPIES, GRACE, LIFE, ORDERS, ROUNDS, SKEW, TICK_MS, Wrong};
+use crate::{COPIES, GRACE, LIFE, ORDERS, ROUNDS, Rests, SKEW, TICK_MS, Wrong};
 
 /// The phases of an order in the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -64,8 +65,10 @@ pub struct Tracked {
     pub booked: bool,
     /// The answer in transit.
     pub answer: Option<Answer>,
-    /// Expiry.
+    /// Until when its bytes are accepted.
     pub until: u8,
+    /// Until when it rests, if anything but a fill or a cancel ends that.
+    pub rests_until: Option<u8>,
     /// Storage id.
     pub storage_id: u8,
     /// Recovered from the store by a restart.
@@ -91,6 +94,13 @@ impl Tracked {
         )
     }
 
+    fn lifetime(&self) -> Lifetime {
+        Lifetime {
+            accepted_until: ticks(self.until),
+            rests_until: self.rests_until.map(ticks),
+        }
+    }
+
     /// Ends the order and drops the rest of its state.
     fn end(&mut self) {
         *self = Self {
@@ -98,6 +108,7 @@ impl Tracked {
             booked: self.booked,
             disproved: self.disproved,
             until: self.until,
+            rests_until: self.rests_until,
             storage_id: self.storage_id,
             sealed: self.sealed,
             ..Self::default()
@@ -133,11 +144,12 @@ impl Engine {
     }
 
     /// Creates and writes an order.
-    pub fn seal(&mut self, number: usize, clock: u8) {
+    pub fn seal(&mut self, number: usize, clock: u8, rests: Rests) {
         self.orders[number] = Tracked {
             phase: Phase::Sealed,
             reserved: true,
             until: clock + LIFE,
+            rests_until: rests.until(clock + LIFE),
             storage_id: self.next_id,
             sealed: Disk::Written,
             ..Tracked::default()
@@ -215,7 +227,7 @@ impl Engine {
             }
             Answer::Refused(reason) => {
                 let resent = order.transmissions > 1;
-                let definitive = reason.proves_submit_dead();
+                let definitive = reason.refusal() == Refusal::KillsBytes;
                 order.disproved += u8::from(definitive);
                 let all = fence::are_all_disproved(order.transmissions, order.disproved);
                 let ends = match wrong {
@@ -290,7 +302,11 @@ impl Engine {
             self.observe(report);
         } else {
             let order = &mut self.orders[number];
-            if fence::is_behind(requested_at, ticks(order.until), grace_ms(wrong)) {
+            if fence::is_behind(
+                requested_at,
+                order.lifetime().last_effect(),
+                grace_ms(wrong),
+            ) {
                 order.evidence = VenueEvidence::Denied;
             }
             if wrong == Some(Wrong::NotFoundThreeTimes) {
@@ -367,12 +383,14 @@ impl Engine {
                 continue;
             }
             let listed = scan.shows(hash(number)) || round[number];
-            let until = ticks(order.until);
             let proven_dead = match wrong {
                 Some(Wrong::AbsenceEnds) => !listed,
+                Some(Wrong::LapseEnds) => {
+                    fence::is_behind(scan.begun_venue(), ticks(order.until), grace_ms(wrong))
+                }
                 _ => fence::is_proven_dead(
                     scan.begun_venue(),
-                    until,
+                    order.lifetime(),
                     grace_ms(wrong),
                     listed,
                     order.evidence,
@@ -419,6 +437,7 @@ impl Engine {
                 phase: Phase::Unknown,
                 reserved: true,
                 until: order.until,
+                rests_until: order.rests_until,
                 storage_id: order.storage_id,
                 // An earlier run may have used all its transmissions; this one adds none.
                 recovered: true,

@@ -2,7 +2,7 @@
 //! messages, a venue that lists orders late and may refuse at any time, and a clock.
 //!
 //! A model checker visits every state that any order of events leads to. The decisions about evidence are not
-//! reimplemented here: they are `cambist_core::fence` and `Reason::proves_submit_dead`, the code that the engine runs.
+//! reimplemented here: they are `cambist_core::fence` and `Reason::refusal`, the code that the engine runs.
 //! `engine` keeps only the state that they need. `wrong` holds rules that other programs use, or that an error would
 //! turn ours into; a property finds each of them and prints its history.
 //!
@@ -15,6 +15,29 @@ pub mod wrong;
 
 pub use model::{Action, Fence, World};
 pub use wrong::Wrong;
+
+/// How long an order rests after the time at which its bytes are last accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Rests {
+    /// No longer: one time for both.
+    #[default]
+    WhileAccepted,
+    /// A tick longer.
+    Longer,
+    /// Until it is filled or cancelled.
+    Endless,
+}
+
+impl Rests {
+    /// The last tick at which an order can fill whose bytes are accepted until then.
+    pub const fn until(self, accepted_until: u8) -> Option<u8> {
+        match self {
+            Self::WhileAccepted => Some(accepted_until),
+            Self::Longer => Some(accepted_until + 1),
+            Self::Endless => None,
+        }
+    }
+}
 
 /// Number of orders, all for the same quote.
 pub const ORDERS: usize = 2;

@@ -4,7 +4,7 @@ use stateright::{Model, Property};
 
 use crate::engine::{Engine, Phase, Tracked};
 use crate::venue::{Copy, Decision, End, Order, OrderState, Venue};
-use crate::{COPIES, CRASHES, HORIZON, ORDERS, WRONG_PAGES, Wrong};
+use crate::{COPIES, CRASHES, HORIZON, ORDERS, Rests, WRONG_PAGES, Wrong};
 
 /// The state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -71,6 +71,8 @@ pub struct Fence {
     pub wrong_pages: u8,
     /// Orders below this may be cancelled. A cancel only removes possible events.
     pub cancels: usize,
+    /// How long orders rest.
+    pub rests: Rests,
 }
 
 impl Fence {
@@ -81,6 +83,7 @@ impl Fence {
             crashes: CRASHES,
             wrong_pages: WRONG_PAGES,
             cancels: 1,
+            rests: Rests::WhileAccepted,
         }
     }
 }
@@ -93,10 +96,13 @@ pub const ALWAYS: [&str; 4] = [
     "no storage id belongs to two orders",
 ];
 
+/// The property that needs every crash.
+pub const AFTER_CRASHES: &str = "a second order is live after two crashes";
+
 /// Properties that hold in at least one state; otherwise the model would prove nothing.
 pub const SOMETIMES: [&str; 5] = [
     "an order that was never accepted ends after the fence",
-    "a second order is live after two crashes",
+    AFTER_CRASHES,
     "an order fills after its cancel was accepted",
     "an order is found by a list after a crash",
     "an order ends because every transmission was refused",
@@ -175,13 +181,14 @@ impl Model for Fence {
         let wrong = self.wrong;
         match action {
             Action::Tick => *clock += 1,
-            Action::Seal(number) => engine.seal(number, *clock),
+            Action::Seal(number) => engine.seal(number, *clock, self.rests),
             Action::Sync => engine.sync(),
             Action::Transmit(number) => {
                 let copy = engine.transmit(number);
                 let (ours, at_venue) = (&engine.orders[number], &mut venue.orders[number]);
                 at_venue.copies[copy] = Copy::Sent;
                 at_venue.until = ours.until;
+                at_venue.rests_until = ours.rests_until;
                 at_venue.storage_id = ours.storage_id;
             }
             Action::NotSent(number) => engine.not_sent(number, wrong),

@@ -50,8 +50,10 @@ pub struct Order {
     pub listed: bool,
     /// Time of acceptance.
     pub created: u8,
-    /// Expiry in its bytes.
+    /// Until when its bytes are accepted.
     pub until: u8,
+    /// Until when it rests, if anything but a fill or a cancel ends that.
+    pub rests_until: Option<u8>,
     /// Storage id in its bytes.
     pub storage_id: u8,
 }
@@ -89,14 +91,12 @@ impl Order {
         }
     }
 
-    /// Whether the clock may advance past `clock`: after expiry and grace nothing is open or hidden.
+    /// Whether the clock may advance past `clock`: after the end of acceptance and grace nothing is hidden, after the
+    /// end of rest and grace nothing is open.
     fn allows_tick(self, clock: u8) -> bool {
-        let settled = match self.state {
-            OrderState::Absent => true,
-            OrderState::Open => false,
-            OrderState::Done(_) => self.listed,
-        };
-        settled || clock < self.until + GRACE
+        let hidden = self.state != OrderState::Absent && !self.listed;
+        let rests = self.rests_until.is_none_or(|rests| clock < rests + GRACE);
+        (!hidden || clock < self.until + GRACE) && (!self.is_open() || rests)
     }
 }
 
@@ -190,7 +190,7 @@ impl Venue {
             base_filled: filled,
             quote_filled: filled,
             fee: 0,
-            valid_until_s: u32::from(order.until),
+            valid_until_s: order.rests_until.map_or(u32::MAX, u32::from),
             valid_since: ticks(order.created),
         })
     }

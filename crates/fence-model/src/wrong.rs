@@ -35,11 +35,13 @@ pub enum Wrong {
     OpenOrdersNotRead,
     /// Storage ids start again after a restart.
     IdsRestart,
+    /// An order is over when its bytes have lapsed, though it may rest longer.
+    LapseEnds,
 }
 
 impl Wrong {
     /// All wrong rules.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::NotFoundThreeTimes,
         Self::RefusedResendEnds,
         Self::AnyRefusalEnds,
@@ -56,5 +58,6 @@ impl Wrong {
         Self::SyncSkipped,
         Self::OpenOrdersNotRead,
         Self::IdsRestart,
+        Self::LapseEnds,
     ];
 }

@@ -28,6 +28,12 @@ pub enum SealError {
     /// The body, decoded as a venue does, differs from what was signed.
     #[error("body does not read back as what was signed")]
     ReadBack,
+    /// An order that should rest longer or shorter than its bytes are accepted: the interface has one time for
+    /// both.
+    #[error(
+        "the order rests until another time than it is accepted until, and the interface has one for both"
+    )]
+    TwoTimes,
     /// A join or an exit of a pool that nobody told the signer about.
     #[error("the pool of the move is not configured")]
     NoPool,
@@ -37,13 +43,13 @@ pub enum SealError {
 pub fn order_message(order: &UnsignedOrder, exchange: Address, account_id: u32) -> OrderMessage {
     OrderMessage {
         exchange,
-        storage_id: order.storage_id,
+        storage_id: order.slot,
         account_id,
         sell_token: order.sell_token.0,
         buy_token: order.buy_token.0,
         sell_amount: order.sell_amount,
         buy_amount: order.buy_amount,
-        valid_until: order.valid_until_s,
+        valid_until: order.accepted_until_s,
         max_fee_bips: u16::from(order.max_fee_bips),
         fill_by_buy: fills_by_buy(order.fill_by),
         taker: Address::ZERO,
@@ -77,7 +83,7 @@ pub fn order_body(
     to_bytes(&SubmitOrder {
         exchange,
         account_id,
-        storage_id: order.storage_id,
+        storage_id: order.slot,
         sell_token: TokenVolume {
             token: order.sell_token,
             volume: order.sell_amount,
@@ -88,7 +94,7 @@ pub fn order_body(
         },
         all_or_none: false,
         fill_amount_b_or_s: fills_by_buy(order.fill_by),
-        valid_until: order.valid_until_s,
+        valid_until: order.accepted_until_s,
         max_fee_bips: order.max_fee_bips,
         eddsa_signature: signature,
         client_order_id: Some(order.client_id.to_string()),
@@ -111,6 +117,9 @@ pub fn sign_order(
     account_id: u32,
     key: &SecretKey,
 ) -> Result<SignedIntent, SealError> {
+    if order.rests_until_s != Some(order.accepted_until_s) {
+        return Err(SealError::TwoTimes);
+    }
     let message = order_message(order, exchange, account_id);
     let hash = message.hash();
     let signature = key.sign(&hash.message())?;
@@ -164,10 +173,27 @@ mod tests {
             buy_token: TokenId(0),
             buy_amount: 5,
             fill_by: FillBy::Buy,
-            storage_id: 32_768,
-            valid_until_s: 1_700_000_000,
+            slot: 32_768,
+            accepted_until_s: 1_700_000_000,
+            rests_until_s: Some(1_700_000_000),
             max_fee_bips: 63,
             made_at: VenueTime(1),
+        }
+    }
+
+    #[test]
+    fn an_order_with_two_times_is_not_signed() {
+        let key = SecretKey::from_hex("0x1").unwrap();
+        let sign = |rests_until_s| {
+            let order = UnsignedOrder {
+                rests_until_s,
+                ..order()
+            };
+            sign_order(&order, Address([0x11; 20]), 10_000, &key).map(|_| ())
+        };
+        assert!(sign(Some(1_700_000_000)).is_ok());
+        for other in [None, Some(1_700_000_001), Some(1_699_999_999)] {
+            assert!(matches!(sign(other), Err(SealError::TwoTimes)), "{other:?}");
         }
     }
 

@@ -54,7 +54,7 @@ impl Kept {
             side: order.side,
             left: (base, quote),
             fee_bips: order.max_fee_bips,
-            valid_until: VenueTime::from_s(order.valid_until_s.into()),
+            valid_until: order.lifetime().last_effect(),
             cap,
         };
         self.orders.entry(order.client_id.number).or_insert(held);
@@ -170,8 +170,9 @@ pub(crate) fn bid(number: u64, valid_until_s: u32, whole: Amount) -> UnsignedOrd
         buy_token: cambist_core::TokenId(0),
         buy_amount: whole * 1_000_000_000_000_000_000,
         fill_by: cambist_core::order::FillBy::Buy,
-        storage_id: 0,
-        valid_until_s,
+        slot: 0,
+        accepted_until_s: valid_until_s,
+        rests_until_s: Some(valid_until_s),
         max_fee_bips: 20,
         made_at: VenueTime(0),
     }

@@ -92,8 +92,8 @@ fn digest(order: &UnsignedOrder) -> Hash {
     digest.update(order.sell_amount.to_be_bytes());
     digest.update(order.buy_token.0.to_be_bytes());
     digest.update(order.buy_amount.to_be_bytes());
-    digest.update(order.storage_id.to_be_bytes());
-    digest.update(order.valid_until_s.to_be_bytes());
+    digest.update(order.slot.to_be_bytes());
+    digest.update(order.accepted_until_s.to_be_bytes());
     digest.update([order.max_fee_bips, u8::from(order.fill_by == FillBy::Buy)]);
     let mut hash: [u8; 32] = digest.finalize().into();
     hash[0] = 0;

@@ -51,7 +51,7 @@ impl Store {
             rows.push(Writing {
                 row,
                 chain: head,
-                slots: intent.intent.slots(),
+                slots: intent.intent.slots(super::schema::SLOTS),
                 body: &intent.body,
             });
         }

@@ -52,8 +52,8 @@ impl OrderRow {
             buy_token: order.buy_token.0,
             buy_amount: order.buy_amount.to_string(),
             fill_by: fill_by_name(order.fill_by).to_owned(),
-            storage_id: order.storage_id,
-            valid_until_s: order.valid_until_s,
+            storage_id: order.slot,
+            valid_until_s: order.accepted_until_s,
             max_fee_bips: order.max_fee_bips,
             made_at_ms: order.made_at.0,
             hash,
@@ -170,8 +170,10 @@ impl OrderRow {
             fill_by: fill_bys
                 .into_iter()
                 .find(|by| fill_by_name(*by) == self.fill_by)?,
-            storage_id: self.storage_id,
-            valid_until_s: self.valid_until_s,
+            slot: self.storage_id,
+            accepted_until_s: self.valid_until_s,
+            // The store holds orders of the exchange interface, which has one time for both.
+            rests_until_s: Some(self.valid_until_s),
             max_fee_bips: self.max_fee_bips,
             made_at: VenueTime(self.made_at_ms),
         })

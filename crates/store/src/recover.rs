@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::chain::Sum;
 use super::intents::{end_sum, fill_sum};
 use super::rows;
-use super::schema::{anchor_sum, counter_sum, meta_sum};
+use super::schema::{SLOTS, anchor_sum, counter_sum, meta_sum};
 use super::{
     Filled, OpenIntent, OpenPoolTransaction, Recovered, Store, StoreError, database_error,
 };
@@ -88,7 +88,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
         );
         check(&found.chain, &expected, &what)?;
         // The index of the market does not affect these checks.
-        let slots = row.rebuild(instance, MarketId(0))?.slots();
+        let slots = row.rebuild(instance, MarketId(0))?.slots(SLOTS);
         let behind = |(token, id): (TokenId, u32)| id >= counters.get(&token).copied().unwrap_or(0);
         if slots.into_iter().any(behind) || row.number() >= next_number {
             let what = format!("counters lie behind intent {}", row.number());
@@ -248,7 +248,7 @@ impl Unexpired {
         let (token, base) = order.base();
         let sum = self
             .by_expiry
-            .entry((order.valid_until_s, token))
+            .entry((order.signature_until_s(), token))
             .or_default();
         *sum = sum.saturating_add(base);
         self.newest = self.newest.max(order.made_at);

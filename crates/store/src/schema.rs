@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cambist_core::venue::{EXCHANGE_SLOTS, SlotRule};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::chain::{Row, Sum};
@@ -22,6 +23,11 @@ pub(super) const NUMBER_JUMP: u64 = 1_024;
 
 /// Storage ids skipped at every start, for the same reason; even, because orders have even ids.
 pub(super) const STORAGE_JUMP: u32 = 2 * 1_024;
+
+/// Rows of slot numbers are those of the exchange interface, whose orders the store holds.
+pub(super) const SLOTS: SlotRule = SlotRule::Strided {
+    slots: EXCHANGE_SLOTS,
+};
 
 /// Rows are only added, except for counters, the anchor, and what retention removes.
 const TABLES: &str = "

@@ -47,8 +47,9 @@ fn intent(store: &Store, number: u64, storage_id: u32) -> SealedIntent {
             buy_token: TokenId(1),
             buy_amount: 12,
             fill_by: FillBy::Sell,
-            storage_id,
-            valid_until_s: 1_800_000_000,
+            slot: storage_id,
+            accepted_until_s: 1_800_000_000,
+            rests_until_s: Some(1_800_000_000),
             max_fee_bips: 63,
             made_at: VenueTime(1_799_999_990_000),
         }),
@@ -149,10 +150,10 @@ fn numbers_and_storage_ids_are_never_used_twice() {
         assert!(found.next_number >= highest.0 && storage >= highest.1);
         assert_eq!(storage % 2, 0, "orders have even ids");
         let sealed = seal_one(&mut store);
-        highest = (sealed.intent.id().number + 1, order(&sealed).storage_id + 2);
+        highest = (sealed.intent.id().number + 1, order(&sealed).slot + 2);
         let again = store.seal(std::slice::from_ref(&sealed));
         assert!(matches!(again, Err(StoreError::Refused { .. })));
-        let used = intent(&store, highest.0, order(&sealed).storage_id);
+        let used = intent(&store, highest.0, order(&sealed).slot);
         assert!(matches!(
             store.seal(&[used]),
             Err(StoreError::Refused { .. })

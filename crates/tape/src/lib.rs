@@ -12,7 +12,7 @@ pub mod segments;
 pub mod writer;
 
 mod frame;
-mod versions;
+pub mod versions;
 
 #[cfg(test)]
 mod testing;

@@ -32,6 +32,7 @@ const STEPS: &[&[Step]] = &[
     &[],
     AT_LEAST,
     MEMORIES,
+    VENUE,
 ];
 
 /// Version 10: strategies may run in a process, and a start gives strategies what they remembered. Before, it did
@@ -41,6 +42,85 @@ const MEMORIES: &[Step] = &[Step::Add {
     field: "memories",
     value: || Value::List(Vec::new()),
 }];
+
+/// Version 11: what the venue promises is data, slots of other venues are numbers as well, and an order has two
+/// times. Every recording before was of the exchange interface.
+const VENUE: &[Step] = &[
+    Step::RenameField {
+        of: "Start",
+        field: "next_storage",
+        to: "next_slots",
+    },
+    Step::Add {
+        of: "Start",
+        field: "venue",
+        value: exchange_rules,
+    },
+    Step::Convert {
+        of: "UnsignedOrder",
+        with: two_times,
+    },
+];
+
+/// An order of the exchange interface rests as long as its bytes are accepted.
+pub fn two_times(mut order: Value) -> Result<Value, String> {
+    let slot = take(&mut order, "storage_id")?;
+    let until = take(&mut order, "valid_until_s")?;
+    put(&mut order, "slot", slot)?;
+    put(&mut order, "accepted_until_s", until.clone())?;
+    put(&mut order, "rests_until_s", Value::some(until))?;
+    Ok(order)
+}
+
+/// What the venue promised in every recording before version 11.
+pub fn exchange_rules() -> Value {
+    let fields = |fields: Vec<(&str, Value)>| {
+        let named = fields.into_iter();
+        Value::Struct(
+            named
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
+    };
+    let number = Value::Unsigned;
+    let unit = Value::unit_variant;
+    let strided = fields(vec![("slots", number(16_384))]);
+    let submits = [
+        ("InvalidArgument", "KillsBytes"),
+        ("WrongExchange", "KillsBytes"),
+        ("InvalidOrderAccount", "KillsBytes"),
+        ("OrderExists", "KillsCopy"),
+        ("MissingSignature", "KillsBytes"),
+        ("EmptyApiKey", "KeysRefused"),
+        ("InvalidApiKey", "KeysRefused"),
+        ("NoSignature", "KeysRefused"),
+        ("WrongSignature", "KeysRefused"),
+        ("RateLimited", "RateLimited"),
+    ];
+    let submits = submits.map(|(reason, refusal)| Value::List(vec![unit(reason), unit(refusal)]));
+    let lifetime = vec![
+        ("accepted_max_ms", Value::NONE),
+        ("resting", unit("WhileAccepted")),
+    ];
+    let refusals = vec![
+        ("submits", Value::List(submits.into())),
+        (
+            "nothing_to_cancel",
+            Value::List(vec![unit("NothingToCancel")]),
+        ),
+        ("not_found", Value::List(vec![unit("OrderNotFound")])),
+    ];
+    fields(vec![
+        (
+            "slots",
+            Value::Variant("Strided".to_owned(), Box::new(strided)),
+        ),
+        ("lifetime", fields(lifetime)),
+        ("refusals", fields(refusals)),
+        ("clock", fields(vec![("resolution_ms", number(1_000))])),
+        ("costs", Value::List(Vec::new())),
+    ])
+}
 
 /// Version 9: a difference may be known as a bound. Before, all were exact.
 const AT_LEAST: &[Step] = &[Step::Add {
@@ -302,7 +382,8 @@ fn any_difference(mut risk: Value) -> Result<Value, String> {
     Ok(risk)
 }
 
-fn put(value: &mut Value, name: &str, held: Value) -> Result<(), String> {
+/// Gives a struct a field more.
+pub fn put(value: &mut Value, name: &str, held: Value) -> Result<(), String> {
     let Value::Struct(fields) = value else {
         return Err(format!("{name} is of a struct"));
     };
@@ -310,7 +391,8 @@ fn put(value: &mut Value, name: &str, held: Value) -> Result<(), String> {
     Ok(())
 }
 
-fn take(value: &mut Value, name: &str) -> Result<Value, String> {
+/// Takes a field out of a struct.
+pub fn take(value: &mut Value, name: &str) -> Result<Value, String> {
     let Value::Struct(fields) = value else {
         return Err(format!("{name} is of a struct"));
     };

@@ -29,8 +29,9 @@ pub fn order(storage_id: u32, now: VenueTime) -> UnsignedOrder {
         buy_token: TokenId(0),
         buy_amount: 100_000_000_000_000_000,
         fill_by: FillBy::Buy,
-        storage_id,
-        valid_until_s: u32::try_from(now.0 / 1_000 + 600).unwrap(),
+        slot: storage_id,
+        accepted_until_s: u32::try_from(now.0 / 1_000 + 600).unwrap(),
+        rests_until_s: Some(u32::try_from(now.0 / 1_000 + 600).unwrap()),
         max_fee_bips: 63,
         made_at: now,
     }
@@ -45,7 +46,8 @@ impl Stage {
             let now = client.query(&Query::Account, &[]).await.venue_time.unwrap();
             let until = u32::try_from(now.0 / 1_000).unwrap() + seconds;
             let order = UnsignedOrder {
-                valid_until_s: until,
+                accepted_until_s: until,
+                rests_until_s: Some(until),
                 ..order(storage_id, now)
             };
             let text = std::fs::read_to_string(self.path("keys/eddsa_key")).unwrap();

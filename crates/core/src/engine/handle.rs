@@ -10,6 +10,7 @@ use crate::reason::Reason;
 use crate::request::{Depth, Endpoint, Outcome, Reply, RequestId, UnknownCause};
 use crate::time::{Time, VenueTime};
 use crate::token::TokenSpec;
+use crate::venue::Refusal;
 
 use crate::engine::intents::lifecycle::Phase;
 use crate::engine::market_data::book::OwnLevels;
@@ -142,7 +143,7 @@ impl State {
         };
         let endpoint = purpose.endpoint();
         if let Some(told) = told.filter(|_| endpoint.is_of_the_account()) {
-            self.clock.compare(now, sent, told);
+            self.clock.compare(now, sent, told, self.venue.clock);
         }
         let order = purpose.order();
         actions.push(Action::Notify(Notification::Answered {
@@ -232,11 +233,13 @@ impl State {
         reason: Reason,
         actions: &mut Vec<Action>,
     ) {
-        if reason == Reason::RateLimited {
-            self.budget.punish(now, endpoint);
-        }
-        if reason.is_key_refusal() {
-            self.raise(TradingState::Halted, "keys refused", actions);
+        match self.venue.refusals.of(reason) {
+            Refusal::RateLimited => self.budget.punish(now, endpoint),
+            Refusal::KeysRefused => self.raise(TradingState::Halted, "keys refused", actions),
+            Refusal::KillsBytes
+            | Refusal::KillsCopy
+            | Refusal::NotProcessed
+            | Refusal::ProvesNothing => {}
         }
     }
 

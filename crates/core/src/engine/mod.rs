@@ -19,8 +19,6 @@ pub(crate) mod risk;
 pub(crate) mod state;
 pub(crate) mod venue;
 
-pub use account::storage_ids::SLOTS;
-
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;

@@ -14,13 +14,14 @@ use crate::order::{ClientOrderId, Hash, StrategyId};
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
+use crate::venue::VenueRules;
 
 use crate::engine::account::booking::Pending;
 use crate::engine::account::foreign::Foreign;
 use crate::engine::account::instances::Instances;
 use crate::engine::account::ledger::{Ledger, OwnLocks};
 use crate::engine::account::reconciliation::Reconciliation;
-use crate::engine::account::storage_ids::StorageIds;
+use crate::engine::account::slot_numbers::SlotNumbers;
 use crate::engine::control::drain::Drain;
 use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::intents::registry::{Orders, Tracked};
@@ -91,12 +92,14 @@ pub(crate) struct InFlightRequest {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) config: EngineConfig,
+    /// What the venue guarantees.
+    pub(crate) venue: VenueRules,
     pub(crate) markets: Vec<Market>,
     pub(crate) slots: Vec<StrategySlot>,
     pub(crate) clock: VenueClock,
     pub(crate) budget: Budget,
     pub(crate) orders: Orders,
-    pub(crate) storage: StorageIds,
+    pub(crate) slot_numbers: SlotNumbers,
     pub(crate) ledger: Ledger,
     pub(crate) polls: Polls,
     pub(crate) scan: Option<ListScan>,
@@ -153,7 +156,7 @@ pub(crate) struct State {
 impl State {
     /// The state at the first event: nothing is known of the venue but its time, and every recovered intent is unknown.
     pub(crate) fn new(now: Time, start: &Start, actions: &mut Vec<Action>) -> Self {
-        let (storage, orders) = recovered(now, start);
+        let (slot_numbers, orders) = recovered(now, start);
         let pool = |market: MarketId| {
             let at = start.pools.iter().position(|pool| pool.market == market)?;
             let config = start.config.pools.get(at)?.clone();
@@ -190,18 +193,19 @@ impl State {
         for pause in start.restrictions.holding(start.venue_time) {
             actions.push(Action::Notify(Notification::Paused(pause.clone())));
         }
-        let mut budget = Budget::new(now, start.config.budget.clone());
+        let mut budget = Budget::new(now, start.config.budget.clone(), start.venue.costs.clone());
         if start.next_number > 1 {
             budget.spend_all(now);
         }
         Self {
             config: start.config.clone(),
+            venue: start.venue.clone(),
             markets,
             slots: seats,
             clock: VenueClock::new(now, start.venue_time),
             budget,
             orders,
-            storage,
+            slot_numbers,
             ledger: Ledger::new(start.books.ledger.clone()),
             polls: Polls::default(),
             scan: None,
@@ -228,8 +232,7 @@ impl State {
             counters: Counters::default(),
             signed: Signed::of(&start.signed),
             ramp: Ramp::default(),
-            // A header has whole seconds.
-            pool_transactions_since: start.venue_time.plus_ms(1_000),
+            pool_transactions_since: start.venue_time.plus_ms(start.venue.clock.resolution_ms),
             foreign_pool_transactions: BTreeSet::new(),
             unrecognised_own_ids: BTreeSet::new(),
             drain: None,
@@ -372,12 +375,12 @@ fn next_decision(now: Time, strategies: &[Box<dyn Strategy>]) -> Option<Time> {
     each.filter(|at| *at > now).min()
 }
 
-/// The intents of earlier runs: each is unknown, and its storage slots are occupied.
-fn recovered(now: Time, start: &Start) -> (StorageIds, Orders) {
-    let mut storage = StorageIds::new(start.next_storage.clone());
+/// The intents of earlier runs: each is unknown, and its slots are occupied.
+fn recovered(now: Time, start: &Start) -> (SlotNumbers, Orders) {
+    let mut slot_numbers = SlotNumbers::new(start.venue.slots, start.next_slots.clone());
     let mut orders = Orders::default();
     for recovered in &start.open {
-        storage.occupy(recovered.order.sell_token, recovered.order.storage_id);
+        slot_numbers.occupy(recovered.order.sell_token, recovered.order.slot);
         let mut tracked = Tracked::sealing(recovered.order.clone(), BatchId::default());
         let life = &mut tracked.life;
         life.recover(now, recovered.hash, start.config.attempts_max);
@@ -392,7 +395,7 @@ fn recovered(now: Time, start: &Start) -> (StorageIds, Orders) {
     } in &start.open_pool_transactions
     {
         for (token, id) in wanted.slots() {
-            storage.occupy(token, id);
+            slot_numbers.occupy(token, id);
         }
         let mut tracked =
             TrackedPoolTransaction::sealing(wanted.clone(), wanted.amounts, BatchId::default());
@@ -400,5 +403,5 @@ fn recovered(now: Time, start: &Start) -> (StorageIds, Orders) {
         life.recover(now, *hash, start.config.attempts_max);
         orders.pool_transactions.insert(tracked);
     }
-    (storage, orders)
+    (slot_numbers, orders)
 }

@@ -143,7 +143,7 @@ impl Desk {
             seed: 1,
             instance: 7,
             next_number,
-            next_storage: BTreeMap::new(),
+            next_slots: BTreeMap::new(),
             open,
             open_pool_transactions: Vec::new(),
             signed: Vec::new(),
@@ -154,6 +154,7 @@ impl Desk {
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 20,
+            venue: cambist_core::VenueRules::exchange(),
         }));
         Self {
             engine,

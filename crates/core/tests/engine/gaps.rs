@@ -66,7 +66,7 @@ fn one_answer_from_an_hour_ahead_ends_no_order() {
     assert!(desk.ends().is_empty());
     let kept = desk.sealed_ids();
     for id in kept {
-        let until = u64::from(desk.sealed[&id].1.valid_until_s) * 1_000;
+        let until = u64::from(desk.sealed[&id].1.accepted_until_s) * 1_000;
         assert!(
             until <= desk.venue_now().0 + 20_000,
             "no order outlives its ttl"

@@ -300,7 +300,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             seed: 1,
             instance: 7,
             next_number: 1,
-            next_storage: BTreeMap::new(),
+            next_slots: BTreeMap::new(),
             open: Vec::new(),
             open_pool_transactions: Vec::new(),
             signed: Vec::new(),
@@ -311,6 +311,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 20,
+            venue: cambist_core::VenueRules::exchange(),
         }));
         for _ in 0..600 {
             driver::step(&mut venue, &event, &mut actions);

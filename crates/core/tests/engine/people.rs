@@ -420,7 +420,7 @@ fn leaving_cancels_nothing_and_reports_what_may_rest() {
     desk.answer(request, Outcome::Unknown(UnknownCause::Timeout));
     assert_eq!(desk.finished, Some(false));
     assert!(desk.cancels.is_empty());
-    let dead = u64::from(desk.sealed[&unknown].1.valid_until_s) * 1_000 + 3_000;
+    let dead = u64::from(desk.sealed[&unknown].1.accepted_until_s) * 1_000 + 3_000;
     assert!(desk.notes.iter().any(|note| matches!(
         note,
         Notification::Left { orders: 2, unknown: 1, until } if until.0 == dead

@@ -116,7 +116,7 @@ impl Beside {
             seed: 1,
             instance: 7,
             next_number: 1 + open.len() as u64,
-            next_storage: BTreeMap::new(),
+            next_slots: BTreeMap::new(),
             open: Vec::new(),
             open_pool_transactions: open,
             signed: Vec::new(),
@@ -127,6 +127,7 @@ impl Beside {
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 0,
+            venue: cambist_core::VenueRules::exchange(),
         }));
         Self {
             engine: Engine::new(vec![Box::new(Hold(shares))]),

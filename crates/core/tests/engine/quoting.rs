@@ -51,7 +51,7 @@ fn storage_ids_are_even_and_rise_by_sell_token() {
     let ids: Vec<_> = desk
         .sealed
         .values()
-        .map(|(_, order)| (order.sell_token.0, order.storage_id))
+        .map(|(_, order)| (order.sell_token.0, order.slot))
         .collect();
     assert_eq!(ids, [(1, 0), (1, 2), (0, 0)]);
 }

@@ -61,7 +61,7 @@ fn orders_reported_as_ended_count_until_their_fence() {
         let first = desk
             .sealed
             .values()
-            .map(|(_, order)| order.valid_until_s)
+            .map(|(_, order)| order.accepted_until_s)
             .min();
         let fence = cambist_core::VenueTime::from_s(first.unwrap().into()).plus_ms(3_000);
         desk.run_ms(fence.ms_since(desk.venue_now()));

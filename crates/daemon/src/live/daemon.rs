@@ -241,7 +241,7 @@ fn session(bound: &crate::config::Bound, start: &cambist_core::event::Start) -> 
         order, base_filled, ..
     } in &start.open
     {
-        session.recovered(order.client_id, order.valid_until_s, *base_filled > 0);
+        session.recovered(order.client_id, order.last_effect_s(), *base_filled > 0);
     }
     for RecoveredPoolTransaction {
         transaction: wanted,

@@ -19,7 +19,7 @@ impl EarlierRuns {
         let orders = recovered.open.iter();
         let moves = recovered.open_moves.iter();
         let expiries = orders
-            .map(|open| open.recovered.order.valid_until_s)
+            .map(|open| open.recovered.order.last_effect_s())
             .chain(moves.map(|open| open.recovered.transaction.valid_until_s));
         let (count, last_s) = expiries.fold((0, 0), |(count, last_s), expiry_s| {
             (count + 1, last_s.max(expiry_s))

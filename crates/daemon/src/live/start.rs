@@ -12,7 +12,7 @@ use cambist_client::{CallError, Client};
 use cambist_core::event::{Restrictions, Start, TradingState};
 use cambist_core::order::OrderReport;
 use cambist_core::request::{OrdersPage, Query, Reply};
-use cambist_core::{ClientOrderId, TokenId, VenueTime};
+use cambist_core::{ClientOrderId, TokenId, VenueRules, VenueTime};
 use cambist_protocol::encode_move::Owner;
 use cambist_signing::Address;
 
@@ -165,7 +165,7 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
         seed,
         instance: recovered.instance,
         next_number: recovered.next_number,
-        next_storage: venue.next_storage,
+        next_slots: venue.next_storage,
         open,
         open_pool_transactions: open_moves,
         signed: recovered.signed,
@@ -176,6 +176,7 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
         venue_time: venue.time,
         maker_fee_bips: daemon.fee_bips[0],
         taker_fee_bips: daemon.fee_bips[1],
+        venue: VenueRules::exchange(),
     };
     let signer = Signer {
         key: access.key,

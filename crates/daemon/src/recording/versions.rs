@@ -7,6 +7,7 @@
 use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
+use cambist_tape::versions::{exchange_rules, put, take, two_times};
 
 /// Root type of a snapshot.
 pub(super) const SNAPSHOT: &str = "snapshot";
@@ -33,6 +34,57 @@ const STEPS: &[&[Step]] = &[
     &[],
     BOOKED_SINCE,
     &[],
+    VENUE,
+];
+
+/// Version 11: what the venue promises is data, an intent has two times, and numbers of slots know their rule.
+/// Every recording before was of the exchange interface.
+const VENUE: &[Step] = &[
+    Step::Add {
+        of: "Budget",
+        field: "costs",
+        value: || Value::List(Vec::new()),
+    },
+    Step::Convert {
+        of: "Lifecycle",
+        with: |mut life| {
+            let until = take(&mut life, "valid_until")?;
+            let lifetime = [
+                ("accepted_until", until.clone()),
+                ("rests_until", Value::some(until)),
+            ];
+            let lifetime = lifetime.map(|(name, value)| (name.to_owned(), value));
+            put(&mut life, "lifetime", Value::Struct(lifetime.into()))?;
+            put(&mut life, "slot_spent", Value::Bool(false))?;
+            Ok(life)
+        },
+    },
+    Step::Convert {
+        of: "StorageIds",
+        with: |mut numbers| {
+            let strided = Value::Struct(vec![("slots".to_owned(), Value::Unsigned(16_384))]);
+            let rule = Value::Variant("Strided".to_owned(), Box::new(strided));
+            put(&mut numbers, "rule", rule)?;
+            // Only consecutive numbers are ever used again.
+            put(&mut numbers, "returned", Value::Map(Vec::new()))?;
+            put(&mut numbers, "begun", Value::Map(Vec::new()))?;
+            Ok(numbers)
+        },
+    },
+    Step::RenameField {
+        of: "State",
+        field: "storage",
+        to: "slot_numbers",
+    },
+    Step::Add {
+        of: "State",
+        field: "venue",
+        value: exchange_rules,
+    },
+    Step::Convert {
+        of: "UnsignedOrder",
+        with: two_times,
+    },
 ];
 
 /// Version 9: bookings since the last request of balances are kept one by one; sums of older snapshots count until the

@@ -6,6 +6,7 @@ use cambist_core::market::{MarketId, MarketSpec};
 use cambist_core::notification::{Control, Fill, Notification};
 use cambist_core::request::{Endpoint, UnknownCause};
 use cambist_core::token::{Amount, TokenId, TokenSpec};
+use cambist_core::venue::Refusal;
 use cambist_core::{ClientOrderId, Reason, Side, Time};
 use cambist_protocol::code;
 use tracing::{debug, error, info, warn};
@@ -505,7 +506,7 @@ fn refused(
     // The answer to a cancel of an order that has ended.
     let is_late_cancel = endpoint == Endpoint::Cancel && reason == Reason::InvalidArgument;
     let (endpoint, what) = (endpoint.name(), code::message(reason));
-    if reason.is_key_refusal() {
+    if reason.refusal() == Refusal::KeysRefused {
         error!(
             endpoint,
             code = number,

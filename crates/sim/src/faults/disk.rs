@@ -81,7 +81,7 @@ impl Durable {
                 for (order, hash) in orders {
                     self.next_number = self.next_number.max(order.client_id.number + 1);
                     let next = self.next_storage.entry(order.sell_token).or_default();
-                    *next = (*next).max(order.storage_id.saturating_add(2));
+                    *next = (*next).max(order.slot.saturating_add(2));
                     let intent = Intent {
                         order,
                         hash,
@@ -125,14 +125,13 @@ impl Durable {
     /// Base units of every order whose fence has not passed, by token and expiry.
     pub(crate) fn signed(&self, now: VenueTime, grace_ms: u64) -> Vec<(TokenId, u32, Amount)> {
         let orders = self.intents.values().map(|intent| &intent.order);
-        let lives = |order: &&UnsignedOrder| {
-            VenueTime::from_s(order.valid_until_s.into()).plus_ms(grace_ms) >= now
-        };
+        let lives =
+            |order: &&UnsignedOrder| order.lifetime().of_signature().plus_ms(grace_ms) >= now;
         orders
             .filter(lives)
             .map(|order| {
                 let (token, base) = order.base();
-                (token, order.valid_until_s, base)
+                (token, order.signature_until_s(), base)
             })
             .collect()
     }

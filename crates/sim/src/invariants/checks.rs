@@ -176,14 +176,11 @@ impl Checks {
     /// Checks the storage id of an order whose bytes are sent, for the first time or again.
     pub(crate) fn slot(&mut self, order: &UnsignedOrder, again: bool) {
         let highest = self.slots.get(&order.sell_token).copied();
-        if !again && highest.is_some_and(|highest| order.storage_id <= highest) {
-            let detail = format!(
-                "{} leaves with storage id {}",
-                order.client_id, order.storage_id
-            );
+        if !again && highest.is_some_and(|highest| order.slot <= highest) {
+            let detail = format!("{} leaves with storage id {}", order.client_id, order.slot);
             self.fail(Invariant::SlotReused, detail);
         }
-        let highest = highest.unwrap_or(0).max(order.storage_id);
+        let highest = highest.unwrap_or(0).max(order.slot);
         self.slots.insert(order.sell_token, highest);
     }
 

@@ -79,7 +79,7 @@ impl Meter {
     pub(crate) fn left(&mut self, order: &UnsignedOrder, cap: Amount) {
         self.newest = self.newest.max(order.client_id.number);
         self.kept.left(order, cap);
-        let dead_at = VenueTime::from_s(order.valid_until_s.into());
+        let dead_at = order.lifetime().last_effect();
         self.dead_at = self.dead_at.max(dead_at);
     }
 

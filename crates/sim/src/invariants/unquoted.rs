@@ -170,7 +170,7 @@ impl Unquoted {
 fn of(order: &cambist_core::order::UnsignedOrder) -> Order {
     Order {
         side: (order.market, order.side),
-        valid_until: VenueTime::from_s(order.valid_until_s.into()),
+        valid_until: order.lifetime().last_effect(),
         rests: false,
         cancelled: false,
     }

@@ -98,7 +98,7 @@ impl World {
             seed: self.config.seed,
             instance: INSTANCE,
             next_number: durable.next_number.max(1),
-            next_storage: durable.next_storage.clone(),
+            next_slots: durable.next_storage.clone(),
             open: durable.recovered(),
             open_pool_transactions: durable.moves.values().cloned().collect(),
             signed: durable.signed(self.exchange.clock(self.now), self.config.engine.grace_ms),
@@ -109,6 +109,7 @@ impl World {
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),
             taker_fee_bips: u16::from(taker),
+            venue: cambist_core::VenueRules::exchange(),
         }
     }
 }

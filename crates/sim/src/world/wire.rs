@@ -53,7 +53,7 @@ impl World {
         self.checks
             .leaving(order.client_id, hash, self.disk.durable());
         self.checks.slot(&order, again);
-        self.leave(order.client_id, order.market, order.valid_until_s);
+        self.leave(order.client_id, order.market, order.accepted_until_s);
         let limits = &self.config.engine.markets[usize::from(order.market.0)];
         self.loss.left(&order, limits.signed_unexpired_max);
         let venue_now = self.exchange.clock(self.now);

@@ -1,4 +1,4 @@
-//! The account: ledger, reconciliation with the venue, storage ids, foreign orders.
+//! The account: ledger, reconciliation with the venue, slot numbers, foreign orders.
 
 pub(crate) mod booked_since;
 pub(crate) mod booking;
@@ -6,4 +6,4 @@ pub(crate) mod foreign;
 pub(crate) mod instances;
 pub(crate) mod ledger;
 pub(crate) mod reconciliation;
-pub(crate) mod storage_ids;
+pub(crate) mod slot_numbers;

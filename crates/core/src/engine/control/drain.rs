@@ -119,7 +119,7 @@ impl State {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let lives = || self.orders.lives().map(|(_, life)| life);
         let unknown = lives().filter(|life| life.phase != Phase::Live).count();
-        let last = lives().map(|life| life.valid_until).max();
+        let last = lives().map(|life| life.lifetime.last_effect()).max();
         let now_there = self.clock.at_least(now);
         let notification = Notification::Left {
             orders: count(lives().count()),

@@ -96,7 +96,7 @@ impl State {
                 Phase::Live => OrderState::Live,
             },
             cancelling: tracked.life.cancel.is_some(),
-            valid_until: tracked.valid_until(),
+            valid_until: tracked.rests_until(),
         }
     }
 }

@@ -70,7 +70,7 @@ impl State {
             t.order.side == side
                 && t.life.phase == Phase::Live
                 && t.life.cancel.is_none()
-                && venue_now < t.valid_until()
+                && venue_now < t.rests_until()
         })
     }
 

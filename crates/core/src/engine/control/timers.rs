@@ -58,7 +58,7 @@ impl State {
             }
             self.cancel_at(life).into_iter().for_each(&mut at);
             if life.may_have_left() {
-                let fence = life.valid_until.plus_ms(self.config.grace_ms);
+                let fence = life.last_effect().plus_ms(self.config.grace_ms);
                 if venue_now <= fence {
                     at(local(fence));
                 }

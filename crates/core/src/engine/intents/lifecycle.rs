@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::event::BatchId;
 use crate::fence::{self, ListScan, VenueEvidence};
 use crate::order::Hash;
-use crate::reason::Reason;
 use crate::request::{Endpoint, Outcome, Reply, RequestId};
 use crate::time::{Time, VenueTime};
+use crate::venue::{Lifetime, Refusal, RefusalRules};
+
+use crate::engine::account::slot_numbers::Spent;
 
 /// Phase of an intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +70,8 @@ pub(crate) enum TransmissionOutcome {
 pub(crate) struct Lifecycle {
     /// The endpoint of its transmissions.
     pub(crate) endpoint: Endpoint,
-    /// The last venue second at which it is valid, in milliseconds.
-    pub(crate) valid_until: VenueTime,
+    /// Until when its bytes are accepted, and until when it rests.
+    pub(crate) lifetime: Lifetime,
     /// Lower bound of the venue's clock when it was created.
     pub(crate) made_at: VenueTime,
     /// The batch it was sealed in; batch 0 for recovered ones.
@@ -86,6 +88,8 @@ pub(crate) struct Lifecycle {
     /// A scan that began after the last transmission did not list it.
     pub(crate) missed: bool,
     pub(crate) evidence: VenueEvidence,
+    /// The venue said that the number of its slot is used.
+    pub(crate) slot_spent: bool,
     pub(crate) cancel: Option<CancelState>,
 }
 
@@ -93,13 +97,13 @@ impl Lifecycle {
     /// A new intent being sealed.
     pub(crate) fn sealing(
         endpoint: Endpoint,
-        valid_until_s: u32,
+        lifetime: Lifetime,
         made_at: VenueTime,
         batch: BatchId,
     ) -> Self {
         Self {
             endpoint,
-            valid_until: VenueTime::from_s(u64::from(valid_until_s)),
+            lifetime,
             made_at,
             batch,
             hash: None,
@@ -110,6 +114,7 @@ impl Lifecycle {
             last_sent: None,
             missed: false,
             evidence: VenueEvidence::None,
+            slot_spent: false,
             cancel: None,
         }
     }
@@ -151,7 +156,12 @@ impl Lifecycle {
 
     /// Handles the answer to a transmission. A refusal ends the intent only for reasons that a delivered copy cannot
     /// cause, and only if every transmission got such a refusal.
-    pub(crate) fn handle_outcome(&mut self, now: Time, outcome: &Outcome) -> TransmissionOutcome {
+    pub(crate) fn handle_outcome(
+        &mut self,
+        now: Time,
+        outcome: &Outcome,
+        refusals: &RefusalRules,
+    ) -> TransmissionOutcome {
         let waiting = self.phase == Phase::InFlight;
         let unknown = |answered| Phase::Unknown {
             since: now,
@@ -170,7 +180,7 @@ impl Lifecycle {
                 }
                 return TransmissionOutcome::Contradicted;
             }
-            Outcome::Refused(reason) if reason.proves_submit_dead() => {
+            Outcome::Refused(reason) if refusals.of(*reason) == Refusal::KillsBytes => {
                 self.disproved = self.disproved.saturating_add(1);
                 if waiting && fence::are_all_disproved(self.attempts, self.disproved) {
                     return TransmissionOutcome::ProvenDead;
@@ -181,9 +191,14 @@ impl Lifecycle {
                 return TransmissionOutcome::Nothing;
             }
             Outcome::Refused(reason) => {
+                let refusal = refusals.of(*reason);
+                self.slot_spent |= refusal == Refusal::KillsCopy;
                 if waiting {
-                    // "Exists" and 429 do not contradict it: it still occupies its quote.
-                    let open = matches!(reason, Reason::OrderExists | Reason::RateLimited);
+                    // These do not contradict it: it still occupies its quote.
+                    let open = matches!(
+                        refusal,
+                        Refusal::KillsCopy | Refusal::NotProcessed | Refusal::RateLimited
+                    );
                     self.phase = unknown(!open);
                 }
             }
@@ -238,9 +253,23 @@ impl Lifecycle {
             || pass.is_some_and(|pass| self.is_in(pass))
     }
 
-    /// Whether the venue's clock has passed its expiry and grace.
+    /// The last moment at which it can have an effect, by what is known of it.
+    pub(crate) fn last_effect(&self) -> VenueTime {
+        fence::last_effect(self.lifetime, self.evidence)
+    }
+
+    /// Whether the number of its slot was used up at the venue.
+    pub(crate) fn spent(&self) -> Spent {
+        if self.slot_spent || self.evidence != VenueEvidence::None {
+            Spent::Yes
+        } else {
+            Spent::No
+        }
+    }
+
+    /// Whether the venue's clock has passed its last effect and grace.
     pub(crate) fn is_past_fence(&self, venue_now: VenueTime, grace_ms: u64) -> bool {
-        self.may_have_left() && fence::is_behind(venue_now, self.valid_until, grace_ms)
+        self.may_have_left() && fence::is_behind(venue_now, self.last_effect(), grace_ms)
     }
 
     /// Whether a complete list, begun after its fence, leaves it out.
@@ -252,6 +281,6 @@ impl Lifecycle {
     pub(crate) fn is_dead_by(&self, pass: &ListScan, grace_ms: u64) -> bool {
         let (begun, shown) = (pass.begun_venue, self.is_in(pass));
         self.may_have_left()
-            && fence::is_proven_dead(begun, self.valid_until, grace_ms, shown, self.evidence)
+            && fence::is_proven_dead(begun, self.lifetime, grace_ms, shown, self.evidence)
     }
 }

@@ -40,7 +40,7 @@ impl TrackedPoolTransaction {
             PoolTransactionKind::Exit => Endpoint::Exit,
         };
         Self {
-            life: Lifecycle::sealing(endpoint, wanted.valid_until_s, wanted.made_at, batch),
+            life: Lifecycle::sealing(endpoint, wanted.lifetime(), wanted.made_at, batch),
             wanted,
             incoming,
         }

@@ -34,7 +34,7 @@ impl Tracked {
     /// A new order being sealed.
     pub(crate) fn sealing(order: UnsignedOrder, batch: BatchId) -> Self {
         Self {
-            life: Lifecycle::sealing(Endpoint::Submit, order.valid_until_s, order.made_at, batch),
+            life: Lifecycle::sealing(Endpoint::Submit, order.lifetime(), order.made_at, batch),
             order,
             read_wanted: false,
             base_filled: 0,
@@ -83,9 +83,9 @@ impl Tracked {
         }
     }
 
-    /// The last venue second at which it is valid, in milliseconds.
-    pub(crate) fn valid_until(&self) -> VenueTime {
-        self.life.valid_until
+    /// The last moment at which it can fill; the end of time if only a fill or a cancel ends it.
+    pub(crate) fn rests_until(&self) -> VenueTime {
+        self.life.lifetime.last_effect()
     }
 
     /// The order as a depth may contain it.

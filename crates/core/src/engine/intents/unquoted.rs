@@ -135,10 +135,10 @@ impl State {
         let orders = self.orders.of_market(id).filter(|t| t.order.side == side);
         for tracked in orders.filter(|t| t.life.cancel.is_none()) {
             match tracked.life.phase {
-                Phase::Live if venue_now < tracked.valid_until() => return None,
+                Phase::Live if venue_now < tracked.rests_until() => return None,
                 Phase::Live => {}
                 Phase::Sealing | Phase::Sealed | Phase::InFlight => coming = true,
-                Phase::Unknown { .. } => unknown = unknown.max(Some(tracked.valid_until())),
+                Phase::Unknown { .. } => unknown = unknown.max(Some(tracked.life.last_effect())),
             }
         }
         if self.drain.is_some() {
@@ -152,8 +152,8 @@ impl State {
         if coming || failed.is_some() {
             return failed;
         }
-        let stands = unknown.map(|valid_until| {
-            let fence = valid_until.plus_ms(self.config.grace_ms);
+        let stands = unknown.map(|last_effect| {
+            let fence = last_effect.plus_ms(self.config.grace_ms);
             waits(Control::UnknownOrder, fence.ms_since(venue_now))
         });
         let decided = reasons.decided[side as usize].or(stands);

@@ -10,7 +10,7 @@ use crate::request::Endpoint;
 use crate::strategy::Quote;
 use crate::time::{Time, VenueTime};
 
-use crate::engine::account::storage_ids::Parity;
+use crate::engine::account::slot_numbers::SlotUse;
 use crate::engine::intents::lifecycle::Phase;
 use crate::engine::intents::registry::Tracked;
 use crate::engine::intents::unquoted::waits;
@@ -68,11 +68,11 @@ impl State {
             return Err(Control::Budget.into());
         }
         let sell_token = self.markets[index].spec.sell_token(quote.side);
-        let storage_id = self
-            .storage
-            .take(sell_token, Parity::Even)
+        let slot = self
+            .slot_numbers
+            .take(sell_token, SlotUse::Order)
             .ok_or(Control::StorageIds)?;
-        let order = self.complete(now, index, strategy, approved, storage_id);
+        let order = self.complete(now, index, strategy, approved, slot);
         self.signed.add_order(&order);
         self.orders.insert(Tracked::sealing(order.clone(), batch));
         let like = OrderShape {
@@ -100,7 +100,7 @@ impl State {
         index: usize,
         strategy: StrategyId,
         approved: Approved<Proposal>,
-        storage_id: u32,
+        slot: u32,
     ) -> UnsignedOrder {
         let Proposal {
             side,
@@ -112,6 +112,8 @@ impl State {
         let client_id = self.next_id(strategy);
         let spec = &self.markets[index].spec;
         let venue_now = self.clock.at_least(now);
+        let lifetime = self.venue.lifetime;
+        let (accepted_until_s, rests_until_s) = lifetime.of_order(venue_now, self.config.ttl_ms);
         let (sell_amount, buy_amount, fill_by) = match side {
             Side::Buy => (quote, base, FillBy::Buy),
             Side::Sell => (base, quote, FillBy::Sell),
@@ -132,8 +134,9 @@ impl State {
             buy_token: spec.buy_token(side),
             buy_amount,
             fill_by,
-            storage_id,
-            valid_until_s: self.expiry_s(venue_now),
+            slot,
+            accepted_until_s,
+            rests_until_s,
             max_fee_bips: self.config.max_fee_bips,
             made_at: venue_now,
         }
@@ -150,8 +153,11 @@ impl State {
         }
     }
 
-    /// Expiry of an intent created now.
-    pub(crate) fn expiry_s(&self, venue_now: VenueTime) -> u32 {
-        u32::try_from(venue_now.plus_ms(self.config.ttl_ms).as_s()).unwrap_or(u32::MAX)
+    /// Last second at which the bytes of a join or an exit created now are accepted.
+    pub(crate) fn accepted_until_s(&self, venue_now: VenueTime) -> u32 {
+        self.venue
+            .lifetime
+            .of_order(venue_now, self.config.ttl_ms)
+            .0
     }
 }

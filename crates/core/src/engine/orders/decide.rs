@@ -369,7 +369,7 @@ impl State {
     /// The venue time at which an order is due for replacement.
     pub(crate) fn refresh_at(&self, tracked: &Tracked) -> VenueTime {
         tracked
-            .valid_until()
+            .rests_until()
             .minus_ms(self.config.refresh_before_ms)
     }
 

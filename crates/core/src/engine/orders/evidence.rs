@@ -12,7 +12,6 @@ use crate::fence::{self, ListScan, Progress, ScanPurpose, VenueEvidence};
 use crate::list_scan::answered;
 use crate::notification::{Control, End, Notification};
 use crate::order::{ClientOrderId, Hash};
-use crate::reason::Reason;
 use crate::request::{Outcome, Reply, RequestId};
 use crate::time::Time;
 
@@ -38,7 +37,7 @@ impl State {
             return;
         };
         let endpoint = life.endpoint;
-        let after = life.handle_outcome(now, outcome);
+        let after = life.handle_outcome(now, outcome, &self.venue.refusals);
         let is_refused = matches!(life.phase, Phase::Unknown { answered: true, .. })
             || after == TransmissionOutcome::ProvenDead;
         if is_refused {
@@ -92,13 +91,18 @@ impl State {
 
     /// Handles the answer to a cancel. No answer ends the order: fills may have come before.
     pub(crate) fn handle_cancel(&mut self, now: Time, id: ClientOrderId, outcome: &Outcome) {
+        let refusals = &self.venue.refusals;
         let Some(tracked) = self.orders.get_mut(id) else {
             return;
         };
         if let Some(cancel) = &mut tracked.life.cancel {
             cancel.in_flight = None;
-            let done = Outcome::Refused(Reason::NothingToCancel);
-            if matches!(outcome, Outcome::Reply(_)) || *outcome == done {
+            let done = match outcome {
+                Outcome::Reply(_) => true,
+                Outcome::Refused(reason) => refusals.is_nothing_to_cancel(*reason),
+                Outcome::NotSent | Outcome::Unknown(_) => false,
+            };
+            if done {
                 cancel.answered = Some(now);
             }
         }
@@ -122,11 +126,11 @@ impl State {
         match outcome {
             Outcome::Reply(Reply::Order(report)) => self.observe(now, report, actions),
             // Any other refusal concerns the request.
-            Outcome::Refused(Reason::OrderNotFound) => {
+            Outcome::Refused(reason) if self.venue.refusals.is_not_found(*reason) => {
                 let asked_at = self.clock.at_least(now).minus_ms(now.ms_since(sent));
                 let grace_ms = self.config.grace_ms;
                 if let Some(tracked) = self.orders.get_mut(id)
-                    && fence::is_behind(asked_at, tracked.valid_until(), grace_ms)
+                    && fence::is_behind(asked_at, tracked.rests_until(), grace_ms)
                 {
                     tracked.life.evidence = VenueEvidence::Denied;
                 }

@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::books::Entry;
 use crate::notification::{End, Fill, Notification};
-use crate::order::{ClientOrderId, OrderReport, OrderStatus};
+use crate::order::{ClientOrderId, OrderReport, OrderStatus, UnsignedOrder};
 use crate::postings::{Postings, Traded};
 use crate::time::Time;
 
@@ -211,8 +211,16 @@ impl State {
         let Some(tracked) = self.orders.end(now, id, end.is_concluded()) else {
             return;
         };
-        self.storage
-            .free(tracked.order.sell_token, tracked.order.storage_id);
+        let (sold, number) = (tracked.order.sell_token, tracked.order.slot);
+        // A run that was cut off may have given the number on and forgotten that this order had ended.
+        let rule = self.venue.slots;
+        let same = |other: &UnsignedOrder| {
+            other.slot == number && rule.row(other.sell_token) == rule.row(sold)
+        };
+        let shared = self.orders.iter().any(|other| same(&other.order));
+        if !shared {
+            self.slot_numbers.free(sold, number, tracked.life.spent());
+        }
         let market = tracked.order.market;
         if tracked.may_have_left() {
             let shown = tracked.level_whole();

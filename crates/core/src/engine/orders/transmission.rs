@@ -116,7 +116,7 @@ impl State {
             side: order.side,
             price: order.price,
             qty: order.qty,
-            valid_until_s: order.valid_until_s,
+            valid_until_s: order.last_effect_s(),
         })
     }
 
@@ -126,7 +126,8 @@ impl State {
         let venue_now = self.clock.at_least(now);
         let margin_ms = self.config.resend_margin_ms;
         let left = life.attempts < self.config.attempts_max;
-        left && fence::may_be_resent(venue_now, life.valid_until, margin_ms, cancelled)
+        let accepted_until = life.lifetime.accepted_until;
+        left && fence::may_be_resent(venue_now, accepted_until, margin_ms, cancelled)
     }
 
     /// Resends intents that got no answer and were not listed since, and those that provably were never sent.

@@ -18,7 +18,7 @@ use crate::time::Time;
 use crate::token::{Amount, TokenId};
 use crate::withheld::{Compared, Unit};
 
-use crate::engine::account::storage_ids::Parity;
+use crate::engine::account::slot_numbers::{SlotUse, Spent};
 use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::intents::unquoted::waits;
 use crate::engine::market::{Backoff, Market};
@@ -273,7 +273,7 @@ impl State {
             lp_amount: limits.lp,
             storage_ids,
             fee_max,
-            valid_until_s: self.expiry_s(made_at),
+            valid_until_s: self.accepted_until_s(made_at),
             made_at,
         };
         let tracked = TrackedPoolTransaction::sealing(wanted.clone(), due, batch);
@@ -285,11 +285,11 @@ impl State {
     fn odd_ids(&mut self, tokens: &[TokenId]) -> Result<Vec<u32>, Withheld> {
         let mut taken = Vec::with_capacity(tokens.len());
         for token in tokens {
-            if let Some(id) = self.storage.take(*token, Parity::Odd) {
+            if let Some(id) = self.slot_numbers.take(*token, SlotUse::PoolTransaction) {
                 taken.push(id);
             } else {
                 for (token, id) in tokens.iter().zip(taken) {
-                    self.storage.free(*token, id);
+                    self.slot_numbers.free(*token, id, Spent::No);
                 }
                 return Err(Control::StorageIds.into());
             }

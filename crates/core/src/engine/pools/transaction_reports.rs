@@ -185,7 +185,7 @@ impl State {
             return;
         };
         for (token, id) in tracked.wanted.slots() {
-            self.storage.free(token, id);
+            self.slot_numbers.free(token, id, tracked.life.spent());
         }
         let market = self.market_mut(tracked.wanted.market);
         market.decision_due = true;

@@ -69,7 +69,7 @@ impl State {
         let venue_now = self.clock.at_least(now);
         let unknown = self.orders.lives().map(|(_, life)| life);
         let unknown = unknown.filter(|life| life.unknown_since().is_some());
-        let fence = |life: &Lifecycle| life.valid_until.plus_ms(self.config.grace_ms);
+        let fence = |life: &Lifecycle| life.last_effect().plus_ms(self.config.grace_ms);
         match unknown.map(fence).max() {
             Some(last) => waits(Control::Recovering, last.ms_since(venue_now)),
             None => Control::Recovering.into(),

@@ -255,7 +255,9 @@ pub(crate) fn not_below_band(s: &RiskContext<'_>, least: Amount, going: Amount) 
 /// ended orders.
 fn keeps_signed_limit(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let token = s.spec.base.id;
+    let resting = s.signed_without_end(token);
     let signed = s.signed.total(token, s.venue_now, s.config.grace_ms);
+    let signed = signed.saturating_add(resting);
     let (key, most) = ("risk.signed_unexpired_max", s.limits.signed_unexpired_max);
     at_most(Unit::Base, key, signed.checked_add(c.base), most)
 }
@@ -311,9 +313,9 @@ fn is_no_duplicate(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
 
 fn leaves_in_time(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let margin_ms = s.config.resend_margin_ms;
-    let in_time = c
-        .sealed
-        .is_some_and(|sealed| fence::is_in_time(s.venue_now, sealed.valid_until(), margin_ms));
+    let in_time = c.sealed.is_some_and(|sealed| {
+        fence::is_in_time(s.venue_now, sealed.life.lifetime.accepted_until, margin_ms)
+    });
     if in_time {
         return Ok(());
     }

@@ -147,8 +147,9 @@ mod tests {
             buy_token: crate::TokenId(0),
             buy_amount: 1,
             fill_by: crate::order::FillBy::Buy,
-            storage_id: 0,
-            valid_until_s: 0,
+            slot: 0,
+            accepted_until_s: 0,
+            rests_until_s: Some(0),
             max_fee_bips: 0,
             made_at: crate::VenueTime(0),
         }

@@ -6,6 +6,7 @@
 
 use crate::config::{EngineConfig, MarketConfig};
 use crate::control::Control;
+use crate::fence;
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::notification::Withheld;
 use crate::order::{ClientOrderId, StrategyId};
@@ -96,6 +97,22 @@ impl RiskContext<'_> {
         self.ledger.free(token, reserved, others, still)
     }
 
+    /// Base units of orders that have no end of their own, that the venue has taken, and whose bytes have lapsed:
+    /// what their signatures may still do is to rest.
+    pub(crate) fn signed_without_end(&self, token: TokenId) -> Amount {
+        let lapsed = |t: &&Tracked| {
+            let lifetime = t.life.lifetime;
+            let lapsed = fence::is_behind(
+                self.venue_now,
+                lifetime.accepted_until,
+                self.config.grace_ms,
+            );
+            lifetime.rests_until.is_none() && lapsed && t.order.base().0 == token
+        };
+        let resting = self.orders.iter().filter(lapsed);
+        resting.fold(0, |sum, t| sum.saturating_add(t.order.base().1))
+    }
+
     /// Judges a new order by all controls. `alike` is the number of equal quotes in the targets.
     pub(crate) fn approve(
         &self,
@@ -138,7 +155,11 @@ impl RiskContext<'_> {
             base,
             quote,
             max_fee_bips: order.max_fee_bips,
-            life_ms: tracked.valid_until().ms_since(self.venue_now),
+            life_ms: tracked
+                .life
+                .lifetime
+                .of_signature()
+                .ms_since(self.venue_now),
             sealed: Some(tracked),
             alike: 0,
         };

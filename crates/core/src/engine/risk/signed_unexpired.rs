@@ -40,7 +40,7 @@ impl Signed {
     /// As [`Signed::add`], for an order.
     pub(crate) fn add_order(&mut self, order: &UnsignedOrder) {
         let (token, base) = order.base();
-        self.add(token, base, order.valid_until_s);
+        self.add(token, base, order.signature_until_s());
     }
 
     /// Base units of a token that the venue could still fill, both sides together.

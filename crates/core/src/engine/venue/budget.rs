@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::BudgetConfig;
 use crate::request::Endpoint;
 use crate::time::Time;
+use crate::venue::RequestCosts;
 
 /// State of one bucket: governor's theoretical arrival time, absent before the first request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -52,14 +53,14 @@ impl Clock for EngineClock<'_> {
 type Limiter<'a> = RateLimiter<NotKeyed, &'a Bucket, EngineClock<'a>, NoOpMiddleware<Nanos>>;
 
 impl Bucket {
-    /// Takes one token if `1 + spare` are available.
-    fn take(&self, now: Time, quota: Quota, spare: u32) -> bool {
+    /// Takes `tokens` if `tokens + spare` are available.
+    fn take(&self, now: Time, quota: Quota, tokens: NonZeroU32, spare: u32) -> bool {
         let clock = Cell::new(0);
         if spare > 0 {
             let copy = self.clone();
             let limiter = Limiter::new(quota, &copy, EngineClock(&clock));
             clock.set(now.0.saturating_mul(1_000));
-            let wanted = NonZeroU32::MIN.saturating_add(spare);
+            let wanted = tokens.saturating_add(spare);
             if !matches!(limiter.check_n(wanted), Ok(Ok(()))) {
                 return false;
             }
@@ -67,7 +68,7 @@ impl Bucket {
         }
         let limiter = Limiter::new(quota, self, EngineClock(&clock));
         clock.set(now.0.saturating_mul(1_000));
-        limiter.check().is_ok()
+        matches!(limiter.check_n(tokens), Ok(Ok(())))
     }
 }
 
@@ -85,6 +86,7 @@ impl Bucket {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Budget {
     config: BudgetConfig,
+    costs: RequestCosts,
     begun: Time,
     common: Bucket,
     endpoints: BTreeMap<Endpoint, Bucket>,
@@ -101,9 +103,10 @@ fn quota(per_s: u32, burst: u32) -> Quota {
 
 impl Budget {
     /// Full buckets at `now`.
-    pub(crate) fn new(now: Time, config: BudgetConfig) -> Self {
+    pub(crate) fn new(now: Time, config: BudgetConfig, costs: RequestCosts) -> Self {
         Self {
             config,
+            costs,
             begun: now,
             common: Bucket::default(),
             endpoints: Endpoint::ALL
@@ -115,7 +118,7 @@ impl Budget {
         }
     }
 
-    /// Takes a token for one request to `endpoint`, or none at all.
+    /// Takes what one request to `endpoint` costs, or nothing at all.
     pub(crate) fn take(&mut self, now: Time, endpoint: Endpoint) -> bool {
         if self
             .resting_until
@@ -130,23 +133,24 @@ impl Budget {
             self.config.cancel_reserve
         };
         let common = self.common.clone();
-        if !self
-            .common
-            .take(now, quota(self.config.per_s, self.config.burst), reserve)
-        {
-            return false;
+        let cost = self.costs.of(endpoint);
+        if let Some(tokens) = NonZeroU32::new(cost) {
+            let quota = quota(self.config.per_s, self.config.burst);
+            if !self.common.take(now, quota, tokens, reserve) {
+                return false;
+            }
         }
         let own = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
         if !self
             .endpoints
             .entry(endpoint)
             .or_default()
-            .take(now, own, 0)
+            .take(now, own, NonZeroU32::MIN, 0)
         {
             self.common = common;
             return false;
         }
-        self.sent += 1;
+        self.sent += u64::from(cost);
         true
     }
 
@@ -180,17 +184,17 @@ impl Budget {
         let own = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
         let common = quota(self.config.per_s, self.config.burst);
         for bucket in self.endpoints.values() {
-            while bucket.take(now, own, 0) {}
+            while bucket.take(now, own, NonZeroU32::MIN, 0) {}
         }
-        while self.common.take(now, common, 0) {}
+        while self.common.take(now, common, NonZeroU32::MIN, 0) {}
     }
 
-    /// Number of requests paid for.
+    /// Tokens of the common bucket paid so far.
     pub(crate) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Number of requests that the common bucket would have allowed by `now`.
+    /// Tokens that the common bucket would have given by `now`.
     pub(crate) fn allowed(&self, now: Time) -> u64 {
         let refilled = now
             .micros_since(self.begun)
@@ -216,7 +220,7 @@ mod tests {
 
     #[test]
     fn only_cancels_use_the_reserve() {
-        let mut budget = Budget::new(Time(0), config());
+        let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
         let polls = (0..20)
             .filter(|_| budget.take(Time(0), Endpoint::Depth))
             .count();
@@ -230,7 +234,7 @@ mod tests {
 
     #[test]
     fn tokens_return_at_the_rate() {
-        let mut budget = Budget::new(Time(0), config());
+        let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
         while budget.take(Time(0), Endpoint::Cancel) {}
         assert!(!budget.take(Time::from_ms(99), Endpoint::Cancel));
         assert!(budget.take(Time::from_ms(300), Endpoint::Cancel));
@@ -239,7 +243,7 @@ mod tests {
 
     #[test]
     fn tokens_of_an_earlier_run_return_at_the_rate() {
-        let mut budget = Budget::new(Time(0), config());
+        let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
         budget.spend_all(Time(0));
         assert!(!budget.take(Time::from_ms(150), Endpoint::Cancel));
         assert!(budget.take(Time::from_ms(250), Endpoint::Cancel));
@@ -254,6 +258,7 @@ mod tests {
                 endpoint_burst: 2,
                 ..config()
             },
+            RequestCosts::default(),
         );
         assert!(budget.take(Time(0), Endpoint::Submit));
         assert!(budget.take(Time(0), Endpoint::Submit));
@@ -270,8 +275,28 @@ mod tests {
     }
 
     #[test]
+    fn requests_cost_what_the_venue_counts_for_them() {
+        let costs = RequestCosts(vec![(Endpoint::Orders, 4), (Endpoint::Cancel, 0)]);
+        let mut budget = Budget::new(Time(0), config(), costs);
+        assert!(budget.take(Time(0), Endpoint::Orders));
+        assert!(
+            !budget.take(Time(0), Endpoint::Orders),
+            "three of the six that are left are reserved for cancels"
+        );
+        let cancels = (0..20)
+            .filter(|_| budget.take(Time(0), Endpoint::Cancel))
+            .count();
+        assert_eq!(cancels, 8, "they have the bucket of their endpoint only");
+        let polls = (0..20)
+            .filter(|_| budget.take(Time(0), Endpoint::Depth))
+            .count();
+        assert_eq!(polls, 3);
+        assert_eq!(budget.sent(), 7, "tokens of the common bucket");
+    }
+
+    #[test]
     fn a_429_pauses_the_endpoint() {
-        let mut budget = Budget::new(Time(0), config());
+        let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
         budget.punish(Time(0), Endpoint::Depth);
         assert!(!budget.take(Time::from_ms(1_999), Endpoint::Depth));
         assert!(

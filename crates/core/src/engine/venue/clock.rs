@@ -10,6 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Time, VenueTime};
+use crate::venue::ClockRule;
 
 /// A single answer may not move the bound further ahead than this; two that agree may. Between answers the local clock
 /// advances the bound, so that correct answers need no more than their delay and rounding. A wrong one can advance a
@@ -18,8 +19,6 @@ pub(crate) const LEAP_MS: u64 = 5_000;
 /// How far two answers may disagree about a leap.
 const AGREEMENT_MS: u64 = 5_000;
 
-/// Times in answers may be whole seconds, rounded down.
-const RESOLUTION_MS: u64 = 1_000;
 /// Consecutive answers show that the bound is ahead: over at least this time,
 const DOUBTED_MS: u64 = 10_000;
 /// that agree within this,
@@ -68,8 +67,8 @@ impl VenueClock {
 
     /// Uses the time of an answer that no cache can have given: it was generated after `sent`. If the bound had already
     /// passed it then, a wrong answer has moved the bound.
-    pub(crate) fn compare(&mut self, now: Time, sent: Time, told: VenueTime) {
-        let latest = told.plus_ms(RESOLUTION_MS + now.ms_since(sent));
+    pub(crate) fn compare(&mut self, now: Time, sent: Time, told: VenueTime, rule: ClockRule) {
+        let latest = told.plus_ms(rule.resolution_ms + now.ms_since(sent));
         let ahead_ms = self.at_least(now).ms_since(latest);
         if ahead_ms == 0 {
             self.doubt = None;
@@ -140,6 +139,10 @@ impl Doubt {
 mod tests {
     use super::*;
 
+    const RULE: ClockRule = ClockRule {
+        resolution_ms: 1_000,
+    };
+
     const ORIGIN: VenueTime = VenueTime(1_700_000_000_000);
 
     #[test]
@@ -195,7 +198,7 @@ mod tests {
             now = Time::from_ms(1_000 + n * 4_100);
             let told = VenueTime(ORIGIN.plus_ms(now.as_ms() - 50).0 / 1_000 * 1_000);
             clock.observe(now, told);
-            clock.compare(now, now.minus_ms(100), told);
+            clock.compare(now, now.minus_ms(100), told, RULE);
         }
         (clock, now)
     }
@@ -239,7 +242,7 @@ mod tests {
                 _ => (now.minus_ms(900), honest.minus_ms(1_800)),
             };
             clock.observe(now, told);
-            clock.compare(now, sent, told);
+            clock.compare(now, sent, told, RULE);
             assert_eq!(clock.for_ages(now), clock.at_least(now));
         }
     }

@@ -168,7 +168,7 @@ impl Desk {
             base_filled: spec.base_amount(Qty(lots)).unwrap(),
             quote_filled: spec.quote_amount(order.price, Qty(lots)).unwrap(),
             fee: 0,
-            valid_until_s: order.valid_until_s,
+            valid_until_s: order.last_effect_s(),
             valid_since: order.made_at,
         };
         self.list.retain(|known| known.hash != hash);

@@ -98,7 +98,7 @@ impl Limits {
         };
         self.signed.retain(|(_, until_s, _)| lives(*until_s));
         let (token, base) = (spec.base.id, base_of(order));
-        self.signed.push((token, order.valid_until_s, base));
+        self.signed.push((token, order.signature_until_s(), base));
         let of_token = self.signed.iter().filter(|(of, ..)| *of == token);
         let signed: Amount = of_token.map(|(_, _, base)| base).sum();
         let most = engine.markets[usize::from(order.market.0)].signed_unexpired_max;

@@ -3,7 +3,7 @@
 use crate::invariants::table::Invariant;
 use cambist_core::config::{EngineConfig, MarketConfig};
 use cambist_core::order::UnsignedOrder;
-use cambist_core::{Amount, MarketSpec, Side, VenueTime};
+use cambist_core::{Amount, MarketSpec, Side};
 
 use crate::invariants::sending::Broken;
 
@@ -79,7 +79,7 @@ pub(crate) fn sane(
             format!("{id} signs {} bips", order.max_fee_bips),
         ));
     }
-    let expiry = VenueTime::from_s(u64::from(order.valid_until_s));
+    let expiry = order.lifetime().of_signature();
     let life_ms = expiry.ms_since(order.made_at);
     if life_ms > risk.ttl_max_ms.min(engine.ttl_ms) {
         broken.push((Invariant::TtlCap, format!("{id} lives {life_ms} ms")));

@@ -142,8 +142,16 @@ impl RiskContext<'_> {
         pool.takes(tracked.wanted.kind)?;
         self.price_is_shared(pool)?;
         let margin_ms = self.config.resend_margin_ms;
-        if !fence::is_in_time(self.venue_now, tracked.life.valid_until, margin_ms) {
-            let left_ms = tracked.life.valid_until.ms_since(self.venue_now);
+        if !fence::is_in_time(
+            self.venue_now,
+            tracked.life.lifetime.accepted_until,
+            margin_ms,
+        ) {
+            let left_ms = tracked
+                .life
+                .lifetime
+                .accepted_until
+                .ms_since(self.venue_now);
             let key = "orders.resend_margin_ms";
             let compared = Compared::new(Unit::Ms, key, left_ms, margin_ms);
             return Err(Withheld::compared(Control::StaleData, compared));

@@ -1,0 +1,74 @@
+//! What a venue guarantees, as data. The engine is started with one [`VenueRules`] and judges by it; no line of
+//! it asks which venue it trades on.
+//!
+//! A venue is described by how it makes the same bytes count once ([`SlotRule`]), how long bytes and what they
+//! created live ([`LifetimeRule`]), what its refusals prove ([`RefusalRules`]), how exact its clock is
+//! ([`ClockRule`]), and what requests cost ([`RequestCosts`]). Translating requests and answers is an adapter's
+//! (`docs/adding-a-venue.md`), and nothing of that is known here.
+
+mod lifetime;
+mod refusals;
+mod slots;
+
+use serde::{Deserialize, Serialize};
+
+use crate::request::Endpoint;
+
+pub use lifetime::{Lifetime, LifetimeRule, Resting};
+pub use refusals::{Refusal, RefusalRules};
+pub use slots::{EXCHANGE_SLOTS, SlotRule};
+
+/// How exact the times in answers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockRule {
+    /// A time in an answer may be this much behind the venue's clock when it was drawn up, by rounding.
+    pub resolution_ms: u64,
+}
+
+/// What requests cost of the common budget; one that is not named costs 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestCosts(pub Vec<(Endpoint, u32)>);
+
+impl RequestCosts {
+    /// Tokens of the common bucket. A request that costs 0 there has its own endpoint's bucket only.
+    pub fn of(&self, endpoint: Endpoint) -> u32 {
+        let named = self.0.iter().find(|(of, _)| *of == endpoint);
+        named.map_or(1, |(_, tokens)| *tokens)
+    }
+}
+
+/// Everything that the engine knows of the venue it trades on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VenueRules {
+    /// What makes the same bytes count once.
+    pub slots: SlotRule,
+    /// How long bytes are accepted, and how long what they created rests.
+    pub lifetime: LifetimeRule,
+    /// What refusals prove.
+    pub refusals: RefusalRules,
+    /// How exact its times are.
+    pub clock: ClockRule,
+    /// What requests cost.
+    pub costs: RequestCosts,
+}
+
+impl VenueRules {
+    /// The exchange interface that `cambist venue` serves: storage ids, one time of validity for acceptance and
+    /// rest, status codes, times in whole seconds, every request alike.
+    pub fn exchange() -> Self {
+        Self {
+            slots: SlotRule::Strided {
+                slots: EXCHANGE_SLOTS,
+            },
+            lifetime: LifetimeRule {
+                accepted_max_ms: None,
+                resting: Resting::WhileAccepted,
+            },
+            refusals: RefusalRules::exchange(),
+            clock: ClockRule {
+                resolution_ms: 1_000,
+            },
+            costs: RequestCosts::default(),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Slots: numbers that make the same bytes count once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::token::TokenId;
+
+/// Slots per account and token of the exchange interface.
+pub const EXCHANGE_SLOTS: u32 = 1 << 14;
+
+/// Which numbers intents get, and when a number may be used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SlotRule {
+    /// A row of rising numbers for each sold token. Number `n` uses slot `n mod slots`, which takes larger
+    /// numbers only: a number is never used twice, and never one whose slot holds something alive. Orders have
+    /// even numbers, joins and exits odd ones.
+    Strided {
+        /// How many slots a token has.
+        slots: u32,
+    },
+    /// One row for the account. The venue takes number `n` only after all below it: a gap holds back what comes
+    /// after it, so that a number that was never spent is used again, the lowest first. A refusal spends none.
+    Consecutive {
+        /// The token under whose name the row is counted, in the store and in [`Start`](crate::event::Start).
+        row: TokenId,
+    },
+}
+
+impl SlotRule {
+    /// The row that an intent's number belongs to.
+    pub const fn row(&self, sold: TokenId) -> TokenId {
+        match self {
+            Self::Strided { .. } => sold,
+            Self::Consecutive { row } => *row,
+        }
+    }
+}
