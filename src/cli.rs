@@ -64,7 +64,7 @@ pub enum Command {
     #[command(
         after_help = "Modes: live trades with the account's keys. paper quotes on the public depth of \
                       [market.feed] and fills in a simulated account; nothing is ever sent. observe records \
-                      that depth. paper and observe refuse a file with keys.\n\nExamples:\n  \
+                      that depth. paper and observe refuse a configuration with keys.\n\nExamples:\n  \
                       cambist run --config config/demo.toml\n  \
                       cambist run --config config/paper.toml --mode paper\n  \
                       cambist run --config config/paper.toml --for 10m --json\n  \
@@ -110,7 +110,7 @@ pub enum Command {
     Account(commands::account::AccountCommand),
     /// Show the daemon live in a terminal: quotes and reasons, book, orders, limits, equity
     #[command(
-        after_help = "q or Ctrl-C ends it. It reads the daemon's page (metrics.listen) and sends no command.\n\nExamples:\n  cambist top --config config/demo.toml\n  cambist top --config config/demo.toml --once"
+        after_help = "Press q or Ctrl-C to quit. The command reads the daemon's page (metrics.listen) and sends no command.\n\nExamples:\n  cambist top --config config/demo.toml\n  cambist top --config config/demo.toml --once"
     )]
     Top(commands::top::TopArgs),
     /// List fills, orders, pool transactions or flows from the store, with or without a running daemon
@@ -172,7 +172,7 @@ pub enum Command {
     /// Evaluate files of test vectors: hashes and signatures, pool arithmetic, quotes and statistics
     #[command(
         after_help = "Each file is recognised by its content; tolerances are the file's own. Exit 1 if \
-                      a value differs, or a file is not understood to the last member.\n\nExamples:\n  \
+                      a value differs, or a file has unknown content.\n\nExamples:\n  \
                       cambist vectors crates/signing/tests/vectors/*.json\n  \
                       cambist vectors --json tests/vectors/*.json"
     )]
@@ -205,8 +205,8 @@ pub enum Command {
     /// Run a backtest for every choice of parameters, and test whether the best result is more than luck
     #[command(
         after_help = "The sweep file names parameters, search and windows: docs/sweep.md. An interrupted sweep \
-                      goes on with the same command. On several machines every shard has a part of the runs; \
-                      `cambist merge` joins them.\n\nExamples:\n  \
+                      continues with the same command. With several machines, each runs one shard; \
+                      `cambist merge` joins their results.\n\nExamples:\n  \
                       cambist sweep --config config/cambist.toml --sweep config/sweeps/bands.toml --data eth.npz \
                       --out out/sweep\n  \
                       cambist sweep --config my.toml --sweep sweep.toml --data eth.csv --out out/sweep --dry-run\n  \
@@ -217,7 +217,7 @@ pub enum Command {
     Sweep(commands::sweep::SweepArgs),
     /// Merge the shards of a sweep, or of a campaign of simulated worlds
     #[command(
-        after_help = "Gaps, overlaps, and parts with another program, configuration or data are refused (exit 1). \
+        after_help = "Gaps, overlaps, and shards of another program, configuration or data are refused (exit 1). \
                       The result is what one machine would have written, byte for byte.\n\nExamples:\n  \
                       cambist merge out/sweep --out out/sweep\n  \
                       cambist merge a/shard-0001-of-0002 b/shard-0002-of-0002 --out out/both\n  \
@@ -227,7 +227,7 @@ pub enum Command {
     /// Replay recordings through the engine and compare every action, or show the state at one moment
     #[command(
         after_help = "Exit 1 at the first difference from what this build recorded. A recording of another \
-                      build is replayed as well; its first difference is reported and is no failure.\n\n\
+                      build is replayed as well; its first difference is reported but is not a failure.\n\n\
                       Examples, after a run with config/demo.toml:\n  \
                       cambist replay target/two-terminals/tape/0000000001.tape\n  \
                       cambist replay target/two-terminals/tape\n  \
@@ -417,7 +417,7 @@ pub struct VectorsArgs {
 /// Parses a duration such as `25s`, `10m` or `2h`.
 fn seconds(text: &str) -> Result<u64, String> {
     let wrong =
-        || format!("{text:?} is no duration; write a whole number and s, m or h, such as 25s");
+        || format!("{text:?} is not a duration; write a whole number and s, m or h, such as 25s");
     let split = text
         .len()
         .checked_sub(1)

@@ -98,7 +98,7 @@ pub fn run(
         .iter()
         .all(|observer| observer.feed.report().kept == 0)
     {
-        let what = "no depth arrived; the log says why";
+        let what = "no depth arrived; see the log";
         return Err(Failure::new(Exit::CheckFailed, what).into());
     }
     Ok(Exit::Done)
@@ -184,7 +184,11 @@ impl Observer {
                     match self.writer.write(snapshot) {
                         Ok(()) => {}
                         Err(WriteError::Refused(why)) => {
-                            tracing::warn!(market = self.market.name, why, "depth not recorded");
+                            tracing::warn!(
+                                market = self.market.name,
+                                why,
+                                "recording depth failed"
+                            );
                         }
                         Err(error) => return Err(error),
                     }

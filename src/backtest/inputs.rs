@@ -112,7 +112,7 @@ fn levels(text: &str) -> Result<usize, String> {
     let levels = text.parse().ok();
     levels
         .filter(|levels| (1..=1_000).contains(levels))
-        .ok_or_else(|| format!("{text:?} is no number from 1 to 1000"))
+        .ok_or_else(|| format!("{text:?} is not a number from 1 to 1000"))
 }
 
 impl Inputs {

@@ -102,7 +102,7 @@ pub fn run(command: &AccountCommand, json: bool) -> anyhow::Result<Exit> {
 
 fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
     if args.reason.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "--reason must say what it was").into());
+        return Err(Failure::new(Exit::Usage, "--reason must say what the flow was").into());
     }
     let wish = RequestJson::Adopt {
         token: args.token.clone(),
@@ -140,7 +140,7 @@ fn adopt_stopped(daemon: &Daemon, wish: RequestJson, json: bool) -> anyhow::Resu
     let difference = offline.differences().get(&token).copied();
     if !force && let Err(why) = names.explains(token, amount, difference) {
         let what = format!(
-            "{why}. That is what the last daemon found: if something came or went since, start it, and status names the difference; --force books it now"
+            "{why}. This is the state of the last reconciliation: if the flow is newer, start the daemon, and status will show the difference; --force books the flow now"
         );
         return Err(refused(what).into());
     }
@@ -155,7 +155,7 @@ fn adopt_stopped(daemon: &Daemon, wish: RequestJson, json: bool) -> anyhow::Resu
     };
     let held = i128::try_from(offline.held(token)).unwrap_or(i128::MAX);
     let detail = format!(
-        "{} booked as explained; the ledger holds {}, with which the next start begins",
+        "{} booked as explained; the ledger's balance is now {}",
         shown(amount),
         shown(held)
     );
@@ -165,7 +165,11 @@ fn adopt_stopped(daemon: &Daemon, wish: RequestJson, json: bool) -> anyhow::Resu
 
 fn adopt_orders(args: &AdoptOrdersArgs, json: bool) -> anyhow::Result<Exit> {
     if args.reason.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "--reason must say why it runs no more").into());
+        return Err(Failure::new(
+            Exit::Usage,
+            "--reason must say why the instance cannot run any more",
+        )
+        .into());
     }
     let wish = RequestJson::AdoptOrders {
         instance: args.instance.clone(),
@@ -200,7 +204,7 @@ fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
             .collect();
         print_json(&shapes)?;
     } else if flows.is_empty() {
-        print_text("no flows were explained\n")?;
+        print_text("no flows have been explained\n")?;
     } else {
         let head = ["at", "amount", "reason"].map(str::to_owned);
         let rows = flows.iter().map(|flow| {

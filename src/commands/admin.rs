@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cambist_protocol::wire::Failure as Refused;
-use cambist_server::admin::{Field, FieldKind, OperatorRequest, PREFIX, WISHES, find};
+use cambist_server::admin::{Field, FieldKind, OPERATOR_REQUESTS, OperatorRequest, PREFIX, find};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use serde_json::{Map, Value, json};
@@ -51,17 +51,17 @@ pub struct AdminArgs {
 /// One request as given.
 #[derive(Debug)]
 struct Asked {
-    wish: &'static OperatorRequest,
+    request: &'static OperatorRequest,
     body: Map<String, Value>,
 }
 
 impl FromArgMatches for Asked {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let missing = || clap::Error::raw(ErrorKind::MissingSubcommand, "what shall be asked?\n");
+        let missing = || clap::Error::raw(ErrorKind::MissingSubcommand, "a request is missing\n");
         let (name, given) = matches.subcommand().ok_or_else(missing)?;
-        let wish = find(name).ok_or_else(missing)?;
+        let request = find(name).ok_or_else(missing)?;
         let mut body = Map::new();
-        for field in wish.fields.iter().filter(|field| is_offered(field)) {
+        for field in request.fields.iter().filter(|field| is_offered(field)) {
             let Some(values) = given.get_many::<String>(field.name) else {
                 continue;
             };
@@ -69,7 +69,7 @@ impl FromArgMatches for Asked {
                 add(&mut body, field, value)?;
             }
         }
-        Ok(Self { wish, body })
+        Ok(Self { request, body })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -83,7 +83,7 @@ impl Subcommand for Asked {
         command
             .subcommand_required(true)
             .arg_required_else_help(true)
-            .subcommands(WISHES.iter().map(subcommand))
+            .subcommands(OPERATOR_REQUESTS.iter().map(subcommand))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -95,14 +95,14 @@ impl Subcommand for Asked {
     }
 }
 
-fn subcommand(wish: &'static OperatorRequest) -> Command {
+fn subcommand(request: &'static OperatorRequest) -> Command {
     let example = format!(
         "Example:\n  cambist venue admin --config config/venue.toml {}",
-        wish.example
+        request.example
     );
-    let fields = wish.fields.iter().filter(|field| is_offered(field));
-    Command::new(wish.name)
-        .about(wish.about)
+    let fields = request.fields.iter().filter(|field| is_offered(field));
+    Command::new(request.name)
+        .about(request.about)
         .after_help(example)
         .args(fields.map(|field| {
             let arg = Arg::new(field.name)
@@ -169,7 +169,7 @@ pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
     let off = || {
         Failure::new(
             Exit::Refused,
-            "the configuration has no [admin] token_file: the exchange listens to no operator",
+            "the configuration has no [admin] token_file, so the exchange has no operator listener",
         )
     };
     let token_file = args
@@ -182,16 +182,16 @@ pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
         (None, Some(exchange)) => running(exchange).ok_or_else(|| {
             Failure::new(
                 Exit::CheckFailed,
-                "the exchange is not running, or listens to no operator",
+                "the exchange is not running, or has no operator listener",
             )
         })?,
         (None, None) => return Err(off().into()),
     };
     let token = secrets::read(token_file, false)?;
     let (status, text) = ask(address, &token, &args.asked)
-        .with_context(|| format!("asking the exchange at {address}"))?;
+        .with_context(|| format!("sending the request to the exchange at {address}"))?;
     if status == 200 {
-        let answer: Value = serde_json::from_str(&text).context("the exchange's answer")?;
+        let answer: Value = serde_json::from_str(&text).context("reading the exchange's answer")?;
         if json {
             print_json(&answer)?;
         } else {
@@ -211,16 +211,16 @@ fn running(exchange: &Exchange) -> Option<SocketAddr> {
 
 fn ask(address: SocketAddr, token: &str, asked: &Asked) -> anyhow::Result<(u16, String)> {
     let body = Value::Object(asked.body.clone()).to_string();
-    let (method, target, body) = if asked.wish.looks {
+    let (method, target, body) = if asked.request.looks {
         let pairs = asked
             .body
             .iter()
             .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()));
         let query: Vec<_> = pairs.collect();
-        let target = format!("{PREFIX}{}?{}", asked.wish.name, query.join("&"));
+        let target = format!("{PREFIX}{}?{}", asked.request.name, query.join("&"));
         ("GET", target, String::new())
     } else {
-        ("POST", format!("{PREFIX}{}", asked.wish.name), body)
+        ("POST", format!("{PREFIX}{}", asked.request.name), body)
     };
     if target.bytes().any(|byte| !byte.is_ascii_graphic()) {
         anyhow::bail!("an argument has characters that cannot be sent");
@@ -240,9 +240,9 @@ fn ask(address: SocketAddr, token: &str, asked: &Asked) -> anyhow::Result<(u16, 
     let answer = String::from_utf8(answer)?;
     let (head, text) = answer
         .split_once("\r\n\r\n")
-        .context("the answer is no HTTP")?;
+        .context("the answer is not HTTP")?;
     let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
-    Ok((status.context("the answer is no HTTP")?, text.to_owned()))
+    Ok((status.context("the answer is not HTTP")?, text.to_owned()))
 }
 
 #[cfg(test)]
@@ -269,9 +269,9 @@ mod tests {
 
     #[test]
     fn every_example_of_the_table_is_a_command_line() {
-        for wish in &WISHES {
-            let asked = parsed(wish.example).unwrap();
-            assert_eq!(asked.wish.name, wish.name);
+        for request in &OPERATOR_REQUESTS {
+            let asked = parsed(request.example).unwrap();
+            assert_eq!(asked.request.name, request.name);
         }
     }
 

@@ -161,8 +161,7 @@ fn absent(error: SecretError) -> anyhow::Error {
     if !matches!(error, SecretError::Missing(_)) {
         return error.into();
     }
-    let what =
-        format!("{error} (written by the first start of cambist venue; or use --no-secrets)");
+    let what = format!("{error} (the first start of cambist venue writes it; or use --no-secrets)");
     Failure::new(Exit::Refused, what).into()
 }
 
@@ -186,7 +185,7 @@ fn table(meaning: &Meaning) -> String {
     for risk in &meaning.markets {
         let Risk { base, quote, .. } = risk;
         let worst = risk.worst_case.map_or_else(
-            || "too large to be counted".to_owned(),
+            || "too large to compute".to_owned(),
             |worst| format!("{worst} {quote}"),
         );
         let _ = writeln!(
@@ -248,7 +247,7 @@ fn table(meaning: &Meaning) -> String {
             ),
         ],
         vec![
-            cell("  together"),
+            cell("  total"),
             format!(
                 "{} per second, {} of the budget",
                 exposure::thousandths(load.total_milli_per_s),
@@ -266,7 +265,7 @@ fn table(meaning: &Meaning) -> String {
         text.push_str("\nAmounts and strategies are checked against the venue's decimals at start; state\nbase_decimals, quote_decimals and price_decimals in every [[market]] to check them now.\n");
     }
     if !meaning.secrets_checked {
-        text.push_str("\nThe files with the secrets were not opened.\n");
+        text.push_str("\nThe files with the secrets were not read.\n");
     }
     text
 }

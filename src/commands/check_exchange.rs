@@ -37,17 +37,17 @@ fn warnings(exchange: &Exchange) -> Vec<String> {
     let is_remote = !listen.address.ip().is_loopback();
     let mut warnings = Vec::new();
     if !exchange.require_api_key_signature {
-        warnings.push("exchange.require_api_key_signature = false: whoever has an account's API key can replace it and lock its owner out until the owner asks for the key with a signature; recommended: true".to_owned());
+        warnings.push("exchange.require_api_key_signature = false: anyone with an account's API key can replace it and lock its owner out until the owner fetches the key with a signature; recommended: true".to_owned());
     }
     if !exchange.require_wallet_for_funds {
-        warnings.push("exchange.require_wallet_for_funds = false: whoever has an account's layer-2 key can transfer and withdraw everything and replace that key; recommended: true".to_owned());
+        warnings.push("exchange.require_wallet_for_funds = false: anyone with an account's layer-2 key can transfer and withdraw everything and replace that key; recommended: true".to_owned());
     }
     if listen.public_url.is_none() && (is_remote || !listen.trusted_proxies.is_empty()) {
-        warnings.push("listen.public_url is missing although others reach this exchange: request signatures count for whatever address a client names, those made for another exchange included, and a recorded GET apiKey fetches the key for ever; recommended: the address that clients use".to_owned());
+        warnings.push("listen.public_url is missing although others reach this exchange: request signatures are accepted for any address that a client names, those made for another exchange included, and a recorded GET apiKey fetches the key for ever; recommended: the address that clients use".to_owned());
     }
     let is_hosted = is_remote || listen.public_url.is_some() || !listen.trusted_proxies.is_empty();
     if is_hosted && exchange.opening.fee.is_empty() {
-        warnings.push("accounts.opening_fee is empty: whoever owns both ends of a transfer opens accounts for nothing, up to limits.accounts_max less accounts.reserved; recommended: a fee".to_owned());
+        warnings.push("accounts.opening_fee is empty: anyone can open accounts for free by transfers between their own addresses, up to limits.accounts_max less accounts.reserved; recommended: a fee".to_owned());
     }
     if is_remote {
         warnings.push(format!(

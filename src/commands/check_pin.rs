@@ -91,7 +91,7 @@ async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
     };
     for market in &daemon.markets {
         let name = &market.name.value;
-        let missing = || format!("the venue publishes nothing about {name}");
+        let missing = || format!("the venue does not list {name}");
         let listed = markets.iter().find(|listed| listed.market == *name);
         let listed = listed.with_context(missing)?;
         let base = token(listed.base_token_id).with_context(missing)?;
@@ -99,7 +99,7 @@ async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
         let lp = market.pool.as_ref().map(|pool| {
             let found = pools.iter().find(|found| found.name == pool.name.value);
             let found = found.and_then(|found| token(found.tokens.lp));
-            found.with_context(|| format!("the venue publishes nothing about {}", pool.name.value))
+            found.with_context(|| format!("the venue does not list {}", pool.name.value))
         });
         let lp = lp.transpose()?;
         let units = MarketPins {
@@ -143,8 +143,8 @@ impl Pins {
     /// The lines for the file.
     fn lines(&self, daemon: &Daemon) -> String {
         let mut text = format!(
-            "# As {} publishes it. Compare it with another source (its documents, the chain) before you paste it:\n\
-             # whoever lies here has the daemon sign orders that mean something else.\n\
+            "# As published by {}. Compare with another source (its documents, the chain) before using it:\n\
+             # wrong values make the daemon sign orders with another meaning.\n\
              [venue]\nchain_id = {}\nexchange = \"{}\"\n",
             daemon.venue.base_url.value, self.chain_id, self.exchange
         );

@@ -126,7 +126,7 @@ fn silent(daemon: &Daemon, error: &AskError) -> Value {
     page["state"] = json!("silent");
     page["error"] = json!(error.to_string());
     page["advice"] = json!(format!(
-        "cambist kill --config {config} --reason TEXT latches it; cambist panic --config {config} cancels and proves without it"
+        "cambist kill --config {config} --reason TEXT sets the latch; cambist panic --config {config} cancels all orders without the daemon and proves it"
     ));
     page
 }
@@ -154,17 +154,18 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
     let latch = Latch::of(dir);
     let raised = latch
         .raise(&args.reason)
-        .with_context(|| format!("the latch {} was not raised", latch.file().display()));
+        .with_context(|| format!("the latch {} was not set", latch.file().display()));
     let mut answer = match (control_client::ask(dir, &wish), &raised) {
         (Ok(Some(answer)), _) if answer["done"] == true => answer,
         // It has seen the latch and is ending, or has ended.
         (Ok(Some(answer)), Ok(())) if answer["ending"] == true => {
-            let detail = "the daemon is ending; the latch is raised, so that none starts";
+            let detail =
+                "the daemon is ending; the latch is set, so none starts until 'cambist resume'";
             json!({"done": true, "detail": detail, "durable": true})
         }
         (Ok(Some(answer)), _) => answer,
         (Ok(None) | Err(AskError::Gone), Ok(())) => {
-            let detail = "no daemon runs; the latch is raised, so that none starts";
+            let detail = "no daemon runs; the latch is set, so none starts until 'cambist resume'";
             json!({"done": true, "detail": detail, "durable": true})
         }
         (Ok(None), Err(_)) => return raised.map(|()| Exit::Done),
@@ -189,13 +190,13 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
 /// The error of a kill without an answer: what is certain, and what to do.
 fn unheard(daemon: &Daemon, error: AskError, latched: bool) -> anyhow::Error {
     let latch = if latched {
-        "the latch is raised: it ends with 78 as soon as it goes on, and none starts"
+        "the latch is set: the daemon ends with exit code 78 as soon as it continues, and none starts"
     } else {
-        "the latch could not be raised either"
+        "the latch could not be set either"
     };
     let config = daemon.source.path.display();
     let what = format!(
-        "{error}; {latch}. What rests may fill until it expires: cambist panic --config {config} cancels it without the daemon and proves it"
+        "{error}; {latch}. Resting orders may fill until they expire: cambist panic --config {config} cancels them without the daemon and proves it"
     );
     match error {
         AskError::Folder(error) => anyhow::Error::new(error).context(what),
@@ -274,7 +275,7 @@ pub fn tell(which: &Which, wish: &RequestJson, json: bool) -> anyhow::Result<Exi
 fn stale(wish: &RequestJson, error: cambist_config::ConfigError) -> anyhow::Result<Daemon> {
     let error = anyhow::Error::new(error);
     Err(if matches!(wish, RequestJson::Reload { .. }) {
-        error.context("nothing was reloaded; the daemon goes on as it is")
+        error.context("nothing was reloaded; the daemon keeps its configuration")
     } else {
         error
     })
@@ -312,7 +313,7 @@ pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
     let why = answer["error"].as_str().unwrap_or("no reason was given");
     // A drain that was waited for has an exit code of its own.
     let Some(exit) = answer["exit"].as_u64() else {
-        crate::exit::tell(&format!("the daemon refuses: {why}"));
+        crate::exit::tell(&format!("the daemon refused: {why}"));
         return Ok(Exit::CheckFailed);
     };
     crate::exit::tell(&why);
@@ -331,7 +332,7 @@ fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
             if let Some(proven_s) = Latch::of(dir).proof() {
                 let proven = times::iso(proven_s);
                 let text = format!(
-                    "panic proved at {proven} that none of them is alive; the store has no end of {} orders yet: the next start asks the exchange for them",
+                    "panic proved at {proven} that none of them is alive; the store does not have the ends of {} orders yet: the next start reads them from the exchange",
                     open.len()
                 );
                 page["not_proven_gone"] = json!(0);

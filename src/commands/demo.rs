@@ -51,7 +51,7 @@ pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
 }
 
 async fn watch(args: &DemoArgs, mut playbill: ScenarioPlayer, json: bool) -> anyhow::Result<Exit> {
-    let mut signals = Signals::listen(false).context("listening to signals")?;
+    let mut signals = Signals::listen(false).context("installing signal handlers")?;
     let mut screen = ProgressLine::new();
     let mut folder = Folder::new()?;
     let result = scene(args, &mut playbill, &mut screen, &mut folder, &mut signals).await;
@@ -107,19 +107,19 @@ fn next(args: &DemoArgs, program: &str) -> String {
     let line = |asked: &str, what: &str| format!("  {:<58} {what}\n", format!("{program} {asked}"));
     let again = format!("demo --strategy {other} --seed {seed}");
     let lines = [
-        line(&again, "another strategy, another crowd"),
+        line(&again, "another strategy, other traders"),
         line(
             "demo --scenario crash",
-            &format!("a worse day (or {worse})"),
+            &format!("a falling market (or {worse})"),
         ),
-        line("strategy list", "what can quote, and how it is tuned"),
+        line("strategy list", "the strategies and their parameters"),
         line(
             "venue --config config/venue.toml",
-            "the exchange alone, one terminal",
+            "the exchange, in one terminal",
         ),
         line(
             "run --config config/demo.toml",
-            "the daemon against it, another",
+            "the daemon, in another terminal",
         ),
     ];
     format!(
@@ -193,7 +193,7 @@ async fn open(
     let opened = Instant::now();
     let base_url = format!("http://{address}");
     screen.say(&format!(
-        "exchange at {base_url}, crowd with seed {}",
+        "exchange at {base_url}, simulated traders with seed {}",
         args.seed
     ));
     screen.say(&playbill.title());
@@ -201,7 +201,7 @@ async fn open(
     let wire = match crash_test::when(args) {
         Ok(_) => Some(RecordingProxy::lay(&address).await?),
         Err(why) => {
-            screen.say(&format!("nobody pulls the plug: {why}"));
+            screen.say(&format!("the daemon is not killed: {why}"));
             None
         }
     };
@@ -287,7 +287,7 @@ async fn scene(
         mut crash,
         ..
     } = stage;
-    screen.say("ending: cancelling everything and proving that nothing rests");
+    screen.say("ending: cancelling all orders and proving that none rests");
     daemon.ask_to_end();
     let longest = Duration::from_millis(config.drain_deadline_ms) + GOODBYE;
     let status = tokio::select! {
@@ -311,7 +311,7 @@ async fn scene(
 
     let output = daemon.output()?;
     let told: Summary = serde_json::from_str(&output)
-        .with_context(|| format!("the daemon told no summary:\n{}", daemon.last_words()))?;
+        .with_context(|| format!("the daemon printed no summary:\n{}", daemon.last_words()))?;
     let mut problems = Vec::new();
     let summary = conclude(
         args,
@@ -368,11 +368,11 @@ impl Stage<'_> {
             if self.show(screen, Some(at)).await? == Shown::Ended {
                 return Ok(());
             }
-            screen.say("pulling the plug: kill -9 in the middle of a submit");
+            screen.say("killing the daemon with SIGKILL in the middle of a submit");
             let file = match self.promise {
                 Promise::Quotes => config.source.path.clone(),
                 Promise::PoolShares => {
-                    screen.say("its second life is to hold no shares of the pool");
+                    screen.say("after the restart the daemon's target is no pool shares");
                     files::write_leaving(folder.path())?
                 }
             };
@@ -444,7 +444,7 @@ fn conclude(
         .map(|(session, now)| session.summary(*now, &Closing::default(), super::run::code));
     let differs = all_lives.as_ref().is_some_and(|all| all.pnl != told.pnl);
     if differs && !was_killed {
-        problems.push("the daemon's profit and loss is not that of its tape".to_owned());
+        problems.push("the daemon's profit and loss differs from that of its tape".to_owned());
     }
     let all_lives = all_lives.filter(|_| was_killed);
     let residual = residual(&told, books);
@@ -500,14 +500,14 @@ fn unprofitable(played: &Played, books: &Books) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(what) = &played.profit {
         problems.push(format!(
-            "profit and loss is not the change of equity ({what})"
+            "profit and loss differs from the change of equity ({what})"
         ));
     }
     for (token, held) in &played.held {
         let there = books.totals.get(token).copied().unwrap_or(0);
         if i128::try_from(there).ok() != Some(*held) {
             problems.push(format!(
-                "profit and loss counts with {} {token}, the exchange has {}",
+                "profit and loss assumes {} {token}, the exchange has {}",
                 books.whole(token, &held.to_string()),
                 books.whole(token, &there.to_string())
             ));
@@ -520,11 +520,11 @@ fn unprofitable(played: &Played, books: &Books) -> Vec<String> {
 fn unproven(summary: &Summary) -> Vec<String> {
     let mut problems = Vec::new();
     if summary.resting_after != Some(0) {
-        problems.push("own orders rest at the exchange".to_owned());
+        problems.push("own orders still rest at the exchange".to_owned());
     }
     if summary.orders.unknown_left > 0 {
         problems.push(format!(
-            "{} orders are unknown",
+            "{} orders are in an unknown state",
             summary.orders.unknown_left
         ));
     }

@@ -112,7 +112,7 @@ fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
         all.good(
             "mode",
             format!(
-                "{}: no keys, no account, no orders; cambist check says what else it means",
+                "{}: no keys, no account, no orders; cambist check shows the details",
                 daemon.mode.name()
             ),
         );
@@ -123,7 +123,7 @@ fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
         Err(FolderError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             all.good(
                 "state folder",
-                format!("{}: the first start makes it", dir.display()),
+                format!("{}: the first start creates it", dir.display()),
             );
         }
         Err(error) => all.wrong(
@@ -146,7 +146,7 @@ fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
                 );
             }
             Ok((state, _)) => all.good("trading state", state.name()),
-            Err(error) => all.wrong("store", error.to_string(), "cambist status says more"),
+            Err(error) => all.wrong("store", error.to_string(), "cambist status shows details"),
         }
     }
     disk(daemon, all);
@@ -158,11 +158,11 @@ fn keys(daemon: &Daemon, all: &mut Findings) {
         .map_err(anyhow::Error::from)
         .and_then(|secrets| AccountAccess::with(daemon, &secrets, daemon.request_timeout_ms));
     match keys {
-        Ok(_) => all.good("keys", "both are there, and only we can read them"),
+        Ok(_) => all.good("keys", "both files exist, and only this user can read them"),
         Err(error) => all.wrong(
             "keys",
             error.to_string(),
-            "cambist keygen makes a signing key; the exchange gives the API key",
+            "create a signing key with cambist keygen; the exchange issues the API key",
         ),
     }
 }
@@ -184,7 +184,7 @@ fn disk(daemon: &Daemon, all: &mut Findings) {
                     all.warn(
                         "disk",
                         told,
-                        format!("have {wanted_mb} MB free, or lower tape.max_mb"),
+                        format!("free {wanted_mb} MB, or lower tape.max_mb"),
                     );
                 } else {
                     all.good("disk", told);
@@ -193,7 +193,7 @@ fn disk(daemon: &Daemon, all: &mut Findings) {
             Err(error) => all.warn(
                 "disk",
                 format!("{}: {error}", there.display()),
-                "see whether the folder can be read",
+                "check that the folder can be read",
             ),
         }
     }
@@ -204,7 +204,7 @@ fn unit(daemon: &Daemon, all: &mut Findings) {
     let Some(found) = found else {
         return all.warn(
             "unit",
-            "no cambist.service is installed: nothing starts the daemon again",
+            "no cambist.service is installed: nothing restarts the daemon",
             "install systemd/cambist.service and run systemctl enable --now cambist",
         );
     };
@@ -218,7 +218,7 @@ fn unit(daemon: &Daemon, all: &mut Findings) {
         all.warn(
             "unit",
             format!(
-                "{}: TimeoutStopSec={} ends the drain before its deadline of {deadline_s} s",
+                "{}: TimeoutStopSec={} kills the daemon before the drain's deadline of {deadline_s} s",
                 found.display(),
                 stop.unwrap_or_default()
             ),
@@ -240,7 +240,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
         all.wrong(
             "venue",
             format!("{error:#}"),
-            "compare base_url, account_id, owner and the keys with what the exchange says; cambist check --pin prints its chain and units",
+            "compare base_url, account_id, owner and the keys with the exchange's records; cambist check --pin prints its chain and units",
         );
         return;
     }
@@ -257,7 +257,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
             all.wrong(
                 "precision",
                 format!("{error:#}"),
-                "cambist check --pin prints the venue's units",
+                "compare the file with the output of cambist check --pin",
             );
             return;
         }
@@ -275,7 +275,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
         Err(error) => all.wrong(
             "quotes",
             format!("{error:#}"),
-            "cambist check --online asks for the same",
+            "cambist check --online shows details",
         ),
     }
 }
@@ -283,7 +283,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
 fn clock(venue: VenueTime, all: &mut Findings) {
     let ours_s = Clock::new().unix_micros() / 1_000_000;
     let apart_s = ours_s.abs_diff(venue.as_s());
-    let told = format!("{apart_s} s from the venue's, which tells whole seconds");
+    let told = format!("{apart_s} s from the venue's time, which has whole seconds");
     if apart_s > CLOCK_MAX_S {
         all.warn(
             "clock",
@@ -299,7 +299,7 @@ fn clock(venue: VenueTime, all: &mut Findings) {
 fn amounts(daemon: &Daemon, bound: &Bound, all: &mut Findings) {
     let never = feasible::never_quoted(daemon, bound);
     if never.is_empty() {
-        all.good("limits", "every side can be quoted within them");
+        all.good("limits", "every side can be quoted within the limits");
     }
     for problem in never {
         all.wrong(
@@ -312,7 +312,7 @@ fn amounts(daemon: &Daemon, bound: &Bound, all: &mut Findings) {
         all.warn(
             "limits",
             warning.clone(),
-            "see the comments of the keys that it names",
+            "see the comments of these keys in config/cambist.toml",
         );
     }
     let [maker, taker] = daemon.fee_bips;
@@ -330,8 +330,8 @@ fn amounts(daemon: &Daemon, bound: &Bound, all: &mut Findings) {
     if lost.is_empty() {
         all.warn(
             "money at risk",
-            "cannot be counted",
-            "cambist check says what is too large",
+            "too large to compute",
+            "cambist check shows which value is too large",
         );
     } else {
         all.good(
@@ -376,6 +376,6 @@ fn text(findings: &[Finding]) -> String {
         .filter(|finding| finding.verdict == Verdict::Warning)
         .count();
     let mut text = columns(&rows);
-    let _ = writeln!(text, "\n{wrong} wrong, {warnings} warnings");
+    let _ = writeln!(text, "\n{wrong} problems, {warnings} warnings");
     text
 }

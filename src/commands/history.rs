@@ -119,11 +119,11 @@ fn as_table(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Resul
         Ok(())
     })?;
     if shown == 0 {
-        return print_text("nothing was found\n");
+        return print_text("no rows match\n");
     }
     print_text(&columns(&rows))?;
     if Some(shown) == filter.limit {
-        eprintln!("the newest {shown}; --limit shows more");
+        eprintln!("showing the newest {shown}; use --limit for more");
     }
     Ok(())
 }

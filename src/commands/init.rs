@@ -72,7 +72,7 @@ pub fn run(args: &InitArgs, json: bool) -> anyhow::Result<Exit> {
     let file = args.dir.join("cambist.toml");
     if file.symlink_metadata().is_ok() {
         let told = format!(
-            "{} exists and is left as it is; name another folder with --dir",
+            "{} already exists and was not changed; use another folder with --dir",
             file.display()
         );
         return Err(Failure::new(Exit::CheckFailed, told).into());
@@ -91,7 +91,7 @@ pub fn run(args: &InitArgs, json: bool) -> anyhow::Result<Exit> {
     let shown = file.display();
     let steps = [
         format!(
-            "give the exchange the public key and write its API key to {}/api_key (chmod 600)",
+            "register the public key at the exchange and write its API key to {}/api_key (chmod 600)",
             keys_dir.display()
         ),
         format!(
@@ -169,32 +169,32 @@ fn answers(args: &InitArgs) -> anyhow::Result<Answers> {
     let floor = ask(
         &args.price_floor,
         "--price-floor",
-        "no order below this price",
+        "lowest price of an order",
     )?;
     let ceiling = ask(
         &args.price_ceiling,
         "--price-ceiling",
-        "no order above this price",
+        "highest price of an order",
     )?;
     let order = ask(
         &args.order_amount,
         "--order-amount",
-        "usual size of one order, in base tokens",
+        "standard size of an order, in base tokens",
     )?;
     let least = ask(
         &args.inventory_min,
         "--inventory-min",
-        "least of the base token that is held",
+        "least base tokens to hold",
     )?;
     let most = ask(
         &args.inventory_max,
         "--inventory-max",
-        "most of the base token that is held",
+        "most base tokens to hold",
     )?;
     let usage = |told: String| Failure::new(Exit::Usage, told);
     if !missing.is_empty() {
         return Err(usage(format!(
-            "{} missing; give them, or run this on a terminal and be asked",
+            "{} missing; add these flags, or run the command on a terminal to be prompted",
             missing.join(", ")
         ))
         .into());
@@ -243,7 +243,7 @@ fn checked(given: Given) -> anyhow::Result<Answers> {
             .filter(|number| !number.is_sign_negative());
         number.ok_or_else(|| {
             usage(format!(
-                "{name} {text:?} is no amount; write a decimal such as 0.25"
+                "{name} {text:?} is not an amount; write a decimal such as 0.25"
             ))
         })
     };
@@ -253,7 +253,7 @@ fn checked(given: Given) -> anyhow::Result<Answers> {
         .filter(|(base, quote)| symbol(base) && symbol(quote))
     else {
         return Err(usage(format!(
-            "--market {market:?} is no market; write BASE-QUOTE, such as ETH-USDC"
+            "--market {market:?} is not a market; write BASE-QUOTE, such as ETH-USDC"
         ))
         .into());
     };
@@ -263,18 +263,18 @@ fn checked(given: Given) -> anyhow::Result<Answers> {
             .bytes()
             .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'))
     {
-        return Err(usage(format!("--venue {venue:?} is no URL; write https://...")).into());
+        return Err(usage(format!("--venue {venue:?} is not a URL; write https://...")).into());
     }
     let digits = owner.strip_prefix("0x").unwrap_or_default();
     if digits.len() != 40 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(usage(format!(
-            "--owner {owner:?} is no address; write 0x and 40 hexadecimal digits"
+            "--owner {owner:?} is not an address; write 0x and 40 hexadecimal digits"
         ))
         .into());
     }
     let account_id = account_id
         .parse()
-        .map_err(|_| usage(format!("--account-id {account_id:?} is no number")))?;
+        .map_err(|_| usage(format!("--account-id {account_id:?} is not a number")))?;
     let answers = Answers {
         venue,
         account_id,
@@ -297,7 +297,7 @@ fn checked(given: Given) -> anyhow::Result<Answers> {
         ..
     } = &answers;
     if floor >= ceiling || order.is_zero() || floor.is_zero() || least >= most {
-        return Err(usage("the floor must be above zero and below the ceiling, the order above zero, and the least that is held below the most".to_owned()).into());
+        return Err(usage("the floor must be above zero and below the ceiling, the order size above zero, and the least inventory below the most".to_owned()).into());
     }
     Ok(answers)
 }

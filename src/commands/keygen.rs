@@ -22,7 +22,7 @@ pub fn run(args: &KeygenArgs, json: bool) -> anyhow::Result<Exit> {
     let file = args.out.join("eddsa_key");
     if file.symlink_metadata().is_ok() {
         let told = format!(
-            "{} exists and is left as it is; name another folder with --out, or move the file away",
+            "{} already exists and was not changed; use another folder with --out, or move the file",
             file.display()
         );
         return Err(Failure::new(Exit::CheckFailed, told).into());
@@ -34,10 +34,10 @@ pub fn run(args: &KeygenArgs, json: bool) -> anyhow::Result<Exit> {
         print_json(&json!({"file": file, "public_x": x, "public_y": y}))?;
     } else {
         print_text(&format!(
-            "signing key in {} (mode 0600; keep it, nobody can make it again)\n\n\
-             Give the exchange the public key, when the account is opened or its key is changed:\n  \
+            "signing key in {} (mode 0600; keep a backup, it cannot be recovered)\n\n\
+             Register the public key at the exchange when you open the account or change its key:\n  \
              publicX  {x}\n  publicY  {y}\n\n\
-             The exchange answers with an account id and an API key. Write the API key to {}\n\
+             The exchange returns an account id and an API key. Write the API key to {}\n\
              (one line, chmod 600), and the account id into the configuration (venue.account_id).\n",
             file.display(),
             args.out.join("api_key").display()

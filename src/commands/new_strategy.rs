@@ -37,7 +37,7 @@ pub fn run(name: &str, sources: &Path, json: bool) -> anyhow::Result<Exit> {
     let lib = folder.join("lib.rs");
     let listing = fs::read_to_string(&lib).map_err(|error| {
         refuse(format!(
-            "{}: {error}; give the folder of cambist's sources: --sources DIR",
+            "{}: {error}; set the folder of cambist's sources with --sources DIR",
             lib.display()
         ))
     })?;
@@ -89,13 +89,13 @@ fn check_name(name: &str) -> Result<(), String> {
         || name.ends_with('_')
     {
         return Err(format!(
-            "{name:?} is no name of a strategy: lower-case letters, digits and single underscores, up \
+            "{name:?} is not a valid name: use lower-case letters, digits and single underscores, up \
              to 32, the first a letter"
         ));
     }
     if RESERVED.contains(&name) || TAKEN.contains(&name) {
         return Err(format!(
-            "{name:?} has another meaning in the sources; choose another name"
+            "{name:?} is already used in the sources; choose another name"
         ));
     }
     Ok(())

@@ -83,13 +83,15 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
         print_text(&came.text(&daemon.source.path, latch.as_ref().err()))?;
     }
     if let Err(error) = &latch {
-        let what = format!("the latch was not raised, a daemon may go on: {error:#}");
+        let what = format!("the latch was not set, so a daemon may continue to trade: {error:#}");
         crate::exit::tell(&what);
     }
     if swept.proven && latch.is_ok() {
         let kept = Latch::of(&daemon.store.dir).keep_proof(clock.unix_micros() / 1_000_000);
         if let Err(error) = kept {
-            crate::exit::tell(&format!("status will not show the proof: {error}"));
+            crate::exit::tell(&format!(
+                "the proof could not be stored for status: {error}"
+            ));
         }
     }
     // Without the latch a daemon may place orders again, which ends the proof.
@@ -126,7 +128,7 @@ fn confirm(daemon: &Daemon) -> anyhow::Result<()> {
     let refused = |what: &str| Failure::new(Exit::Usage, what.to_owned()).into();
     if !std::io::stdin().is_terminal() {
         return Err(refused(
-            "nobody is there to ask: say --yes to cancel everything",
+            "there is no terminal for the confirmation; use --yes to cancel everything",
         ));
     }
     let question =
@@ -154,7 +156,7 @@ fn raise(daemon: &Daemon, reason: &str) -> anyhow::Result<()> {
 /// Open intents in the store. A missing or unreadable store is ignored.
 fn remembered(dir: &Path) -> Vec<Open> {
     view::without_end(dir).unwrap_or_else(|error| {
-        tracing::debug!(%error, "no store to look into");
+        tracing::debug!(%error, "the store cannot be read; continuing without it");
         Vec::new()
     })
 }

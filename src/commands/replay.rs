@@ -68,7 +68,7 @@ fn path(args: &ReplayArgs) -> anyhow::Result<PathBuf> {
     let tape = daemon.tape.map(|tape| tape.dir);
     let missing = || {
         let what = format!(
-            "{}: tape.enabled = false: nothing is recorded",
+            "{}: tape.enabled = false, so there are no recordings",
             config.display()
         );
         Failure::new(Exit::CheckFailed, what)
@@ -110,10 +110,7 @@ fn whole_text(whole: &Whole) -> String {
     ]);
     for (file, offset) in &whole.torn {
         let file = file.display();
-        _ = writeln!(
-            text,
-            "{file} ends in the middle of a record at byte {offset}"
-        );
+        _ = writeln!(text, "{file} ends within a record at byte {offset}");
     }
     if let Some((file, program, found)) = &whole.difference {
         _ = writeln!(text, "\n{}\n{found}", file.display());

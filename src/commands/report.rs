@@ -52,7 +52,7 @@ pub fn run(args: &ReportArgs, json: bool) -> anyhow::Result<Exit> {
     }
     if report.differs {
         eprintln!(
-            "the books do not agree with what was counted; see \"unattributed\" and \"unexplained\""
+            "the books do not agree with the results; see \"unattributed\" and \"unexplained\""
         );
         return Ok(Exit::CheckFailed);
     }
@@ -68,7 +68,7 @@ fn hours(args: &ReportArgs) -> Result<Hours, Failure> {
         let at_s = at_s.map_err(|told| Failure::new(Exit::Usage, told))?;
         // Ages are rounded.
         if at_s % 3_600 != 0 && text.contains(['T', ':']) {
-            let told = format!("{flag} {text}: results are kept by the hour; name a whole one");
+            let told = format!("{flag} {text}: results are stored by the hour; use a whole hour");
             return Err(Failure::new(Exit::Usage, told));
         }
         Ok(Some(at_s / 3_600))
@@ -260,7 +260,7 @@ fn table(report: &PeriodReport, head: &str, key: impl Fn(&DayRow) -> String) -> 
                 row.push(rounded(pnl.total));
                 row.push(fills.to_string());
             }
-            None => row.push("cannot be counted".to_owned()),
+            None => row.push("too large".to_owned()),
         }
         rows.push(row);
     }

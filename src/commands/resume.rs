@@ -41,7 +41,7 @@ pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
     let reason = args.reason.trim().to_owned();
     let usage = |what: &str| Err(Failure::new(Exit::Usage, what).into());
     if reason.is_empty() {
-        return usage("--reason must say why trading may go on");
+        return usage("--reason must say why trading may continue");
     }
     let part = args.part.part();
     let unpause = RequestJson::Unpause {
@@ -50,7 +50,9 @@ pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
     };
     if !part.is_everything() {
         if args.forget_losses {
-            return usage("--forget-losses is about everything; name no market, side or strategy");
+            return usage(
+                "--forget-losses applies to all markets; remove --market, --side and --strategy",
+            );
         }
         return tell(&args.which, &unpause, json);
     }
@@ -130,31 +132,32 @@ fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::R
         return Ok(Exit::Done);
     }
     if let Some(latched) = &latched {
-        done.push(format!("the latch was raised ({latched}); it is gone"));
+        done.push(format!("the latch ({latched}) was removed"));
     }
     if level > TradingState::Active {
         let name = level.name();
         done.push(format!(
-            "the level was {name} ({cause}); trading is allowed again"
+            "the trading state was {name} ({cause}); trading is allowed again"
         ));
     } else if was_paused {
-        done.push("the pauses are lifted".to_owned());
+        done.push("all pauses were lifted".to_owned());
     }
     if !flows.is_empty() {
         done.push(format!(
-            "the venue's balances are adopted, {} booked as explained",
+            "the venue's balances were adopted, {} booked as explained",
             flows.join(", ")
         ));
     }
     if forget {
         done.push(match forgotten.join(", ") {
-            none if none.is_empty() => "losses are reset; there were none".to_owned(),
-            some => format!("losses are reset: {some}"),
+            none if none.is_empty() => "losses were reset; there were none".to_owned(),
+            some => format!("losses were reset: {some}"),
         });
     }
     if done.is_empty() {
         done.push(
-            "nothing to lift: trading is allowed, nothing is paused, no latch is raised".to_owned(),
+            "nothing to resume: trading is allowed, nothing is paused, and there is no latch"
+                .to_owned(),
         );
     }
     print_text(&(done.join("\n") + "\n"))?;
@@ -190,7 +193,7 @@ impl Measured {
         let (market, quote) = (&self.market.name, &self.market.quote);
         let (lost, most) = (quote.show(self.lost), quote.show(most));
         let what = format!(
-            "{market} has lost {lost}, {key} is {most}: trading would stop again at once; raise the key, or resume with --forget-losses, which resets losses"
+            "{market} has lost {lost}, {key} is {most}: trading would stop again immediately; raise the key, or resume with --forget-losses, which resets the losses"
         );
         Failure::new(Exit::CheckFailed, what)
     }

@@ -24,7 +24,7 @@ pub fn run(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     let until_stdin_closes = args.service.until_stdin_closes;
     match config.mode {
         Mode::Live if limit.is_some() => {
-            let what = "--for is for the modes paper and observe: a daemon that trades is drained";
+            let what = "--for applies to the modes paper and observe only; use 'cambist drain' to stop a daemon that trades";
             Err(Failure::new(Exit::Usage, what).into())
         }
         Mode::Live => live(&config, until_stdin_closes, json),
@@ -67,7 +67,7 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
     } else {
         print_text(&text::summary(&summary))?;
         if ended.proven {
-            print_text("\nProven: nothing of ours rests at the venue.\n")?;
+            print_text("\nProven: none of our orders rests at the venue.\n")?;
         }
         if let Some(left) = ended.left {
             print_text(&format!("\nLeft: {}.\n", exit_report::left(left)))?;
@@ -81,7 +81,7 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
 
 /// Nothing was sent; orders of earlier runs may still be alive.
 fn stopped(earlier: EarlierRuns, json: bool) -> anyhow::Result<Exit> {
-    let what = "stopped before the venue had answered; nothing was sent";
+    let what = "stopped before the venue answered; nothing was sent";
     match earlier.text() {
         Some(earlier) => Err(Failure::new(Exit::CheckFailed, format!("{what}; {earlier}")).into()),
         None if json => {

@@ -125,7 +125,7 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
         return usage("--jobs must be 1 to 1024");
     }
     if args.seed.checked_add(seeds.count).is_none() {
-        return usage("--seed and --seeds lead beyond the last seed, 18446744073709551615");
+        return usage("--seed plus --seeds exceeds the last seed, 18446744073709551615");
     }
     if args.trace {
         if seeds.count != 1 {
@@ -134,7 +134,7 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
         return traced(args, json);
     }
     if args.results.is_some() && !args.is_whole() {
-        return usage("--results keeps whole worlds only: leave --without and --strategies away");
+        return usage("--results requires complete worlds: remove --without and --strategies");
     }
     worker_pool::catch_panics();
     let clock = Clock::new();
@@ -410,7 +410,7 @@ fn smallest(trial: &SeedRun) -> anyhow::Result<()> {
         Ran::Panicked(_) => trial.duration_ms,
     };
     eprintln!(
-        "\nlooking for the smallest world that fails like seed {}",
+        "\nsearching for the smallest world that fails like seed {}",
         trial.seed
     );
     let small = shrink(trial, failed_ms, |smaller| {
@@ -470,7 +470,7 @@ fn of_shard(path: &Path, shard: Shard) -> PathBuf {
 
 /// Parses hours, such as 1 or 0.125, into milliseconds.
 fn duration_ms(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no number of hours from 0.01 to 1000");
+    let wrong = || format!("{text:?} is not a number of hours from 0.01 to 1000");
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.') && text.len() <= 16;
     let hours: f64 = text.parse().ok().filter(|_| plain).ok_or_else(wrong)?;
     if !(0.01..=1_000.0).contains(&hours) {

@@ -221,7 +221,7 @@ impl IfKept {
         let signed = &self.signed_unexpired_max;
         let _ = writeln!(
             text,
-            "  with a venue that keeps what it calls cancelled, filled or refused: at most {} {quote} lost,\n  on {signed} {base} signed and unexpired (risk.signed_unexpired_max): {} by the jump, {} by what fills, {} by fees",
+            "  with a venue that keeps orders that it reports as ended: at most {} {quote} lost,\n  on {signed} {base} signed and unexpired (risk.signed_unexpired_max): {} by the jump, {} by what fills, {} by fees",
             self.loss_max, self.by_gap, self.by_fills, self.by_fees
         );
         let mut rows = vec![
@@ -262,7 +262,7 @@ impl Losses {
             let percent = cambist_daemon::config::exposure::percent(u64::from(worst.gap_bps));
             let _ = writeln!(
                 text,
-                "\n{}: at most {} {quote} lost from losing all control to the last order's death ({} s),\nif the price jumps by no more than {percent} from {} {quote} or less",
+                "\n{}: at most {} {quote} lost from the loss of all control to the end of the last order ({} s),\nif the price jumps by no more than {percent} from {} {quote} or less",
                 worst.market, worst.loss_max, worst.dead_after_s, worst.price
             );
             let row = |name: &str, value: String| vec![format!("  {name}"), value];
@@ -320,12 +320,12 @@ impl Losses {
             .collect();
         let _ = writeln!(
             text,
-            "books that differ by more than {} hold everything back at once, smaller ones after five minutes",
+            "a difference of the books above {} stops all new orders immediately, a smaller one after five minutes",
             mismatch.join(" or ")
         );
         let _ = writeln!(
             text,
-            "{} transmissions or completely filled orders within a minute allow only cancels from then on (the budget explains {})",
+            "{} transmissions or completely filled orders within a minute stop all new orders (the budget allows {})",
             self.executions_per_min,
             self.executions_least * 2 / 3
         );

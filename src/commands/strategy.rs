@@ -33,12 +33,12 @@ pub(super) fn find(name: &str) -> Result<&'static StrategyInfo, Failure> {
             .map(|info| info.name)
             .collect();
         let hint = nearest(name, names.iter().copied()).map_or_else(
-            || format!("known are {}", names.join(", ")),
+            || format!("known strategies: {}", names.join(", ")),
             |near| format!("did you mean {near}?"),
         );
         Failure::new(
             Exit::Usage,
-            format!("no strategy is called {name:?}; {hint}"),
+            format!("there is no strategy {name:?}; {hint}"),
         )
     })
 }
@@ -131,7 +131,7 @@ fn parameter(parameter: &Parameter) -> serde_json::Value {
 fn describe(parameters: &[Parameter], indent: &str, text: &mut String) {
     for parameter in parameters {
         let default = parameter.default.map_or_else(
-            || "must be given".to_owned(),
+            || "required".to_owned(),
             |default| format!("default {default}"),
         );
         let (kind, unit) = (parameter.kind.name(), parameter.unit);

@@ -78,7 +78,7 @@ pub fn run(args: &TopArgs, json: bool) -> anyhow::Result<Exit> {
 fn none_runs(place: &str) -> Failure {
     Failure::new(
         Exit::CheckFailed,
-        format!("no daemon answers at {place}; cambist status says what is known of it"),
+        format!("no daemon answers at {place}; run cambist status for details"),
     )
 }
 
@@ -272,7 +272,7 @@ fn inventory(status: &Value) -> String {
     format!(
         "inventory {}",
         if held.is_empty() {
-            "not known yet".to_owned()
+            "unknown".to_owned()
         } else {
             held.join(", ")
         }
@@ -285,7 +285,7 @@ fn equity(page: &Value, width: usize) -> String {
     let points = page["equity"].as_array().into_iter().flatten();
     let points: Vec<f64> = points.filter_map(|point| point[1].as_f64()).collect();
     let Some(last) = points.last() else {
-        return "equity    not known yet".to_owned();
+        return "equity    unknown".to_owned();
     };
     let mut line = format!("equity    {last:.2} {} ", text(&page["equity_symbol"]));
     let shown = width.saturating_sub(line.chars().count());
@@ -359,6 +359,6 @@ mod tests {
             SMALLEST,
         );
         assert!(lines[0].contains("STARTING  not ready"), "{lines:?}");
-        assert!(lines.iter().any(|line| line.contains("not known yet")));
+        assert!(lines.iter().any(|line| line.contains("inventory unknown")));
     }
 }

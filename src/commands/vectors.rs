@@ -91,11 +91,11 @@ fn text_report(results: &[(&std::path::PathBuf, Outcome)], totals: &Totals) -> S
     }
     let mut table = columns(&rows);
     if totals.values().any(|total| total.reported > 0) {
-        table.push_str("\nreported: implementation choices, not judged\n");
+        table.push_str("\nreported: left to the implementation, not counted\n");
     }
     if totals.values().any(|total| total.worst.is_some()) {
         table.push_str(
-            "\nworst error: of the number nearest to its tolerance, with that tolerance; \
+            "\nworst error: of the number closest to its tolerance, with that tolerance; \
              exact: compared digit by digit\n",
         );
     }
@@ -219,4 +219,4 @@ fn blank(name: String, remark: String) -> Vec<String> {
     vec![name, dash(), dash(), dash(), dash(), dash(), remark]
 }
 
-const NO_VECTORS: &str = "a report, no vectors in it";
+const NO_VECTORS: &str = "a report, without vectors";

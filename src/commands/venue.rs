@@ -64,7 +64,7 @@ fn exchange(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
     let config = args
         .config
         .as_deref()
-        .ok_or_else(|| Failure::new(Exit::Usage, "--config is missing"))?;
+        .ok_or_else(|| Failure::new(Exit::Usage, "--config FILE is required"))?;
     let mut exchange = Exchange::load(config)?;
     if let Some(folder) = &args.data {
         exchange.data_dir = Some(folder.clone());
@@ -81,7 +81,7 @@ fn exchange(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
 }
 
 async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> anyhow::Result<Exit> {
-    let mut signals = Signals::listen(until_stdin_closes).context("listening to signals")?;
+    let mut signals = Signals::listen(until_stdin_closes).context("installing signal handlers")?;
     let (server, keys) = if let Some(folder) = &exchange.data_dir {
         let (durable, keys) = data::open(folder, exchange)?;
         let server = Server::bind_durable(&server_config(exchange), durable);
@@ -101,14 +101,14 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
     if let Some(maker) = keys::load(&exchange.maker.keys_dir)? {
         handle.learn_api_key(AccountId(exchange.maker.account_id), &maker.api_key)?;
     }
-    let door = admin_server(exchange, &handle)?;
+    let listener = admin_server(exchange, &handle)?;
     if json {
         print_json(&json!({
             "address": listening.to_string(),
             "account_id": exchange.maker.account_id,
             "keys_dir": exchange.maker.keys_dir.display().to_string(),
             "keys": keys.word(),
-            "admin": door.as_ref().map(|door| door.local_addr().to_string()),
+            "admin": listener.as_ref().map(|listener| listener.local_addr().to_string()),
         }))?;
     } else {
         let account = exchange.maker.account_id;
@@ -126,16 +126,16 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
         })?;
     }
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let door = door.map(|door| {
-        tokio::spawn(door.run(async move {
-            // The sender gone means the same.
+    let listener = listener.map(|listener| {
+        tokio::spawn(listener.run(async move {
+            // A dropped sender means the same.
             let _ = stopped.await;
         }))
     });
     server.run(async move { signals.end().await }).await?;
     drop(stop);
-    if let Some(door) = door {
-        door.await.context("the operator's door")??;
+    if let Some(listener) = listener {
+        listener.await.context("the operator listener")??;
     }
     if let Err(error) = handle.audit() {
         return Err(Failure::new(Exit::Invariant, error.to_string()).into());
@@ -152,10 +152,10 @@ fn admin_server(exchange: &Exchange, handle: &InProcess) -> anyhow::Result<Optio
         listen: admin.listen,
         token: keys::admin_token(&admin.token_file)?.to_string(),
     };
-    let door = AdminServer::bind(&config, handle)
+    let listener = AdminServer::bind(&config, handle)
         .map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
-    address::write(&exchange.admin_address_file(), door.local_addr())?;
-    Ok(Some(door))
+    address::write(&exchange.admin_address_file(), listener.local_addr())?;
+    Ok(Some(listener))
 }
 
 fn server_config(exchange: &Exchange) -> ServerConfig {

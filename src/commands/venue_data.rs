@@ -58,7 +58,7 @@ pub enum DataCommand {
     },
     /// Write the whole exchange as text (lines of JSON): accounts, keys, orders, pools
     #[command(
-        after_help = "A dump is the way to a program that cannot read a data folder as it is; docs/dump.md describes it. The exchange may be running.\n\nExamples:\n  cambist venue dump --data /var/lib/cambist-venue --to exchange.jsonl\n  cambist venue dump --data /backup/monday | gzip > exchange.jsonl.gz"
+        after_help = "Use a dump to move to a program that cannot read the data folder; docs/dump.md describes the format. The exchange may be running.\n\nExamples:\n  cambist venue dump --data /var/lib/cambist-venue --to exchange.jsonl\n  cambist venue dump --data /backup/monday | gzip > exchange.jsonl.gz"
     )]
     Dump {
         /// The data folder or a copy
@@ -125,7 +125,7 @@ fn copied(
     let facts = result.map_err(data::failure)?;
     if facts.unknown_source {
         eprintln!(
-            "warning: the copy has no manifest, as copies of earlier versions have none: whether it is whole is not known"
+            "warning: the copy has no manifest, because an earlier version made it; its completeness cannot be verified"
         );
     }
     if json {
@@ -153,7 +153,7 @@ fn copied(
         return Ok(Exit::Done);
     }
     let what = format!(
-        "the copy is complete for a start, but {} of the history are missing in the folder that it was made of",
+        "the copy is sufficient for a start, but {} of the history are missing in the source folder",
         listed(&facts.missing)
     );
     Err(Failure::new(Exit::CheckFailed, what).into())
@@ -233,7 +233,7 @@ fn as_text(facts: &VerifyFacts) -> String {
     let broken = facts.generations.iter().filter(|one| one.problem.is_some());
     let verdict = match broken.count() {
         0 if facts.is_whole() => "good".to_owned(),
-        0 => "a start would succeed, but the folder is not complete".to_owned(),
+        0 => "a start would succeed, but the folder is incomplete".to_owned(),
         broken => format!(
             "a start would succeed, but {broken} of the older generations, snapshots and archives are broken or missing"
         ),
@@ -261,12 +261,12 @@ fn as_text(facts: &VerifyFacts) -> String {
         let _ = writeln!(text, "{kind} of inputs {from} to {to}: {state}");
     }
     for one in &recovery.missing {
-        let _ = writeln!(text, "{one} are missing: no archive and no log holds them");
+        let _ = writeln!(text, "{one} are missing in all archives and logs");
     }
     if let Some(problem) = &facts.records_problem {
         let _ = writeln!(
             text,
-            "which history the folder has to hold is not known: {problem}; the next start writes it anew from what is there"
+            "the record of the folder's history cannot be read: {problem}; the next start writes a new one from the existing files"
         );
     }
     if let Some(earlier) = &recovery.written_by {
@@ -279,7 +279,7 @@ fn as_text(facts: &VerifyFacts) -> String {
     }
     if recovery.may_be_cut {
         text.push_str(
-            "the folder has no manifest and the newest part of its log is shorter than parts are made: it is a copy by an earlier version, or its end was cut off\n",
+            "the folder has no manifest, and the newest segment of its log is shorter than when it was created: the folder is a copy by an earlier version, or its log was truncated\n",
         );
     }
     text
@@ -346,7 +346,8 @@ fn export(folders: &[PathBuf], account: u32) -> anyhow::Result<Exit> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut lines = Lines::new(&mut out, account);
     let folders: Vec<_> = folders.iter().map(PathBuf::as_path).collect();
-    let facts = cambist_server::tell(&folders, |told| lines.hear(&told)).map_err(data::failure)?;
+    let facts = cambist_server::read_history(&folders, |record| lines.write_record(&record))
+        .map_err(data::failure)?;
     let known = lines.is_known();
     match lines.finish() {
         Ok(()) if !known => {
@@ -358,7 +359,7 @@ fn export(folders: &[PathBuf], account: u32) -> anyhow::Result<Exit> {
         Ok(()) | Err(_) if facts.missing.is_empty() => Ok(Exit::Done),
         Ok(()) | Err(_) => {
             let what = format!(
-                "the export is without {}: they are missing",
+                "the export lacks {}, which are missing in the folders",
                 listed(&facts.missing)
             );
             Err(Failure::new(Exit::CheckFailed, what).into())

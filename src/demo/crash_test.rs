@@ -300,7 +300,7 @@ impl Crash {
         }
         for one in self.unknown.iter().filter(|one| one.evidence.is_none()) {
             let id = &one.client_order_id;
-            problems.push(format!("nothing tells what became of order {id}"));
+            problems.push(format!("there is no evidence of what became of order {id}"));
         }
         problems
     }
@@ -324,7 +324,7 @@ impl Crash {
         put(
             "then",
             &format!(
-                "{} orders could be alive; of {} nobody knew",
+                "{} orders may have been alive, {} in an unknown state",
                 self.open,
                 self.unknown.len()
             ),
@@ -333,7 +333,7 @@ impl Crash {
             let truth = one.exchange_had_answered.as_deref();
             let truth = truth.map_or_else(
                 || one.why.to_owned(),
-                |state| format!("taken ({state}), answer never heard"),
+                |state| format!("accepted ({state}), answer not received"),
             );
             put(
                 "  unknown",

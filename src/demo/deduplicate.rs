@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_and_not_stored_is_not_counted_twice() {
+    fn what_was_reported_and_not_stored_is_not_counted_twice() {
         let mut once = Deduplicated::default();
         assert_eq!(*once.part(&fill(5, 50)).unwrap(), fill(5, 50));
         assert_eq!(*once.part(&fill(2, 20)).unwrap(), fill(2, 20));

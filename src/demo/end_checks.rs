@@ -80,9 +80,10 @@ pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
         .map(|token| (token.token_id, token.symbol))
         .collect();
     let orders = orders(&client, VenueTime(0)).await?;
-    let Outcome::Reply(Reply::Balances(balances)) = patiently(&client, &Query::Balances).await?
+    let Outcome::Reply(Reply::Balances(balances)) =
+        retry_while_limited(&client, &Query::Balances).await?
     else {
-        bail!("the exchange did not tell the balances");
+        bail!("the exchange did not return the balances");
     };
     let totals = balances
         .into_iter()
@@ -112,7 +113,7 @@ async fn orders(client: &Client, from: VenueTime) -> anyhow::Result<Vec<OrderRep
             limit: PAGE,
             resting_only: false,
         };
-        let outcome = patiently(client, &Query::Orders(page)).await?;
+        let outcome = retry_while_limited(client, &Query::Orders(page)).await?;
         let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
             bail!("the exchange did not list the orders");
         };
@@ -134,7 +135,7 @@ async fn moves(client: &Client) -> anyhow::Result<Vec<PoolTransactionReport>> {
             limit: PAGE,
             resting_only: false,
         };
-        let outcome = patiently(client, &Query::PoolTransactions(page)).await?;
+        let outcome = retry_while_limited(client, &Query::PoolTransactions(page)).await?;
         let Outcome::Reply(Reply::PoolTransactions { moves, total }) = outcome else {
             bail!("the exchange did not list joins and exits");
         };
@@ -151,8 +152,8 @@ pub async fn all_moves(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransactionRep
     moves(&AccountAccess::of(daemon, TIMEOUT_MS)?.client).await
 }
 
-/// Asks until the rate limit lets it through.
-async fn patiently(client: &Client, query: &Query) -> anyhow::Result<Outcome> {
+/// Repeats a request until the rate limit allows it.
+async fn retry_while_limited(client: &Client, query: &Query) -> anyhow::Result<Outcome> {
     for _ in 0..40 {
         let answered = client.query(query, &[]).await;
         match answered.outcome {
@@ -196,7 +197,7 @@ pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
     if tapes.is_empty() {
         bail!("no tape in {}", dir.display());
     }
-    let mut story = Story::default();
+    let mut story = RunHistory::default();
     for tape in tapes {
         let name = || tape.display().to_string();
         let file = std::fs::File::open(&tape).with_context(name)?;
@@ -227,8 +228,8 @@ pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
     })
 }
 
-/// The notes of several lives, one after the other.
-struct Story {
+/// The notifications of several runs in succession.
+struct RunHistory {
     equal: bool,
     session: Option<Session>,
     /// Profit and loss, computed a second time, and where it differs from the session's.
@@ -241,7 +242,7 @@ struct Story {
     evidence: BTreeMap<ClientOrderId, (u64, String)>,
 }
 
-impl Default for Story {
+impl Default for RunHistory {
     fn default() -> Self {
         Self {
             equal: true,
@@ -256,7 +257,7 @@ impl Default for Story {
     }
 }
 
-impl Story {
+impl RunHistory {
     fn heard(&mut self, now: Time, event: &Event, actions: &[Action], asked: &[ClientOrderId]) {
         if let Event::Start(start) = event {
             self.begun = self.now;
@@ -331,7 +332,7 @@ const fn ended(end: End) -> &'static str {
         End::Expired => "the exchange's list shows it expired",
         End::FailedLate => "the exchange's list shows that it failed",
         End::Refused => "every copy was refused for a reason that proves it dead",
-        End::NeverSent => "it had never left",
+        End::NeverSent => "it was never sent",
         End::Fenced => {
             "the exchange's clock passed its expiry and grace, and a complete list begun after that does not show it"
         }

@@ -65,7 +65,9 @@ fn pool_problems(pools: &[PoolRow], duration_s: f64, was_killed: bool) -> Vec<St
         problems.push("no pool was joined".to_owned());
     }
     if was_killed && exits == 0 {
-        problems.push("no pool was left, though the second life was to hold no shares".to_owned());
+        problems.push(
+            "no pool was left, although the target after the restart is no shares".to_owned(),
+        );
     }
     problems
 }

@@ -37,7 +37,7 @@ impl ScenarioPlayer {
         let name = args.scenario.as_str();
         let Some(source) = scenario::source(name, Path::new("")) else {
             let what = format!(
-                "no scenario is called {name:?}; there are {}, and paths of files such as ./mine.toml",
+                "there is no scenario {name:?}; use one of {}, or the path of a file such as ./mine.toml",
                 scenario::names()
             );
             return Err(Failure::new(Exit::Usage, what).into());

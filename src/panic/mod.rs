@@ -249,7 +249,7 @@ impl<'a> Sweep<'a> {
         });
         let (reply, venue_time) = self.ask(&query).await?;
         let Some((entries, total)) = entries(reply) else {
-            self.trouble(format!("{}: another answer", query.endpoint().name()));
+            self.trouble(format!("{}: unexpected answer", query.endpoint().name()));
             return None;
         };
         if let Some(time) = venue_time {

@@ -45,7 +45,7 @@ pub fn progress(swept: &Swept) -> String {
     let proof = match swept.dead_at {
         _ if swept.proven => "proven".to_owned(),
         Some(at) => format!("proof possible after {}", times::iso(at.as_s())),
-        None => "the venue tells no time".to_owned(),
+        None => "the venue has not sent a time".to_owned(),
     };
     let (found, cancels) = (swept.found.len(), swept.cancels);
     format!("{seen}{moves}; {found} were found, {cancels} cancels sent; {proof}")
@@ -90,9 +90,7 @@ impl Came<'_> {
         lines.extend(self.bound_text());
         if let Some(trouble) = swept.trouble.as_ref().filter(|_| !swept.proven) {
             let count = swept.troubles;
-            lines.push(format!(
-                "{count} requests brought nothing, the last: {trouble}"
-            ));
+            lines.push(format!("{count} requests failed, the last: {trouble}"));
         }
         let config = config.display();
         lines.push(match latch {
@@ -100,7 +98,7 @@ impl Came<'_> {
                 format!("trading stays off until: cambist resume --config {config} --reason TEXT\n")
             }
             Some(error) => format!(
-                "TRADING IS NOT OFF: the latch was not raised ({error:#}); a daemon that runs, or starts, orders again. Stop its service, then run this again\n"
+                "TRADING IS NOT OFF: the latch could not be set ({error:#}); a daemon may place orders again. Stop its service, then run this command again\n"
             ),
         });
         lines.join("\n")
@@ -120,9 +118,11 @@ impl Came<'_> {
                 format!("no complete list could be read; anything may be alive until {until}")
             }
             (_, 0, 0) => format!(
-                "nothing is shown open, but what was signed before may appear until {until}"
+                "the lists show nothing open, but an order signed before may appear until {until}"
             ),
-            (_, 0, _) => "no order is shown open, but pools have not decided everything".to_owned(),
+            (_, 0, _) => {
+                "the lists show no open order, but joins or exits are undecided".to_owned()
+            }
             (_, left, _) => format!("{left} orders are open, the last until {until}:"),
         };
         format!("NOT PROVEN: {why}")
@@ -141,7 +141,7 @@ impl Came<'_> {
         let amounts = amounts.join(", ");
         let is_named = self.swept.left_alone > 0 || undecided(self.swept) > 0;
         let by = if is_named {
-            "what is named above, or by "
+            "the items above, or by "
         } else {
             ""
         };

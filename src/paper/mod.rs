@@ -66,7 +66,7 @@ pub fn run(
     for (market, feed) in config.markets.iter().zip(&assumed) {
         tracing::info!(
             market = market.name.value,
-            "paper trading; nothing is sent. {feed}"
+            "paper trading: no orders are sent. {feed}"
         );
     }
     let Some((setup, pollers)) = with_data(setup, pollers, clock) else {
@@ -79,7 +79,7 @@ pub fn run(
     let backtest = match Backtest::new(setup) {
         Ok(backtest) => backtest,
         Err(cambist_backtest::BacktestError::Empty { market }) => {
-            let what = format!("{market}: stopped before its first depth had arrived");
+            let what = format!("{market}: stopped before its first depth arrived");
             return Err(Failure::new(Exit::CheckFailed, what).into());
         }
         Err(error) => return Err(error.into()),
@@ -158,8 +158,9 @@ fn assumptions(config: &Daemon) -> Assumptions {
 /// The account's initial balances.
 fn opening(config: &Daemon, bound: &Bound) -> anyhow::Result<Amounts> {
     let refused = |what: String| Failure::new(Exit::Refused, format!("paper.balances: {what}"));
-    let mut opening = held_at_first(bound, config.paper.balances.is_empty())
-        .ok_or_else(|| refused("the inventory bands are too large to be paid for".to_owned()))?;
+    let mut opening = held_at_first(bound, config.paper.balances.is_empty()).ok_or_else(|| {
+        refused("the inventory bands are too large for the initial balances".to_owned())
+    })?;
     for money in &config.paper.balances {
         let symbol = money.symbol.as_deref().unwrap_or_default();
         let token = bound.tokens.iter().find(|token| token.symbol == symbol);

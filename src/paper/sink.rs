@@ -88,7 +88,7 @@ impl Sink for PaperSink {
                     whole(row.base, spec.base.decimals),
                     spec.base.symbol
                 ),
-                "filled on paper"
+                "paper fill"
             );
         }
         self.results.fill(row)

@@ -24,7 +24,7 @@ pub fn recordings(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let folder = Folder::new(path);
     let segments = folder.list().with_context(name)?;
     if segments.is_empty() {
-        anyhow::bail!("{}: there is no recording in this folder", name());
+        anyhow::bail!("{}: this folder has no recordings", name());
     }
     let files = segments.iter().map(|segment| folder.file(segment.number));
     Ok(files.collect())

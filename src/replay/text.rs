@@ -47,16 +47,16 @@ pub fn text(moment: &Moment) -> String {
     }
     if let Some(found) = &moment.difference {
         let what = if is_own(&moment.header.program) {
-            "this build decided differently than it did when it recorded".to_owned()
+            "this build decided differently from its own recording".to_owned()
         } else {
             format!(
-                "{} decides differently than the build that recorded",
+                "{} decides differently from the recording build",
                 cambist_host::program::build().name
             )
         };
         _ = writeln!(
             text,
-            "\n{what}; shown is its own state. First difference:\n{found}"
+            "\n{what}; the state below is its own. First difference:\n{found}"
         );
     }
     text

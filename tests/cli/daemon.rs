@@ -15,7 +15,7 @@ fn a_second_daemon_on_one_state_folder_is_75() {
     let before = std::fs::read(dir.join(cambist_store::FILE)).unwrap();
     let second = cambist(&["run", "--config", &config]);
     assert_eq!(exit(&second), 75, "{}", stderr(&second));
-    assert!(stderr(&second).contains("another instance uses the state folder"));
+    assert!(stderr(&second).contains("another process uses the state folder"));
     assert_eq!(
         std::fs::read(dir.join(cambist_store::FILE)).unwrap(),
         before

@@ -143,7 +143,9 @@ fn an_exchange_that_exists_gets_no_keys_that_nobody_has() {
     let output = start(&data, &[]);
     let line = format!("no keys of account 10000 in {keys_dir}");
     assert!(stdout(&output).contains(&line), "{}", stdout(&output));
-    assert!(stderr(&output).contains("copy api_key and eddsa_key from where the exchange began"));
+    assert!(
+        stderr(&output).contains("copy api_key and eddsa_key from where the exchange was created")
+    );
     assert_eq!(json(&start(&data, &["--json"]))["keys"], "absent");
     assert_eq!(key_files(&folder), [] as [String; 0]);
 
@@ -200,7 +202,7 @@ fn a_folder_that_ran_under_a_wrong_clock_is_refused_with_the_key_to_change() {
     assert_eq!(exit(&output), 77, "{}", stderr(&output));
     let said = stderr(&output);
     for part in [
-        "ahead of the machine's clock",
+        "ahead of the system clock",
         "data.time_ahead_max_s",
         "3600 s",
     ] {
@@ -209,7 +211,7 @@ fn a_folder_that_ran_under_a_wrong_clock_is_refused_with_the_key_to_change() {
     let output = start("time_ahead_max_s = 40000000");
     assert_eq!(exit(&output), 0, "{}", stderr(&output));
     assert!(
-        stderr(&output).contains("advances by the monotonic clock"),
+        stderr(&output).contains("advances with the monotonic clock"),
         "{}",
         stderr(&output)
     );
@@ -247,7 +249,7 @@ fn an_exchange_goes_on_from_its_dump() {
     let output = cambist(&load);
     assert_eq!(exit(&output), 1);
     assert!(
-        stderr(&output).contains("it was cut off"),
+        stderr(&output).contains("it was truncated"),
         "{}",
         stderr(&output)
     );

@@ -27,7 +27,7 @@ fn keygen_makes_a_key_once_and_shows_only_its_public_half() {
     let again = cambist(&["keygen", "--out", &out, "--json"]);
     assert_eq!(exit(&again), 1);
     assert!(
-        stderr(&again).contains("exists and is left as it is"),
+        stderr(&again).contains("already exists and was not changed"),
         "{}",
         stderr(&again)
     );
@@ -98,12 +98,12 @@ fn init_names_what_is_missing_or_wrong() {
         "{told}"
     );
     for (flag, value, part) in [
-        ("--venue", "venue.example", "is no URL"),
-        ("--owner", "0x12", "is no address"),
-        ("--market", "ETHUSDC", "is no market"),
-        ("--price-floor", "cheap", "is no amount"),
+        ("--venue", "venue.example", "is not a URL"),
+        ("--owner", "0x12", "is not an address"),
+        ("--market", "ETHUSDC", "is not a market"),
+        ("--price-floor", "cheap", "is not an amount"),
         ("--price-ceiling", "1000", "below the ceiling"),
-        ("--account-id", "me", "is no number"),
+        ("--account-id", "me", "is not a number"),
     ] {
         let mut flags = FLAGS.to_vec();
         let at = flags.iter().position(|one| *one == flag).unwrap();

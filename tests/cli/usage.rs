@@ -87,8 +87,12 @@ fn check_tries_the_form_of_keys_and_what_belongs_to_whom() {
     for (first, second, words) in [
         (eddsa, api.as_str(), ["keys are swapped", "api_key holds"]),
         (eddsa, "0x1c", ["not an API key", "would be sent"]),
-        (api.as_str(), "0xnothing", ["no secret key", "hexadecimal"]),
-        (api.as_str(), "0x00", ["no secret key", "hexadecimal"]),
+        (
+            api.as_str(),
+            "0xnothing",
+            ["not a secret key", "hexadecimal"],
+        ),
+        (api.as_str(), "0x00", ["not a secret key", "hexadecimal"]),
     ] {
         for (name, key) in [("api_key", first), ("eddsa_key", second)] {
             let path = folder.write(name, &format!("{key}\n"));
@@ -228,7 +232,7 @@ fn bad_keys_are_77_with_the_remedy_and_without_the_key() {
     let text = stderr(&missing);
     assert!(text.contains("does not exist"), "{text}");
     assert!(
-        text.contains("first start of cambist venue; or use --no-secrets"),
+        text.contains("the first start of cambist venue writes it; or use --no-secrets"),
         "{text}"
     );
     for (name, key) in [("api_key", "hunter2"), ("eddsa_key", "0x1b")] {

@@ -241,7 +241,7 @@ fn a_plug_that_is_left_alone_is_told_and_null() {
         let object: Value = serde_json::from_str(&out).unwrap();
         assert!(object["crash"].is_null(), "{out}");
         assert!(
-            log.contains(&format!("nobody pulls the plug: {why}")),
+            log.contains(&format!("the daemon is not killed: {why}")),
             "{log}"
         );
     }

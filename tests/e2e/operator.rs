@@ -194,7 +194,7 @@ fn a_frozen_daemon_is_told_as_that_and_latched() {
     let (code, told, _) = quickly("frozen-kill", "kill --reason stuck");
     assert_eq!(code, 1, "{told}");
     let error = told["error"].as_str().unwrap();
-    for words in ["the latch is raised", "cambist panic --config", &process] {
+    for words in ["the latch is set", "cambist panic --config", &process] {
         assert!(error.contains(words), "{error}");
     }
     assert_eq!(quickly("frozen-latched", "status").1["latch"], "stuck");
@@ -367,7 +367,7 @@ fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
     until(SOON, "the refusal", || {
         daemon
             .stderr()
-            .contains("nothing was reloaded")
+            .contains("the configuration was not reloaded")
             .then_some(())
     });
     write(&|_| {});

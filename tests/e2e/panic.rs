@@ -157,7 +157,7 @@ fn without_the_latch_it_does_not_say_that_trading_is_off() {
     assert_eq!(code, 80, "{out}{log}");
     assert!(out.contains("TRADING IS NOT OFF"), "{out}");
     assert!(!out.contains("stays off"), "{out}");
-    assert!(log.contains("the latch was not raised"), "{log}");
+    assert!(log.contains("the latch was not set"), "{log}");
     assert_eq!(
         stage.books().open(),
         0,

@@ -231,7 +231,7 @@ fn a_public_book_that_does_not_answer_is_not_quoted_from() {
     let (code, page, log) = cambist(&folder, "paper", &args);
     assert_eq!(code, 0, "{page} {log}");
     assert!(
-        log.contains("depth not read") && log.contains("503"),
+        log.contains("reading depth from the feed failed") && log.contains("503"),
         "{log}"
     );
     let report = &page["report"];

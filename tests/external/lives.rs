@@ -201,12 +201,15 @@ impl Campaign {
         }
         if was_cut && cut.of_tape && cut.call == "write" {
             assert_eq!(code, 0, "{cut:?} {nth}: the tape is no reason:\n{log}");
-            assert!(log.contains("tape not written"), "{cut:?} {nth}: {log}");
+            assert!(
+                log.contains("writing the tape failed"),
+                "{cut:?} {nth}: {log}"
+            );
         }
         let store_failed = [
-            "intents not stored",
-            "store write failed",
-            "level not stored",
+            "storing intents failed",
+            "a write to the store failed",
+            "storing the trading state failed",
         ];
         assert!(
             code != 0 || !store_failed.iter().any(|words| log.contains(words)),

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_what_signatures_name() {
+    fn signatures_cover_the_text_of_the_url() {
         for (written, text) in [
             ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
             ("http://127.0.0.1:8080/", "http://127.0.0.1:8080"),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_leak_or_surprise_is_refused() {
+    fn unsafe_or_ambiguous_urls_are_refused() {
         for bad in [
             "",
             "example.org",

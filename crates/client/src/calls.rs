@@ -132,9 +132,9 @@ impl Client {
             Err(Unmade::NoCredentials) => return Err(CallError::NoCredentials { call: name }),
             Err(Unmade::Sign(error)) => return Err(CallError::Sign { call: name, error }),
         };
-        let heard = classify(whole.status, whole.is_json, &whole.body, read);
-        let detail = heard.detail.unwrap_or_default();
-        heard.said.map_err(|silence| match silence {
+        let answer = classify(whole.status, whole.is_json, &whole.body, read);
+        let detail = answer.detail.unwrap_or_default();
+        answer.result.map_err(|no_answer| match no_answer {
             NoAnswer::Refused(reason) => CallError::Refused {
                 call: name,
                 reason,

@@ -15,9 +15,9 @@ const DETAIL_MAX: usize = 240;
 
 /// What an answer contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Heard<T> {
+pub(crate) struct ClassifiedAnswer<T> {
     /// The decoded success, or why there is none.
-    pub said: Result<T, NoAnswer>,
+    pub result: Result<T, NoAnswer>,
     /// For logs: the venue's own text or what is wrong with the answer; bounded and escaped.
     pub detail: Option<String>,
 }
@@ -62,8 +62,8 @@ pub fn classify_move(
     outcome(classify(status, is_json, body, decode_pool::submission))
 }
 
-fn outcome(heard: Heard<Reply>) -> (Outcome, Option<VenueTime>, Option<String>) {
-    let (outcome, time) = match heard.said {
+fn outcome(answer: ClassifiedAnswer<Reply>) -> (Outcome, Option<VenueTime>, Option<String>) {
+    let (outcome, time) = match answer.result {
         Ok(reply) => {
             let time = match &reply {
                 Reply::Depth(depth) => Some(depth.timestamp),
@@ -84,7 +84,7 @@ fn outcome(heard: Heard<Reply>) -> (Outcome, Option<VenueTime>, Option<String>) 
         Err(NoAnswer::Refused(reason)) => (Outcome::Refused(reason), None),
         Err(NoAnswer::Unknown(cause)) => (Outcome::Unknown(cause), None),
     };
-    (outcome, time, heard.detail)
+    (outcome, time, answer.detail)
 }
 
 /// Reads an answer. `is_json` is what its headers claim; a body that is not JSON by its headers is not read for a
@@ -94,7 +94,7 @@ pub(crate) fn classify<T>(
     is_json: bool,
     body: &[u8],
     read: impl FnOnce(&Json) -> Result<T, WireError>,
-) -> Heard<T> {
+) -> ClassifiedAnswer<T> {
     match status {
         200..=299 => success(is_json, body, read),
         300..=399 => silent(
@@ -112,7 +112,10 @@ pub(crate) fn classify<T>(
                 Some(reason) => silent(NoAnswer::Refused(reason), &failure.message),
                 None => silent(
                     NoAnswer::Unknown(UnknownCause::Undecodable),
-                    &format!("status {status} without a code: {}", failure.message),
+                    &format!(
+                        "HTTP status {status} without a result code: {}",
+                        failure.message
+                    ),
                 ),
             }
         }
@@ -134,10 +137,10 @@ fn success<T>(
     is_json: bool,
     body: &[u8],
     read: impl FnOnce(&Json) -> Result<T, WireError>,
-) -> Heard<T> {
+) -> ClassifiedAnswer<T> {
     let undecodable = |detail: &str| silent(NoAnswer::Unknown(UnknownCause::Undecodable), detail);
     if !is_json {
-        return undecodable("answer is not JSON by its headers");
+        return undecodable("the answer's Content-Type is not JSON");
     }
     let json = match decode::parse(body) {
         Ok(json) => json,
@@ -150,8 +153,8 @@ fn success<T>(
         };
     }
     match read(&json) {
-        Ok(value) => Heard {
-            said: Ok(value),
+        Ok(value) => ClassifiedAnswer {
+            result: Ok(value),
             detail: None,
         },
         Err(error) => undecodable(&error.to_string()),
@@ -170,9 +173,9 @@ fn failure(is_json: bool, body: &[u8]) -> Failure {
     }
 }
 
-fn silent<T>(silence: NoAnswer, detail: &str) -> Heard<T> {
-    Heard {
-        said: Err(silence),
+fn silent<T>(no_answer: NoAnswer, detail: &str) -> ClassifiedAnswer<T> {
+    ClassifiedAnswer {
+        result: Err(no_answer),
         detail: (!detail.is_empty()).then(|| quoted_once(detail)),
     }
 }
@@ -223,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_believed_where_they_say_more_than_the_status() {
+    fn codes_take_precedence_where_they_are_more_specific_than_the_status() {
         let body = |code: u32| format!(r#"{{"resultInfo":{{"code":{code},"message":"m"}}}}"#);
         let with = |status, code| submit(status, body(code).as_bytes());
         assert_eq!(

@@ -232,7 +232,7 @@ impl Client {
                 detail: Some(detail),
             },
             Ok(Exchange::Whole(whole)) => {
-                let (outcome, told, detail) = read(&whole);
+                let (outcome, stated, detail) = read(&whole);
                 // The `Date` header of a gateway that answered for the venue is not the venue's clock.
                 let date = match &outcome {
                     Outcome::Reply(_) | Outcome::Refused(_) => whole.date,
@@ -240,7 +240,7 @@ impl Client {
                 };
                 Answered {
                     outcome,
-                    venue_time: told.max(date),
+                    venue_time: stated.max(date),
                     http_status: Some(whole.status),
                     retry_after_ms: whole.retry_after_ms,
                     detail,

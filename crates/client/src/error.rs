@@ -21,14 +21,14 @@ pub enum SetupError {
         /// Name of the limit.
         name: &'static str,
     },
-    /// The API key holds characters that no header can carry.
-    #[error("api key is empty or has characters other than printable ascii")]
+    /// The API key cannot be sent in a header.
+    #[error("the API key is empty or has characters other than printable ASCII")]
     ApiKey,
-    /// The certificates of this machine, or the TLS library, are unusable.
-    #[error("tls: {0}")]
+    /// The system's certificates or the TLS library cannot be used.
+    #[error("TLS: {0}")]
     Tls(String),
     /// The HTTP library refused its configuration.
-    #[error("http client: {0}")]
+    #[error("HTTP client: {0}")]
     Http(String),
 }
 
@@ -36,7 +36,7 @@ pub enum SetupError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The call needs an account, a signing key or an API key that this client does not have.
-    #[error("{call}: no credentials for it")]
+    #[error("{call}: needs credentials that are not configured")]
     NoCredentials {
         /// Name of the call.
         call: &'static str,

@@ -86,13 +86,13 @@ async fn stored_bytes_go_out_unchanged_with_the_key_and_nothing_else() {
     assert!(!lower.contains("x-api-sig"));
     assert!(
         !lower.contains("accept-encoding"),
-        "compression is never asked for"
+        "compression is never requested"
     );
     assert!(!lower.contains("cookie"));
 }
 
 #[tokio::test]
-async fn answers_that_cannot_be_understood_are_unknown() {
+async fn undecodable_answers_are_unknown() {
     let undecodable = Outcome::Unknown(UnknownCause::Undecodable);
     let html = "<html><body>502 Bad Gateway</body></html>";
     let long = "x".repeat(2 << 20);
@@ -248,7 +248,7 @@ async fn a_rate_limit_is_a_refusal_with_its_wait() {
 }
 
 #[tokio::test]
-async fn refusals_carry_code_time_and_a_tame_text() {
+async fn refusals_carry_code_time_and_an_escaped_text() {
     let body = r#"{"resultInfo":{"code":102011,"message":"no\u001b[2J funds"}}"#;
     let server = Server::start(vec![vec![Step::Send(json(400, DATE, body))]]).await;
     let answered = client(&server).submit(b"{}").await;
@@ -267,7 +267,7 @@ async fn a_gateways_clock_is_not_the_venues() {
 }
 
 #[tokio::test]
-async fn nothing_left_when_nobody_listens() {
+async fn a_refused_connection_is_not_sent() {
     let port = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
@@ -336,7 +336,7 @@ async fn cancels_are_signed_over_what_is_sent() {
 }
 
 #[tokio::test]
-async fn polls_are_asked_and_decoded_exactly() {
+async fn polls_are_sent_and_decoded_exactly() {
     let depth = r#"{"version":7,"timestamp":1700000000123,"market":"ONE-TWO",
         "bids":[["2499.99","1000","2499990","1"]],"asks":[["2500.01","5","12500","2"]]}"#;
     let server = Server::start(vec![
@@ -442,7 +442,7 @@ async fn the_api_key_is_fetched_and_replaced_with_signatures() {
 }
 
 #[test]
-fn nothing_shown_holds_a_secret() {
+fn debug_output_and_errors_hold_no_secret() {
     let credentials = credentials();
     let config = config("http://127.0.0.1:1");
     let client = Client::new(&config, Some(credentials.clone())).unwrap();

@@ -4,12 +4,12 @@
 //! error found, each with file, line and column. The keys of the daemon and of the exchange are defined elsewhere. There
 //! are no secrets, no clocks and no writing here.
 
-pub mod crowd;
 pub mod log;
 pub mod money;
 pub mod reader;
 pub mod scenario;
 mod source;
+pub mod traders;
 mod value;
 
 pub use money::{Money, MoneyError};

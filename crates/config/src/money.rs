@@ -39,8 +39,8 @@ pub enum MoneyError {
         /// The token or price that the number is an amount of.
         what: String,
     },
-    /// Too large.
-    #[error("{0} is too large to be counted")]
+    /// The result does not fit into an integer amount.
+    #[error("{0} is too large")]
     TooLarge(Decimal),
 }
 

@@ -364,7 +364,7 @@ impl<'r, 'd> Section<'r, 'd> {
             let at = self.reader.place(key.span().start);
             let mut what = format!("unknown key {}", self.label(&shown(name)));
             if looks_secret(name) {
-                what.push_str("; secrets never stand in the configuration, only the paths of their files (keys.api_key_file, keys.eddsa_key_file)");
+                what.push_str("; secrets do not belong in the configuration; write the paths of their files (keys.api_key_file, keys.eddsa_key_file)");
             } else if let Some(near) = nearest(name, self.known.iter().copied()) {
                 what.push_str("; did you mean ");
                 what.push_str(&self.label(near));
@@ -375,7 +375,7 @@ impl<'r, 'd> Section<'r, 'd> {
                 }
             } else {
                 let all: Vec<_> = self.known.iter().copied().collect();
-                what.push_str("; known here: ");
+                what.push_str("; known keys: ");
                 what.push_str(&all.join(", "));
             }
             self.reader.problem(at, what);

@@ -13,9 +13,9 @@ use cambist_venue::agents::AgentsConfig;
 
 pub use events::Event;
 
-use crate::crowd;
 use crate::money::Money;
 use crate::reader::{ConfigError, Section, Source};
+use crate::traders;
 use crate::value::{small, version};
 
 /// The built-in scenarios: name and text.
@@ -64,7 +64,7 @@ pub struct Run {
 
 /// The simulated traders of one market, and what its pool holds at the beginning.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Crowd {
+pub struct MarketTraders {
     /// The traders, with their part of the timeline. The caller sets their pool.
     pub agents: AgentsConfig,
     /// Base and quote units of the pool at the fair price; `None` leaves the pool empty.
@@ -77,7 +77,7 @@ pub struct Scenario {
     /// A description of one line.
     pub about: String,
     /// The simulated traders of each market.
-    pub crowds: Vec<Crowd>,
+    pub traders: Vec<MarketTraders>,
     /// The events in order of time, for display. They are already part of the traders' timelines.
     pub events: Vec<Event>,
     /// Share of the run, in percent, for which a market maker is expected to quote both sides.
@@ -106,32 +106,36 @@ fn read(mut root: Section<'_, '_>, markets: &[MarketSpec], run: Run) -> Option<S
         root.missing("traders", "at least one [[traders]] is needed");
     }
     let seeds = (0..).map(|index| run.seed.wrapping_add(index));
-    let crowds: Option<Vec<_>> = written
+    let traders: Option<Vec<_>> = written
         .into_iter()
         .zip(seeds)
-        .map(|(section, seed)| crowd(section, markets, seed))
+        .map(|(section, seed)| market_traders(section, markets, seed))
         .collect();
     let happenings = root.sections("event");
     root.finish();
-    let mut crowds = crowds?;
-    let events = events::read(happenings, markets, run, &mut crowds)?;
+    let mut traders = traders?;
+    let events = events::read(happenings, markets, run, &mut traders)?;
     Some(Scenario {
         about: about?.value,
-        crowds,
+        traders,
         events,
         both_sides_min_percent: small(both_sides?.value),
         recovery_max_s: small(recovery_max.value),
     })
 }
 
-fn crowd(mut section: Section<'_, '_>, markets: &[MarketSpec], seed: u64) -> Option<Crowd> {
+fn market_traders(
+    mut section: Section<'_, '_>,
+    markets: &[MarketSpec],
+    seed: u64,
+) -> Option<MarketTraders> {
     let pool_base = section.opt::<Money>("pool_base");
-    let agents = crowd::traders(&mut section, markets, Some(seed));
+    let agents = traders::traders(&mut section, markets, Some(seed));
     let at = section.at();
     let agents = agents?;
     let market = markets.iter().find(|market| market.id == agents.market)?;
     let base = match pool_base {
-        Some(money) => Some(crowd::amount(&section, market, Some(money))?),
+        Some(money) => Some(traders::amount(&section, market, Some(money))?),
         None => None,
     };
     let scale = Scale::new(
@@ -144,10 +148,13 @@ fn crowd(mut section: Section<'_, '_>, markets: &[MarketSpec], seed: u64) -> Opt
         quote.map(|quote| [base, quote])
     });
     if pool == Some(None) {
-        section.problem(at, "traders.pool_base is worth more than can be counted");
+        section.problem(
+            at,
+            "traders.pool_base is too large: its value exceeds 96 bits",
+        );
     }
     section.finish();
-    Some(Crowd {
+    Some(MarketTraders {
         agents,
         pool: pool.flatten(),
     })

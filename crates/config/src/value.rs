@@ -48,7 +48,7 @@ impl Read for u64 {
 struct Version(u64);
 
 impl Read for Version {
-    const WHAT: &'static str = "1, the version of this format";
+    const WHAT: &'static str = "1, the version of the format";
     const REPEAT: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
@@ -65,7 +65,7 @@ pub fn version(root: &mut Section<'_, '_>) {
         && version.value.0 != CONFIG_VERSION
     {
         let what = format!(
-            "config_version = {} is not known; this program reads version {CONFIG_VERSION}",
+            "config_version = {} is not supported; this program reads version {CONFIG_VERSION}",
             version.value.0
         );
         root.problem(version.at, what);
@@ -78,7 +78,7 @@ pub fn small<T: TryFrom<u64> + Default>(value: u64) -> T {
 }
 
 impl Read for i64 {
-    const WHAT: &'static str = "a whole number, perhaps with a minus";
+    const WHAT: &'static str = "a whole number, negative or not";
     const REPEAT: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {

@@ -56,7 +56,7 @@ pub fn watchdog_every() -> Option<Duration> {
 
 fn send(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        // Losing a message must not stop trading; the manager will act on its own time-outs.
-        tracing::warn!(%error, "service manager not reached");
+        // A lost message must not stop trading; the service manager applies its timeouts.
+        tracing::warn!(%error, "cannot send a message to the service manager");
     }
 }

@@ -26,8 +26,8 @@ const PROCESS: &str = "process:";
 /// Why a recording cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The strategy is not in this program.
-    #[error("no strategy is called {0:?} in this program")]
+    /// The strategy does not exist in this program.
+    #[error("this program has no strategy {0:?}")]
     Strategy(String),
     /// Its parameters are refused.
     #[error("strategy {name}: {what}")]
@@ -111,7 +111,7 @@ fn saved(format: u16, bytes: &[u8]) -> Result<Saved, RecordingError> {
     };
     let version = versions::history().version_of(types).ok_or_else(|| {
         wrong(format!(
-            "it holds types that this program does not know ({types:#x}): a later one wrote it"
+            "its stored types are not supported by this program ({types:#x}): a later version wrote it"
         ))
     })?;
     let saved = versions::history().read(versions::SNAPSHOT, version, &mut rest);
@@ -119,7 +119,7 @@ fn saved(format: u16, bytes: &[u8]) -> Result<Saved, RecordingError> {
     if rest.is_empty() {
         Ok(saved)
     } else {
-        Err(wrong("it holds more than an engine".to_owned()))
+        Err(wrong("it has more data than an engine".to_owned()))
     }
 }
 

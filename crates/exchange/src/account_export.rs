@@ -5,7 +5,7 @@
 use std::io::Write;
 
 use cambist_core::{Amount, Hash, OrderStatus, VenueTime};
-use cambist_server::Told;
+use cambist_server::HistoryRecord;
 use cambist_venue::{
     AccountId, Caller, Operator, OrderView, OrdersQuery, PoolTransactionView,
     PoolTransactionsQuery, PoolTxKind, PoolTxStatus, Refusal, Request, Response, Trade, Venue,
@@ -44,9 +44,9 @@ impl<'a> Lines<'a> {
     }
 
     /// Writes an item of the history.
-    pub fn hear(&mut self, told: &Told<'_>) {
-        match told {
-            Told::Opening { position, venue } => {
+    pub fn write_record(&mut self, record: &HistoryRecord<'_>) {
+        match record {
+            HistoryRecord::Opening { position, venue } => {
                 let delays = venue.config().delays;
                 let delayed = delays.order_ms > 0 || delays.cancel_ms > 0;
                 self.line(&json!({
@@ -57,7 +57,7 @@ impl<'a> Lines<'a> {
                 }));
                 self.balances("opening_balance", venue);
             }
-            Told::Asked {
+            HistoryRecord::Asked {
                 now,
                 caller,
                 request,
@@ -66,7 +66,7 @@ impl<'a> Lines<'a> {
                 self.now = *now;
                 self.asked(caller, request, answer);
             }
-            Told::Closing { position, venue } => {
+            HistoryRecord::Closing { position, venue } => {
                 self.closing(venue);
                 self.line(&json!({"line": "end", "inputs": position, "at_ms": self.now.0}));
             }

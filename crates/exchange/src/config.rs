@@ -252,7 +252,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
 
 fn traders(sections: Vec<Section<'_, '_>>, markets: &[MarketSpec]) -> Option<Vec<AgentsConfig>> {
     let read = |mut section| {
-        let traders = cambist_config::crowd::traders(&mut section, markets, None);
+        let traders = cambist_config::traders::traders(&mut section, markets, None);
         // A market that is not listed is reported once.
         if traders.is_some() {
             section.finish();
@@ -282,8 +282,9 @@ fn token(
     let symbol = section.req::<String>("symbol");
     let id = section.number("id", 0, 0..=32_767);
     if let Some(symbol) = &symbol {
-        let twin = |(other, number): &(String, u64)| *other == symbol.value || *number == id.value;
-        if listed.iter().any(twin) {
+        let is_duplicate =
+            |(other, number): &(String, u64)| *other == symbol.value || *number == id.value;
+        if listed.iter().any(is_duplicate) {
             // Its amounts are in another token with the same name, so further errors would be misleading.
             let what = format!("token {} (id {}) is listed twice", symbol.value, id.value);
             section.problem(symbol.at, what);

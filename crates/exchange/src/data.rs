@@ -46,7 +46,7 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys
     let Some(durable) = data.recover().map_err(failure)? else {
         let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
         let (venue, agents) = setup::venue(exchange, &maker)?;
-        tracing::info!(folder = %folder.display(), "a new exchange begins");
+        tracing::info!(folder = %folder.display(), "created a new exchange in the data folder");
         let durable = data.begin(venue, agents).map_err(failure)?;
         return Ok((durable, Keys::Fit));
     };
@@ -54,14 +54,14 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys
     let kept = durable.venue().config();
     if (wanted.chain_id, wanted.exchange) != (kept.chain_id, kept.exchange) {
         let what = format!(
-            "folder {} holds the exchange of another chain id or address; name another folder, or the address it was made with",
+            "folder {} has an exchange with another chain id or address; use another folder, or the chain id and address that it was created with",
             folder.display()
         );
         return Err(Failure::new(Exit::Refused, what).into());
     }
     if wanted != *kept {
         tracing::warn!(
-            "the configuration of tokens, markets or fees has changed since the data folder was made; the folder's counts"
+            "the configuration of tokens, markets or fees differs from the data folder's, which applies; use 'cambist venue admin' to change it"
         );
     }
     let account = durable
@@ -76,12 +76,12 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys
         Keys::Absent => tracing::warn!(
             account = account.id.0,
             keys_dir = %dir,
-            "no key files of the account are here, and none are made: copy api_key and eddsa_key from where the exchange began"
+            "the key files of the maker's account are missing; copy api_key and eddsa_key from where the exchange was created"
         ),
         Keys::Others => tracing::warn!(
             account = account.id.0,
             keys_dir = %dir,
-            "the key files are not those of the account: it has other ones since, or they belong to another exchange"
+            "the key files do not match the maker's account: its keys were replaced, or the files belong to another exchange"
         ),
     }
     let facts = durable.facts();
@@ -91,7 +91,7 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys
         replayed = facts.replayed,
         torn_bytes = facts.torn_bytes,
         damaged_snapshots = facts.damaged_snapshots,
-        "the exchange is back"
+        "exchange recovered"
     );
     Ok((durable, fit))
 }
@@ -122,7 +122,7 @@ pub fn bound_openings(exchange: &Exchange, handle: &InProcess) -> anyhow::Result
         tracing::warn!(
             order_minimum = exchange.opening.order_minimum,
             reserved = exchange.opening.reserved,
-            "the data folder had no bounds on transfers that open accounts; those of the configuration hold from now on"
+            "the data folder had no bounds on transfers that open accounts; it has adopted those of the configuration"
         );
     }
     Ok(())

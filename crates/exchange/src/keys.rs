@@ -65,7 +65,7 @@ fn of(
 ) -> anyhow::Result<MakerKeys> {
     let secret = SecretKey::from_hex(eddsa_key).map_err(|_| {
         let what = format!(
-            "{} does not hold a secret key in hexadecimal; remove it to have a new one made",
+            "{} does not contain a secret key in hexadecimal; remove the file to generate a new key",
             dir.join("eddsa_key").display()
         );
         Failure::new(Exit::Refused, what)
@@ -78,7 +78,7 @@ pub fn make_signing_key(path: &Path) -> anyhow::Result<PublicKey> {
     let text = one(path, eddsa_key)?;
     let secret = SecretKey::from_hex(&text).map_err(|_| {
         let what = format!(
-            "{} does not hold a secret key in hexadecimal",
+            "{} does not contain a secret key in hexadecimal",
             path.display()
         );
         Failure::new(Exit::Refused, what)
@@ -117,7 +117,7 @@ fn api_key() -> anyhow::Result<Zeroizing<String>> {
     let mut key = Zeroizing::new(String::with_capacity(API_KEY_CHARS));
     let mut byte = Zeroizing::new([0]);
     while key.len() < API_KEY_CHARS {
-        getrandom::fill(byte.as_mut()).context("random number of the system")?;
+        getrandom::fill(byte.as_mut()).context("random number generator of the system")?;
         // Bytes beyond the last whole multiple of the alphabet would favour its beginning.
         if usize::from(byte[0]) < 4 * ALPHABET.len() {
             key.push(char::from(ALPHABET[usize::from(byte[0]) % ALPHABET.len()]));
@@ -129,7 +129,7 @@ fn api_key() -> anyhow::Result<Zeroizing<String>> {
 fn eddsa_key() -> anyhow::Result<Zeroizing<String>> {
     loop {
         let mut bytes = Zeroizing::new([0; 32]);
-        getrandom::fill(bytes.as_mut()).context("random number of the system")?;
+        getrandom::fill(bytes.as_mut()).context("random number generator of the system")?;
         // The group order has 251 bits: drop what is certainly above, try again for the rest.
         bytes[0] &= 0x07;
         let mut text = Zeroizing::new(String::with_capacity(66));

@@ -17,7 +17,7 @@ const FEE_COLLECTOR: u32 = 1;
 /// First account id of simulated traders, one each.
 const FIRST_TRADER: u32 = 1_000_000;
 /// Account ids per market for simulated traders.
-const CROWD: u32 = 10_000;
+const TRADERS_MAX: u32 = 10_000;
 /// First account id of pool founders, one per pool.
 const FIRST_FOUNDER: u32 = 900_000;
 /// First account id for clients.
@@ -28,7 +28,7 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
     let mut venue = Venue::new(config(exchange)?).context("the exchange's configuration")?;
     let public = maker.secret.public();
     let account = AccountId(exchange.maker.account_id);
-    let mut wishes = vec![Request::Operator(Operator::CreateAccount {
+    let mut requests = vec![Request::Operator(Operator::CreateAccount {
         id: Some(account),
         owner: address(&exchange.maker.owner)?.0,
         public_key: PublicKey {
@@ -40,7 +40,7 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
     })];
     for (token, amount) in &exchange.maker.funds {
         let (token, amount) = (*token, *amount);
-        wishes.push(Request::Operator(Operator::Deposit {
+        requests.push(Request::Operator(Operator::Deposit {
             account,
             token,
             amount,
@@ -49,10 +49,10 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
     for (index, pool) in (0..).zip(&exchange.pools) {
         if let Some(amounts) = pool.liquidity {
             let listed = &venue.config().pools[index as usize];
-            wishes.extend(found(AccountId(FIRST_FOUNDER + index), listed, amounts));
+            requests.extend(found(AccountId(FIRST_FOUNDER + index), listed, amounts));
         }
     }
-    let mut crowds = Vec::new();
+    let mut agents = Vec::new();
     for (index, traders) in (0..).zip(&exchange.traders) {
         let pools = (FIRST_FOUNDER..).map(AccountId).zip(&exchange.pools);
         let pool = pools
@@ -64,18 +64,18 @@ pub fn venue(exchange: &Exchange, maker: &MakerKeys) -> anyhow::Result<(Venue, V
             pool: pool.map(|(founder, pool)| PoolSeat { pool, founder }),
             ..traders.clone()
         };
-        let first = FIRST_TRADER + index * CROWD;
+        let first = FIRST_TRADER + index * TRADERS_MAX;
         let accounts: Vec<_> = (first..).take(config.accounts()).map(AccountId).collect();
-        wishes.extend(Agents::setup(&config, &accounts, &venue));
-        crowds.push(Agents::new(config, &accounts));
+        requests.extend(Agents::setup(&config, &accounts, &venue));
+        agents.push(Agents::new(config, &accounts));
     }
-    for wish in &wishes {
+    for request in &requests {
         // Before the first request there is no time.
         venue
-            .handle(VenueTime(0), &Caller::Operator, wish)
+            .handle(VenueTime(0), &Caller::Operator, request)
             .context("opening the exchange's accounts")?;
     }
-    Ok((venue, crowds))
+    Ok((venue, agents))
 }
 
 /// The exchange's configuration in its own types.
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_of_the_file_is_listed_and_holds_what_the_file_says() {
+    fn a_pool_of_the_file_is_listed_with_its_liquidity() {
         let venue = made(|text| text);
         let pool = address("0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e004").unwrap();
         let (reserves, supply) = venue.pool_reserves(&pool.0).unwrap();

@@ -33,8 +33,8 @@ pub enum FolderError {
         /// Its permission bits.
         mode: u32,
     },
-    /// It belongs to somebody else.
-    #[error("{path} belongs to user {owner}, not to us ({us}): run this as that user, or chown {us} {path}", path = path.display())]
+    /// Another user owns it.
+    #[error("{path} belongs to user {owner}, but this process runs as user {us}: run it as user {owner}, or chown {us} {path}", path = path.display())]
     Owner {
         /// The folder.
         path: PathBuf,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_made_for_us_alone_and_taken_once() {
+    fn a_folder_is_created_private_and_locked_once() {
         let folder = Folder::new("made");
         let path = folder.0.join("above/state");
         let made = PrivateFolder::open_or_create(&path).unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_somebody_else_is_refused() {
+    fn a_folder_of_another_user_is_refused() {
         let us = rustix::process::geteuid().as_raw();
         // Root can change the owner of a folder; other users test with a folder of root's.
         let folder = Folder::new("owner");

@@ -73,8 +73,8 @@ pub enum SecretError {
         /// Its permission bits.
         mode: u32,
     },
-    /// It belongs to somebody else.
-    #[error("secret file {path} belongs to user {owner}, not to us ({us}): chown {us} {path}", path = path.display())]
+    /// Another user owns it.
+    #[error("secret file {path} belongs to user {owner}, but this process runs as user {us}: chown {us} {path}", path = path.display())]
     Owner {
         /// The file.
         path: PathBuf,
@@ -105,8 +105,8 @@ pub enum SecretError {
         "keys.credentials = true, but CREDENTIALS_DIRECTORY is not set: start through the service manager, or name files in [keys]"
     )]
     NoCredentials,
-    /// The mode takes none.
-    #[error("the configuration is for a mode that does not trade: it has no keys")]
+    /// The mode uses no keys.
+    #[error("the configuration has no keys, because its mode does not trade")]
     NoKeys,
     /// An I/O error.
     #[error("secret file {}: {source}", path.display())]
@@ -277,8 +277,8 @@ mod tests {
             read(&link, false),
             Err(SecretError::SymbolicLink(_))
         ));
-        let twin = folder.path().join("twin");
-        fs::hard_link(&path, &twin).unwrap();
+        let link = folder.path().join("link");
+        fs::hard_link(&path, &link).unwrap();
         assert!(matches!(
             read(&path, false),
             Err(SecretError::HardLinks { links: 2, .. })
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_content_is_refused_and_never_shown() {
+    fn invalid_content_is_refused_and_never_part_of_a_message() {
         let folder = tempfile::tempdir().unwrap();
         let empty = write(&folder, "empty", b"\n", 0o600);
         assert!(matches!(read(&empty, false), Err(SecretError::Empty(_))));

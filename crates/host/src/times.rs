@@ -31,7 +31,7 @@ pub enum PeriodEnd {
 pub fn moment(text: &str, end: PeriodEnd, now_s: u64) -> Result<u64, String> {
     let wrong = || {
         format!(
-            "{text:?} is no moment; write a day (2026-01-31), a time (2026-01-31T12:00Z) or how long ago (24h, 7d)"
+            "{text:?} is not a time; write a day (2026-01-31), a time (2026-01-31T12:00Z) or an age (24h, 7d)"
         )
     };
     if let Ok(ago) = humantime::parse_duration(text) {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_days_times_or_ages() {
+    fn times_are_days_times_or_ages() {
         let now_s = 1_769_860_800;
         let from = |text| moment(text, PeriodEnd::From, now_s);
         let to = |text| moment(text, PeriodEnd::To, now_s);
@@ -98,7 +98,7 @@ mod tests {
         ] {
             let refused = from(bad);
             assert!(
-                matches!(&refused, Err(told) if told.contains("is no moment")),
+                matches!(&refused, Err(error) if error.contains("is not a time")),
                 "{refused:?}"
             );
         }

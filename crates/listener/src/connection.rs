@@ -94,8 +94,8 @@ pub(crate) async fn serve<S, B>(
                 }
                 return;
             }
-            () = place.told_to_leave() => {
-                tracing::debug!(peer = %place.address(), "connection gave way to a new one");
+            () = place.evicted() => {
+                tracing::debug!(peer = %place.address(), "connection evicted for a new one");
                 return;
             }
             () = stalled.as_mut() => {
@@ -115,7 +115,7 @@ pub(crate) async fn serve<S, B>(
             }
             () = age.as_mut() => {
                 if is_aged.swap(true, Ordering::Relaxed) {
-                    tracing::debug!(peer = %place.address(), "connection outstayed its last answer");
+                    tracing::debug!(peer = %place.address(), "connection closed: past its maximum age without a last answer");
                     return;
                 }
                 age.set(tokio::time::sleep(Duration::from_millis(LAST_ANSWER_MS)));
@@ -192,22 +192,22 @@ mod tests {
 
     #[test]
     fn the_last_word_of_a_proxy_about_an_address_counts() {
-        let said = |lines: &[&str]| {
+        let client = |lines: &[&str]| {
             let mut headers = HeaderMap::new();
             for line in lines {
                 headers.append("x-forwarded-for", line.parse().unwrap());
             }
             forwarded_for(&headers).map(|address| address.to_string())
         };
-        assert_eq!(said(&[]), None);
-        assert_eq!(said(&["1.2.3.4"]).unwrap(), "1.2.3.4");
-        assert_eq!(said(&["6.6.6.6, 1.2.3.4"]).unwrap(), "1.2.3.4");
+        assert_eq!(client(&[]), None);
+        assert_eq!(client(&["1.2.3.4"]).unwrap(), "1.2.3.4");
+        assert_eq!(client(&["6.6.6.6, 1.2.3.4"]).unwrap(), "1.2.3.4");
         assert_eq!(
-            said(&["6.6.6.6", "5.5.5.5,1.2.3.4:567"]).unwrap(),
+            client(&["6.6.6.6", "5.5.5.5,1.2.3.4:567"]).unwrap(),
             "1.2.3.4"
         );
-        assert_eq!(said(&["[2001:db8::1]:567"]).unwrap(), "2001:db8::1");
-        assert_eq!(said(&["[2001:db8::1]"]).unwrap(), "2001:db8::1");
-        assert_eq!(said(&["1.2.3.4, unknown"]), None);
+        assert_eq!(client(&["[2001:db8::1]:567"]).unwrap(), "2001:db8::1");
+        assert_eq!(client(&["[2001:db8::1]"]).unwrap(), "2001:db8::1");
+        assert_eq!(client(&["1.2.3.4, unknown"]), None);
     }
 }

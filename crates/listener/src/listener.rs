@@ -124,7 +124,7 @@ impl Listener {
             .await
             .is_err()
         {
-            tracing::warn!(address = %self.address, "connections were cut at the deadline");
+            tracing::warn!(address = %self.address, "stopping: connections with unfinished answers were closed at the deadline");
             phase.send_replace(Phase::Closed);
             emptied(&table).await;
         }
@@ -138,7 +138,7 @@ async fn accepted(socket: &tokio::net::TcpListener, table: &Table) -> (TcpStream
         let (stream, peer) = match socket.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "no connection accepted");
+                tracing::warn!(%error, "accepting a connection failed; trying again");
                 tokio::time::sleep(Duration::from_millis(ACCEPT_PAUSE_MS)).await;
                 continue;
             }
@@ -149,7 +149,7 @@ async fn accepted(socket: &tokio::net::TcpListener, table: &Table) -> (TcpStream
                 // No further connection is accepted meanwhile, which bounds the descriptors.
                 Admission::Wait => table.freed().await,
                 Admission::Full => {
-                    tracing::debug!(%peer, "too many connections");
+                    tracing::debug!(%peer, "connection refused: too many connections");
                     break;
                 }
             }

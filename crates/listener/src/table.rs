@@ -34,8 +34,8 @@ pub(crate) struct TableLimits {
 struct Entries {
     by_id: BTreeMap<u64, Entry>,
     by_address: HashMap<IpAddr, usize>,
-    strangers: usize,
-    /// Counts connections and the moments at which one began to wait.
+    unauthenticated: usize,
+    /// Incremented for every new connection and every time a connection starts to wait.
     clock: u64,
 }
 
@@ -43,12 +43,12 @@ struct Entries {
 struct Entry {
     address: IpAddr,
     is_proxy: bool,
-    /// It has shown a good key, or is a trusted proxy's.
-    is_vouched: bool,
-    /// Since when it waits for its client; `None` while it is being answered.
+    /// A valid key was sent on it, or it is a trusted proxy's.
+    is_authenticated: bool,
+    /// Value of the counter when it started to wait for its client; `None` while a request is being answered.
     waiting_since: Option<u64>,
-    /// It has been told to leave.
-    is_leaving: bool,
+    /// It was evicted and has not been closed yet.
+    is_evicted: bool,
     leave: Arc<Notify>,
 }
 
@@ -137,12 +137,12 @@ impl Entries {
         let entry = Entry {
             address,
             is_proxy,
-            is_vouched: is_proxy,
+            is_authenticated: is_proxy,
             waiting_since: Some(id),
-            is_leaving: false,
+            is_evicted: false,
             leave: Arc::clone(&leave),
         };
-        self.strangers += usize::from(!is_proxy);
+        self.unauthenticated += usize::from(!is_proxy);
         *self.by_address.entry(address).or_default() += 1;
         self.by_id.insert(id, entry);
         (id, leave)
@@ -151,20 +151,24 @@ impl Entries {
     /// Evicts one connection, of one address or of all.
     fn make_room(&mut self, limits: &TableLimits, of: Option<IpAddr>) -> Admission {
         let concerned = |entry: &&mut Entry| of.is_none_or(|address| entry.address == address);
-        // Strangers have a quarter of all places among themselves: below that somebody known gives way,
-        // so that newcomers always get in; above it they replace each other.
-        let is_stranger_first = of.is_some() || self.strangers * 4 > limits.total_max;
+        // Unauthenticated connections share a quarter of all places. Below that share an authenticated one is evicted,
+        // so that new clients can always connect; above it they replace each other.
+        let evict_unauthenticated_first =
+            of.is_some() || self.unauthenticated * 4 > limits.total_max;
         let mut waiting: Vec<_> = self.by_id.values_mut().filter(concerned).collect();
-        if waiting.iter().any(|entry| entry.is_leaving) {
+        if waiting.iter().any(|entry| entry.is_evicted) {
             return Admission::Wait;
         }
         waiting.retain(|entry| entry.waiting_since.is_some() && !entry.is_proxy);
-        let spared = waiting
-            .into_iter()
-            .min_by_key(|entry| (entry.is_vouched == is_stranger_first, entry.waiting_since));
-        match spared {
+        let candidate = waiting.into_iter().min_by_key(|entry| {
+            (
+                entry.is_authenticated == evict_unauthenticated_first,
+                entry.waiting_since,
+            )
+        });
+        match candidate {
             Some(entry) => {
-                entry.is_leaving = true;
+                entry.is_evicted = true;
                 entry.leave.notify_one();
                 Admission::Wait
             }
@@ -192,8 +196,8 @@ impl Place {
         }
     }
 
-    /// Until another connection needs the place.
-    pub async fn told_to_leave(&self) {
+    /// Completes when the connection is evicted.
+    pub async fn evicted(&self) {
         self.leave.notified().await;
     }
 
@@ -208,7 +212,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut entries = self.table.entries();
         if let Some(entry) = entries.by_id.remove(&self.id) {
-            entries.strangers -= usize::from(!entry.is_vouched);
+            entries.unauthenticated -= usize::from(!entry.is_authenticated);
         }
         if let Some(count) = entries.by_address.get_mut(&self.address) {
             *count -= 1;
@@ -243,10 +247,10 @@ impl Handle {
     pub fn vouch(&self) {
         let mut entries = self.table.entries();
         if let Some(entry) = entries.by_id.get_mut(&self.id)
-            && !entry.is_vouched
+            && !entry.is_authenticated
         {
-            entry.is_vouched = true;
-            entries.strangers -= 1;
+            entry.is_authenticated = true;
+            entries.unauthenticated -= 1;
         }
     }
 
@@ -279,9 +283,9 @@ mod tests {
         }
     }
 
-    fn is_leaving(place: &Place) -> bool {
+    fn is_evicted(place: &Place) -> bool {
         let entries = place.table.entries();
-        entries.by_id[&place.id].is_leaving
+        entries.by_id[&place.id].is_evicted
     }
 
     #[test]
@@ -298,21 +302,21 @@ mod tests {
         assert!(admit(&table, "10.0.0.1").is_some());
         drop(second);
         assert!(table.is_empty() && table.entries().by_address.is_empty());
-        assert_eq!(table.entries().strangers, 0);
+        assert_eq!(table.entries().unauthenticated, 0);
     }
 
     #[test]
-    fn the_one_that_waits_longest_gives_way_and_whoever_is_answered_does_not() {
+    fn the_longest_waiting_connection_is_evicted_and_one_being_answered_is_not() {
         let table = table(3, 3, &[]);
         let [first, second, third] = [1, 2, 3].map(|_| admit(&table, "10.0.0.1").unwrap());
         first.handle().working();
         first.handle().waiting();
         second.handle().working();
         assert!(matches!(table.admit(third.address), Admission::Wait));
-        assert!(is_leaving(&third) && !is_leaving(&first) && !is_leaving(&second));
-        // One is asked at a time, and its place counts until it is gone.
+        assert!(is_evicted(&third) && !is_evicted(&first) && !is_evicted(&second));
+        // One connection is evicted at a time, and its place counts until it is closed.
         assert!(matches!(table.admit(third.address), Admission::Wait));
-        assert!(!is_leaving(&first));
+        assert!(!is_evicted(&first));
         drop(third);
         let fourth = admit(&table, "10.0.0.1").unwrap();
         for place in [&first, &fourth] {
@@ -322,13 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn of_an_address_at_its_bound_one_of_its_own_gives_way() {
+    fn an_address_at_its_bound_loses_one_of_its_own_connections() {
         let table = table(4, 2, &[]);
         let other = admit(&table, "10.0.0.2").unwrap();
         let first = admit(&table, "10.0.0.1").unwrap();
         let _second = admit(&table, "10.0.0.1").unwrap();
         assert!(admit(&table, "10.0.0.1").is_none());
-        assert!(is_leaving(&first) && !is_leaving(&other));
+        assert!(is_evicted(&first) && !is_evicted(&other));
     }
 
     /// A full table of eight places, with this many authenticated connections and the rest unauthenticated.
@@ -341,32 +345,33 @@ mod tests {
             place.handle().vouch();
             place.handle().vouch();
         }
-        let strangers = std::iter::from_fn(|| admit(&table, "10.0.0.2")).collect();
+        let unauthenticated = std::iter::from_fn(|| admit(&table, "10.0.0.2")).collect();
         for place in table.entries().by_id.values_mut() {
-            place.is_leaving = false;
+            place.is_evicted = false;
         }
-        (table, known, strangers)
+        (table, known, unauthenticated)
     }
 
     #[test]
-    fn strangers_replace_each_other_before_anybody_with_a_good_key() {
-        let (table, known, strangers) = full(5);
+    fn unauthenticated_connections_are_evicted_before_authenticated_ones() {
+        let (table, known, unauthenticated) = full(5);
         assert!(admit(&table, "10.0.0.3").is_none());
-        assert!(is_leaving(&strangers[0]) && known.iter().all(|place| !is_leaving(place)));
-        // Two strangers are a quarter: somebody known gives way, so that newcomers get in.
-        let (table, known, strangers) = full(6);
+        assert!(is_evicted(&unauthenticated[0]) && known.iter().all(|place| !is_evicted(place)));
+        // Two unauthenticated connections are a quarter: an authenticated one is evicted, so that new clients can
+        // connect.
+        let (table, known, unauthenticated) = full(6);
         assert!(admit(&table, "10.0.0.3").is_none());
-        assert!(is_leaving(&known[0]) && strangers.iter().all(|place| !is_leaving(place)));
+        assert!(is_evicted(&known[0]) && unauthenticated.iter().all(|place| !is_evicted(place)));
     }
 
     #[test]
-    fn a_proxy_has_room_and_is_not_told_to_leave() {
+    fn a_trusted_proxy_has_no_bound_and_is_not_evicted() {
         let table = table(3, 1, &["10.0.0.1"]);
         let places: Vec<_> = (0..3).map(|_| admit(&table, "10.0.0.1").unwrap()).collect();
         assert!(places.iter().all(Place::is_proxy));
         let stranger = "10.0.0.2".parse().unwrap();
         assert!(matches!(table.admit(stranger), Admission::Full));
-        assert!(places.iter().all(|place| !is_leaving(place)));
+        assert!(places.iter().all(|place| !is_evicted(place)));
         let untrusting = self::table(3, 1, &[]);
         let _first = admit(&untrusting, "10.0.0.1").unwrap();
         assert!(admit(&untrusting, "10.0.0.1").is_none());

@@ -111,7 +111,7 @@ const GOOD: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 const KNOWN: &str = "GET / HTTP/1.1\r\nHost: x\r\nX-Key: 1\r\n\r\n";
 
 #[tokio::test]
-async fn half_requests_do_not_keep_anybody_out() {
+async fn incomplete_requests_do_not_block_other_clients() {
     let served = serve(LIMITS);
     let mut halves = Vec::new();
     for _ in 0..50 {
@@ -127,7 +127,7 @@ async fn half_requests_do_not_keep_anybody_out() {
 }
 
 #[tokio::test]
-async fn half_bodies_do_not_keep_anybody_out_and_a_good_key_is_kept() {
+async fn incomplete_bodies_do_not_block_other_clients_and_an_authenticated_connection_stays() {
     let served = serve(LIMITS);
     let mut known = connect(served.address, KNOWN).await;
     assert!(answer(&mut known).await.starts_with("HTTP/1.1 200"));
@@ -144,7 +144,7 @@ async fn half_bodies_do_not_keep_anybody_out_and_a_good_key_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_lets_it_wait_is_left() {
+async fn a_client_that_keeps_it_waiting_is_disconnected() {
     let served = serve(LIMITS);
     let head = "GET / HTTP/1.1\r\nHost";
     let body = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf";

@@ -69,14 +69,14 @@ fn measure(path: &PathBuf, count: u64, changes: u64) -> Result<(f64, f64, u64), 
     }
     let read = cpu() - start;
     if seen != count {
-        return Err(format!("{seen} of {count} came back").into());
+        return Err(format!("read {seen} of {count} snapshots").into());
     }
     let mut reader = SnapshotSegments::open(path, ReadOptions::default())?;
     while let Some(snapshot) = reader.next_snapshot()? {
         checksum = checksum.wrapping_sub(digest(snapshot));
     }
     if checksum != 0 {
-        return Err("other snapshots came back".into());
+        return Err("the snapshots read differ from those written".into());
     }
     let mut bytes = 0;
     for entry in std::fs::read_dir(path)? {

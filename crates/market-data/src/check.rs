@@ -12,7 +12,7 @@ pub const DEFAULT_MAX_GAP_NANOS: i64 = 60_000_000_000;
 
 /// What to do with a row.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum EventCheckResult {
     /// It has no defect.
     Good,
     /// It has a defect that does not remove it.
@@ -39,7 +39,7 @@ impl EventCheck {
     }
 
     #[inline]
-    pub fn check(&mut self, event: &Event) -> Verdict {
+    pub fn check(&mut self, event: &Event) -> EventCheckResult {
         let (exchange, local) = (event.exchange_time, event.local_time);
         let (at_exchange, at_local) = (event.visibility.at_exchange(), event.visibility.at_local());
         let backward =
@@ -53,21 +53,21 @@ impl EventCheck {
         if at_exchange {
             let since = std::mem::replace(&mut self.exchange, exchange);
             if exchange.nanos_since(since) > self.max_gap && since.0 != i64::MIN {
-                return Verdict::Keep(gap(since, exchange, self.max_gap));
+                return EventCheckResult::Keep(gap(since, exchange, self.max_gap));
             }
         }
-        Verdict::Good
+        EventCheckResult::Good
     }
 
     #[cold]
-    fn fault(&self, event: &Event) -> Verdict {
+    fn fault(&self, event: &Event) -> EventCheckResult {
         let (exchange, local) = (event.exchange_time, event.local_time);
         let backward = |clock, time, previous| Defect::BackwardTime {
             clock,
             time,
             previous,
         };
-        Verdict::Drop(
+        EventCheckResult::Drop(
             if event.visibility.at_exchange() && exchange < self.exchange {
                 units_of_time(exchange, self.exchange)
                     .unwrap_or_else(|| backward("exchange", exchange, self.exchange))
@@ -141,7 +141,7 @@ impl BookCheck {
 
 /// A jump between two times that suggests mixed units (seconds, milliseconds, microseconds, nanoseconds).
 pub(crate) fn units_of_time(time: Timestamp, previous: Timestamp) -> Option<Defect> {
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
     let ratio = time.0 as f64 / previous.0 as f64;
     let near = |power: f64| (ratio / power - 1.0).abs() < 0.01;
     let factor = [1e3, 1e6, 1e9, 1e-3, 1e-6, 1e-9]
@@ -174,11 +174,11 @@ mod tests {
         }
     }
 
-    fn kind(verdict: &Verdict) -> Option<(DefectKind, bool)> {
-        match verdict {
-            Verdict::Good => None,
-            Verdict::Keep(defect) => defect.kind().map(|kind| (kind, true)),
-            Verdict::Drop(defect) => defect.kind().map(|kind| (kind, false)),
+    fn kind(result: &EventCheckResult) -> Option<(DefectKind, bool)> {
+        match result {
+            EventCheckResult::Good => None,
+            EventCheckResult::Keep(defect) => defect.kind().map(|kind| (kind, true)),
+            EventCheckResult::Drop(defect) => defect.kind().map(|kind| (kind, false)),
         }
     }
 

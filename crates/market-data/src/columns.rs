@@ -129,7 +129,7 @@ impl Columns {
             }
             let column = Column::parse(name).ok_or_else(|| {
                 format!(
-                    "wrong columns: {name:?} is not known; known are time_ms, exchange_time_ms \
+                    "wrong columns: {name:?} is unknown; known columns are time_ms, exchange_time_ms \
                      (or _s, _us, _ns), sequence, and bid_px_1, bid_qty_1, ask_px_1, ask_qty_1, … \
                      or side, px, qty"
                 )
@@ -145,7 +145,7 @@ impl Columns {
                 Column::Quantity(side, level) => put(&mut wide[index(side) + 1], level, at),
             };
             if twice {
-                return Err(format!("wrong columns: {name:?} stands there twice"));
+                return Err(format!("wrong columns: {name:?} occurs twice"));
             }
         }
         let levels = match (long, wide.iter().all(Vec::is_empty)) {
@@ -159,15 +159,13 @@ impl Columns {
                 asks: pairs("ask", &wide[2], &wide[3])?,
             },
             _ => {
-                return Err(
-                    "wrong columns: there must be bid_px_1, bid_qty_1, ask_px_1, \
-                     ask_qty_1, … (a snapshot a row) or side, px and qty (a level a row)"
-                        .to_owned(),
-                );
+                return Err("wrong columns: expected bid_px_1, bid_qty_1, ask_px_1, \
+                     ask_qty_1, … (one snapshot per row) or side, px and qty (one level per row)"
+                    .to_owned());
             }
         };
         Ok(Self {
-            time: time.ok_or("wrong columns: there is no time, such as time_ms")?,
+            time: time.ok_or("wrong columns: a time column is missing, such as time_ms")?,
             exchange_time,
             sequence,
             levels,
@@ -240,25 +238,25 @@ mod tests {
     #[test]
     fn wrong_columns_are_named() {
         for (names, text) in [
-            ("bid_px_1,bid_qty_1", "no time"),
-            ("time_ms", "there must be"),
-            ("time_ms,side,px", "there must be"),
-            ("time_ms,side,px,qty,bid_px_1,bid_qty_1", "there must be"),
+            ("bid_px_1,bid_qty_1", "a time column is missing"),
+            ("time_ms", "expected bid_px_1"),
+            ("time_ms,side,px", "expected bid_px_1"),
+            (
+                "time_ms,side,px,qty,bid_px_1,bid_qty_1",
+                "expected bid_px_1",
+            ),
             ("time_ms,bid_px_1", "bid_qty_1 is missing"),
             (
                 "time_ms,ask_px_1,ask_qty_1,ask_px_3,ask_qty_3",
                 "ask_px_2 or",
             ),
-            (
-                "time_ms,time_s,side,px,qty",
-                "\"time_s\" stands there twice",
-            ),
+            ("time_ms,time_s,side,px,qty", "\"time_s\" occurs twice"),
             ("time_ms,bid_px_1,bid_px_1", "twice"),
-            ("time_minutes,side,px,qty", "\"time_minutes\" is not known"),
-            ("time_ms,bid_px_01,bid_qty_1", "\"bid_px_01\" is not known"),
-            ("time_ms,bid_px_0,bid_qty_0", "not known"),
-            ("time_ms,bid_px_1001,bid_qty_1", "not known"),
-            ("time_ms,volume,side,px,qty", "\"volume\" is not known"),
+            ("time_minutes,side,px,qty", "\"time_minutes\" is unknown"),
+            ("time_ms,bid_px_01,bid_qty_1", "\"bid_px_01\" is unknown"),
+            ("time_ms,bid_px_0,bid_qty_0", "is unknown"),
+            ("time_ms,bid_px_1001,bid_qty_1", "is unknown"),
+            ("time_ms,volume,side,px,qty", "\"volume\" is unknown"),
         ] {
             let error = find(names).unwrap_err();
             assert!(error.contains(text), "{names}: {error}");

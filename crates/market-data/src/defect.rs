@@ -134,7 +134,7 @@ pub enum Defect {
         ask: Price,
     },
     /// See [`DefectKind::OffGrid`].
-    #[error("{column} {value} is no multiple of {step}")]
+    #[error("{column} {value} is not a multiple of {step}")]
     OffGrid {
         /// The column.
         column: String,
@@ -221,7 +221,7 @@ impl Defect {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
+#[expect(clippy::cast_precision_loss, reason = "for display")]
 fn seconds(nanos: i64) -> f64 {
     nanos as f64 / 1e9
 }

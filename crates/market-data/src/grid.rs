@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_step_is_refused() {
+    fn invalid_steps_are_refused() {
         for bad in ["0", "-0.01", "", "x", "0.0000000000000000001"] {
             assert_eq!(Step::parse(bad), Err(StepError::NotAStep), "{bad}");
         }

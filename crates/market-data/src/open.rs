@@ -102,7 +102,7 @@ fn format(path: &Path) -> Option<Format> {
 /// (`.mkt`). Several files of one format are read in succession.
 pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
     let (first, rest) = match paths {
-        [] => return Inspector::new("data", Tolerance::NONE).format("no file is named"),
+        [] => return Inspector::new("data", Tolerance::NONE).format("no file was given"),
         [first, rest @ ..] => (first, rest),
     };
     let refuse = |path: &Path, what: &str| {
@@ -111,7 +111,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
     let Some(kind) = format(first) else {
         return refuse(
             first,
-            "its format is not known by its name: .npy and .npz are ticks, .csv and .parquet depth \
+            "its format cannot be determined from its name: .npy and .npz are ticks, .csv and .parquet depth \
              snapshots, a folder or .mkt a recording of our own",
         );
     };
@@ -125,7 +125,10 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
             let tick = options.units.tick.or(default.map(|grid| grid.tick));
             let lot = options.units.lot.or(default.map(|grid| grid.lot));
             let Some((tick, lot)) = tick.zip(lot) else {
-                return refuse(first, "its tick and lot are not known: say them");
+                return refuse(
+                    first,
+                    "tick and lot are not known: set them with --tick and --lot",
+                );
             };
             let options = TickOptions {
                 tolerance,
@@ -164,10 +167,10 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => refuse(
             first,
-            "this build reads no Parquet: build it with --features parquet, or use a release package",
+            "this build does not support Parquet: build with --features parquet, or use a release package",
         ),
         Format::Segments if !rest.is_empty() => {
-            refuse(&rest[0], "a recording of segments is one folder")
+            refuse(&rest[0], "a recording of segments must be a single folder")
         }
         Format::Segments => {
             let options = ReadOptions {

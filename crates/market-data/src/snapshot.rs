@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_known_to_be_empty_only_within_reach() {
+    fn absent_prices_are_empty_only_within_the_depth() {
         let snapshot = Snapshot {
             bids: levels(&[(100, 5), (98, 7)]),
             asks: levels(&[(101, 1), (103, 2)]),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn disorder_and_crossing_are_seen() {
+    fn disorder_and_crossing_are_detected() {
         let mut snapshot = Snapshot {
             bids: levels(&[(100, 5), (98, 7)]),
             asks: levels(&[(101, 1), (103, 2)]),

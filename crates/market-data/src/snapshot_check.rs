@@ -1,6 +1,6 @@
 //! Checks between consecutive snapshots: times, versions, gaps, units, order of levels.
 
-use crate::check::{Verdict, gap, units_of_time};
+use crate::check::{EventCheckResult, gap, units_of_time};
 use crate::defect::Defect;
 use crate::snapshot::Snapshot;
 
@@ -21,18 +21,18 @@ impl SnapshotCheck {
         }
     }
 
-    pub fn check(&mut self, snapshot: &Snapshot) -> Verdict {
+    pub fn check(&mut self, snapshot: &Snapshot) -> EventCheckResult {
         if let Some(defect) = self.defect(snapshot) {
-            return Verdict::Drop(defect);
+            return EventCheckResult::Drop(defect);
         }
         let since = self.last.local_time;
         let late = self.any && snapshot.local_time.nanos_since(since) > self.max_gap;
         self.last.copy_from(snapshot);
         self.any = true;
         if late {
-            Verdict::Keep(gap(since, snapshot.local_time, self.max_gap))
+            EventCheckResult::Keep(gap(since, snapshot.local_time, self.max_gap))
         } else {
-            Verdict::Good
+            EventCheckResult::Good
         }
     }
 
@@ -84,7 +84,7 @@ impl SnapshotCheck {
 fn units_of_price(snapshot: &Snapshot, previous: &Snapshot) -> Option<Defect> {
     let twice_mid = |s: &Snapshot| {
         let (bid, ask) = (s.bids.first()?.price.0, s.asks.first()?.price.0);
-        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
         Some(bid as f64 + ask as f64)
     };
     let ratio = twice_mid(snapshot)? / twice_mid(previous)?;
@@ -123,11 +123,11 @@ mod tests {
         }
     }
 
-    fn kind(verdict: &Verdict) -> Option<(DefectKind, bool)> {
-        match verdict {
-            Verdict::Good => None,
-            Verdict::Keep(defect) => defect.kind().map(|kind| (kind, true)),
-            Verdict::Drop(defect) => defect.kind().map(|kind| (kind, false)),
+    fn kind(result: &EventCheckResult) -> Option<(DefectKind, bool)> {
+        match result {
+            EventCheckResult::Good => None,
+            EventCheckResult::Keep(defect) => defect.kind().map(|kind| (kind, true)),
+            EventCheckResult::Drop(defect) => defect.kind().map(|kind| (kind, false)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Snapshots that the caller makes or reads, with the checks that recorded files get.
 
-use crate::check::Verdict;
+use crate::check::EventCheckResult;
 use crate::defect::{Defect, Place, Result};
 use crate::grid::Grid;
 use crate::report::{Inspector, Report, Tolerance};
@@ -59,9 +59,9 @@ impl<S: Supply> Supplied<S> {
             self.inspector.report.rows += 1;
             let place = Place::Row(self.number);
             match self.check.check(&self.row) {
-                Verdict::Good => {}
-                Verdict::Keep(defect) => self.inspector.defect(place, defect)?,
-                Verdict::Drop(defect) => {
+                EventCheckResult::Good => {}
+                EventCheckResult::Keep(defect) => self.inspector.defect(place, defect)?,
+                EventCheckResult::Drop(defect) => {
                     self.inspector.defect(place, defect)?;
                     continue;
                 }

@@ -78,7 +78,7 @@ impl Units {
         fn same<T: PartialEq>(name: &str, a: Option<T>, b: Option<T>) -> Result<Option<T>, String> {
             match (a, b) {
                 (Some(a), Some(b)) if a != b => {
-                    Err(format!("the file says another {name} than was asked for"))
+                    Err(format!("the file states another {name} than the options"))
                 }
                 (a, b) => Ok(a.or(b)),
             }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_say_units_and_other_things() {
+    fn comments_can_hold_units_and_other_text() {
         let mut units = Units::default();
         units
             .comment(" ETH-USDC, polled: tick=0.01 lot=0.001")

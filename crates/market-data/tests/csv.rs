@@ -42,7 +42,7 @@ fn read(mut reader: CsvReader) -> (Vec<Snapshot>, Option<String>, CsvReader) {
                 let error = error.to_string();
                 assert!(
                     reader.next_snapshot().unwrap().is_none(),
-                    "over after an error"
+                    "nothing is read after an error"
                 );
                 return (snapshots, Some(error), reader);
             }
@@ -112,7 +112,7 @@ time_s,side,px,qty
     let error = read(open(text, &options("")).unwrap()).1.unwrap();
     assert_eq!(
         error,
-        "a.csv: line 5: px 2684.405 is no multiple of the tick 0.01"
+        "a.csv: line 5: px 2684.405 is not a multiple of the tick 0.01"
     );
     let (snapshots, error, reader) = read(open(text, &options("off-grid")).unwrap());
     assert_eq!((snapshots.len(), error), (2, None));
@@ -179,7 +179,7 @@ time,bid_px_1,bid_qty_1,note
 }
 
 #[test]
-fn floats_that_other_programs_wrote_are_what_they_were() {
+fn floats_of_other_programs_are_read_exactly() {
     let text = "# tick=0.01 lot=0.001\ntime_s,side,px,qty\n1,bid,1002.8300000000001,1e-03\n";
     let (snapshots, error, _) = read(open(text, &options("")).unwrap());
     assert_eq!(error, None);
@@ -193,12 +193,12 @@ fn bad_rows_are_named_or_skipped_and_counted() {
         (
             "off-grid",
             "1723161257000,8,2684.495,1,,,2684.50,1",
-            "bid_px_1 2684.495 is no",
+            "bid_px_1 2684.495 is not a",
         ),
         (
             "off-grid",
             "1723161257000,8,2684.49,1,,,2684.50,0.0005",
-            "ask_qty_1 0.0005 is no",
+            "ask_qty_1 0.0005 is not a",
         ),
         (
             "bad-value",
@@ -312,10 +312,10 @@ fn a_file_that_is_cut_is_named_wherever_it_is() {
 }
 
 #[test]
-fn what_is_no_table_of_snapshots_is_refused_at_once() {
+fn files_without_snapshots_are_refused() {
     for (text, expected) in [
-        ("", "a.csv: it is empty"),
-        ("# tick=0.01 lot=1\n", "a.csv: it is empty"),
+        ("", "a.csv: the file is empty"),
+        ("# tick=0.01 lot=1\n", "a.csv: the file is empty"),
         (
             "# tick=0\ntime_ms,side,px,qty\n",
             "a.csv: line 1: tick=0 in its comment",
@@ -324,10 +324,7 @@ fn what_is_no_table_of_snapshots_is_refused_at_once() {
             "# tick=1 lot=1\ntime_ms,bid,ask\n",
             "a.csv: line 2: wrong columns: \"bid\"",
         ),
-        (
-            "time_ms,side,px,qty\n",
-            "a.csv: its tick and lot are not known",
-        ),
+        ("time_ms,side,px,qty\n", "a.csv: tick and lot are not known"),
         (
             "# tick=1 lot=1\ntime_ms,side,px,q",
             "a.csv: line 2: the file ends too early",

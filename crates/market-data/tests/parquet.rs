@@ -99,7 +99,7 @@ fn snapshots_are_read_as_they_were_written_over_row_groups_and_batches() {
 /// Files written by pandas, Polars and DuckDB with default settings: see `tests/parquet/make.py`. All hold the same
 /// three snapshots.
 #[test]
-fn what_other_programs_write_is_read() {
+fn files_of_other_programs_are_read() {
     let expected = |sequence: bool| {
         let level = |price, qty| Level {
             price: Price(price),
@@ -138,7 +138,7 @@ fn what_other_programs_write_is_read() {
         ]
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parquet");
-    let said = options(steps("0.01", "0.001"));
+    let options_given = options(steps("0.01", "0.001"));
     for (file, sequence) in [
         ("pandas-wide.parquet", true),
         ("pandas-long.parquet", false),
@@ -151,7 +151,7 @@ fn what_other_programs_write_is_read() {
         ("lz4.parquet", true),
     ] {
         let path = folder.join(file);
-        let found = all(ParquetReader::open(&path, &said).unwrap());
+        let found = all(ParquetReader::open(&path, &options_given).unwrap());
         assert_eq!(found, expected(sequence), "{file}");
         let without = ParquetOptions::default();
         let error = ParquetReader::open(&path, &without)
@@ -176,10 +176,12 @@ fn what_other_programs_write_is_read() {
         expected(true)
     );
     let path = folder.join("nested.parquet");
-    let error = ParquetReader::open(&path, &said).unwrap_err().to_string();
+    let error = ParquetReader::open(&path, &options_given)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("is a list or a struct"), "{error}");
     let path = folder.join("brotli.parquet");
-    let mut reader = ParquetReader::open(&path, &said).unwrap();
+    let mut reader = ParquetReader::open(&path, &options_given).unwrap();
     let error = reader.next_snapshot().unwrap_err().to_string();
     assert!(
         error.contains("row 0") && error.contains("brotli"),
@@ -293,7 +295,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
         assert_eq!(
             reader.next_snapshot().unwrap(),
             None,
-            "{name}: over after an error"
+            "{name}: nothing is read after an error"
         );
         let tolerant = ParquetOptions {
             tolerance: Tolerance::NONE.with(kind),
@@ -309,7 +311,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
 }
 
 #[test]
-fn no_bytes_make_the_reader_fall() {
+fn damaged_bytes_cause_no_panic() {
     let scratch = Scratch::new("damage");
     let mut writer = SnapshotWriter::new(File::create(&scratch.0).unwrap(), grid(), 1).unwrap();
     for n in 0..12 {
@@ -355,6 +357,6 @@ fn tables_refuse_what_is_not_of_their_columns() {
     let error = writer.write(&[Value::Number(1.0)]).unwrap_err().to_string();
     assert!(error.contains("Whole"), "{error}");
     let error = writer.write(&[]).unwrap_err().to_string();
-    assert!(error.contains("0 cells, not 1"), "{error}");
+    assert!(error.contains("expected 1 cells, found 0"), "{error}");
     assert!(writer.finish().unwrap().starts_with(b"PAR1"));
 }

@@ -92,7 +92,7 @@ fn read(mut reader: SnapshotSegments) -> (Vec<Snapshot>, Option<String>, Snapsho
                 let error = error.to_string();
                 assert!(
                     reader.next_snapshot().unwrap().is_none(),
-                    "over after an error"
+                    "nothing is read after an error"
                 );
                 return (snapshots, Some(error), reader);
             }
@@ -109,7 +109,7 @@ fn expected(seconds: std::ops::Range<u64>) -> Vec<Snapshot> {
 }
 
 #[test]
-fn what_is_recorded_is_read_over_all_segments() {
+fn recorded_snapshots_are_read_across_segments() {
     let path = folder("over-all");
     record(&path, 0..100, SMALL).finish().unwrap();
     assert!(fs::read_dir(&path).unwrap().count() > 5, "several segments");
@@ -223,7 +223,7 @@ fn a_crash_costs_only_what_was_not_flushed() {
 
 /// Every flipped bit is detected, or does not change what is read.
 #[test]
-fn damage_never_gives_other_snapshots() {
+fn damage_is_detected_or_harmless() {
     let path = folder("damage");
     record(&path, 0..10, ONE).finish().unwrap();
     let file = path.join("0000000001.mkt");
@@ -325,13 +325,13 @@ fn a_folder_has_one_recording() {
     assert!(
         error
             .to_string()
-            .contains("0000000002.mkt: it is no segment"),
+            .contains("0000000002.mkt: it is not a segment"),
         "{error}"
     );
 }
 
 #[test]
-fn a_refused_record_does_no_harm() {
+fn a_refused_record_has_no_effect() {
     let path = folder("refused");
     let mut writer = record(&path, 0..3, ONE);
     let mut bad = snapshot(3);
@@ -347,7 +347,7 @@ fn a_refused_record_does_no_harm() {
 }
 
 #[test]
-fn the_oldest_segments_go_when_there_are_too_many() {
+fn the_oldest_segments_are_removed_beyond_the_limit() {
     let path = folder("too-many");
     let limits = Limits {
         total_bytes: Some(2_000),

@@ -125,7 +125,7 @@ fn read(mut reader: TickReader) -> (Vec<Event>, Option<String>, TickReader) {
             Err(error) => {
                 assert!(
                     reader.next_event().unwrap().is_none(),
-                    "over after an error"
+                    "nothing is read after an error"
                 );
                 return (events, Some(error.to_string()), reader);
             }
@@ -134,7 +134,7 @@ fn read(mut reader: TickReader) -> (Vec<Event>, Option<String>, TickReader) {
 }
 
 #[test]
-fn a_real_recording_is_read_as_both_saw_it() {
+fn a_real_recording_is_read_in_both_views() {
     let (events, error, reader) = read(TickReader::open(&excerpt(), &options("")).unwrap());
     assert_eq!((events.len(), error), (232, None));
     assert_eq!(
@@ -272,7 +272,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
                 px: 100.005,
                 ..later
             },
-            "px 100.005 is no multiple of the tick 0.01",
+            "px 100.005 is not a multiple of the tick 0.01",
         ),
         (
             "off-grid",
@@ -280,7 +280,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
                 qty: 0.0005,
                 ..later
             },
-            "qty 0.0005 is no multiple of the lot 0.001",
+            "qty 0.0005 is not a multiple of the lot 0.001",
         ),
         (
             "bad-value",
@@ -314,7 +314,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
                 ev: BOTH | BUY | 9,
                 ..later
             },
-            "low byte is no kind",
+            "low byte is not a known kind",
         ),
         (
             "unknown-event",
@@ -322,7 +322,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
                 ev: BOTH | 1,
                 ..later
             },
-            "needs one side",
+            "must have one side",
         ),
         (
             "unknown-event",
@@ -330,7 +330,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
                 ev: BOTH | BUY | SELL | 3,
                 ..later
             },
-            "needs one side",
+            "must have one side",
         ),
         (
             "backward",
@@ -383,7 +383,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
 }
 
 #[test]
-fn a_book_that_is_left_crossed_is_named_if_it_is_built() {
+fn a_book_left_crossed_is_reported_if_it_is_built() {
     let ask = |time, px| Row {
         ev: BOTH | SELL | 1,
         times: (time, time),
@@ -483,7 +483,7 @@ fn damage_is_found_by_the_checksum_of_the_archive() {
 }
 
 #[test]
-fn what_is_no_table_of_ticks_is_refused_at_once() {
+fn files_without_ticks_are_refused() {
     for (name, bytes, text) in [
         (
             "other.npz",
@@ -523,7 +523,7 @@ fn a_second_file_continues_the_first() {
 
 /// Reads of single bytes give the same result.
 #[test]
-fn short_reads_are_no_end() {
+fn short_reads_are_not_the_end() {
     struct Slow(std::io::Cursor<Vec<u8>>);
     impl Read for Slow {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

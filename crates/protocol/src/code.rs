@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn published_later_or_invented_numbers_stay_unlisted() {
+    fn numbers_outside_the_interface_stay_unlisted() {
         for code in [
             0,
             102_009,

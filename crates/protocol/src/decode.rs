@@ -120,7 +120,10 @@ pub fn balances(json: &Json, account_id: u32) -> Result<Vec<request::Balance>, W
             )));
         }
         if out.iter().any(|seen| seen.token == entry.token) {
-            return Err(WireError::new(format!("token {} twice", entry.token.0)));
+            return Err(WireError::new(format!(
+                "token {} occurs twice",
+                entry.token.0
+            )));
         }
         out.push(request::Balance {
             token: entry.token,
@@ -187,7 +190,7 @@ pub fn moment(value: u64) -> Result<VenueTime, WireError> {
         1_000_000_000..MILLISECONDS_FROM => Ok(VenueTime::from_s(value)),
         1_000_000_000_000..100_000_000_000_000 => Ok(VenueTime(value)),
         _ => Err(WireError::new(format!(
-            "{value} is a time neither in seconds nor in milliseconds"
+            "{value} is not a plausible time in seconds or milliseconds"
         ))),
     }
 }
@@ -222,7 +225,7 @@ fn report(detail: OrderDetail) -> Result<OrderReport, WireError> {
         quote_filled: detail.volumes.quote_filled,
         fee: detail.volumes.fee,
         valid_until_s: u32::try_from(end_s).map_err(|_| {
-            WireError::new(format!("{} is no time of expiry", validity.end)).within("validity.end")
+            WireError::new(format!("{} is not a valid expiry", validity.end)).within("validity.end")
         })?,
         valid_since: start,
     })

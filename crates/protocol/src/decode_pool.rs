@@ -51,10 +51,10 @@ pub fn pools(json: &Json, known: &[PoolSpec]) -> Result<Reply, WireError> {
 pub fn pool_balance(json: &Json, spec: &PoolSpec) -> Result<Reply, WireError> {
     let snapshot = PoolBalance::read(json)?;
     let [first, second] = snapshot.pooled[..] else {
-        return Err(WireError::new("does not name two tokens").within("pooled"));
+        return Err(WireError::new("does not have two tokens").within("pooled"));
     };
     if [first.token, second.token] != spec.pooled || snapshot.lp.token != spec.lp.id {
-        return Err(WireError::new("names other tokens than the pool's").within("pooled"));
+        return Err(WireError::new("has other tokens than the pool").within("pooled"));
     }
     Ok(Reply::PoolBalance(PoolBalances {
         pooled: [first.volume, second.volume],
@@ -117,10 +117,10 @@ fn moved(
     let [first, second] = spec.pooled.map(part);
     let (first, second) = (first?, second?);
     if transaction.pool_tokens.len() != 2 || transaction.lp_token.token_id != spec.lp.id {
-        return Err(WireError::new("names other tokens than the pool's").within("lpToken"));
+        return Err(WireError::new("has other tokens than the pool").within("lpToken"));
     }
     if first.fee_amount > 0 {
-        return Err(WireError::new("is a fee in another than the last token").within("feeAmount"));
+        return Err(WireError::new("has a fee in another token than the last").within("feeAmount"));
     }
     Ok(PoolTransactionAmounts {
         pooled: [first.actual_amount, second.actual_amount],

@@ -34,8 +34,8 @@ pub enum SealError {
         "the order rests until another time than it is accepted until, and the interface has one for both"
     )]
     TwoTimes,
-    /// A join or an exit of a pool that nobody told the signer about.
-    #[error("the pool of the move is not configured")]
+    /// A join or an exit of a pool that is not configured.
+    #[error("the pool of the transaction is not configured")]
     NoPool,
 }
 
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_no_venue_could_read_is_not_signed() {
+    fn an_order_that_cannot_be_read_back_is_not_signed() {
         let key = SecretKey::from_hex("0x1").unwrap();
         let mut free = order();
         free.max_fee_bips = 0;

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_reads_back_and_what_no_venue_could_read_is_not_signed() {
+    fn an_exit_reads_back_and_an_unreadable_one_is_not_signed() {
         let key = SecretKey::from_hex("0x1").unwrap();
         let exit = UnsignedPoolTransaction {
             storage_ids: vec![5],

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stand_in_the_order_of_the_enum_and_are_unique() {
+    fn rows_are_in_the_order_of_the_enum_and_unique() {
         for (at, row) in TABLE.iter().enumerate() {
             assert_eq!(row.endpoint as usize, at, "{:?}", row.endpoint);
             assert_eq!(row.endpoint.row(), row);

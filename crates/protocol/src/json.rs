@@ -110,7 +110,7 @@ impl Json {
     pub fn object(&self) -> Result<Object<'_>, WireError> {
         match self {
             Self::Object(fields) => Ok(Object(fields)),
-            other => Err(WireError::new(format!("{other} where an object belongs"))),
+            other => Err(WireError::new(format!("expected an object, found {other}"))),
         }
     }
 
@@ -125,7 +125,7 @@ impl Json {
                 .enumerate()
                 .map(|(at, item)| read(item).map_err(|error| error.within(&format!("[{at}]"))))
                 .collect(),
-            other => Err(WireError::new(format!("{other} where a list belongs"))),
+            other => Err(WireError::new(format!("expected a list, found {other}"))),
         }
     }
 }
@@ -189,7 +189,7 @@ pub fn text(json: &Json, bytes_max: usize) -> Result<String, WireError> {
             "has {} bytes, at most {bytes_max} are allowed",
             text.len()
         ))),
-        other => Err(WireError::new(format!("{other} where a text belongs"))),
+        other => Err(WireError::new(format!("expected a string, found {other}"))),
     }
 }
 
@@ -200,7 +200,7 @@ pub fn boolean(json: &Json) -> Result<bool, WireError> {
         Json::Text(text) if text == "true" => Ok(true),
         Json::Text(text) if text == "false" => Ok(false),
         other => Err(WireError::new(format!(
-            "{other} where true or false belongs"
+            "expected true or false, found {other}"
         ))),
     }
 }
@@ -210,7 +210,9 @@ pub fn wide(json: &Json) -> Result<u128, WireError> {
     match json {
         Json::Integer(value) => Ok(u128::from(*value)),
         Json::Text(text) => number::integer(text).map_err(|error| bad_number(text, error)),
-        other => Err(WireError::new(format!("{other} where an integer belongs"))),
+        other => Err(WireError::new(format!(
+            "expected an integer, found {other}"
+        ))),
     }
 }
 
@@ -232,7 +234,7 @@ pub fn amount(json: &Json) -> Result<Amount, WireError> {
 pub fn token_id(json: &Json) -> Result<TokenId, WireError> {
     let value = wide(json)?;
     u16::try_from(value).map(TokenId).map_err(|_| {
-        WireError::new(format!("{json} is no token id")).because(Reason::UnsupportedToken)
+        WireError::new(format!("{json} is not a token id")).because(Reason::UnsupportedToken)
     })
 }
 
@@ -377,7 +379,7 @@ mod tests {
         );
         assert!(
             parse(b"[7]").unwrap().object().is_err(),
-            "a list is no object"
+            "a list is not an object"
         );
         let null = parse(br#"{"a":null}"#).unwrap();
         assert!(null.object().unwrap().required("a", amount).is_err());

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_numbers_read_back() {
         let mut state = 7u64;
         for round in 0..2_000u32 {
             state = state

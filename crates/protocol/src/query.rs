@@ -50,7 +50,7 @@ impl Parameters {
             match received.iter().find(|(seen, _)| *seen == name) {
                 Some((_, same)) if *same == value => {}
                 Some(_) => {
-                    return Err(WireError::new("is given twice with different values")
+                    return Err(WireError::new("occurs twice with different values")
                         .within(&quoted(&name, 48)));
                 }
                 None if received.len() == PARAMETERS_MAX => {
@@ -133,7 +133,7 @@ fn words<T>(
 ) -> Result<Vec<T>, WireError> {
     let listed = object.optional(name, |json| {
         let Json::Text(text) = json else {
-            return Err(WireError::new("is no text"));
+            return Err(WireError::new("is not valid text"));
         };
         // Some clients encode the comma twice.
         let text = text.replace("%2C", ",");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_has_its_own_code() {
+    fn missing_parameters_have_their_own_codes() {
         let reason = |query: &str| OrderQuery::read(&parse(query)).unwrap_err().reason;
         assert_eq!(reason("orderHash=0x1"), Reason::EmptyUser);
         assert_eq!(reason("accountId=&orderHash=0x1"), Reason::EmptyUser);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_filter_takes_what_public_clients_send() {
+    fn the_list_filter_accepts_what_public_clients_send() {
         let query = OrdersQuery::read(&parse(
             "accountId=7&side=BUY%2CSELL&status=&orderTypes=AMM&start=0&limit=20",
         ))

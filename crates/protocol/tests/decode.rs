@@ -72,7 +72,7 @@ fn prices_become_ticks_exactly() {
 }
 
 #[test]
-fn levels_that_cannot_be_are_refused() {
+fn impossible_levels_are_refused() {
     for (bids, what) in [
         (r#"[["2.5001","10","25","1"]]"#, "decimals"),
         (r#"[["0.000","10","25","1"]]"#, "out of range"),
@@ -90,10 +90,10 @@ fn levels_that_cannot_be_are_refused() {
             "not in order",
         ),
         (r#"[["2.5","10","25"]]"#, "3 items"),
-        (r#"[{"price":"2.5"}]"#, "list belongs"),
+        (r#"[{"price":"2.5"}]"#, "expected a list"),
         (r#"[["+2.5","10","25","1"]]"#, "plain decimal"),
         (r#"[["2.5e0","10","25","1"]]"#, "plain decimal"),
-        (r#"[[2.5,"10","25","1"]]"#, "text belongs"),
+        (r#"[[2.5,"10","25","1"]]"#, "expected a string"),
     ] {
         let error = depth(bids, "[]", MS).unwrap_err();
         assert!(error.to_string().contains(what), "{bids}: {error}");
@@ -197,7 +197,7 @@ fn orders_are_reported_with_our_id_and_the_venues_times() {
 }
 
 #[test]
-fn answers_about_something_else_are_no_answers() {
+fn answers_about_another_object_are_refused() {
     let other = Hash([1; 32]);
     let order = detail(1, 2, "expired", "x");
     assert_eq!(
@@ -235,7 +235,7 @@ fn answers_about_something_else_are_no_answers() {
 }
 
 #[test]
-fn only_open_markets_are_named() {
+fn only_open_markets_are_listed() {
     let market = |name: &str, enabled: bool| {
         format!(
             r#"{{"market":"{name}","baseTokenId":1,"quoteTokenId":2,"precisionForPrice":3,"orderbookAggLevels":2,"enabled":{enabled}}}"#

@@ -8,7 +8,7 @@ use cambist_protocol::{FromWire, json, wire};
 use samples::{ADDRESS, HASH, Sample, samples};
 
 #[test]
-fn what_is_written_is_the_interface_and_reads_back() {
+fn written_documents_equal_the_interfaces_and_read_back() {
     for Sample {
         name,
         text,
@@ -33,7 +33,7 @@ fn same<T: FromWire + PartialEq + std::fmt::Debug>(one: &str, other: &str) {
 }
 
 #[test]
-fn both_spellings_of_public_clients_are_read() {
+fn both_forms_of_public_clients_are_read() {
     same::<wire::TokenVolume>(
         r#"{"tokenId":"3","volume":"5"}"#,
         r#"{"tokenId":3,"volume":5}"#,
@@ -76,7 +76,7 @@ fn both_spellings_of_public_clients_are_read() {
 }
 
 #[test]
-fn lists_come_bare_wrapped_or_alone() {
+fn lists_are_read_bare_wrapped_or_as_one_entry() {
     let balance =
         r#"{"tokenId":1,"total":"5","locked":"0","pending":{"withdraw":"0","deposit":"0"}}"#;
     let all = |text: &str| wire::Balance::read_all(&json::parse(text.as_bytes()).unwrap());
@@ -95,7 +95,7 @@ fn lists_come_bare_wrapped_or_alone() {
 }
 
 #[test]
-fn words_outside_the_sets_are_known_or_live() {
+fn unknown_status_words_count_as_live() {
     use cambist_core::OrderStatus;
     for (word, status) in [
         ("waiting", OrderStatus::Waiting),
@@ -117,7 +117,7 @@ fn words_outside_the_sets_are_known_or_live() {
 }
 
 #[test]
-fn a_refused_order_says_which_field_and_why() {
+fn a_refused_order_names_the_field_and_the_reason() {
     use cambist_core::Reason;
     let order = samples::order();
     for (from, to, field, reason) in [

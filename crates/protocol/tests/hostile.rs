@@ -134,7 +134,7 @@ fn whole_documents_of_the_wrong_kind_are_refused() {
         if !text.starts_with('[') {
             assert!(
                 rewrite(list.as_bytes()).is_err(),
-                "{name}: a list is no object"
+                "{name}: a list is not an object"
             );
         }
     }
@@ -142,7 +142,7 @@ fn whole_documents_of_the_wrong_kind_are_refused() {
 
 /// Random changes of bytes: a document that is still accepted must be written and read unchanged.
 #[test]
-fn random_damage_is_survived() {
+fn random_damage_causes_no_panic() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = |below: usize| {
         state ^= state << 13;

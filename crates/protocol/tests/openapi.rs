@@ -20,7 +20,7 @@ fn operation<'a>(document: &'a Value, method: Method, path: &str) -> &'a Value {
 }
 
 #[test]
-fn every_endpoint_parameter_and_code_is_in_it_and_nothing_else() {
+fn the_document_has_exactly_the_endpoints_parameters_and_codes() {
     let document = openapi::document(None);
     assert_eq!(document["openapi"], "3.1.0");
     let mut operations = 0;
@@ -75,7 +75,7 @@ fn every_endpoint_parameter_and_code_is_in_it_and_nothing_else() {
 }
 
 #[test]
-fn every_example_is_of_its_schema() {
+fn every_example_conforms_to_its_schema() {
     let document = openapi::document(None);
     let check = |content: &Value, what: &str| {
         let content = &content["content"]["application/json"];

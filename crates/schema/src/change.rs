@@ -80,7 +80,7 @@ fn apply_to<T: Member>(members: &mut Vec<T>, edits: &[Edit]) -> Result<(), Strin
             Edit::At(None) => place = 0,
             Edit::At(Some(name)) => place = find(members, name)? + 1,
             Edit::Field(_) | Edit::Variant(_) => {
-                let member = T::of(edit).ok_or("a field stands among variants")?;
+                let member = T::of(edit).ok_or("a field is among variants")?;
                 members.insert(place.min(members.len()), member.clone());
                 place += 1;
             }

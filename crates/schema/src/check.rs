@@ -36,10 +36,10 @@ impl Check<'_> {
         if std::env::var_os(WRITE).is_some() {
             let written = std::fs::read_to_string(self.file)
                 .and_then(|text| std::fs::write(self.file, format!("{text}{section}")));
-            panic!("{what}; {file} has a version more now ({written:?}): write the steps to it");
+            panic!("{what}; {file} now has one more version ({written:?}): write the steps to it");
         }
         panic!(
-            "stored types changed: {what}. Files of today would be read wrongly. Run this test with {WRITE}=1, which \
+            "stored types changed: {what}. Existing files would be read wrongly. Run this test with {WRITE}=1, which \
              appends a version to {file}, and write the steps to it.\n{section}"
         );
     }

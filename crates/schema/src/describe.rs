@@ -147,7 +147,9 @@ impl Seen {
             }
             Some((_, Made::Of(known))) if *known == body => {}
             Some(_) => {
-                self.problem = Some(format!("{called} does not always look the same"));
+                self.problem = Some(format!(
+                    "{called} has different descriptions at different places"
+                ));
             }
         }
         Shape::Named(called)
@@ -173,7 +175,7 @@ impl std::error::Error for Stop {}
 
 impl de::Error for Stop {
     fn custom<T: fmt::Display>(what: T) -> Self {
-        Self(format!("made-up content was refused: {what}"))
+        Self(format!("the type refused a generated value: {what}"))
     }
 }
 
@@ -212,15 +214,19 @@ impl<'de> Deserializer<'de> for Asker<'_> {
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
-        Err(Stop("it asks what is there, and no names are".to_owned()))
+        Err(Stop("it needs a self-describing format".to_owned()))
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
-        Err(Stop("it skips what it does not know".to_owned()))
+        Err(Stop(
+            "it ignores unknown content, which needs a self-describing format".to_owned(),
+        ))
     }
 
     fn deserialize_identifier<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
-        Err(Stop("it asks for a name, and none is there".to_owned()))
+        Err(Stop(
+            "it needs field names, which the encoding does not have".to_owned(),
+        ))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
@@ -322,7 +328,9 @@ impl<'de> Deserializer<'de> for Asker<'_> {
             (called.clone(), Made::Enum(enumerated))
         });
         let Made::Enum(known) = made else {
-            return Err(Stop(format!("{called} does not always look the same")));
+            return Err(Stop(format!(
+                "{called} has different descriptions at different places"
+            )));
         };
         let index = if known.next < variants.len() {
             known.next += 1;

@@ -63,10 +63,7 @@ impl History {
         };
         let wanted = versions.len().saturating_sub(1);
         if steps.len() != wanted {
-            let what = format!(
-                "{wanted} lists of steps are wanted and there are {}",
-                steps.len()
-            );
+            let what = format!("expected {wanted} lists of steps, found {}", steps.len());
             return Err(wrong(versions.len(), what));
         }
         for (index, steps) in steps.iter().enumerate() {
@@ -83,7 +80,7 @@ impl History {
             }
             let idle = (0..steps.len()).find(|step| !used.contains(step));
             if let Some(idle) = idle {
-                let what = format!("nothing asks for the step: {}", steps[idle]);
+                let what = format!("no type needs the step: {}", steps[idle]);
                 return Err(wrong(index + 2, what));
             }
         }
@@ -217,13 +214,17 @@ fn read(text: &str) -> Result<Vec<Version>, HistoryError> {
                 }
                 Item::Change(name, edits) => {
                     let body = schema.types.get_mut(&name);
-                    let body = body.ok_or_else(|| wrong(format!("there was no type {name}")))?;
+                    let body = body.ok_or_else(|| {
+                        wrong(format!("there is no type {name} in the version before"))
+                    })?;
                     let changed = change::apply(body, &edits);
                     changed.map_err(|what| wrong(format!("{name}: {what}")))?;
                 }
                 Item::Without(name) => {
                     let gone = schema.types.remove(&name);
-                    gone.ok_or_else(|| wrong(format!("there was no type {name}")))?;
+                    gone.ok_or_else(|| {
+                        wrong(format!("there is no type {name} in the version before"))
+                    })?;
                 }
             }
         }
@@ -231,7 +232,9 @@ fn read(text: &str) -> Result<Vec<Version>, HistoryError> {
         digests.push(own);
         let taken = |digest: &u32| versions.iter().any(|known| known.digests.contains(digest));
         if digests.iter().any(taken) {
-            return Err(wrong("its types are those of another version".to_owned()));
+            return Err(wrong(
+                "its types are the same as those of another version".to_owned(),
+            ));
         }
         versions.push(Version {
             schema: Arc::new(schema.clone()),
@@ -253,9 +256,9 @@ fn heading(line: &str, version: u32) -> Result<Vec<u32>, String> {
         Some("files") => words
             .map(|word| {
                 let digits = word.strip_prefix("0x").unwrap_or(word);
-                u32::from_str_radix(digits, 16).map_err(|_| format!("{word} is no number of files"))
+                u32::from_str_radix(digits, 16).map_err(|_| format!("{word} is not a file number"))
             })
             .collect(),
-        Some(word) => Err(format!("{word} stands in its first line")),
+        Some(word) => Err(format!("unexpected {word} in its first line")),
     }
 }

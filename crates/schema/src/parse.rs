@@ -33,7 +33,7 @@ pub(crate) fn items(lines: &[&str]) -> Result<Vec<Item>, String> {
 }
 
 fn head(text: &str) -> Result<Item, String> {
-    let (word, rest) = text.split_once(' ').ok_or("one word stands alone")?;
+    let (word, rest) = text.split_once(' ').ok_or("the line has only one word")?;
     let split = || rest.split_once(' ').ok_or("nothing follows the name");
     Ok(match word {
         "root" => {

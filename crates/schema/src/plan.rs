@@ -100,7 +100,7 @@ impl Plan {
         root: &str,
     ) -> Result<Self, String> {
         let (Some(old), Some(new)) = (from.roots.get(root), to.roots.get(root)) else {
-            return Err(format!("not both have a root {root}"));
+            return Err(format!("the root {root} is missing in one of the versions"));
         };
         let mut resolver = Resolver {
             from,
@@ -339,7 +339,7 @@ impl Resolver<'_> {
                 _ => field.name.as_str(),
             };
             let Some(target) = new.iter().find(|target| target.name == name) else {
-                return Err(format!("{path} is gone without a step"));
+                return Err(format!("{path} was removed without a step"));
             };
             let converted = self.step(|step| {
                 matches!(step, Step::ConvertField { of: ty, field: name, .. } if *ty == of && *name == field.name)
@@ -367,7 +367,7 @@ impl Resolver<'_> {
                 matches!(step, Step::Add { of: ty, field: name, .. } if *ty == of && *name == field.name)
             });
             let Some(Step::Add { value, .. }) = added else {
-                return Err(format!("{of}.{} is new without a step", field.name));
+                return Err(format!("{of}.{} was added without a step", field.name));
             };
             let mut bytes = Vec::new();
             let encoded = self.to.encode(&field.shape, &value(), &mut bytes);
@@ -402,7 +402,7 @@ impl Resolver<'_> {
                 _ => variant.name.as_str(),
             };
             let Some(index) = new.iter().position(|target| target.name == name) else {
-                return Err(format!("{path} is gone without a step"));
+                return Err(format!("{path} was removed without a step"));
             };
             self.changes |= index != number;
             let held = match (&variant.content, &new[index].content) {
@@ -413,7 +413,7 @@ impl Resolver<'_> {
                 (Content::Struct(one), Content::Struct(two)) => {
                     Held::Fields(self.fields(&path, one, two)?)
                 }
-                _ => return Err(format!("{path} holds something else without a step")),
+                _ => return Err(format!("{path} has other content without a step")),
             };
             found.push((index, held));
         }

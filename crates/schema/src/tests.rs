@@ -29,7 +29,7 @@ mod old {
     }
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    pub enum Wish {
+    pub enum Command {
         Nothing,
         Open { order: Order, at: i64 },
         Close(Key),
@@ -41,7 +41,7 @@ mod old {
         pub scale: f64,
         pub secret: String,
         pub orders: BTreeMap<Key, Order>,
-        pub wishes: Vec<Wish>,
+        pub commands: Vec<Command>,
         pub flag: bool,
     }
     impl PartialOrd for Key {
@@ -77,7 +77,7 @@ mod new {
     }
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    pub enum Wish {
+    pub enum Command {
         Open { at: i64, order: Order },
         Idle,
         End(u32),
@@ -88,7 +88,7 @@ mod new {
     pub struct State {
         pub scale: f64,
         pub orders: BTreeMap<u32, Order>,
-        pub wishes: Vec<Wish>,
+        pub commands: Vec<Command>,
         /// The length of the former secret.
         pub length: u32,
         pub flag: bool,
@@ -111,12 +111,12 @@ const STEPS: &[Step] = &[
         value: || Value::List(vec![Value::Unsigned(7)]),
     },
     Step::RenameVariant {
-        of: "Wish",
+        of: "Command",
         variant: "Nothing",
         to: "Idle",
     },
     Step::RenameVariant {
-        of: "Wish",
+        of: "Command",
         variant: "Close",
         to: "End",
     },
@@ -148,14 +148,11 @@ fn section<T: for<'de> Deserialize<'de>>(history: &History) -> String {
 fn both() -> String {
     let first = text::<old::State>();
     let history = History::new(&first, &[]).unwrap();
-    format!(
-        "# a line for people\n{first}{}",
-        section::<new::State>(&history)
-    )
+    format!("# a comment\n{first}{}", section::<new::State>(&history))
 }
 
 fn was() -> old::State {
-    use old::{Key, Order, Side, State, Wish};
+    use old::{Command, Key, Order, Side, State};
     let order = |side, note: Option<&str>| Order {
         side,
         amount: u128::MAX,
@@ -167,23 +164,23 @@ fn was() -> old::State {
         secret: "hidden".to_owned(),
         orders: BTreeMap::from([
             (Key(1), order(Side::Buy, None)),
-            (Key(70_000), order(Side::Sell, Some("told"))),
+            (Key(70_000), order(Side::Sell, Some("quoted"))),
         ]),
-        wishes: vec![
-            Wish::Nothing,
-            Wish::Open {
+        commands: vec![
+            Command::Nothing,
+            Command::Open {
                 order: order(Side::Sell, Some("")),
                 at: i64::MIN,
             },
-            Wish::Close(Key(5)),
-            Wish::Both(Key(6), [7, u16::MAX]),
+            Command::Close(Key(5)),
+            Command::Both(Key(6), [7, u16::MAX]),
         ],
         flag: true,
     }
 }
 
 fn becomes() -> new::State {
-    use new::{Direction, Order, State, Wish};
+    use new::{Command, Direction, Order, State};
     let order = |direction| Order {
         hash: [1, 2, 3, 4],
         direction,
@@ -193,14 +190,14 @@ fn becomes() -> new::State {
     State {
         scale: 0.1,
         orders: BTreeMap::from([(1, order(Direction::Buy)), (70_000, order(Direction::Sell))]),
-        wishes: vec![
-            Wish::Idle,
-            Wish::Open {
+        commands: vec![
+            Command::Idle,
+            Command::Open {
                 at: i64::MIN,
                 order: order(Direction::Sell),
             },
-            Wish::End(5),
-            Wish::Both(6, [7, u16::MAX]),
+            Command::End(5),
+            Command::Both(6, [7, u16::MAX]),
         ],
         length: 6,
         flag: true,
@@ -208,7 +205,7 @@ fn becomes() -> new::State {
 }
 
 #[test]
-fn what_an_older_program_wrote_is_read_by_the_steps_since_then() {
+fn bytes_of_an_older_program_are_read_through_the_steps() {
     let history = History::new(&both(), &[STEPS]).unwrap();
     let mut bytes = postcard::to_allocvec(&was()).unwrap();
     bytes.extend_from_slice(&postcard::to_allocvec(&was()).unwrap());
@@ -231,7 +228,7 @@ fn what_an_older_program_wrote_is_read_by_the_steps_since_then() {
 }
 
 #[test]
-fn bytes_that_end_early_or_are_nothing_are_refused() {
+fn truncated_and_invalid_bytes_are_refused() {
     let history = History::new(&both(), &[STEPS]).unwrap();
     let bytes = postcard::to_allocvec(&was()).unwrap();
     for length in 0..bytes.len() {
@@ -277,7 +274,7 @@ fn every_difference_needs_its_step_and_every_step_a_difference() {
 }
 
 #[test]
-fn a_step_that_cannot_convert_says_which() {
+fn a_step_that_cannot_convert_is_named() {
     let mut steps = STEPS.to_vec();
     steps[6] = Step::ConvertField {
         of: "State",
@@ -294,7 +291,7 @@ fn a_step_that_cannot_convert_says_which() {
 }
 
 #[test]
-fn a_type_may_be_made_anew_wherever_it_is_used() {
+fn a_type_may_be_converted_at_every_place_of_its_use() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct State {
         one: old::Side,
@@ -344,14 +341,17 @@ fn names_of_types_may_change_and_those_of_fields_may_not() {
         described,
         file: Path::new("types.txt"),
     };
-    let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check.assert()));
-    let said = said.unwrap_err();
-    let said = said.downcast_ref::<String>().unwrap();
-    assert!(said.contains("Order.way is gone without a step"), "{said}");
+    let message = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check.assert()));
+    let message = message.unwrap_err();
+    let message = message.downcast_ref::<String>().unwrap();
+    assert!(
+        message.contains("Order.way was removed without a step"),
+        "{message}"
+    );
 }
 
 #[test]
-fn types_are_followed_to_the_last_variant_and_told_apart() {
+fn every_variant_is_described_and_types_of_one_name_are_distinguished() {
     mod other {
         use super::*;
         #[derive(Serialize, Deserialize)]
@@ -364,14 +364,14 @@ fn types_are_followed_to_the_last_variant_and_told_apart() {
         order: old::Order,
         other: other::Order,
         mark: other::Mark,
-        wish: Option<old::Wish>,
+        command: Option<old::Command>,
         pairs: BTreeMap<u8, (i8, f32)>,
         sized: usize,
     }
     let schema = Describer::default()
         .root::<All>("all")
         .unwrap()
-        .root::<old::Wish>("wish")
+        .root::<old::Command>("command")
         .unwrap()
         .finish()
         .unwrap();
@@ -380,12 +380,12 @@ fn types_are_followed_to_the_last_variant_and_told_apart() {
     let expected = "\
 version 1
 root all = All
-root wish = Wish
+root command = Command
 struct All
   order: Order
   other: Order#2
   mark: Mark
-  wish: Wish?
+  command: Command?
   pairs: {u8: (i8, f32)}
   sized: u64
 newtype Key u32
@@ -399,7 +399,7 @@ tuple Order#2 (bool, char)
 enum Side
   Buy
   Sell
-enum Wish
+enum Command
   Nothing
   Open
     order: Order
@@ -418,7 +418,7 @@ enum Wish
 }
 
 #[test]
-fn of_a_long_type_only_what_came_and_went_is_written_down() {
+fn only_the_changes_of_a_long_type_are_written() {
     mod one {
         use super::*;
         #[derive(Serialize, Deserialize)]
@@ -511,7 +511,7 @@ change State
 }
 
 #[test]
-fn a_type_that_needs_names_or_refuses_what_is_made_up_is_not_described() {
+fn a_type_that_needs_names_or_refuses_generated_values_is_not_described() {
     #[derive(Debug, Deserialize)]
     struct Flat {
         #[serde(flatten)]
@@ -560,5 +560,8 @@ fn values_are_the_bytes_they_came_from() {
     let mut wrong = value.clone();
     *wrong.field_mut("flag").unwrap() = Value::Unsigned(2);
     let refused = schema.encode(&root, &wrong, &mut Vec::new()).unwrap_err();
-    assert_eq!(refused.to_string(), "the bytes are no bool in State.flag");
+    assert_eq!(
+        refused.to_string(),
+        "the bytes are not a valid bool in State.flag"
+    );
 }

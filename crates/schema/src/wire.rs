@@ -11,8 +11,8 @@ pub enum WireError {
     /// The bytes end before the value is complete.
     #[error("the bytes end within a value")]
     End,
-    /// They hold what the type cannot.
-    #[error("the bytes are no {0}")]
+    /// The bytes are not valid for the type.
+    #[error("the bytes are not a valid {0}")]
     No(String),
     /// A step between two versions failed.
     #[error("{step}: {what}")]
@@ -89,7 +89,7 @@ pub(crate) fn take_variant(input: &mut &[u8], variants: usize) -> Result<usize, 
     let found = usize::try_from(index)
         .ok()
         .filter(|index| *index < variants);
-    found.ok_or_else(|| WireError::No(format!("variant of {variants}, but number {index}")))
+    found.ok_or_else(|| WireError::No(format!("variant: index {index} of {variants}")))
 }
 
 pub(crate) const fn zigzag(number: i128) -> u128 {

@@ -38,7 +38,7 @@ fn main() -> Result<(), Anything> {
     if let Some(at) = words.iter().position(|word| word == "--data") {
         words.remove(at);
         if at == words.len() {
-            return Err("--data needs a folder".into());
+            return Err("--data needs the path of a folder".into());
         }
         data = Some(words.remove(at));
     }
@@ -111,7 +111,7 @@ fn main() -> Result<(), Anything> {
     let count = u32::try_from(orders)?;
     println!(
         "{orders} orders, {accounts} accounts, {connections} connections: {:.0}/s of wall time, \
-         {:?} of server CPU each ({:.0}/s and core), slowest {} us",
+         {:?} of server CPU each ({:.0}/s for each core), slowest {} us",
         f64::from(count) / wall.as_secs_f64(),
         cpu / count.max(1),
         f64::from(count) / cpu.as_secs_f64().max(1e-9),

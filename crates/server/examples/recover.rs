@@ -23,7 +23,7 @@ const PRICES: u64 = 1_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
-    let folder = words.next().ok_or("name a folder")?;
+    let folder = words.next().ok_or("usage: recover FOLDER [ORDERS]")?;
     let orders: u64 = words.next().map_or(Ok(1_000_000), |word| word.parse())?;
     let data = DataFolder::take(Path::new(&folder))?;
     if data.recover()?.is_none() {

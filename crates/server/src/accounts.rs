@@ -83,7 +83,7 @@ pub(crate) fn get_api_key(shell: &Dispatch, call: &Call) -> Answer {
     if signed_at.is_none() && has_key && shell.public_url.is_some() {
         return Err(ErrorResponse::new(
             Reason::InvalidArgument,
-            "timestamp: is missing: the account has a key, and the request must be signed with the exchange's time in milliseconds",
+            "timestamp: missing; the account has an API key, so the request must be signed with the exchange's time in milliseconds",
         ));
     }
     let signed = shell.request_signed(call, parameters.received(), account, None)?;
@@ -102,10 +102,10 @@ pub(crate) fn get_api_key(shell: &Dispatch, call: &Call) -> Answer {
         shell.key_requests.changes(account, shell.clock.now());
     }
     if digest == fresh_digest {
-        return Ok(told(shell, account, digest, &fresh));
+        return Ok(api_key_answer(shell, account, digest, &fresh));
     }
     match shell.known_keys.text(account, digest) {
-        Some(key) => Ok(told(shell, account, digest, &key)),
+        Some(key) => Ok(api_key_answer(shell, account, digest, &key)),
         // Only its digest is known, so the key cannot be returned: replace it.
         None => replaced(shell, call, &caller, account),
     }
@@ -176,7 +176,7 @@ fn replaced(shell: &Dispatch, call: &Call, caller: &Caller, account: AccountId) 
         fresh: digest,
     };
     key_digest(shell, call, caller, &request)?;
-    Ok(told(shell, account, digest, &fresh))
+    Ok(api_key_answer(shell, account, digest, &fresh))
 }
 
 /// The digest of the account's current key.
@@ -192,7 +192,12 @@ fn key_digest(
     }
 }
 
-fn told(shell: &Dispatch, account: AccountId, digest: ApiKeyDigest, key: &str) -> Vec<u8> {
+fn api_key_answer(
+    shell: &Dispatch,
+    account: AccountId,
+    digest: ApiKeyDigest,
+    key: &str,
+) -> Vec<u8> {
     shell.known_keys.learn(account, digest, key);
     to_bytes(&ApiKey {
         api_key: key.to_owned(),

@@ -66,7 +66,7 @@ pub(crate) fn fresh() -> Result<Zeroizing<String>, ErrorResponse> {
     let mut random = Zeroizing::new([0; 2 * API_KEY_CHARS]);
     while key.len() < API_KEY_CHARS {
         getrandom::fill(random.as_mut()).map_err(|error| {
-            tracing::error!(%error, "the system gives no randomness");
+            tracing::error!(%error, "cannot generate an API key: the system's random number generator failed");
             ErrorResponse::internal()
         })?;
         // Every character is equally likely: bytes from 248 = 4 * 62 up are discarded.

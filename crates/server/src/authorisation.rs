@@ -75,7 +75,7 @@ impl Dispatch {
         } else {
             None
         };
-        let mut proof = Proof::default();
+        let mut authorisation = Proof::default();
         if let Some(hash) = given.approved {
             if hash.0 != signable.hash.0 {
                 return Err(ErrorResponse::new(
@@ -83,27 +83,28 @@ impl Dispatch {
                     "hashApproved: is not the hash of this request",
                 ));
             }
-            proof.approved = Some(hash);
+            authorisation.approved = Some(hash);
         }
         for signature in [header, given.ecdsa].into_iter().flatten() {
             let owner =
                 self.signed_by_owner(call, holder, account, &signature, &signable.digest)?;
-            proof.ecdsa = Some(owner.0);
+            authorisation.ecdsa = Some(owner.0);
         }
         if let Some(signature) = &given.eddsa {
             let messages = signable.messages.iter().copied();
-            proof.eddsa = Some(self.verify(call, account, holder, messages, signature)?);
+            authorisation.eddsa = Some(self.verify(call, account, holder, messages, signature)?);
         }
-        // Last, so that what is signed wrongly is told so before what is missing.
-        let by_layer_2_alone =
-            proof.eddsa.is_some() && proof.ecdsa.is_none() && proof.approved.is_none();
+        // Last, so that a wrong signature is reported before a missing one.
+        let by_layer_2_alone = authorisation.eddsa.is_some()
+            && authorisation.ecdsa.is_none()
+            && authorisation.approved.is_none();
         if self.require_wallet_for_funds && wants_wallet && by_layer_2_alone {
             return Err(ErrorResponse::new(
                 Reason::NoSignature,
-                "the owner's wallet must sign this, in the header X-API-SIG or in ecdsaSignature, or have approved its hash: here the layer-2 key alone moves no funds and sets no key",
+                "the owner's wallet must sign this request, in the header X-API-SIG or in ecdsaSignature, or approve its hash on the chain: this exchange does not accept the layer-2 key alone for funds and keys",
             ));
         }
-        Ok(proof)
+        Ok(authorisation)
     }
 
     /// The wallet's signature in the header. The interface's text requires it; clients whose accounts are contracts or
@@ -147,7 +148,7 @@ impl Dispatch {
         let _ = self.limiter.take(failures, self.clock.monotonic_ms());
         Err(ErrorResponse::new(
             Reason::WrongSignature,
-            "the signature is not one of the account's owner",
+            "the signature is not from the account's owner",
         ))
     }
 }

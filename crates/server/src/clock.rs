@@ -166,7 +166,7 @@ mod tests {
     const HOUR: u64 = 3_600 * S;
 
     #[test]
-    fn time_never_runs_backwards_and_hands_move_only_their_own_clock() {
+    fn time_never_runs_backwards_and_only_a_manual_clock_can_be_set() {
         let clock = Clock::by_hand(VenueTime(1_000));
         clock.pass_ms(5);
         clock.set(VenueTime(3));

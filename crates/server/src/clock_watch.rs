@@ -15,8 +15,8 @@ const AGAIN_MS: u64 = 3_600_000;
 #[derive(Debug, Default)]
 pub(crate) struct ClockWatch {
     previous: Option<Reading>,
-    /// When it was last said that the venue's time is ahead, by the monotonic count.
-    said_ms: Option<u64>,
+    /// Monotonic time of the last report of a lead.
+    reported_ms: Option<u64>,
 }
 
 /// What a reading reports.
@@ -34,14 +34,14 @@ impl ClockWatch {
             match news {
                 News::Jumped { by_ms } => tracing::warn!(
                     by_ms,
-                    "the clock of the machine went ahead of the time that passed: it was set, or the machine slept; orders expire by it"
+                    "the system clock jumped forward: it was set, or the machine was suspended; orders expire by this clock"
                 ),
                 News::Ahead { by_ms } => tracing::error!(
                     by_ms,
-                    "the exchange's time is ahead of the machine's clock and advances by the monotonic clock: orders of clients that go by other clocks may be expired when they come; see that the machine's clock is right (NTP)"
+                    "the exchange's time is ahead of the system clock and advances with the monotonic clock: orders of clients that use another clock may arrive expired; check the system clock (NTP)"
                 ),
                 News::Caught => {
-                    tracing::info!("the machine's clock has caught up with the exchange's time");
+                    tracing::info!("the system clock has caught up with the exchange's time");
                 }
             }
         }
@@ -56,14 +56,14 @@ impl ClockWatch {
         });
         self.previous = Some(reading);
         let by_ms = reading.ahead_ms;
-        let ahead = match self.said_ms {
+        let ahead = match self.reported_ms {
             Some(_) if by_ms == 0 => {
-                self.said_ms = None;
+                self.reported_ms = None;
                 Some(News::Caught)
             }
-            Some(said) if reading.monotonic_ms.saturating_sub(said) < AGAIN_MS => None,
+            Some(reported) if reading.monotonic_ms.saturating_sub(reported) < AGAIN_MS => None,
             Some(_) | None if by_ms >= AHEAD_MS => {
-                self.said_ms = Some(reading.monotonic_ms);
+                self.reported_ms = Some(reading.monotonic_ms);
                 Some(News::Ahead { by_ms })
             }
             Some(_) | None => None,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_jump_and_being_ahead_are_said_once_and_again_after_an_hour() {
+    fn a_jump_is_reported_once_and_a_lead_every_hour() {
         let mut watch = ClockWatch::default();
         let mut at = |now: u64, ahead_ms: u64, monotonic_ms: u64| {
             watch.news(Reading {

@@ -84,8 +84,8 @@ impl Dispatch {
         }
     }
 
-    /// Whether an address may ask anything at all now; before the body is read.
-    pub fn knock(&self, peer: IpAddr) -> Result<(), ErrorResponse> {
+    /// Checks the address' rate limit, before the body is read.
+    pub fn check_address_rate(&self, peer: IpAddr) -> Result<(), ErrorResponse> {
         self.limiter
             .take(Use::Address(peer.into()), self.clock.monotonic_ms())
             .map_err(ErrorResponse::from)
@@ -153,7 +153,7 @@ impl Dispatch {
         self.limiter.take(bucket, self.clock.monotonic_ms())?;
         match (rule, key) {
             (_, Some(_)) if holder.is_none() => {
-                Err(ErrorResponse::new(Reason::InvalidApiKey, "no such key"))
+                Err(ErrorResponse::new(Reason::InvalidApiKey, "unknown API key"))
             }
             (_, Some(_)) | (KeyRule::None, None) => Ok(holder),
             (KeyRule::Relaxed, None) if !self.strict => Ok(None),
@@ -205,7 +205,11 @@ impl Dispatch {
 /// The venue's response does not match the request: an internal failure.
 pub(crate) fn mismatch(endpoint: Endpoint) -> ErrorResponse {
     let (method, path) = (endpoint.method().name(), endpoint.path());
-    tracing::error!(method, path, "the machine answered something else");
+    tracing::error!(
+        method,
+        path,
+        "internal error: the venue's response does not match the request"
+    );
     ErrorResponse::internal()
 }
 

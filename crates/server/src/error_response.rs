@@ -109,10 +109,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_outside_the_interface_is_sent_as_it_is() {
-        let denial = ErrorResponse::new(Reason::Unlisted(102_028), "none is left");
-        let body = String::from_utf8(denial.body()).unwrap_or_default();
-        assert_eq!(denial.status, 400);
+    fn a_code_outside_the_interface_is_sent_unchanged() {
+        let response = ErrorResponse::new(Reason::Unlisted(102_028), "none is left");
+        let body = String::from_utf8(response.body()).unwrap_or_default();
+        assert_eq!(response.status, 400);
         assert!(body.contains("\"code\":102028"), "{body}");
     }
 }

@@ -216,10 +216,7 @@ pub(crate) fn amount_or_token(json: &Json) -> Result<(Option<TokenId>, Amount), 
 /// Narrows a number that the venue has bounded; an error if it did not.
 pub(crate) fn narrow(number: u64) -> Result<u32, ErrorResponse> {
     u32::try_from(number).map_err(|_| {
-        ErrorResponse::new(
-            Reason::InvalidArgument,
-            format!("{number} is beyond 32 bits"),
-        )
+        ErrorResponse::new(Reason::InvalidArgument, format!("{number} exceeds 32 bits"))
     })
 }
 
@@ -228,7 +225,7 @@ pub(crate) fn amount(amount: Amount) -> Result<Amount, ErrorResponse> {
     if amount > cambist_signing::MAX_AMOUNT {
         return Err(ErrorResponse::new(
             Reason::InvalidArgument,
-            "an amount is beyond 96 bits",
+            "an amount exceeds 96 bits",
         ));
     }
     Ok(amount)

@@ -34,9 +34,9 @@ impl InProcess {
         self.shell.clock.now()
     }
 
-    /// Does what only the operator may.
-    pub fn operate(&self, wish: Operator) -> Result<Option<AccountId>, MachineError> {
-        let request = Request::Operator(wish);
+    /// Executes an operator input.
+    pub fn operate(&self, input: Operator) -> Result<Option<AccountId>, MachineError> {
+        let request = Request::Operator(input);
         let answer = self.shell.machine.handle(&Caller::Operator, &request);
         self.shell.machine.settled_blocking()?;
         match answer? {

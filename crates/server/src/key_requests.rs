@@ -58,7 +58,7 @@ impl KeyRequests {
         }
         if now.ms_since(timestamp) > AGE_MAX_MS {
             return wrong(format!(
-                "timestamp: {} is {} ms old, {AGE_MAX_MS} ms are allowed; sign the request anew",
+                "timestamp: {} is {} ms old, {AGE_MAX_MS} ms are allowed; sign the request again",
                 timestamp.0,
                 now.ms_since(timestamp)
             ));
@@ -67,7 +67,7 @@ impl KeyRequests {
         let last = changed.get(&account).copied().unwrap_or(self.begun);
         if timestamp < last.max(self.begun) {
             return wrong(format!(
-                "timestamp: {} is before the last change of the API key, or before the exchange started; sign the request anew",
+                "timestamp: {} is before the last change of the API key, or before the exchange started; sign the request again",
                 timestamp.0
             ));
         }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_forgotten_once_no_request_is_old_enough_to_matter() {
+    fn changes_are_kept_for_the_maximum_age_of_a_request() {
         let requests = KeyRequests::new(VenueTime(0));
         for number in 0..1_000 {
             requests.changes(AccountId(number), VenueTime(u64::from(number) * 1_000));

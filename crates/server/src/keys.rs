@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn only_keys_that_verified_are_kept_and_the_least_used_goes() {
+    fn only_verified_keys_are_cached_and_the_least_used_is_evicted() {
         let secrets: Vec<_> = (1..=3)
             .map(|n| SecretKey::from_hex(&format!("0x{n}")).unwrap())
             .collect();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_key_is_not_accepted_from_memory() {
+    fn a_replaced_key_is_not_accepted_from_the_cache() {
         let (old, new) = (
             SecretKey::from_hex("0x5").unwrap(),
             SecretKey::from_hex("0x6").unwrap(),

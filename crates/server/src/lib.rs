@@ -63,7 +63,7 @@ pub use clock::{Clock, Reading};
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
     BackupFacts, DataError, DataFolder, DumpFacts, Durable, Earlier, Extent, Generation,
-    MissingInputs, RecoveryFacts, Retention, Told, VerifyFacts, backup, dump, load, restore, tell,
-    verify,
+    HistoryRecord, MissingInputs, RecoveryFacts, Retention, VerifyFacts, backup, dump, load,
+    read_history, restore, verify,
 };
 pub use server::{RunError, Server};

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_strangers_share_what_is_left() {
+    fn memory_is_bounded_and_unknown_clients_share_the_rest() {
         let limiter = limiter(3);
         for number in 0..3 {
             assert_eq!(limiter.take(account(number), 0), Ok(()));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_counted_as_far_as_one_customer_owns_it() {
+    fn an_ipv6_address_counts_by_its_first_64_bits() {
         let network = |text: &str| text.parse::<IpAddr>().ok().map(Network::from);
         assert_eq!(network("10.0.0.1"), network("::ffff:10.0.0.1"));
         assert_ne!(network("10.0.0.1"), network("10.0.0.2"));

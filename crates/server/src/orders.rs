@@ -134,7 +134,7 @@ fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, ErrorR
     let order_type = object.optional("orderType", |json| {
         let word = text(json, TEXT_MAX)?;
         OrderType::from_word(&word)
-            .ok_or_else(|| WireError::new(format!("{json} is no order type")))
+            .ok_or_else(|| WireError::new(format!("{json} is not an order type")))
     })?;
     let order_type = order_type.unwrap_or_default();
     let named = object.optional("poolAddress", wire::address)?;
@@ -142,7 +142,7 @@ fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, ErrorR
         OrderType::Amm => Some(named.ok_or_else(|| {
             ErrorResponse::new(
                 Reason::InvalidOrder,
-                "poolAddress: is missing, which an order of type AMM needs",
+                "poolAddress: missing, but required for orders of type AMM",
             )
         })?),
         // Some clients send a pool address with every order.
@@ -190,7 +190,7 @@ fn order_signature(object: Object<'_>) -> Result<Signature, ErrorResponse> {
         let text = text(json, TEXT_MAX).map_err(|error| wrong(error.problem))?;
         Signature::from_hex(&text).map_err(|error| wrong(error.to_string()))
     })?;
-    found.ok_or_else(|| ErrorResponse::new(Reason::MissingSignature, "eddsaSignature: is missing"))
+    found.ok_or_else(|| ErrorResponse::new(Reason::MissingSignature, "eddsaSignature: missing"))
 }
 
 /// The message that the order's signature covers. The venue's field checks have bounded every number.

@@ -58,7 +58,7 @@ pub(crate) fn transactions(shell: &Dispatch, call: &Call, holder: Option<Account
         .account_id
         .map(AccountId)
         .or(holder)
-        .ok_or_else(|| ErrorResponse::new(Reason::EmptyUser, "accountId: is missing"))?;
+        .ok_or_else(|| ErrorResponse::new(Reason::EmptyUser, "accountId: missing"))?;
     let request = Request::PoolTransactions(venue::PoolTransactionsQuery {
         account,
         start: VenueTime(query.start.unwrap_or(0)),

@@ -92,7 +92,7 @@ pub(crate) fn offchain_fee(shell: &Dispatch, call: &Call, holder: Option<Account
         other => {
             return Err(ErrorResponse::new(
                 Reason::InvalidArgument,
-                format!("requestType: {other} is not known"),
+                format!("requestType: unknown type {other}"),
             ));
         }
     };

@@ -66,24 +66,24 @@ pub(crate) fn router(shell: Arc<Dispatch>, limits: ConnectionLimits, browsers: B
             if request.method() == axum::http::Method::OPTIONS && wrong_method.browsers.any() {
                 return ready(preflight(&wrong_method, &request));
             }
-            let denial =
+            let error =
                 ErrorResponse::transport(405, format!("{} is not served here", request.method()));
-            ready(refused(&wrong_method, &request, denial))
+            ready(refused(&wrong_method, &request, error))
         })
         .fallback(move |request: Request<Body>| {
-            let denial = ErrorResponse::transport(404, "no such path");
-            ready(refused(&unknown, &request, denial))
+            let error = ErrorResponse::transport(404, "no such path");
+            ready(refused(&unknown, &request, error))
         })
 }
 
 /// The OpenAPI document, which is the same for all clients.
 fn described(context: &Context, request: &Request<Body>, text: &Bytes) -> Response<Body> {
-    for_everybody(context, request, || Ok(text.to_vec()))
+    public_answer(context, request, || Ok(text.to_vec()))
 }
 
 /// GET /health: whether the exchange works, and its time's lead over the system clock.
 fn alive(context: &Context, request: &Request<Body>) -> Response<Body> {
-    for_everybody(context, request, || {
+    public_answer(context, request, || {
         if context.shell.machine.is_broken() {
             return Err(ErrorResponse::internal());
         }
@@ -101,7 +101,7 @@ fn alive(context: &Context, request: &Request<Body>) -> Response<Body> {
 
 /// A browser's preflight request.
 fn preflight(context: &Context, request: &Request<Body>) -> Response<Body> {
-    let mut response = for_everybody(context, request, || Ok(Vec::new()));
+    let mut response = public_answer(context, request, || Ok(Vec::new()));
     if response.status() == StatusCode::OK {
         *response.status_mut() = StatusCode::NO_CONTENT;
         Browsers::allow(&mut response);
@@ -109,14 +109,16 @@ fn preflight(context: &Context, request: &Request<Body>) -> Response<Body> {
     response
 }
 
-fn for_everybody(
+fn public_answer(
     context: &Context,
     request: &Request<Body>,
     answer: impl FnOnce() -> Result<Vec<u8>, ErrorResponse>,
 ) -> Response<Body> {
     let peer = request.extensions().get::<Peer>();
     let result = peer
-        .map_or(Ok(()), |peer| context.shell.knock(peer.address()))
+        .map_or(Ok(()), |peer| {
+            context.shell.check_address_rate(peer.address())
+        })
         .and_then(|()| answer());
     respond(context, result)
 }
@@ -138,18 +140,18 @@ async fn serve(context: Context, endpoint: Endpoint, request: Request<Body>) -> 
     let address = peer.as_ref().map(Peer::address);
     let result = answer(&context, endpoint, peer, request).await;
     let result = if context.shell.strict {
-        result.map_err(|denial| denial.listed(endpoint.row()))
+        result.map_err(|error| error.listed(endpoint.row()))
     } else {
         result
     };
-    if let Err(denial) = &result {
+    if let Err(error) = &result {
         tracing::debug!(
             method = endpoint.method().name(),
             path = endpoint.path(),
             peer = address.map(tracing::field::display),
-            code = cambist_protocol::code::number(denial.reason),
-            status = denial.status,
-            detail = %denial.detail,
+            code = cambist_protocol::code::number(error.reason),
+            status = error.status,
+            detail = %error.detail,
             "refused"
         );
     }
@@ -163,10 +165,10 @@ async fn answer(
     request: Request<Body>,
 ) -> Result<Vec<u8>, ErrorResponse> {
     let Some(peer) = peer else {
-        tracing::error!("a request without its connection");
+        tracing::error!("internal error: a request has no peer address");
         return Err(ErrorResponse::internal());
     };
-    context.shell.knock(peer.address())?;
+    context.shell.check_address_rate(peer.address())?;
     let (head, body) = request.into_parts();
     let body = match endpoint.method() {
         Method::Post => read_body(body, &context.limits).await?,
@@ -194,8 +196,8 @@ async fn answer(
     result
 }
 
-fn refused(context: &Context, request: &Request<Body>, denial: ErrorResponse) -> Response<Body> {
-    for_everybody(context, request, || Err(denial))
+fn refused(context: &Context, request: &Request<Body>, error: ErrorResponse) -> Response<Body> {
+    public_answer(context, request, || Err(error))
 }
 
 /// A header as text. An empty header counts as absent; one that is not text, or that occurs twice with different
@@ -218,7 +220,7 @@ pub(crate) async fn read_body(
         let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| {
-                ErrorResponse::transport(400, "the body ended before its time").closing()
+                ErrorResponse::transport(400, "the body is shorter than announced").closing()
             })?;
             // Trailers are ignored.
             if let Ok(data) = frame.into_data() {
@@ -245,12 +247,7 @@ pub(crate) async fn read_body(
 fn respond(context: &Context, result: Result<Vec<u8>, ErrorResponse>) -> Response<Body> {
     let (status, body, retry_after_s, close) = match result {
         Ok(body) => (200, body, None, false),
-        Err(denial) => (
-            denial.status,
-            denial.body(),
-            denial.retry_after_s,
-            denial.close,
-        ),
+        Err(error) => (error.status, error.body(), error.retry_after_s, error.close),
     };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() =

@@ -27,12 +27,12 @@ const TICK_MS: u64 = 100;
 /// Why a server ended without a shutdown.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A request panicked inside the machine: its books can no longer be trusted.
-    #[error("the exchange stopped after an internal failure")]
+    /// A request panicked inside the state machine: its books can no longer be trusted.
+    #[error("the exchange stopped after an internal failure; the log has the cause")]
     Broken,
     /// The log cannot be written: what is answered now could be lost.
     #[error(
-        "the exchange stopped because its log cannot be written; see the disk, then start again"
+        "the exchange stopped because its log cannot be written; check the disk, then start again"
     )]
     NotDurable,
     /// The listening socket could not be used.
@@ -126,7 +126,7 @@ async fn let_time_pass(shell: &Dispatch, mut watch: ClockWatch) {
         watch.look(shell.clock.reading());
         let ticked = catch_unwind(AssertUnwindSafe(|| shell.machine.tick()));
         if ticked.is_err() || shell.machine.is_broken() {
-            tracing::error!("the venue broke while time passed");
+            tracing::error!("the state machine failed while time advanced; the exchange stops");
             return;
         }
         let pause_ms = shell

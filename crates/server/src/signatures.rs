@@ -57,7 +57,7 @@ impl Dispatch {
         let _ = self.limiter.take(failures, self.clock.monotonic_ms());
         Err(ErrorResponse::new(
             Reason::WrongSignature,
-            "the signature does not verify with the account's key",
+            "the signature does not match the account's key",
         ))
     }
 

@@ -15,7 +15,7 @@ const STEP_MS: u64 = 100;
 pub(crate) type Act = (Caller, Request);
 
 /// Receives every replayed request and its answer.
-pub(crate) type Heard<'a> =
+pub(crate) type RequestObserver<'a> =
     dyn FnMut(VenueTime, &Caller, &Request, &Result<Response, Refusal>) + 'a;
 
 /// The state.
@@ -145,8 +145,8 @@ impl State {
     }
 
     /// Replays an input. The recorded requests of simulated traders are executed, whatever this version would send.
-    /// `heard` is called with all requests and answers.
-    pub fn replay(&mut self, entry: &Entry<'_>, heard: &mut Heard<'_>) -> Replayed {
+    /// `on_request` is called with all requests and answers.
+    pub fn replay(&mut self, entry: &Entry<'_>, on_request: &mut RequestObserver<'_>) -> Replayed {
         let mut replayed = Replayed {
             same: true,
             answers: Answers::default(),
@@ -161,7 +161,7 @@ impl State {
                 // Refused then, refused now.
                 let answer = self.venue.handle(*now, caller, request);
                 replayed.answers = Answers::of(&answer);
-                heard(*now, caller, request, &answer);
+                on_request(*now, caller, request, &answer);
             }
             Entry::Step { now, acts } => {
                 self.stepped = Some(*now);
@@ -171,7 +171,7 @@ impl State {
                     if let Some(agents) = self.agents.get_mut(index) {
                         replayed.same &= agents.step(*now, &self.venue) == *asked;
                     }
-                    let given = act(&mut self.venue, *now, asked, heard);
+                    let given = act(&mut self.venue, *now, asked, on_request);
                     replayed.answers = replayed.answers.and(given);
                 }
             }
@@ -184,15 +184,20 @@ impl State {
     }
 }
 
-fn act(venue: &mut Venue, now: VenueTime, acts: &[Act], heard: &mut Heard<'_>) -> Answers {
+fn act(
+    venue: &mut Venue,
+    now: VenueTime,
+    acts: &[Act],
+    on_request: &mut RequestObserver<'_>,
+) -> Answers {
     let mut answers = Answers::default();
     for (caller, request) in acts {
         let answer = venue.handle(now, caller, request);
         answers = answers.and(Answers::of(&answer));
-        heard(now, caller, request, &answer);
+        on_request(now, caller, request, &answer);
         // Simulated traders continue after a refusal.
         if let Err(refusal) = answer {
-            tracing::trace!(%refusal, "background trader refused");
+            tracing::trace!(%refusal, "request of a simulated trader refused");
         }
     }
     answers

@@ -20,8 +20,8 @@ pub enum MachineError {
     /// The venue refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The disk is behind: nothing was done.
-    #[error("the exchange is waiting for its disk; nothing was done")]
+    /// Too many bytes wait for the disk: nothing was executed.
+    #[error("the exchange is waiting for its disk; the request was not executed, try again")]
     Busy,
     /// A request panicked inside the state machine; no more are executed.
     #[error("the exchange stopped after an internal failure")]
@@ -255,7 +255,7 @@ mod tests {
             Err(MachineError::Audit("one unit too many".to_owned()))
         );
         assert_eq!(machine.audit_failures(), 1);
-        let denial = failed.err().map(ErrorResponse::from);
-        assert_eq!(denial.map(|denial| denial.status), Some(500));
+        let response = failed.err().map(ErrorResponse::from);
+        assert_eq!(response.map(|response| response.status), Some(500));
     }
 }

@@ -248,7 +248,7 @@ mod tests {
 
     /// Why such keys are refused: without any secret a signature can be found.
     #[test]
-    fn with_a_key_of_low_order_anybody_signs() {
+    fn anyone_can_sign_for_a_key_of_low_order() {
         let low = points_of_low_order()[1];
         let key = PublicKey::from(low.to_affine());
         let message = Field::from(7);

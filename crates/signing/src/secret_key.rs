@@ -287,10 +287,11 @@ mod tests {
             let mut s = num_bigint::BigUint::from_bytes_be(&signature.s().to_be_bytes()) % &order;
             let mut accepted = 0;
             while s < modulus {
-                let twin = Field::from_decimal(&s.to_string()).unwrap();
-                let twin = Signature::new(signature.rx(), signature.ry(), twin).unwrap();
+                let other = Field::from_decimal(&s.to_string()).unwrap();
+                let other = Signature::new(signature.rx(), signature.ry(), other).unwrap();
                 assert!(
-                    key.public().verify(&message, &twin) && key.prepared().verify(&message, &twin)
+                    key.public().verify(&message, &other)
+                        && key.prepared().verify(&message, &other)
                 );
                 accepted += 1;
                 s += &order;

@@ -377,7 +377,7 @@ fn shapes_can_be_added_from_outside() {
 }
 
 #[test]
-fn nonsense_never_panics() {
+fn invalid_input_never_panics() {
     let nonsense = [
         json!(null),
         json!(-1),

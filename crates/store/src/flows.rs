@@ -111,7 +111,7 @@ mod tests {
     use crate::{Noted, Store};
 
     #[test]
-    fn flows_outlive_the_daemon_and_damage_shows() {
+    fn flows_survive_a_restart_and_damage_is_detected() {
         let folder = crate::testing::private_folder();
         let mut store = Store::open(folder.path()).unwrap();
         let large = (1_i128 << 100) + 1;

@@ -331,7 +331,7 @@ impl Reading {
         let decimals = all
             .find(|spec| spec.id == token)
             .map_or(0, |spec| usize::from(spec.decimals));
-        let wrong = || Trouble::Damage(format!("{units:?} is no amount"));
+        let wrong = || Trouble::Damage(format!("{units:?} is not an amount"));
         let units: i128 = units.parse().map_err(|_| wrong())?;
         let sign = if units < 0 { "-" } else { "" };
         let text = decimal_text(units.unsigned_abs(), decimals, decimals);

@@ -72,7 +72,7 @@ impl Store {
         let name = self.market_names.get(usize::from(market.0));
         name.cloned().ok_or_else(|| StoreError::Refused {
             what: format!(
-                "intent {id} names market {}, which recover() was not told",
+                "intent {id} refers to market {}, which was not given to recover()",
                 market.0
             ),
         })

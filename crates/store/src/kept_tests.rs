@@ -167,7 +167,7 @@ fn to_first_version(folder: &Path) {
 }
 
 #[test]
-fn a_store_is_copied_before_it_is_changed_and_the_copy_is_the_way_back() {
+fn a_store_is_copied_before_an_upgrade_and_the_copy_can_be_restored() {
     use std::os::unix::fs::PermissionsExt;
     let folder = first_version();
     let store = Store::open(folder.path()).unwrap();
@@ -194,7 +194,7 @@ fn a_store_is_copied_before_it_is_changed_and_the_copy_is_the_way_back() {
     let text = refused.to_string();
     let file = folder.path().join(FILE);
     let way = format!(
-        "put {}.before-version-99-2 in the place of {}",
+        "replace {} by {}.before-version-99-2",
         file.display(),
         file.display()
     );
@@ -213,7 +213,7 @@ fn a_store_is_copied_before_it_is_changed_and_the_copy_is_the_way_back() {
 }
 
 #[test]
-fn a_copy_serves_again_only_for_the_very_same_store() {
+fn a_copy_is_reused_only_for_the_same_state() {
     let folder = first_version();
     let name = format!("{FILE}.before-version-{}", schema::SCHEMA);
     drop(Store::open(folder.path()).unwrap());
@@ -236,7 +236,7 @@ fn a_copy_serves_again_only_for_the_very_same_store() {
 }
 
 #[test]
-fn somebody_else_s_database_is_neither_changed_nor_copied() {
+fn a_foreign_database_is_neither_changed_nor_copied() {
     let folder = crate::testing::private_folder();
     let file = folder.path().join(FILE);
     let database = Connection::open(&file).unwrap();

@@ -42,21 +42,21 @@ pub use schema::FILE;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The folder is locked.
-    #[error("another instance uses the state folder {}; stop it first, or give this one its own store.dir", dir.display())]
+    #[error("another process uses the state folder {}; stop it first, or set another store.dir", dir.display())]
     AnotherInstance {
         /// The folder.
         dir: PathBuf,
     },
-    /// What was read is not what was written.
-    #[error("the store {} is damaged: {what}. Nothing was changed. Keep the folder for inspection; orders it named expire by themselves, and a new store.dir starts afresh once they have", file.display())]
+    /// The content differs from what was written.
+    #[error("the store {} is damaged: {what}. Nothing was changed. Keep the folder for inspection. Its open orders expire on their own; after that, start with a new store.dir", file.display())]
     Corrupt {
         /// The database file.
         file: PathBuf,
         /// The damage.
         what: String,
     },
-    /// Written by a newer program.
-    #[error("the store {} has version {found}, and this program knows up to {known}; nothing was changed. {}", file.display(), way_back(file, copy.as_deref()))]
+    /// Written by a newer version.
+    #[error("the store {} has version {found}, but this program supports versions up to {known}; nothing was changed. {}", file.display(), way_back(file, copy.as_deref()))]
     TooNew {
         /// The database file.
         file: PathBuf,
@@ -80,7 +80,7 @@ pub enum StoreError {
     },
     /// An earlier write failed, so the content of the disk is unknown.
     #[error(
-        "an earlier write to the store failed; nothing more is sealed or noted in this process, and the next start reads from the venue what is missing"
+        "an earlier write to the store failed; this process writes nothing more; restart it: the start reads from the venue what is missing"
     )]
     Broken,
     /// An order that may be alive belongs to a market that is not configured.
@@ -286,14 +286,14 @@ impl StoreError {
 fn advice(source: &rusqlite::Error) -> &'static str {
     use rusqlite::ErrorCode;
     match source.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => "the disk is full; make room and start again",
+        Some(ErrorCode::DiskFull) => "the disk is full; free some space and start again",
         Some(ErrorCode::SystemIoFailure) => {
-            "the disk or file system failed; look into the system's log, then start again"
+            "the disk or file system failed; check the system's log, then start again"
         }
         Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
-            "the file cannot be opened or written; look at its owner and mode"
+            "the file cannot be opened or written; check its owner and mode"
         }
-        _ => "the database refused",
+        _ => "the database reported an error",
     }
 }
 
@@ -305,7 +305,7 @@ fn way_back(file: &Path, copy: Option<&Path>) -> String {
     };
     let (file, copy) = (file.display(), copy.display());
     format!(
-        "{newer}; or go back to what it was before that changed it: remove {file}-wal and {file}-shm, and put {copy} in the place of {file}. What was done since is not in it: this program will find that out from the venue and not trade until a person has looked"
+        "{newer}; or restore the copy from before the upgrade: remove {file}-wal and {file}-shm, and replace {file} by {copy}. The copy lacks everything since the upgrade: this program detects that at the venue and does not trade until you confirm it with 'cambist resume'"
     )
 }
 

@@ -17,7 +17,7 @@ use super::{Store, StoreError};
 pub enum NotExplained {
     /// There has been no reconciliation yet.
     #[error(
-        "this store has no opening balances yet: the first start takes them as the venue has them, and they will contain it"
+        "this store has no opening balances yet: the first start reads them from the venue, and they will include this flow"
     )]
     NotOpen,
     /// The outflow exceeds the balance.

@@ -64,7 +64,7 @@ fn seal(store: &mut Store, kind: PoolTransactionKind) -> (UnsignedPoolTransactio
 }
 
 #[test]
-fn orders_and_moves_are_one_chain_and_have_the_same_ends() {
+fn orders_and_pool_transactions_are_one_chain_and_have_the_same_ends() {
     let folder = crate::testing::private_folder();
     let mut store = open(&folder);
     let (join, _) = seal(&mut store, PoolTransactionKind::Join);
@@ -98,7 +98,7 @@ fn orders_and_moves_are_one_chain_and_have_the_same_ends() {
 }
 
 #[test]
-fn a_sealed_move_is_found_again_byte_for_byte_until_its_end() {
+fn a_sealed_pool_transaction_is_recovered_byte_for_byte_until_its_end() {
     let folder = crate::testing::private_folder();
     let mut store = open(&folder);
     let (join, body) = seal(&mut store, PoolTransactionKind::Join);
@@ -106,7 +106,7 @@ fn a_sealed_move_is_found_again_byte_for_byte_until_its_end() {
     drop(store);
     let mut store = open(&folder);
     let found = store.recover(&names()).unwrap();
-    assert_eq!(found.open, [], "moves are no orders");
+    assert_eq!(found.open, [], "pool transactions are not orders");
     assert_eq!(found.open_moves.len(), 2);
     assert_eq!(found.open_moves[0].recovered.transaction, join);
     assert_eq!(found.open_moves[0].body, body);
@@ -173,7 +173,7 @@ fn a_used_storage_id_of_any_token_is_refused() {
 }
 
 #[test]
-fn a_changed_or_missing_move_is_noticed() {
+fn a_changed_or_missing_pool_transaction_is_detected() {
     for change in [
         "UPDATE moves SET lp_amount = '6'",
         "UPDATE moves SET storage_ids = '1'",

@@ -71,7 +71,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
     )?;
     let next_number = next_number.cast_unsigned();
     let newest = Sum::read(&newest)
-        .ok_or_else(|| Trouble::Damage("the head of the chain is no checksum".to_owned()))?;
+        .ok_or_else(|| Trouble::Damage("the head of the chain is not a checksum".to_owned()))?;
     check(
         &sum,
         &meta_sum(instance, next_number, &newest),
@@ -91,7 +91,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
         let slots = row.rebuild(instance, MarketId(0))?.slots(SLOTS);
         let behind = |(token, id): (TokenId, u32)| id >= counters.get(&token).copied().unwrap_or(0);
         if slots.into_iter().any(behind) || row.number() >= next_number {
-            let what = format!("counters lie behind intent {}", row.number());
+            let what = format!("the counters are lower than intent {}", row.number());
             return Err(Trouble::Damage(what));
         }
         number = row.number();
@@ -135,8 +135,8 @@ fn anchor(database: &Connection) -> Result<(u64, Sum), Trouble> {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })?;
     let number = number.cast_unsigned();
-    let chain =
-        Sum::read(&chain).ok_or_else(|| Trouble::Damage("the anchor is no checksum".to_owned()))?;
+    let chain = Sum::read(&chain)
+        .ok_or_else(|| Trouble::Damage("the anchor is not a checksum".to_owned()))?;
     check(&sum, &anchor_sum(number, &chain), "the anchor")?;
     Ok((number, chain))
 }
@@ -278,7 +278,7 @@ fn place(markets: &[String], market: &str) -> Result<MarketId, StoreError> {
 /// The bytes of an open intent, verified.
 fn whole(body: Option<Vec<u8>>, sum: &Sum, number: u64) -> Result<Vec<u8>, Trouble> {
     body.filter(|body| Sum::over(body) == *sum)
-        .ok_or_else(|| Trouble::Damage(format!("the bytes of open intent {number} are not whole")))
+        .ok_or_else(|| Trouble::Damage(format!("the bytes of open intent {number} are incomplete")))
 }
 
 /// The sum of the fills booked for an order.

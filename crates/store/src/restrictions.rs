@@ -113,7 +113,7 @@ impl Store {
         if level < held && !lowers {
             return Err(StoreError::Refused {
                 what: format!(
-                    "the level {} may only be lowered by a person, not to {}",
+                    "the trading state {} can only be changed to {} by the operator",
                     held.name(),
                     level.name()
                 ),
@@ -193,7 +193,7 @@ impl Store {
     fn garbled(&self) -> StoreError {
         StoreError::Corrupt {
             file: self.file.clone(),
-            what: "the pauses or losses cannot be understood".to_owned(),
+            what: "the pauses or losses cannot be decoded".to_owned(),
         }
     }
 
@@ -363,6 +363,6 @@ fn at(database: &Connection, id: i64) -> rusqlite::Result<Option<Result<Held, St
     });
     let whole = |held: &Held| Sum::read(&sum) == Some(level_sum(id, held, at_us));
     Ok(Some(held.filter(whole).ok_or_else(|| {
-        format!("row {id} of the levels does not match its checksum")
+        format!("row {id} of the table levels does not match its checksum")
     })))
 }

@@ -80,7 +80,7 @@ impl Sealed {
             Self::Move(row) => row.rebuild(instance, market).map(Intent::PoolTransaction),
         };
         let number = self.number();
-        intent.ok_or_else(|| Trouble::Damage(format!("intent {number} cannot be understood")))
+        intent.ok_or_else(|| Trouble::Damage(format!("intent {number} cannot be decoded")))
     }
 }
 

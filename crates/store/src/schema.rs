@@ -145,7 +145,7 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
     if mode != "wal" {
         return Err(StoreError::Refused {
             what: format!(
-                "the file system of {} allows no write-ahead log",
+                "the file system of {} does not support SQLite's write-ahead log; use a local file system",
                 file.display()
             ),
         });
@@ -166,7 +166,7 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
             from_version = found,
             to_version = SCHEMA,
             copy = %copy.display(),
-            "the store was written by an earlier program and is moved on to this one: from now on an earlier one reads only the copy"
+            "the store was written by an earlier version and is upgraded; earlier versions can read the copy only"
         );
     }
     migrate(&mut database, found.max(1)).map_err(failed)?;

@@ -92,7 +92,7 @@ pub(super) fn seal_one(store: &mut Store) -> SealedIntent {
 }
 
 #[test]
-fn what_was_sealed_is_found_again_byte_for_byte() {
+fn sealed_intents_are_recovered_byte_for_byte() {
     let folder = crate::testing::private_folder();
     let mut store = open(folder.path());
     let instance = store.instance();
@@ -224,7 +224,7 @@ fn an_order_ends_once_and_an_open_market_must_stay() {
 }
 
 #[test]
-fn a_level_is_raised_by_anybody_and_lowered_by_a_person() {
+fn the_trading_state_is_restricted_by_the_daemon_and_reset_by_the_operator() {
     let folder = crate::testing::private_folder();
     let mut store = open(folder.path());
     store
@@ -276,7 +276,7 @@ fn a_ledger_below_zero_is_read_as_it_was_written() {
 }
 
 #[test]
-fn pauses_are_kept_with_the_level() {
+fn pauses_are_stored_with_the_trading_state() {
     let folder = crate::testing::private_folder();
     let mut store = open(folder.path());
     let mut levels = Restrictions::of(TradingState::CancelOnly);
@@ -371,7 +371,7 @@ fn damaged(dir: &Path) -> bool {
 }
 
 #[test]
-fn every_altered_row_is_noticed() {
+fn every_altered_row_is_detected() {
     let changes = [
         "UPDATE intents SET sell_amount = '1' WHERE number % 2 = 0",
         "UPDATE intents SET storage_id = storage_id + 2",

@@ -109,7 +109,7 @@ pub(super) fn open_current(file: &Path) -> Result<Connection, StoreError> {
     if found < schema::SCHEMA {
         return Err(StoreError::Refused {
             what: format!(
-                "{} was written by an earlier program and kept no results; start the daemon once with this one",
+                "{} was written by an earlier version and has no results; start the daemon of this version once",
                 file.display()
             ),
         });
@@ -159,7 +159,8 @@ fn read_moves(database: &Connection) -> Result<Vec<RememberedPoolTransaction>, T
     while let Some(row) = rows.next()? {
         let end: Option<String> = row.get("proven")?;
         let row = PoolTransactionRow::read(row)?;
-        let unreadable = || Trouble::Damage(format!("move {} cannot be understood", row.number));
+        let unreadable =
+            || Trouble::Damage(format!("pool transaction {} cannot be decoded", row.number));
         let wanted = row.rebuild(instance, MarketId(0));
         all.push(RememberedPoolTransaction {
             wanted: wanted.ok_or_else(unreadable)?,
@@ -187,7 +188,7 @@ fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {
     let mut all = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let row = OrderRow::read(row)?;
-        let unreadable = || Trouble::Damage(format!("intent {} cannot be understood", row.number));
+        let unreadable = || Trouble::Damage(format!("intent {} cannot be decoded", row.number));
         let remembered = Remembered {
             client_id: ClientOrderId {
                 instance,

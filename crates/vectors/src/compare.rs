@@ -161,7 +161,7 @@ pub(super) fn compare(
             format!("computed {flag}")
         }),
         Value::None => case.require(*node.value() == Json::Null, node, || {
-            "nothing is computed".to_owned()
+            "no value is computed".to_owned()
         }),
         Value::Prose => {
             node.text()?;
@@ -183,7 +183,7 @@ pub(super) fn compare(
                 match members.iter().find(|member| member.name == *name) {
                     Some(member) => compare(case, &stated, &member.value, by)?,
                     None => case.require(false, &stated, || {
-                        "nothing of that name is computed".to_owned()
+                        "no value of this name is computed".to_owned()
                     }),
                 }
             }

@@ -34,7 +34,7 @@ impl<'a> Input<'a> {
         for (name, _) in self.node.members()? {
             if !asked.contains(&name.as_str()) {
                 let stranger = self.node.present(name).unwrap_or_else(|| self.node.clone());
-                return Err(stranger.malformed("no member of that name"));
+                return Err(stranger.malformed("a known member"));
             }
         }
         Ok(())

@@ -295,7 +295,7 @@ fn numbers_out_of_range_are_refused_by_name() {
 
 /// Invalid inputs give an error or a difference, never a panic or a long computation.
 #[test]
-fn nonsense_is_answered() {
+fn invalid_inputs_give_an_error() {
     let nonsense = [
         json!(0),
         json!(-1),

@@ -36,7 +36,7 @@ impl Tolerance {
                         "published_abs" => made.published_abs.insert(0.0),
                         "published_abs_percent" => made.published_percent.insert(0.0),
                         "note" => continue,
-                        _ => return Err(member.malformed("no member of that name")),
+                        _ => return Err(member.malformed("a known member")),
                     };
                     *place = bound(&member)?;
                 }

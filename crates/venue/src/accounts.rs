@@ -53,7 +53,7 @@ impl Venue {
             AccountQuery::Owner(owner) if owner == [0; 20] => {
                 return Err(Refusal::new(
                     Reason::AddressNotFound,
-                    "the zero address owns no account",
+                    "the zero address cannot own an account",
                 ));
             }
             AccountQuery::Owner(owner) => self.owners.get(&owner).copied(),
@@ -119,7 +119,7 @@ impl Venue {
         if fresh.0 == [0; 32] || self.api_keys.contains_key(&fresh) {
             return Err(Refusal::new(
                 Reason::UnknownError,
-                "no new api key could be made",
+                "no new API key could be generated",
             ));
         }
         self.api_keys.insert(fresh, account);

@@ -28,7 +28,9 @@ impl Venue {
         }
         let open = self.expiries.len();
         if resting != open {
-            return Err(format!("{resting} orders rest or wait but {open} are open"));
+            return Err(format!(
+                "{resting} orders rest or are delayed, but {open} are open"
+            ));
         }
         Ok(())
     }
@@ -61,20 +63,23 @@ impl Venue {
                 let should = locked.remove(&(account.id, token)).unwrap_or(0);
                 if is != should || is > total {
                     return Err(format!(
-                        "account {} token {}: locked {is} of {total}, orders and submissions bind {should}",
+                        "account {} token {}: locked {is} of {total}, orders and submissions lock {should}",
                         account.id.0, token.0
                     ));
                 }
             }
         }
         if let Some((key, amount)) = locked.iter().find(|(_, amount)| **amount > 0) {
-            return Err(format!("{amount} bound without a balance: {key:?}"));
+            return Err(format!("{amount} locked without a balance: {key:?}"));
         }
         for token in self.tokens.keys() {
             let circulating = self.in_circulation(*token);
             let held = held.remove(token).unwrap_or(0);
             if circulating != held {
-                return Err(format!("token {}: {held} of {circulating} held", token.0));
+                return Err(format!(
+                    "token {}: balances sum up to {held}, {circulating} circulate",
+                    token.0
+                ));
             }
         }
         match held.iter().find(|(_, amount)| **amount > 0) {
@@ -98,7 +103,10 @@ impl Venue {
             }
             let open = order.is_open();
             if open != self.expiries.contains(&(order.valid_until_s, key)) {
-                return Err(format!("order {} and its expiry disagree", order.hash));
+                return Err(format!(
+                    "order {} is missing in the index of expiries",
+                    order.hash
+                ));
             }
             if self.by_hash.get(&order.hash) != Some(&key) {
                 return Err(format!("order {} is not found by hash", order.hash));
@@ -106,10 +114,13 @@ impl Venue {
             let due = order.due.map(|at| self.due.get(&(at, order.sequence)));
             let waits = matches!(order.status, OrderStatus::Waiting | OrderStatus::Cancelling);
             if waits != (due == Some(Some(&Due::Order(key)))) || order.due.is_some() != waits {
-                return Err(format!("order {} and its schedule disagree", order.hash));
+                return Err(format!("order {} does not match the schedule", order.hash));
             }
             if order.status == OrderStatus::Processing && order.rest == 0 {
-                return Err(format!("order {} is open and offers nothing", order.hash));
+                return Err(format!(
+                    "order {} is open with nothing left to trade",
+                    order.hash
+                ));
             }
         }
         for account in self.accounts.values() {
@@ -138,7 +149,7 @@ impl Venue {
             Ok(())
         } else {
             Err(format!(
-                "account {}: orders, slots and history disagree",
+                "account {}: orders, slots and history are inconsistent",
                 id.0
             ))
         }
@@ -156,7 +167,9 @@ impl Venue {
                     .submissions
                     .contains(&number);
             if !known || scheduled != submission.stage.is_undecided() {
-                return Err(format!("submission {number} is lost or not on schedule"));
+                return Err(format!(
+                    "submission {number} is missing in an index or in the schedule"
+                ));
             }
         }
         let kept: usize = self
@@ -165,7 +178,7 @@ impl Venue {
             .map(|all| all.submissions.len())
             .sum();
         if kept != self.submissions.len() || kept != self.submission_hashes.len() {
-            return Err("submissions, hashes and accounts disagree".to_owned());
+            return Err("submissions, hashes and accounts are inconsistent".to_owned());
         }
         for account in self.accounts.values() {
             let (mut open, mut pending) = (0, BTreeMap::new());
@@ -186,7 +199,10 @@ impl Venue {
                 || finished != open as usize
                 || pending != account.pending_withdraw
             {
-                return Err(format!("account {}: submissions disagree", account.id.0));
+                return Err(format!(
+                    "account {}: its submissions are inconsistent",
+                    account.id.0
+                ));
             }
         }
         Ok(())
@@ -224,7 +240,10 @@ impl Venue {
                     next = order.after;
                 }
                 if size != level.size || count != level.count || before != Some(level.last) {
-                    return Err(format!("{name} {}: level disagrees with orders", price.0));
+                    return Err(format!(
+                        "{name} {}: the level does not match its orders",
+                        price.0
+                    ));
                 }
                 resting += count as usize;
             }

@@ -35,7 +35,7 @@ impl Venue {
         if proof.is_empty() {
             return Err(Refusal::new(
                 Reason::NoSignature,
-                "neither a signature nor an approved hash is given",
+                "neither a signature nor an approved hash was given",
             ));
         }
         let Some(holder) = self.accounts.get(&account) else {

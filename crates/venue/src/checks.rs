@@ -79,14 +79,14 @@ impl Venue {
         };
         let pool = self.pool_of(order)?;
         let Ok(storage_id) = u32::try_from(order.storage_id) else {
-            return refuse(Reason::InvalidOrderId, "the storage id is beyond 32 bits");
+            return refuse(Reason::InvalidOrderId, "the storage id exceeds 32 bits");
         };
         for amount in [order.sell_amount, order.buy_amount] {
             if amount == 0 {
                 return refuse(Reason::AmountTooSmall, "an amount is zero");
             }
             if amount > AMOUNT_MAX {
-                return refuse(Reason::AmountTooLarge, "an amount is beyond 96 bits");
+                return refuse(Reason::AmountTooLarge, "an amount exceeds 96 bits");
             }
         }
         let max_fee_bips = match u8::try_from(order.max_fee_bips) {
@@ -94,10 +94,7 @@ impl Venue {
             Ok(_) | Err(_) => {
                 return refuse(
                     Reason::IllegalRate,
-                    format!(
-                        "the highest fee {} is not within 1 to 63",
-                        order.max_fee_bips
-                    ),
+                    format!("maxFeeBips {} is not within 1 to 63", order.max_fee_bips),
                 );
             }
         };
@@ -117,16 +114,16 @@ impl Venue {
         let Ok(valid_until_s) = u32::try_from(order.valid_until_s) else {
             return refuse(
                 Reason::InvalidOrder,
-                "the end of validity is beyond 32 bits: seconds are expected",
+                "validUntil exceeds 32 bits; it is a time in seconds",
             );
         };
         if order.all_or_none {
-            return refuse(Reason::InvalidOrder, "all-or-none orders are not taken");
+            return refuse(Reason::InvalidOrder, "all-or-none orders are not supported");
         }
         if order.taker != [0; 20] {
             return refuse(
                 Reason::InvalidOrder,
-                "orders for a named taker are not taken",
+                "orders for a named taker are not supported",
             );
         }
         if order
@@ -168,7 +165,7 @@ impl Venue {
         if order.fill_by == FillBy::Buy {
             return refuse(
                 Reason::InvalidOrder,
-                "a swap is limited by what it sells: fillAmountBOrS must be false",
+                "a swap is limited by its sell amount: fillAmountBOrS must be false",
             );
         }
         Ok(Some(pool))
@@ -183,15 +180,15 @@ impl Venue {
         let account = &self.accounts[&order.account];
         let market = &self.markets[usize::from(placement.market.0)];
         if self.by_hash.contains_key(&order.hash) {
-            return refuse(Reason::OrderExists, "this order is known");
+            return refuse(Reason::OrderExists, "this order was submitted before");
         }
         if let Some(id) = client_id(order)
             && self.find_client_id(order.account, id).is_some()
         {
-            return refuse(Reason::OrderExists, "the client order id is taken");
+            return refuse(Reason::OrderExists, "the client order id is in use");
         }
         if VenueTime::from_s(u64::from(placement.valid_until_s)) <= self.now {
-            return refuse(Reason::OrderExpired, "the validity has ended");
+            return refuse(Reason::OrderExpired, "the order has expired");
         }
         if account.frozen {
             return refuse(Reason::SubmitFailed, "the account is frozen");
@@ -222,7 +219,7 @@ impl Venue {
             return refuse(
                 Reason::IllegalRate,
                 format!(
-                    "the highest fee {} is below the market's {fee}",
+                    "maxFeeBips {} is below the market's fee of {fee}",
                     placement.max_fee_bips
                 ),
             );
@@ -234,7 +231,7 @@ impl Venue {
             return refuse(
                 Reason::IllegalRate,
                 format!(
-                    "outside the price band: bids up to {} ticks and asks from {} ticks are taken now",
+                    "outside the price band: bids up to {} ticks and asks from {} ticks are accepted now",
                     highest.0, lowest.0
                 ),
             );
@@ -253,7 +250,7 @@ impl Venue {
             return refuse(
                 Reason::InsufficientBalance,
                 format!(
-                    "less than the amount is free of token {}",
+                    "the free balance of token {} is less than the amount",
                     order.sell_token.0
                 ),
             );
@@ -272,9 +269,11 @@ impl Venue {
             ExchangeMode::PostOnly if !takes => Ok(()),
             ExchangeMode::PostOnly => refuse(
                 Reason::SubmitFailed,
-                "only orders that take nothing, for now",
+                "the exchange is in post-only mode: it accepts maker-only orders",
             ),
-            ExchangeMode::CancelOnly => refuse(Reason::SubmitFailed, "only cancels, for now"),
+            ExchangeMode::CancelOnly => {
+                refuse(Reason::SubmitFailed, "the exchange is in cancel-only mode")
+            }
             ExchangeMode::Halted => refuse(Reason::SubmitFailed, "the exchange is halted"),
         }
     }
@@ -297,13 +296,19 @@ impl Venue {
             if amount - amount % step < token.minimum {
                 return refuse(
                     Reason::AmountTooSmall,
-                    format!("less than {} of token {}", token.minimum, id.0),
+                    format!(
+                        "the amount is below the minimum of {} of token {}",
+                        token.minimum, id.0
+                    ),
                 );
             }
             if amount > token.maximum {
                 return refuse(
                     Reason::AmountTooLarge,
-                    format!("more than {} of token {}", token.maximum, id.0),
+                    format!(
+                        "the amount is above the maximum of {} of token {}",
+                        token.maximum, id.0
+                    ),
                 );
             }
         }
@@ -325,7 +330,10 @@ impl Venue {
             ),
             Some(SlotAnswer::Older) => refuse(
                 Reason::InvalidOrderId,
-                format!("storage id {} is behind its slot", placement.storage_id),
+                format!(
+                    "a larger storage id than {} was used in its slot",
+                    placement.storage_id
+                ),
             ),
         }
     }

@@ -207,8 +207,8 @@ pub enum ConfigError {
         /// The token.
         token: u16,
     },
-    /// More than all fail late.
-    #[error("{permille} of a thousand cannot fail late")]
+    /// The share of late failures exceeds 1000 permille.
+    #[error("late_failures_permille is {permille}, above 1000")]
     LateFailures {
         /// The number.
         permille: u16,
@@ -365,7 +365,7 @@ impl VenueConfig {
             market.price_decimals,
         )
         .is_none()
-        .then(|| "decimals are beyond what can be counted".to_owned())
+        .then(|| "the decimals are too large for exact prices".to_owned())
     }
 }
 
@@ -383,5 +383,6 @@ fn token_problem(token: &TokenConfig, ids: &mut BTreeSet<TokenId>) -> Option<Str
     if spec.minimum == 0 || spec.minimum > spec.maximum || spec.maximum > AMOUNT_MAX {
         return Some("order amounts must be 0 < minimum <= maximum < 2^96".to_owned());
     }
-    (spec.dust > spec.minimum).then(|| "dust above minimum would close new orders".to_owned())
+    (spec.dust > spec.minimum)
+        .then(|| "dust above the minimum would end new orders immediately".to_owned())
 }

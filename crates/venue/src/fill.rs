@@ -194,7 +194,7 @@ mod tests {
 
     /// R-FIL-03
     #[test]
-    fn a_rest_that_no_exact_lot_fits_into_is_named() {
+    fn a_rest_smaller_than_an_exact_lot_is_reported() {
         let mut seller = order(Side::Sell, FillBy::Sell, ONE, 2_500_010_000);
         let lot = scale().exact_lot(seller.level);
         seller.rest = lot - 1;

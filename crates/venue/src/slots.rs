@@ -150,7 +150,7 @@ mod tests {
 
     /// R-SLT-05
     #[test]
-    fn the_next_id_is_above_all_used_and_of_the_parity_asked_for() {
+    fn the_next_id_is_above_all_used_and_has_the_requested_parity() {
         let mut table = SlotTable::default();
         assert_eq!((table.next(0), table.next(1)), (Some(0), Some(1)));
         table.take(0, KEY);
@@ -170,7 +170,7 @@ mod tests {
 
     /// R-SLT-05
     #[test]
-    fn after_the_last_id_the_lowest_free_slot_serves() {
+    fn after_the_last_id_the_lowest_free_slot_is_used() {
         let mut table = SlotTable::default();
         table.take(0, KEY);
         table.take(u32::MAX, KEY);

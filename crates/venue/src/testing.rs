@@ -148,9 +148,9 @@ impl World {
         refusal.reason
     }
 
-    pub fn operate(&mut self, wish: Operator) {
-        self.ask(&Caller::Operator, &Request::Operator(wish))
-            .expect("the operator's wish");
+    pub fn operate(&mut self, input: Operator) {
+        self.ask(&Caller::Operator, &Request::Operator(input))
+            .expect("the operator's request");
     }
 
     /// A limit order by base amount, valid for an hour, with a new hash and storage id.

@@ -200,7 +200,7 @@ impl Venue {
                     .map(|market| market.config.clone())
                     .collect(),
             )),
-            Request::Operator(wish) => self.operate(caller, wish).map(Response::Done),
+            Request::Operator(input) => self.operate(caller, input).map(Response::Done),
             Request::Transfer(transfer) => {
                 self.transfer(caller, transfer).map(Response::Submission)
             }
@@ -394,7 +394,7 @@ impl Venue {
     /// Whether the caller may act for `account`.
     pub(crate) fn check_owner(&self, caller: &Caller, account: AccountId) -> Result<(), Refusal> {
         let own = match caller {
-            Caller::Public => return Err(Refusal::new(Reason::EmptyApiKey, "no api key given")),
+            Caller::Public => return Err(Refusal::new(Reason::EmptyApiKey, "no API key was sent")),
             Caller::Account { account: own, .. } | Caller::Internal { account: own } => *own,
             Caller::Operator => account,
         };
@@ -403,7 +403,7 @@ impl Venue {
         } else {
             Err(Refusal::new(
                 Reason::InvalidAccount,
-                format!("the api key does not open account {}", account.0),
+                format!("the API key is not that of account {}", account.0),
             ))
         }
     }

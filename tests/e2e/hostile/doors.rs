@@ -178,7 +178,10 @@ fn names_and_certificates_that_are_no_good() {
         let mut daemon = stage.run(name);
         until(SOON, "the trouble in the log", || {
             assert!(daemon.ended().is_none(), "{}", daemon.last_words());
-            daemon.stderr().contains("venue not ready (").then_some(())
+            daemon
+                .stderr()
+                .contains("the venue is not ready (")
+                .then_some(())
         });
         assert_eq!(daemon.drain(SOON), 0, "{name}: {}", daemon.last_words());
         assert!(!stage.path(&format!("{name}-tape")).exists());

@@ -34,8 +34,12 @@ fn trading_goes_on_without_a_tape() {
     });
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     let log = daemon.stderr();
-    assert_eq!(log.matches("tape not written").count(), 1, "{log}");
-    assert_eq!(log.matches("recording ends here").count(), 1, "{log}");
+    assert_eq!(log.matches("writing the tape failed").count(), 1, "{log}");
+    assert_eq!(
+        log.matches("the recording of the tape has ended").count(),
+        1,
+        "{log}"
+    );
     assert_whole(&stage, &daemon, name);
     // The next run records again.
     let mut daemon = stage.run("daemon");

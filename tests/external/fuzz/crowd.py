@@ -1,4 +1,4 @@
-"""Thousands of connections that say nothing, half of a head, or half of a body, while somebody wants an answer."""
+"""Thousands of connections that send nothing, half of a head, or half of a body, while another client sends requests."""
 
 import re
 import resource

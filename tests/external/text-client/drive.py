@@ -236,7 +236,7 @@ def order_codes(run):
         run.cancel(orderHash=f"0x{order_hash(newer):064x}"), shapes.ORDER_RESULT))
     run.expect(place, 102010, "no signature", lambda: run.client.post("/api/v3/order", run.bid()))
     other = Signer(12_345)
-    run.expect(place, 104005, "somebody's signature", lambda: run.submit(run.bid(), signer=other))
+    run.expect(place, 104005, "another account's signature", lambda: run.submit(run.bid(), signer=other))
     run.expect(place, 104001, "no key", lambda: run.submit(run.bid(), key=""))
     run.expect(place, 104002, "a wrong key", lambda: run.submit(run.bid(), key="no such key"))
     for field, value in (

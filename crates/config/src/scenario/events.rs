@@ -4,9 +4,9 @@ use cambist_core::MarketSpec;
 use cambist_venue::ExchangeMode;
 use cambist_venue::agents::{Moment, Regime, What};
 
-use super::{Crowd, Run};
-use crate::crowd::REGIMES;
+use super::{MarketTraders, Run};
 use crate::reader::{At, Section};
+use crate::traders::REGIMES;
 use crate::value::small;
 
 /// One event, for display.
@@ -42,19 +42,19 @@ pub(super) fn read(
     sections: Vec<Section<'_, '_>>,
     markets: &[MarketSpec],
     run: Run,
-    crowds: &mut [Crowd],
+    traders: &mut [MarketTraders],
 ) -> Option<Vec<Event>> {
     let mut events = Vec::new();
     let mut whole = true;
     for section in sections {
-        match one(section, markets, run, crowds) {
+        match one(section, markets, run, traders) {
             Some(read) => events.extend(read),
             None => whole = false,
         }
     }
     events.sort_by_key(|event| event.at_ms);
-    for crowd in crowds {
-        crowd.agents.timeline.sort_by_key(|moment| moment.at_ms);
+    for one in traders {
+        one.agents.timeline.sort_by_key(|moment| moment.at_ms);
     }
     whole.then_some(events)
 }
@@ -64,13 +64,13 @@ fn one(
     mut section: Section<'_, '_>,
     markets: &[MarketSpec],
     run: Run,
-    crowds: &mut [Crowd],
+    traders: &mut [MarketTraders],
 ) -> Option<Vec<Event>> {
     let at_ms = time(&mut section, ["at_s", "at_percent"], run);
     let for_ms = time(&mut section, ["for_s", "for_percent"], run);
     let market = section.opt::<String>("market");
     let kind = kind(&mut section);
-    let crowd = crowd(&section, markets, crowds, market.as_ref());
+    let found = find_traders(&section, markets, traders, market.as_ref());
     let (at, needs_end) = (
         section.at(),
         matches!(kind, Some((What::Mode(_) | What::Refuse(_), _))),
@@ -81,17 +81,17 @@ fn one(
         return None;
     };
     if needs_end && for_ms.is_none() {
-        let what = "event.for_s or event.for_percent is missing: an exchange does not stay away";
+        let what = "event.for_s or event.for_percent is missing: an outage needs an end";
         section.problem(at, what);
     }
     section.finish();
     let (what, text) = kind?;
-    let crowd = crowd?;
-    crowd.agents.timeline.push(Moment { at_ms, what });
+    let traders = found?;
+    traders.agents.timeline.push(Moment { at_ms, what });
     let end = for_ms.and_then(|for_ms| Some((at_ms.saturating_add(for_ms), undo(what)?)));
     let mut events = vec![Event { at_ms, text }];
     if let Some((at_ms, (what, text))) = end {
-        crowd.agents.timeline.push(Moment { at_ms, what });
+        traders.agents.timeline.push(Moment { at_ms, what });
         let text = text.to_owned();
         events.push(Event { at_ms, text });
     }
@@ -146,7 +146,7 @@ fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
     let at = section.at();
     let [key] = written[..] else {
         let what = format!(
-            "an event has one of {}, here are {}",
+            "an event has exactly one of {}; this one has {}",
             KINDS.join(", "),
             written.len()
         );
@@ -201,13 +201,18 @@ fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
                 ExchangeMode::Open => "the exchange is open",
                 ExchangeMode::PostOnly => "the exchange takes only orders that rest",
                 ExchangeMode::CancelOnly => "the exchange takes only cancels",
-                ExchangeMode::Halted => "the exchange is halted: it shows, and takes nothing",
+                ExchangeMode::Halted => {
+                    "the exchange is halted: requests are answered only if they read"
+                }
             };
             (What::Mode(mode.value), text.to_owned())
         }
         _ => {
             if !refuse.value {
-                section.problem(refuse.at, "event.refuse = false says nothing; leave it out");
+                section.problem(
+                    refuse.at,
+                    "event.refuse = false has no effect; remove the key",
+                );
             }
             let text = "the exchange fails every request";
             (What::Refuse(true), text.to_owned())
@@ -234,20 +239,20 @@ const fn undo(what: What) -> Option<(What, &'static str)> {
 }
 
 /// The traders of the market that an event names; without a name, those of the first market.
-fn crowd<'c>(
+fn find_traders<'c>(
     section: &Section<'_, '_>,
     markets: &[MarketSpec],
-    crowds: &'c mut [Crowd],
+    traders: &'c mut [MarketTraders],
     name: Option<&At<String>>,
-) -> Option<&'c mut Crowd> {
+) -> Option<&'c mut MarketTraders> {
     let Some(name) = name else {
-        return crowds.first_mut();
+        return traders.first_mut();
     };
     let market = markets.iter().find(|market| market.name == name.value);
     let found = market.and_then(|market| {
-        crowds
+        traders
             .iter_mut()
-            .find(|crowd| crowd.agents.market == market.id)
+            .find(|one| one.agents.market == market.id)
     });
     if found.is_none() {
         section.problem(name.at, "event.market has no [[traders]] in this file");

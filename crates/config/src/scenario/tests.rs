@@ -81,21 +81,21 @@ fn stage(scenario: &Scenario) -> (Venue, Agents) {
         ..VenueConfig::default()
     })
     .unwrap();
-    let crowd = &scenario.crowds[0];
+    let traders = &scenario.traders[0];
     let founder = AccountId(99);
-    let mut agents = crowd.agents.clone();
+    let mut agents = traders.agents.clone();
     agents.pool = Some(PoolSeat {
         pool: POOL,
         founder,
     });
     let accounts: Vec<_> = (100..).take(agents.accounts()).map(AccountId).collect();
-    let mut wishes = crowd
+    let mut requests = traders
         .pool
         .map_or_else(Vec::new, |amounts| found(founder, &pool, amounts));
-    wishes.extend(Agents::setup(&agents, &accounts, &venue));
-    for wish in wishes {
+    requests.extend(Agents::setup(&agents, &accounts, &venue));
+    for request in requests {
         venue
-            .handle(VenueTime(0), &Caller::Operator, &wish)
+            .handle(VenueTime(0), &Caller::Operator, &request)
             .unwrap();
     }
     (venue, Agents::new(agents, &accounts))
@@ -121,7 +121,7 @@ fn every_built_in_scenario_is_played_with_books_that_add_up_and_repeats_itself()
         let scenario = parse(&built_in(name).unwrap()).unwrap();
         let one = played(&scenario);
         assert!(one == played(&scenario), "{name} repeats itself");
-        let before = scenario.crowds[0].agents.start_price.0;
+        let before = scenario.traders[0].agents.start_price.0;
         let moved = one.1.fair_price().0.abs_diff(before) * 10_000 / before;
         match name {
             "calm" | "thin" | "pool-drained" => assert!(moved < 150, "{name}: {moved} bps"),
@@ -129,7 +129,7 @@ fn every_built_in_scenario_is_played_with_books_that_add_up_and_repeats_itself()
             _ => assert!(moved < 600, "{name}: {moved} bps"),
         }
         let ([base, _], shares) = one.0.pool_reserves(&POOL).unwrap();
-        let [opened, _] = scenario.crowds[0].pool.unwrap();
+        let [opened, _] = scenario.traders[0].pool.unwrap();
         let left = base * 100 / opened;
         if name == "pool-drained" {
             assert!((7..14).contains(&left), "{left} % left");
@@ -181,17 +181,17 @@ fn one_file_explains_every_key() {
 #[test]
 fn times_are_seconds_or_shares_and_what_ends_is_undone() {
     let scenario = parse(&built_in("outage").unwrap()).unwrap();
-    let told: Vec<_> = scenario
+    let shown: Vec<_> = scenario
         .events
         .iter()
         .map(|event| (event.at_ms, event.text.as_str()))
         .collect();
     assert_eq!(
-        told,
+        shown,
         [
             (
                 12_000,
-                "the exchange is halted: it shows, and takes nothing"
+                "the exchange is halted: requests are answered only if they read"
             ),
             (18_000, "the exchange is open again"),
             (27_000, "the exchange fails every request"),
@@ -199,12 +199,12 @@ fn times_are_seconds_or_shares_and_what_ends_is_undone() {
             (33_000, "the exchange answers again"),
         ]
     );
-    let moments = &scenario.crowds[0].agents.timeline;
-    assert_eq!(moments.len(), told.len());
+    let moments = &scenario.traders[0].agents.timeline;
+    assert_eq!(moments.len(), shown.len());
     assert!(
         moments
             .iter()
-            .zip(&told)
+            .zip(&shown)
             .all(|(moment, (at_ms, _))| moment.at_ms == *at_ms)
     );
     let mut source = built_in("outage").unwrap();
@@ -250,7 +250,7 @@ fn mistakes_are_named_where_they_stand() {
         (
             "jump_bps = -400",
             "jump_bps = -400\nrefuse = true",
-            "an event has one of jump_bps, regime",
+            "an event has exactly one of jump_bps, regime",
         ),
         (
             "# at_s = 24",

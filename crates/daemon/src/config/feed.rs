@@ -130,7 +130,7 @@ pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
         if found.is_none() {
             let names = TEMPLATES.map(|known| known.name).join(", ");
             let what = format!(
-                "market.feed.template = {:?} is not known; there are {names}; or state url, bids and asks",
+                "market.feed.template = {:?} is unknown; known templates are {names}; or set url, bids and asks",
                 wanted.value
             );
             section.problem(wanted.at, what);
@@ -219,7 +219,7 @@ fn check_pointers(section: &Section<'_, '_>, feed: &Feed) {
     for pointer in all.into_iter().chain(&pointers.sequence).chain(time) {
         if !pointer.starts_with('/') {
             let what = format!(
-                "market.feed: {pointer:?} is no JSON pointer: it must begin with /, such as /result/bids"
+                "market.feed: {pointer:?} is not a JSON pointer: it must begin with /, such as /result/bids"
             );
             section.problem(section.at(), what);
         }

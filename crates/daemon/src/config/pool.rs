@@ -124,7 +124,7 @@ impl Pool {
                 [first, second]
             }
             _ => {
-                let what = format!("pool {name} does not hold the tokens of {}", market.name);
+                let what = format!("pool {name} has other tokens than {}", market.name);
                 return Err(problem(what));
             }
         };

@@ -431,12 +431,12 @@ pub(super) fn build(
             .collect();
         let near = crate::config::reader::nearest(name, known.iter().copied());
         let hint = near.map_or_else(
-            || format!("known are {}", known.join(", ")),
+            || format!("known strategies: {}", known.join(", ")),
             |near| format!("did you mean {near}?"),
         );
         return Err(Problem {
             at: choice.name.at,
-            what: format!("no strategy is called {name:?}; {hint}"),
+            what: format!("there is no strategy {name:?}; {hint}"),
         });
     };
     info.build_from(&choice.params, spec)

@@ -84,14 +84,14 @@ pub(super) fn by_token(
                 most.insert(token.id, units);
                 continue;
             }
-            Some((token, Ok(_))) => format!("{} stands there twice", token.symbol),
+            Some((token, Ok(_))) => format!("{} occurs twice", token.symbol),
             Some((_, Err(error))) => error.to_string(),
             None => {
                 let known: BTreeSet<_> = tokens.iter().map(|token| token.symbol.as_str()).collect();
                 let known = known.into_iter().collect::<Vec<_>>().join(", ");
                 money.symbol.as_ref().map_or_else(
-                    || format!("say of which token, as in \"50 USDC\"; there are {known}"),
-                    |symbol| format!("{symbol} is none of {known}"),
+                    || format!("add the token, as in \"50 USDC\"; known tokens are {known}"),
+                    |symbol| format!("{symbol} is not one of {known}"),
                 )
             }
         };

@@ -50,33 +50,28 @@ impl Units {
 /// Decodes an answer. An error names the place and what is wrong there.
 pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
     let page: Value = serde_json::from_slice(body)
-        .map_err(|error| format!("the answer is no JSON: {error}: {}", shown(body)))?;
+        .map_err(|error| format!("the answer is not JSON: {error}: {}", shown(body)))?;
     let pointers = &feed.pointers;
     let side = |pointer: &str, rounding: Rounding| {
         let list = found(&page, pointer)
             .and_then(Value::as_array)
-            .ok_or_else(|| {
-                format!(
-                    "there is no list at {pointer}: the answer is {}",
-                    shown(body)
-                )
-            })?;
+            .ok_or_else(|| format!("no list at {pointer}: the answer is {}", shown(body)))?;
         let mut levels = Vec::new();
         for (index, level) in list.iter().take(LEVELS_MAX).enumerate() {
             let at = |what: &str| format!("{pointer}/{index}{what}");
             let number = |within: &str| {
                 let text = found(level, within).and_then(decimal);
-                text.ok_or_else(|| format!("there is no number at {}", at(within)))
+                text.ok_or_else(|| format!("no number at {}", at(within)))
             };
             let price = ticks(number(&pointers.price)?, units, rounding)
-                .ok_or_else(|| format!("{} is no price of the market", at(&pointers.price)))?;
+                .ok_or_else(|| format!("{} is not a price of the market", at(&pointers.price)))?;
             let mut quantity = number(&pointers.quantity)?;
             if feed.quantity_decimals > 0 {
                 quantity = scaled_down(quantity, feed.quantity_decimals)
-                    .ok_or_else(|| format!("{} is too fine", at(&pointers.quantity)))?;
+                    .ok_or_else(|| format!("{} has too many decimals", at(&pointers.quantity)))?;
             }
             let qty = lots(quantity, units)
-                .ok_or_else(|| format!("{} is no quantity", at(&pointers.quantity)))?;
+                .ok_or_else(|| format!("{} is not a quantity", at(&pointers.quantity)))?;
             add(&mut levels, price, qty, rounding).map_err(|what| format!("{}: {what}", at("")))?;
         }
         levels.retain(|level: &Level| level.qty.0 > 0);
@@ -95,11 +90,11 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
     let sequence = pointers.sequence.as_ref().map(|pointer| {
         let number = found(&page, pointer).and_then(decimal);
         let number = number.and_then(|number| number.to_u64());
-        number.ok_or_else(|| format!("there is no whole number at {pointer}"))
+        number.ok_or_else(|| format!("no whole number at {pointer}"))
     });
     let time = pointers.time.as_ref().map(|(pointer, form)| {
         let time = found(&page, pointer).and_then(|value| time(value, *form));
-        time.ok_or_else(|| format!("there is no time at {pointer}"))
+        time.ok_or_else(|| format!("no time at {pointer}"))
     });
     Ok(Book {
         bids,

@@ -90,13 +90,13 @@ fn whole_numbers_of_small_units_are_quantities_too() {
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     for (body, words) in [
-        ("<html>", "no JSON"),
+        ("<html>", "not JSON"),
         (r#"{"b": []}"#, "no list at /a"),
         (r#"{"b": {}, "a": []}"#, "no list at /b"),
         (r#"{"b": [["x","1"]], "a": []}"#, "no number at /b/0/0"),
         (r#"{"b": [["1"]], "a": []}"#, "no number at /b/0/1"),
         (r#"{"b": [["-1","1"]], "a": []}"#, "no number at /b/0/0"),
-        (r#"{"b": [["0","1"]], "a": []}"#, "/b/0/0 is no price"),
+        (r#"{"b": [["0","1"]], "a": []}"#, "/b/0/0 is not a price"),
         (
             r#"{"b": [["1","1"],["2","1"]], "a": []}"#,
             "/b/1: levels are not in order",
@@ -108,11 +108,11 @@ fn what_is_wrong_is_named_with_its_place() {
         (r#"{"b": [["2","1"]], "a": [["2","1"]]}"#, "crossed"),
         (
             r#"{"b": [["99999999999999999999999","1"]], "a": []}"#,
-            "is no price",
+            "is not a price",
         ),
         (
             r#"{"b": [["1","99999999999999999999999999"]], "a": []}"#,
-            "is no quantity",
+            "is not a quantity",
         ),
     ] {
         let error = read(body).unwrap_err();

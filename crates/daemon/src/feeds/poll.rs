@@ -98,7 +98,7 @@ pub fn start(
                     match signals {
                         Ok(mut signals) => signals.end().await,
                         Err(error) => {
-                            tracing::error!(%error, "signals cannot be received");
+                            tracing::error!(%error, "cannot install signal handlers");
                             std::future::pending::<()>().await;
                         }
                     }
@@ -147,7 +147,7 @@ impl Poller {
                 Err(PublicError::RateLimited { retry_after_ms }) => {
                     let wait_ms = retry_after_ms.unwrap_or(0);
                     (
-                        Err("it answers too many requests (429)".to_owned()),
+                        Err("the feed limits the request rate (429)".to_owned()),
                         wait_ms,
                     )
                 }
@@ -180,9 +180,15 @@ impl Poller {
         let (market, url) = (self.name.as_str(), self.feed.url.value.as_str());
         match book {
             Err(error) if failures.is_multiple_of(LOG_EVERY) => {
-                tracing::warn!(market, url, failures, error, "depth not read");
+                tracing::warn!(
+                    market,
+                    url,
+                    failures,
+                    error,
+                    "reading depth from the feed failed; trying again"
+                );
             }
-            Ok(_) if failures > 0 => tracing::info!(market, failures, "depth read again"),
+            Ok(_) if failures > 0 => tracing::info!(market, failures, "reading depth works again"),
             Ok(_) | Err(_) => {}
         }
     }

@@ -53,7 +53,7 @@ impl AccountAccess {
             }
             Err(_) => {
                 return Err(refused(format!(
-                    "the EdDSA key in {eddsa_file} is no secret key in hexadecimal (0x and up to 64 digits, below the group's order)"
+                    "the EdDSA key in {eddsa_file} is not a secret key in hexadecimal (0x and up to 64 digits, below the group's order)"
                 ))
                 .into());
             }

@@ -39,8 +39,8 @@ pub enum AskError {
         /// The timeout.
         within: Duration,
     },
-    /// It ended and had not answered.
-    #[error("the daemon ended without an answer: it was killed or failed; its log says more")]
+    /// The daemon ended without an answer.
+    #[error("the daemon ended without an answer: it was killed or failed; see its log")]
     Gone,
     /// The socket failed.
     #[error("the control socket of the daemon failed: {0}")]

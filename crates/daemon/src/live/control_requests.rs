@@ -240,7 +240,7 @@ impl Names {
         match difference {
             Some(difference) if difference.is_reduced_by(amount) => Ok(()),
             Some(difference) => Err(format!(
-                "{flow} does not explain the difference, which is {}: the books would differ by no less",
+                "{flow} does not explain the difference, which is {}: the difference would not become smaller",
                 self.flow_text(token, difference.unexplained())
             )),
             None => Err(format!(
@@ -254,13 +254,16 @@ impl Names {
             let found = self.markets.iter().find(|spec| spec.name == *name);
             found.map(|spec| spec.id).ok_or_else(|| {
                 let known: Vec<_> = self.markets.iter().map(|spec| spec.name.as_str()).collect();
-                format!("no market {name:?} here; there are {}", known.join(", "))
+                format!(
+                    "no market {name:?}; configured markets are {}",
+                    known.join(", ")
+                )
             })
         });
         let market = market.transpose()?;
         let side = part.side.as_ref().map(|name| {
             let found = Side::BOTH.into_iter().find(|side| side.name() == name);
-            found.ok_or_else(|| format!("side {name:?} is neither buy nor sell"))
+            found.ok_or_else(|| format!("unknown side {name:?}; use buy or sell"))
         });
         let strategy = part
             .strategy
@@ -281,12 +284,12 @@ impl Names {
         match (found.next(), found.next()) {
             (Some((id, ..)), None) => Ok(*id),
             (Some(_), Some(_)) => Err(format!(
-                "strategy {name:?} quotes several markets; name the market too"
+                "strategy {name:?} quotes several markets; add --market"
             )),
             (None, _) => {
                 let known: Vec<_> = self.strategies.iter().map(|(.., n)| n.as_str()).collect();
                 Err(format!(
-                    "no strategy {name:?} here; there are {}",
+                    "no strategy {name:?}; configured strategies are {}",
                     known.join(", ")
                 ))
             }
@@ -306,13 +309,13 @@ impl Names {
         match (called.next(), called.next()) {
             (Some(token), None) => Ok(token),
             (Some(_), Some(_)) => Err(format!(
-                "the venue lists several tokens called {name:?}; say which by its number"
+                "the venue lists several tokens with the symbol {name:?}; use the token's number"
             )),
             (None, _) => self
                 .tokens
                 .iter()
                 .find(numbered)
-                .ok_or_else(|| format!("the venue lists no token {name:?}")),
+                .ok_or_else(|| format!("the venue does not list a token {name:?}")),
         }
     }
 }
@@ -328,7 +331,9 @@ fn instance_number(text: &str) -> Result<u32, String> {
     let are_digits = digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = u32::from_str_radix(digits, 16).ok();
     number.filter(|_| are_digits).ok_or_else(|| {
-        format!("{text:?} is no instance; it is the eight digits after the c of an order's id")
+        format!(
+            "{text:?} is not an instance; use the eight digits after the c in its client order ids"
+        )
     })
 }
 
@@ -346,7 +351,8 @@ fn units(text: &str, token: &TokenSpec) -> Result<i128, String> {
         Some(plain) => (true, plain),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    let wrong = || format!("{text:?} is no amount of {symbol}; write it such as +1.5 or -0.25");
+    let wrong =
+        || format!("{text:?} is not an amount of {symbol}; write for example +1.5 or -0.25");
     let mut amount: Decimal = money::decimal(plain)
         .filter(|amount| !amount.is_sign_negative() && !amount.is_zero())
         .ok_or_else(wrong)?
@@ -355,7 +361,7 @@ fn units(text: &str, token: &TokenSpec) -> Result<i128, String> {
     let decimals = u32::from(token.decimals);
     if scale > decimals {
         return Err(format!(
-            "{text} has more digits than {symbol}, which has {decimals}"
+            "{text} has more decimals than {symbol}, which has {decimals}"
         ));
     }
     amount.set_scale(0).map_err(|_| wrong())?;

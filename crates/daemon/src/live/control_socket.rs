@@ -134,7 +134,7 @@ async fn heard(caller: &mut tokio::net::UnixStream, requests: &mpsc::Sender<Requ
     let mut reader = BufReader::new(caller.take(LINE_MAX));
     match tokio::time::timeout(PATIENCE, reader.read_line(&mut line)).await {
         Ok(Ok(1..)) if line.ends_with('\n') => {}
-        Ok(_) | Err(_) => return refused("no whole line came"),
+        Ok(_) | Err(_) => return refused("no complete line was received"),
     }
     let written = match serde_json::from_str::<RequestJson>(&line) {
         Ok(written) => written,
@@ -154,7 +154,7 @@ async fn heard(caller: &mut tokio::net::UnixStream, requests: &mpsc::Sender<Requ
     match answered {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) => ending("the daemon ended before it could answer"),
-        Err(_) => refused("the daemon did not answer in time; it may still do it"),
+        Err(_) => refused("the daemon did not answer in time; it may still execute the request"),
     }
 }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_wish_is_refused() {
+    async fn invalid_requests_are_refused() {
         let folder = crate::testing::private_folder();
         let door = ControlSocket::open(folder.path()).unwrap();
         let (sender, mut requests) = mpsc::channel(1);

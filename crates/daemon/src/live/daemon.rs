@@ -59,8 +59,8 @@ struct Front {
 /// Runs a daemon until its end.
 pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Run> {
     let clock = Clock::new();
-    let mut signals = Signals::listen(until_stdin_closes).context("listening to signals")?;
-    let seed = getrandom::u64().context("random number of the system")?;
+    let mut signals = Signals::listen(until_stdin_closes).context("installing signal handlers")?;
+    let seed = getrandom::u64().context("random number generator of the system")?;
     let forbidden = process::problems(daemon);
     if !forbidden.is_empty() {
         return Err(daemon.source.invalid(forbidden).into());

@@ -40,10 +40,10 @@ impl EarlierRuns {
         match self.count {
             0 => None,
             1 => Some(format!(
-                "1 order of an earlier run may be alive until {until} (expiry + grace)"
+                "1 order of an earlier run may be alive until {until} (expiry plus grace)"
             )),
             many => Some(format!(
-                "{many} orders of an earlier run may be alive, the last until {until} (expiry + grace)"
+                "{many} orders of earlier runs may be alive, the last until {until} (expiry plus grace)"
             )),
         }
     }

@@ -220,7 +220,7 @@ impl EventLoop {
     fn told(&mut self, told: Result<(), SealWorkerStuck>, instead: Option<Event>) {
         let Err(error) = told else { return };
         if !self.ended.store_lost {
-            tracing::error!(%error, "ending without the store");
+            tracing::error!(%error, "the store is too slow: cancelling everything and ending without it");
             self.ended.store_lost = true;
             self.next.push_back(Event::Operator(Command::Drain));
         }

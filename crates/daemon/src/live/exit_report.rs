@@ -14,13 +14,13 @@ use cambist_host::times;
 pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failure> {
     let mut failures = Vec::new();
     if ended.invariant_failed {
-        let what = "a rule that must always hold did not; the log says which";
+        let what = "an invariant was violated; the log says which";
         failures.push(Failure::new(Exit::Invariant, what));
     }
     if ended.level == TradingState::Halted {
         let path = daemon.source.path.display();
         let what = format!(
-            "trading was halted; look into it, then lower the level: cambist resume --config {path} --reason TEXT"
+            "trading was halted; find the cause, then allow trading again: cambist resume --config {path} --reason TEXT"
         );
         failures.push(Failure::new(Exit::Latched, what));
     }
@@ -34,7 +34,8 @@ pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failur
         failures.push(Failure::new(Exit::CheckFailed, different(session)));
     }
     if ended.store_lost {
-        let what = "the store failed or did not keep up; the next start reads from the venue what it lacks";
+        let what =
+            "the store failed or was too slow; the next start reads what is missing from the venue";
         failures.push(Failure::new(Exit::CheckFailed, what));
     }
     failures
@@ -45,7 +46,7 @@ pub fn reply(ended: &Ended, session: &Session, daemon: &Daemon) -> Value {
     let failures = failures(ended, session, daemon);
     let detail = match ended.left {
         Some(what) => left(what),
-        None if ended.proven => "proven: nothing of ours rests".to_owned(),
+        None if ended.proven => "proven: none of our orders rests".to_owned(),
         None => String::new(),
     };
     let exit = failures.first().map_or(Exit::Done, |failure| failure.exit);
@@ -63,10 +64,10 @@ pub fn reply(ended: &Ended, session: &Session, daemon: &Daemon) -> Value {
 pub fn left(left: Left) -> String {
     let until = times::iso(left.until.as_s());
     match (left.orders, left.unknown) {
-        (0, _) => "no order of ours is known to rest".to_owned(),
+        (0, _) => "no own order is known to rest".to_owned(),
         (orders, 0) => format!("{orders} orders were left and may fill until {until}"),
         (orders, unknown) => format!(
-            "{orders} orders were left and may fill until {until}; of {unknown} it is not known whether they rest"
+            "{orders} orders were left and may fill until {until}; {unknown} of them are in an unknown state"
         ),
     }
 }
@@ -74,7 +75,7 @@ pub fn left(left: Left) -> String {
 fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon) -> String {
     let within_s = daemon.drain_deadline_ms / 1_000;
     let orders = match left {
-        0 => "the venue's list of orders could not be read to its end".to_owned(),
+        0 => "the venue's list of orders could not be read completely".to_owned(),
         1 => "1 order may be alive".to_owned(),
         many => format!("{many} orders may be alive"),
     };
@@ -83,7 +84,7 @@ fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon) -> String {
         (_, Some(expiry_s)) => {
             let dead_s = u64::from(expiry_s) + daemon.orders.grace_s;
             let last = if left == 1 { "" } else { "the last " };
-            format!(", {last}until {} (expiry + grace)", times::iso(dead_s))
+            format!(", {last}until {} (expiry plus grace)", times::iso(dead_s))
         }
     };
     format!("not proven within {within_s} s that nothing rests: {orders}{until}")

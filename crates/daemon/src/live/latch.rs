@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_raised_once_and_says_why_until_it_is_lowered() {
+    fn the_latch_keeps_its_first_reason_until_it_is_removed() {
         let folder = crate::testing::private_folder();
         let latch = Latch::of(&folder.path().join("state"));
         assert_eq!(latch.raised(), None);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_kept_until_it_is_forgotten_and_says_when() {
+    fn a_proof_is_stored_with_its_time_until_it_is_removed() {
         let folder = crate::testing::private_folder();
         let latch = Latch::of(folder.path());
         assert_eq!(latch.proof(), None);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_raised() {
+    fn an_unreadable_latch_counts_as_set() {
         let folder = crate::testing::private_folder();
         let latch = Latch::of(folder.path());
         fs::create_dir(latch.file()).unwrap();

@@ -178,7 +178,7 @@ impl OperatorCommands {
                     (command, Some(Box::new(config)), Some(file))
                 }
                 Err(why) => {
-                    tracing::error!(%why, "nothing was reloaded");
+                    tracing::error!(%why, "the configuration was not reloaded");
                     give(answer, refused(&why));
                     return None;
                 }
@@ -204,7 +204,7 @@ impl OperatorCommands {
         let books = telemetry.books();
         if !books.confirmed {
             return Err(
-                "ledger and venue are not compared yet; ask again when status says so".to_owned(),
+                "ledger and venue have not been compared yet; try again after the first reconciliation (see status)".to_owned(),
             );
         }
         let difference = books.differences.get(&token).copied();
@@ -212,7 +212,7 @@ impl OperatorCommands {
             .explains(token, amount, difference)
             .map_err(|why| {
                 format!(
-                    "{why}. If it has only just come or gone, wait until status names it; --force books it whatever the venue has"
+                    "{why}. If the flow is very recent, wait until status shows the difference; --force books it in any case"
                 )
             })
     }

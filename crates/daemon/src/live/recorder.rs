@@ -104,7 +104,9 @@ impl Recorder {
         if self.due.swap(false, Ordering::AcqRel) {
             match recording::snapshot(engine, &self.markets) {
                 Ok(snapshot) => self.tell(Task::Rotate(snapshot)),
-                Err(error) => tracing::error!(%error, "tape goes on without a new segment"),
+                Err(error) => {
+                    tracing::error!(%error, "cannot start a new segment of the tape; continuing the current one");
+                }
             }
         }
     }
@@ -123,8 +125,8 @@ impl Recorder {
         if let Some(tasks) = &self.tasks
             && tasks.try_send(task).is_err()
         {
-            // Full: the disk does not keep up. Disconnected: the thread has said why.
-            tracing::error!("recording ends here; trading goes on");
+            // Full: the disk is too slow. Disconnected: the thread has reported an error.
+            tracing::error!("the recording of the tape has ended; trading continues");
             self.tasks = None;
         }
     }
@@ -148,7 +150,7 @@ impl Drop for Recorder {
 fn write(mut tape: Segments<Folder>, inbox: &Receiver<Task>, due: &AtomicBool, clock: Clock) {
     while let Ok(task) = inbox.recv() {
         if let Err(error) = take(&mut tape, task, inbox, due, clock) {
-            tracing::error!(%error, "tape not written");
+            tracing::error!(%error, "writing the tape failed");
             return;
         }
     }

@@ -75,7 +75,7 @@ impl Signer {
 
 /// The disk is too slow, or the thread has ended: nothing can be made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the store does not keep up: {WAITING_MAX} writes are waiting")]
+#[error("the store is too slow: {WAITING_MAX} writes are waiting")]
 pub struct SealWorkerStuck;
 
 /// Handle of the thread. Dropping it lets the thread finish its tasks.
@@ -218,7 +218,7 @@ impl Worker {
         let intents = match signed {
             Ok(intents) => intents,
             Err(error) => {
-                tracing::error!(%error, "intent not signed");
+                tracing::error!(%error, "signing an intent failed; it is not sent");
                 self.unsealed.extend(intents.iter().map(Intent::id));
                 let cause = SealFailure::Signature;
                 return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
@@ -226,7 +226,7 @@ impl Worker {
         };
         let begun = self.clock.now();
         if let Err(error) = self.store.seal(&intents) {
-            tracing::error!(%error, "intents not stored");
+            tracing::error!(%error, "storing intents failed; they are not sent");
             self.unsealed
                 .extend(intents.iter().map(|sealed| sealed.intent.id()));
             self.telemetry.journal_failed(Operation::Seal);
@@ -310,8 +310,8 @@ impl Worker {
         let event = match self.store.set_levels(&levels, cause, lowers) {
             Ok(()) => Event::RestrictionsStored(levels),
             Err(error) => {
-                // What it forbids is in force all the same, and the engine asks again.
-                tracing::error!(%error, level = levels.state.name(), "level not stored");
+                // Its restrictions apply nevertheless, and the engine tries again.
+                tracing::error!(%error, level = levels.state.name(), "storing the trading state failed; it applies nevertheless");
                 self.telemetry.journal_failed(Operation::Level);
                 Event::RestrictionsFailed(levels)
             }
@@ -325,7 +325,7 @@ impl Worker {
         if let Err(error) = outcome {
             // Consequences of a failure are not reported again.
             if !matches!(error, StoreError::Broken) {
-                tracing::error!(%error, what, "store write failed");
+                tracing::error!(%error, what, "a write to the store failed; no new orders are sealed");
             }
             self.telemetry.journal_failed(Operation::Note);
         }

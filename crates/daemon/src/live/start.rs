@@ -219,7 +219,7 @@ async fn newest_orders(
     };
     match patience.query(client, &Query::Orders(page)).await? {
         (Reply::Orders { orders, .. }, _) => Ok(orders),
-        _ => bail!("the venue answered something else than a list of orders"),
+        _ => bail!("the venue's answer is not a list of orders"),
     }
 }
 
@@ -237,7 +237,7 @@ fn refuse_older(
         .max_by_key(|id| id.number);
     let Some(id) = forgotten else { return Ok(()) };
     let cause = format!(
-        "the store is older than its orders: the venue shows {id}, the newest one here is number {newest}; restored from an old backup, or another copy of it trades"
+        "the store is older than its orders: the venue shows {id}, but the newest order in the store is number {newest}. The store was restored from an old backup, or another copy of it trades"
     );
     if store.had_cause(&cause)? {
         // The operator has allowed trading again.
@@ -251,7 +251,7 @@ fn refuse_older(
 /// The error of a start while trading is halted.
 pub fn halted(daemon: &Daemon, cause: &str) -> Failure {
     let what = format!(
-        "trading is halted ({cause}); look into it, then lower the level: cambist resume --config {} --reason TEXT",
+        "trading is halted ({cause}); find the cause, then allow trading again: cambist resume --config {} --reason TEXT",
         daemon.source.path.display()
     );
     Failure::new(Exit::Latched, what)
@@ -347,7 +347,7 @@ async fn storage_ids(
                     .max(ids.offchain_id.saturating_sub(1));
             }
             Err(error @ CallError::Refused { .. }) => {
-                tracing::warn!(%error, token = token.0, "venue tells no storage ids");
+                tracing::warn!(%error, token = token.0, "the venue refuses to report storage ids; using those of the store");
             }
             Err(error) => return Err(error.into()),
         }

@@ -63,7 +63,7 @@ impl StartService<'_> {
                     SignalAction::Tell(Command::Raise { level, reason }) => self.raise(level, &reason)?,
                     SignalAction::Tell(_) => return Ok(Asked::Stopped),
                     SignalAction::Reload => tracing::warn!(
-                        "the configuration is not read again during a start; restart to have it read"
+                        "the configuration cannot be reloaded during a start; restart the daemon instead"
                     ),
                 },
                 Some(Request { written, answer }) = self.requests.recv() => {
@@ -97,7 +97,7 @@ impl StartService<'_> {
                 reason,
             } => {
                 self.raise(TradingState::CancelOnly, reason)?;
-                let detail = "the level is cancel_only: once the start is over, everything is cancelled and nothing ordered";
+                let detail = "the trading state is cancel-only: after the start everything is cancelled and no orders are placed";
                 (done(detail, Some(true)), false)
             }
             RequestJson::Kill { reason, .. } => {
@@ -105,7 +105,7 @@ impl StartService<'_> {
                 latch
                     .raise(reason)
                     .with_context(|| latch.file().display().to_string())?;
-                let detail = "the start ends, and none begins until resume; nothing was sent";
+                let detail = "the start ends, and no other is possible until 'cambist resume'; nothing was sent";
                 (done(detail, Some(true)), true)
             }
             RequestJson::Drain { .. } | RequestJson::Leave { .. } => (self.stopping(written), true),
@@ -116,7 +116,7 @@ impl StartService<'_> {
             | RequestJson::Adopt { .. }
             | RequestJson::AdoptOrders { .. } => {
                 let what = format!(
-                    "the daemon is still starting ({}); ask again when it trades, or stop it with drain or kill",
+                    "the daemon is still starting ({}); try again when it trades, or stop it with drain or kill",
                     self.starting.line()
                 );
                 (refused(&what), false)
@@ -151,7 +151,7 @@ impl StartService<'_> {
         tracing::warn!(
             level = level.name(),
             reason,
-            "level raised during the start"
+            "trading state restricted during the start"
         );
         *self.levels = levels;
         Ok(())

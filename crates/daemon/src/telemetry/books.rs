@@ -43,17 +43,17 @@ pub(super) fn text(about: &About, books: &BooksStatus) -> Option<String> {
         format!(", worth {} together", worth.join(" and "))
     };
     let follows = match books.hold {
-        Some(BooksHold::Start) => "found at the start: nothing is ordered until it is explained",
+        Some(BooksHold::Start) => "found at the start: no orders are placed until it is explained",
         Some(BooksHold::Limit) => {
-            "more than risk.mismatch_max: nothing is ordered until it is explained"
+            "more than risk.mismatch_max: no orders are placed until it is explained"
         }
         Some(BooksHold::Lasting) => {
-            "for more than five minutes: nothing is ordered until it is explained"
+            "for more than five minutes: no orders are placed until it is explained"
         }
-        None => "nothing is ordered any more if it lasts for five minutes",
+        None => "if it lasts for five minutes, no more orders are placed",
     };
     let at_least = if books.at_least {
-        "at least, while fills keep the exact amount from being known: "
+        "at least, because fills in progress hide the exact amount: "
     } else {
         ""
     };

@@ -65,20 +65,20 @@ mod tests {
 
     #[test]
     fn a_silence_is_told_once_per_cause_and_its_end_with_its_length() {
-        let (mut reach, mut throttle) = (Connectivity::default(), Throttle::default());
+        let (mut connectivity, mut throttle) = (Connectivity::default(), Throttle::default());
         let at = Time::from_ms;
-        assert_eq!(reach.answered(at(0)), None);
-        let told = reach.silent(at(1_000), REFUSED, &mut throttle);
+        assert_eq!(connectivity.answered(at(0)), None);
+        let told = connectivity.silent(at(1_000), REFUSED, &mut throttle);
         assert_eq!(told.as_deref(), Some("connection refused"));
-        assert_eq!(reach.silent(at(2_000), REFUSED, &mut throttle), None);
-        let other = reach.silent(at(3_000), "operation timed out", &mut throttle);
+        assert_eq!(connectivity.silent(at(2_000), REFUSED, &mut throttle), None);
+        let other = connectivity.silent(at(3_000), "operation timed out", &mut throttle);
         assert_eq!(other.as_deref(), Some("operation timed out"));
-        assert_eq!(reach.answered(at(5_000)), Some(4_000));
-        assert_eq!(reach.answered(at(5_001)), None);
-        // Again within the minute: neither its beginning nor its end is told.
-        assert_eq!(reach.silent(at(6_000), REFUSED, &mut throttle), None);
-        assert_eq!(reach.answered(at(7_000)), None);
-        let later = reach.silent(at(70_000), REFUSED, &mut throttle);
+        assert_eq!(connectivity.answered(at(5_000)), Some(4_000));
+        assert_eq!(connectivity.answered(at(5_001)), None);
+        // Again within the minute: neither the beginning nor the end is logged.
+        assert_eq!(connectivity.silent(at(6_000), REFUSED, &mut throttle), None);
+        assert_eq!(connectivity.answered(at(7_000)), None);
+        let later = connectivity.silent(at(70_000), REFUSED, &mut throttle);
         assert_eq!(later.as_deref(), Some("connection refused"));
         assert_eq!(short(""), "no answer");
     }

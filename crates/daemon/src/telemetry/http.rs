@@ -130,7 +130,7 @@ impl Listener {
         let serve = move || {
             let served = runtime.block_on(self.serve(pages, std::future::pending()));
             if let Err(error) = served {
-                tracing::error!(%error, "metrics are not served any more");
+                tracing::error!(%error, "the metrics listener failed; metrics are no longer served");
             }
         };
         let thread = std::thread::Builder::new().name("metrics".to_owned());
@@ -186,7 +186,11 @@ async fn index(headers: HeaderMap) -> Response {
 /// Other web pages may link here, but their requests are refused.
 async fn no_other_origins(request: Request, next: Next) -> Response {
     if is_for_another_page(request.headers()) {
-        return (StatusCode::FORBIDDEN, "this answers to its own page only\n").into_response();
+        return (
+            StatusCode::FORBIDDEN,
+            "refused: requests from other web pages are not allowed\n",
+        )
+            .into_response();
     }
     next.run(request).await
 }
@@ -216,9 +220,11 @@ async fn only_local_names(request: Request, next: Next) -> Response {
         {
             next.run(request).await
         }
-        Some(_) | None => {
-            (StatusCode::FORBIDDEN, "this answers to local names only\n").into_response()
-        }
+        Some(_) | None => (
+            StatusCode::FORBIDDEN,
+            "refused: the header Host is not a local name\n",
+        )
+            .into_response(),
     }
 }
 
@@ -236,7 +242,7 @@ async fn healthz(State(pages): State<Pages>) -> Response {
     verdict(
         pages.now().telemetry().health().alive,
         "alive\n",
-        "the decision loop is silent\n",
+        "the event loop does not respond\n",
     )
 }
 

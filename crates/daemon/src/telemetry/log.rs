@@ -37,7 +37,7 @@ pub fn start(config: LogConfig) {
         base.with(lines.with_writer(stderr)).try_init()
     };
     if started.is_err() {
-        tracing::debug!("the log was started before");
+        tracing::debug!("the log is already initialised");
     }
 }
 

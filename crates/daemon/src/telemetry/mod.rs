@@ -146,7 +146,9 @@ impl Telemetry {
         } = &mut *facts;
         if let Some(cause) = reach.silent(now, detail, throttle) {
             let endpoint = endpoint.name();
-            tracing::warn!("venue does not answer ({endpoint}: {cause})");
+            tracing::warn!(
+                "the venue does not answer ({endpoint}: {cause}); requests are repeated"
+            );
         }
     }
 
@@ -155,7 +157,7 @@ impl Telemetry {
         let now = self.clock.now();
         if let Some(silent_ms) = self.facts().reach.answered(now) {
             let silent_s = silent_ms.div_ceil(1_000);
-            tracing::info!("venue answers again after {silent_s} s");
+            tracing::info!("the venue answers again, after {silent_s} s");
         }
     }
 

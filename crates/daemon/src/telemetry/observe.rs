@@ -50,7 +50,7 @@ pub(super) fn note(
             m.start_timestamp.set(unix_s);
             info!(
                 recovered,
-                "ready: every order of earlier runs is accounted for"
+                "ready: the state of every order of earlier runs is known"
             );
         }
         Notification::Submitted {
@@ -78,7 +78,7 @@ pub(super) fn note(
             if let Some((market, _)) = facts.orders.get(order) {
                 m.attempts.with_label_values(&[name(*market)]).inc();
             }
-            info!(%order, attempt, "same bytes sent again");
+            info!(%order, attempt, "order sent again with the same bytes");
         }
         Notification::Acknowledged {
             order,
@@ -171,7 +171,7 @@ pub(super) fn note(
             debug!(%order, end = end.name(), "order ended");
         }
         Notification::Resolved { order, status } => {
-            info!(%order, status = status.name(), "unknown order seen again");
+            info!(%order, status = status.name(), "order in an unknown state found in the venue's list");
         }
         Notification::Filled(fill) => filled(about, m, fill),
         Notification::DepthTaken {
@@ -215,7 +215,10 @@ pub(super) fn note(
             let ends_early = facts.draining && *control == Control::Recovering;
             let key = format!("risk {} {}", market.0, control.name());
             if ends_early {
-                debug!(market = name(*market), "nothing is ordered while ending");
+                debug!(
+                    market = name(*market),
+                    "no orders are placed while the daemon ends"
+                );
             } else if let Some(times) = facts.throttle.tell(now, &key) {
                 info!(
                     market = name(*market),
@@ -236,14 +239,14 @@ pub(super) fn note(
             if let Some(times) = facts.throttle.tell(now, &key) {
                 debug!(
                     endpoint = endpoint.name(),
-                    times, "put off for want of budget"
+                    times, "request delayed: the rate budget is used up"
                 );
             }
         }
         Notification::Foreign { hash } => {
             m.foreign.inc();
             if let Some(times) = facts.throttle.tell(now, "foreign") {
-                error!(%hash, times, "an order on the account is not ours");
+                error!(%hash, times, "found an order of another program on the account");
             }
         }
         Notification::OtherInstance {
@@ -256,7 +259,7 @@ pub(super) fn note(
             m.foreign_moves.with_label_values(&[kind.name()]).inc();
             if let Some(times) = facts.throttle.tell(now, "foreign move") {
                 let kind = kind.name();
-                error!(%hash, kind, times, "a join or an exit on the account is not ours");
+                error!(%hash, kind, times, "found a join or an exit of another program on the account");
             }
         }
         Notification::PoolTransactionSubmitted {
@@ -367,7 +370,7 @@ pub(super) fn note(
             error!(
                 invariant = short(name),
                 detail = short(detail),
-                "a rule that must always hold did not"
+                "an invariant was violated; trading stops"
             );
         }
         Notification::Paused(pause) => warn!(
@@ -380,11 +383,11 @@ pub(super) fn note(
             info!(
                 what = part(about, *filter),
                 why = short(cause),
-                "not held back any more"
+                "pause ended"
             );
         }
         Notification::RestrictionsNotStored => {
-            error!("level and pauses are not stored; they forbid all the same");
+            error!("the trading state and the pauses could not be stored; they apply nevertheless");
         }
         Notification::CommandTaken { command, detail } => {
             info!(command, detail, "command taken");
@@ -406,7 +409,7 @@ pub(super) fn note(
             warn!(token, amount, reason = short(reason), "flow adopted");
         }
         Notification::ForeignAdopted { hash } => {
-            warn!(%hash, "somebody else's order is managed from now on");
+            warn!(%hash, "an order of another instance was adopted");
         }
         Notification::Dark { market, side, ms } => {
             m.dark
@@ -416,7 +419,7 @@ pub(super) fn note(
                 market = name(*market),
                 side = side.name(),
                 ms,
-                "dark while an order was replaced"
+                "side had no order while one was replaced"
             );
         }
         Notification::Left {
@@ -427,9 +430,12 @@ pub(super) fn note(
             orders,
             unknown,
             until = times::iso(until.as_s()),
-            "left without cancelling: orders may rest"
+            "ending without cancelling: orders may rest at the venue"
         ),
-        Notification::Slept { ms } => warn!(ms, "time made a jump; everything is read again first"),
+        Notification::Slept { ms } => warn!(
+            ms,
+            "the clock jumped or the machine was suspended; all data is read again before quoting"
+        ),
         Notification::BothSides { market, both } => {
             debug!(market = name(*market), both, "both sides");
         }
@@ -451,7 +457,7 @@ pub(super) fn note(
         }
         Notification::Draining => {
             facts.draining = true;
-            info!("draining: everything is being cancelled");
+            info!("draining: cancelling all orders");
         }
         Notification::Status(told) => status::told(about, m, facts, now, unix_s, told),
     }
@@ -512,7 +518,7 @@ fn refused(
             code = number,
             what,
             times,
-            "the venue does not accept our keys"
+            "the venue refuses the configured keys; check keys.api_key_file and keys.eddsa_key_file"
         );
     } else if is_late_cancel {
         let what = "cancel came too late: the order had ended";
@@ -595,7 +601,7 @@ fn level_changed(m: &Metrics, facts: &mut LastKnown, level: TradingState, why: &
             level = level.name(),
             cause,
             why = short(why),
-            "trading is stopped"
+            "trading stopped"
         );
     } else {
         info!(level = level.name(), why = short(why), "level");

@@ -71,7 +71,7 @@ impl Starting {
             }
             None if wait.causes.len() < CAUSES_MAX => {
                 let since = times::iso(wait.since_unix_s);
-                tracing::warn!("venue not ready ({cause}); waiting for it since {since}");
+                tracing::warn!("the venue is not ready ({cause}); waiting for it since {since}");
                 wait.causes.push(cause.to_owned());
             }
             None => {}
@@ -82,7 +82,7 @@ impl Starting {
     pub fn goes_on(&self) {
         if let Some(wait) = self.waiting().take() {
             let waited = times::span(self.clock.now().ms_since(wait.since).div_ceil(1_000));
-            tracing::info!("venue answers after {waited}");
+            tracing::info!("the venue answers, after {waited}");
             self.telemetry.start_waits_since(0);
         }
     }
@@ -95,7 +95,7 @@ impl Starting {
                 times::iso(wait.since_unix_s),
                 wait.causes.last().map_or("no answer", String::as_str)
             ),
-            None => "starting: asking the venue".to_owned(),
+            None => "starting: querying the venue".to_owned(),
         };
         let earlier = self.earlier.text();
         earlier.map_or_else(

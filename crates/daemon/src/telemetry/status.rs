@@ -289,7 +289,7 @@ impl Telemetry {
         let verdict = if health.ready {
             "ready\n".to_owned()
         } else if !health.alive {
-            "not ready: the decision loop is silent\n".to_owned()
+            "not ready: the event loop does not respond\n".to_owned()
         } else if facts.up_state() == "active" {
             "not ready: a market is not quoted, or its depth is not fresh\n".to_owned()
         } else {

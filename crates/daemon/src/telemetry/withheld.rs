@@ -165,7 +165,7 @@ pub(super) fn other_instance(
     if later {
         error!(
             %order, instance, times, alive_until_s,
-            "another cambist instance trades on this account: nothing new is ordered; stop one of the two, then cambist resume"
+            "another cambist instance trades on this account: no new orders are placed; stop one of the two, then run cambist resume"
         );
     } else {
         let adopt = format!(
@@ -174,7 +174,7 @@ pub(super) fn other_instance(
         );
         warn!(
             %order, instance, times, alive_until_s, adopt,
-            "an order of another cambist instance is open on this account; if no other daemon runs, an earlier state folder left it: it is waited out, or adopted"
+            "an order of another cambist instance is open on this account. If no other daemon runs, a lost state folder left it: wait until it expires, or adopt it with the command in the field adopt"
         );
     }
 }

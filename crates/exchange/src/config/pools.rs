@@ -76,8 +76,8 @@ fn pool(
         return None;
     };
     let symbol = lp_symbol.map_or_else(|| format!("LP-{}", market.name), |symbol| symbol.value);
-    let twin = |(other, number): &(String, u64)| *other == symbol || *number == lp_id.value;
-    if listed.iter().any(twin) {
+    let is_duplicate = |(other, number): &(String, u64)| *other == symbol || *number == lp_id.value;
+    if listed.iter().any(is_duplicate) {
         let what = format!(
             "lp token {symbol} (id {}): a listed token has this symbol or id",
             lp_id.value

@@ -85,15 +85,11 @@ impl Exchange {
         };
         let scenario = Scenario::parse(&source, &self.markets, play.run)?;
         for pool in &mut self.pools {
-            let mut crowds = scenario.crowds.iter();
-            let crowd = crowds.find(|crowd| crowd.agents.market == pool.market);
-            pool.liquidity = crowd.and_then(|crowd| crowd.pool);
+            let mut traders = scenario.traders.iter();
+            let traders = traders.find(|one| one.agents.market == pool.market);
+            pool.liquidity = traders.and_then(|one| one.pool);
         }
-        self.traders = scenario
-            .crowds
-            .into_iter()
-            .map(|crowd| crowd.agents)
-            .collect();
+        self.traders = scenario.traders.into_iter().map(|one| one.agents).collect();
         Ok(())
     }
 }

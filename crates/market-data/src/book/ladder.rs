@@ -280,17 +280,17 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_book_is_that_of_a_plain_tree() {
+    fn a_narrow_book_equals_a_plain_tree() {
         compare(1, |state| 100_000 + random(state) % 60);
     }
 
     #[test]
-    fn a_book_wider_than_the_ring_is_that_of_a_plain_tree() {
+    fn a_book_wider_than_the_ring_equals_a_plain_tree() {
         compare(2, |state| 1 + random(state) % 50_000);
     }
 
     #[test]
-    fn a_book_at_the_ends_of_all_prices_is_that_of_a_plain_tree() {
+    fn a_book_at_the_extreme_prices_equals_a_plain_tree() {
         compare(3, |state| match random(state) {
             draw if draw % 3 == 0 => 1 + draw % 100,
             draw if draw % 3 == 1 => u64::MAX - 1 - draw % 100,

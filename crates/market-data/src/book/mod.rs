@@ -74,7 +74,10 @@ impl Book {
     /// Sets the quantity at a price (from 1; a quantity of 0 removes the level) and returns the previous one.
     #[inline]
     pub fn set(&mut self, side: Side, price: Price, qty: Qty) -> Qty {
-        debug_assert!(price.0 > 0 && price.0 < u64::MAX, "no price of a level");
+        debug_assert!(
+            price.0 > 0 && price.0 < u64::MAX,
+            "not a valid price of a level"
+        );
         Qty(self.sides[index(side)].set(priority(side, price.0), qty.0))
     }
 
@@ -211,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_side_that_changed_earlier_gives_way() {
+    fn uncrossing_removes_the_side_that_changed_earlier() {
         let mut book = book(&[(103, 5), (98, 6)], &[(101, 7), (103, 1), (104, 8)]);
         assert_eq!(book.crossing(), Some((Price(103), Price(101))));
         let mut other = book.clone();

@@ -27,7 +27,7 @@ impl Cells {
     /// Combines columns and units. An error names what is missing.
     pub fn new(columns: &Columns, units: &Units, default: Option<Grid>) -> Result<Self, String> {
         let grid = units.grid_or(default).ok_or(
-            "its tick and lot are not known: say them, or write them into a comment before the \
+            "tick and lot are not known: set them with --tick and --lot, or in a comment before the \
              header, such as # tick=0.01 lot=0.001",
         )?;
         let exchange_time = columns.exchange_time.and_then(|column| column.1);
@@ -97,7 +97,11 @@ impl Cells {
             }
             if over {
                 let column = name("px", number);
-                return Err(bad(&column, price, "empty, as a better level is"));
+                return Err(bad(
+                    &column,
+                    price,
+                    "empty, because a better level is empty",
+                ));
             }
             levels.push(level(
                 self.price(price, || name("px", number))?,

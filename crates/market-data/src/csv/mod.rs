@@ -22,7 +22,7 @@ use std::path::Path;
 use ::csv::ByteRecord;
 use cambist_core::{Price, Qty, Side};
 
-use crate::check::{DEFAULT_MAX_GAP_NANOS, Verdict};
+use crate::check::{DEFAULT_MAX_GAP_NANOS, EventCheckResult};
 use crate::columns::{Columns, Levels};
 use crate::decimal::Decimal;
 use crate::defect::{Defect, Place, Result};
@@ -128,7 +128,7 @@ impl CsvReader {
             return next
                 .table
                 .inspector
-                .format("its tick or lot is not that of the file before it");
+                .format("its tick or lot differs from that of the file before it");
         }
         Ok(next)
     }
@@ -165,9 +165,9 @@ impl CsvReader {
                 continue;
             }
             match self.check.check(&self.snapshot) {
-                Verdict::Good => {}
-                Verdict::Keep(defect) => inspector.defect(place, defect)?,
-                Verdict::Drop(defect) => {
+                EventCheckResult::Good => {}
+                EventCheckResult::Keep(defect) => inspector.defect(place, defect)?,
+                EventCheckResult::Drop(defect) => {
                     inspector.defect(place, defect)?;
                     continue;
                 }
@@ -211,7 +211,7 @@ impl CsvReader {
                 if self.snapshot.bids.len().max(self.snapshot.asks.len())
                     > crate::columns::LEVELS_MAX
                 {
-                    let what = "more levels than a snapshot has: is the time the same everywhere?";
+                    let what = "too many levels in one snapshot: do all rows have the same time?";
                     return Err(self.table.inspector.error(
                         place,
                         Defect::Format {

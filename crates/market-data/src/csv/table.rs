@@ -97,10 +97,12 @@ impl Table {
         };
         table.ahead = table.read(ByteRecord::new())?;
         let Some(header) = table.next()? else {
-            return table.inspector.format("it is empty: it has no header");
+            return table
+                .inspector
+                .format("the file is empty: it has no header");
         };
         if header.cut {
-            let what = "its header has no end".to_owned();
+            let what = "its header is incomplete".to_owned();
             return Err(table
                 .inspector
                 .error(header.place, Defect::Truncated { what }));
@@ -140,7 +142,7 @@ impl Table {
     pub fn check(&self, row: Row) -> std::result::Result<(), Defect> {
         if row.cut {
             return Err(Defect::Truncated {
-                what: "its last line has no end".to_owned(),
+                what: "its last line is incomplete".to_owned(),
             });
         }
         if self.record.len() == self.width {
@@ -149,7 +151,7 @@ impl Table {
         Err(Defect::BadValue {
             column: "the number of cells".to_owned(),
             value: self.record.len().to_string(),
-            must: "that of the header",
+            must: "as in the header",
         })
     }
 
@@ -161,7 +163,7 @@ impl Table {
                 let defect = match error.into_kind() {
                     ErrorKind::Io(error) => Defect::Io(error),
                     other => Defect::Format {
-                        what: format!("no CSV: {other:?}"),
+                        what: format!("invalid CSV: {other:?}"),
                     },
                 };
                 Err(self.inspector.error(place, defect))

@@ -138,7 +138,7 @@ impl Read for Bytes {
         seal.left = seal.left.checked_sub(got as u64).ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the member is longer than the archive's directory says",
+                "the member is longer than the archive's directory states",
             )
         })?;
         if got == 0 && !buffer.is_empty() {
@@ -151,7 +151,7 @@ impl Read for Bytes {
             if seal.hasher.clone().finalize() != seal.crc {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "the checksum of the archive's member does not fit its bytes",
+                    "the checksum of the archive's member does not match",
                 ));
             }
             self.seal = None;

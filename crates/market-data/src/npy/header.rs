@@ -63,10 +63,16 @@ pub fn read(input: &mut impl Read) -> Result<Layout, Defect> {
             exactly(input, &mut bytes, "header")?;
             usize::try_from(u32::from_le_bytes(bytes)).unwrap_or(usize::MAX)
         }
-        other => return Err(format(format!("NumPy array format {other} is not known"))),
+        other => {
+            return Err(format(format!(
+                "NumPy array format {other} is not supported"
+            )));
+        }
     };
     if length > HEADER_MAX_BYTES {
-        return Err(format(format!("a header of {length} bytes is no header")));
+        return Err(format(format!(
+            "its header has {length} bytes, which is too long"
+        )));
     }
     let mut text = vec![0; length];
     exactly(input, &mut text, "header")?;
@@ -93,9 +99,9 @@ fn layout(literal: &Literal) -> Result<Layout, Defect> {
     let rows = match literal.entry("shape") {
         Some(Literal::List(shape)) if shape.len() == 1 => match shape[0] {
             Literal::Number(rows) => rows,
-            _ => return Err(format("its shape is no length")),
+            _ => return Err(format("its shape is not a length")),
         },
-        _ => return Err(format("it has to be one-dimensional")),
+        _ => return Err(format("it must be one-dimensional")),
     };
     let Some(Literal::List(columns)) = literal.entry("descr") else {
         return Err(wrong_columns(&[]));

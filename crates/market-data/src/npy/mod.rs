@@ -27,7 +27,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::check::{BookCheck, DEFAULT_MAX_GAP_NANOS, EventCheck, Verdict};
+use crate::check::{BookCheck, DEFAULT_MAX_GAP_NANOS, EventCheck, EventCheckResult};
 use crate::defect::{Defect, Place, Result};
 use crate::event::Event;
 use crate::grid::{Grid, StepFinder};
@@ -132,9 +132,9 @@ impl TickReader {
                 }
             }
             match self.check.check(&self.event) {
-                Verdict::Good => {}
-                Verdict::Keep(defect) => inspector.defect(Place::Row(number), defect)?,
-                Verdict::Drop(defect) => {
+                EventCheckResult::Good => {}
+                EventCheckResult::Keep(defect) => inspector.defect(Place::Row(number), defect)?,
+                EventCheckResult::Drop(defect) => {
                     inspector.defect(Place::Row(number), defect)?;
                     continue;
                 }

@@ -211,11 +211,11 @@ impl Row {
             ),
             Fault::NoSide => Defect::UnknownEvent {
                 code: self.ev,
-                what: "it needs one side, bit 29 or bit 28",
+                what: "it must have one side, bit 29 or bit 28",
             },
             Fault::Kind => Defect::UnknownEvent {
                 code: self.ev,
-                what: "its low byte is no kind",
+                what: "its low byte is not a known kind",
             },
             Fault::Time => Defect::BadValue {
                 column: "exch_ts, local_ts".to_owned(),

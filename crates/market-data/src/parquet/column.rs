@@ -62,7 +62,7 @@ impl Column {
     pub fn new(column: &ColumnDescriptor) -> std::result::Result<Self, String> {
         let name = column.path().string();
         let meaning = meaning(column)
-            .ok_or_else(|| format!("wrong columns: {name:?} is no number, time or text"))?;
+            .ok_or_else(|| format!("wrong columns: {name:?} is not a number, time or text"))?;
         let buffer = match column.physical_type() {
             Type::INT32 => Buffer::Int32(Vec::new()),
             Type::INT64 => Buffer::Int64(Vec::new()),
@@ -71,7 +71,7 @@ impl Column {
             Type::DOUBLE => Buffer::Double(Vec::new()),
             Type::BYTE_ARRAY => Buffer::Bytes(Vec::new()),
             Type::FIXED_LEN_BYTE_ARRAY => Buffer::Fixed(Vec::new()),
-            Type::BOOLEAN => return Err(format!("wrong columns: {name:?} is no number")),
+            Type::BOOLEAN => return Err(format!("wrong columns: {name:?} is not a number")),
         };
         Ok(Self {
             meaning,

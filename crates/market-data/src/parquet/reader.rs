@@ -13,7 +13,7 @@ use cambist_core::{Price, Qty, Side};
 
 use super::cells::{self, bad, is_empty};
 use super::column::{Cell, Column};
-use crate::check::{DEFAULT_MAX_GAP_NANOS, Verdict};
+use crate::check::{DEFAULT_MAX_GAP_NANOS, EventCheckResult};
 use crate::columns::{Columns, LEVELS_MAX, Levels};
 use crate::defect::{Defect, Place, Result};
 use crate::grid::{Grid, StepFinder};
@@ -107,7 +107,7 @@ fn damaged(error: &ParquetError) -> Defect {
 /// Runs code of the library. Its assertions can fail on damaged files, so a panic counts as a defect of the file.
 fn guarded<T>(run: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err(ParquetError::General("values that cannot be".to_owned())))
+        .unwrap_or_else(|_| Err(ParquetError::General("invalid values".to_owned())))
 }
 
 /// Whether the columns of every row group are within the file, which the library assumes.
@@ -197,12 +197,12 @@ fn open(
     let file = match guarded(|| SerializedFileReader::new(file)) {
         Ok(file) => file,
         Err(error) => {
-            let what = format!("it is no Parquet file, or its end is missing: {error}");
+            let what = format!("it is not a Parquet file, or its end is missing: {error}");
             return inspector.format(what);
         }
     };
     if !is_sound(&file, len) {
-        return inspector.format("its metadata names places outside the file: it is damaged");
+        return inspector.format("its metadata refers to offsets outside the file: it is damaged");
     }
     let schema = file.metadata().file_metadata().schema_descr_ptr();
     let names: Vec<_> = schema
@@ -214,7 +214,7 @@ fn open(
         let nested = column.max_rep_level() > 0 || column.path().parts().len() > 1;
         if nested && !options.ignored_columns.contains(name) {
             return inspector.format(format!(
-                "wrong columns: {name:?} is a list or a struct; there must be one value a row"
+                "wrong columns: {name:?} is a list or a struct; expected one value per row"
             ));
         }
     }
@@ -260,7 +260,7 @@ impl ParquetReader {
         let (rows, columns, units) = open(path, &inspector, options)?;
         let Some(grid) = units.grid_or(options.default_grid) else {
             return inspector.format(
-                "its tick and lot are not known: say them, or write them into the file's metadata \
+                "tick and lot are not known: set them with --tick and --lot, or in the file's metadata \
                  as tick and lot",
             );
         };
@@ -290,7 +290,7 @@ impl ParquetReader {
         if next.grid != self.grid {
             return next
                 .inspector
-                .format("its tick or lot is not that of the file before it");
+                .format("its tick or lot differs from that of the file before it");
         }
         Ok(next)
     }
@@ -326,9 +326,9 @@ impl ParquetReader {
                 continue;
             }
             match self.check.check(&self.snapshot) {
-                Verdict::Good => {}
-                Verdict::Keep(defect) => self.inspector.defect(place, defect)?,
-                Verdict::Drop(defect) => {
+                EventCheckResult::Good => {}
+                EventCheckResult::Keep(defect) => self.inspector.defect(place, defect)?,
+                EventCheckResult::Drop(defect) => {
                     self.inspector.defect(place, defect)?;
                     continue;
                 }
@@ -383,7 +383,11 @@ impl ParquetReader {
                             continue;
                         }
                         if over {
-                            return Err(bad(&names("px"), price, "empty, as a better level is"));
+                            return Err(bad(
+                                &names("px"),
+                                price,
+                                "empty, because a better level is empty",
+                            ));
                         }
                         levels.push(level(price, qty, &names)?);
                     }
@@ -439,7 +443,7 @@ impl ParquetReader {
                 }
             }
             if self.snapshot.bids.len().max(self.snapshot.asks.len()) > LEVELS_MAX {
-                let what = "more levels than a snapshot has: is the time the same everywhere?";
+                let what = "too many levels in one snapshot: do all rows have the same time?";
                 return self.inspector.format(what);
             }
         }

@@ -148,7 +148,10 @@ impl<W: Write + Send> TableWriter<W> {
     pub fn write(&mut self, row: &[Value<'_>]) -> io::Result<()> {
         if row.len() != self.columns.len() {
             let expected = self.columns.len();
-            return Err(invalid(format!("{} cells, not {expected}", row.len())));
+            return Err(invalid(format!(
+                "expected {expected} cells, found {}",
+                row.len()
+            )));
         }
         for (at, (column, value)) in self.columns.iter().zip(row).enumerate() {
             let fits = matches!(
@@ -162,7 +165,7 @@ impl<W: Write + Send> TableWriter<W> {
             if !fits {
                 let kind = column.kind;
                 return Err(invalid(format!(
-                    "column {at} holds {kind:?}, not {value:?}"
+                    "column {at} has the type {kind:?}, found {value:?}"
                 )));
             }
         }

@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_and_never_panics() {
+    fn invalid_bytes_are_refused_without_a_panic() {
         let mut state = 5;
         for _ in 0..20_000 {
             let length = random(&mut state) % 40;

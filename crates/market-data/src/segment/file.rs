@@ -49,22 +49,22 @@ impl Segment {
         let mut prefix = [0; PREFIX_BYTES];
         let got = frames.read(&mut prefix)?;
         if got < PREFIX_BYTES || prefix[..8] != *frame::MAGIC {
-            return Err(format("it is no segment of recorded market data"));
+            return Err(format("it is not a segment of recorded market data"));
         }
         let version = u16::from_le_bytes([prefix[8], prefix[9]]);
         if version != frame::VERSION {
             return Err(Defect::Format {
                 what: format!(
-                    "format {version} is not the one of this program, {}",
+                    "format {version} is not supported; this program reads format {}",
                     frame::VERSION
                 ),
             });
         }
         if !frames.next()? {
-            return Err(format("its header is not whole"));
+            return Err(format("its header is incomplete"));
         }
         let header = frame::read_header(frames.records());
-        let (content, header) = header.ok_or_else(|| format("its header makes no sense"))?;
+        let (content, header) = header.ok_or_else(|| format("its header is invalid"))?;
         Ok(Self {
             begin: frames.offset,
             frames,

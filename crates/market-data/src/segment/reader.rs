@@ -238,7 +238,7 @@ impl<C: Codec> Recording<C> {
         if *segment.header() != self.header {
             return self
                 .inspector
-                .format("its market, tick or lot is not that of the segment before it");
+                .format("its market, tick or lot differs from that of the segment before it");
         }
         self.segment = Some(segment);
         self.current = position;
@@ -274,7 +274,7 @@ impl<C: Codec> Recording<C> {
         let mut cursor = Cursor::new(payload, self.at);
         let decoded = self.codec.decode(&mut cursor);
         if decoded.is_err() || cursor.places().1 + PADDING > payload.len() {
-            self.damaged("a record makes no sense")?;
+            self.damaged("a record cannot be decoded")?;
             return self.step();
         }
         self.at = cursor.places();
@@ -444,7 +444,7 @@ impl Recording<EventCodec> {
             let places = cursor.places();
             let (Ok(gap), true) = (decoded, places.1 + PADDING <= payload.len()) else {
                 block.clear();
-                self.damaged("a record makes no sense")?;
+                self.damaged("a record cannot be decoded")?;
                 continue;
             };
             let read = block.len();

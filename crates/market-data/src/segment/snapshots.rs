@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_and_never_panics() {
+    fn invalid_bytes_are_refused_without_a_panic() {
         let mut state = 9;
         for _ in 0..20_000 {
             let length = random(&mut state) % 60;
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_snapshot_is_refused_before_it_is_written() {
+    fn invalid_snapshots_are_not_written() {
         let mut codec = SnapshotCodec::default();
         let level = Level {
             price: Price(5),

@@ -45,8 +45,8 @@ impl Default for Limits {
 /// Why a record was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The record cannot be written; the recording goes on without it.
-    #[error("a record cannot be recorded: {0}")]
+    /// The record cannot be encoded; the recording continues without it.
+    #[error("a record was left out of the recording: {0}")]
     Refused(&'static str),
     /// The name of the market is longer than 255 bytes.
     #[error("the name of a market has at most 255 bytes")]
@@ -160,7 +160,7 @@ impl<C: Codec> SegmentWriter<C> {
     /// Appends a record. It is in the file after [`Self::flush`], or when a frame is full.
     pub fn write(&mut self, record: &C::Record) -> Result<(), WriteError> {
         if self.failed {
-            return Err(WriteError::Refused("recording has ended with an error"));
+            return Err(WriteError::Refused("the recording has ended with an error"));
         }
         if let Some(why) = self.codec.refuse(record) {
             return Err(WriteError::Refused(why));

@@ -94,7 +94,7 @@ fn operation(row: &Row) -> Value {
                 "content": content(&schemas::named("Refusal"), &examples::refusal(Some(code::RATE_LIMITED))),
             },
             "500": {
-                "description": "the exchange failed; what became of the request is not known",
+                "description": "the exchange failed; the request may have been executed or not",
                 "content": content(&schemas::named("Refusal"), &examples::refusal(Some(100_000))),
             },
         },
@@ -163,7 +163,7 @@ fn health() -> Value {
     let schema = json!({"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]});
     json!({"get": {
         "operationId": "Health",
-        "summary": "whether the exchange answers",
+        "summary": "whether the exchange works",
         "security": [],
         "x-outside-interface": true,
         "responses": {
@@ -234,7 +234,7 @@ fn signature(header: SignatureHeader) -> Option<Value> {
         SignatureHeader::Ecdsa => (
             false,
             "EcdsaSignatureOrNone",
-            "the owner's signature of what the body asks for; may be absent where the body carries a proof, unless the exchange is strict",
+            "the owner's signature of the request; may be absent if the body carries another authorisation, unless the exchange is strict",
         ),
     };
     Some(json!({

@@ -39,7 +39,7 @@ impl Serialize for Level {
 impl FromWire for Level {
     fn read(json: &Json) -> Result<Self, WireError> {
         let Json::List(items) = json else {
-            return Err(WireError::new(format!("{json} where a list belongs")));
+            return Err(WireError::new(format!("expected a list, found {json}")));
         };
         let [price, size, volume, count] = items.as_slice() else {
             return Err(WireError::new(format!(

@@ -34,7 +34,7 @@ impl ErrorBody {
         let text = code::message(reason);
         let message = match detail {
             None => text.to_owned(),
-            Some(detail) if says_it_all(reason) => detail.to_owned(),
+            Some(detail) if has_complete_detail(reason) => detail.to_owned(),
             Some(detail) => format!("{text}: {detail}"),
         };
         Self {
@@ -53,7 +53,7 @@ impl ErrorBody {
 }
 
 /// Whether the detail contains everything that the code's description requires.
-const fn says_it_all(reason: Reason) -> bool {
+const fn has_complete_detail(reason: Reason) -> bool {
     matches!(
         reason,
         Reason::UnknownError
@@ -120,7 +120,7 @@ impl Failure {
             Some(_) => {
                 return Some(Self {
                     reason: None,
-                    message: "resultInfo is no object".to_owned(),
+                    message: "resultInfo is not an object".to_owned(),
                 });
             }
             None if object.get("code").is_some()
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_our_venue_writes_reads_back() {
+    fn refusals_of_our_venue_read_back() {
         let body = ErrorBody::new(Reason::InsufficientBalance, Some("needs 5"));
         assert_eq!(
             String::from_utf8(body.to_bytes()).unwrap(),

@@ -50,7 +50,7 @@ impl FromWire for Submission {
                 "processed" => Ok(SubmissionStatus::Processed),
                 "failed" => Ok(SubmissionStatus::Failed),
                 _ => Err(WireError::new(format!(
-                    "{json} is no status of a submission"
+                    "{json} is not a status of a submission"
                 ))),
             })?,
             is_idempotent: object.required("isIdempotent", boolean)?,

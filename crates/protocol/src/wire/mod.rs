@@ -81,7 +81,7 @@ pub(crate) fn amount_or_volume(json: &Json) -> Result<(Option<TokenId>, Amount),
 pub fn address(json: &Json) -> Result<Address, WireError> {
     let text = text(json, TEXT_MAX)?;
     Address::from_hex(&text)
-        .map_err(|_| WireError::new(format!("{json} is no address of 0x and 40 hex digits")))
+        .map_err(|_| WireError::new(format!("{json} is not an address of 0x and 40 hex digits")))
 }
 
 /// As [`address`], also without `0x`, as in a public client's query for a pool.
@@ -91,7 +91,7 @@ pub(crate) fn bare_address(json: &Json) -> Result<Address, WireError> {
         other => other.clone(),
     };
     address(&prefixed)
-        .map_err(|_| WireError::new(format!("{json} is no address of 0x and 40 hex digits")))
+        .map_err(|_| WireError::new(format!("{json} is not an address of 0x and 40 hex digits")))
 }
 
 /// A hash: `0x` and up to 64 hexadecimal digits, because a public client drops leading zeros.

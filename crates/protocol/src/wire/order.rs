@@ -352,7 +352,7 @@ pub(crate) fn order_type(json: &Json) -> Result<OrderType, WireError> {
         Json::Text(word) => OrderType::from_word(word),
         _ => None,
     }
-    .ok_or_else(|| WireError::new(format!("{json} is no order type")))
+    .ok_or_else(|| WireError::new(format!("{json} is not an order type")))
 }
 
 fn status(json: &Json) -> Result<OrderStatus, WireError> {

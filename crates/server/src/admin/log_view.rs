@@ -24,6 +24,8 @@ pub(super) struct Entry {
     at: Option<String>,
     /// Milliseconds since the Unix epoch.
     at_ms: u64,
+    request: &'static str,
+    /// Former name of `request`, for one version.
     wish: &'static str,
     fields: Fields,
 }
@@ -32,11 +34,13 @@ pub(super) struct Entry {
 pub(super) fn log(entries: &[LogEntry], venue: &Venue) -> Vec<Entry> {
     let entry = |entry: &LogEntry| {
         let mut fields = Shown::new(venue);
+        let request = fields.of(&entry.request);
         Entry {
             number: entry.number,
             at: (entry.at.0 > 0).then(|| responses::iso(entry.at)),
             at_ms: entry.at.0,
-            wish: fields.of(&entry.wish),
+            request,
+            wish: request,
             fields: fields.fields,
         }
     };
@@ -151,9 +155,9 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// The wish's name; its fields are noted.
-    fn of(&mut self, wish: &Operator) -> &'static str {
-        match wish {
+    /// Returns the request's name and records its fields.
+    fn of(&mut self, request: &Operator) -> &'static str {
+        match request {
             Operator::CreateAccount { id, owner, .. } => {
                 if let Some(id) = id {
                     self.account(*id);
@@ -215,9 +219,9 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Tokens, markets and pools.
-    fn of_listing(&mut self, wish: &Operator) -> &'static str {
-        match wish {
+    /// Requests for tokens, markets and pools.
+    fn of_listing(&mut self, request: &Operator) -> &'static str {
+        match request {
             Operator::EnableToken { token, enabled } => {
                 self.token("token", *token);
                 if *enabled {
@@ -307,9 +311,9 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// The exchange as a whole.
-    fn of_service(&mut self, wish: &Operator) -> &'static str {
-        match wish {
+    /// Requests for the exchange as a whole.
+    fn of_service(&mut self, request: &Operator) -> &'static str {
+        match request {
             Operator::SetServiceFees(fees) => {
                 self.service_fees(fees);
                 "set-service-fees"

@@ -31,31 +31,31 @@ pub(super) fn page(shell: &Dispatch) -> Result<Vec<u8>, ErrorResponse> {
     metric(
         "cambist_venue_clock_ahead_seconds",
         "gauge",
-        "By how much the exchange's time is ahead of the machine's clock; 0 where it is the machine's.",
+        "Seconds by which the exchange's time is ahead of the system clock; 0 if it is not ahead.",
         seconds(reading.ahead_ms),
     );
     metric(
         "cambist_venue_open_orders",
         "gauge",
-        "Orders that are open.",
+        "Open orders.",
         open_orders.to_string(),
     );
     metric(
         "cambist_venue_failed_audits_total",
         "counter",
-        "Audits of the books that failed.",
+        "Failed audits of the books.",
         shell.machine.audit_failures().to_string(),
     );
     metric(
         "cambist_venue_log_batches_total",
         "counter",
-        "Batches of inputs written and synced since the start; 0 in memory.",
+        "Batches of inputs written and synced since the start; 0 without a data folder.",
         batches.to_string(),
     );
     metric(
         "cambist_venue_log_bytes_total",
         "counter",
-        "Bytes of these.",
+        "Bytes of the batches of inputs written since the start.",
         bytes.to_string(),
     );
     Ok(text.into_bytes())

@@ -20,7 +20,7 @@ use cambist_listener::{BindError, Listener};
 use crate::config::ConnectionLimits;
 use crate::in_process::InProcess;
 
-pub use table::{Field, FieldKind, OperatorRequest, WISHES, find};
+pub use table::{Field, FieldKind, OPERATOR_REQUESTS, OperatorRequest, find};
 
 /// Prefix of the operator's paths.
 pub const PREFIX: &str = "/admin/v1/";
@@ -53,11 +53,13 @@ impl std::fmt::Debug for AdminConfig {
 pub enum AdminError {
     /// Other machines could connect to the address.
     #[error(
-        "the operator's address {0} is not on loopback: it speaks plain HTTP and must stay local"
+        "the operator's address {0} is not a loopback address; the listener speaks plain HTTP and must not be reachable from other machines"
     )]
     NotLoopback(SocketAddr),
-    /// A token that can be guessed.
-    #[error("the operator's token has fewer than {TOKEN_BYTES_MIN} characters")]
+    /// The token is too short.
+    #[error(
+        "the operator's token has fewer than {TOKEN_BYTES_MIN} characters, so it could be guessed"
+    )]
     ShortToken,
     /// The address cannot be bound.
     #[error(transparent)]
@@ -67,7 +69,7 @@ pub enum AdminError {
 /// The operator's listener, not serving yet.
 pub struct AdminServer {
     listener: Listener,
-    door: Arc<requests::AdminApi>,
+    api: Arc<requests::AdminApi>,
 }
 
 impl AdminServer {
@@ -86,9 +88,9 @@ impl AdminServer {
             ..ConnectionLimits::default()
         };
         let listener = Listener::bind(address, bounds.listener())?;
-        let door = requests::AdminApi::new(handle.shell(), listener.address(), &config.token);
+        let api = requests::AdminApi::new(handle.shell(), listener.address(), &config.token);
         Ok(Self {
-            door: Arc::new(door),
+            api: Arc::new(api),
             listener,
         })
     }
@@ -100,9 +102,9 @@ impl AdminServer {
 
     /// Serves until `shutdown` ends.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> std::io::Result<()> {
-        tracing::info!(address = %self.listener.address(), "the operator's door is open");
+        tracing::info!(address = %self.listener.address(), "operator listener started");
         self.listener
-            .serve(requests::router(self.door), shutdown)
+            .serve(requests::router(self.api), shutdown)
             .await
     }
 }

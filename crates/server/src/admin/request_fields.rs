@@ -109,15 +109,18 @@ pub(super) struct Fields<'a> {
 type Read<T> = Result<T, WireError>;
 
 impl<'a> Fields<'a> {
-    /// Of a body for `wish`.
-    pub fn new(wish: &OperatorRequest, body: &'a Json, venue: &'a Venue) -> Read<Self> {
+    /// Checks the body's field names for `request`.
+    pub fn new(request: &OperatorRequest, body: &'a Json, venue: &'a Venue) -> Read<Self> {
         let object = body.object()?;
         if let Json::Object(fields) = body
-            && let Some(unknown) = fields
-                .keys()
-                .find(|name| !wish.fields.iter().any(|field| field.name == name.as_str()))
+            && let Some(unknown) = fields.keys().find(|name| {
+                !request
+                    .fields
+                    .iter()
+                    .any(|field| field.name == name.as_str())
+            })
         {
-            return Err(WireError::new("is no field of this").within(unknown));
+            return Err(WireError::new("unknown field").within(unknown));
         }
         Ok(Self { object, venue })
     }
@@ -201,7 +204,7 @@ impl<'a> Fields<'a> {
                 .zip(meanings)
                 .find(|(known, _)| **known == word)
                 .map(|(_, meaning)| *meaning)
-                .ok_or_else(|| WireError::new(format!("{json} is none of {}", words.join(", "))))
+                .ok_or_else(|| WireError::new(format!("{json} is not one of {}", words.join(", "))))
         })
     }
 
@@ -236,7 +239,7 @@ impl<'a> Fields<'a> {
                     Ok((key, amount))
                 })
                 .collect(),
-            other => Err(WireError::new(format!("{other} where an object belongs"))),
+            other => Err(WireError::new(format!("expected an object, found {other}"))),
         })
     }
 }
@@ -262,15 +265,15 @@ fn units(json: &Json, unit: Unit<'_>) -> Read<Amount> {
     let units = number.and_then(|number| number::scaled(number, decimals).ok());
     units.ok_or_else(|| {
         WireError::new(format!(
-            "{json} is no amount of {symbol}: base units, or whole tokens with their symbol, \
+            "{json} is not an amount of {symbol}: write base units, or whole tokens with their symbol, \
              \"1.5 {symbol}\", with at most {decimals} decimals"
         ))
     })
 }
 
-/// The wish of this name, or `None` for what only looks.
-pub(super) fn operator(wish: &OperatorRequest, fields: &Fields<'_>) -> Read<Option<Operator>> {
-    Ok(Some(match wish.name {
+/// The operator input of a request; `None` for a request that only reads.
+pub(super) fn operator(request: &OperatorRequest, fields: &Fields<'_>) -> Read<Option<Operator>> {
+    Ok(Some(match request.name {
         "create-account" => Operator::CreateAccount {
             id: fields.object.optional("account", integer)?.map(AccountId),
             owner: fields.address("owner")?,
@@ -327,7 +330,7 @@ pub(super) fn operator(wish: &OperatorRequest, fields: &Fields<'_>) -> Read<Opti
         },
         "freeze" | "thaw" => Operator::Freeze {
             account: fields.account()?,
-            frozen: wish.name == "freeze",
+            frozen: request.name == "freeze",
         },
         "list-token" => Operator::ListToken(Box::new(token_config(fields)?)),
         "delist-token" => Operator::DelistToken {
@@ -335,7 +338,7 @@ pub(super) fn operator(wish: &OperatorRequest, fields: &Fields<'_>) -> Read<Opti
         },
         "open-token" | "close-token" => Operator::EnableToken {
             token: fields.token("token")?,
-            enabled: wish.name == "open-token",
+            enabled: request.name == "open-token",
         },
         "list-market" => Operator::ListMarket(Box::new(MarketConfig {
             name: fields.text("market")?,
@@ -353,21 +356,21 @@ pub(super) fn operator(wish: &OperatorRequest, fields: &Fields<'_>) -> Read<Opti
         },
         "open-market" | "close-market" => Operator::EnableMarket {
             market: fields.text("market")?,
-            enabled: wish.name == "open-market",
+            enabled: request.name == "open-market",
         },
         "set-fees" => Operator::SetFees {
             market: fields.text("market")?,
             maker_fee_bips: fields.number("maker_fee_bips")?,
             taker_fee_bips: fields.number("taker_fee_bips")?,
         },
-        _ => return service(wish, fields),
+        _ => return service(request, fields),
     }))
 }
 
-/// Pools, services and the exchange as a whole.
-fn service(wish: &OperatorRequest, fields: &Fields<'_>) -> Read<Option<Operator>> {
+/// Requests for pools, service fees and the exchange as a whole.
+fn service(request: &OperatorRequest, fields: &Fields<'_>) -> Read<Option<Operator>> {
     let config = fields.venue.config();
-    Ok(Some(match wish.name {
+    Ok(Some(match request.name {
         "list-pool" => Operator::ListPool(Box::new(pool_listing(fields)?)),
         "delist-pool" => Operator::DelistPool {
             pool: fields.address("pool")?,
@@ -537,7 +540,7 @@ fn pool_listing(fields: &Fields<'_>) -> Read<PoolListing> {
 fn set_pool(fields: &Fields<'_>) -> Read<Operator> {
     let address = fields.address("pool")?;
     let Some(present) = fields.venue.pool(&address) else {
-        return Err(WireError::new("is no pool").within("pool"));
+        return Err(WireError::new("no such pool").within("pool"));
     };
     let mut status = 0;
     for (name, bit) in [
@@ -588,7 +591,7 @@ fn set_price_band(fields: &Fields<'_>) -> Read<Operator> {
     }
     let listed = fields.venue.market_id(&market);
     let Some(listed) = listed.and_then(|id| fields.venue.market(id)) else {
-        return Err(WireError::new("is no listed market")
+        return Err(WireError::new("no such market is listed")
             .within("market")
             .because(Reason::UnsupportedMarket));
     };
@@ -631,7 +634,7 @@ fn named_token(name: &str, venue: &Venue) -> Read<TokenId> {
             .map(TokenId)
             .map_err(|_| {
                 WireError::new(format!(
-                    "\"{}\" is no listed token",
+                    "\"{}\" is not a listed token",
                     cambist_protocol::number::quoted(name, 48)
                 ))
                 .because(Reason::UnsupportedToken)

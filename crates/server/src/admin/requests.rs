@@ -53,7 +53,7 @@ impl AdminApi {
         if !self.hosts.iter().any(|known| known == host) {
             return Err(ErrorResponse::transport(
                 421,
-                "the header Host names another place",
+                "the header Host does not name this listener's address",
             ));
         }
         let given = text(header::AUTHORIZATION)
@@ -62,7 +62,10 @@ impl AdminApi {
         if !is_same(given.as_bytes(), self.token.as_bytes()) {
             return Err(ErrorResponse {
                 status: 401,
-                ..ErrorResponse::new(Reason::InvalidApiKey, "the operator's token is needed")
+                ..ErrorResponse::new(
+                    Reason::InvalidApiKey,
+                    "send the operator's token as 'Authorization: Bearer TOKEN'",
+                )
             });
         }
         Ok(())
@@ -70,28 +73,32 @@ impl AdminApi {
 
     fn answer(
         &self,
-        wish: &'static OperatorRequest,
+        requested: &'static OperatorRequest,
         body: &Json,
     ) -> Result<Vec<u8>, ErrorResponse> {
         let operator = self.shell.machine.read(|venue| {
-            let fields = Fields::new(wish, body, venue)?;
-            request_fields::operator(wish, &fields)
+            let fields = Fields::new(requested, body, venue)?;
+            request_fields::operator(requested, &fields)
         })??;
         match operator {
-            Some(operator) => self.operate(wish, operator),
-            None => self.look(wish, body),
+            Some(operator) => self.operate(requested, operator),
+            None => self.look(requested, body),
         }
     }
 
     fn operate(
         &self,
-        wish: &OperatorRequest,
+        requested: &OperatorRequest,
         operator: Operator,
     ) -> Result<Vec<u8>, ErrorResponse> {
         match self.ask(&Asked::Operator(operator))? {
             Answered::Done(account) => {
                 let account_id = account.map(|account| account.0);
-                tracing::info!(wish = wish.name, account_id, "the operator's wish was done");
+                tracing::info!(
+                    request = requested.name,
+                    account_id,
+                    "operator request executed"
+                );
                 Ok(to_bytes(&responses::Done {
                     done: true,
                     account_id,
@@ -101,12 +108,12 @@ impl AdminApi {
         }
     }
 
-    fn look(&self, wish: &OperatorRequest, body: &Json) -> Result<Vec<u8>, ErrorResponse> {
+    fn look(&self, requested: &OperatorRequest, body: &Json) -> Result<Vec<u8>, ErrorResponse> {
         let machine = &self.shell.machine;
         let (account, hash, limit, offset) =
             machine.read(|venue| -> Result<_, ErrorResponse> {
-                let fields = Fields::new(wish, body, venue)?;
-                let has = |name| wish.fields.iter().any(|field| field.name == name);
+                let fields = Fields::new(requested, body, venue)?;
+                let has = |name| requested.fields.iter().any(|field| field.name == name);
                 Ok((
                     has("account").then(|| fields.account()).transpose()?,
                     has("hash").then(|| fields.hash()).transpose()?,
@@ -114,7 +121,7 @@ impl AdminApi {
                     fields.number_or("offset", 0)?,
                 ))
             })??;
-        match (wish.name, account, hash) {
+        match (requested.name, account, hash) {
             ("account", Some(account), _) => {
                 let query = Asked::Account(cambist_venue::AccountQuery::Id(account));
                 let balances = Asked::Balances {
@@ -180,14 +187,14 @@ impl AdminApi {
 /// Path of the metrics.
 const METRICS: &str = "/metrics";
 
-/// The one route: everything below the prefix, and the page of metrics.
-pub(super) fn router(door: Arc<AdminApi>) -> Router {
-    Router::new().fallback(move |request: Request<Body>| serve(Arc::clone(&door), request))
+/// The route: all paths below the prefix, and the metrics.
+pub(super) fn router(api: Arc<AdminApi>) -> Router {
+    Router::new().fallback(move |request: Request<Body>| serve(Arc::clone(&api), request))
 }
 
-async fn serve(door: Arc<AdminApi>, request: Request<Body>) -> Response<Body> {
+async fn serve(api: Arc<AdminApi>, request: Request<Body>) -> Response<Body> {
     let is_metrics = request.uri().path() == METRICS;
-    let result = answered(&door, request).await;
+    let result = answered(&api, request).await;
     let mut content_type = "application/json";
     let (status, body) = match result {
         Ok(body) => {
@@ -196,9 +203,9 @@ async fn serve(door: Arc<AdminApi>, request: Request<Body>) -> Response<Body> {
             }
             (200, body)
         }
-        Err(denial) => {
-            tracing::info!(status = denial.status, detail = %denial.detail, "the operator was refused");
-            (denial.status, denial.body())
+        Err(response) => {
+            tracing::info!(status = response.status, detail = %response.detail, "operator request refused");
+            (response.status, response.body())
         }
     };
     let mut response = Response::new(Body::from(body));
@@ -212,25 +219,30 @@ async fn serve(door: Arc<AdminApi>, request: Request<Body>) -> Response<Body> {
     response
 }
 
-async fn answered(door: &AdminApi, request: Request<Body>) -> Result<Vec<u8>, ErrorResponse> {
+async fn answered(api: &AdminApi, request: Request<Body>) -> Result<Vec<u8>, ErrorResponse> {
     let (head, body) = request.into_parts();
-    door.admit(&head.headers)?;
+    api.admit(&head.headers)?;
     if let Some(peer) = head.extensions.get::<Peer>() {
         peer.vouch();
     }
     if head.uri.path() == METRICS {
         return match head.method {
-            Method::GET => metrics::page(&door.shell),
-            _ => Err(ErrorResponse::transport(405, "GET looks")),
+            Method::GET => metrics::page(&api.shell),
+            _ => Err(ErrorResponse::transport(405, "use GET")),
         };
     }
-    let wish = head
+    let requested = head
         .uri
         .path()
         .strip_prefix(PREFIX)
         .and_then(table::find)
-        .ok_or_else(|| ErrorResponse::transport(404, "no such wish"))?;
-    let body = match (wish.looks, &head.method) {
+        .ok_or_else(|| {
+            ErrorResponse::transport(
+                404,
+                "no such operator request; 'cambist venue admin --help' lists them",
+            )
+        })?;
+    let body = match (requested.looks, &head.method) {
         (true, &Method::GET) => query(head.uri.query().unwrap_or_default())?,
         (false, &Method::POST) => {
             let bytes = read_body(body, &ConnectionLimits::default()).await?;
@@ -243,17 +255,21 @@ async fn answered(door: &AdminApi, request: Request<Body>) -> Result<Vec<u8>, Er
         _ => {
             return Err(ErrorResponse::transport(
                 405,
-                "GET looks, POST asks for something",
+                "use GET for requests that read and POST for requests that change something",
             ));
         }
     };
-    let result = catch_unwind(AssertUnwindSafe(|| door.answer(wish, &body))).unwrap_or_else(|_| {
-        tracing::error!(wish = wish.name, "a wish of the operator panicked");
-        door.shell.machine.report_if_broken();
-        Err(ErrorResponse::internal())
-    });
-    // Refusals show the state too.
-    door.shell.machine.settled().await?;
+    let result =
+        catch_unwind(AssertUnwindSafe(|| api.answer(requested, &body))).unwrap_or_else(|_| {
+            tracing::error!(
+                request = requested.name,
+                "an operator request panicked; the exchange stops"
+            );
+            api.shell.machine.report_if_broken();
+            Err(ErrorResponse::internal())
+        });
+    // Refusals depend on the state too.
+    api.shell.machine.settled().await?;
     result
 }
 
@@ -283,7 +299,7 @@ mod tests {
     use super::is_same;
 
     #[test]
-    fn only_the_very_same_token_is_the_same() {
+    fn only_the_exact_token_is_accepted() {
         assert!(is_same(b"abc", b"abc"));
         for other in [&b""[..], b"a", b"abd", b"abcabc", b"bbc", b"abc\0"] {
             assert!(!is_same(other, b"abc"), "{other:?}");

@@ -56,7 +56,9 @@ pub struct OperatorRequest {
 
 /// The request with this name.
 pub fn find(name: &str) -> Option<&'static OperatorRequest> {
-    WISHES.iter().find(|wish| wish.name == name)
+    OPERATOR_REQUESTS
+        .iter()
+        .find(|request| request.name == name)
 }
 
 const fn need(name: &'static str, kind: FieldKind, about: &'static str) -> Field {
@@ -77,7 +79,7 @@ const fn may(name: &'static str, kind: FieldKind, about: &'static str) -> Field 
     }
 }
 
-const fn wish(
+const fn request(
     name: &'static str,
     about: &'static str,
     fields: &'static [Field],
@@ -100,7 +102,7 @@ const fn look(
 ) -> OperatorRequest {
     OperatorRequest {
         looks: true,
-        ..wish(name, about, fields, example)
+        ..request(name, about, fields, example)
     }
 }
 
@@ -121,148 +123,156 @@ const REQUEST: Field = need(
     Word(&crate::admin::request_fields::KINDS),
     "kind of request",
 );
-const COUNT: Field = may("count", Number, "how many of them; 1 by default");
+const COUNT: Field = may("count", Number, "number of requests; 1 by default");
 
 /// An amount of an account's funds.
 const FUNDS: &[Field] = &[ACCOUNT, TOKEN, AMOUNT];
 
-/// Everything.
-pub static WISHES: [OperatorRequest; 40] = [
-    wish(
+/// All operator requests.
+pub static OPERATOR_REQUESTS: [OperatorRequest; 40] = [
+    request(
         "create-account",
         "Open an account",
         &[
-            need("owner", Address, "its owner; one account per owner"),
+            need(
+                "owner",
+                Address,
+                "address of the owner; one account per owner",
+            ),
             may(
                 "account",
                 Number,
-                "its number; the next free one by default",
+                "account number; the next free one by default",
             ),
-            may("public_key_x", Hash, "its signing key; none by default"),
-            may("public_key_y", Hash, "the other coordinate"),
+            may(
+                "public_key_x",
+                Hash,
+                "x coordinate of the signing key; no key by default",
+            ),
+            may("public_key_y", Hash, "y coordinate of the signing key"),
             may(
                 "api_key",
                 Secret,
-                "its API key, 32 characters at least; asked for with a signature by default",
+                "API key of at least 32 characters; by default the owner fetches one with a signed request",
             ),
         ],
         "create-account --owner 0x00000000000000000000000000000000000000aa",
     ),
-    wish(
+    request(
         "deposit",
-        "Book a deposit at once",
+        "Book a deposit immediately",
         FUNDS,
         "deposit --account 10000 --token ETH --amount \"1.5 ETH\"",
     ),
-    wish(
+    request(
         "announce-deposit",
         "Announce a deposit that the chain has not confirmed",
         FUNDS,
         "announce-deposit --account 10000 --token ETH --amount \"1.5 ETH\"",
     ),
-    wish(
+    request(
         "confirm-deposit",
-        "Book what was announced",
+        "Book an announced deposit",
         FUNDS,
         "confirm-deposit --account 10000 --token ETH --amount \"1.5 ETH\"",
     ),
-    wish(
+    request(
         "withdraw",
-        "Book a withdrawal of free funds at once",
+        "Book a withdrawal of free funds immediately",
         FUNDS,
         "withdraw --account 10000 --token ETH --amount \"1.5 ETH\"",
     ),
-    wish(
+    request(
         "settle-withdrawal",
-        "A pending withdrawal has arrived on the chain",
+        "Settle a pending withdrawal: it has arrived on the chain",
         &[HASH],
         "settle-withdrawal --hash 0x1b",
     ),
-    wish(
+    request(
         "settle-withdrawals",
-        "Every pending withdrawal has arrived on the chain",
+        "Settle all pending withdrawals",
         &[],
         "settle-withdrawals",
     ),
-    wish(
+    request(
         "return-withdrawal",
-        "Give a pending withdrawal back to its account",
+        "Return a pending withdrawal to its account",
         &[HASH],
         "return-withdrawal --hash 0x1b",
     ),
-    wish(
+    request(
         "approve-hash",
         "Register a hash that an owner approved on the chain",
         &[ACCOUNT, HASH],
         "approve-hash --account 10000 --hash 0x1b",
     ),
-    wish(
+    request(
         "freeze",
-        "Freeze an account: it cancels, and nothing else",
+        "Freeze an account: it can only cancel orders",
         &[ACCOUNT],
         "freeze --account 10000",
     ),
-    wish(
+    request(
         "thaw",
-        "Thaw an account",
+        "Unfreeze an account",
         &[ACCOUNT],
         "thaw --account 10000",
     ),
-    wish(
+    request(
         "list-token",
         "List a token, or a delisted one again",
         &[
             need("token", Number, "its number"),
             need("symbol", Text, "its symbol"),
-            may("name", Text, "its name; the symbol by default"),
+            may("name", Text, "name of the token; the symbol by default"),
             need(
                 "address",
                 Address,
-                "its contract; zero for the chain's own coin",
+                "address of the contract; zero for the chain's native coin",
             ),
             need("decimals", Number, "decimals of the base unit"),
-            may("precision", Number, "decimals that count; all by default"),
+            may("precision", Number, "significant decimals; all by default"),
             need("minimum", Amount, "smallest order"),
             need("maximum", Amount, "largest order"),
-            need("dust", Amount, "a smaller rest counts as filled"),
+            need(
+                "dust",
+                Amount,
+                "an order with a smaller remainder counts as filled",
+            ),
             may(
                 "fast_withdraw_limit",
                 Amount,
-                "most of a fast withdrawal; the largest order by default",
+                "largest fast withdrawal; the largest order by default",
             ),
         ],
         "list-token --token 5 --symbol XYZ --address 0x00000000000000000000000000000000000000a5 --decimals 6 --minimum \"0.001 XYZ\" --maximum \"1000000 XYZ\" --dust \"0.0001 XYZ\"",
     ),
-    wish(
+    request(
         "delist-token",
         "Delist a token that no market and no pool uses",
         &[TOKEN],
         "delist-token --token XYZ",
     ),
-    wish(
+    request(
         "open-token",
         "Open a token for new orders",
         &[TOKEN],
         "open-token --token ETH",
     ),
-    wish(
+    request(
         "close-token",
         "Close a token for new orders",
         &[TOKEN],
         "close-token --token ETH",
     ),
-    wish(
+    request(
         "list-market",
         "List a market, or a delisted one again",
         &[
             MARKET,
-            need("base", Token, "its base token"),
-            need("quote", Token, "its quote token"),
-            may(
-                "price_decimals",
-                Number,
-                "decimals of the price; 2 by default",
-            ),
+            need("base", Token, "base token"),
+            need("quote", Token, "quote token"),
+            may("price_decimals", Number, "decimals of prices; 2 by default"),
             may(
                 "aggregation_levels",
                 Number,
@@ -271,70 +281,66 @@ pub static WISHES: [OperatorRequest; 40] = [
             may(
                 "maker_fee_bips",
                 Number,
-                "fee of the resting side; 0 by default",
+                "maker fee in ten-thousandths; 0 by default",
             ),
             may(
                 "taker_fee_bips",
                 Number,
-                "fee of the incoming side; 10 by default",
+                "taker fee in ten-thousandths; 10 by default",
             ),
         ],
         "list-market --market XYZ-USDC --base XYZ --quote USDC --price-decimals 4",
     ),
-    wish(
+    request(
         "delist-market",
         "Delist a market that no pool uses: its orders are cancelled",
         &[MARKET],
         "delist-market --market XYZ-USDC",
     ),
-    wish(
+    request(
         "open-market",
         "Open a market for new orders",
         &[MARKET],
         "open-market --market ETH-USDC",
     ),
-    wish(
+    request(
         "close-market",
         "Close a market for new orders",
         &[MARKET],
         "close-market --market ETH-USDC",
     ),
-    wish(
+    request(
         "set-fees",
         "Change the fees of a market",
         &[
             MARKET,
-            need(
-                "maker_fee_bips",
-                Number,
-                "fee of the resting side, ten-thousandths",
-            ),
-            need(
-                "taker_fee_bips",
-                Number,
-                "fee of the incoming side, ten-thousandths",
-            ),
+            need("maker_fee_bips", Number, "maker fee in ten-thousandths"),
+            need("taker_fee_bips", Number, "taker fee in ten-thousandths"),
         ],
         "set-fees --market ETH-USDC --maker-fee-bips 0 --taker-fee-bips 10",
     ),
-    wish(
+    request(
         "list-pool",
-        "List a pool, and its LP token with it",
+        "List a pool and its LP token",
         &[
-            need("name", Text, "AMM-BASE-QUOTE; wallets sign it"),
+            need(
+                "name",
+                Text,
+                "name such as AMM-BASE-QUOTE; part of what wallets sign",
+            ),
             POOL,
-            need("base", Token, "its base token"),
-            need("quote", Token, "its quote token"),
-            need("lp", Number, "number of its LP token"),
+            need("base", Token, "base token"),
+            need("quote", Token, "quote token"),
+            need("lp", Number, "number of the LP token"),
             may(
                 "lp_symbol",
                 Text,
-                "symbol of its LP token; LP-BASE-QUOTE by default",
+                "symbol of the LP token; LP-BASE-QUOTE by default",
             ),
             may(
                 "fee_bips",
                 Number,
-                "fee inside the curve, ten-thousandths; 20 by default",
+                "swap fee in ten-thousandths; 20 by default",
             ),
             may(
                 "price_precision",
@@ -359,42 +365,42 @@ pub static WISHES: [OperatorRequest; 40] = [
         ],
         "list-pool --name AMM-ETH-USDC --pool 0x00000000000000000000000000000000000000bb --base ETH --quote USDC --lp 9",
     ),
-    wish(
+    request(
         "delist-pool",
-        "Delist a pool: it takes exits only",
+        "Delist a pool: it accepts exits only",
         &[POOL],
         "delist-pool --pool 0x00000000000000000000000000000000000000bb",
     ),
-    wish(
+    request(
         "set-pool",
-        "Change what may be done with a pool and what it costs; the rest stays",
+        "Change what a pool accepts and its fees; absent fields keep their values",
         &[
             POOL,
-            may("exits", Flag, "whether it takes exits"),
-            may("joins", Flag, "whether it takes joins"),
-            may("swaps", Flag, "whether it takes swaps"),
-            may("shown", Flag, "whether it stands in the list"),
-            may("fee_bips", Number, "fee inside the curve, ten-thousandths"),
+            may("exits", Flag, "whether the pool accepts exits"),
+            may("joins", Flag, "whether the pool accepts joins"),
+            may("swaps", Flag, "whether the pool accepts swaps"),
+            may("shown", Flag, "whether the pool is in the list of pools"),
+            may("fee_bips", Number, "swap fee in ten-thousandths"),
             may("join_fee", Amount, "fee of a join in the quote token"),
             may("exit_fee", Amount, "fee of an exit in the quote token"),
         ],
         "set-pool --pool 0x00000000000000000000000000000000000000bb --swaps false",
     ),
-    wish(
+    request(
         "join-pool",
-        "Book a join that came from the chain",
+        "Book a join that was made on the chain",
         &[
             HASH,
             ACCOUNT,
             POOL,
-            need("base_amount", Amount, "most of the base token"),
-            need("quote_amount", Amount, "most of the quote token"),
+            need("base_amount", Amount, "most base tokens to join"),
+            need("quote_amount", Amount, "most quote tokens to join"),
         ],
         "join-pool --hash 0x1b --account 10000 --pool 0x00000000000000000000000000000000000000bb --base-amount \"1 ETH\" --quote-amount \"2500 USDC\"",
     ),
-    wish(
+    request(
         "set-service-fees",
-        "Change the fees of transfers, withdrawals and key updates; a table that is not given stays",
+        "Change the fees of transfers, withdrawals and key updates; absent tables keep their values",
         &[
             may(
                 "transfer",
@@ -406,79 +412,83 @@ pub static WISHES: [OperatorRequest; 40] = [
             may(
                 "onchain",
                 Amounts,
-                "NAME=AMOUNT for each fee of the chain; only shown",
+                "NAME=AMOUNT for each fee of the chain; for display only",
             ),
             may(
                 "same_token",
                 Flag,
-                "whether a fee is paid in the token that moves",
+                "whether fees are paid in the transferred token",
             ),
         ],
         "set-service-fees --transfer \"USDC=0.1 USDC\" --transfer \"ETH=0.00004 ETH\"",
     ),
-    wish(
+    request(
         "set-account-opening",
-        "Change what a transfer to an address without an account must bring; what is not given stays",
+        "Change the minimum of transfers that open an account; absent fields keep their values",
         &[
             may(
                 "order_minimum",
                 Flag,
-                "whether it must reach the smallest order of a traded token",
+                "whether the amount must reach the minimum order of a traded token",
             ),
             may(
                 "fee",
                 Amounts,
-                "TOKEN=AMOUNT for each token that pays, beside the transfer's own fee",
+                "TOKEN=AMOUNT for each token that pays, in addition to the transfer's own fee",
             ),
             may(
                 "reserved",
                 Number,
-                "accounts below accounts_max that are left to the operator",
+                "accounts below accounts_max that are reserved for the operator",
             ),
         ],
         "set-account-opening --order-minimum true --fee \"USDC=1 USDC\" --reserved 5000",
     ),
-    wish(
+    request(
         "set-price-band",
-        "Bound how far from a reference the orders of a market may be willing to trade",
+        "Set a market's price band around a reference price",
         &[
             MARKET,
             need(
                 "bips",
                 Number,
-                "half the band's width in ten-thousandths of the reference; 0 for none",
+                "half the band's width in ten-thousandths of the reference; 0 removes the band",
             ),
             may(
                 "window_s",
                 Number,
-                "the reference follows the book at most once in so many seconds; 300 by default",
+                "shortest time between two updates of the reference from the book, in seconds; 300 by default",
             ),
             may(
                 "reference",
                 Text,
-                "the first reference, a price; needed unless bips is 0",
+                "first reference price; required unless bips is 0",
             ),
         ],
         "set-price-band --market ETH-USDC --bips 1000 --reference 2500.00",
     ),
-    wish(
+    request(
         "set-limits",
-        "Change limits; what is not given stays",
+        "Change limits; absent fields keep their values",
         &[
-            may("open_orders_max", Number, "open orders of one account"),
+            may("open_orders_max", Number, "most open orders of one account"),
             may(
                 "history_orders_max",
                 Number,
-                "finished orders kept per account",
+                "most finished orders kept for each account",
             ),
             may(
                 "internal_history_orders_max",
                 Number,
-                "as above for background traders",
+                "most finished orders kept for each simulated trader",
             ),
-            may("orders_page", Number, "entries of a page of lists"),
-            may("orders_page_max", Number, "most entries of a page of lists"),
-            may("depth_levels", Number, "levels per side of a depth"),
+            may("orders_page", Number, "default entries on a page of a list"),
+            may(
+                "orders_page_max",
+                Number,
+                "most entries on a page of a list",
+            ),
+            may("depth_levels", Number, "default levels per side of a depth"),
             may(
                 "depth_levels_max",
                 Number,
@@ -487,102 +497,118 @@ pub static WISHES: [OperatorRequest; 40] = [
             may(
                 "open_submissions_max",
                 Number,
-                "unsettled submissions of one account",
+                "most unsettled submissions of one account",
             ),
             may(
                 "history_submissions_max",
                 Number,
-                "finished submissions kept per account",
+                "most finished submissions kept for each account",
             ),
             may("accounts_max", Number, "accounts"),
-            may("log_max", Number, "entries of this log"),
-            may("approved_hashes_max", Number, "approved hashes that wait"),
+            may("log_max", Number, "most entries of the operator's log"),
+            may(
+                "approved_hashes_max",
+                Number,
+                "most approved hashes that are not used yet",
+            ),
         ],
         "set-limits --open-orders-max 200",
     ),
-    wish(
+    request(
         "set-delays",
-        "Change how long things take; what is not given stays",
+        "Change delays; absent fields keep their values",
         &[
             may(
                 "order_ms",
                 Number,
-                "an order waits this long before it meets its book",
+                "milliseconds between accepting an order and matching it",
             ),
             may(
                 "cancel_ms",
                 Number,
-                "a cancel takes effect this long after it was taken",
+                "milliseconds between accepting a cancel and executing it",
             ),
-            may("received_ms", Number, "a submission is received this long"),
-            may("processing_ms", Number, "and then processing this long"),
+            may(
+                "received_ms",
+                Number,
+                "milliseconds for which a submission is in the state received",
+            ),
+            may(
+                "processing_ms",
+                Number,
+                "milliseconds for which it is then in the state processing",
+            ),
             may(
                 "late_failures_permille",
                 Number,
-                "of a thousand that wait, so many fail",
+                "how many of a thousand delayed orders fail",
             ),
-            may("seed", Number, "seed of that draw"),
+            may("seed", Number, "seed of the random choice of failures"),
         ],
         "set-delays --order-ms 500 --late-failures-permille 10",
     ),
-    wish(
+    request(
         "set-mode",
         "Open, restrict or halt the exchange",
         &[need(
             "mode",
             Word(&crate::admin::request_fields::MODES),
-            "what may be done",
+            "what the exchange accepts",
         )],
         "set-mode --mode cancel-only",
     ),
-    wish(
+    request(
         "fault-answer",
-        "The next requests of a kind are refused with a code",
+        "Inject a fault: refuse the next requests of a kind with a code",
         &[REQUEST, need("code", Number, "the code"), COUNT],
         "fault-answer --request submit --code 102014 --count 3",
     ),
-    wish(
+    request(
         "fault-late",
-        "The next requests of a kind are taken and fail later",
+        "Inject a fault: accept the next requests of a kind, which fail later",
         &[
             REQUEST,
-            may("after_ms", Number, "how long after; 0 by default"),
+            may(
+                "after_ms",
+                Number,
+                "milliseconds until the failure; 0 by default",
+            ),
             COUNT,
         ],
         "fault-late --request withdraw --after-ms 2000",
     ),
-    wish(
+    request(
         "clear-faults",
-        "Forget the faults that wait",
+        "Remove the injected faults that have not occurred yet",
         &[],
         "clear-faults",
     ),
     look(
         "status",
-        "Mode, fees and sizes of the exchange",
+        "Show mode, fees and sizes of the exchange",
         &[],
         "status",
     ),
     look(
         "account",
-        "An account and its balances",
+        "Show an account and its balances",
         &[ACCOUNT],
         "account --account 10000",
     ),
     look(
         "submission",
-        "State of a transfer, withdrawal, key update, join or exit",
+        "Show the state of a transfer, withdrawal, key update, join or exit",
         &[ACCOUNT, HASH],
         "submission --account 10000 --hash 0x1b",
     ),
-    look("tokens", "Every listed token", &[], "tokens"),
-    look("pools", "Every shown pool", &[], "pools"),
+    look("tokens", "Show every listed token", &[], "tokens"),
+    look("pools", "Show every listed pool", &[], "pools"),
     look("audit", "Check that the books add up", &[], "audit"),
     look(
         "log",
-        "What the operator asked, newest first",
+        "Show the operator's requests, newest first",
         &[
-            may("limit", Number, "entries; 50 by default"),
+            may("limit", Number, "number of entries; 50 by default"),
             may("offset", Number, "entries skipped"),
         ],
         "log --limit 10",

@@ -81,13 +81,8 @@ pub(super) fn packed(disk: &dyn Disk, position: u64) -> Box<dyn Disk> {
     disk.inside(ARCHIVES).inside(&name_of(position))
 }
 
-/// Sets aside what lies between two snapshots of a folder.
-pub(super) fn set_aside(
-    disk: &dyn Disk,
-    files: &Files,
-    from: u64,
-    to: u64,
-) -> Result<(), DataError> {
+/// Creates an archive of the history between two snapshots of a folder.
+pub(super) fn create(disk: &dyn Disk, files: &Files, from: u64, to: u64) -> Result<(), DataError> {
     let (opened, _, state) = snapshot::read(disk, from)?;
     let begin = Point::new(opened.place, Some(state.venue.now().0));
     drop(state);
@@ -135,30 +130,30 @@ pub(super) fn retain(
     let all = disk.inside(ARCHIVES);
     let oldest_ms = now_ms.saturating_sub(u64::from(retention.days) * 86_400_000);
     let mut kept_bytes = 0_u64;
-    let mut is_gone = retention.is_none();
-    let mut gone = Vec::new();
-    // Where the history goes on behind the newest that goes.
+    let mut is_expired = retention.is_none();
+    let mut expired = Vec::new();
+    // First input after the newest removed archive.
     let mut from = None;
     // From the newest to the oldest: everything older than a removed archive is removed too.
     for position in positions(disk)?.into_iter().rev() {
-        if !is_gone {
+        if !is_expired {
             let manifest = Manifest::read(&*packed(disk, position))?;
             let Some((manifest, _)) = manifest else {
                 continue;
             };
             kept_bytes += manifest.files.iter().map(|file| file.bytes).sum::<u64>();
             let ended_ms = manifest.to.at_ms.unwrap_or(now_ms);
-            is_gone = ended_ms < oldest_ms || kept_bytes > retention.bytes;
-            from = is_gone.then_some(manifest.to.inputs);
+            is_expired = ended_ms < oldest_ms || kept_bytes > retention.bytes;
+            from = is_expired.then_some(manifest.to.inputs);
         }
-        if is_gone {
-            gone.push(name_of(position));
+        if is_expired {
+            expired.push(name_of(position));
         }
     }
     if let Some(from) = from {
         Generations::begin_at(disk, folder, from)?;
     }
-    for name in gone {
+    for name in expired {
         all.remove_inside(&name).map_err(io_of(&*all, &name))?;
     }
     Ok(())

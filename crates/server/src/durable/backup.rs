@@ -14,11 +14,11 @@ use super::recover::recover;
 use super::verify::verify;
 use super::{DataError, MissingInputs, io_of, snapshot};
 use crate::durable::log_format::Opening;
-use crate::durable::log_reader::walk;
+use crate::durable::log_reader::read_frames;
 
-/// How often a look at a folder in use may be disturbed: by a snapshot that makes old files go, by a
-/// frame that is being written.
-const LOOKS_MAX: u32 = 20;
+/// How often copying starts again because the running exchange changed the folder: a new snapshot removed old files, or
+/// a frame was being written.
+const ATTEMPTS_MAX: u32 = 20;
 
 /// How much of the history a copy holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct BackupFacts {
 /// Copies the exchange in folder `data`, which may be running, to the folder `to`, which must be empty or must not
 /// exist.
 pub fn backup(data: &Path, to: &Path, extent: Extent) -> Result<BackupFacts, DataError> {
-    let from = Folder::look(data)?;
+    let from = Folder::open_for_reading(data)?;
     copy(&from, to, extent)
 }
 
@@ -60,7 +60,7 @@ pub fn backup(data: &Path, to: &Path, extent: Extent) -> Result<BackupFacts, Dat
 pub fn restore(from: &Path, data: &Path) -> Result<BackupFacts, DataError> {
     let facts = verify(from)?;
     let unknown_source = facts.recovery.manifest.is_none();
-    let copied = copy(&Folder::look(from)?, data, Extent::Everything)?;
+    let copied = copy(&Folder::open_for_reading(from)?, data, Extent::Everything)?;
     Ok(BackupFacts {
         unknown_source,
         ..copied
@@ -80,7 +80,7 @@ fn copy(from: &Folder, to: &Path, extent: Extent) -> Result<BackupFacts, DataErr
         .and_then(|mut mark| mark.sync())
         .and_then(|()| target.sync_folder());
     marked.map_err(io_of(&target, COPY_PARTIAL))?;
-    let facts = patiently(|| {
+    let facts = retry_if_changed(|| {
         for name in target.list().map_err(io_of(&target, ""))? {
             if name == ARCHIVES {
                 target.remove_inside(&name).map_err(io_of(&target, &name))?;
@@ -107,10 +107,10 @@ fn copy_once(from: &Folder, to: &Folder, extent: Extent) -> Result<BackupFacts, 
             folder: from.name(),
         }));
     };
-    // Only what is good goes into a copy.
-    let walked = walk(from, &files, opened.folder, opened.place, None, |_| Ok(()))?;
+    // Only verified data is copied.
+    let log_end = read_frames(from, &files, opened.folder, opened.place, None, |_| Ok(()))?;
     let begin = Point::new(oldest.1.place, None);
-    let end = Point::new(walked.place, None);
+    let end = Point::new(log_end.place, None);
     let mut manifest = Manifest::new(Kind::Copy, opened.folder, Some(begin), end);
     let log_from = match extent {
         Extent::Everything => log_from(from, &files, oldest.0)?,
@@ -122,8 +122,8 @@ fn copy_once(from: &Folder, to: &Folder, extent: Extent) -> Result<BackupFacts, 
         }
         let name = segment_name(position);
         let mut bytes = from.read(&name).map_err(io_of(from, &name))?;
-        if position == walked.last.position {
-            bytes.truncate(walked.last.good_bytes);
+        if position == log_end.last.position {
+            bytes.truncate(log_end.last.good_bytes);
         }
         manifest.files.push(put(to, &name, &bytes)?);
     }
@@ -133,7 +133,7 @@ fn copy_once(from: &Folder, to: &Folder, extent: Extent) -> Result<BackupFacts, 
         manifest.files.push(put(to, &name, &bytes)?);
     }
     let mut facts = BackupFacts {
-        position: walked.place.position,
+        position: log_end.place.position,
         snapshot_position: *newest,
         oldest_position: oldest.0,
         files: manifest.files.len() as u64,
@@ -171,7 +171,7 @@ fn good_snapshots(
         match snapshot::read(from, position) {
             Ok((opened, _, _)) => good.push((position, opened)),
             Err(damage @ DataError::Damaged { .. }) => {
-                tracing::warn!(%damage, "a snapshot is not copied");
+                tracing::warn!(%damage, "a damaged snapshot is not copied");
             }
             Err(error) => return Err(error),
         }
@@ -231,16 +231,18 @@ fn put(to: &dyn Disk, name: &str, bytes: &[u8]) -> Result<Listed, DataError> {
     Ok(Listed::of(name, bytes))
 }
 
-/// Looks again when a running exchange moved what was being looked at.
-pub(super) fn patiently<T>(mut look: impl FnMut() -> Result<T, DataError>) -> Result<T, DataError> {
-    let mut looks = 1;
+/// Repeats a read that a running exchange disturbed.
+pub(super) fn retry_if_changed<T>(
+    mut read: impl FnMut() -> Result<T, DataError>,
+) -> Result<T, DataError> {
+    let mut attempts = 1;
     loop {
-        match look() {
+        match read() {
             Err(DataError::Io { source, .. })
-                if source.kind() == std::io::ErrorKind::NotFound && looks < LOOKS_MAX => {}
-            Err(DataError::Damaged { .. }) if looks < LOOKS_MAX.min(3) => {}
+                if source.kind() == std::io::ErrorKind::NotFound && attempts < ATTEMPTS_MAX => {}
+            Err(DataError::Damaged { .. }) if attempts < ATTEMPTS_MAX.min(3) => {}
             done => return done,
         }
-        looks += 1;
+        attempts += 1;
     }
 }

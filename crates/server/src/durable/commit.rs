@@ -58,9 +58,9 @@ struct Queue {
 }
 
 impl Log {
-    /// Starts the thread. `segments` hears where new segments begin; `keeper` is the thread that
-    /// listens there.
-    pub fn start(writer: Writer, segments: SyncSender<u64>, keeper: JoinHandle<()>) -> Self {
+    /// Starts the writer thread. It sends the position of each new segment to `segments`, which the snapshot thread
+    /// `snapshotter` receives.
+    pub fn start(writer: Writer, segments: SyncSender<u64>, snapshotter: JoinHandle<()>) -> Self {
         let Place { position, .. } = writer.place();
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue {
@@ -83,18 +83,18 @@ impl Log {
             .spawn(move || {
                 let ended = Ended(for_thread);
                 if let Err(error) = ended.0.write_all(writer, &segments) {
-                    tracing::error!(%error, "the log cannot be written: nothing is answered any more");
+                    tracing::error!(%error, "cannot write the log; all requests are refused from now on and the exchange stops");
                 }
             });
         let mut threads = Vec::new();
         match thread {
             Ok(thread) => threads.push(thread),
             Err(error) => {
-                tracing::error!(%error, "the log has no thread");
+                tracing::error!(%error, "cannot start the log's writer thread");
                 shared.fail();
             }
         }
-        threads.push(keeper);
+        threads.push(snapshotter);
         Self { shared, threads }
     }
 
@@ -121,7 +121,7 @@ impl Log {
             Err(error) => {
                 // The state machine is now ahead of the log.
                 drop(queue);
-                tracing::error!(%error, "an input cannot be written");
+                tracing::error!(%error, "cannot encode an input for the log");
                 self.shared.fail();
             }
         }

@@ -96,7 +96,7 @@ impl DataFolder {
 
     /// Creates an exchange in the folder.
     pub fn begin(&self, venue: Venue, agents: Vec<Agents>) -> Result<Durable, DataError> {
-        self.start(self.found(State::new(venue, agents))?)
+        self.start(self.create(State::new(venue, agents))?)
     }
 
     /// Recovers the exchange and prepares the end of the log for writing.
@@ -115,7 +115,7 @@ impl DataFolder {
                 DataError::Empty { .. } => {}
                 lost => return Err(lost),
             }
-            self.remove_unborn(&files)?;
+            self.remove_incomplete(&files)?;
             return Ok(None);
         }
         let recovered = recover(&*self.disk, None)?;
@@ -154,8 +154,8 @@ impl DataFolder {
         })
     }
 
-    /// Writes the first files.
-    pub(super) fn found(&self, state: State) -> Result<Ready, DataError> {
+    /// Writes the first files of a new exchange.
+    pub(super) fn create(&self, state: State) -> Result<Ready, DataError> {
         let disk = &*self.disk;
         if Files::of(disk)? != Files::default() {
             return Err(DataError::NotEmpty {
@@ -164,7 +164,10 @@ impl DataFolder {
         }
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|error| {
-            DataError::io("random number of the system", io::Error::other(error))
+            DataError::io(
+                "random number generator of the system",
+                io::Error::other(error),
+            )
         })?;
         let (folder, place) = (FolderId(id), Place::ORIGIN);
         // Before the manifest, which refers to it.
@@ -199,10 +202,10 @@ impl DataFolder {
         rewrite().map_err(io_of(&*self.disk, &name))
     }
 
-    /// Gives back what the part before the one that has begun was made longer than it became.
-    fn shorten(&self, recovered: &Recovered, begun: Place) -> Result<(), DataError> {
+    /// Truncates the previous segment to its content, now that a new one exists.
+    fn shorten(&self, recovered: &Recovered, segment_start: Place) -> Result<(), DataError> {
         let last = &recovered.last;
-        if last.position == begun.position {
+        if last.position == segment_start.position {
             return Ok(());
         }
         let name = segment_name(last.position);
@@ -216,7 +219,7 @@ impl DataFolder {
 
     fn writer(&self, folder: FolderId, place: Place) -> Result<Writer, DataError> {
         Writer::begin(Arc::clone(&self.disk), folder, place, self.segment_bytes)
-            .map_err(io_of(&*self.disk, "new part of the log"))
+            .map_err(io_of(&*self.disk, "creating a new segment of the log"))
     }
 
     pub(super) fn start(&self, ready: Ready) -> Result<Durable, DataError> {
@@ -225,21 +228,21 @@ impl DataFolder {
             writer,
             facts,
         } = ready;
-        let (begun, segments) = sync_channel(1);
-        let keeper = snapshotter::start(Arc::clone(&self.disk), self.retention, segments)
+        let (segment_start, segments) = sync_channel(1);
+        let snapshots = snapshotter::start(Arc::clone(&self.disk), self.retention, segments)
             .map_err(io_of(&*self.disk, "thread"))?;
-        // Many restarts must not add up to a long replay.
-        let _ = begun.try_send(writer.place().position);
+        // Many restarts must not accumulate a long replay.
+        let _ = segment_start.try_send(writer.place().position);
         Ok(Durable {
             state,
-            log: Log::start(writer, begun, keeper),
+            log: Log::start(writer, segment_start, snapshots),
             facts,
         })
     }
 
-    /// Removes what an interrupted making left. The manifest first: one without the log that it names is of an
-    /// exchange that lost its log.
-    fn remove_unborn(&self, files: &Files) -> Result<(), DataError> {
+    /// Removes the files of an interrupted creation, the manifest first: a manifest without its log would mean that the
+    /// log was lost.
+    fn remove_incomplete(&self, files: &Files) -> Result<(), DataError> {
         if Manifest::read(&*self.disk)?.is_some() {
             self.remove(&[MANIFEST.to_owned()])?;
             let gone = self.disk.sync_folder();

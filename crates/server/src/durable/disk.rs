@@ -59,8 +59,8 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// A folder to read from, perhaps in use by another process.
-    pub fn look(path: &Path) -> Result<Self, DataError> {
+    /// Opens a folder for reading; another process may use it.
+    pub fn open_for_reading(path: &Path) -> Result<Self, DataError> {
         if path.is_dir() {
             Ok(Self {
                 path: path.to_owned(),

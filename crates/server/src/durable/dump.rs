@@ -10,7 +10,7 @@ use cambist_schema::{Piece, Value, WireError};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::backup::patiently;
+use super::backup::retry_if_changed;
 use super::disk::{Disk, Folder};
 use super::manifest::hex;
 use super::recover::recover;
@@ -46,8 +46,8 @@ pub struct DumpFacts {
 
 /// Writes the exchange in a data folder or copy, which may be running, as a dump. Changes nothing.
 pub fn dump(data: &Path, out: &mut dyn Write) -> Result<DumpFacts, DataError> {
-    let disk = Folder::look(data)?;
-    let recovered = patiently(|| recover(&disk, None))?;
+    let disk = Folder::open_for_reading(data)?;
+    let recovered = retry_if_changed(|| recover(&disk, None))?;
     let venue = &recovered.state.venue;
     venue.audit().map_err(DataError::Audit)?;
     let failed = |what: String| DataError::Dump {
@@ -57,7 +57,8 @@ pub fn dump(data: &Path, out: &mut dyn Write) -> Result<DumpFacts, DataError> {
     let history = versions::history();
     let schema = history.schema();
     let root = schema.and_then(|schema| Some((schema, schema.roots.get(versions::STATE)?)));
-    let (schema, root) = root.ok_or_else(|| failed("its types are not described".to_owned()))?;
+    let (schema, root) =
+        root.ok_or_else(|| failed("its types are not in the history of stored types".to_owned()))?;
     let mut facts = DumpFacts {
         position: recovered.place.position,
         open_orders: venue.open_orders() as u64,
@@ -84,9 +85,10 @@ pub fn dump(data: &Path, out: &mut dyn Write) -> Result<DumpFacts, DataError> {
     let bytes = postcard::to_stdvec(&recovered.state).map_err(|error| failed(error.to_string()))?;
     drop(recovered);
     let mut rest = bytes.as_slice();
-    let made = schema.take_apart::<Trouble>(root, ROOT, &mut rest, &mut |at, piece, value| {
+    let made = schema.take_apart::<LineError>(root, ROOT, &mut rest, &mut |at, piece, value| {
         let json = |shape, value| {
-            to_json(schema, shape, value).ok_or_else(|| failed(format!("{at} is no {shape}")))
+            to_json(schema, shape, value)
+                .ok_or_else(|| failed(format!("{at} is not a valid {shape}")))
         };
         let line = match (piece, &value) {
             (Piece::Entries, Value::Unsigned(count)) => {
@@ -102,13 +104,13 @@ pub fn dump(data: &Path, out: &mut dyn Write) -> Result<DumpFacts, DataError> {
             (Piece::Value(shape) | Piece::Entry(shape), value) => {
                 json!({"at": at, "value": json(shape, value)?})
             }
-            _ => return Err(failed(format!("{at} is no piece")).into()),
+            _ => return Err(failed(format!("{at} is not a value of the state")).into()),
         };
         Ok(lines.put(&line)?)
     });
-    made.map_err(|trouble| match trouble {
-        Trouble::Data(error) => *error,
-        Trouble::Wire(error) => failed(error.to_string()),
+    made.map_err(|problem| match problem {
+        LineError::Data(error) => *error,
+        LineError::Wire(error) => failed(error.to_string()),
     })?;
     let sum = hex(&lines.sum.clone().finalize());
     let count = lines.count;
@@ -119,18 +121,18 @@ pub fn dump(data: &Path, out: &mut dyn Write) -> Result<DumpFacts, DataError> {
 }
 
 /// Errors of writing or reading a dump.
-pub(super) enum Trouble {
+pub(super) enum LineError {
     Data(Box<DataError>),
     Wire(WireError),
 }
 
-impl From<DataError> for Trouble {
+impl From<DataError> for LineError {
     fn from(error: DataError) -> Self {
         Self::Data(Box::new(error))
     }
 }
 
-impl From<WireError> for Trouble {
+impl From<WireError> for LineError {
     fn from(error: WireError) -> Self {
         Self::Wire(error)
     }

@@ -20,8 +20,8 @@ pub(super) const GENERATIONS: &str = "generations.json";
 /// Version of the format below.
 const FORM: u32 = 1;
 
-/// How often a look may be disturbed by the snapshot thread.
-const LOOKS_MAX: u32 = 20;
+/// How often listing a folder starts again because the snapshot thread changed it.
+const ATTEMPTS_MAX: u32 = 20;
 
 /// The history that must exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,14 +68,17 @@ impl Generations {
         }
         let damaged = |what| DataError::damaged(disk, GENERATIONS, 0, what);
         let Some((value, _)) = read_summed(disk, GENERATIONS)? else {
-            return Err(damaged("it is missing, and the manifest names it"));
+            return Err(damaged("it is missing, but the manifest lists it"));
         };
-        let found: Self = serde_json::from_value(value).map_err(|_| damaged("it lacks fields"))?;
+        let found: Self = serde_json::from_value(value)
+            .map_err(|_| damaged("it has missing or invalid fields"))?;
         if found.form != FORM {
-            return Err(damaged("it has a form that this program does not know"));
+            return Err(damaged(
+                "its format version is not supported by this program",
+            ));
         }
         if found.folder != manifest.folder {
-            return Err(damaged("it is of another folder"));
+            return Err(damaged("it belongs to another folder"));
         }
         Ok(Some(found))
     }
@@ -152,7 +155,7 @@ impl Generations {
     pub fn known(disk: &dyn Disk) -> Result<Option<Self>, DataError> {
         match Self::in_force(disk) {
             Err(damage @ DataError::Damaged { .. }) => {
-                tracing::error!(%damage, "which history the folder has to hold is not known and is taken from what is there");
+                tracing::error!(%damage, "generations.json cannot be read: the files that exist are taken as the complete history");
                 Ok(None)
             }
             read => read,
@@ -166,14 +169,14 @@ impl Inventory {
         for position in &self.missing_snapshots {
             tracing::error!(
                 position,
-                "a snapshot that the folder should hold is missing: a start has one less to fall back to"
+                "a snapshot of the data folder is missing, so a start has one snapshot less to fall back to; run 'cambist venue verify'"
             );
         }
         for inputs in &self.missing {
             tracing::error!(
                 from = inputs.from,
                 to = inputs.to,
-                "inputs that the folder should hold are missing from its history"
+                "inputs are missing from the history of the data folder; run 'cambist venue verify'"
             );
         }
         self
@@ -186,7 +189,7 @@ impl Inventory {
             read => read.map(|read| (read, None)),
         };
         let mut before = expected()?;
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..ATTEMPTS_MAX {
             let archives = archives(disk)?;
             let files = Files::of(disk)?;
             // If the list did not change in between, nothing was removed in between.
@@ -211,7 +214,7 @@ impl Inventory {
             disk,
             GENERATIONS,
             0,
-            "it was changed again and again while the folder was listed",
+            "it changed repeatedly while the folder was being listed; try again",
         ))
     }
 }

@@ -37,7 +37,7 @@ impl History {
     pub fn open(folders: &[&Path]) -> Result<Self, DataError> {
         let mut parts: Vec<Box<dyn Disk>> = Vec::new();
         for folder in folders {
-            let disk = Folder::look(folder)?;
+            let disk = Folder::open_for_reading(folder)?;
             let is_archive =
                 Manifest::read(&disk)?.is_some_and(|(manifest, _)| manifest.kind == Kind::Archive);
             if is_archive {

@@ -11,13 +11,13 @@ use cambist_venue::{Caller, Refusal, Request, Response, Venue};
 use crate::durable::disk::Disk;
 use crate::durable::files::Files;
 use crate::durable::history::History;
-use crate::durable::log_reader::walk;
+use crate::durable::log_reader::read_frames;
 use crate::durable::recover::replay;
 use crate::durable::{DataError, MissingInputs, RecoveryFacts, snapshot};
 
 /// One item of the history.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum HistoryRecord<'a> {
     /// First: the state before the inputs that follow.
     Opening {
         /// Inputs before that state.
@@ -47,7 +47,10 @@ pub enum Told<'a> {
 
 /// Reads the history of a stopped exchange, or of a copy, with its archives; or of several folders and archives of one
 /// exchange, as one history from the oldest input on.
-pub fn tell(data: &[&Path], mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFacts, DataError> {
+pub fn read_history(
+    data: &[&Path],
+    mut on_record: impl FnMut(HistoryRecord<'_>),
+) -> Result<RecoveryFacts, DataError> {
     let disk = History::open(data)?;
     let files = Files::of(&disk)?;
     let mut facts = RecoveryFacts::default();
@@ -78,27 +81,27 @@ pub fn tell(data: &[&Path], mut hear: impl FnMut(Told<'_>)) -> Result<RecoveryFa
             to: opened.place.position,
         });
     }
-    hear(Told::Opening {
+    on_record(HistoryRecord::Opening {
         position: opened.place.position,
         venue: &state.venue,
     });
-    let walked = walk(&disk, &files, opened.folder, opened.place, None, |met| {
-        let mut tell = |now, caller: &Caller, request: &Request, answer: &Result<_, _>| {
-            hear(Told::Asked {
+    let log_end = read_frames(&disk, &files, opened.folder, opened.place, None, |met| {
+        let mut read_history = |now, caller: &Caller, request: &Request, answer: &Result<_, _>| {
+            on_record(HistoryRecord::Asked {
                 now,
                 caller,
                 request,
                 answer,
             });
         };
-        replay(&disk, met, &mut state, &mut facts, &mut tell)
+        replay(&disk, met, &mut state, &mut facts, &mut read_history)
     })?;
-    facts.position = walked.place.position;
-    facts.frames = walked.frames;
-    facts.log_bytes = walked.bytes;
-    facts.torn_bytes = walked.last.torn_bytes as u64;
+    facts.position = log_end.place.position;
+    facts.frames = log_end.frames;
+    facts.log_bytes = log_end.bytes;
+    facts.torn_bytes = log_end.last.torn_bytes as u64;
     state.venue.audit().map_err(DataError::Audit)?;
-    hear(Told::Closing {
+    on_record(HistoryRecord::Closing {
         position: facts.position,
         venue: &state.venue,
     });

@@ -97,7 +97,7 @@ fn may_be_null(schema: &Schema, shape: &Shape) -> bool {
 
 /// Parses a value of a type from JSON; an error names what does not fit.
 pub(super) fn from_json(schema: &Schema, shape: &Shape, json: &Json) -> Result<Value, String> {
-    let wrong = || format!("{} is no {shape}", short(json));
+    let wrong = || format!("{} is not a valid {shape}", short(json));
     let text = || json.as_str().ok_or_else(wrong);
     let peeled = schema.peeled(shape);
     Ok(match peeled {
@@ -170,7 +170,8 @@ pub(super) fn from_json(schema: &Schema, shape: &Shape, json: &Json) -> Result<V
 
 fn tuple(schema: &Schema, parts: &[Shape], json: &Json) -> Result<Value, String> {
     let values = json.as_array().filter(|values| values.len() == parts.len());
-    let values = values.ok_or_else(|| format!("{} is no list of {}", short(json), parts.len()))?;
+    let values =
+        values.ok_or_else(|| format!("{} is not a list of {}", short(json), parts.len()))?;
     let values = parts.iter().zip(values);
     let values = values.map(|(part, value)| from_json(schema, part, value));
     Ok(Value::List(values.collect::<Result<_, _>>()?))
@@ -179,12 +180,12 @@ fn tuple(schema: &Schema, parts: &[Shape], json: &Json) -> Result<Value, String>
 fn fields_of(schema: &Schema, fields: &[Field], json: &Json) -> Result<Value, String> {
     let object = json
         .as_object()
-        .ok_or_else(|| format!("{} is no object", short(json)))?;
+        .ok_or_else(|| format!("{} is not an object", short(json)))?;
     let unknown = object
         .keys()
         .find(|name| fields.iter().all(|field| field.name != **name));
     if let Some(unknown) = unknown {
-        return Err(format!("there is no field {unknown}"));
+        return Err(format!("unknown field {unknown}"));
     }
     let values = fields.iter().map(|field| {
         let name = &field.name;

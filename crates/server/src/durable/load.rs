@@ -7,7 +7,7 @@ use cambist_schema::{Piece, Value};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
-use super::dump::{ACCOUNTS, DumpFacts, FORM, ROOT, Trouble};
+use super::dump::{ACCOUNTS, DumpFacts, FORM, LineError, ROOT};
 use super::manifest::hex;
 use super::{DataError, versions};
 use crate::durable::data_folder::DataFolder;
@@ -35,7 +35,7 @@ pub fn load(
     let (state, facts) = read(&mut lines, edited)?;
     state.venue.audit().map_err(DataError::Audit)?;
     let folder = DataFolder::take(data)?;
-    drop(folder.found(state)?);
+    drop(folder.create(state)?);
     Ok(facts)
 }
 
@@ -43,9 +43,9 @@ fn read(lines: &mut Lines<'_>, edited: bool) -> Result<(State, DumpFacts), DataE
     let head = lines.next()?;
     if head["dump"] != FORM {
         let what = if head["dump"].is_u64() {
-            "it is a dump of a form that this program does not know: load it with the program that made it"
+            "the format of the dump is not supported by this program: load it with the program that made it"
         } else {
-            "it is no dump: the first line of one has \"dump\""
+            "not a dump: the first line of a dump has the field \"dump\""
         };
         return Err(lines.problem(what));
     }
@@ -59,18 +59,18 @@ fn read(lines: &mut Lines<'_>, edited: bool) -> Result<(State, DumpFacts), DataE
     let known = version.and_then(|version| Some((version, history.schema_of(version)?)));
     let Some((version, schema)) = known else {
         return Err(lines.problem(format!(
-            "made by {program} with types of version {}, which this program does not know (it knows versions up to {}): load it with that program or a later one",
+            "made by {program} with stored types of version {}, but this program supports versions up to {}: load it with that program or a later one",
             head["version"],
             history.newest()
         )));
     };
     let root = schema.roots.get(versions::STATE);
-    let root = root.ok_or_else(|| lines.problem("its version has no state"))?;
+    let root = root.ok_or_else(|| lines.problem("its version of stored types has no state"))?;
     let (mut bytes, mut accounts) = (Vec::new(), 0);
-    let made = schema.put_together::<Trouble>(root, ROOT, &mut bytes, &mut |at, piece| {
+    let made = schema.put_together::<LineError>(root, ROOT, &mut bytes, &mut |at, piece| {
         let line = lines.next()?;
         if line["at"] != at {
-            let what = format!("{at} should stand here, not {}", line["at"]);
+            let what = format!("expected {at}, found {}", line["at"]);
             return Err(lines.problem(what).into());
         }
         let read = |shape, name: &str| {
@@ -87,7 +87,7 @@ fn read(lines: &mut Lines<'_>, edited: bool) -> Result<(State, DumpFacts), DataE
                 }
                 count
                     .map(|count| Value::Unsigned(count.into()))
-                    .ok_or_else(|| format!("{at}: entries is no number"))
+                    .ok_or_else(|| format!("{at}: entries is not a number"))
             }
             Piece::Value(shape) | Piece::Entry(shape) => read(shape, "value"),
             Piece::Pair(key, content) => {
@@ -96,26 +96,26 @@ fn read(lines: &mut Lines<'_>, edited: bool) -> Result<(State, DumpFacts), DataE
         };
         value.map_err(|what| lines.problem(what).into())
     });
-    made.map_err(|trouble| match trouble {
-        Trouble::Data(error) => *error,
-        Trouble::Wire(error) => lines.problem(error.to_string()),
+    made.map_err(|problem| match problem {
+        LineError::Data(error) => *error,
+        LineError::Wire(error) => lines.problem(error.to_string()),
     })?;
     let (count, sum) = (lines.count, hex(&lines.sum.clone().finalize()));
     let end = lines.next()?;
     if end["end"].is_null() {
-        return Err(lines.problem("it goes on where the last line should be"));
+        return Err(lines.problem("expected the last line, found more of the state"));
     }
     if !edited && (end["end"] != count || end["sha256"] != sum) {
         return Err(lines.problem(
-            "it is not what was dumped: its lines do not fit the digest in the last one (--edited takes a dump that you have changed yourself)",
+            "the dump was changed: its lines do not match the digest in the last line (use --edited for a dump that was changed on purpose)",
         ));
     }
     if !lines.is_over()? {
-        return Err(lines.problem("there is something behind its end"));
+        return Err(lines.problem("unexpected data after the end"));
     }
     let mut rest = bytes.as_slice();
     let state: Result<State, _> = history.read(versions::STATE, version, &mut rest);
-    let state = state.map_err(|error| lines.problem(format!("it is no state: {error}")))?;
+    let state = state.map_err(|error| lines.problem(format!("the state is not valid: {error}")))?;
     let facts = DumpFacts {
         position: number("inputs"),
         accounts,
@@ -150,12 +150,13 @@ impl Lines<'_> {
             let what = if text.len() as u64 == LINE_BYTES_MAX {
                 "the line is too long"
             } else {
-                "it ends here: it was cut off"
+                "the dump ends here: it was truncated"
             };
             return Err(self.problem(what));
         }
         self.sum.update(&text);
-        serde_json::from_slice(&text).map_err(|error| self.problem(format!("no JSON: {error}")))
+        serde_json::from_slice(&text)
+            .map_err(|error| self.problem(format!("not valid JSON: {error}")))
     }
 
     fn is_over(&mut self) -> Result<bool, DataError> {

@@ -301,7 +301,7 @@ pub(crate) fn read_frame(folder: FolderId, format: u32, bytes: &[u8]) -> Found<'
         return if bytes.iter().all(|byte| *byte == 0) {
             Found::Nothing
         } else {
-            Found::Broken("it ends within the head of a frame")
+            Found::Broken("it ends within the header of a frame")
         };
     };
     if head.iter().all(|byte| *byte == 0) {
@@ -312,14 +312,14 @@ pub(crate) fn read_frame(folder: FolderId, format: u32, bytes: &[u8]) -> Found<'
     let chain = Chain(at.take());
     let answers = (format > 1).then(|| Answers(at.u32()));
     if at.u32() != seeded(folder, &head[..head_bytes - 4]) {
-        return Found::Broken("the head of a frame does not fit its check");
+        return Found::Broken("the checksum of a frame's header does not match");
     }
     let end = head_bytes.saturating_add(length as usize);
     let Some(payload) = bytes.get(head_bytes..end) else {
         return Found::Broken("it ends within a frame");
     };
     if crc32fast::hash(payload) != check {
-        return Found::Broken("a frame does not fit its check");
+        return Found::Broken("the checksum of a frame does not match");
     }
     Found::Frame(Frame {
         first,

@@ -12,7 +12,7 @@ use crate::durable::{DataError, io_of, versions};
 
 /// How far the log was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Walked {
+pub(crate) struct LogEnd {
     pub place: Place,
     pub frames: u64,
     /// Bytes of valid frames.
@@ -53,8 +53,8 @@ impl Last {
     }
 }
 
-/// A frame, with what is needed to read it.
-pub(crate) struct Met<'a> {
+/// A frame with its context.
+pub(crate) struct FrameInSegment<'a> {
     pub frame: &'a Frame<'a>,
     /// Version of the stored types.
     pub version: u32,
@@ -64,19 +64,19 @@ pub(crate) struct Met<'a> {
     pub layout: &'a Layout,
 }
 
-/// Gives every frame from `from` on to `take`, up to the segment that begins at `until`.
-pub(crate) fn walk(
+/// Passes every frame from `from` on to `take`, up to the segment that begins at `until`.
+pub(crate) fn read_frames(
     disk: &dyn Disk,
     files: &Files,
     folder: FolderId,
     from: Place,
     until: Option<u64>,
-    mut take: impl FnMut(&Met<'_>) -> Result<(), DataError>,
-) -> Result<Walked, DataError> {
+    mut take: impl FnMut(&FrameInSegment<'_>) -> Result<(), DataError>,
+) -> Result<LogEnd, DataError> {
     let wanted =
         |position: &u64| *position >= from.position && until.is_none_or(|until| *position < until);
     let segments: Vec<u64> = files.segments.iter().copied().filter(wanted).collect();
-    let mut walked = Walked {
+    let mut log_end = LogEnd {
         place: from,
         frames: 0,
         bytes: 0,
@@ -98,11 +98,16 @@ pub(crate) fn walk(
         let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
         let damaged = |offset: usize, what| DataError::damaged(disk, &name, offset as u64, what);
         let found = read_segment_opening(&bytes);
-        let found = versions::known(disk, &name, found, "it does not begin as a part of the log");
+        let found = versions::known(
+            disk,
+            &name,
+            found,
+            "it does not begin with the header of a log segment",
+        );
         let (opened, layout, version) = found?;
-        let place = walked.place;
+        let place = log_end.place;
         if opened != (Opening { folder, place }) || position != place.position {
-            return Err(damaged(0, "it does not continue what lies before it"));
+            return Err(damaged(0, "it does not continue the segment before it"));
         }
         let mut offset = BLOCK;
         let mut final_frame = None;
@@ -112,23 +117,23 @@ pub(crate) fn walk(
                 Found::Nothing => break "a frame is missing",
                 Found::Broken(what) => break what,
                 Found::Frame(frame) => {
-                    let chain = walked.place.chain.next(frame.first, frame.payload);
-                    if frame.first != walked.place.position || frame.chain != chain {
+                    let chain = log_end.place.chain.next(frame.first, frame.payload);
+                    if frame.first != log_end.place.position || frame.chain != chain {
                         return Err(damaged(offset, "a frame does not follow the one before it"));
                     }
-                    take(&Met {
+                    take(&FrameInSegment {
                         frame: &frame,
                         version,
                         file: &name,
                         offset,
                         layout: &layout,
                     })?;
-                    walked.place = Place {
+                    log_end.place = Place {
                         position: frame.first + u64::from(frame.count),
                         chain,
                     };
-                    walked.frames += 1;
-                    walked.bytes += frame.bytes as u64;
+                    log_end.frames += 1;
+                    log_end.bytes += frame.bytes as u64;
                     final_frame = Some(offset);
                     offset += frame.bytes;
                 }
@@ -137,13 +142,13 @@ pub(crate) fn walk(
         let good = offset.min(bytes.len());
         let rest = &bytes[good..];
         match segments.get(index + 1).copied().or(until) {
-            Some(next) if next != walked.place.position => return Err(damaged(good, broken)),
+            Some(next) if next != log_end.place.position => return Err(damaged(good, broken)),
             None if frame_follows(folder, layout.format, rest) => {
                 return Err(damaged(good, broken));
             }
             Some(_) | None => {}
         }
-        walked.last = Last {
+        log_end.last = Last {
             position,
             final_frame,
             good_bytes: good,
@@ -155,7 +160,7 @@ pub(crate) fn walk(
             bytes: bytes.len(),
         };
     }
-    Ok(walked)
+    Ok(log_end)
 }
 
 /// Whether a valid frame starts at any later block.

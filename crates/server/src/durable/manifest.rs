@@ -151,17 +151,19 @@ impl Manifest {
         let Some((rest, sum)) = read_summed(disk, MANIFEST)? else {
             let names = disk.list().map_err(io_of(disk, "listing"))?;
             return if names.iter().any(|name| name == COPY_PARTIAL) {
-                Err(damaged("it is missing: this copy was not finished"))
+                Err(damaged("it is missing: this copy is incomplete"))
             } else {
                 Ok(None)
             };
         };
         if rest["manifest"] != FORM {
-            return Err(damaged("it has a form that this program does not know"));
+            return Err(damaged(
+                "its format version is not supported by this program",
+            ));
         }
         let manifest = serde_json::from_value(rest);
         Ok(Some((
-            manifest.map_err(|_| damaged("it lacks fields"))?,
+            manifest.map_err(|_| damaged("it has missing or invalid fields"))?,
             sum,
         )))
     }
@@ -197,12 +199,12 @@ impl Manifest {
             let short = |what| DataError::damaged(disk, &file.name, 0, what);
             let bytes = match disk.read(&file.name) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    return Err(short("it is missing, and the manifest names it"));
+                    return Err(short("it is missing, but the manifest lists it"));
                 }
                 read => read.map_err(io_of(disk, &file.name))?,
             };
             if (bytes.len() as u64) < file.bytes {
-                let what = "it is shorter than the manifest says";
+                let what = "it is shorter than in the manifest";
                 return Err(DataError::damaged(
                     disk,
                     &file.name,
@@ -216,7 +218,7 @@ impl Manifest {
                     .as_ref()
                     .is_some_and(|sum| *sum != digest(&bytes))
             {
-                return Err(short("it is not what the manifest says"));
+                return Err(short("its digest differs from the manifest"));
             }
         }
         Ok(())
@@ -226,9 +228,9 @@ impl Manifest {
     pub fn check_end(&self, disk: &dyn Disk, end: Place) -> Result<(), DataError> {
         let damaged = |what| DataError::damaged(disk, MANIFEST, 0, what);
         if end.position < self.to.inputs {
-            Err(damaged("the log ends before the input that it names"))
+            Err(damaged("the log ends before the input in the manifest"))
         } else if end.position == self.to.inputs && !self.to.is(end) {
-            Err(damaged("the log leads to another place than it names"))
+            Err(damaged("the log's chain differs from the manifest"))
         } else {
             Ok(())
         }
@@ -246,16 +248,16 @@ pub(super) fn read_summed(
         read => read.map_err(io_of(disk, name))?,
     };
     let value: Value =
-        serde_json::from_slice(&bytes).map_err(|_| damaged("it is no JSON, or not all of it"))?;
+        serde_json::from_slice(&bytes).map_err(|_| damaged("it is not complete JSON"))?;
     let Value::Object(mut fields) = value else {
-        return Err(damaged("it is no object"));
+        return Err(damaged("it is not a JSON object"));
     };
     let sum = fields.remove("sum");
     let sum = sum.as_ref().and_then(Value::as_str).unwrap_or_default();
     let rest = Value::Object(fields);
     if sum != digest(rest.to_string().as_bytes()) {
         return Err(damaged(
-            "it does not fit its sum; removing it gives up what it guards: whether everything is there that it names",
+            "its content does not match its digest; if it is removed, missing files are no longer detected",
         ));
     }
     Ok(Some((rest, sum.to_owned())))

@@ -47,7 +47,7 @@ use std::io;
 use cambist_host::folder::FolderError;
 
 pub use crate::durable::data_folder::{DataFolder, Durable};
-pub use crate::durable::history_reader::{Told, tell};
+pub use crate::durable::history_reader::{HistoryRecord, read_history};
 pub use archive::Retention;
 pub use backup::{BackupFacts, Extent, backup, restore};
 pub(crate) use commit::{Log, LogState};
@@ -110,7 +110,7 @@ pub enum DataError {
     },
     /// The exchange's time is too far ahead of the system clock.
     #[error(
-        "the exchange in {folder} stands {ahead_s} s ahead of the machine's clock, more than the {max_s} s of data.time_ahead_max_s; nothing was changed. If the machine's clock is wrong, set it right. If it is right, the exchange ran under a wrong one: restore a backup from before, or set data.time_ahead_max_s to at least {ahead_s}: its time then goes on from there, and clients must take the time from it (GET /api/v3/timestamp) instead of from their own clocks"
+        "the exchange in {folder} is {ahead_s} s ahead of the system clock, more than the {max_s} s of data.time_ahead_max_s; nothing was changed. If the system clock is wrong, correct it. If it is right, the exchange ran under a wrong clock: restore an older backup, or set data.time_ahead_max_s to at least {ahead_s}: the exchange's time then continues from where it was, and clients must read it (GET /api/v3/timestamp) instead of using their own clocks"
     )]
     TimeAhead {
         /// The folder.

@@ -5,8 +5,8 @@ use super::files::{Files, segment_name, snapshot_name};
 use super::manifest::{Kind, Manifest};
 use super::{DataError, Earlier, RecoveryFacts, archive, io_of, snapshot, versions};
 use crate::durable::log_format::{BLOCK, FolderId, Place};
-use crate::durable::log_reader::{Last, Met, Walked, walk};
-use crate::state::{Answers, Entry, Heard, State};
+use crate::durable::log_reader::{FrameInSegment, Last, LogEnd, read_frames};
+use crate::state::{Answers, Entry, RequestObserver, State};
 
 /// Result of a recovery.
 pub(crate) struct Recovered {
@@ -39,27 +39,27 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
         let (opened, layout, mut state) = match snapshot::read(disk, position) {
             Ok(found) => found,
             Err(damage @ DataError::Damaged { .. }) => {
-                // The one before it, and the log since then, say the same.
-                tracing::warn!(%damage, "a snapshot is of no use");
+                // The snapshot before it and the log since then lead to the same state.
+                tracing::warn!(%damage, "a snapshot is damaged; falling back to the one before it");
                 facts.damaged_snapshots += 1;
                 problem.get_or_insert(damage);
                 continue;
             }
             Err(error) => return Err(error),
         };
-        let walked = walk(disk, &files, opened.folder, opened.place, until, |met| {
+        let log_end = read_frames(disk, &files, opened.folder, opened.place, until, |met| {
             replay(disk, met, &mut state, &mut facts, &mut |_, _, _, _| ())
         })?;
         if until.is_none() {
-            check_end(disk, manifest.as_ref(), &walked, &mut facts)?;
+            check_end(disk, manifest.as_ref(), &log_end, &mut facts)?;
         }
         facts.snapshot_position = position;
-        facts.position = walked.place.position;
-        facts.frames = walked.frames;
-        facts.log_bytes = walked.bytes;
-        facts.torn_bytes = walked.last.torn_bytes as u64;
+        facts.position = log_end.place.position;
+        facts.frames = log_end.frames;
+        facts.log_bytes = log_end.bytes;
+        facts.torn_bytes = log_end.last.torn_bytes as u64;
         let from_earlier = versions::earlier(&layout).is_some();
-        let newest = walked.last.layout.clone().unwrap_or(layout);
+        let newest = log_end.last.layout.clone().unwrap_or(layout);
         facts.written_by = versions::earlier(&newest).map(|version| Earlier {
             writer: newest.writer,
             version,
@@ -67,8 +67,8 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
         return Ok(Recovered {
             folder: opened.folder,
             state,
-            place: walked.place,
-            last: walked.last,
+            place: log_end.place,
+            last: log_end.last,
             from_earlier,
             facts,
         });
@@ -85,13 +85,15 @@ pub(super) fn no_snapshot(disk: &dyn Disk, files: &Files) -> Result<DataError, D
     let lost = |what| Ok(DataError::damaged(disk, &snapshot_name(0), 0, what));
     let manifest = Manifest::read(disk)?;
     if manifest.is_some_and(|(manifest, _)| manifest.to.inputs > 0) {
-        return lost("it is missing, as are all later ones, and the manifest names later inputs");
+        return lost(
+            "it is missing, as are all later snapshots, but the manifest lists later inputs",
+        );
     }
     if !archive::positions(disk)?.is_empty() {
-        return lost("it is missing, as are all later ones, and there are archives");
+        return lost("it is missing, as are all later snapshots, but there are archives");
     }
     if !is_unborn(disk, files)? {
-        return lost("it is missing, as are all later ones, and there is a log");
+        return lost("it is missing, as are all later snapshots, but there is a log");
     }
     Ok(DataError::Empty {
         folder: disk.name(),
@@ -121,7 +123,7 @@ fn check_names(disk: &dyn Disk, files: &Files, manifest: &Manifest) -> Result<()
         Kind::Live if files.segments.last() >= Some(&manifest.to.inputs) => Ok(()),
         Kind::Live => {
             let name = segment_name(manifest.to.inputs);
-            let what = "it is missing, and the manifest names it as the newest part of the log";
+            let what = "it is missing, but the manifest lists it as the newest segment of the log";
             Err(DataError::damaged(disk, &name, 0, what))
         }
     }
@@ -131,20 +133,20 @@ fn check_names(disk: &dyn Disk, files: &Files, manifest: &Manifest) -> Result<()
 fn check_end(
     disk: &dyn Disk,
     manifest: Option<&Manifest>,
-    walked: &Walked,
+    log_end: &LogEnd,
     facts: &mut RecoveryFacts,
 ) -> Result<(), DataError> {
     facts.manifest = manifest.map(|manifest| manifest.kind.word());
     match manifest {
-        Some(manifest) => manifest.check_end(disk, walked.place)?,
-        // Of a program that left none: a copy of its, or a folder that was cut off.
-        None => facts.may_be_cut = walked.last.is_short(),
+        Some(manifest) => manifest.check_end(disk, log_end.place)?,
+        // Of a program without manifests: a copy, or a folder with a truncated log.
+        None => facts.may_be_cut = log_end.last.is_short(),
     }
     let is_live = manifest.is_some_and(|manifest| manifest.kind == Kind::Live);
-    if is_live && walked.last.is_short() {
-        let name = segment_name(walked.last.position);
-        let what = "it is shorter than it was made";
-        let at = walked.last.bytes as u64;
+    if is_live && log_end.last.is_short() {
+        let name = segment_name(log_end.last.position);
+        let what = "it is shorter than it was created";
+        let at = log_end.last.bytes as u64;
         return Err(DataError::damaged(disk, &name, at, what));
     }
     Ok(())
@@ -153,10 +155,10 @@ fn check_end(
 /// Replays every input of a frame, in order.
 pub(super) fn replay(
     disk: &dyn Disk,
-    met: &Met<'_>,
+    met: &FrameInSegment<'_>,
     state: &mut State,
     facts: &mut RecoveryFacts,
-    heard: &mut Heard<'_>,
+    on_request: &mut RequestObserver<'_>,
 ) -> Result<(), DataError> {
     let damaged = |what| DataError::damaged(disk, met.file, met.offset as u64, what);
     let mut rest = met.frame.payload;
@@ -165,16 +167,18 @@ pub(super) fn replay(
         let entry =
             versions::history().read::<Entry<'static>>(versions::INPUT, met.version, &mut rest);
         let entry = entry.map_err(|error| {
-            tracing::error!(file = met.file, %error, "a frame is good but holds no inputs");
-            damaged("a frame is good but holds no inputs of its version")
+            tracing::error!(file = met.file, %error, "a frame has a valid checksum but cannot be decoded");
+            damaged("a frame has a valid checksum but cannot be decoded as inputs of its version")
         })?;
-        let replayed = state.replay(&entry, heard);
+        let replayed = state.replay(&entry, on_request);
         answers = answers.and(replayed.answers);
         facts.steps_changed += u64::from(!replayed.same);
         facts.replayed += 1;
     }
     if !rest.is_empty() {
-        return Err(damaged("a frame is good but holds more than it says"));
+        return Err(damaged(
+            "a frame has a valid checksum but more data than its header states",
+        ));
     }
     if met.frame.answers.is_some_and(|given| given != answers) {
         return Err(DataError::Diverged {

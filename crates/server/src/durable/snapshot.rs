@@ -43,7 +43,12 @@ pub(crate) fn opening_of(disk: &dyn Disk, position: u64) -> Result<Opening, Data
     let name = snapshot_name(position);
     let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
     let found = read_opening(MAGIC, &bytes);
-    let known = versions::known(disk, &name, found, "it does not begin as a snapshot");
+    let known = versions::known(
+        disk,
+        &name,
+        found,
+        "it does not begin with the header of a snapshot",
+    );
     Ok(known?.0)
 }
 
@@ -53,10 +58,15 @@ pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, Layout, S
     let mut bytes = disk.read(&name).map_err(io_of(disk, &name))?;
     let damaged = |offset: usize, what| DataError::damaged(disk, &name, offset as u64, what);
     let found = read_opening(MAGIC, &bytes);
-    let found = versions::known(disk, &name, found, "it does not begin as a snapshot");
+    let found = versions::known(
+        disk,
+        &name,
+        found,
+        "it does not begin with the header of a snapshot",
+    );
     let (opened, layout, version) = found?;
     if opened.place.position != position {
-        return Err(damaged(0, "it was made for another place"));
+        return Err(damaged(0, "its header is for another position"));
     }
     let (mut at, mut filled) = (BLOCK, 0);
     loop {
@@ -72,10 +82,10 @@ pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, Layout, S
         };
         let begin = at + CHUNK_HEAD_BYTES;
         let Some(chunk) = bytes.get(begin..begin.saturating_add(length)) else {
-            return Err(damaged(at, "it ends within a part"));
+            return Err(damaged(at, "it ends within a chunk"));
         };
         if crc32fast::hash(chunk) != check {
-            return Err(damaged(at, "a part does not fit its check"));
+            return Err(damaged(at, "the checksum of a chunk does not match"));
         }
         if length == 0 {
             break;
@@ -89,10 +99,13 @@ pub(crate) fn read(disk: &dyn Disk, position: u64) -> Result<(Opening, Layout, S
     let state = history().read(versions::STATE, version, &mut rest);
     match state {
         Ok(state) if rest.is_empty() => Ok((opened, layout, state)),
-        Ok(_) => Err(damaged(BLOCK, "its parts hold more than a state")),
+        Ok(_) => Err(damaged(BLOCK, "it has more data than a state")),
         Err(error) => {
-            tracing::error!(file = %name, %error, "a snapshot is good but holds no state");
-            Err(damaged(BLOCK, "its parts are good but are no state"))
+            tracing::error!(file = %name, %error, "a snapshot has valid checksums but cannot be decoded");
+            Err(damaged(
+                BLOCK,
+                "its checksums are valid but it cannot be decoded as a state",
+            ))
         }
     }
 }

@@ -33,12 +33,12 @@ pub(crate) fn start(
     segments: Receiver<u64>,
 ) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new()
-        .name("server-keeper".to_owned())
+        .name("server-snapshots".to_owned())
         .spawn(move || {
             while let Ok(begun) = segments.recv() {
                 // A failure does not affect the log; the next segment tries again.
                 if let Err(error) = keep_if_due(&*disk, retention, begun) {
-                    tracing::error!(%error, "no snapshot was made");
+                    tracing::error!(%error, "making a snapshot failed; it is tried again at the next segment");
                 }
             }
         })
@@ -116,9 +116,9 @@ fn set_aside(disk: &dyn Disk, files: &Files, oldest_kept: u64) -> Result<(), Dat
         if *from >= oldest_kept {
             break;
         }
-        match archive::set_aside(disk, files, *from, *to) {
+        match archive::create(disk, files, *from, *to) {
             Err(damage @ DataError::Damaged { .. }) => {
-                tracing::error!(%damage, from, to, "a part of the history cannot be set aside and is dropped");
+                tracing::error!(%damage, from, to, "cannot archive a part of the history; it is removed");
             }
             done => done?,
         }

@@ -49,7 +49,7 @@ pub(super) fn copy(disk: &dyn Disk, recovered: &Recovered) -> Result<(), DataErr
         from_version = earlier.version,
         to_version,
         copy = %disk.path_of(&name),
-        "the data folder was written by an earlier program and is moved on to this one: from now on an earlier one reads only the copy"
+        "the data folder was written by an earlier version and is upgraded; earlier versions can read the copy only"
     );
     Ok(())
 }
@@ -80,7 +80,12 @@ pub(super) fn drop_keys(disk: &dyn Disk, recovered: &Recovered) -> Result<(), Da
     let name = segment_name(oldest);
     let bytes = disk.read(&name).map_err(io_of(disk, &name))?;
     let found = read_segment_opening(&bytes);
-    let found = versions::known(disk, &name, found, "it does not begin as a part of the log");
+    let found = versions::known(
+        disk,
+        &name,
+        found,
+        "it does not begin with the header of a log segment",
+    );
     let (_, _, version) = found?;
     if version >= versions::KEYS_ARE_DIGESTS {
         return Ok(());
@@ -104,7 +109,7 @@ pub(super) fn drop_keys(disk: &dyn Disk, recovered: &Recovered) -> Result<(), Da
     disk.sync_folder().map_err(io_of(disk, "folder"))?;
     tracing::warn!(
         copy = backup_in(disk).as_deref().unwrap_or("none"),
-        "the copy of the folder as it was holds API keys as text: remove it when this version has proven itself, or keep it as keys are kept"
+        "the copy of the old data folder holds API keys as text: remove it once it is not needed any more, and protect it like a key until then"
     );
     Ok(())
 }

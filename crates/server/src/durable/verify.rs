@@ -5,7 +5,7 @@ use std::path::Path;
 use cambist_venue::Venue;
 
 use super::archive::{self, Unpacked};
-use super::backup::patiently;
+use super::backup::retry_if_changed;
 use super::disk::{Disk, Folder};
 use super::files::Files;
 use super::generations::{GENERATIONS, Inventory};
@@ -13,7 +13,7 @@ use super::manifest::{Kind, Manifest};
 use super::recover::{recover, replay};
 use super::{DataError, RecoveryFacts, snapshot};
 use crate::durable::log_format::Place;
-use crate::durable::log_reader::walk;
+use crate::durable::log_reader::read_frames;
 use crate::state::State;
 
 /// Result of a verification.
@@ -59,8 +59,8 @@ impl VerifyFacts {
 /// generation, compares the result with the next snapshot, and audits the books at the end. An `Err` is an error that a
 /// start would have; other damage is reported by generation.
 pub fn verify(data: &Path) -> Result<VerifyFacts, DataError> {
-    let disk = Folder::look(data)?;
-    patiently(|| verify_once(&disk))
+    let disk = Folder::open_for_reading(data)?;
+    retry_if_changed(|| verify_once(&disk))
 }
 
 pub(super) fn verify_once(disk: &dyn Disk) -> Result<VerifyFacts, DataError> {
@@ -109,7 +109,7 @@ pub(super) fn verify_once(disk: &dyn Disk) -> Result<VerifyFacts, DataError> {
             to: next.min().copied().unwrap_or(end),
             archived: false,
             problem: Some(format!(
-                "{name} is missing, and {GENERATIONS} names it: nothing can be recovered from here"
+                "{name} is missing, but {GENERATIONS} lists it: nothing can be recovered from it"
             )),
         });
     }
@@ -133,7 +133,7 @@ fn check_archives(disk: &dyn Disk, manifest: &Manifest) -> Result<(), DataError>
         let folder = disk.inside(archive::ARCHIVES).inside(&inside.name);
         let found = Manifest::read(&*folder)?;
         if found.is_none_or(|(_, sum)| sum != inside.sum) {
-            let what = "it is missing, or not the archive that the manifest names";
+            let what = "it is missing, or differs from the archive in the manifest";
             let all = disk.inside(archive::ARCHIVES);
             return Err(DataError::damaged(&*all, &inside.name, 0, what));
         }
@@ -182,7 +182,7 @@ fn problem_of(
                 disk,
                 &super::files::snapshot_name(next),
                 0,
-                "the inputs before it lead to another state than it holds",
+                "the inputs before it lead to another state",
             )),
             // An unreadable snapshot is reported by its own generation.
             Ok(_) | Err(DataError::Damaged { .. }) => Ok(()),
@@ -215,11 +215,11 @@ fn replayed(
 ) -> Result<(State, Place), DataError> {
     let (opened, _, mut state) = snapshot::read(disk, position)?;
     let mut facts = RecoveryFacts::default();
-    let walked = walk(disk, files, opened.folder, opened.place, until, |met| {
+    let log_end = read_frames(disk, files, opened.folder, opened.place, until, |met| {
         replay(disk, met, &mut state, &mut facts, &mut |_, _, _, _| ())
     })?;
     audit(&state.venue)?;
-    Ok((state, walked.place))
+    Ok((state, log_end.place))
 }
 
 fn audit(venue: &Venue) -> Result<(), DataError> {

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_followed_to_the_last_field_and_variant() {
+    fn every_field_and_variant_of_stored_types_is_described() {
         let text = include_str!("types.txt");
         let schema = history().schema().unwrap();
         for name in ["LevelQueue", "SlotTable", "Supply", "Fair", "Random"] {

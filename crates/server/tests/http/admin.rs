@@ -4,7 +4,9 @@
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
-use cambist_server::admin::{AdminConfig, AdminServer, FieldKind, OperatorRequest, PREFIX, WISHES};
+use cambist_server::admin::{
+    AdminConfig, AdminServer, FieldKind, OPERATOR_REQUESTS, OperatorRequest, PREFIX,
+};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
@@ -12,14 +14,14 @@ use crate::support::{BASE, Call, Connection, Exchange, LOW_ORDER, ONE, Reply};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// An open door; shut with the value.
-pub struct Door {
+/// A running operator listener; stopped when dropped.
+pub struct OperatorListener {
     pub address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Door {
+impl OperatorListener {
     pub fn open(exchange: &Exchange) -> Self {
         let config = AdminConfig {
             listen: ([127, 0, 0, 1], 0).into(),
@@ -50,7 +52,7 @@ impl Door {
         Connection::open(self.address).ask(&call)
     }
 
-    pub fn wish(&self, name: &str, body: &Value) -> Reply {
+    pub fn request(&self, name: &str, body: &Value) -> Reply {
         self.call(Call::new("POST", format!("{PREFIX}{name}")).body(body.to_string()))
     }
 
@@ -59,7 +61,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for OperatorListener {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
@@ -70,10 +72,10 @@ impl Drop for Door {
     }
 }
 
-/// The body that an example's command line stands for.
-fn example(wish: &OperatorRequest) -> Map<String, Value> {
+/// The body for an example's command line.
+fn example(request: &OperatorRequest) -> Map<String, Value> {
     // Quoted words are one word, as in a shell.
-    let parts = wish.example.split('"').enumerate();
+    let parts = request.example.split('"').enumerate();
     let words = parts.flat_map(|(at, part)| match at % 2 {
         0 => part.split_whitespace().collect(),
         _ => vec![part],
@@ -83,7 +85,7 @@ fn example(wish: &OperatorRequest) -> Map<String, Value> {
     while let Some(name) = words.next() {
         let name = name.strip_prefix("--").unwrap().replace('-', "_");
         let value = words.next().unwrap();
-        let field = wish.fields.iter().find(|field| field.name == name);
+        let field = request.fields.iter().find(|field| field.name == name);
         if field.unwrap().kind == FieldKind::Amounts {
             let (key, amount) = value.split_once('=').unwrap();
             body.entry(name).or_insert(json!({}))[key] = json!(amount);
@@ -95,38 +97,38 @@ fn example(wish: &OperatorRequest) -> Map<String, Value> {
 }
 
 #[test]
-fn the_door_opens_to_its_token_and_its_own_name_only() {
+fn the_operator_listener_requires_its_token_and_its_own_host_name() {
     let exchange = Exchange::start();
-    let door = Door::open(&exchange);
+    let operator = OperatorListener::open(&exchange);
     let status = format!("{PREFIX}status");
-    let ask = |call: &Call| Connection::open(door.address).ask(call);
+    let ask = |call: &Call| Connection::open(operator.address).ask(call);
     let bearer = |token: &str| format!("Bearer {token}");
-    door.look("status", "").good();
+    operator.look("status", "").good();
     assert_eq!(ask(&Call::get(&status)).status, 401);
     for wrong in ["", "x", &TOKEN[1..], &format!("{TOKEN}0")] {
         let call = Call::get(&status).header("Authorization", bearer(wrong));
         assert_eq!(ask(&call).status, 401, "{wrong}");
     }
-    let port = door.address.port();
+    let port = operator.address.port();
     for (host, code) in [
         ("evil.example".to_owned(), 421),
         ("127.0.0.1".to_owned(), 421),
-        (format!("{}.evil.example", door.address), 421),
+        (format!("{}.evil.example", operator.address), 421),
         (format!("localhost:{port}"), 200),
     ] {
         let call = Call::get(&status).header("Host", host);
-        assert_eq!(door.call(call).status, code);
+        assert_eq!(operator.call(call).status, code);
     }
-    assert_eq!(door.look("nothing", "").status, 404);
-    assert_eq!(door.call(Call::get("/api/v3/timestamp")).status, 404);
-    assert_eq!(door.look("deposit", "").status, 405);
-    assert_eq!(door.wish("status", &json!({})).status, 405);
+    assert_eq!(operator.look("nothing", "").status, 404);
+    assert_eq!(operator.call(Call::get("/api/v3/timestamp")).status, 404);
+    assert_eq!(operator.look("deposit", "").status, 405);
+    assert_eq!(operator.request("status", &json!({})).status, 405);
     let through_the_front = Call::get(&status).header("Authorization", bearer(TOKEN));
     assert_eq!(exchange.ask(&through_the_front).status, 404);
 }
 
 #[test]
-fn a_door_is_local_and_its_token_long() {
+fn the_operator_listener_requires_loopback_and_a_long_token() {
     let exchange = Exchange::start();
     let open = |listen: &str, token: &str| {
         let config = AdminConfig {
@@ -144,13 +146,13 @@ fn a_door_is_local_and_its_token_long() {
 }
 
 #[test]
-fn a_field_that_nobody_knows_or_that_is_missing_is_named() {
+fn an_unknown_or_missing_field_is_named() {
     let exchange = Exchange::start();
     let alice = exchange.customer(1);
-    let door = Door::open(&exchange);
+    let operator = OperatorListener::open(&exchange);
     let account = alice.account.0;
     let refused = |body: &Value, word: &str| {
-        let reply = door.wish("deposit", body);
+        let reply = operator.request("deposit", body);
         assert_eq!(reply.code(), 100_001, "{}", reply.text);
         assert!(reply.message().contains(word), "{}", reply.text);
     };
@@ -164,18 +166,18 @@ fn a_field_that_nobody_knows_or_that_is_missing_is_named() {
         "amount",
     );
     refused(&json!([]), "object");
-    let unknown = door.wish(
+    let unknown = operator.request(
         "deposit",
         &json!({"account": account, "token": "ZZZ", "amount": 1}),
     );
     assert_eq!(unknown.code(), 102_002);
     for token in [json!("AAA"), json!("0"), json!(0)] {
         let body = json!({"account": account, "token": token, "amount": "5"});
-        door.wish("deposit", &body).good();
+        operator.request("deposit", &body).good();
     }
     let held = exchange.handle.balance(alice.account, BASE).unwrap();
     assert_eq!(held.total, 1_000 * ONE + 15);
-    let shown = door.look("account", &format!("account={account}"));
+    let shown = operator.look("account", &format!("account={account}"));
     assert_eq!(shown.good()["balances"][0]["total"], held.total.to_string());
 }
 
@@ -184,18 +186,26 @@ fn every_example_of_the_table_is_understood() {
     let exchange = Exchange::start();
     // The examples use account 10000, ETH, USDC and XYZ.
     exchange.customer(1);
-    let door = Door::open(&exchange);
+    let operator = OperatorListener::open(&exchange);
     let mut names = Vec::new();
-    for wish in &WISHES {
-        assert!(!names.contains(&wish.name), "{} stands twice", wish.name);
-        names.push(wish.name);
-        assert!(wish.example.starts_with(wish.name), "{}", wish.example);
-        let body: Map<_, _> = example(wish);
-        for field in wish.fields.iter().filter(|field| field.required) {
+    for request in &OPERATOR_REQUESTS {
+        assert!(
+            !names.contains(&request.name),
+            "{} is in the table twice",
+            request.name
+        );
+        names.push(request.name);
+        assert!(
+            request.example.starts_with(request.name),
+            "{}",
+            request.example
+        );
+        let body: Map<_, _> = example(request);
+        for field in request.fields.iter().filter(|field| field.required) {
             assert!(
                 body.contains_key(field.name),
                 "{}: {}",
-                wish.name,
+                request.name,
                 field.name
             );
         }
@@ -208,21 +218,21 @@ fn every_example_of_the_table_is_understood() {
             .replace("\"USDC\"", "\"QQQ\"");
         let text = text.replace("XYZ-USDC", "XYZ-QQQ");
         let body: Value = serde_json::from_str(&text).unwrap();
-        let reply = if wish.looks {
+        let reply = if request.looks {
             let query: Vec<_> = body
                 .as_object()
                 .unwrap()
                 .iter()
                 .map(|(name, value)| format!("{name}={}", value.as_str().unwrap()))
                 .collect();
-            door.look(wish.name, &query.join("&"))
+            operator.look(request.name, &query.join("&"))
         } else {
-            door.wish(wish.name, &body)
+            operator.request(request.name, &body)
         };
-        match wish.name {
-            // There is no such withdrawal; that the number was read is what counts.
+        match request.name {
+            // The withdrawal does not exist; the number was parsed.
             "settle-withdrawal" | "return-withdrawal" => {
-                assert_eq!(reply.status, 400, "{}: {}", wish.name, reply.text);
+                assert_eq!(reply.status, 400, "{}: {}", request.name, reply.text);
                 assert!(!reply.message().contains("is missing"), "{}", reply.text);
             }
             // The market is listed later in the table.
@@ -230,36 +240,39 @@ fn every_example_of_the_table_is_understood() {
                 reply.good();
             }
         }
-        if wish.name == "delist-token" {
-            // The market of a later example needs it again.
-            let again = WISHES
+        if request.name == "delist-token" {
+            // A later example needs the delisted token again.
+            let again = OPERATOR_REQUESTS
                 .iter()
-                .find(|wish| wish.name == "list-token")
+                .find(|request| request.name == "list-token")
                 .unwrap();
-            door.wish("list-token", &Value::Object(example(again)))
+            operator
+                .request("list-token", &Value::Object(example(again)))
                 .good();
         }
     }
-    let log = door.look("log", "limit=3");
+    let log = operator.look("log", "limit=3");
     assert_eq!(log.good().as_array().unwrap().len(), 3);
-    // What was done stands in the log by its name, with the fields that were given.
-    let log = door.look("log", "limit=500");
+    // The log has every executed request, with its name and the given fields.
+    let log = operator.look("log", "limit=500");
     let entries = log.good().as_array().unwrap();
-    for wish in WISHES.iter().filter(|wish| !wish.looks) {
-        if matches!(wish.name, "settle-withdrawal" | "return-withdrawal") {
+    for request in OPERATOR_REQUESTS.iter().filter(|request| !request.looks) {
+        if matches!(request.name, "settle-withdrawal" | "return-withdrawal") {
             continue;
         }
-        let entry = entries.iter().find(|entry| entry["wish"] == wish.name);
-        let entry = entry.unwrap_or_else(|| panic!("no {} in {log:?}", wish.name));
+        let entry = entries
+            .iter()
+            .find(|entry| entry["request"] == request.name);
+        let entry = entry.unwrap_or_else(|| panic!("no {} in {log:?}", request.name));
         assert!(entry["at"].as_str().unwrap().ends_with('Z'), "{entry}");
-        for name in example(wish).keys() {
+        for name in example(request).keys() {
             let fields = entry["fields"].as_object().unwrap();
             // Tables have an entry for each of their tokens.
             let named = |field: &String| field == name || field.starts_with(&format!("{name} "));
             assert!(
                 fields.keys().any(named),
                 "{}: no {name}: {entry}",
-                wish.name
+                request.name
             );
         }
     }
@@ -269,12 +282,12 @@ fn every_example_of_the_table_is_understood() {
 fn amounts_are_read_and_shown_in_whole_tokens() {
     let exchange = Exchange::start();
     let alice = exchange.customer(1);
-    let door = Door::open(&exchange);
+    let operator = OperatorListener::open(&exchange);
     let account = alice.account.0;
     let before = exchange.handle.balance(alice.account, BASE).unwrap().total;
     let deposit = |amount: &str| {
         let body = json!({"account": account, "token": "AAA", "amount": amount});
-        door.wish("deposit", &body)
+        operator.request("deposit", &body)
     };
     deposit("1.5 AAA").good();
     let after = exchange.handle.balance(alice.account, BASE).unwrap().total;
@@ -291,16 +304,16 @@ fn amounts_are_read_and_shown_in_whole_tokens() {
         assert_eq!(refused.code(), 100_001, "{wrong}");
         assert!(refused.message().contains("1.5 AAA"), "{}", refused.text);
     }
-    let log = door.look("log", "limit=1");
+    let log = operator.look("log", "limit=1");
     let fields = &log.good()[0]["fields"];
     assert_eq!(fields["amount"], "1.5 AAA");
     assert_eq!(fields["amount_units"], (ONE * 3 / 2).to_string());
     assert_eq!(fields["token"], "AAA");
-    let shown = door.look("account", &format!("account={account}"));
+    let shown = operator.look("account", &format!("account={account}"));
     let balance = &shown.good()["balances"][0];
     assert_eq!(balance["total_amount"], "1001.5 AAA");
     assert_eq!(balance["total"], after.to_string());
-    let tokens = door.look("tokens", "");
+    let tokens = operator.look("tokens", "");
     let token = tokens
         .good()
         .as_array()
@@ -312,13 +325,13 @@ fn amounts_are_read_and_shown_in_whole_tokens() {
 }
 
 #[test]
-fn no_account_is_opened_with_a_key_that_others_could_sign_for() {
+fn no_account_is_opened_with_a_key_of_low_order() {
     let exchange = Exchange::start();
-    let door = Door::open(&exchange);
+    let operator = OperatorListener::open(&exchange);
     let owner = "0x00000000000000000000000000000000000000aa";
     let open = |x: &str, y: &str| {
         let body = json!({"owner": owner, "public_key_x": x, "public_key_y": y});
-        door.wish("create-account", &body)
+        operator.request("create-account", &body)
     };
     for [x, y] in LOW_ORDER {
         let refused = open(x, y);
@@ -332,11 +345,11 @@ fn no_account_is_opened_with_a_key_that_others_could_sign_for() {
 }
 
 #[test]
-fn an_api_key_of_the_operators_is_long() {
+fn an_api_key_chosen_by_the_operator_is_long() {
     let exchange = Exchange::start();
-    let door = Door::open(&exchange);
+    let operator = OperatorListener::open(&exchange);
     let open = |owner: &str, key: &str| {
-        door.wish("create-account", &json!({"owner": owner, "api_key": key}))
+        operator.request("create-account", &json!({"owner": owner, "api_key": key}))
     };
     let [first, second] = ["aa", "bb"].map(|end| format!("0x{}{end}", "0".repeat(38)));
     let refused = open(&first, &"k".repeat(31));
@@ -350,19 +363,20 @@ fn an_api_key_of_the_operators_is_long() {
 }
 
 #[test]
-fn half_requests_do_not_keep_the_operator_out() {
+fn incomplete_requests_do_not_block_the_operator() {
     let exchange = Exchange::start();
-    let door = Door::open(&exchange);
+    let operator = OperatorListener::open(&exchange);
     let halves: Vec<_> = (0..40)
         .map(|_| {
-            let mut half = Connection::open(door.address);
+            let mut half = Connection::open(operator.address);
             half.send(b"POST /admin/v1/set-mode HTTP/1.1\r\nHost");
             half
         })
         .collect();
-    door.wish("set-mode", &json!({"mode": "cancel-only"}))
+    operator
+        .request("set-mode", &json!({"mode": "cancel-only"}))
         .good();
-    assert_eq!(door.look("status", "").good()["mode"], "cancel-only");
+    assert_eq!(operator.look("status", "").good()["mode"], "cancel-only");
     drop(halves);
 }
 
@@ -370,26 +384,32 @@ fn half_requests_do_not_keep_the_operator_out() {
 fn modes_faults_and_partial_changes_reach_the_exchange() {
     let exchange = Exchange::start();
     let alice = exchange.customer(1);
-    let door = Door::open(&exchange);
-    door.wish(
-        "fault-answer",
-        &json!({"request": "balances", "code": 100_000, "count": 2}),
-    )
-    .good();
+    let operator = OperatorListener::open(&exchange);
+    operator
+        .request(
+            "fault-answer",
+            &json!({"request": "balances", "code": 100_000, "count": 2}),
+        )
+        .good();
     let balances = alice.get("/api/v3/user/balances?accountId={account}");
     for _ in 0..2 {
         assert_eq!(exchange.ask(&balances).any_code(), 100_000);
     }
     exchange.ask(&balances).good();
-    door.wish("set-mode", &json!({"mode": "halted"})).good();
-    assert_eq!(door.look("status", "").good()["mode"], "halted");
+    operator
+        .request("set-mode", &json!({"mode": "halted"}))
+        .good();
+    assert_eq!(operator.look("status", "").good()["mode"], "halted");
     assert_eq!(
-        door.wish("set-mode", &json!({"mode": "shut"})).code(),
+        operator
+            .request("set-mode", &json!({"mode": "shut"}))
+            .code(),
         100_001
     );
     let fees = json!({"transfer": {"QQQ": "5", "AAA": "7"}, "onchain": {"withdraw": "9"}});
-    door.wish("set-service-fees", &fees).good();
-    door.wish("set-service-fees", &json!({"update": {"1": 3}}))
+    operator.request("set-service-fees", &fees).good();
+    operator
+        .request("set-service-fees", &json!({"update": {"1": 3}}))
         .good();
     let info = exchange.ask(&Call::get("/api/v3/exchange/info"));
     assert_eq!(
@@ -418,12 +438,12 @@ fn modes_faults_and_partial_changes_reach_the_exchange() {
 fn what_a_request_costs_is_the_same_list_in_both_places() {
     let exchange = Exchange::start();
     let alice = exchange.customer(1);
-    let door = Door::open(&exchange);
+    let operator = OperatorListener::open(&exchange);
     for fees in [
         json!({}),
         json!({"transfer": {"QQQ": "5"}, "update": {"AAA": "7"}, "withdrawal": {"QQQ": "1", "AAA": "2"}}),
     ] {
-        door.wish("set-service-fees", &fees).good();
+        operator.request("set-service-fees", &fees).good();
         let info = exchange.ask(&Call::get("/api/v3/exchange/info"));
         for (list, kind) in [
             ("withdrawalFees", 1),

@@ -26,7 +26,7 @@ fn listed(connection: &mut Connection, number: u8) -> u64 {
 }
 
 #[test]
-fn a_copy_of_a_running_exchange_holds_what_was_acknowledged_and_becomes_an_exchange() {
+fn a_copy_of_a_running_exchange_holds_what_was_acknowledged_and_can_be_started() {
     let folder = Folder::new("backup");
     let (data, copy, again) = (
         folder.path().join("data"),
@@ -119,7 +119,7 @@ fn no_file_of_a_data_folder_holds_an_api_key() {
 }
 
 #[test]
-fn a_key_of_which_only_the_digest_is_left_is_replaced_when_it_is_asked_for() {
+fn a_key_known_only_by_its_digest_is_replaced_when_it_is_requested() {
     let folder = Folder::new("digests");
     let data = folder.path().join("data");
     std::fs::create_dir_all(folder.path()).unwrap();
@@ -139,12 +139,12 @@ fn a_key_of_which_only_the_digest_is_left_is_replaced_when_it_is_asked_for() {
         bob.api_key = fresh;
         assert_eq!(status(connection, &bob), 200);
         assert_eq!(fetch(connection, &bob), bob.api_key, "and known now");
-        assert_eq!(status(connection, &alice), 200, "nobody else's");
+        assert_eq!(status(connection, &alice), 200, "of no other account");
     });
 }
 
 #[test]
-fn a_damaged_copy_becomes_nothing() {
+fn a_damaged_copy_is_not_restored() {
     let folder = Folder::new("damaged");
     let (data, again) = (folder.path().join("data"), folder.path().join("again"));
     std::fs::create_dir_all(folder.path()).unwrap();

@@ -25,13 +25,13 @@ fn a_submit_fails_at_the_first_check_that_fails() {
         exchange.ask(&no_key.clone().header("X-API-KEY", "")).code(),
         104_001
     );
-    let wrong = call.clone().body(body).header("X-API-KEY", "nobody's");
+    let wrong = call.clone().body(body).header("X-API-KEY", "unknown");
     assert_eq!(exchange.ask(&wrong).code(), 104_002);
 
     let code = |order: &Value| exchange.ask(&alice.post_order(order)).code();
     assert_eq!(code(&order), 102_003, "no such account");
     order["accountId"] = json!(bob.account.0);
-    assert_eq!(code(&order), 104_003, "somebody else's account");
+    assert_eq!(code(&order), 104_003, "another account");
     order["accountId"] = good["accountId"].clone();
     assert_eq!(code(&order), 102_002, "fields");
     order["sellToken"] = good["sellToken"].clone();
@@ -110,7 +110,7 @@ fn fields_of_an_order_have_codes_and_names() {
 }
 
 #[test]
-fn bodies_that_are_no_orders() {
+fn bodies_that_are_not_orders_are_refused() {
     let exchange = Exchange::start();
     let alice = exchange.customer(1);
     for body in [
@@ -135,7 +135,7 @@ fn bodies_that_are_no_orders() {
 }
 
 #[test]
-fn reading_has_its_codes() {
+fn reads_have_their_codes() {
     let exchange = Exchange::start();
     let (alice, bob) = (exchange.customer(1), exchange.customer(2));
     let zero = format!("0x{:064x}", 0);

@@ -6,7 +6,7 @@ use cambist_core::VenueTime;
 use cambist_server::{Clock, DataError, DataFolder, ServerConfig};
 use serde_json::json;
 
-use super::admin::Door;
+use super::admin::OperatorListener;
 use super::crash::{Folder, customer, populated};
 use super::support::{Call, Exchange, Want, config};
 
@@ -35,8 +35,7 @@ fn order(number: u8, slot: u32, now: VenueTime) -> Call {
 }
 
 #[test]
-fn after_a_start_under_a_wrong_year_the_exchanges_time_goes_on_and_it_is_told_by_how_much_it_is_ahead()
- {
+fn after_a_start_with_a_wrong_clock_time_continues_and_its_lead_is_reported() {
     let folder = Folder::new("wrong-year");
     let wall = Clock::system().now();
     let wrong = wall.plus_ms(YEAR_MS);
@@ -70,10 +69,10 @@ fn after_a_start_under_a_wrong_year_the_exchanges_time_goes_on_and_it_is_told_by
         assert_eq!(health["status"], "clock_ahead");
         assert!(ahead(health["clockAheadMs"].as_u64().unwrap()), "{health}");
         assert!(health["time"].as_u64().unwrap() >= later.now.0, "{health}");
-        let door = Door::open(exchange);
-        let status = door.look("status", "");
+        let operator = OperatorListener::open(exchange);
+        let status = operator.look("status", "");
         assert!(ahead(status.good()["clockAheadMs"].as_u64().unwrap()));
-        let page = door.call(Call::get("/metrics"));
+        let page = operator.call(Call::get("/metrics"));
         assert_eq!(page.status, 200, "{}", page.text);
         assert!(
             page.header("content-type")
@@ -102,10 +101,10 @@ fn after_a_start_under_a_wrong_year_the_exchanges_time_goes_on_and_it_is_told_by
         for name in watched {
             value(name);
         }
-        // Nobody reads it without the token, or through the exchange's own address.
-        let mut bare = super::support::Connection::open(door.address);
+        // It requires the token, and is not reachable through the exchange's own address.
+        let mut bare = super::support::Connection::open(operator.address);
         assert_eq!(bare.ask(&Call::get("/metrics")).status, 401);
-        assert_eq!(door.call(Call::new("POST", "/metrics")).status, 405);
+        assert_eq!(operator.call(Call::new("POST", "/metrics")).status, 405);
         assert_eq!(exchange.ask(&Call::get("/metrics")).status, 404);
     });
 }

@@ -62,12 +62,12 @@ pub fn populated() -> Venue {
     for number in 1..=CLIENTS {
         let key = secret(number).public();
         let account = AccountId(10_000 + u32::from(number));
-        let mut operate = |wish| {
+        let mut operate = |input| {
             venue
                 .handle(
                     cambist_core::VenueTime(0),
                     &Caller::Operator,
-                    &Request::Operator(wish),
+                    &Request::Operator(input),
                 )
                 .unwrap();
         };
@@ -255,7 +255,10 @@ impl Client {
         let version = connection.try_ask(&depth)?.good()["version"]
             .as_u64()
             .unwrap();
-        assert!(version >= self.depth_version, "the depth went back");
+        assert!(
+            version >= self.depth_version,
+            "the version of the depth decreased"
+        );
         self.depth_version = version;
         let list = self
             .customer
@@ -263,7 +266,7 @@ impl Client {
         let listed = connection.try_ask(&list)?.good()["totalNum"]
             .as_u64()
             .unwrap();
-        assert!(listed >= self.listed, "an order that was shown is gone");
+        assert!(listed >= self.listed, "a listed order is missing");
         self.listed = listed;
         Some(())
     }

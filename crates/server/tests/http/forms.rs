@@ -57,7 +57,7 @@ fn an_order_in_the_text_s_types_and_in_the_sdk_s_is_the_same() {
 }
 
 #[test]
-fn parameters_twice_empty_or_unknown() {
+fn repeated_empty_and_unknown_parameters() {
     let exchange = Exchange::start();
     let mut alice = exchange.customer(1);
     exchange.ask(&alice.submit(Want::Sell, 300_000, 1)).good();
@@ -91,7 +91,7 @@ fn parameters_twice_empty_or_unknown() {
 }
 
 #[test]
-fn a_body_on_get_means_nothing() {
+fn a_body_on_get_is_ignored() {
     let exchange = Exchange::start();
     let mut connection = exchange.connect();
     for _ in 0..2 {
@@ -118,7 +118,7 @@ fn the_key_may_be_left_out_where_public_clients_leave_it_out() {
         "/api/v3/amm/pools",
     ] {
         exchange.ask(&Call::get(target)).good();
-        let unknown = Call::get(target).header("X-API-KEY", "nobody's");
+        let unknown = Call::get(target).header("X-API-KEY", "unknown");
         assert_eq!(exchange.ask(&unknown).code(), 104_002, "{target}");
         assert_eq!(strict.ask(&Call::get(target)).code(), 104_001, "{target}");
         strict.ask(&customer.get(target)).good();

@@ -28,7 +28,7 @@ fn without_wallets() -> Exchange {
 }
 
 #[test]
-fn one_good_proof_moves_funds_and_each_that_is_given_must_be_good() {
+fn one_valid_signature_moves_funds_and_all_given_ones_must_be_valid() {
     let exchange = without_wallets();
     let mut alice = Trader::new(&exchange, 1);
     let bob = Trader::new(&exchange, 2);
@@ -185,7 +185,7 @@ fn the_layer_2_key_alone_moves_no_funds_and_sets_no_key() {
 }
 
 #[test]
-fn what_is_signed_wrongly_moves_nothing() {
+fn wrong_signatures_move_nothing() {
     let exchange = Exchange::start();
     let mut alice = Trader::new(&exchange, 1);
     let bob = Trader::new(&exchange, 2);
@@ -211,8 +211,8 @@ fn what_is_signed_wrongly_moves_nothing() {
     assert_eq!(code("eddsaSignature", "0x12", None), 104_005);
     assert_eq!(code("eddsaSignature", &bob.eddsa(&signed), None), 104_005);
     assert_eq!(code("ecdsaSignature", "0x12", None), 104_005);
-    let lies = wire(typed, Some(Kind::Personal));
-    assert_eq!(code("ecdsaSignature", &lies, None), 104_005);
+    let mislabelled = wire(typed, Some(Kind::Personal));
+    assert_eq!(code("ecdsaSignature", &mislabelled, None), 104_005);
     let stranger = EthKey::from_hex("0x5").unwrap().sign_digest(&signed.digest);
     assert_eq!(code("ecdsaSignature", &wire(stranger, None), None), 104_005);
     assert_eq!(
@@ -246,7 +246,7 @@ fn what_is_signed_wrongly_moves_nothing() {
 }
 
 #[test]
-fn the_text_alone_wants_the_wallet_in_the_header() {
+fn strict_mode_requires_the_wallets_signature_in_the_header() {
     let exchange = strict();
     let mut alice = Trader::new(&exchange, 1);
     let payee = Trader::new(&exchange, 2).customer.owner;
@@ -325,7 +325,7 @@ fn extra_data_may_be_signed_as_bytes_and_as_text() {
 }
 
 #[test]
-fn a_new_key_serves_at_once_and_the_old_one_no_more() {
+fn a_new_signing_key_replaces_the_old_one_immediately() {
     let exchange = Exchange::start();
     let mut alice = Trader::new(&exchange, 1);
     let resting = exchange.ask(&alice.customer.submit(Want::Buy, 100_000, 1));
@@ -352,7 +352,7 @@ fn a_new_key_serves_at_once_and_the_old_one_no_more() {
     assert_eq!(
         open.good()["totalNum"],
         0,
-        "what the old key signed died with it"
+        "requests signed with the old key are refused"
     );
     alice.customer.secret = fresh;
     exchange
@@ -368,7 +368,7 @@ fn a_new_key_serves_at_once_and_the_old_one_no_more() {
 }
 
 #[test]
-fn a_key_that_is_no_point_or_of_low_order_is_not_registered() {
+fn an_invalid_key_or_one_of_low_order_is_not_registered() {
     let exchange = Exchange::start();
     let alice = Trader::new(&exchange, 1);
     // No signature verifies with an invalid point; with one of low order anyone could make a valid one.
@@ -387,7 +387,7 @@ fn a_key_that_is_no_point_or_of_low_order_is_not_registered() {
 }
 
 #[test]
-fn somebody_who_was_sent_funds_sets_a_first_key_and_gets_an_api_key() {
+fn an_account_opened_by_a_transfer_sets_its_first_key_and_gets_an_api_key() {
     let exchange = Exchange::start();
     let mut alice = Trader::new(&exchange, 1);
     let wallet = EthKey::from_hex("0x4242").unwrap();
@@ -431,7 +431,7 @@ fn somebody_who_was_sent_funds_sets_a_first_key_and_gets_an_api_key() {
 }
 
 #[test]
-fn wrong_wallets_are_capped_like_wrong_keys() {
+fn wrong_wallet_signatures_are_rate_limited() {
     let mut config = config();
     config.rates.failed_signatures = cambist_server::Rate { per_s: 1, burst: 2 };
     config.clock = Clock::by_hand(cambist_core::VenueTime::from_s(START_S));

@@ -53,7 +53,7 @@ fn an_oversized_body_is_refused_however_it_is_announced() {
 }
 
 #[test]
-fn oversized_heads_and_nonsense_end_the_connection() {
+fn oversized_heads_and_invalid_requests_close_the_connection() {
     let exchange = Exchange::start();
     let mut long = exchange.connect();
     let head = format!(
@@ -78,7 +78,7 @@ fn oversized_heads_and_nonsense_end_the_connection() {
 }
 
 #[test]
-fn slow_heads_and_bodies_and_idlers_are_cut() {
+fn slow_and_idle_connections_are_closed() {
     let mut config = config();
     // Long enough for a busy machine to send a head, short enough for a test.
     config.connections.head_timeout_ms = 500;
@@ -99,7 +99,7 @@ fn slow_heads_and_bodies_and_idlers_are_cut() {
 }
 
 #[test]
-fn idle_connections_from_many_addresses_lock_nobody_out() {
+fn idle_connections_from_many_addresses_do_not_block_other_clients() {
     let mut config = config();
     config.connections.connections_max = 40;
     config.connections.connections_per_address_max = 10;
@@ -131,12 +131,12 @@ fn idle_connections_from_many_addresses_lock_nobody_out() {
     }
     assert!(
         first.is_closed(),
-        "the one that was idle longest went first"
+        "the one that was idle longest is evicted first"
     );
 }
 
 #[test]
-fn an_address_at_its_bound_gives_up_its_own_idle_connections() {
+fn an_address_at_its_bound_loses_its_own_idle_connections() {
     let mut config = config();
     config.connections.connections_per_address_max = 2;
     let exchange = Exchange::with(&config);
@@ -151,7 +151,7 @@ fn an_address_at_its_bound_gives_up_its_own_idle_connections() {
 }
 
 #[test]
-fn an_old_connection_is_told_to_go_with_its_answer() {
+fn an_old_connection_is_closed_with_its_answer() {
     let mut config = config();
     config.connections.connection_age_max_ms = 0;
     let exchange = Exchange::with(&config);
@@ -178,7 +178,7 @@ fn an_answer_for_head_has_no_body_and_pipelining_keeps_its_order() {
 }
 
 #[test]
-fn a_panic_inside_the_machine_ends_the_exchange_and_is_never_papered_over() {
+fn a_panic_in_the_state_machine_ends_the_exchange() {
     let mut exchange = Exchange::start();
     let alice = exchange.customer(1);
     let handle = exchange.handle.clone();
@@ -189,13 +189,13 @@ fn a_panic_inside_the_machine_ends_the_exchange_and_is_never_papered_over() {
     });
     assert!(broken.join().is_err());
     assert_eq!(exchange.handle.audit(), Err(MachineError::Broken));
-    let wish = Operator::Deposit {
+    let input = Operator::Deposit {
         account: alice.account,
         token: BASE,
         amount: 1,
     };
-    assert_eq!(exchange.handle.operate(wish), Err(MachineError::Broken));
-    // It ends by itself, without being told.
+    assert_eq!(exchange.handle.operate(input), Err(MachineError::Broken));
+    // It ends without a shutdown.
     assert!(matches!(exchange.wait(), Err(RunError::Broken)));
     assert!(std::net::TcpStream::connect(exchange.address).is_err());
     assert!(connection.is_closed());

@@ -84,7 +84,7 @@ fn every_kept_folder_is_opened_with_everything_in_it() {
         let [copy] = copies(folder.path()).try_into().unwrap();
         let mut copied = files(&copy);
         assert!(copied.remove("manifest.json").is_some(), "{name}");
-        assert_eq!(copied, was, "{name}: the copy is what was there");
+        assert_eq!(copied, was, "{name}: the copy equals the original");
         let facts_of_copy = verify(&copy).unwrap();
         assert_eq!(facts_of_copy.recovery.manifest, Some("copy"), "{name}");
         assert_eq!(facts_of_copy.open_orders, facts.open_orders, "{name}");

@@ -12,7 +12,7 @@ use crate::support::{Call, Exchange, config};
 mod schema;
 
 #[test]
-fn the_document_is_served_to_everybody_and_names_the_public_address() {
+fn the_openapi_document_is_public_and_has_the_public_url() {
     let mut config = config();
     config.public_url = Some("https://exchange.example/".to_owned());
     let exchange = Exchange::with(&config);
@@ -27,7 +27,7 @@ fn the_document_is_served_to_everybody_and_names_the_public_address() {
 }
 
 #[test]
-fn answers_are_of_the_shape_that_the_document_says() {
+fn answers_conform_to_the_openapi_document() {
     let mut world = World::new(Compat::Both);
     let document = world
         .exchange

@@ -46,9 +46,9 @@ impl World {
             update: fee,
             ..FeeSchedule::default()
         };
-        let wishes = [Operator::SetServiceFees(Box::new(fees))];
-        for wish in wishes {
-            exchange.handle.operate(wish).unwrap();
+        let inputs = [Operator::SetServiceFees(Box::new(fees))];
+        for input in inputs {
+            exchange.handle.operate(input).unwrap();
         }
         let mut alice = Trader::new(&exchange, 1);
         let bob = Trader::new(&exchange, 2);
@@ -62,8 +62,8 @@ impl World {
         }
     }
 
-    fn operate(&self, wish: Operator) {
-        self.exchange.handle.operate(wish).unwrap();
+    fn operate(&self, input: Operator) {
+        self.exchange.handle.operate(input).unwrap();
     }
 
     /// The answer to a request while the exchange is in a mode.
@@ -263,7 +263,7 @@ fn order(number: u32) -> How {
             w.in_mode(ExchangeMode::Halted, &call)
         }),
         102_120 => Asked(|w| w.order(|o| o["allOrNone"] = json!("true"))),
-        104_004 => Injected("a missing signature is 102010, which says more"),
+        104_004 => Injected("a missing signature is 102010, which is more specific"),
         104_005 => Asked(|w| {
             let mut order = w.alice.customer.order(Want::Buy, 100_000, 1);
             w.bob.customer.sign(&mut order);
@@ -544,11 +544,11 @@ fn inject(world: &mut World, endpoint: Endpoint, reason: Reason) -> Reply {
 }
 
 #[test]
-fn all_102_pairs_for_clients_of_both_kinds() {
+fn all_102_pairs_in_compatible_mode() {
     assert_eq!(provoke(Compat::Both), (102, 18));
 }
 
 #[test]
-fn all_102_pairs_for_the_text_alone() {
+fn all_102_pairs_in_strict_mode() {
     assert_eq!(provoke(Compat::Strict), (102, 18));
 }

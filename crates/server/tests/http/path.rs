@@ -148,7 +148,7 @@ fn orders_expire_by_the_clock_the_venue_shows() {
 }
 
 #[test]
-fn a_busy_port_is_named_with_the_way_out() {
+fn a_port_in_use_is_reported_with_a_remedy() {
     let exchange = Exchange::start();
     let mut second = config();
     second.listen = exchange.address;
@@ -164,7 +164,7 @@ fn a_busy_port_is_named_with_the_way_out() {
 }
 
 #[test]
-fn stopping_lets_a_request_under_way_finish() {
+fn stopping_finishes_requests_in_progress() {
     let mut exchange = Exchange::start();
     let alice = exchange.customer(1);
     let mut connection = exchange.connect();

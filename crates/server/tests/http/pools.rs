@@ -4,7 +4,7 @@
 use cambist_signing::Address;
 use serde_json::{Value, json};
 
-use crate::admin::Door;
+use crate::admin::OperatorListener;
 use crate::support::trader::{LP, POOL, POOL_NAME, Trader, list_pool, messages};
 use crate::support::{BASE, Call, Exchange, ONE, UNIT, Want};
 
@@ -55,8 +55,8 @@ fn pools_and_their_balances_are_shown_in_the_text_s_types() {
 #[test]
 fn the_operator_sees_pools_by_the_symbols_of_their_tokens() {
     let (exchange, _) = start();
-    let door = Door::open(&exchange);
-    let pools = door.look("pools", "");
+    let operator = OperatorListener::open(&exchange);
+    let pools = operator.look("pools", "");
     let pool = &pools.good()[0];
     assert_eq!(pool["name"], POOL_NAME);
     assert_eq!(pool["pool"], POOL.to_string());

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::support::{Call, Exchange, ONE, START_S, config, venue};
 
-/// What everybody sees after ten minutes in steps of a second.
-fn lived(seed: u64) -> Value {
+/// The public data after ten minutes in steps of a second.
+fn run(seed: u64) -> Value {
     let mut venue = venue(Compat::Both);
     let population = AgentsConfig::calm(seed, MarketId(0), Price(200_000), ONE / 10);
     let accounts: Vec<_> = (0u32..)
@@ -33,12 +33,12 @@ fn lived(seed: u64) -> Value {
 }
 
 #[test]
-fn a_population_makes_a_two_sided_market_without_losing_a_unit() {
-    let depth = lived(7);
+fn simulated_traders_make_a_two_sided_market_without_losing_a_unit() {
+    let depth = run(7);
     for side in ["bids", "asks"] {
         assert!(!depth[side].as_array().unwrap().is_empty(), "{depth}");
     }
     assert!(depth["version"].as_u64().unwrap() > 500);
-    assert_eq!(depth, lived(7), "same seed, same market");
-    assert_ne!(depth["bids"], lived(8)["bids"]);
+    assert_eq!(depth, run(7), "same seed, same market");
+    assert_ne!(depth["bids"], run(8)["bids"]);
 }

@@ -34,11 +34,15 @@ fn five_a_second_per_key_and_endpoint_then_429_and_recovery() {
     connection.ask(&alice.get(balances)).good();
     exchange.clock.pass_ms(10_000);
     let passed = (0..20).filter(|_| connection.ask(&alice.get(balances)).status == 200);
-    assert_eq!(passed.count(), 5, "rest does not add up beyond the burst");
+    assert_eq!(
+        passed.count(),
+        5,
+        "idle time does not accumulate beyond the burst"
+    );
 }
 
 #[test]
-fn without_a_key_the_address_counts_and_guessing_keys_is_no_way_around() {
+fn requests_without_a_valid_key_are_limited_by_address() {
     let exchange = limited(RateLimits::default());
     let alice = exchange.customer(1);
     let target = "/api/v3/exchange/info";
@@ -58,7 +62,7 @@ fn without_a_key_the_address_counts_and_guessing_keys_is_no_way_around() {
 }
 
 #[test]
-fn an_address_is_bounded_over_everything_unknown_paths_included() {
+fn an_address_is_limited_over_all_paths_unknown_ones_included() {
     let exchange = limited(RateLimits {
         address: Rate { per_s: 1, burst: 4 },
         ..RateLimits::default()
@@ -80,7 +84,7 @@ fn an_address_is_bounded_over_everything_unknown_paths_included() {
 }
 
 #[test]
-fn behind_a_trusted_proxy_its_customers_are_counted_and_elsewhere_nobody_is_believed() {
+fn forwarded_addresses_are_used_from_trusted_proxies_only() {
     let here = "127.0.0.1".parse().unwrap();
     for (proxies, counted_apart) in [(vec![here], true), (Vec::new(), false)] {
         let mut config = config();

@@ -26,7 +26,7 @@ fn statuses(exchange: &Exchange, bytes: &[u8], answers: usize) -> Vec<u16> {
 }
 
 #[test]
-fn nonsense_is_refused_or_cut_off_and_the_next_connection_is_served() {
+fn invalid_requests_are_refused_and_the_next_connection_is_served() {
     let exchange = Exchange::start();
     let head = "GET /api/v3/timestamp HTTP/1.1\r\nHost: x\r\n";
     let long = "x".repeat(70_000);
@@ -41,14 +41,14 @@ fn nonsense_is_refused_or_cut_off_and_the_next_connection_is_served() {
         ("a long target", format!("GET /{long} HTTP/1.1\r\nHost: x\r\n\r\n").into(), &[431]),
         ("another protocol", b"SSH-2.0-client\r\n".to_vec(), &[400]),
         ("a newer protocol", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), &[]),
-        ("a version that is none", b"GET / HTTP/9.9\r\n\r\n".to_vec(), &[400]),
+        ("an invalid version", b"GET / HTTP/9.9\r\n\r\n".to_vec(), &[400]),
         ("two lengths", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}".to_vec(), &[400]),
-        ("a length that is none", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n{}".to_vec(), &[400]),
+        ("an invalid length", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n{}".to_vec(), &[400]),
         ("a huge length", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n{}".to_vec(), &[400]),
-        ("a length that lies", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{}".to_vec(), &[400]),
-        ("a chunk that is none", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n".to_vec(), &[400]),
+        ("a length beyond the end", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{}".to_vec(), &[400]),
+        ("an invalid chunk", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n".to_vec(), &[400]),
         ("a chunk that is too short", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{}\r\n".to_vec(), &[400]),
-        ("a coding that is none", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n{}".to_vec(), &[400]),
+        ("an invalid coding", b"POST /api/v3/order HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n{}".to_vec(), &[400]),
         ("no such path", b"GET /api/v3/%6frder HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(), &[404]),
         ("the server as a whole", b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(), &[404]),
         ("a tunnel", b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(), &[404]),
@@ -60,7 +60,7 @@ fn nonsense_is_refused_or_cut_off_and_the_next_connection_is_served() {
 }
 
 #[test]
-fn unusual_but_right_requests_are_served() {
+fn unusual_but_valid_requests_are_served() {
     let exchange = Exchange::start();
     let old = b"GET /api/v3/timestamp HTTP/1.0\r\n\r\n";
     assert_eq!(
@@ -86,7 +86,7 @@ fn unusual_but_right_requests_are_served() {
     while line(&mut head, &mut text) > 2 {
         lengths += usize::from(text.to_ascii_lowercase().starts_with("content-length"));
     }
-    assert_eq!(lengths, 1, "its length is told");
+    assert_eq!(lengths, 1, "its length is in the header");
     line(&mut head, &mut text);
     assert!(
         text.starts_with("HTTP/1.1 404"),
@@ -96,8 +96,8 @@ fn unusual_but_right_requests_are_served() {
 
 /// Answers wait for the disk here, so the server sees the end of input long before it answers.
 #[test]
-fn who_sends_an_order_and_says_no_more_is_answered() {
-    let folder = Folder::new("said-all");
+fn a_client_that_closes_its_sending_side_is_answered() {
+    let folder = Folder::new("answers");
     let data = DataFolder::take(&folder.path().join("data")).unwrap();
     let exchange = Exchange::durable(data.begin(populated(), Vec::new()).unwrap());
     let mut alice = customer(1);
@@ -116,7 +116,7 @@ fn who_sends_an_order_and_says_no_more_is_answered() {
 }
 
 #[test]
-fn a_header_twice_with_different_values_is_no_key_and_no_signature() {
+fn a_repeated_header_with_different_values_is_not_accepted() {
     let exchange = Exchange::start();
     let (mut alice, bob) = (exchange.customer(1), exchange.customer(2));
     let balances = alice.get("/api/v3/user/balances?accountId={account}");
@@ -141,7 +141,7 @@ fn a_header_twice_with_different_values_is_no_key_and_no_signature() {
 }
 
 #[test]
-fn bodies_that_are_no_json_of_ours_have_no_effect() {
+fn invalid_json_bodies_have_no_effect() {
     let exchange = Exchange::start();
     let mut alice = exchange.customer(1);
     let mut order = alice.order(Want::Buy, 200_000, 1);
@@ -212,7 +212,7 @@ fn bodies_that_are_no_json_of_ours_have_no_effect() {
 }
 
 #[test]
-fn what_was_signed_is_not_what_was_changed_or_sent_before() {
+fn changed_and_replayed_requests_are_refused() {
     let exchange = Exchange::start();
     let mut alice = exchange.customer(1);
     let mut order = alice.order(Want::Buy, 200_000, 1);
@@ -266,7 +266,7 @@ fn what_was_signed_is_not_what_was_changed_or_sent_before() {
 }
 
 #[test]
-fn web_pages_may_ask_where_the_operator_names_their_origin() {
+fn web_pages_may_send_requests_if_their_origin_is_configured() {
     let closed = Exchange::start();
     let preflight = Call::new("OPTIONS", "/api/v3/order").header("Origin", "https://app.example");
     let reply = closed.ask(&preflight);
@@ -294,7 +294,7 @@ fn web_pages_may_ask_where_the_operator_names_their_origin() {
 }
 
 #[test]
-fn health_is_told_to_everybody() {
+fn health_is_public() {
     let exchange = Exchange::start();
     let time = exchange.clock.now().0;
     assert_eq!(

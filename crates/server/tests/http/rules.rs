@@ -15,7 +15,7 @@ fn sources(folder: &Path, found: &mut String) {
 }
 
 #[test]
-fn every_rule_of_the_shell_names_its_tests() {
+fn every_rule_of_the_server_names_its_tests() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut code = String::new();
     sources(&package.join("src"), &mut code);
@@ -29,7 +29,7 @@ fn every_rule_of_the_shell_names_its_tests() {
     for line in book.lines().filter(|line| line.starts_with("| S-")) {
         let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
         let (rule, tests) = (cells[0], cells.last().unwrap());
-        assert!(!seen.contains(&rule), "{rule} stands twice");
+        assert!(!seen.contains(&rule), "{rule} is listed twice");
         seen.push(rule);
         for test in tests.split(',').map(|name| name.trim().trim_matches('`')) {
             let test = format!("#[test]\n    fn {test}(");

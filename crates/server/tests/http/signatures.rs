@@ -376,7 +376,7 @@ fn wrong_signatures_are_capped_before_they_cost_anything() {
     assert_eq!(
         exchange.ask(&good).status,
         429,
-        "even a good one is not looked at"
+        "even a valid one is not verified"
     );
     exchange.ask(&bob.submit(Want::Buy, 200_000, 1)).good();
     exchange.clock.pass_ms(1_000);

@@ -50,7 +50,7 @@ impl Case {
     pub fn same(&mut self, node: &Node<'_>, computed: &str) {
         let stated = node.text().unwrap_or("neither text nor a number");
         self.require(stated == computed, node, || {
-            format!("the file says {stated}, computed {computed}")
+            format!("the file has {stated}, computed {computed}")
         });
     }
 
@@ -176,8 +176,8 @@ impl Case {
         let stated = node.float().unwrap_or(f64::NAN);
         let error = (stated - computed).abs();
         self.require(error <= allowed, node, || {
-            let said = node.text().unwrap_or("no number");
-            format!("the file says {said}, computed {computed:?}, allowed {allowed:e}")
+            let stated = node.text().unwrap_or("no number");
+            format!("the file has {stated}, computed {computed:?}, allowed {allowed:e}")
         });
         let seen = Deviation {
             error,

@@ -66,7 +66,7 @@ pub(super) fn sign(
     let accepted =
         key.public().verify(message, &signature) && key.prepared().verify(message, &signature);
     case.require(accepted, node, || {
-        "the own signature was refused".to_owned()
+        "the own signature does not verify".to_owned()
     });
     Ok(signature)
 }
@@ -85,17 +85,17 @@ pub(super) fn signed(
 }
 
 /// The result of verifying the text as a signature of `message` by the key in the file.
-pub(super) fn verdict(
+pub(super) fn check_signature(
     node: &Node<'_>,
     signature: &str,
     messages: &[Field],
-) -> Result<Verdict, VectorError> {
+) -> Result<SignatureCheck, VectorError> {
     let key = PublicKey {
         x: node.get("publicKeyX")?.hex()?,
         y: node.get("publicKeyY")?.hex()?,
     };
     let Ok(signature) = Signature::from_hex(signature) else {
-        return Ok(Verdict::Malformed);
+        return Ok(SignatureCheck::Malformed);
     };
     let plain = messages
         .iter()
@@ -105,15 +105,15 @@ pub(super) fn verdict(
         .iter()
         .any(|message| prepared.verify(message, &signature));
     Ok(match (plain, fast) {
-        (true, true) => Verdict::Accepted,
-        (false, false) => Verdict::Refused,
-        _ => Verdict::Disagreement,
+        (true, true) => SignatureCheck::Accepted,
+        (false, false) => SignatureCheck::Refused,
+        _ => SignatureCheck::Disagreement,
     })
 }
 
 /// Result of a verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(super) enum SignatureCheck {
     /// Valid.
     Accepted,
     /// Well formed but not valid.

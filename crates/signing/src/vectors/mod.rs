@@ -49,7 +49,7 @@ pub struct FileReport {
 #[non_exhaustive]
 pub enum VectorError {
     /// The text is not JSON.
-    #[error("{file}: not json: {reason}")]
+    #[error("{file}: not JSON: {reason}")]
     Json {
         /// Name of the file.
         file: String,

@@ -2,7 +2,7 @@
 //!
 //! `expect` begins with `accept`, `reject` or `implementation choice`; the last is evaluated but only reported.
 
-use super::eddsa::{Verdict, verdict};
+use super::eddsa::{SignatureCheck, check_signature};
 use super::{Case, Node, Shape, VectorError, api_sig, first_has, order, pool, request};
 use crate::ecdsa::{WireSignature, verify_owner};
 use crate::field::Field;
@@ -21,18 +21,18 @@ fn evaluate(node: &Node<'_>, case: &mut Case) -> Result<(), VectorError> {
     let found = found(node)?;
     let holds = if starts_with_words(expect, "implementation choice") {
         case.report_only();
-        found != Verdict::Disagreement
+        found != SignatureCheck::Disagreement
     } else if starts_with_words(expect, "accept") {
-        found == Verdict::Accepted
+        found == SignatureCheck::Accepted
     } else if starts_with_words(expect, "reject (malformed)") {
-        found == Verdict::Malformed
+        found == SignatureCheck::Malformed
     } else if starts_with_words(expect, "reject") {
-        matches!(found, Verdict::Refused | Verdict::Malformed)
+        matches!(found, SignatureCheck::Refused | SignatureCheck::Malformed)
     } else {
         return Err(expect_node.malformed("accept, reject or implementation choice"));
     };
     case.require(holds, &expect_node, || {
-        format!("the file says {expect}, found {found:?}")
+        format!("the file has {expect}, found {found:?}")
     });
     Ok(())
 }
@@ -43,7 +43,7 @@ fn starts_with_words(text: &str, words: &str) -> bool {
         .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
-fn found(node: &Node<'_>) -> Result<Verdict, VectorError> {
+fn found(node: &Node<'_>) -> Result<SignatureCheck, VectorError> {
     let kind = node.get("kind")?;
     match kind.text()? {
         "order" => eddsa(node, &[order::order(&node.get("order")?)?.hash().message()]),
@@ -79,7 +79,7 @@ fn found(node: &Node<'_>) -> Result<Verdict, VectorError> {
                 .iter()
                 .map(|text| request_signature::message(text))
                 .collect();
-            verdict(node, node.get("x_api_sig")?.text()?, &messages)
+            check_signature(node, node.get("x_api_sig")?.text()?, &messages)
         }
         "ecdsa" => {
             let digest = node.get("eip712_digest")?;
@@ -88,19 +88,19 @@ fn found(node: &Node<'_>) -> Result<Verdict, VectorError> {
             let owner = node.get("signer")?.address()?;
             let signature = node.get("ecdsaSignature")?;
             if WireSignature::from_hex(signature.text()?).is_err() {
-                return Ok(Verdict::Malformed);
+                return Ok(SignatureCheck::Malformed);
             }
             let owned = verify_owner(&digest, signature.text()?, &owner);
             Ok(if owned {
-                Verdict::Accepted
+                SignatureCheck::Accepted
             } else {
-                Verdict::Refused
+                SignatureCheck::Refused
             })
         }
         _ => Err(kind.malformed("a known kind of signature")),
     }
 }
 
-fn eddsa(node: &Node<'_>, messages: &[Field]) -> Result<Verdict, VectorError> {
-    verdict(node, node.get("eddsaSignature")?.text()?, messages)
+fn eddsa(node: &Node<'_>, messages: &[Field]) -> Result<SignatureCheck, VectorError> {
+    check_signature(node, node.get("eddsaSignature")?.text()?, messages)
 }

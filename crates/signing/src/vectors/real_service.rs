@@ -1,6 +1,6 @@
 //! Values published as answers or requests of a real service, by `kind`. Optional members are checked when present.
 
-use super::eddsa::{Verdict, divided_by_order, verdict};
+use super::eddsa::{SignatureCheck, check_signature, divided_by_order};
 use super::{Case, Node, Shape, VectorError, account, api_sig, first_kind_is, order, request};
 use crate::ecdsa::verify_owner;
 use crate::field::Field;
@@ -58,8 +58,8 @@ fn evaluate(node: &Node<'_>, case: &mut Case) -> Result<(), VectorError> {
             let texts = api_sig::Request::read(node)?.candidates();
             let messages: Vec<Field> = texts.iter().map(|text| message(text)).collect();
             let header = node.get("x_api_sig")?;
-            let found = verdict(node, header.text()?, &messages)?;
-            case.require(found == Verdict::Accepted, &header, || {
+            let found = check_signature(node, header.text()?, &messages)?;
+            case.require(found == SignatureCheck::Accepted, &header, || {
                 format!("found {found:?}")
             });
             if let (Some(quotient), Ok(signature)) = (
@@ -101,8 +101,8 @@ fn eddsa_if_present(
     else {
         return Ok(());
     };
-    let found = verdict(node, signature.text()?, messages)?;
-    case.require(found == Verdict::Accepted, &signature, || {
+    let found = check_signature(node, signature.text()?, messages)?;
+    case.require(found == SignatureCheck::Accepted, &signature, || {
         format!("found {found:?}")
     });
     Ok(())

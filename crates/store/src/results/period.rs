@@ -153,7 +153,7 @@ impl<'a> Reading<'a> {
     fn report(mut self, hours: Hours) -> Result<PeriodReport, Trouble> {
         let Some(begun_us) = rows::begun_us(self.database)? else {
             self.notes.insert(
-                "nothing was counted yet: counting begins with the first reconciliation of a daemon"
+                "there are no results yet: counting begins with the daemon's first reconciliation"
                     .to_owned(),
             );
             return Ok(self.finish(PeriodReport::default()));
@@ -164,13 +164,13 @@ impl<'a> Reading<'a> {
         let from = hours.from.unwrap_or(0).max(begun);
         if hours.from.is_some_and(|asked| asked < begun) {
             self.notes.insert(format!(
-                "nothing before {} can be attributed: counting began then",
+                "results before {} are not available: counting began then",
                 cambist_host::times::iso(begun_us / 1_000_000)
             ));
         }
         if to <= from {
             self.notes
-                .insert("the period holds nothing that was counted".to_owned());
+                .insert("there are no results in this period".to_owned());
             return Ok(self.finish(PeriodReport::default()));
         }
         let mut report = PeriodReport::default();
@@ -265,14 +265,14 @@ impl<'a> Reading<'a> {
             let before = first.as_ref().filter(|_| begins == Some(series));
             if series > 0 && begins != Some(series) && owner == ACCOUNT {
                 self.notes.insert(format!(
-                    "{market} was listed in other units from {} on: what its price did between the last state before and the first after is not attributed",
+                    "{market} was listed in other units from {} on: the price change between the last state before and the first after is not attributed",
                     opening.as_ref().map_or_else(String::new, |at| cambist_host::times::iso(at.at_us / 1_000_000))
                 ));
             }
             let Some(newest) = newest else { continue };
             let Some(state) = newest.state else {
                 self.notes.insert(format!(
-                    "{market}, {owner}: amounts could not be counted from {} on",
+                    "{market}, {owner}: amounts were too large to be counted from {} on",
                     cambist_host::times::iso(newest.at_us / 1_000_000)
                 ));
                 continue;
@@ -313,8 +313,10 @@ impl<'a> Reading<'a> {
             let [start, end] = [0, 1].map(|i| self.equity(*quote, at[i], &balances[i]));
             let equity = start?.zip(end?).map(|(start, end)| [start, end]);
             if equity.is_none() {
-                self.notes
-                    .insert("equity is not known at both ends: a market had no price".to_owned());
+                self.notes.insert(
+                    "equity is not known at the beginning or the end: a market had no price"
+                        .to_owned(),
+                );
             }
             let total = pnl.map_or(Money::zero(decimals), |pnl| pnl.total);
             let unattributed = equity.and_then(|[start, end]| {

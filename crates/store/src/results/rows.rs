@@ -343,8 +343,8 @@ pub(super) fn balances(
          ORDER BY hour LIMIT 1",
     )?;
     for token in tokens(database)? {
-        let token =
-            u16::try_from(token).map_err(|_| Trouble::Damage(format!("{token} is no token")))?;
+        let token = u16::try_from(token)
+            .map_err(|_| Trouble::Damage(format!("{token} is not a token id")))?;
         let mut rows = query.query(params![token, bounded(hour)])?;
         let mut balance = rows.next()?.map(|row| balance(row, token)).transpose()?;
         if balance.is_none() {

@@ -366,7 +366,7 @@ fn every_period_is_the_change_of_equity_less_flows_over_restarts() {
 }
 
 #[test]
-fn strategies_have_what_they_traded_and_the_account_what_was_there() {
+fn strategies_have_their_trades_and_the_account_the_opening_balances() {
     let mut account = Account::open(10_i128.pow(18), 20_000_000_000);
     let at_us = FIRST_HOUR * HOUR_US + 1;
     let bought = account.trade(0, Side::Buy, 10_000, at_us);
@@ -416,7 +416,7 @@ fn strategies_have_what_they_traded_and_the_account_what_was_there() {
 }
 
 #[test]
-fn what_cannot_be_attributed_is_said() {
+fn what_cannot_be_attributed_is_reported() {
     let mut account = Account::open(10_i128.pow(18), 1_000_000);
     let at_us = FIRST_HOUR * HOUR_US + 1;
     account.trade(0, Side::Sell, 10, at_us);
@@ -427,7 +427,7 @@ fn what_cannot_be_attributed_is_said() {
     };
     let report = period::read(account.folder.path(), early).unwrap();
     assert!(
-        report.notes[0].contains("nothing before 2026-01-01T00:00:00Z"),
+        report.notes[0].contains("results before 2026-01-01T00:00:00Z"),
         "{:?}",
         report.notes
     );
@@ -449,7 +449,7 @@ fn what_cannot_be_attributed_is_said() {
 }
 
 #[test]
-fn a_fill_that_the_results_miss_shows() {
+fn a_fill_missing_in_the_results_is_detected() {
     let mut account = Account::open(10_i128.pow(18), 1_000_000_000);
     account.trade(0, Side::Sell, 10, FIRST_HOUR * HOUR_US + 1);
     assert!(!account.report(None, None).differs);

@@ -69,20 +69,20 @@ pub fn open(venue: &mut Venue, accounts: u64) -> Result<(), Box<dyn Error>> {
         owner[..4].copy_from_slice(&account.0.to_be_bytes());
         let mut public_key = PublicKey::default();
         public_key.x[..4].copy_from_slice(&account.0.to_be_bytes());
-        let mut wishes = vec![Operator::CreateAccount {
+        let mut requests = vec![Operator::CreateAccount {
             id: Some(account),
             owner,
             public_key,
             api_key: None,
             internal: false,
         }];
-        wishes.extend([0, 1].map(|token| Operator::Deposit {
+        requests.extend([0, 1].map(|token| Operator::Deposit {
             account,
             token: TokenId(token),
             amount: 10_000_000 * ONE,
         }));
-        for wish in wishes {
-            venue.handle(VenueTime(0), &Caller::Operator, &Request::Operator(wish))?;
+        for request in requests {
+            venue.handle(VenueTime(0), &Caller::Operator, &Request::Operator(request))?;
         }
     }
     Ok(())

@@ -42,8 +42,8 @@ impl Scenery {
         };
         config.pools.push(pool.clone());
         let mut world = World::with(config);
-        for wish in found(FOUNDER, &pool, [200 * ONE, 500_000 * UNIT]) {
-            world.ask(&Caller::Operator, &wish).unwrap();
+        for input in found(FOUNDER, &pool, [200 * ONE, 500_000 * UNIT]) {
+            world.ask(&Caller::Operator, &input).unwrap();
         }
         let mut config = AgentsConfig::calm(seed, MARKET, PRICE, ONE / 4);
         config.pool = Some(PoolSeat {
@@ -52,8 +52,8 @@ impl Scenery {
         });
         change(&mut config);
         let accounts: Vec<_> = (FIRST..).take(config.accounts()).map(AccountId).collect();
-        for wish in Agents::setup(&config, &accounts, &world.venue) {
-            world.ask(&Caller::Operator, &wish).unwrap();
+        for input in Agents::setup(&config, &accounts, &world.venue) {
+            world.ask(&Caller::Operator, &input).unwrap();
         }
         Self {
             world,
@@ -61,8 +61,8 @@ impl Scenery {
         }
     }
 
-    /// Runs for `ms`; `tell` receives every trade with its taker.
-    fn run(&mut self, ms: u64, mut tell: impl FnMut(AccountId, &Trade)) {
+    /// Runs for `ms`; `on_trade` receives every trade with its taker.
+    fn run(&mut self, ms: u64, mut on_trade: impl FnMut(AccountId, &Trade)) {
         let end = self.world.now.plus_ms(ms);
         // The first step is now: the timeline counts from it.
         let first = self.world.now;
@@ -75,7 +75,9 @@ impl Scenery {
                 if let (Ok(Response::Submitted(made)), Caller::Internal { account }) =
                     (answer, caller)
                 {
-                    made.trades.iter().for_each(|trade| tell(account, trade));
+                    made.trades
+                        .iter()
+                        .for_each(|trade| on_trade(account, trade));
                 }
             }
         }
@@ -128,13 +130,13 @@ fn markout_bps(seed: u64, informed: u32) -> f64 {
     let (mut waiting, mut sum, mut count) = (Vec::new(), 0.0, 0.0);
     let mut live = Vec::new();
     for second in 0..240 {
-        let anew = second % 3 == 0;
-        if anew {
+        let replaces = second % 3 == 0;
+        if replaces {
             for hash in live.drain(..) {
                 let _ = scenery.world.cancel(ALICE, hash);
             }
         }
-        if let Some(middle) = scenery.middle().filter(|_| anew) {
+        if let Some(middle) = scenery.middle().filter(|_| replaces) {
             for (side, factor) in [(Side::Buy, 0.9995), (Side::Sell, 1.0005)] {
                 let ticks = to_ticks(middle * factor, side).0;
                 let mut order = scenery.world.order(ALICE, side, ticks, ONE / 5);
@@ -167,7 +169,7 @@ fn markout_bps(seed: u64, informed: u32) -> f64 {
 
 /// R-AGT-07
 #[test]
-fn informed_traders_make_the_fills_of_a_naive_quoter_lose() {
+fn informed_traders_cause_losses_to_a_naive_quoter() {
     let mean = |informed| (0..8).map(|seed| markout_bps(seed, informed)).sum::<f64>() / 8.0;
     let (without, with) = (mean(0), mean(6));
     assert!(with < -1.0, "{with} bps against informed traders");
@@ -179,7 +181,7 @@ fn informed_traders_make_the_fills_of_a_naive_quoter_lose() {
 
 /// R-AGT-08
 #[test]
-fn momentum_traders_buy_what_rises_and_sell_what_falls() {
+fn momentum_traders_buy_rising_and_sell_falling_prices() {
     for (bps, side) in [(120, Side::Buy), (-120, Side::Sell)] {
         let (mut with, mut against) = (0, 0);
         for seed in 0..6 {
@@ -280,7 +282,7 @@ fn arbitrage_keeps_the_pool_at_the_book_within_the_fees_and_never_loses_a_unit()
 
 /// R-AGT-10
 #[test]
-fn swappers_swap_both_ways_and_take_no_price() {
+fn swappers_swap_both_ways_without_a_price_limit() {
     let mut scenery = Scenery::new(4, |config| config.swappers = 3);
     let swappers = scenery.of(Kind::Swapper);
     let mut sides = [0u32; 2];
@@ -297,7 +299,7 @@ fn swappers_swap_both_ways_and_take_no_price() {
 
 /// R-AGT-11
 #[test]
-fn passive_traders_lean_against_what_they_hold() {
+fn liquidity_providers_skew_against_their_inventory() {
     let middle = |extra: Amount, token, skew| {
         let mut scenery = Scenery::new(2, |config| {
             config.passive_skew_bps = skew;
@@ -324,7 +326,7 @@ fn passive_traders_lean_against_what_they_hold() {
 
 /// R-AGT-11
 #[test]
-fn passive_traders_take_what_stands_where_they_want_to_quote() {
+fn liquidity_providers_take_orders_beyond_their_quotes() {
     let mut scenery = Scenery::new(6, |config| {
         (config.noise_traders, config.informed_traders) = (0, 0);
         config.timeline = vec![Moment {
@@ -344,7 +346,7 @@ fn passive_traders_take_what_stands_where_they_want_to_quote() {
 
 /// R-AGT-12
 #[test]
-fn a_timeline_happens_when_it_says() {
+fn timeline_events_occur_at_their_times() {
     let at = |at_ms, what| Moment { at_ms, what };
     let mut scenery = Scenery::new(8, |config| {
         config.timeline = vec![
@@ -383,7 +385,7 @@ fn a_timeline_happens_when_it_says() {
     scenery.pass(200);
     assert_eq!(offered(&scenery), 0, "they left");
     scenery.pass(14_000);
-    assert!(offered(&scenery) >= 4, "and came back");
+    assert!(offered(&scenery) >= 4, "and the liquidity came back");
     let (before, _) = scenery.world.venue.pool_reserves(&POOL).unwrap();
     scenery.pass(6_000);
     let (after, _) = scenery.world.venue.pool_reserves(&POOL).unwrap();
@@ -436,7 +438,7 @@ fn every_kind_together_stays_deterministic_solvent_and_bounded() {
     assert!(long.world.venue.orders.iter().count() < kept + 400);
     assert!(
         long.agents.made > made * 5,
-        "{} after {made}: still lively",
+        "{} after {made}: still trading",
         long.agents.made
     );
 }

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spread_of_moves_is_the_volatility_asked_for() {
+    fn moves_have_the_configured_volatility() {
         let calm = deviation(Regime::Calm);
         assert!((13.0..17.0).contains(&calm), "{calm} for 15");
         let volatile = deviation(Regime::Volatile);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_come_as_often_as_asked_and_the_range_holds() {
+    fn jumps_occur_at_the_configured_rate_and_the_range_holds() {
         let mut rare = fair(3, |config| {
             (config.jumps_per_hour, config.jump_bps) = (360.0, 100.0);
         });
@@ -224,7 +224,7 @@ mod tests {
 
     /// R-AGT-06
     #[test]
-    fn a_trend_drifts_as_far_as_it_says_and_either_way() {
+    fn a_trend_drifts_by_its_rate_in_either_direction() {
         let mut ups = 0;
         for seed in 0..40 {
             let mut fair = fair(seed, |config| config.regimes.first = Regime::Trending);
@@ -242,7 +242,7 @@ mod tests {
 
     /// R-AGT-06
     #[test]
-    fn regimes_last_as_long_as_they_say_and_none_is_entered_that_has_no_stay() {
+    fn regimes_last_their_mean_duration_and_one_without_a_duration_is_not_entered() {
         let mut fair = fair(9, |config| config.regimes.stay_s = [30.0, 10.0, 0.0]);
         let (mut seconds, mut entries) = ([0.0; 3], [0u32; 3]);
         for _ in 0..400_000 {

@@ -90,12 +90,12 @@ impl Agents {
         };
         let base = config.size_base.saturating_mul(FUNDS);
         let quote = scale.quote_ceil(base, config.start_price).unwrap_or(0);
-        let mut wishes = Vec::new();
+        let mut operator_requests = Vec::new();
         for account in accounts.iter().take(config.accounts()) {
             if venue.account(*account).is_some() {
                 continue;
             }
-            wishes.push(Operator::CreateAccount {
+            operator_requests.push(Operator::CreateAccount {
                 id: Some(*account),
                 owner: owner(*account),
                 public_key: PublicKey::default(),
@@ -103,14 +103,17 @@ impl Agents {
                 internal: true,
             });
             for (token, amount) in [(market.base, base), (market.quote, quote)] {
-                wishes.push(Operator::Deposit {
+                operator_requests.push(Operator::Deposit {
                     account: *account,
                     token,
                     amount,
                 });
             }
         }
-        wishes.into_iter().map(Request::Operator).collect()
+        operator_requests
+            .into_iter()
+            .map(Request::Operator)
+            .collect()
     }
 
     /// Advances the time and returns the traders' requests.
@@ -122,7 +125,7 @@ impl Agents {
         let last = *self.last.get_or_insert(now);
         self.fair.advance(now.ms_since(last) as f64 / 1_000.0);
         self.last = Some(last.max(now));
-        let mut requests = self.live_through(now, venue);
+        let mut requests = self.apply_due_event(now, venue);
         let Some(mut scene) = MarketView::new(&self.config, self.fair.price, now, venue) else {
             return requests;
         };
@@ -146,16 +149,15 @@ impl Agents {
         requests
     }
 
-    /// Takes the next moment of the timeline if its time has come: one a step, so that a step stays
-    /// bounded.
-    fn live_through(&mut self, now: VenueTime, venue: &Venue) -> Vec<(Caller, Request)> {
+    /// Applies the next event of the timeline if it is due; one per step, so that the work of a step is bounded.
+    fn apply_due_event(&mut self, now: VenueTime, venue: &Venue) -> Vec<(Caller, Request)> {
         let begun = *self.begun.get_or_insert(now);
         let next = self.config.timeline.get(self.moment).copied();
         let Some(moment) = next.filter(|moment| begun.plus_ms(moment.at_ms) <= now) else {
             return Vec::new();
         };
         self.moment += 1;
-        let mut requests = timeline::wishes(moment.what);
+        let mut requests = timeline::operator_requests(moment.what);
         self.feel(now, moment.what);
         if let What::Drain { percent } = moment.what {
             self.made += 1;

@@ -24,8 +24,8 @@ impl Trader {
             return;
         };
         let middle = bid.0.midpoint(ask.0) as f64;
-        let (average, looked) = self.average.unwrap_or((middle, scene.now));
-        let passed_s = scene.now.ms_since(looked) as f64 / 1_000.0;
+        let (average, updated) = self.average.unwrap_or((middle, scene.now));
+        let passed_s = scene.now.ms_since(updated) as f64 / 1_000.0;
         let weight = 1.0 - libm::exp(-passed_s / config.momentum_window_s.max(0.001));
         self.average = Some((average + weight * (middle - average), scene.now));
         let off_bps = (middle / average - 1.0) * 10_000.0;

@@ -20,7 +20,7 @@ pub fn found(account: AccountId, pool: &PoolConfig, amounts: [Amount; 2]) -> Vec
     };
     let mut hash = [MARK; 32];
     hash[28..].copy_from_slice(&account.0.to_be_bytes());
-    let wishes = [
+    let operator_requests = [
         Operator::CreateAccount {
             id: Some(account),
             owner: owner(account),
@@ -37,7 +37,7 @@ pub fn found(account: AccountId, pool: &PoolConfig, amounts: [Amount; 2]) -> Vec
             amounts,
         },
     ];
-    wishes.map(Request::Operator).into()
+    operator_requests.map(Request::Operator).into()
 }
 
 /// Its owner address.

@@ -34,15 +34,15 @@ struct Round {
     price: Price,
 }
 
-/// What the traders see of a pool.
-struct Seen<'a> {
+/// A pool as the traders see it.
+struct PoolView<'a> {
     config: &'a PoolConfig,
     /// Base, quote.
     reserves: [Amount; 2],
     taker_bips: u8,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> PoolView<'a> {
     fn new(scene: &MarketView<'a>) -> Option<Self> {
         let address = scene.config.pool?.pool;
         let venue = scene.venue;
@@ -141,7 +141,7 @@ impl Trader {
         made: &mut u64,
         requests: &mut Vec<(Caller, Request)>,
     ) {
-        let (Some(seen), Some(account)) = (Seen::new(scene), scene.venue.account(self.account))
+        let (Some(seen), Some(account)) = (PoolView::new(scene), scene.venue.account(self.account))
         else {
             return;
         };
@@ -172,7 +172,7 @@ impl Trader {
 /// The best round trip that swaps on this side, if one earns anything: level by level, as long as the pool's optimum at
 /// a level's price is beyond what the levels before it take.
 fn round(scene: &MarketView<'_>, side: Side) -> Option<Round> {
-    let seen = Seen::new(scene)?;
+    let seen = PoolView::new(scene)?;
     let [inward, outward] = seen.in_and_out(side);
     let most = scene
         .maximum

@@ -135,7 +135,7 @@ fn maker_fills(seed: u64, bps: u64, seconds: u32) -> Vec<u32> {
 
 /// R-AGT-03
 #[test]
-fn takers_reach_quotes_10_to_40_bps_from_the_middle() {
+fn takers_reach_quotes_10_to_40_bps_from_the_mid() {
     for seed in 0..12 {
         for bps in [10, 25, 40] {
             let fills = maker_fills(seed, bps, 50);
@@ -198,7 +198,7 @@ fn hours_of_trading_neither_starve_nor_grow() {
 
 /// R-AGT-05
 #[test]
-fn a_pause_makes_neither_a_burst_nor_a_leap() {
+fn a_pause_causes_neither_a_burst_nor_a_jump() {
     let mut market = Market::new(3);
     market.run(5_000);
     let fair = market.agents.fair.price;
@@ -210,7 +210,7 @@ fn a_pause_makes_neither_a_burst_nor_a_leap() {
 
 /// R-AGT-01
 #[test]
-fn synthetic_hashes_are_no_field_elements_and_setup_is_done_once() {
+fn synthetic_hashes_are_not_field_elements_and_setup_happens_once() {
     let mut market = Market::new(1);
     market.run(3_000);
     let internal = |order: &crate::orders::Order| order.account.0 >= 100;

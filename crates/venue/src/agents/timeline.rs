@@ -75,9 +75,9 @@ const ASKED: [RequestKind; 14] = [
     RequestKind::PoolTransactions,
 ];
 
-/// What the operator does about a moment; nothing where only the traders change.
-pub(super) fn wishes(what: What) -> Vec<(Caller, Request)> {
-    let wishes = match what {
+/// The operator requests of an event; empty if only the traders change.
+pub(super) fn operator_requests(what: What) -> Vec<(Caller, Request)> {
+    let operator_requests = match what {
         What::Mode(mode) => vec![Operator::SetMode(mode)],
         What::Refuse(true) => ASKED
             .map(|kind| {
@@ -93,9 +93,9 @@ pub(super) fn wishes(what: What) -> Vec<(Caller, Request)> {
             Vec::new()
         }
     };
-    wishes
+    operator_requests
         .into_iter()
-        .map(|wish| (Caller::Operator, Request::Operator(wish)))
+        .map(|input| (Caller::Operator, Request::Operator(input)))
         .collect()
 }
 

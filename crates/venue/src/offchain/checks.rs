@@ -83,7 +83,7 @@ impl Venue {
             self.coded(
                 Reason::AmountTooLarge,
                 Reason::InvalidSender,
-                "an amount is beyond 96 bits",
+                "an amount exceeds 96 bits",
             )
         } else {
             Ok(())
@@ -91,8 +91,7 @@ impl Venue {
     }
 
     pub(super) fn check_storage_id(id: u64) -> Result<u32, Refusal> {
-        u32::try_from(id)
-            .or_else(|_| refuse(Reason::InvalidNonce, "a storage id is beyond 32 bits"))
+        u32::try_from(id).or_else(|_| refuse(Reason::InvalidNonce, "a storage id exceeds 32 bits"))
     }
 
     pub(super) fn check_expiry_field(&self, valid_until_s: u64) -> Result<u32, Refusal> {
@@ -100,7 +99,7 @@ impl Venue {
             self.coded(
                 Reason::InvalidArgument,
                 Reason::InvalidNonce,
-                "the end of validity is beyond 32 bits: seconds are expected",
+                "validUntil exceeds 32 bits; it is a time in seconds",
             )
         })
     }
@@ -112,7 +111,7 @@ impl Venue {
             self.coded(
                 Reason::OrderExpired,
                 Reason::InvalidNonce,
-                "the validity has ended",
+                "the request has expired",
             )
         }
     }
@@ -137,7 +136,7 @@ impl Venue {
     pub(super) fn check_submission(&self, hash: &Hash, plan: &Plan) -> Result<(), Refusal> {
         self.check_not_halted()?;
         if self.submission_hashes.contains_key(hash) {
-            return refuse(Reason::InvalidNonce, "this request is known");
+            return refuse(Reason::InvalidNonce, "this request was submitted before");
         }
         self.check_not_expired(plan.valid_until_s)?;
         let account = &self.accounts[&plan.account];
@@ -158,10 +157,7 @@ impl Venue {
             }
         }
         if account.open_submissions >= self.config.limits.open_submissions_max {
-            return refuse(
-                Reason::InvalidSender,
-                "too many submissions are not settled",
-            );
+            return refuse(Reason::InvalidSender, "too many unsettled submissions");
         }
         let mut needed: BTreeMap<TokenId, Amount> = BTreeMap::new();
         for (token, amount) in self.bound(&plan.work) {
@@ -172,7 +168,10 @@ impl Venue {
                 return self.coded(
                     Reason::InsufficientBalance,
                     Reason::InvalidSender,
-                    format!("less than {amount} is free of token {}", token.0),
+                    format!(
+                        "the free balance of token {} is less than {amount}",
+                        token.0
+                    ),
                 );
             }
         }

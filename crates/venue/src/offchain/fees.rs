@@ -82,19 +82,19 @@ impl Venue {
         let Some(fee) = fees.sum::<Option<Amount>>() else {
             return refuse(
                 Reason::UnsupportedFeeToken,
-                format!("token {} pays no fees", token.0),
+                format!("fees cannot be paid in token {}", token.0),
             );
         };
         if !self.is_open_token(token) {
             return refuse(
                 Reason::UnsupportedFeeToken,
-                format!("token {} is not listed or closed", token.0),
+                format!("token {} is not listed or is closed", token.0),
             );
         }
         if self.config.fees.same_token && moved.is_some_and(|moved| moved != token) {
             return refuse(
                 Reason::FeeTokenMismatch,
-                "the fee must be paid in the token that moves",
+                "the fee must be paid in the transferred token",
             );
         }
         if accepted.amount < fee {

@@ -23,7 +23,7 @@ impl Venue {
         self.check_proof(key.account, &key.proof)?;
         self.check_not_halted()?;
         if self.submission_hashes.contains_key(&key.hash) {
-            return refuse(Reason::InvalidNonce, "this request is known");
+            return refuse(Reason::InvalidNonce, "this request was submitted before");
         }
         self.check_not_expired(plan.valid_until_s)?;
         let account = &self.accounts[&key.account];
@@ -31,21 +31,21 @@ impl Venue {
         let (Some(next), true) = (next, u64::from(account.nonce) == key.nonce) else {
             return refuse(
                 Reason::InvalidNonce,
-                format!("the nonce is {}", account.nonce),
+                format!("the account's next nonce is {}", account.nonce),
             );
         };
         if account.open_submissions >= self.config.limits.open_submissions_max {
-            return refuse(
-                Reason::InvalidSender,
-                "too many submissions are not settled",
-            );
+            return refuse(Reason::InvalidSender, "too many unsettled submissions");
         }
         for (token, amount) in self.bound(&plan.work) {
             if account.balance(token).free() < amount {
                 return self.coded(
                     Reason::InsufficientBalance,
                     Reason::InvalidSender,
-                    format!("less than {amount} is free of token {}", token.0),
+                    format!(
+                        "the free balance of token {} is less than {amount}",
+                        token.0
+                    ),
                 );
             }
         }
@@ -67,7 +67,7 @@ impl Venue {
         self.check_exchange(key.exchange)?;
         self.check_named_owner(key.account, key.owner)?;
         if key.public_key == PublicKey::default() {
-            return refuse(Reason::InvalidReceiver, "the new key is no key");
+            return refuse(Reason::InvalidReceiver, "the new key is zero");
         }
         let fee = self.check_fee(&[&self.config.fees.update], key.max_fee, None::<TokenId>)?;
         Ok(Plan {

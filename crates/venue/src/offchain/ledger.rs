@@ -36,7 +36,10 @@ impl Venue {
         let is_lp = self.pools.iter().any(|pool| pool.config.lp == token);
         let out = supply.withdrawn.saturating_sub(supply.deposited);
         if is_lp && amount > out {
-            return refuse(Reason::InvalidArgument, "lp units are minted by joins only");
+            return refuse(
+                Reason::InvalidArgument,
+                "LP units are created by joins only",
+            );
         }
         if amount > AMOUNT_MAX || self.in_circulation(token) + amount > AMOUNT_MAX {
             return refuse(
@@ -47,7 +50,7 @@ impl Venue {
         let Some(deposited) = supply.deposited.checked_add(amount) else {
             return refuse(
                 Reason::InvalidArgument,
-                "more was deposited than can be counted",
+                "the sum of all deposits is too large",
             );
         };
         self.supply.entry(token).or_default().deposited = deposited;
@@ -100,7 +103,10 @@ impl Venue {
         self.check_deposit(account, token)?;
         let pending = self.accounts[&account].pending_deposit.get(&token);
         let Some(left) = pending.and_then(|pending| pending.checked_sub(amount)) else {
-            return refuse(Reason::InvalidArgument, "less than the amount is announced");
+            return refuse(
+                Reason::InvalidArgument,
+                "less than this amount was announced",
+            );
         };
         self.deposit(account, token, amount)?;
         let pending = &mut self.account_mut(account).pending_deposit;

@@ -50,7 +50,7 @@ impl Venue {
     pub(crate) fn read_join(&self, caller: &Caller, join: &NewJoin) -> Result<Plan, Refusal> {
         let (account, pool) = self.read_pool(caller, join.owner, join.pool)?;
         if !self.takes_joins(pool) {
-            return refuse(Reason::InvalidReceiver, "the pool takes no joins");
+            return refuse(Reason::InvalidReceiver, "the pool does not accept joins");
         }
         let config = &self.pools[pool].config;
         let offered = self.read_pooled(pool, &join.joined)?;
@@ -84,7 +84,7 @@ impl Venue {
     pub(crate) fn read_exit(&self, caller: &Caller, exit: &NewExit) -> Result<Plan, Refusal> {
         let (account, pool) = self.read_pool(caller, exit.owner, exit.pool)?;
         if !self.takes_exits(pool) {
-            return refuse(Reason::InvalidReceiver, "the pool takes no exits");
+            return refuse(Reason::InvalidReceiver, "the pool does not accept exits");
         }
         let config = &self.pools[pool].config;
         let minimums = self.read_pooled(pool, &exit.minimums)?;
@@ -133,7 +133,7 @@ impl Venue {
             [a, b] if a.token == first && b.token == second => Ok([a.amount, b.amount]),
             _ => refuse(
                 Reason::FeeTokenMismatch,
-                format!("the pool takes tokens {} and {}", first.0, second.0),
+                format!("the pooled tokens are {} and {}", first.0, second.0),
             ),
         }
     }
@@ -143,7 +143,7 @@ impl Venue {
         if !self.is_open_token(token) {
             return refuse(
                 Reason::UnsupportedFeeToken,
-                format!("token {} is not listed or closed", token.0),
+                format!("token {} is not listed or is closed", token.0),
             );
         }
         if accepted < fee {
@@ -167,7 +167,7 @@ impl Venue {
             return refuse(Reason::InvalidArgument, "no such pool");
         };
         if self.submission_hashes.contains_key(&hash) {
-            return refuse(Reason::InvalidArgument, "this join is known");
+            return refuse(Reason::InvalidArgument, "this join was booked before");
         }
         let tokens = self.pools[index].config.pooled;
         let holder = self.accounts.get(&account).ok_or_else(|| {
@@ -180,12 +180,18 @@ impl Venue {
             if holder.balance(token).free() < amount {
                 return refuse(
                     Reason::InsufficientBalance,
-                    format!("less than the amount is free of token {}", token.0),
+                    format!(
+                        "the free balance of token {} is less than the amount",
+                        token.0
+                    ),
                 );
             }
         }
         let Some(settled) = self.settle_join(account, index, offered, 0, 0) else {
-            return refuse(Reason::InvalidArgument, "the amounts make no share");
+            return refuse(
+                Reason::InvalidArgument,
+                "the amounts are too small for a share",
+            );
         };
         let number = self.keep(Submission {
             number: self.sequence,

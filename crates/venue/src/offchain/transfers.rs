@@ -60,16 +60,16 @@ impl Venue {
         let wrong = |detail: &str| refuse(Reason::InvalidReceiver, detail);
         let opens = known.is_none();
         if transfer.payee_owner == [0; 20] {
-            return wrong("the zero address receives nothing");
+            return wrong("the zero address cannot receive a transfer");
         }
         if named && known != Some(transfer.payee) {
             return wrong("the address does not own the payee's account");
         }
         if known == Some(transfer.payer) {
-            return wrong("a transfer to its payer");
+            return wrong("payer and payee are the same account");
         }
         if opens && !self.has_room_for_account() {
-            return wrong("no more accounts are opened by transfers");
+            return wrong("the exchange has no room for another account");
         }
         Ok(opens)
     }
@@ -96,7 +96,7 @@ impl Venue {
             return refuse(
                 Reason::InvalidReceiver,
                 format!(
-                    "the address has no account, and token {} opens none: no market trades it",
+                    "the address has no account, and a transfer of token {} cannot open one: no market trades it",
                     sent.token.0
                 ),
             );
@@ -107,7 +107,7 @@ impl Venue {
                 Reason::AmountTooSmall,
                 Reason::InvalidReceiver,
                 format!(
-                    "the address has no account, and less than {least} of token {} opens none",
+                    "the address has no account, and opening one needs at least {least} of token {}",
                     sent.token.0
                 ),
             );
@@ -123,7 +123,7 @@ impl Venue {
             self.coded(
                 Reason::UnsupportedToken,
                 Reason::FeeTokenMismatch,
-                format!("token {} is not listed or closed", token.0),
+                format!("token {} is not listed or is closed", token.0),
             )
         }
     }
@@ -149,7 +149,10 @@ impl Venue {
         self.check_exchange(withdrawal.exchange)?;
         self.check_named_owner(withdrawal.account, withdrawal.owner)?;
         if withdrawal.to == [0; 20] {
-            return refuse(Reason::InvalidReceiver, "the zero address receives nothing");
+            return refuse(
+                Reason::InvalidReceiver,
+                "the zero address cannot receive a withdrawal",
+            );
         }
         // A delisted token can be withdrawn, so that no funds are locked in.
         if !self.delisted.contains(&withdrawn.token) {

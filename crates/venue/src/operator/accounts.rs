@@ -59,7 +59,10 @@ impl Venue {
         if holder.balance(token).free() < amount {
             return Err(Refusal::new(
                 Reason::InsufficientBalance,
-                format!("less than the amount is free of token {}", token.0),
+                format!(
+                    "the free balance of token {} is less than the amount",
+                    token.0
+                ),
             ));
         }
         if amount > 0 {

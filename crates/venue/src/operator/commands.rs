@@ -184,6 +184,7 @@ pub struct LogEntry {
     pub number: u64,
     /// The venue's time.
     pub at: VenueTime,
-    /// What was done; API keys are left out.
-    pub wish: Operator,
+    /// The executed request, without API keys.
+    #[serde(rename = "wish")]
+    pub request: Operator,
 }

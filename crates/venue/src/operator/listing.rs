@@ -57,7 +57,7 @@ impl Venue {
                 && (config.pooled.contains(&token) || config.lp == token)
         });
         if traded || pooled {
-            return invalid(format!("a market or pool uses token {}", token.0));
+            return invalid(format!("token {} is used by a market or pool", token.0));
         }
         self.delisted.insert(token);
         Ok(())
@@ -79,7 +79,9 @@ impl Venue {
                 && old.config.quote == market.quote
                 && old.config.price_decimals == market.price_decimals;
             if old.listed || !same {
-                return invalid("the market is listed, or was with other tokens or decimals");
+                return invalid(
+                    "the market is already listed, or was listed with other tokens or decimals",
+                );
             }
         }
         self.reconfigure(|config| match known {
@@ -100,7 +102,7 @@ impl Venue {
             market.price_decimals,
         );
         let Some(scale) = scale else {
-            return invalid("decimals are beyond what can be counted");
+            return invalid("the decimals are too large for exact prices");
         };
         self.markets.push(Market {
             config: market.clone(),
@@ -149,7 +151,7 @@ impl Venue {
                 && old.config.pooled == config.pooled
                 && old.config.lp == config.lp;
             if old.listed || !same {
-                return invalid("the pool is listed, or was with other tokens");
+                return invalid("the pool is already listed, or was listed with other tokens");
             }
         }
         let pair = config.pooled;

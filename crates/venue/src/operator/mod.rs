@@ -31,16 +31,16 @@ impl Venue {
     pub(crate) fn operate(
         &mut self,
         caller: &Caller,
-        wish: &Operator,
+        request: &Operator,
     ) -> Result<Option<AccountId>, Refusal> {
         check_operator(caller)?;
-        let done = self.fulfil(wish)?;
-        self.write_log(wish);
+        let done = self.fulfil(request)?;
+        self.write_log(request);
         Ok(done)
     }
 
-    fn fulfil(&mut self, wish: &Operator) -> Result<Option<AccountId>, Refusal> {
-        match wish {
+    fn fulfil(&mut self, request: &Operator) -> Result<Option<AccountId>, Refusal> {
+        match request {
             Operator::CreateAccount {
                 id,
                 owner,
@@ -92,7 +92,7 @@ impl Venue {
             Operator::ApproveHash { account, hash } => {
                 self.known(*account)?;
                 if self.approved.len() >= self.config.limits.approved_hashes_max as usize {
-                    return invalid("too many approved hashes are waiting");
+                    return invalid("too many approved hashes were not used yet");
                 }
                 self.approved.insert((*account, *hash));
             }
@@ -123,7 +123,7 @@ impl Venue {
             Operator::SetMode(mode) => self.mode = *mode,
             Operator::InjectFault(fault) => self.inject(*fault)?,
         }
-        Ok(account_of(wish))
+        Ok(account_of(request))
     }
 
     fn set_fees(&mut self, market: &str, maker: u8, taker: u8) -> Result<(), Refusal> {
@@ -138,7 +138,7 @@ impl Venue {
 
     fn set_delays(&mut self, delays: Delays) -> Result<(), Refusal> {
         if delays.late_failures_permille > 1_000 {
-            return invalid("more than all fail late");
+            return invalid("late_failures_permille is above 1000");
         }
         if delays.seed != self.config.delays.seed {
             self.draw = Random::new(delays.seed);
@@ -147,16 +147,16 @@ impl Venue {
         Ok(())
     }
 
-    /// What was done goes into the log; of API keys not even the digest.
-    fn write_log(&mut self, wish: &Operator) {
-        let mut wish = wish.clone();
-        if let Operator::CreateAccount { api_key, .. } = &mut wish {
+    /// Writes an executed request to the log, without API keys and their digests.
+    fn write_log(&mut self, request: &Operator) {
+        let mut request = request.clone();
+        if let Operator::CreateAccount { api_key, .. } = &mut request {
             *api_key = None;
         }
         self.log.push_back(LogEntry {
             number: self.logged,
             at: self.now,
-            wish,
+            request,
         });
         self.logged += 1;
         let kept = self.config.limits.log_max as usize;
@@ -190,14 +190,14 @@ fn check_operator(caller: &Caller) -> Result<(), Refusal> {
         Caller::Operator => Ok(()),
         Caller::Public | Caller::Account { .. } | Caller::Internal { .. } => Err(Refusal::new(
             Reason::InvalidApiKey,
-            "only the operator may do this",
+            "only the operator may send this request",
         )),
     }
 }
 
-/// The account that a wish names.
-const fn account_of(wish: &Operator) -> Option<AccountId> {
-    match wish {
+/// The account of a request.
+const fn account_of(request: &Operator) -> Option<AccountId> {
+    match request {
         Operator::Deposit { account, .. }
         | Operator::Withdraw { account, .. }
         | Operator::Freeze { account, .. }

@@ -54,8 +54,8 @@ mod tests {
 
     /// R-AGT-09
     #[test]
-    fn the_published_cases_come_out_to_the_unit() {
-        // Ten of one token and a thousand of the other, a fee of 30 bips, one unit worth 90, 110, 400.
+    fn the_published_cases_are_exact_to_the_unit() {
+        // Reserves of ten and a thousand tokens, a fee of 30 bips, output worth 90, 110 and 400.
         let sold = best_input(A, B, 30, (1, 90)).unwrap();
         assert_eq!(sold, 526_682_316_179_835_569);
         assert_eq!(
@@ -73,7 +73,7 @@ mod tests {
 
     /// R-AGT-09
     #[test]
-    fn no_other_amount_earns_more_than_rounding() {
+    fn no_other_amount_earns_more_beyond_rounding() {
         let mut random = Random::new(5);
         let mut traded = 0;
         for _ in 0..400 {

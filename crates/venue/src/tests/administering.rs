@@ -9,8 +9,8 @@ use crate::{
     PoolListing, PoolStatus, Request, RequestKind, Response, SubmissionStatus, VenueConfig,
 };
 
-fn refused(world: &mut World, wish: Operator) -> Reason {
-    world.refused(&Caller::Operator, &Request::Operator(wish))
+fn refused(world: &mut World, request: Operator) -> Reason {
+    world.refused(&Caller::Operator, &Request::Operator(request))
 }
 
 fn market(name: &str) -> MarketConfig {
@@ -70,7 +70,11 @@ fn modes_close_the_exchange_step_by_step() {
     assert_eq!(world.not_sent(withdrawal), Reason::UnknownError);
     assert_eq!(world.not_sent(key), Reason::UnknownError);
     assert_eq!(world.not_sent(exit), Reason::UnknownError);
-    assert_eq!(world.depth(0, None).bids.len(), 2, "reading goes on");
+    assert_eq!(
+        world.depth(0, None).bids.len(),
+        2,
+        "reads are still answered"
+    );
     match world.ask(&Caller::Public, &Request::ExchangeInfo) {
         Ok(Response::Exchange(view)) => assert_eq!(view.mode, ExchangeMode::Halted),
         other => panic!("{other:?}"),
@@ -81,7 +85,7 @@ fn modes_close_the_exchange_step_by_step() {
 
 /// R-MOD-02
 #[test]
-fn what_waits_fails_if_the_mode_has_closed_on_it() {
+fn delayed_requests_fail_if_the_mode_no_longer_allows_them() {
     let mut config = with_pool();
     config.delays.order_ms = 10;
     let mut world = filled(config);
@@ -119,7 +123,7 @@ fn what_waits_fails_if_the_mode_has_closed_on_it() {
 
 /// R-LIS-01
 #[test]
-fn tokens_come_and_go_while_nothing_uses_them() {
+fn unused_tokens_can_be_listed_and_delisted() {
     let mut world = World::with(with_pool());
     let shown = |world: &mut World| match world.ask(&Caller::Public, &Request::Tokens) {
         Ok(Response::Tokens(tokens)) => tokens.len(),
@@ -134,8 +138,8 @@ fn tokens_come_and_go_while_nothing_uses_them() {
         Reason::InvalidArgument
     );
     for used in [BASE, QUOTE, LP] {
-        let wish = Operator::DelistToken { token: used };
-        assert_eq!(refused(&mut world, wish), Reason::InvalidArgument);
+        let request = Operator::DelistToken { token: used };
+        assert_eq!(refused(&mut world, request), Reason::InvalidArgument);
     }
     let gone = Operator::DelistToken { token: new.spec.id };
     world.operate(gone.clone());
@@ -158,7 +162,7 @@ fn tokens_come_and_go_while_nothing_uses_them() {
     assert_eq!(
         refused(&mut world, Operator::ListToken(Box::new(other.clone()))),
         Reason::InvalidArgument,
-        "no token that a configuration could not have"
+        "a token that a configuration could not have"
     );
     other.spec.minimum = 5;
     world.operate(Operator::ListToken(Box::new(other)));
@@ -167,7 +171,7 @@ fn tokens_come_and_go_while_nothing_uses_them() {
 
 /// R-LIS-02
 #[test]
-fn markets_come_and_go_and_going_cancels_their_orders() {
+fn markets_can_be_listed_and_delisted_which_cancels_their_orders() {
     let mut world = World::with(with_pool());
     world.operate(Operator::ListMarket(Box::new(market("LLL-QQQ"))));
     assert_eq!(
@@ -267,7 +271,7 @@ fn a_pool_is_listed_with_its_lp_token_and_delisted_to_exits() {
     assert_eq!(
         refused(&mut world, lp),
         Reason::InvalidArgument,
-        "shares are out"
+        "the pool has shares"
     );
     world.operate(Operator::ListPool(Box::new(listing)));
     assert_eq!(world.submit(&swap).status, OrderStatus::Processed);
@@ -308,7 +312,7 @@ fn pools_fees_and_limits_that_do_not_fit_are_refused() {
         late_failures_permille: 1_001,
         ..Delays::default()
     };
-    for wish in [
+    for request in [
         Operator::SetServiceFees(Box::new(fees)),
         Operator::SetLimits(Box::new(limits)),
         Operator::SetDelays(delays),
@@ -327,7 +331,7 @@ fn pools_fees_and_limits_that_do_not_fit_are_refused() {
             amounts: [0, 1],
         },
     ] {
-        assert_eq!(refused(&mut world, wish), Reason::InvalidArgument);
+        assert_eq!(refused(&mut world, request), Reason::InvalidArgument);
     }
     let most = world.venue.config().limits.approved_hashes_max;
     world.operate(Operator::SetLimits(Box::new(Limits {
@@ -345,7 +349,7 @@ fn pools_fees_and_limits_that_do_not_fit_are_refused() {
 
 /// R-FLT-01
 #[test]
-fn injected_answers_come_as_often_as_asked_and_change_nothing_else() {
+fn injected_refusals_occur_as_often_as_requested_and_change_nothing_else() {
     let mut world = filled(with_pool());
     world.operate(Operator::InjectFault(Fault::Answer {
         kind: RequestKind::Submit,
@@ -391,7 +395,7 @@ fn injected_answers_come_as_often_as_asked_and_change_nothing_else() {
     assert_eq!(
         refusal(&mut world, &internal, &submit),
         None,
-        "background traders meet none"
+        "simulated traders are not affected"
     );
     world.operate(Operator::InjectFault(Fault::Clear));
     let order = world.order(ALICE, Side::Buy, 250_000, ONE);
@@ -413,7 +417,7 @@ fn injected_answers_come_as_often_as_asked_and_change_nothing_else() {
 
 /// R-FLT-02
 #[test]
-fn submissions_fail_late_as_asked_and_give_everything_back() {
+fn submissions_fail_late_as_requested_and_release_everything() {
     let mut world = filled(with_pool());
     for (kind, after_ms) in [
         (RequestKind::Transfer, 0),
@@ -449,7 +453,7 @@ fn submissions_fail_late_as_asked_and_give_everything_back() {
 
 /// R-LOG-01
 #[test]
-fn what_the_operator_did_is_in_the_log_without_keys() {
+fn operator_requests_are_in_the_log_without_keys() {
     let mut config = with_pool();
     config.limits.log_max = 5;
     let mut world = World::with(config);
@@ -470,10 +474,10 @@ fn what_the_operator_did_is_in_the_log_without_keys() {
     };
     let log = read(&mut world, 100, 0);
     assert_eq!(log.len(), 5, "bounded");
-    assert_eq!(log[0].wish, Operator::SetMode(ExchangeMode::CancelOnly));
+    assert_eq!(log[0].request, Operator::SetMode(ExchangeMode::CancelOnly));
     assert_eq!(log[0].at, world.now);
     assert!(matches!(
-        &log[1].wish,
+        &log[1].request,
         Operator::CreateAccount { api_key: None, .. }
     ));
     assert!(

@@ -28,16 +28,16 @@ fn resubmit(world: &mut World, order: &crate::NewOrder) -> Submitted {
 
 /// R-DLY-01
 #[test]
-fn an_order_waits_before_it_meets_its_book() {
+fn an_order_is_matched_after_its_delay() {
     let mut world = World::with(delayed(Compat::Both));
     let (ask, made) = world.place(BOB, Side::Sell, 250_000, ONE);
     assert_eq!(
         made.status,
         OrderStatus::Processing,
-        "acknowledged as on its way"
+        "acknowledged as processing"
     );
     assert_eq!(world.status(BOB, ask), OrderStatus::Waiting);
-    assert_eq!(world.held(BOB, BASE).1, ONE, "its funds are bound");
+    assert_eq!(world.held(BOB, BASE).1, ONE, "its funds are locked");
     assert!(world.depth(0, None).asks.is_empty());
     assert_eq!(
         world.venue.next_wakeup(),
@@ -56,7 +56,7 @@ fn an_order_waits_before_it_meets_its_book() {
 
 /// R-DLY-01
 #[test]
-fn orders_meet_their_book_in_the_order_in_which_they_were_taken() {
+fn delayed_orders_are_matched_in_order_of_acceptance() {
     let mut world = World::with(delayed(Compat::Both));
     let (first, _) = world.place(BOB, Side::Sell, 250_000, ONE);
     world.pass(1);
@@ -253,7 +253,7 @@ fn an_order_that_fails_late_releases_everything_and_strict_shows_it_cancelled() 
 
 /// R-DLY-05
 #[test]
-fn an_order_fails_late_if_its_time_finds_things_changed() {
+fn a_delayed_order_fails_if_its_conditions_have_changed() {
     let mut world = filled(delayed(Compat::Both));
     let (ask, _) = world.place(BOB, Side::Sell, 250_000, ONE);
     let mut maker = world.order(ALICE, Side::Buy, 250_000, ONE);
@@ -282,7 +282,7 @@ fn an_order_fails_late_if_its_time_finds_things_changed() {
     assert_eq!(
         world.status(ALICE, maker.hash),
         OrderStatus::Failed,
-        "it would take by now"
+        "it would take now"
     );
     assert_eq!(world.status(CAROL, frozen), OrderStatus::Failed);
     assert_eq!(world.submission(CAROL, exit.hash), SubmissionStatus::Failed);
@@ -290,7 +290,7 @@ fn an_order_fails_late_if_its_time_finds_things_changed() {
 
 /// R-DLY-06
 #[test]
-fn what_waits_is_found_as_processing() {
+fn delayed_requests_are_listed_as_processing() {
     let mut world = World::with(delayed(Compat::Both));
     let (hash, _) = world.place(ALICE, Side::Buy, 250_000, ONE);
     let mut query = OrdersQuery::all(ALICE);
@@ -306,7 +306,7 @@ fn what_waits_is_found_as_processing() {
 
 /// R-DLY-07
 #[test]
-fn of_a_thousand_that_wait_so_many_fail_as_configured() {
+fn late_failures_occur_at_the_configured_rate() {
     let failures = |seed| {
         let mut config = delayed(Compat::Both);
         config.delays.late_failures_permille = 250;
@@ -333,7 +333,7 @@ fn of_a_thousand_that_wait_so_many_fail_as_configured() {
 
 /// R-DLY-01: an order accepted later with a shorter delay is matched first and gets the better place in its level.
 #[test]
-fn an_order_that_waits_for_less_overtakes() {
+fn an_order_with_a_shorter_delay_is_matched_first() {
     let mut world = World::with(delayed(Compat::Both));
     let (first, _) = world.place(BOB, Side::Sell, 250_000, ONE);
     world.operate(Operator::SetDelays(Delays::default()));
@@ -347,7 +347,7 @@ fn an_order_that_waits_for_less_overtakes() {
 
 /// R-DLY-05, R-STA-02
 #[test]
-fn an_order_that_expires_while_it_waits_never_meets_its_book() {
+fn an_order_that_expires_during_its_delay_is_never_matched() {
     let mut config = with_pool();
     config.delays.order_ms = 5_000;
     let mut world = World::with(config);

@@ -26,7 +26,7 @@ fn the_version_rises_exactly_when_the_content_changes() {
     let mut order = world.order(BOB, Side::Sell, 250_001, ONE);
     order.kind = OrderKind::TakerOnly;
     world.submit(&order);
-    assert!(!changed(&mut world), "took nothing, rests nowhere");
+    assert!(!changed(&mut world), "neither took nor rests");
     world.place(BOB, Side::Sell, 250_000, ONE / 2);
     assert!(changed(&mut world));
     world.cancel(ALICE, hash).unwrap();
@@ -104,7 +104,7 @@ fn unknown_markets_and_levels_beyond_the_last_are_refused() {
 
 /// R-DEP-04, R-DEP-05
 #[test]
-fn depth_has_50_levels_by_default_a_cap_and_the_time_of_asking() {
+fn depth_has_50_levels_by_default_a_cap_and_the_time_of_the_request() {
     let mut config = config();
     config.limits.open_orders_max = 100;
     config.limits.depth_levels_max = 60;

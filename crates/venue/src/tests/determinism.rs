@@ -1,6 +1,6 @@
 //! Replaying the inputs gives an equal exchange.
 
-use super::story::{ROUGH, Story};
+use super::random_history::{ROUGH, RandomHistory};
 use crate::Venue;
 
 /// R-GEN-05
@@ -8,11 +8,11 @@ use crate::Venue;
 fn the_same_inputs_make_the_same_state_and_answers() {
     let mut world = ROUGH.world();
     let begin = world.venue.clone();
-    let mut story = Story::new(ROUGH, 4);
+    let mut history = RandomHistory::new(ROUGH, 4);
     let mut log = Vec::new();
     let mut answers = Vec::new();
     for _ in 0..500 {
-        let (caller, request) = story.next(&mut world);
+        let (caller, request) = history.next(&mut world);
         answers.push(world.ask(&caller, &request));
         log.push((world.now, caller, request));
     }
@@ -25,15 +25,15 @@ fn the_same_inputs_make_the_same_state_and_answers() {
 
 /// R-GEN-05
 #[test]
-fn waking_the_machine_more_often_changes_no_balance_and_no_state() {
+fn advancing_more_often_changes_no_balance_and_no_state() {
     let mut world = ROUGH.world();
     let mut woken = world.venue.clone();
-    let mut story = Story::new(ROUGH, 8);
+    let mut history = RandomHistory::new(ROUGH, 8);
     for _ in 0..400 {
-        let (caller, request) = story.next(&mut world);
+        let (caller, request) = history.next(&mut world);
         while let Some(next) = woken.next_wakeup().filter(|next| *next <= world.now) {
             woken.advance(next);
-            assert_ne!(woken.next_wakeup(), Some(next), "woken for nothing");
+            assert_ne!(woken.next_wakeup(), Some(next), "a timer without effect");
         }
         let answer = woken.handle(world.now, &caller, &request);
         assert_eq!(

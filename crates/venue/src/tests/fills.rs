@@ -43,7 +43,7 @@ fn a_partly_filled_order_keeps_its_place() {
 
 /// R-MAT-03
 #[test]
-fn what_remains_of_a_taker_only_order_dies() {
+fn the_rest_of_a_taker_only_order_is_cancelled() {
     let mut world = World::new();
     let mut order = world.order(ALICE, Side::Buy, 250_010, 3 * ONE);
     order.kind = OrderKind::TakerOnly;
@@ -71,7 +71,7 @@ fn what_remains_of_a_taker_only_order_dies() {
 
 /// R-MAT-04
 #[test]
-fn an_incoming_order_stops_at_its_owners_own() {
+fn an_incoming_order_stops_at_an_order_of_its_owner() {
     let mut world = World::new();
     world.place(BOB, Side::Sell, 250_010, ONE);
     let (own, _) = world.place(ALICE, Side::Sell, 250_020, ONE);
@@ -215,7 +215,7 @@ fn resting_orders_by_either_amount_offer_what_their_amount_allows() {
     let (_, made) = world.place(ALICE, Side::Buy, 250_100, 2 * ONE);
     assert_eq!(world.status(BOB, by_quote.hash), OrderStatus::Processed);
     assert_eq!(made.trades[0].quote, by_quote.buy_amount);
-    assert_eq!(world.held(BOB, BASE).1, 0, "what it did not need is free");
+    assert_eq!(world.held(BOB, BASE).1, 0, "the rest is free");
 }
 
 /// R-FEE-01, R-FEE-03

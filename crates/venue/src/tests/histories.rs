@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::{Amount, Hash, Reason, Side};
 
-use super::story::{COARSE, ROUGH, Story, Style};
+use super::random_history::{COARSE, ROUGH, RandomHistory, Style};
 use super::support::*;
 use crate::testing::*;
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 
 /// A history of every kind of request.
 struct Wide {
-    story: Story,
+    history: RandomHistory,
     hash: u64,
     sent: Vec<(Caller, Request)>,
 }
@@ -48,18 +48,18 @@ fn world(style: Style, seed: u64) -> World {
 impl Wide {
     fn new(style: Style, seed: u64) -> Self {
         Self {
-            story: Story::new(style, seed),
+            history: RandomHistory::new(style, seed),
             hash: 0,
             sent: Vec::new(),
         }
     }
 
     fn party(&mut self) -> AccountId {
-        PARTIES[usize::try_from(self.story.random.below(3)).unwrap()]
+        PARTIES[usize::try_from(self.history.random.below(3)).unwrap()]
     }
 
     fn amount(&mut self, most: u64) -> Amount {
-        Amount::from(self.story.random.below(most))
+        Amount::from(self.history.random.below(most))
     }
 
     fn hash(&mut self) -> Hash {
@@ -71,8 +71,8 @@ impl Wide {
 
     /// The next request, usually with the current key.
     fn next(&mut self, world: &mut World) -> (Caller, Request) {
-        let (caller, request) = match self.story.random.below(100) {
-            0..=44 => self.story.next(world),
+        let (caller, request) = match self.history.random.below(100) {
+            0..=44 => self.history.next(world),
             45..=59 => self.swap(world),
             60..=66 => self.join(world),
             67..=72 => self.exit(world),
@@ -82,7 +82,7 @@ impl Wide {
             87..=91 if !self.sent.is_empty() => {
                 let recent = self.sent.len().saturating_sub(10) as u64;
                 let index = self
-                    .story
+                    .history
                     .random
                     .between(recent, self.sent.len() as u64 - 1);
                 self.sent[usize::try_from(index).unwrap()].clone()
@@ -91,7 +91,7 @@ impl Wide {
                 let query = PoolTransactionsQuery::all(self.party());
                 (signed(query.account), Request::PoolTransactions(query))
             }
-            _ => (Caller::Operator, Request::Operator(self.wish(world))),
+            _ => (Caller::Operator, Request::Operator(self.input(world))),
         };
         let (account, signed) = match caller {
             Caller::Account { account, signed } => (account, signed),
@@ -103,7 +103,7 @@ impl Wide {
             .venue
             .account(account)
             .map(|account| account.key_epoch);
-        let stale = self.story.random.chance(1, 50);
+        let stale = self.history.random.chance(1, 50);
         let signed = if stale { signed } else { present };
         let caller = Caller::Account { account, signed };
         self.sent.push((caller, request.clone()));
@@ -112,7 +112,7 @@ impl Wide {
 
     fn proof(&mut self, world: &World, account: AccountId) -> Proof {
         let holder = world.venue.account(account);
-        match self.story.random.below(20) {
+        match self.history.random.below(20) {
             0 => Proof::default(),
             1..=6 => Proof {
                 ecdsa: holder.map(|holder| holder.owner),
@@ -131,21 +131,21 @@ impl Wide {
 
     fn swap(&mut self, world: &mut World) -> (Caller, Request) {
         let account = self.party();
-        let side = Side::BOTH[usize::from(self.story.random.chance(1, 2))];
+        let side = Side::BOTH[usize::from(self.history.random.chance(1, 2))];
         let (sold, wanted) = (self.amount(400_000) + 1, self.amount(2_000) + 1);
         let mut order = world.swap_order(account, side, sold, wanted);
         order.hash = self.hash();
         let next = world.venue.next_order_storage_id(account, order.sell_token);
         order.storage_id = next.map_or(0, u64::from);
-        order.valid_until_s = world.now.as_s() + self.story.random.below(20);
+        order.valid_until_s = world.now.as_s() + self.history.random.below(20);
         (signed(account), Request::Submit(Box::new(order)))
     }
 
     fn id(&mut self, world: &World, account: AccountId, token: cambist_core::TokenId) -> u64 {
         let next = world.venue.next_order_storage_id(account, token);
         let next = next.map_or(0, u64::from);
-        if self.story.random.chance(1, 20) {
-            self.story.random.below(200)
+        if self.history.random.chance(1, 20) {
+            self.history.random.below(200)
         } else {
             next + 1
         }
@@ -165,7 +165,7 @@ impl Wide {
             self.id(world, account, BASE),
             self.id(world, account, QUOTE),
         ];
-        join.valid_until_s = world.now.as_s() + self.story.random.below(20);
+        join.valid_until_s = world.now.as_s() + self.history.random.below(20);
         join.proof = self.proof(world, account);
         (signed(account), join.into())
     }
@@ -176,7 +176,7 @@ impl Wide {
         exit.hash = self.hash();
         exit.owner = owner(account);
         let held = world.held(account, LP).0;
-        exit.burned = if self.story.random.chance(1, 6) {
+        exit.burned = if self.history.random.chance(1, 6) {
             held
         } else {
             self.amount(2_000_000_000)
@@ -190,30 +190,30 @@ impl Wide {
 
     fn transfer(&mut self, world: &mut World) -> (Caller, Request) {
         let (account, payee) = (self.party(), self.party());
-        let token = [BASE, QUOTE, LP][usize::try_from(self.story.random.below(3)).unwrap()];
+        let token = [BASE, QUOTE, LP][usize::try_from(self.history.random.below(3)).unwrap()];
         let mut transfer = world.transfer();
         transfer.hash = self.hash();
         (transfer.payer, transfer.payer_owner) = (account, owner(account));
         (transfer.payee, transfer.payee_owner) = (payee, owner(payee));
-        if self.story.random.chance(1, 8) {
+        if self.history.random.chance(1, 8) {
             transfer.payee = AccountId(0);
-            transfer.payee_owner = [0x60 + u8::try_from(self.story.random.below(9)).unwrap(); 20];
+            transfer.payee_owner = [0x60 + u8::try_from(self.history.random.below(9)).unwrap(); 20];
         }
         transfer.sent = TokenAmount::new(token, self.amount(1_000_000));
         transfer.storage_id = self.id(world, account, token);
-        transfer.valid_until_s = world.now.as_s() + self.story.random.below(20);
+        transfer.valid_until_s = world.now.as_s() + self.history.random.below(20);
         transfer.proof = self.proof(world, account);
         (signed(account), transfer.into())
     }
 
     fn withdrawal(&mut self, world: &mut World) -> (Caller, Request) {
         let account = self.party();
-        let token = [BASE, QUOTE, LP][usize::try_from(self.story.random.below(3)).unwrap()];
+        let token = [BASE, QUOTE, LP][usize::try_from(self.history.random.below(3)).unwrap()];
         let mut withdrawal = world.withdrawal();
         withdrawal.hash = self.hash();
         (withdrawal.account, withdrawal.owner) = (account, owner(account));
         withdrawal.withdrawn = TokenAmount::new(token, self.amount(900_000));
-        withdrawal.fast = self.story.random.chance(1, 4);
+        withdrawal.fast = self.history.random.chance(1, 4);
         withdrawal.storage_id = self.id(world, account, token);
         withdrawal.proof = self.proof(world, account);
         (signed(account), withdrawal.into())
@@ -237,8 +237,8 @@ impl Wide {
         (signed(account), key.into())
     }
 
-    fn wish(&mut self, world: &World) -> Operator {
-        let random = &mut self.story.random;
+    fn input(&mut self, world: &World) -> Operator {
+        let random = &mut self.history.random;
         let kinds = [
             RequestKind::Submit,
             RequestKind::Join,
@@ -403,7 +403,7 @@ fn a_refusal_of_any_kind_changes_nothing_but_time() {
 
 /// R-GEN-05, R-DLY-01
 #[test]
-fn waking_the_machine_more_often_makes_no_difference_at_all() {
+fn advancing_more_often_makes_no_difference() {
     for seed in [31, 33] {
         let mut world = world(ROUGH, seed);
         let mut woken: Venue = world.venue.clone();
@@ -412,7 +412,7 @@ fn waking_the_machine_more_often_makes_no_difference_at_all() {
             let (caller, request) = wide.next(&mut world);
             while let Some(next) = woken.next_wakeup().filter(|next| *next <= world.now) {
                 woken.advance(next);
-                assert_ne!(woken.next_wakeup(), Some(next), "woken for nothing");
+                assert_ne!(woken.next_wakeup(), Some(next), "a timer without effect");
             }
             let answer = woken.handle(world.now, &caller, &request);
             assert_eq!(answer, world.ask(&caller, &request));

@@ -35,7 +35,7 @@ fn a_key_update_needs_the_nonce_and_a_key() {
 
 /// R-AKU-02, R-GEN-07
 #[test]
-fn the_old_key_dies_at_once_and_what_it_signed_with_it() {
+fn replacing_a_key_ends_pending_requests_that_it_signed() {
     let mut config = with_pool();
     config.delays.received_ms = 1_000;
     let mut world = World::with(config);

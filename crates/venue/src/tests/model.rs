@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use cambist_core::order::FillBy;
 use cambist_core::{Hash, OrderKind, OrderStatus, Side, TokenId, VenueTime};
 
-use super::story::{COARSE, DUSTY, ROUGH, Story, Style};
+use super::random_history::{COARSE, DUSTY, ROUGH, RandomHistory, Style};
 use crate::testing::*;
 use crate::{AccountId, NewOrder, Request, Response};
 
@@ -238,11 +238,11 @@ impl SimpleBook {
 
 fn compare(style: Style, seed: u64, requests: u32) -> u32 {
     let mut world = style.world();
-    let mut story = Story::new(style, seed);
+    let mut history = RandomHistory::new(style, seed);
     let mut simple = SimpleBook::new(style);
     let mut fills = 0;
     for step in 0..requests {
-        let (caller, request) = story.next(&mut world);
+        let (caller, request) = history.next(&mut world);
         simple.expire(world.now);
         let answer = world.ask(&caller, &request);
         match (&request, answer) {
@@ -281,7 +281,7 @@ fn compare(style: Style, seed: u64, requests: u32) -> u32 {
 
 /// R-MAT-01, R-FIL-05
 #[test]
-fn a_simple_second_book_tells_the_same_story() {
+fn the_book_agrees_with_a_simple_reference_implementation() {
     for style in [ROUGH, DUSTY, COARSE] {
         let fills: u32 = (100..112).map(|seed| compare(style, seed, 400)).sum();
         assert!(fills > 300, "{style:?}: {fills} fills compared");

@@ -16,8 +16,8 @@ fn create(id: Option<u32>, owner: u8) -> Request {
     })
 }
 
-fn operate_refused(world: &mut World, wish: Operator) -> Reason {
-    world.refused(&Caller::Operator, &Request::Operator(wish))
+fn operate_refused(world: &mut World, input: Operator) -> Reason {
+    world.refused(&Caller::Operator, &Request::Operator(input))
 }
 
 /// R-OPR-01
@@ -91,20 +91,20 @@ fn only_free_funds_are_withdrawn() {
 
 /// R-OPR-04
 #[test]
-fn wishes_about_what_does_not_exist_are_refused() {
+fn operator_requests_about_unknown_objects_are_refused() {
     let mut world = World::new();
-    let nobody = AccountId(999);
-    for (wish, reason) in [
+    let unknown = AccountId(999);
+    for (input, reason) in [
         (
             Operator::Freeze {
-                account: nobody,
+                account: unknown,
                 frozen: true,
             },
             Reason::UserNotFound,
         ),
         (
             Operator::Deposit {
-                account: nobody,
+                account: unknown,
                 token: BASE,
                 amount: 1,
             },
@@ -141,13 +141,13 @@ fn wishes_about_what_does_not_exist_are_refused() {
             Reason::InvalidArgument,
         ),
     ] {
-        assert_eq!(operate_refused(&mut world, wish), reason);
+        assert_eq!(operate_refused(&mut world, input), reason);
     }
 }
 
 /// R-CFG-02
 #[test]
-fn a_configuration_that_does_not_fit_together_is_no_venue() {
+fn an_inconsistent_configuration_is_refused() {
     assert!(Venue::new(config()).is_ok());
     let changes: [fn(&mut VenueConfig); 13] = [
         |config| config.tokens[1].spec.id = TokenId(0),

@@ -5,16 +5,16 @@ use cambist_core::{OrderKind, OrderStatus, Reason, Side};
 use crate::testing::*;
 use crate::{NewOrder, Operator};
 
-/// A sound bid of 1 for 2,500.00.
-fn sound(world: &mut World) -> NewOrder {
+/// A valid bid of 1 at 2,500.00.
+fn valid_bid(world: &mut World) -> NewOrder {
     world.order(ALICE, Side::Buy, 250_000, ONE)
 }
 
 /// R-ORD-13
 #[test]
-fn the_same_order_again_exists_whatever_became_of_it() {
+fn a_repeated_order_is_refused_whatever_its_state() {
     let mut world = World::new();
-    let order = sound(&mut world);
+    let order = valid_bid(&mut world);
     world.submit(&order);
     assert_eq!(world.submit_refused(&order), Reason::OrderExists);
     world.now = world.now.plus_ms(7_200_000);
@@ -30,7 +30,7 @@ fn the_same_order_again_exists_whatever_became_of_it() {
 #[test]
 fn validity_ends_at_the_second_itself() {
     let mut world = World::new();
-    let mut order = sound(&mut world);
+    let mut order = valid_bid(&mut world);
     order.valid_until_s = START_S;
     assert_eq!(world.submit_refused(&order), Reason::OrderExpired);
     order.valid_until_s = START_S + 1;
@@ -49,21 +49,21 @@ fn a_frozen_account_cancels_but_does_not_trade() {
         account: ALICE,
         frozen: true,
     });
-    let order = sound(&mut world);
+    let order = valid_bid(&mut world);
     assert_eq!(world.submit_refused(&order), Reason::SubmitFailed);
     assert!(world.cancel(ALICE, hash).is_ok());
 }
 
 /// R-ORD-17, R-ORD-18
 #[test]
-fn closed_markets_and_tokens_take_no_orders_but_cancels() {
+fn closed_markets_and_tokens_accept_cancels_only() {
     let mut world = World::new();
     let (hash, _) = world.place(ALICE, Side::Buy, 250_000, ONE);
     world.operate(Operator::EnableMarket {
         market: "AAA-QQQ".to_owned(),
         enabled: false,
     });
-    let order = sound(&mut world);
+    let order = valid_bid(&mut world);
     assert_eq!(world.submit_refused(&order), Reason::UnsupportedMarket);
     assert_eq!(world.depth(0, None).bids.len(), 1, "still shown");
     assert!(world.cancel(ALICE, hash).is_ok());
@@ -102,7 +102,7 @@ fn both_amounts_are_within_their_tokens_bounds() {
 
 /// R-ORD-19
 #[test]
-fn digits_below_the_precision_do_not_help_over_the_minimum() {
+fn digits_below_the_precision_do_not_count_towards_the_minimum() {
     let mut config = config();
     // Precision is 6, so that a step is 10^12; the minimum is between two steps.
     let step = ONE / 1_000_000;
@@ -114,7 +114,7 @@ fn digits_below_the_precision_do_not_help_over_the_minimum() {
     assert_eq!(
         world.view(ALICE, hash).base_amount,
         1_001 * step + 1,
-        "what was signed stays"
+        "the signed amount stays"
     );
 }
 
@@ -127,7 +127,7 @@ fn the_fee_accepted_covers_the_fee_of_the_kind() {
         (OrderKind::TakerOnly, 10),
         (OrderKind::MakerOnly, 2),
     ] {
-        let mut order = sound(&mut world);
+        let mut order = valid_bid(&mut world);
         order.kind = kind;
         order.max_fee_bips = fee - 1;
         assert_eq!(world.submit_refused(&order), Reason::IllegalRate);
@@ -143,7 +143,7 @@ fn open_orders_are_limited() {
     for _ in 0..40 {
         world.place(ALICE, Side::Buy, 250_000, ONE);
     }
-    let mut order = sound(&mut world);
+    let mut order = valid_bid(&mut world);
     assert_eq!(world.submit_refused(&order), Reason::SubmitFailed);
     order.storage_id = 16_384 + 2;
     assert_eq!(
@@ -206,10 +206,10 @@ fn the_whole_sell_amount_must_be_free() {
 #[test]
 fn a_storage_id_is_used_once_per_sell_token() {
     let mut world = World::new();
-    let mut order = sound(&mut world);
+    let mut order = valid_bid(&mut world);
     order.storage_id = 16_384 + 5;
     world.submit(&order);
-    let mut again = sound(&mut world);
+    let mut again = valid_bid(&mut world);
     again.storage_id = 16_384 + 5;
     assert_eq!(world.submit_refused(&again), Reason::OrderExists);
     again.storage_id = 5;
@@ -223,7 +223,7 @@ fn a_storage_id_is_used_once_per_sell_token() {
 
 /// R-SLT-03, R-SLT-04
 #[test]
-fn a_larger_id_takes_the_slot_over_and_cancels_what_was_open_there() {
+fn a_larger_id_replaces_the_slots_open_order() {
     let mut world = World::new();
     let mut old = world.order(ALICE, Side::Sell, 100_000, 900 * ONE);
     old.storage_id = 40;

@@ -5,28 +5,28 @@ use cambist_core::{OrderStatus, Reason, Side};
 use crate::testing::*;
 use crate::{AccountId, Caller, KeyEpoch, NewOrder, Operator, Request};
 
-/// A sound bid of 1 for 2,500.00.
-fn sound(world: &mut World) -> NewOrder {
+/// A valid bid of 1 at 2,500.00.
+fn valid_bid(world: &mut World) -> NewOrder {
     world.order(ALICE, Side::Buy, 250_000, ONE)
 }
 
 fn refused_when(change: impl FnOnce(&mut NewOrder)) -> Reason {
     let mut world = World::new();
-    let mut order = sound(&mut world);
+    let mut order = valid_bid(&mut world);
     change(&mut order);
     world.submit_refused(&order)
 }
 
 /// R-GEN-01
 #[test]
-fn checks_stand_in_their_order() {
+fn checks_are_made_in_their_order() {
     let mut world = World::new();
     world.operate(Operator::Freeze {
         account: BOB,
         frozen: true,
     });
-    // Wrong in every respect; one fault is mended after the other.
-    let mut order = sound(&mut world);
+    // Everything is wrong; one fault after another is corrected.
+    let mut order = valid_bid(&mut world);
     order.account = BOB;
     order.exchange = [1; 20];
     order.max_fee_bips = 0;
@@ -64,7 +64,7 @@ fn checks_stand_in_their_order() {
 
 /// R-GEN-01
 #[test]
-fn precheck_refuses_what_the_request_alone_shows_and_nothing_else() {
+fn precheck_applies_the_account_and_field_checks_only() {
     let mut world = World::new();
     world.operate(Operator::Freeze {
         account: ALICE,
@@ -74,12 +74,12 @@ fn precheck_refuses_what_the_request_alone_shows_and_nothing_else() {
         account: ALICE,
         signed: None,
     };
-    let mut order = sound(&mut world);
+    let mut order = valid_bid(&mut world);
     let check = |world: &World, order: &NewOrder| {
         let request = Request::Submit(Box::new(order.clone()));
         world.venue.precheck(&unsigned, &request)
     };
-    assert_eq!(check(&world, &order), Ok(()), "frozen is business");
+    assert_eq!(check(&world, &order), Ok(()), "frozen is a business check");
     order.max_fee_bips = 64;
     assert_eq!(
         check(&world, &order).unwrap_err().reason,
@@ -96,9 +96,9 @@ fn precheck_refuses_what_the_request_alone_shows_and_nothing_else() {
 
 /// R-GEN-06
 #[test]
-fn a_key_opens_one_account() {
+fn a_key_authenticates_one_account() {
     let mut world = World::new();
-    let mut order = sound(&mut world);
+    let mut order = valid_bid(&mut world);
     order.account = AccountId(999);
     let request = Request::Submit(Box::new(order));
     assert_eq!(
@@ -121,7 +121,7 @@ fn a_key_opens_one_account() {
 #[test]
 fn a_signature_of_a_replaced_key_is_wrong() {
     let mut world = World::new();
-    let order = sound(&mut world);
+    let order = valid_bid(&mut world);
     let stale = Caller::Account {
         account: ALICE,
         signed: Some(KeyEpoch(7)),
@@ -176,7 +176,7 @@ fn storage_id_and_validity_fit_32_bits() {
         "milliseconds"
     );
     let mut world = World::new();
-    let mut order = sound(&mut world);
+    let mut order = valid_bid(&mut world);
     order.storage_id = u64::from(u32::MAX);
     order.valid_until_s = u64::from(u32::MAX);
     assert_eq!(world.submit(&order).status, OrderStatus::Processing);
@@ -217,7 +217,7 @@ fn rates_are_within_bounds() {
 
 /// R-ORD-10, R-ORD-11
 #[test]
-fn all_or_none_and_named_takers_are_not_taken() {
+fn all_or_none_and_named_takers_are_refused() {
     assert_eq!(
         refused_when(|order| order.all_or_none = true),
         Reason::InvalidOrder
@@ -236,25 +236,25 @@ fn a_client_order_id_is_short_and_unique_while_the_order_is_known() {
         Reason::InvalidOrder
     );
     let mut world = World::new();
-    let mut first = sound(&mut world);
+    let mut first = valid_bid(&mut world);
     first.client_id = Some("x".repeat(120));
     assert_eq!(world.submit(&first).client_id, "x".repeat(120));
-    let mut second = sound(&mut world);
+    let mut second = valid_bid(&mut world);
     second.client_id = first.client_id.clone();
     assert_eq!(world.submit_refused(&second), Reason::OrderExists);
     world.cancel(ALICE, first.hash).unwrap();
     assert_eq!(
         world.submit_refused(&second),
         Reason::OrderExists,
-        "history still names it"
+        "the history still has it"
     );
     second.account = BOB;
     assert_eq!(world.submit(&second).status, OrderStatus::Processing);
-    // An absent or empty id is answered with the hash, which then is taken too.
-    let mut third = sound(&mut world);
+    // An absent or empty id is answered with the hash, which is then in use too.
+    let mut third = valid_bid(&mut world);
     third.client_id = Some(String::new());
     assert_eq!(world.submit(&third).client_id, third.hash.to_string());
-    let mut fourth = sound(&mut world);
+    let mut fourth = valid_bid(&mut world);
     fourth.client_id = Some(third.hash.to_string());
     assert_eq!(world.submit_refused(&fourth), Reason::OrderExists);
 }

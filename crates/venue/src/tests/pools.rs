@@ -74,7 +74,7 @@ fn a_swap_sells_all_of_it_at_once_and_pays_both_fees() {
 
 /// R-SWP-03
 #[test]
-fn a_swap_that_would_bring_less_than_it_wants_dies() {
+fn a_swap_below_its_minimum_is_cancelled() {
     let mut world = filled(with_pool());
     let bought = 250_000_000_000 * 9_980 / (1_000_000 + 9_980);
     let order = world.swap_order(ALICE, Side::Sell, ONE, bought + 1);
@@ -95,7 +95,7 @@ fn a_swap_that_would_bring_less_than_it_wants_dies() {
 
 /// R-SWP-05, R-ORD-21
 #[test]
-fn a_swap_asks_the_pools_status_and_the_takers_fee() {
+fn a_swap_needs_an_open_pool_and_accepts_the_taker_fee() {
     let mut world = filled(with_pool());
     let mut order = world.swap_order(ALICE, Side::Sell, ONE, UNIT);
     order.max_fee_bips = 9;
@@ -170,9 +170,9 @@ fn joins_and_exits_have_their_codes() {
     join.max_fee = Some(3);
     let mut exit = world.exit();
     exit.max_fee = 4;
-    let mut nobody = join.clone();
-    nobody.owner = [0x99; 20];
-    let request = Request::from(nobody);
+    let mut stranger = join.clone();
+    stranger.owner = [0x99; 20];
+    let request = Request::from(stranger);
     assert_eq!(
         world.refused(&signed(ALICE), &request),
         Reason::InvalidSender
@@ -219,7 +219,7 @@ fn joins_and_exits_have_their_codes() {
 
 /// R-POL-02, R-PTX-05, R-PTX-07
 #[test]
-fn a_join_takes_what_its_lp_units_are_worth_and_not_more() {
+fn a_join_takes_exactly_the_value_of_its_lp_units() {
     let mut world = filled(with_pool());
     let mut join = world.join();
     // One quote unit too many: Alice keeps it.
@@ -384,7 +384,7 @@ fn joins_and_exits_are_listed_newest_first_with_filters_and_both_layers() {
 
 /// R-PTX-10
 #[test]
-fn pools_are_listed_as_they_are_now_and_unknown_ones_have_no_balance() {
+fn pools_are_listed_with_current_values_and_unknown_ones_have_no_balance() {
     let mut world = filled(with_pool());
     let list = |world: &mut World| match world.ask(&Caller::Public, &Request::Pools) {
         Ok(Response::Pools(pools)) => pools,
@@ -408,7 +408,7 @@ fn pools_are_listed_as_they_are_now_and_unknown_ones_have_no_balance() {
 
 /// R-PTX-11
 #[test]
-fn lp_units_are_a_token_like_any_other_but_nobody_deposits_new_ones() {
+fn lp_units_are_ordinary_tokens_but_cannot_be_newly_deposited() {
     let mut world = filled(with_pool());
     let mut transfer = world.transfer();
     (transfer.payer, transfer.payer_owner) = (CAROL, owner(CAROL));

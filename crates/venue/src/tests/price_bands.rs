@@ -70,7 +70,7 @@ fn an_order_trades_within_the_band_or_not_at_all() {
 
 /// R-BND-01
 #[test]
-fn a_swap_brings_a_price_within_the_band_or_is_not_taken() {
+fn a_swap_outside_the_band_is_refused() {
     let mut world = banded();
     let least = 2_250 * UNIT;
     let cheap = world.swap_order(ALICE, Side::Sell, ONE, least - 1_000_000);
@@ -88,7 +88,7 @@ fn a_swap_brings_a_price_within_the_band_or_is_not_taken() {
 
 /// R-BND-02
 #[test]
-fn the_reference_follows_the_book_a_band_a_window() {
+fn the_reference_follows_the_book_by_at_most_a_band_per_window() {
     let mut world = banded();
     // A one-sided book does not change the reference.
     world.place(BOB, Side::Sell, 290_000, ONE);
@@ -115,7 +115,7 @@ fn the_reference_follows_the_book_a_band_a_window() {
 
 /// R-BND-02
 #[test]
-fn a_new_band_begins_at_its_own_reference_and_what_rests_stays() {
+fn a_new_band_starts_at_its_own_reference_and_resting_orders_stay() {
     let mut world = banded();
     let (low, _) = world.place(BOB, Side::Buy, 240_000, ONE);
     let moved = PriceBand {
@@ -141,11 +141,11 @@ fn a_new_band_begins_at_its_own_reference_and_what_rests_stays() {
         },
     ] {
         let market = "AAA-QQQ".to_owned();
-        let wish = Operator::SetPriceBand {
+        let input = Operator::SetPriceBand {
             market,
             band: Some(band),
         };
-        let reason = world.refused(&crate::Caller::Operator, &Request::Operator(wish));
+        let reason = world.refused(&crate::Caller::Operator, &Request::Operator(input));
         assert_eq!(reason, Reason::InvalidArgument);
         let mut config = config();
         config.markets[0].price_band = Some(band);
@@ -155,7 +155,7 @@ fn a_new_band_begins_at_its_own_reference_and_what_rests_stays() {
 
 /// R-BND-01, R-DLY-05
 #[test]
-fn an_order_that_waits_fails_if_its_moment_finds_it_outside() {
+fn a_delayed_order_fails_if_it_is_outside_the_band_when_matched() {
     let mut config = with_pool();
     config.delays = Delays {
         order_ms: 100,

@@ -2,7 +2,7 @@
 
 use cambist_core::{Hash, OrderKind, OrderStatus, Side};
 
-use super::story::{COARSE, DUSTY, FINE, ROUGH, Story, Style};
+use super::random_history::{COARSE, DUSTY, FINE, ROUGH, RandomHistory, Style};
 use crate::{NewOrder, Request, Response, Venue};
 
 /// Counts of what a history contained, so that an empty history does not pass.
@@ -35,9 +35,9 @@ fn queue(venue: &Venue, order: &NewOrder) -> Vec<Hash> {
 
 fn history(style: Style, seed: u64, requests: u32, seen: &mut Seen) {
     let mut world = style.world();
-    let mut story = Story::new(style, seed);
+    let mut history = RandomHistory::new(style, seed);
     for _ in 0..requests {
-        let (caller, request) = story.next(&mut world);
+        let (caller, request) = history.next(&mut world);
         let open = |venue: &Venue| venue.expiries.len();
         let before = open(&world.venue);
         world.venue.advance(world.now);
@@ -108,10 +108,10 @@ fn every_history_balances_and_every_queue_is_fair() {
 #[test]
 fn a_refusal_changes_nothing_but_time() {
     let mut world = ROUGH.world();
-    let mut story = Story::new(ROUGH, 99);
+    let mut history = RandomHistory::new(ROUGH, 99);
     let mut refusals = 0;
     for _ in 0..600 {
-        let (caller, request) = story.next(&mut world);
+        let (caller, request) = history.next(&mut world);
         world.venue.advance(world.now);
         let before = world.venue.clone();
         if world.ask(&caller, &request).is_err() {

@@ -163,7 +163,7 @@ fn an_order_is_shown_to_its_owner_only() {
 
 /// R-BAL-01
 #[test]
-fn balances_are_all_that_is_held_or_the_tokens_asked_for() {
+fn balances_are_complete_or_for_the_requested_tokens() {
     let mut world = World::new();
     world.place(ALICE, Side::Buy, 250_000, ONE);
     let mut ask = |tokens: Option<Vec<TokenId>>| {
@@ -223,7 +223,7 @@ fn accounts_are_found_by_owner_or_number() {
 
 /// R-KEY-01, R-KEY-02
 #[test]
-fn an_api_key_is_replaced_at_once_and_the_old_one_opens_nothing() {
+fn an_api_key_is_replaced_immediately_and_the_old_one_is_invalid() {
     let mut world = World::new();
     let unsigned = Caller::Account {
         account: ALICE,
@@ -255,7 +255,7 @@ fn an_api_key_is_replaced_at_once_and_the_old_one_opens_nothing() {
 
 /// R-KEY-03
 #[test]
-fn the_first_api_key_is_given_to_a_signature() {
+fn the_first_api_key_requires_a_signature() {
     let mut world = World::new();
     world.operate(Operator::CreateAccount {
         id: Some(AccountId(77)),
@@ -314,7 +314,7 @@ fn the_next_storage_ids_are_even_for_orders_and_odd_for_the_rest() {
 
 /// R-CFG-01
 #[test]
-fn configuration_is_shown_as_it_is_now() {
+fn the_current_configuration_is_shown() {
     let mut world = World::new();
     world.operate(Operator::EnableMarket {
         market: "BBB-QQQ".to_owned(),

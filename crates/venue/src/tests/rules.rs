@@ -72,7 +72,7 @@ fn rows() -> BTreeMap<String, Vec<String>> {
             .map(|name| name.trim().trim_matches('`').to_owned())
             .collect();
         let twice = rows.insert(cells[0].to_owned(), tests);
-        assert!(twice.is_none(), "{} stands twice", cells[0]);
+        assert!(twice.is_none(), "{} is listed twice", cells[0]);
     }
     rows
 }
@@ -84,7 +84,10 @@ fn rules_and_tests_name_each_other() {
     for (rule, named) in &rows {
         for name in named {
             let holds = tests.get(name);
-            assert!(holds.is_some(), "{rule} names `{name}`, which is no test");
+            assert!(
+                holds.is_some(),
+                "{rule} names `{name}`, which is not a test"
+            );
             assert!(
                 holds.is_some_and(|rules| rules.contains(rule)),
                 "`{name}` does not name {rule}"
@@ -96,7 +99,7 @@ fn rules_and_tests_name_each_other() {
             let names = rows.get(rule);
             assert!(
                 names.is_some(),
-                "`{name}` holds {rule}, which is not written"
+                "`{name}` names {rule}, which does not exist"
             );
             assert!(
                 names.is_some_and(|names| names.contains(name)),

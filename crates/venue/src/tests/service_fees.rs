@@ -77,7 +77,7 @@ fn set_opening(world: &mut World, opening: AccountOpening) {
 
 /// R-TRF-03
 #[test]
-fn a_transfer_that_opens_an_account_brings_what_an_order_must_have() {
+fn a_transfer_that_opens_an_account_needs_the_minimum_of_an_order() {
     for (compat, small) in [
         (Compat::Both, Reason::AmountTooSmall),
         (Compat::Strict, Reason::InvalidReceiver),
@@ -137,16 +137,12 @@ fn opening_an_account_costs_its_fee_beside_the_transfers() {
     assert_eq!(world.held(FEES, QUOTE).0, 100, "both fees, and no more");
     let mut again = opening(&mut world, 0x91, sent);
     again.max_fee = TokenAmount::new(BASE, 40);
-    assert_eq!(
-        world.sent(again),
-        SubmissionStatus::Processed,
-        "it is there"
-    );
+    assert_eq!(world.sent(again), SubmissionStatus::Processed, "it exists");
 }
 
 /// R-TRF-04, R-DLY-02
 #[test]
-fn the_same_transfer_again_is_answered_although_its_account_was_opened_meanwhile() {
+fn a_repeated_transfer_is_acknowledged_although_its_account_was_opened_meanwhile() {
     let mut config = with_pool();
     config.opening.fee = [(QUOTE, 70)].into();
     let mut world = filled(config);
@@ -171,7 +167,7 @@ fn the_same_transfer_again_is_answered_although_its_account_was_opened_meanwhile
 
 /// R-TRF-05
 #[test]
-fn transfers_leave_the_last_accounts_to_the_operator() {
+fn the_last_accounts_are_reserved_for_the_operator() {
     let mut world = filled(with_pool());
     let used = u32::try_from(
         (0..200)

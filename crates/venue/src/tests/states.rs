@@ -15,7 +15,7 @@ fn cancel_request(hash: Option<cambist_core::Hash>, client_id: Option<&str>) -> 
 
 /// R-CAN-01, R-CAN-04
 #[test]
-fn a_cancel_of_nothing_or_of_a_finished_order_has_the_code_of_the_mode() {
+fn a_cancel_of_an_unknown_or_finished_order_has_the_code_of_the_mode() {
     for (compat, expected) in [
         (Compat::Both, Reason::InvalidArgument),
         (Compat::Strict, Reason::NothingToCancel),
@@ -38,7 +38,7 @@ fn a_cancel_of_nothing_or_of_a_finished_order_has_the_code_of_the_mode() {
 
 /// R-CAN-02, R-CAN-03
 #[test]
-fn a_cancel_names_its_order_by_hash_by_client_id_or_by_both_alike() {
+fn a_cancel_names_its_order_by_hash_client_id_or_both() {
     let mut world = World::new();
     let mut order = world.order(ALICE, Side::Buy, 250_000, ONE);
     order.client_id = Some("mine".to_owned());
@@ -71,7 +71,7 @@ fn a_cancel_names_its_order_by_hash_by_client_id_or_by_both_alike() {
 
 /// R-STA-01
 #[test]
-fn a_cancel_at_once_releases_what_was_locked_and_keeps_what_was_filled() {
+fn a_cancel_releases_locked_funds_and_keeps_fills() {
     let mut world = World::new();
     let (hash, made) = world.place(ALICE, Side::Buy, 250_000, 2 * ONE);
     assert_eq!(made.status, OrderStatus::Processing);
@@ -89,7 +89,7 @@ fn a_cancel_at_once_releases_what_was_locked_and_keeps_what_was_filled() {
 
 /// R-STA-02
 #[test]
-fn orders_expire_at_their_second_and_wake_the_machine_then() {
+fn orders_expire_at_their_second_which_is_a_timer() {
     let mut world = World::new();
     let mut order = world.order(ALICE, Side::Buy, 250_000, ONE);
     order.valid_until_s = START_S + 5;
@@ -111,7 +111,7 @@ fn orders_expire_at_their_second_and_wake_the_machine_then() {
 
 /// R-STA-02
 #[test]
-fn an_expired_order_never_trades_even_if_nobody_woke_the_machine() {
+fn an_expired_order_never_trades_even_if_time_was_not_advanced() {
     let mut world = World::new();
     let mut order = world.order(BOB, Side::Sell, 250_000, ONE);
     order.valid_until_s = START_S + 5;
@@ -159,13 +159,13 @@ fn only_the_operator_operates() {
         signed(ALICE),
         Caller::Internal { account: ALICE },
     ] {
-        let wish = crate::Operator::Deposit {
+        let input = crate::Operator::Deposit {
             account: ALICE,
             token: BASE,
             amount: 1,
         };
         assert_eq!(
-            world.refused(&caller, &Request::Operator(wish)),
+            world.refused(&caller, &Request::Operator(input)),
             Reason::InvalidApiKey
         );
     }

@@ -18,7 +18,7 @@ fn strict() -> World {
 
 /// R-SUB-01
 #[test]
-fn checks_of_a_submission_stand_in_their_order() {
+fn checks_of_a_submission_are_made_in_their_order() {
     let mut world = filled(with_pool());
     let mut transfer = world.transfer();
     transfer.exchange = [1; 20];
@@ -144,7 +144,7 @@ fn fees_come_from_the_table_and_go_to_the_fee_account() {
     assert_eq!(
         world.held(FEES, QUOTE).0,
         30,
-        "the fee, not the most accepted"
+        "the fee, not the accepted maximum"
     );
     let mut withdrawal = world.withdrawal();
     withdrawal.max_fee.amount = 50;
@@ -169,7 +169,7 @@ fn fees_come_from_the_table_and_go_to_the_fee_account() {
 
 /// R-SUB-04
 #[test]
-fn a_fee_may_have_to_be_in_the_token_that_moves() {
+fn a_fee_may_be_required_in_the_transferred_token() {
     let mut world = filled(with_pool());
     world.operate(Operator::SetServiceFees(Box::new(FeeSchedule {
         same_token: true,
@@ -183,7 +183,7 @@ fn a_fee_may_have_to_be_in_the_token_that_moves() {
 
 /// R-SUB-05, R-SLT-03
 #[test]
-fn a_storage_id_serves_one_submission() {
+fn a_storage_id_is_used_by_one_submission() {
     let mut world = filled(with_pool());
     let transfer = world.transfer();
     world.sent(transfer.clone());
@@ -220,7 +220,7 @@ fn a_submission_ends_at_its_second() {
 
 /// R-SUB-07
 #[test]
-fn every_proof_that_is_given_must_be_good() {
+fn every_given_proof_must_be_valid() {
     let mut world = filled(with_pool());
     let proofs = [
         Proof {
@@ -283,7 +283,7 @@ fn an_approved_hash_authorises_one_request_of_its_account() {
 
 /// R-SUB-09
 #[test]
-fn a_frozen_account_moves_nothing_but_its_key() {
+fn a_frozen_account_can_only_replace_its_key() {
     let mut world = filled(with_pool());
     world.operate(Operator::Freeze {
         account: ALICE,
@@ -305,7 +305,7 @@ fn a_frozen_account_moves_nothing_but_its_key() {
 
 /// R-SUB-10
 #[test]
-fn what_open_orders_bind_does_not_move_and_open_submissions_are_limited() {
+fn funds_of_open_orders_cannot_be_moved_and_open_submissions_are_limited() {
     let mut world = filled(with_pool());
     world.place(ALICE, Side::Sell, 100_000, 996 * ONE);
     let transfer = world.transfer();
@@ -327,7 +327,7 @@ fn what_open_orders_bind_does_not_move_and_open_submissions_are_limited() {
 
 /// R-SUB-11
 #[test]
-fn finished_submissions_are_forgotten_beyond_the_history_and_their_ids_are_not() {
+fn finished_submissions_are_dropped_beyond_the_history_but_their_ids_stay_used() {
     let mut config = with_pool();
     config.limits.history_submissions_max = 2;
     let mut world = World::with(config);
@@ -357,7 +357,7 @@ fn finished_submissions_are_forgotten_beyond_the_history_and_their_ids_are_not()
 
 /// R-TRF-01
 #[test]
-fn the_payee_is_named_by_number_and_address_alike_or_by_address() {
+fn the_payee_is_named_by_number_and_address_or_by_address() {
     let mut world = filled(with_pool());
     for (payee, address) in [
         (BOB, owner(CAROL)),
@@ -416,7 +416,7 @@ fn a_transfer_to_a_new_address_opens_an_account_whose_first_key_has_nonce_0() {
 
 /// R-WDR-01
 #[test]
-fn a_withdrawal_is_pending_until_the_operator_settles_it_or_gives_it_back() {
+fn a_withdrawal_is_pending_until_the_operator_settles_or_returns_it() {
     let mut world = filled(with_pool());
     let withdrawal = world.withdrawal();
     assert_eq!(world.sent(withdrawal.clone()), SubmissionStatus::Processed);
@@ -475,7 +475,7 @@ fn a_fast_withdrawal_is_limited_and_settled_at_once() {
 
 /// R-WDR-03
 #[test]
-fn a_closed_token_stays_and_a_delisted_one_may_leave() {
+fn a_closed_token_cannot_be_withdrawn_and_a_delisted_one_can() {
     let mut world = World::with(with_pool());
     world.operate(Operator::Deposit {
         account: ALICE,

@@ -190,7 +190,7 @@ impl World {
             Request::UpdateKey(key) => key.account,
             Request::Join(join) => AccountId(u32::from(join.owner[0])),
             Request::Exit(exit) => AccountId(u32::from(exit.owner[0])),
-            other => panic!("{other:?} is no submission"),
+            other => panic!("{other:?} is not a submission"),
         };
         match self.ask(&signed(account), request)? {
             Response::Submission(view) => Ok(view),

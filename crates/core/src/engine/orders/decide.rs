@@ -51,6 +51,10 @@ impl State {
         }
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one list of conditions, in their order"
+    )]
     fn decide_market(
         &mut self,
         now: Time,

@@ -185,8 +185,8 @@ fn what_may_be_signed_and_unexpired_stands_in_the_file_or_follows_from_ttl() {
     );
     assert_eq!(signed_max("signed_unexpired_max = \"3\"", 10), Ok(3 * ETH));
     for (wrong, why) in [
-        ("\"7 USDC\"", "USDC is none of ETH"),
-        ("[\"7 ETH\", \"8 ETH\"]", "ETH stands there twice"),
+        ("\"7 USDC\"", "USDC is not one of ETH"),
+        ("[\"7 ETH\", \"8 ETH\"]", "ETH occurs twice"),
         ("\"0.0000000000000000001 ETH\"", "risk.signed_unexpired_max"),
     ] {
         let told = signed_max(&format!("signed_unexpired_max = {wrong}"), 10).unwrap_err();

@@ -12,7 +12,7 @@ fn mistakes_are_named_where_they_stand() {
         (
             "config_version",
             "config_version = 2",
-            "config_version = 2 is not known",
+            "config_version = 2 is not supported",
         ),
         (
             "ttl_s",
@@ -104,7 +104,7 @@ fn mistakes_are_named_where_they_stand() {
         (
             "eddsa_key_file",
             "eddsa_key = \"hunter2\"",
-            "secrets never stand in the configuration",
+            "secrets do not belong in the configuration",
         ),
     ] {
         let (line, got) = refused(key, to);

@@ -70,7 +70,7 @@ fn mistakes_of_feeds_and_assumptions_are_named() {
         (
             "template = \"kraken\"",
             "template = \"krakn\"",
-            "there are binance, coinbase, kraken, okx",
+            "known templates are binance, coinbase, kraken, okx",
         ),
         ("symbol = \"ETHUSDC\"", "", "market.feed.symbol is missing"),
         ("template = \"kraken\"", "", "market.feed.bids is missing"),
@@ -82,7 +82,7 @@ fn mistakes_of_feeds_and_assumptions_are_named() {
         (
             "template = \"kraken\"",
             "template = \"kraken\"\nbids = \"result\"",
-            "\"result\" is no JSON pointer",
+            "\"result\" is not a JSON pointer",
         ),
         ("poll_ms = 1000", "poll_ms = 10", "poll_ms"),
         (

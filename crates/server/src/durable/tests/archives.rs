@@ -7,12 +7,12 @@ use crate::durable::archive::{self, Retention};
 use crate::durable::disk::Folder;
 use crate::durable::log_format::BLOCK;
 use crate::durable::manifest::Manifest;
-use crate::durable::{DataError, Extent, Told, backup, tell, verify};
+use crate::durable::{DataError, Extent, HistoryRecord, backup, read_history, verify};
 
 const BATCHES: u32 = 60;
 
 fn kept(data: &Path) -> Vec<(u64, u64)> {
-    let disk = Folder::look(data).unwrap();
+    let disk = Folder::open_for_reading(data).unwrap();
     let all = archive::positions(&disk).unwrap();
     all.into_iter()
         .map(|position| {
@@ -26,18 +26,18 @@ fn kept(data: &Path) -> Vec<(u64, u64)> {
 }
 
 /// Reads a history: its first input, the number of requests, and the end.
-pub fn told(folders: &[&Path]) -> Result<(u64, u64, u64), DataError> {
+pub fn history_of(folders: &[&Path]) -> Result<(u64, u64, u64), DataError> {
     let (mut begin, mut asked, mut end) = (0, 0, 0);
-    tell(folders, |told| match told {
-        Told::Opening { position, .. } => begin = position,
-        Told::Asked { .. } => asked += 1,
-        Told::Closing { position, .. } => end = position,
+    read_history(folders, |record| match record {
+        HistoryRecord::Opening { position, .. } => begin = position,
+        HistoryRecord::Asked { .. } => asked += 1,
+        HistoryRecord::Closing { position, .. } => end = position,
     })?;
     Ok((begin, asked, end))
 }
 
 #[test]
-fn archives_chain_to_the_folder_and_are_told_as_one_history() {
+fn archives_and_folder_are_chained_and_read_as_one_history() {
     let place = Place::new("archives");
     let (data, copy) = (place.path("data"), place.path("copy"));
     let mut written = Written::new(&data, Retention::default());
@@ -62,12 +62,12 @@ fn archives_chain_to_the_folder_and_are_told_as_one_history() {
     assert_eq!(reached, end);
 
     // From the first input to the end of the history.
-    let (begin, asked, to) = told(&[&data]).unwrap();
+    let (begin, asked, to) = history_of(&[&data]).unwrap();
     assert_eq!((begin, to), (0, end));
-    assert!(asked > end / 2, "{asked} of {end}");
+    assert!(asked > end / 2, "{asked} requests in {end} inputs");
     let mut closing = None;
-    tell(&[&data], |told| {
-        if let Told::Closing { venue, .. } = told {
+    read_history(&[&data], |record| {
+        if let HistoryRecord::Closing { venue, .. } = record {
             closing = Some(venue.clone());
         }
     })
@@ -78,11 +78,11 @@ fn archives_chain_to_the_folder_and_are_told_as_one_history() {
 
     // A full copy has the archives, a copy of what a start needs has none.
     backup(&data, &copy, Extent::Everything).unwrap();
-    assert_eq!(told(&[&copy]).unwrap(), (begin, asked, to));
+    assert_eq!(history_of(&[&copy]).unwrap(), (begin, asked, to));
     let small = place.path("small");
     let facts = backup(&data, &small, Extent::Newest).unwrap();
     assert_eq!(facts.oldest_position, facts.snapshot_position);
-    assert_eq!(told(&[&small]).unwrap().0, facts.snapshot_position);
+    assert_eq!(history_of(&[&small]).unwrap().0, facts.snapshot_position);
 
     // Archives that were moved elsewhere, one by one, and the remaining folder.
     let elsewhere = place.path("elsewhere");
@@ -93,21 +93,21 @@ fn archives_chain_to_the_folder_and_are_told_as_one_history() {
         .chain([small.clone(), copy.clone()])
         .collect();
     let named: Vec<_> = folders.iter().map(std::path::PathBuf::as_path).collect();
-    assert_eq!(told(&named).unwrap(), (begin, asked, to));
+    assert_eq!(history_of(&named).unwrap(), (begin, asked, to));
     // One archive is left out: the error names the missing inputs.
     let without: Vec<_> = named
         .iter()
         .copied()
         .filter(|path| *path != named[1])
         .collect();
-    let Err(DataError::Gap { from, to, .. }) = told(&without) else {
-        panic!("a gap is told");
+    let Err(DataError::Gap { from, to, .. }) = history_of(&without) else {
+        panic!("a history with a gap was read");
     };
     assert_eq!((from, to), archives[1]);
     // An archive of another exchange.
     let other = place.path("other");
     drop(Written::new(&other, Retention::default()).end());
-    let mixed = told(&[&data, &other]);
+    let mixed = history_of(&[&data, &other]);
     assert!(matches!(mixed, Err(DataError::Others { .. })), "{mixed:?}");
 }
 
@@ -123,7 +123,7 @@ fn history_is_kept_by_days_and_by_bytes() {
         }
         drop(written.end());
         assert!(verify(&data).unwrap().is_whole());
-        let disk = Folder::look(&data).unwrap();
+        let disk = Folder::open_for_reading(&data).unwrap();
         let bytes: u64 = archive::positions(&disk)
             .unwrap()
             .into_iter()
@@ -173,7 +173,7 @@ fn an_archive_is_a_fraction_of_the_log_that_it_was() {
         written.batch();
     }
     drop(written.end());
-    let disk = Folder::look(&data).unwrap();
+    let disk = Folder::open_for_reading(&data).unwrap();
     let first = archive::positions(&disk).unwrap()[0];
     let (manifest, _) = Manifest::read(&*archive::packed(&disk, first))
         .unwrap()

@@ -51,7 +51,7 @@ impl Written {
         let folder = DataFolder::take(path)
             .unwrap()
             .with_segment_bytes(5 * BLOCK);
-        let ready = folder.found(State::new(venue(), Vec::new())).unwrap();
+        let ready = folder.create(State::new(venue(), Vec::new())).unwrap();
         Self {
             ready,
             source: Source::new(Random::new(5)),
@@ -75,7 +75,7 @@ impl Written {
         if self.ready.writer.write(&batch).unwrap() {
             self.segments += 1;
             if self.segments.is_multiple_of(2) {
-                let disk = crate::durable::disk::Folder::look(&self.path).unwrap();
+                let disk = crate::durable::disk::Folder::open_for_reading(&self.path).unwrap();
                 snapshotter::keep(&disk, self.retention, before).unwrap();
             }
         }
@@ -131,7 +131,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_copy_that_falls_short_is_refused_by_verify_and_restore() {
+fn an_incomplete_copy_is_refused_by_verify_and_restore() {
     let place = Place::new("short-copies");
     let (data, copy, back) = (place.path("data"), place.path("copy"), place.path("back"));
     let position = written(&data);
@@ -200,7 +200,7 @@ fn a_copy_that_falls_short_is_refused_by_verify_and_restore() {
 }
 
 #[test]
-fn a_restored_folder_that_an_earlier_program_went_on_with_is_not_held_to_the_copy() {
+fn a_manifest_no_longer_applies_after_an_earlier_program_continued_the_folder() {
     let place = Place::new("gone-on");
     let (data, copy) = (place.path("data"), place.path("copy"));
     let position = written(&data);
@@ -208,7 +208,7 @@ fn a_restored_folder_that_an_earlier_program_went_on_with_is_not_held_to_the_cop
     let manifest = std::fs::read(copy.join("manifest.json")).unwrap();
     // What a program without manifests does: it creates a segment, and later removes those that are not needed.
     drop(DataFolder::take(&copy).unwrap().resume().unwrap().unwrap());
-    let disk = crate::durable::disk::Folder::look(&copy).unwrap();
+    let disk = crate::durable::disk::Folder::open_for_reading(&copy).unwrap();
     snapshotter::keep(&disk, Retention::default(), position).unwrap();
     let oldest = names(&copy)
         .into_iter()
@@ -232,7 +232,7 @@ fn a_restored_folder_that_an_earlier_program_went_on_with_is_not_held_to_the_cop
 }
 
 #[test]
-fn a_copy_that_was_not_finished_is_none() {
+fn an_unfinished_copy_is_refused() {
     let place = Place::new("unfinished");
     let (data, copy) = (place.path("data"), place.path("copy"));
     written(&data);
@@ -244,12 +244,12 @@ fn a_copy_that_was_not_finished_is_none() {
         DataFolder::take(&copy).unwrap().resume().err(),
     ] {
         let text = refused.unwrap().to_string();
-        assert!(text.contains("this copy was not finished"), "{text}");
+        assert!(text.contains("this copy is incomplete"), "{text}");
     }
 }
 
 #[test]
-fn a_folder_that_lost_its_newest_part_or_the_end_of_it_is_refused() {
+fn a_folder_that_lost_its_newest_segment_or_its_end_is_refused() {
     let place = Place::new("short-folders");
     let data = place.path("data");
     written(&data);
@@ -274,12 +274,12 @@ fn a_folder_that_lost_its_newest_part_or_the_end_of_it_is_refused() {
                 panic!("{length:?}: {refused:?}");
             };
             assert!(file.ends_with(&newest), "{length:?}: {file}");
-            let said = if length.is_some() {
-                "shorter than it was made"
+            let expected = if length.is_some() {
+                "shorter than it was created"
             } else {
-                "missing, and the manifest names it as the newest part"
+                "missing, but the manifest lists it as the newest segment"
             };
-            assert!(what.contains(said), "{length:?}: {what}");
+            assert!(what.contains(expected), "{length:?}: {what}");
         }
     }
     std::fs::write(&path, &bytes).unwrap();
@@ -307,7 +307,7 @@ fn remove(folder: &Path, beginnings: &[&str]) {
 }
 
 #[test]
-fn a_folder_without_any_snapshot_is_damaged_and_no_exchange_begins_over_it() {
+fn a_folder_without_any_snapshot_is_damaged_and_no_exchange_is_created_over_it() {
     let place = Place::new("no-snapshot");
     let young = |path: &Path, batches| {
         let mut written = Written::new(path, Retention::default());
@@ -335,7 +335,7 @@ fn a_folder_without_any_snapshot_is_damaged_and_no_exchange_begins_over_it() {
                 Extent::Everything,
             )
             .err(),
-            crate::durable::tell(&[&data], |_| ()).err(),
+            crate::durable::read_history(&[&data], |_| ()).err(),
         ] {
             let Some(DataError::Damaged { file, what, .. }) = refused else {
                 panic!("{batches} {gone:?}: {refused:?}");
@@ -354,11 +354,11 @@ fn a_folder_without_any_snapshot_is_damaged_and_no_exchange_begins_over_it() {
     let folder = DataFolder::take(&data).unwrap();
     assert!(folder.resume().unwrap().is_none());
     assert_eq!(names(&data), Vec::<String>::new());
-    folder.found(State::new(venue(), Vec::new())).unwrap();
+    folder.create(State::new(venue(), Vec::new())).unwrap();
 }
 
 #[test]
-fn what_a_start_would_fall_back_to_is_read_and_named_where_it_is_broken() {
+fn everything_a_start_would_fall_back_to_is_verified() {
     let place = Place::new("fallback");
     let data = place.path("data");
     let position = written(&data);
@@ -407,10 +407,10 @@ fn what_a_start_would_fall_back_to_is_read_and_named_where_it_is_broken() {
             "{name}: {problems:?}"
         );
         assert_eq!(problems[0].from, broken, "{name}");
-        let said = problems[0].problem.as_ref().unwrap();
+        let expected = problems[0].problem.as_ref().unwrap();
         assert!(
-            said.contains(path.file_name().unwrap().to_str().unwrap()),
-            "{said}"
+            expected.contains(path.file_name().unwrap().to_str().unwrap()),
+            "{expected}"
         );
         std::fs::write(&path, &bytes).unwrap();
     }
@@ -436,7 +436,7 @@ fn inputs_that_do_not_lead_to_the_snapshot_that_follows_are_found() {
     let place = Place::new("other-state");
     let data = place.path("data");
     written(&data);
-    let disk = crate::durable::disk::Folder::look(&data).unwrap();
+    let disk = crate::durable::disk::Folder::open_for_reading(&data).unwrap();
     let files = crate::durable::files::Files::of(&disk).unwrap();
     let [older, newer] = files.snapshots.as_slice() else {
         panic!("{files:?}");
@@ -448,12 +448,12 @@ fn inputs_that_do_not_lead_to_the_snapshot_that_follows_are_found() {
     crate::durable::snapshot::write(&disk, &opened, &other).unwrap();
     // The inputs after it lead to other answers from there, which a start detects first.
     let refused = verify(&data);
-    let said = match refused {
+    let expected = match refused {
         Err(error) => error.to_string(),
         Ok(facts) => format!("{:?}", facts.generations),
     };
     assert!(
-        said.contains("lead to another state") || said.contains("other answers"),
-        "{said}"
+        expected.contains("lead to another state") || expected.contains("other answers"),
+        "{expected}"
     );
 }

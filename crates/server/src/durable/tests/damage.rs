@@ -22,7 +22,7 @@ fn written() -> (Model, Vec<State>) {
     let folder = DataFolder::on(Arc::new(disk.clone()), 4 * BLOCK);
     let first = State::new(venue(), Vec::new());
     let mut states = vec![first.clone()];
-    let mut ready = folder.found(first).unwrap();
+    let mut ready = folder.create(first).unwrap();
     let mut source = Source::new(Random::new(5));
     let (mut segments, mut last) = (0, 0);
     // Two frames in the last segment.
@@ -56,7 +56,7 @@ fn outcome(disk: &Model, states: &[State], what: &str) -> Result<usize, DataErro
         states
             .get(position)
             .is_some_and(|state| same(&recovered.state, state)),
-        "{what}: a state that never was"
+        "{what}: recovered a state that never existed"
     );
     Ok(position)
 }
@@ -70,14 +70,14 @@ fn bytes(disk: &Model, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_bit_of_every_byte_turned_is_harmless_or_refused() {
+fn a_flipped_bit_in_any_byte_is_harmless_or_refused() {
     let (disk, states) = written();
     let all = states.len() - 1;
     let last_log = names(&disk)
         .into_iter()
         .filter(|name| name.starts_with("log"))
         .max();
-    let (mut refused, mut shorter, mut looked) = (0, 0, 0);
+    let (mut refused, mut shorter, mut checked) = (0, 0, 0);
     for name in names(&disk) {
         let content = bytes(&disk, &name);
         for at in 0..content.len() {
@@ -89,7 +89,7 @@ fn a_bit_of_every_byte_turned_is_harmless_or_refused() {
             let broken = disk.copy();
             broken.tamper(&name, |bytes| bytes[at] ^= 1 << bit);
             let what = format!("bit {bit} of byte {at} of {name}");
-            looked += 1;
+            checked += 1;
             match outcome(&broken, &states, &what) {
                 Ok(position) if position == all => {}
                 // The last batch looks like one that a crash interrupted.
@@ -114,12 +114,12 @@ fn a_bit_of_every_byte_turned_is_harmless_or_refused() {
     }
     assert!(
         refused > 500 && shorter > 100,
-        "{refused} {shorter} of {looked}"
+        "{refused} {shorter} of {checked}"
     );
 }
 
 #[test]
-fn a_log_cut_off_anywhere_is_a_prefix_or_refused() {
+fn a_log_truncated_anywhere_is_a_prefix_or_refused() {
     let (disk, states) = written();
     for name in names(&disk) {
         let content = bytes(&disk, &name);
@@ -147,7 +147,7 @@ fn a_log_cut_off_anywhere_is_a_prefix_or_refused() {
 }
 
 #[test]
-fn a_part_of_the_log_that_is_missing_is_named() {
+fn a_missing_log_segment_is_named() {
     let (disk, _) = written();
     let logs: Vec<_> = names(&disk)
         .into_iter()
@@ -165,7 +165,7 @@ fn a_part_of_the_log_that_is_missing_is_named() {
 }
 
 #[test]
-fn files_of_another_folder_do_not_pass_for_ones_of_this() {
+fn files_of_another_folder_are_refused() {
     let ((disk, _), (other, _)) = (written(), written());
     let last = names(&disk)
         .into_iter()
@@ -181,7 +181,7 @@ fn files_of_another_folder_do_not_pass_for_ones_of_this() {
 }
 
 #[test]
-fn the_snapshot_before_the_last_serves_when_that_is_damaged() {
+fn if_the_newest_snapshot_is_damaged_the_one_before_it_is_used() {
     let (disk, states) = written();
     let latest = names(&disk)
         .into_iter()
@@ -203,7 +203,7 @@ fn the_snapshot_before_the_last_serves_when_that_is_damaged() {
 }
 
 #[test]
-fn a_folder_of_other_types_is_refused_by_name_and_not_read() {
+fn a_folder_with_other_stored_types_is_refused_with_its_version() {
     let (disk, _) = written();
     let last = names(&disk)
         .into_iter()
@@ -220,16 +220,16 @@ fn a_folder_of_other_types_is_refused_by_name_and_not_read() {
         other => panic!("other types were read: {other:?}"),
     };
     let text = refused(&disk);
-    let said = format!(
+    let expected = format!(
         "was written by {} and holds types that",
         cambist_host::program::build().name
     );
-    assert!(text.contains(&said), "{text}");
-    let said = format!(
+    assert!(text.contains(&expected), "{text}");
+    let expected = format!(
         "(version {}; it knows versions up to {version})",
         version + 1
     );
-    assert!(text.contains(&said), "{text}");
+    assert!(text.contains(&expected), "{text}");
     assert!(
         text.contains("Go on with the program that wrote it"),
         "{text}"
@@ -249,7 +249,7 @@ fn a_folder_of_other_types_is_refused_by_name_and_not_read() {
 }
 
 #[test]
-fn a_layout_that_is_not_known_here_is_later_and_not_damage() {
+fn an_unknown_format_counts_as_later_and_not_as_damage() {
     let (disk, _) = written();
     let last = names(&disk)
         .into_iter()
@@ -266,7 +266,7 @@ fn a_layout_that_is_not_known_here_is_later_and_not_damage() {
 }
 
 #[test]
-fn inputs_that_would_be_answered_otherwise_now_are_found_out() {
+fn inputs_that_would_be_answered_differently_now_are_detected() {
     let (disk, _) = written();
     let last = names(&disk)
         .into_iter()

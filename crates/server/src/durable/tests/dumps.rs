@@ -40,18 +40,18 @@ fn written(data: &Path) -> State {
 }
 
 /// An exchange with simulated traders after a minute.
-fn crowd_in(data: &Path) -> State {
+fn traders_in(data: &Path) -> State {
     let mut state = crowded(7);
     for second in 0..60 {
         let now = cambist_core::VenueTime(1_700_000_000_000 + 1_000 * second);
         state.pass(now, |_, _| ());
     }
     let folder = DataFolder::take(data).unwrap();
-    folder.found(state).unwrap().state
+    folder.create(state).unwrap().state
 }
 
 #[test]
-fn what_is_dumped_and_loaded_is_the_same_exchange() {
+fn a_dumped_and_loaded_exchange_is_equal() {
     let place = Place::new("dumps");
     let (data, back) = (place.path("data"), place.path("back"));
     let state = written(&data);
@@ -73,10 +73,10 @@ fn what_is_dumped_and_loaded_is_the_same_exchange() {
     assert!(matches!(over, Err(DataError::NotEmpty { .. })), "{over:?}");
 
     // Simulated traders with their floating point numbers and random states, orders in a book.
-    let (crowd, back) = (place.path("crowd"), place.path("crowd-back"));
-    let state = crowd_in(&crowd);
+    let (traders, back) = (place.path("traders"), place.path("traders-back"));
+    let state = traders_in(&traders);
     assert!(state.venue.open_orders() > 5);
-    let (text, facts) = dumped(&crowd);
+    let (text, facts) = dumped(&traders);
     assert_eq!(facts.open_orders, state.venue.open_orders() as u64);
     loaded(&text, &back, false).unwrap();
     assert_eq!(state_of(&back), state);
@@ -104,10 +104,10 @@ fn folders_of_earlier_programs_are_dumped_and_loaded() {
 }
 
 #[test]
-fn a_dump_that_was_cut_off_or_changed_is_refused_with_its_line() {
+fn a_truncated_or_changed_dump_is_refused_with_its_line() {
     let place = Place::new("short-dumps");
     let (data, back) = (place.path("data"), place.path("back"));
-    crowd_in(&data);
+    traders_in(&data);
     let (text, _) = dumped(&data);
     let refused = |text: &str, edited: bool| {
         let error = loaded(text, &back, edited).unwrap_err();
@@ -120,10 +120,10 @@ fn a_dump_that_was_cut_off_or_changed_is_refused_with_its_line() {
     for (line, content) in text.split_inclusive('\n').enumerate() {
         if line % (lines / 40) == 0 || line + 3 > lines {
             for cut in [at, at + content.len() / 2, at + content.len() - 1] {
-                let said = refused(&text[..cut], cut % 2 == 0);
+                let message = refused(&text[..cut], cut % 2 == 0);
                 let begin = format!("the dump, line {}: ", line + 1);
-                assert!(said.starts_with(&begin), "{said}");
-                assert!(said.ends_with("it was cut off"), "{said}");
+                assert!(message.starts_with(&begin), "{message}");
+                assert!(message.ends_with("it was truncated"), "{message}");
             }
         }
         at += content.len();
@@ -162,35 +162,35 @@ fn a_dump_that_was_cut_off_or_changed_is_refused_with_its_line() {
     assert!(!back.exists());
     // A missing line, an additional one, one of another type, an unknown field.
     let gone = with(5, &|_| String::new());
-    assert!(refused(&gone, true).contains("should stand here"));
-    assert!(refused(&format!("{text}{{}}\n"), false).contains("behind its end"));
+    assert!(refused(&gone, true).contains("expected "));
+    assert!(refused(&format!("{text}{{}}\n"), false).contains("unexpected data after the end"));
     let wrong = with(nonce, &|line| {
         format!("{}\n", line.replacen("\"nonce\":1", "\"nonce\":-1", 1))
     });
-    assert!(refused(&wrong, true).contains("nonce: -1 is no u32"));
+    assert!(refused(&wrong, true).contains("nonce: -1 is not a valid u32"));
     let unknown = with(nonce, &|line| {
         format!(
             "{}\n",
             line.replacen("\"nonce\":1", "\"nonce\":1,\"what\":1", 1)
         )
     });
-    assert!(refused(&unknown, true).contains("no field what"));
-    // Of a later program, of another form, and something else.
+    assert!(refused(&unknown, true).contains("unknown field what"));
+    // Dumps of a later program and of another format, and a file that is not a dump.
     let later = with(0, &|line| {
         let mut head: serde_json::Value = serde_json::from_str(line).unwrap();
         head["types"] = "0x00000001".into();
         head["program"] = "cambist 9.9".into();
         format!("{head}\n")
     });
-    let said = refused(&later, true);
+    let message = refused(&later, true);
     assert!(
-        said.contains("made by cambist 9.9") && said.contains("does not know"),
-        "{said}"
+        message.contains("made by cambist 9.9") && message.contains("supports versions up to"),
+        "{message}"
     );
     let form = with(0, &|line| {
         format!("{}\n", line.replace("\"dump\":1", "\"dump\":2"))
     });
-    assert!(refused(&form, true).contains("of a form that this program does not know"));
-    assert!(refused("{\"at\":1}\n", false).contains("it is no dump"));
-    assert!(refused("hello\n", false).contains("no JSON"));
+    assert!(refused(&form, true).contains("format of the dump is not supported"));
+    assert!(refused("{\"at\":1}\n", false).contains("not a dump"));
+    assert!(refused("hello\n", false).contains("not valid JSON"));
 }

@@ -49,7 +49,7 @@ fn total(state: &State) -> u128 {
 }
 
 #[test]
-fn after_a_failed_write_or_sync_nothing_is_acknowledged_and_nothing_tried_again() {
+fn after_a_failed_write_or_sync_nothing_is_acknowledged_or_retried() {
     for fault in [Fault::Broken, Fault::Once] {
         // The write of the frame, and its sync.
         for operation in [1, 2] {
@@ -84,7 +84,7 @@ fn after_a_failed_write_or_sync_nothing_is_acknowledged_and_nothing_tried_again(
 }
 
 #[test]
-fn what_a_failed_sync_left_readable_is_made_durable_before_it_is_built_on() {
+fn data_left_by_a_failed_sync_is_made_durable_before_it_is_used() {
     let disk = Model::default();
     let machine = begun(&disk);
     assert_eq!(deposit(&machine, 1), Ok(()));
@@ -100,7 +100,7 @@ fn what_a_failed_sync_left_readable_is_made_durable_before_it_is_built_on() {
 }
 
 #[test]
-fn an_answer_waits_for_the_sync_and_so_does_a_look_at_what_it_did() {
+fn answers_wait_for_the_sync_and_so_do_reads_of_their_effects() {
     let disk = Model::default();
     let machine = begun(&disk);
     let held = disk.hold_syncs();
@@ -128,7 +128,7 @@ fn an_answer_waits_for_the_sync_and_so_does_a_look_at_what_it_did() {
 }
 
 #[test]
-fn a_disk_that_is_behind_turns_requests_away_before_they_do_anything() {
+fn a_slow_disk_refuses_requests_before_they_have_any_effect() {
     let disk = Model::default();
     let machine = begun(&disk);
     let held = disk.hold_syncs();
@@ -154,7 +154,7 @@ fn a_disk_that_is_behind_turns_requests_away_before_they_do_anything() {
 }
 
 #[test]
-fn what_makes_the_machine_panic_is_not_met_again_after_a_restart() {
+fn a_request_that_panicked_is_not_replayed_after_a_restart() {
     let disk = Model::default();
     let machine = begun(&disk);
     assert_eq!(deposit(&machine, 7), Ok(()));

@@ -65,9 +65,9 @@ pub fn crowded(seed: u64) -> State {
     let market = venue.market_id("AAA-QQQ").unwrap();
     let config = AgentsConfig::calm(seed, market, cambist_core::Price(250_000), ONE / 4);
     let accounts: Vec<_> = (1_000..).take(config.accounts()).map(AccountId).collect();
-    for wish in Agents::setup(&config, &accounts, &venue) {
+    for input in Agents::setup(&config, &accounts, &venue) {
         venue
-            .handle(VenueTime(0), &Caller::Operator, &wish)
+            .handle(VenueTime(0), &Caller::Operator, &input)
             .unwrap();
     }
     State::new(venue, vec![Agents::new(config, &accounts)])
@@ -108,7 +108,8 @@ impl Source {
         self.made += 1;
         self.now = self.now.plus_ms(self.random.below(300));
         let account = AccountId(u32::try_from(10 + self.random.below(4)).unwrap());
-        let operator = |wish| Happening::Asked(Caller::Operator, Box::new(Request::Operator(wish)));
+        let operator =
+            |input| Happening::Asked(Caller::Operator, Box::new(Request::Operator(input)));
         let own = Caller::Account {
             account,
             signed: Some(cambist_venue::KeyEpoch(0)),

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::archives::told;
+use super::archives::history_of;
 use super::copies::{Place, Written, names};
 use crate::durable::archive::Retention;
 use crate::durable::data_folder::DataFolder;
@@ -51,7 +51,7 @@ fn start(data: &Path) -> Vec<MissingInputs> {
 }
 
 #[test]
-fn what_was_taken_out_of_a_folder_is_named_and_a_start_does_not_forget_it() {
+fn what_was_removed_from_a_folder_is_reported_and_stays_reported_after_a_start() {
     let place = Place::new("taken-out");
     for (index, taken) in [
         "older",
@@ -121,7 +121,7 @@ fn what_was_taken_out_of_a_folder_is_named_and_a_start_does_not_forget_it() {
         let copied = backup(&data, &copy, Extent::Everything).unwrap();
         assert_eq!(copied.missing, missing, "{taken}");
         for folder in [&data, &copy] {
-            match (taken, told(&[folder])) {
+            match (taken, history_of(&[folder])) {
                 ("older and log" | "second", Err(DataError::Gap { from, to, .. })) => {
                     assert_eq!(missing, [MissingInputs { from, to }], "{taken}");
                 }
@@ -132,7 +132,7 @@ fn what_was_taken_out_of_a_folder_is_named_and_a_start_does_not_forget_it() {
                 (_, other) => panic!("{taken}: {other:?}"),
             }
         }
-        let exported = crate::durable::tell(&[&data], |_| ());
+        let exported = crate::durable::read_history(&[&data], |_| ());
         if taken == "first" {
             assert_eq!(exported.unwrap().missing, missing);
         }
@@ -145,7 +145,7 @@ fn what_was_taken_out_of_a_folder_is_named_and_a_start_does_not_forget_it() {
 }
 
 #[test]
-fn that_inputs_are_missing_is_known_after_more_snapshots() {
+fn missing_inputs_are_still_reported_after_more_snapshots() {
     let none = Retention {
         days: 0,
         ..Retention::default()

@@ -108,7 +108,7 @@ impl Inner {
     /// Counts an operation and fails it if its fault is due; `Ok(false)` if it is to be half done.
     fn operate(&mut self) -> io::Result<bool> {
         if self.ended {
-            return Err(io::Error::other("the disk is gone"));
+            return Err(io::Error::other("the disk has failed"));
         }
         self.operations += 1;
         match self.fault {

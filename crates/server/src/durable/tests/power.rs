@@ -34,8 +34,8 @@ impl World {
         let disk = Model::default();
         let mut random = Random::new(seed);
         let source = Source::new(random.fork());
-        let crowd = random.chance(1, 10);
-        let first = if crowd {
+        let many = random.chance(1, 10);
+        let first = if many {
             crowded(seed)
         } else {
             State::new(venue(), Vec::new())
@@ -64,8 +64,8 @@ impl World {
         let mut ready = if let Some(ready) = self.folder.resume()? {
             ready
         } else {
-            assert!(!self.founded, "the exchange is gone");
-            self.folder.found(self.states[0].clone())?
+            assert!(!self.founded, "an acknowledged exchange was lost");
+            self.folder.create(self.states[0].clone())?
         };
         self.founded = true;
         self.check(&ready);
@@ -114,7 +114,7 @@ impl World {
 }
 
 #[test]
-fn what_was_acknowledged_survives_any_end_and_nothing_else_appears() {
+fn everything_acknowledged_survives_any_end_and_nothing_else_appears() {
     let (mut ends, mut recovered) = (0_u64, 0_usize);
     for seed in 0..SEEDS {
         let mut world = World::new(seed);

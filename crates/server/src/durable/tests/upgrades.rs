@@ -50,7 +50,7 @@ fn copies(disk: &Model) -> Vec<String> {
 }
 
 #[test]
-fn being_moved_on_may_be_cut_off_anywhere_and_is_done_once() {
+fn an_upgrade_can_be_interrupted_anywhere_and_happens_once() {
     let before = kept("exchange-4fb51ac");
     let whole = recover(&before, None).unwrap();
     let mut random = Random::new(1);
@@ -114,7 +114,7 @@ fn all_keys(disk: &Model) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_that_is_moved_on_holds_no_api_key_any_more_and_each_opens_its_account() {
+fn an_upgraded_folder_holds_no_api_keys_and_each_still_opens_its_account() {
     for name in ["exchange-4fb51ac", "exchange-4fb51ac-killed"] {
         let disk = kept(name);
         let before = all_keys(&disk);
@@ -135,7 +135,7 @@ fn a_folder_that_is_moved_on_holds_no_api_key_any_more_and_each_opens_its_accoun
 }
 
 #[test]
-fn the_copy_is_named_after_where_the_folder_went_and_a_half_made_one_is_made_anew() {
+fn the_copy_is_named_after_version_and_position_and_an_incomplete_one_is_made_again() {
     let disk = kept("exchange-5b984bc");
     let name = format!("before-version-{}-input-5", versions::history().newest());
     let partial = disk.inside(&format!("{name}.partial"));

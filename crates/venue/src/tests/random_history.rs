@@ -1,4 +1,4 @@
-//! Random histories: seeded requests of three parties, good ones and bad ones, on and off the tick.
+//! Random histories: seeded requests of three accounts, valid and invalid, on and off the tick.
 
 use cambist_core::order::FillBy;
 use cambist_core::{Amount, Hash, OrderKind, Price, Side, TokenId};
@@ -8,7 +8,7 @@ use crate::{
     AccountId, Caller, NewOrder, Operator, OrdersQuery, Random, Request, Venue, VenueConfig,
 };
 
-/// How the tokens of a history are cut.
+/// Decimals and sizes of a history's tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     pub base_decimals: u8,
@@ -28,7 +28,7 @@ pub(super) const FINE: Style = Style {
     dust: 0,
 };
 
-/// Few units, so that rounding decides often; products fit 128 bits without care.
+/// Few units, so that rounding matters often; products fit into 128 bits.
 pub(super) const ROUGH: Style = Style {
     base_decimals: 6,
     quote_decimals: 4,
@@ -37,7 +37,7 @@ pub(super) const ROUGH: Style = Style {
     dust: 0,
 };
 
-/// As rough, with dust.
+/// As `ROUGH`, with dust.
 pub(super) const DUSTY: Style = Style { dust: 900, ..ROUGH };
 
 /// A base unit costs many quote units.
@@ -63,14 +63,14 @@ impl Style {
         config
     }
 
-    /// A world whose three parties can pay for a while.
+    /// A world whose three accounts have enough funds.
     pub fn world(self) -> World {
         World::with(self.config())
     }
 }
 
-/// A history being told.
-pub(super) struct Story {
+/// A generator of random requests.
+pub(super) struct RandomHistory {
     style: Style,
     pub random: Random,
     known: Vec<NewOrder>,
@@ -78,7 +78,7 @@ pub(super) struct Story {
     made: u64,
 }
 
-impl Story {
+impl RandomHistory {
     pub fn new(style: Style, seed: u64) -> Self {
         Self {
             style,
@@ -89,7 +89,7 @@ impl Story {
         }
     }
 
-    /// The next request, after perhaps letting time pass.
+    /// The next request, possibly after some time.
     pub fn next(&mut self, world: &mut World) -> (Caller, Request) {
         if self.random.chance(1, 20) {
             world.now = world.now.plus_ms(self.random.below(4_000));
@@ -107,7 +107,7 @@ impl Story {
                 let again = self.known[usize::try_from(index).unwrap()].clone();
                 return (signed(again.account), Request::Submit(Box::new(again)));
             }
-            85..=90 => return (Caller::Operator, Request::Operator(self.wish(account))),
+            85..=90 => return (Caller::Operator, Request::Operator(self.input(account))),
             91..=95 => Request::Orders(OrdersQuery::all(account)),
             _ => Request::Depth {
                 market: "AAA-QQQ".to_owned(),
@@ -122,7 +122,7 @@ impl Story {
         [ALICE, BOB, CAROL][usize::try_from(self.random.below(3)).unwrap()]
     }
 
-    /// A hash that the account knows, usually a recent one.
+    /// A hash that the account has used, usually a recent one.
     fn known_hash(&mut self, account: AccountId) -> Option<Hash> {
         let recent = self.known.len().saturating_sub(40);
         let own: Vec<_> = self.known[recent..]
@@ -134,7 +134,7 @@ impl Story {
         own.get(usize::try_from(index).unwrap()).copied()
     }
 
-    fn wish(&mut self, account: AccountId) -> Operator {
+    fn input(&mut self, account: AccountId) -> Operator {
         let token = TokenId(u16::try_from(self.random.below(2)).unwrap());
         let amount = Amount::from(self.random.below(1_000_000));
         match self.random.below(6) {
