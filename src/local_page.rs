@@ -68,7 +68,7 @@ mod tests {
             stream.write_all(answer.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();
         };
-        let fetch = fetch(&address, "/status", Duration::from_secs(60));
+        let fetch = fetch(&address, "/status", Duration::from_mins(1));
         tokio::join!(fetch, serve).0
     }
 

@@ -86,7 +86,7 @@ struct ScenarioMarket {
     market: String,
     lot: u128,
     venue: Venue,
-    crowds: Vec<Agents>,
+    agents: Vec<Agents>,
     now: VenueTime,
     next: VenueTime,
     end: VenueTime,
@@ -96,13 +96,13 @@ struct ScenarioMarket {
 impl ScenarioMarket {
     fn new(spec: &MarketSpec, scenario: Scenario, play: &Play<'_>) -> Result<Self, String> {
         let mut venue = Venue::new(config(spec)).map_err(|error| error.to_string())?;
-        let mut crowds = Vec::new();
+        let mut agents = Vec::new();
         let mut first = FIRST_TRADER;
-        for crowd in scenario.crowds {
+        for traders in scenario.traders {
             // Pools are not recorded, and nobody trades with one here.
             let config = AgentsConfig {
                 pool: None,
-                ..crowd.agents
+                ..traders.agents
             };
             let accounts: Vec<_> = (first..).take(config.accounts()).map(AccountId).collect();
             first += u32::try_from(accounts.len()).unwrap_or(u32::MAX);
@@ -110,14 +110,14 @@ impl ScenarioMarket {
                 let answer = venue.handle(ORIGIN, &Caller::Operator, &request);
                 answer.map_err(|refusal| format!("its traders' accounts: {refusal:?}"))?;
             }
-            crowds.push(Agents::new(config, &accounts));
+            agents.push(Agents::new(config, &accounts));
         }
         Ok(Self {
             name: format!("scenario {}", play.name),
             market: spec.name.clone(),
             lot: spec.lot,
             venue,
-            crowds,
+            agents,
             now: ORIGIN,
             next: ORIGIN.plus_ms(WARM_UP_MS),
             end: ORIGIN.plus_ms(WARM_UP_MS.saturating_add(play.duration_ms)),
@@ -128,7 +128,7 @@ impl ScenarioMarket {
     /// Lets traders act until a time.
     fn play_until(&mut self, until: VenueTime) {
         while let Some(next) = self
-            .crowds
+            .agents
             .iter()
             .filter_map(Agents::next_wakeup)
             .min()
@@ -144,8 +144,8 @@ impl ScenarioMarket {
     }
 
     fn step(&mut self) {
-        for index in 0..self.crowds.len() {
-            for (caller, request) in self.crowds[index].step(self.now, &self.venue) {
+        for index in 0..self.agents.len() {
+            for (caller, request) in self.agents[index].step(self.now, &self.venue) {
                 // A refused trader tries again.
                 _ = self.venue.handle(self.now, &caller, &request);
             }

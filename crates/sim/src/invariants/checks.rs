@@ -372,7 +372,6 @@ impl Checks {
     }
 
     /// Checks a notification.
-    #[expect(clippy::too_many_lines, reason = "one arm per notification")]
     pub(crate) fn observe(
         &mut self,
         notification: &Notification,

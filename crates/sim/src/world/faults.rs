@@ -16,7 +16,6 @@ use crate::profiles::base::PRICE;
 use crate::world::World;
 
 impl World {
-    #[expect(clippy::too_many_lines, reason = "one arm per fault")]
     pub(super) fn begin(&mut self, kind: FaultKind, length_ms: u64) {
         match kind {
             FaultKind::ExchangeHalted => self.operate(Operator::SetMode(ExchangeMode::Halted)),

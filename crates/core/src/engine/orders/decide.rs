@@ -51,10 +51,6 @@ impl State {
         }
     }
 
-    #[expect(
-        clippy::too_many_lines,
-        reason = "one list of conditions, in their order"
-    )]
     fn decide_market(
         &mut self,
         now: Time,

@@ -317,6 +317,7 @@ mod tests {
                         endpoint_burst,
                         ..config()
                     },
+                    RequestCosts::default(),
                 );
                 let taken = (0..20).filter(|_| budget.take(Time(0), endpoint)).count();
                 assert_eq!(taken, most, "{endpoint:?} of {endpoint_burst}");

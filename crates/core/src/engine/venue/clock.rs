@@ -298,8 +298,8 @@ mod tests {
         let mut now = Time(0);
         for (n, behind_ms) in (0..).zip(behind_ms) {
             now = Time::from_ms(n * 4_000);
-            let told = clock.at_least(now).minus_ms(behind_ms + RESOLUTION_MS);
-            clock.compare(now, now, told);
+            let told = clock.at_least(now).minus_ms(behind_ms + RULE.resolution_ms);
+            clock.compare(now, now, told, RULE);
         }
         clock.at_least(now).ms_since(clock.for_ages(now))
     }
