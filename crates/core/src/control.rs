@@ -1,7 +1,7 @@
 //! The table of all reasons why a target is not sent or does not exist.
 //!
 //! A row holds the stable name (metrics, logs, the store), the configuration keys that decide it, a sentence, and a
-//! remedy. Status, metrics, the page `docs/no-quotes.md` and the alerts are generated from it, so that a reason is
+//! remedy. Status, metrics and the page `docs/no-quotes.md` are generated from it, so that a reason is
 //! added in two places: here, and where it is detected. What each control compares is defined in
 //! `engine/risk/controls`, `engine/market_data/book` and the strategies.
 

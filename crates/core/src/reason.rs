@@ -1,8 +1,8 @@
 //! Status codes of the exchange interface: one table of number, message and what a refusal with it proves.
 //!
 //! The enumeration, the list, the numbers on the wire (`cambist_protocol::code`), the server's messages and the
-//! engine's conclusions are generated from it, so that a code is added in one line here. The endpoint table
-//! (`cambist_protocol::endpoint`) lists the endpoints that may answer with it.
+//! engine's conclusions are generated from it, so that a code begins as one line here. The endpoint table
+//! (`cambist_protocol::endpoint`) lists the endpoints that may answer with it; tests name what else it needs.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 //! A venue is described by how it makes the same bytes count once ([`SlotRule`]), how long bytes and what they
 //! created live ([`LifetimeRule`]), what its refusals prove ([`RefusalRules`]), how exact its clock is
 //! ([`ClockRule`]), and what requests cost ([`RequestCosts`]). Translating requests and answers is an adapter's
-//! (`docs/adding-a-venue.md`), and nothing of that is known here.
+//! ("Venues" in `ARCHITECTURE.md`), and nothing of that is known here.
 
 mod lifetime;
 mod refusals;
