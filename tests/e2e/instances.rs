@@ -110,7 +110,7 @@ fn of_two_daemons_the_second_orders_nothing_and_cancels_nothing_of_the_first() {
         1,
     );
     assert_eq!(code, 1, "{log}");
-    assert!(log.contains("has to end first"), "{log}");
+    assert!(log.contains("stop the other daemon first"), "{log}");
     // The first daemon is not affected.
     let before = of(&stage, &theirs).len();
     until(SOON, "more orders of the first", || {

@@ -43,10 +43,11 @@ for line in sys.stdin:
 
 fn process(file: &mut Table, keys: &str) {
     quick(file);
-    let strategy = format!(
-        "kind = 'process'\nname = 'moody'\ncommand = ['python3', 'moody.py']\ntimeout_ms = 700\n{keys}"
-    );
-    let strategy: Table = strategy.parse().unwrap();
+    let mut strategy: Table =
+        "kind = 'process'\nname = 'moody'\ncommand = ['python3', 'moody.py']\ntimeout_ms = 700"
+            .parse()
+            .unwrap();
+    strategy.extend(keys.parse::<Table>().unwrap());
     file.put("market.0.strategy", vec![toml::Value::Table(strategy)]);
 }
 

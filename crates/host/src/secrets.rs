@@ -277,7 +277,7 @@ mod tests {
             read(&link, false),
             Err(SecretError::SymbolicLink(_))
         ));
-        let link = folder.path().join("link");
+        let link = folder.path().join("hard-link");
         fs::hard_link(&path, &link).unwrap();
         assert!(matches!(
             read(&path, false),

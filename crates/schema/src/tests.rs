@@ -388,6 +388,13 @@ struct All
   command: Command?
   pairs: {u8: (i8, f32)}
   sized: u64
+enum Command
+  Nothing
+  Open
+    order: Order
+    at: i64
+  Close(Key)
+  Both(Key, [u16; 2])
 newtype Key u32
 unit Mark
 struct Order
@@ -399,13 +406,6 @@ tuple Order#2 (bool, char)
 enum Side
   Buy
   Sell
-enum Command
-  Nothing
-  Open
-    order: Order
-    at: i64
-  Close(Key)
-  Both(Key, [u16; 2])
 ";
     assert_eq!(text, expected);
     // The text is complete.

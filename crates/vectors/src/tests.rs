@@ -42,7 +42,7 @@ const FAMILIES: [(&str, usize); 30] = [
 ];
 
 fn read(name: &str) -> Value {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors");
     let text = std::fs::read_to_string(format!("{folder}/{name}.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }

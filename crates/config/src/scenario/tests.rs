@@ -268,8 +268,8 @@ fn mistakes_are_named_where_they_stand() {
             "event.market has no [[traders]] in this file",
         ),
         (
-            "market = \"ETH-USDC\"\n# Fair",
-            "market = \"ETH-DAI\"\n# Fair",
+            "market = \"ETH-USDC\"\n# Initial",
+            "market = \"ETH-DAI\"\n# Initial",
             "traders.market must be one of the listed markets",
         ),
         (

@@ -16,6 +16,7 @@ use crate::request::Endpoint;
 
 pub use lifetime::{Lifetime, LifetimeRule, Resting};
 pub use refusals::{Refusal, RefusalRules};
+pub(crate) use slots::Spent;
 pub use slots::{EXCHANGE_SLOTS, SlotRule};
 
 /// How exact the times in answers are.

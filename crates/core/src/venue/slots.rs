@@ -34,3 +34,12 @@ impl SlotRule {
         }
     }
 }
+
+/// Whether a number that becomes free was used up at the venue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spent {
+    /// The venue took what bears it, or said that the number is used.
+    Yes,
+    /// Nothing that bears it was ever taken, and nothing can be.
+    No,
+}

@@ -422,7 +422,7 @@ mod tests {
             ),
             (
                 r#"{"wish":"pause","part":{"side":"both"},"reason":"x"}"#,
-                "neither",
+                "use buy or sell",
             ),
             (
                 r#"{"wish":"unpause","part":{"strategy":"b"},"reason":"x"}"#,

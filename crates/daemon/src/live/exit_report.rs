@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(
             failures[0].message,
             "not proven within 25 s that nothing rests: 7 orders may be alive, \
-             the last until 1970-01-01T12:00:33Z (expiry + grace)"
+             the last until 1970-01-01T12:00:33Z (expiry plus grace)"
         );
     }
 
@@ -202,7 +202,7 @@ mod tests {
         assert!(failures(&ended, &session(), &daemon()).is_empty());
         assert_eq!(
             left(ended.left.unwrap()),
-            "3 orders were left and may fill until 1970-01-01T12:00:33Z; of 1 it is not known whether they rest"
+            "3 orders were left and may fill until 1970-01-01T12:00:33Z; 1 of them are in an unknown state"
         );
     }
 

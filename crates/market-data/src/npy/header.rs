@@ -320,6 +320,6 @@ mod tests {
         }
         let mut long = file(2, USUAL);
         long[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(error(&long).contains("no header"));
+        assert!(error(&long).contains("too long"));
     }
 }

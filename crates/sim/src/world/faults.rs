@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    /// The daemon does nothing for a while; suspended, its clock stands still as well.
+    /// The daemon does nothing for a while; suspended, its clock stops as well.
     fn hold(&mut self, kind: FaultKind, length_ms: u64) {
         self.lose_control();
         let until = self.now.plus_ms(length_ms);

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::token::TokenId;
-use crate::venue::SlotRule;
+use crate::venue::{SlotRule, Spent};
 
 /// The numbers of one account.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,15 +33,6 @@ pub(crate) enum SlotUse {
     Order,
     /// A join or an exit.
     PoolTransaction,
-}
-
-/// Whether a number that becomes free was used up at the venue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spent {
-    /// The venue took what bears it, or said that the number is used.
-    Yes,
-    /// Nothing that bears it was ever taken, and nothing can be.
-    No,
 }
 
 impl SlotNumbers {
@@ -235,7 +226,7 @@ mod tests {
         assert_eq!(
             numbers.take(TOKEN, SlotUse::Order),
             Some(8),
-            "the venue has used what lies below the start"
+            "the venue has used the numbers below the start"
         );
     }
 }

@@ -13,7 +13,7 @@ use crate::request::{Endpoint, Outcome, Reply, RequestId};
 use crate::time::{Time, VenueTime};
 use crate::venue::{Lifetime, Refusal, RefusalRules};
 
-use crate::engine::account::slot_numbers::Spent;
+use crate::venue::Spent;
 
 /// Phase of an intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

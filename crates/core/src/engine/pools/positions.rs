@@ -18,13 +18,14 @@ use crate::time::Time;
 use crate::token::{Amount, TokenId};
 use crate::withheld::{Compared, Unit};
 
-use crate::engine::account::slot_numbers::{SlotUse, Spent};
+use crate::engine::account::slot_numbers::SlotUse;
 use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::intents::unquoted::waits;
 use crate::engine::market::{Backoff, Market};
 use crate::engine::risk::gate::pools::{PoolSituation, Proposed};
 use crate::engine::state::State;
 use crate::market::value_at;
+use crate::venue::Spent;
 
 /// The pool beside a market.
 #[derive(Clone, Debug, Serialize, Deserialize)]
