@@ -18,7 +18,7 @@ use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, PriceLimits};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{base_floor, quote_floor};
-use crate::sizing::{BPS, Funds, is_orderable, keep, passive, unorderable};
+use crate::sizing::{BPS, Funds, add_level, keep, passive};
 
 const AMOUNT: Kind = Kind::Decimal {
     min: "0",
@@ -177,22 +177,9 @@ impl Curve {
             let price = Price(u64::try_from(price).map_err(|_| Control::NoFairPrice)?);
             let price = passive(view, side, self.limits.limit(side, price));
             let qty = Qty(whole(quantity.floor()).unwrap_or(0));
-            match levels.last_mut() {
-                Some(last) if last.0 == price => last.1 = Qty(last.1.0.saturating_add(qty.0)),
-                Some(_) | None => levels.push((price, qty)),
-            }
+            add_level(&mut levels, price, qty);
         }
-        levels.retain(|(price, _)| price.0 > 0);
-        let &(price, qty) = levels.first().ok_or(Control::NoPassivePrice)?;
-        let covered: Vec<_> = levels
-            .into_iter()
-            .map(|(price, qty)| (price, funds.take(view.market, side, price, qty)))
-            .filter(|&(price, qty)| is_orderable(view.market, price, qty))
-            .collect();
-        if covered.is_empty() {
-            return Err(unorderable(view, side, price, qty, Qty(1)));
-        }
-        Ok(covered)
+        funds.cover(view, side, levels)
     }
 }
 

@@ -21,8 +21,7 @@ use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{float, lots_floor};
 use crate::sizing::{
-    BPS, Funds, at_least, further, is_orderable, keep, passive, price_at, price_from, target_lots,
-    unorderable,
+    BPS, Funds, add_level, at_least, further, keep, passive, price_at, price_from, target_lots,
 };
 use estimates::{Assumed, Estimates, Estimators};
 use model::{Distances, Model, Settings};
@@ -355,25 +354,12 @@ impl Glft {
             let minimum = price_at(side, view.mid, self.minimum_spread_bps);
             let price = self.limits.limit(side, further(side, price, minimum));
             let price = passive(view, side, price);
-            match levels.last_mut() {
-                Some(last) if last.0 == price => last.1 = Qty(last.1.0.saturating_add(self.size.0)),
-                Some(_) | None => levels.push((price, self.size)),
-            }
+            add_level(&mut levels, price, self.size);
         }
         if levels.is_empty() {
             return Err(Control::NoFairPrice.into());
         }
-        levels.retain(|(price, _)| price.0 > 0);
-        let &(price, qty) = levels.first().ok_or(Control::NoPassivePrice)?;
-        let covered: Vec<_> = levels
-            .into_iter()
-            .map(|(price, qty)| (price, funds.take(view.market, side, price, qty)))
-            .filter(|&(price, qty)| is_orderable(view.market, price, qty))
-            .collect();
-        if covered.is_empty() {
-            return Err(unorderable(view, side, price, qty, Qty(1)));
-        }
-        Ok(covered)
+        funds.cover(view, side, levels)
     }
 }
 

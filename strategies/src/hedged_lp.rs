@@ -19,9 +19,7 @@ use crate::price_limits::{self, PriceLimits};
 use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{base_floor, lots_floor};
-use crate::sizing::{
-    BPS, FEE, Funds, at_least, further, is_orderable, keep, passive, price_at, unorderable,
-};
+use crate::sizing::{BPS, FEE, Funds, add_level, at_least, further, keep, passive, price_at};
 
 const AMOUNT: Kind = Kind::Decimal {
     min: "0",
@@ -197,22 +195,9 @@ impl HedgedLp {
             let floor = price_at(side, view.mid, self.fee_bps);
             let price = further(side, price_at(side, moved, distance), floor);
             let price = passive(view, side, self.limits.limit(side, price));
-            match levels.last_mut() {
-                Some(last) if last.0 == price => last.1 = Qty(last.1.0.saturating_add(self.size.0)),
-                Some(_) | None => levels.push((price, self.size)),
-            }
+            add_level(&mut levels, price, self.size);
         }
-        levels.retain(|(price, _)| price.0 > 0);
-        let &(price, qty) = levels.first().ok_or(Control::NoPassivePrice)?;
-        let covered: Vec<_> = levels
-            .into_iter()
-            .map(|(price, qty)| (price, funds.take(view.market, side, price, qty)))
-            .filter(|&(price, qty)| is_orderable(view.market, price, qty))
-            .collect();
-        if covered.is_empty() {
-            return Err(unorderable(view, side, price, qty, Qty(1)));
-        }
-        Ok(covered)
+        funds.cover(view, side, levels)
     }
 }
 

@@ -21,9 +21,7 @@ use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, Band, PriceLimits};
 use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
-use crate::sizing::{
-    BPS, FEE, Funds, at_least, is_orderable, is_within, passive, price_at, unorderable,
-};
+use crate::sizing::{BPS, FEE, Funds, add_level, at_least, is_within, passive, price_at};
 use hanging::Hanging;
 use levels::Level;
 
@@ -274,26 +272,13 @@ impl Ladder {
             let Some(qty) = ratios.apply(side, level.size) else {
                 continue;
             };
-            match levels.last_mut() {
-                Some(last) if last.0 == price => last.1 = Qty(last.1.0.saturating_add(qty.0)),
-                Some(_) | None => levels.push((price, qty)),
-            }
+            add_level(&mut levels, price, qty);
         }
         levels.retain(|(_, qty)| qty.0 > 0);
         if levels.is_empty() {
             return Err(self.skewed(view));
         }
-        levels.retain(|(price, _)| price.0 > 0);
-        let &(price, qty) = levels.first().ok_or(Control::NoPassivePrice)?;
-        let covered: Vec<_> = levels
-            .into_iter()
-            .map(|(price, qty)| (price, funds.take(view.market, side, price, qty)))
-            .filter(|&(price, qty)| is_orderable(view.market, price, qty))
-            .collect();
-        if covered.is_empty() {
-            return Err(unorderable(view, side, price, qty, Qty(1)));
-        }
-        Ok(covered)
+        funds.cover(view, side, levels)
     }
 
     /// Skew leaves no size for a side: the share of base and the target.

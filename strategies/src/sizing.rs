@@ -193,6 +193,14 @@ pub fn unorderable(view: &View<'_>, side: Side, price: Price, wanted: Qty, least
     Withheld::compared(Control::StrategyFunds, compared)
 }
 
+/// Adds a level behind the others; one on the price of the last makes that larger.
+pub fn add_level(levels: &mut Vec<(Price, Qty)>, price: Price, qty: Qty) {
+    match levels.last_mut() {
+        Some(last) if last.0 == price => last.1 = Qty(last.1.0.saturating_add(qty.0)),
+        Some(_) | None => levels.push((price, qty)),
+    }
+}
+
 /// The part of the holdings that is not yet assigned to a quote of this decision.
 ///
 /// Holdings include the amounts that own orders lock, and a decision names every target, kept orders included, so each
@@ -229,5 +237,25 @@ impl Funds {
                 qty
             }
         }
+    }
+
+    /// The levels of a side that are covered, nearest first, each as far as the nearer ones leave holdings; or why there
+    /// are none. Levels without a price are left out.
+    pub fn cover(
+        &mut self,
+        view: &View<'_>,
+        side: Side,
+        mut levels: Vec<(Price, Qty)>,
+    ) -> Result<Vec<(Price, Qty)>, Withheld> {
+        levels.retain(|(price, _)| price.0 > 0);
+        let &(price, wanted) = levels.first().ok_or(Control::NoPassivePrice)?;
+        for (price, qty) in &mut levels {
+            *qty = self.take(view.market, side, *price, *qty);
+        }
+        levels.retain(|&(price, qty)| is_orderable(view.market, price, qty));
+        if levels.is_empty() {
+            return Err(unorderable(view, side, price, wanted, Qty(1)));
+        }
+        Ok(levels)
     }
 }
