@@ -29,3 +29,4 @@ mod secrets;
 mod starts;
 mod waiting;
 mod words;
+mod write_ahead;

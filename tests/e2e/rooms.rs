@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 28] = [
+const ROOMS: [(&str, &[&str]); 29] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -24,6 +24,8 @@ const ROOMS: [(&str, &[&str]); 28] = [
         "crates/server",
         &[
             "core", "host", "listener", "protocol", "schema", "signing", "venue",
+            // In its tests.
+            "syscalls",
         ],
     ),
     ("crates/store", &["core", "host", "report"]),
@@ -92,6 +94,7 @@ const ROOMS: [(&str, &[&str]); 28] = [
     ("crates/mutants/switch", &[]),
     ("crates/mutants/worlds", &["sim", "switch"]),
     ("crates/strategy-process", &["core"]),
+    ("crates/syscalls", &[]),
     ("strategies", &["core", "quant"]),
 ];
 

@@ -19,7 +19,6 @@ pub mod process;
 pub mod proxy;
 pub mod random;
 pub mod stage;
-pub mod trace;
 pub mod verdict;
 
 pub use books::Books;

@@ -2,7 +2,7 @@
 //! up, and everything acknowledged or shown still holds.
 //!
 //! A killed process loses nothing that it has written, synced or not. That syncs come before answers is tested with the
-//! simulated disk, and with traced system calls where available (`trace`).
+//! simulated disk, and with recorded calls (`trace`).
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -114,21 +114,23 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a child, optionally under another program.
-    pub fn start(folder: &Path, below: &[String]) -> Self {
-        let own = std::env::current_exe().unwrap();
-        let words = ["crash::child", "--exact", "--nocapture"];
-        let mut command = match below.split_first() {
-            None => Command::new(own),
-            Some((program, arguments)) => {
-                let mut command = Command::new(program);
-                command.args(arguments).arg(own);
-                command
-            }
-        };
+    /// Starts a child with this data folder.
+    pub fn start(folder: &Path) -> Self {
+        Self::spawn(Self::command(folder))
+    }
+
+    /// The command of the child process.
+    pub fn command(folder: &Path) -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["crash::child", "--exact", "--nocapture"])
+            .env(DATA, folder);
+        command
+    }
+
+    /// Starts the child process.
+    pub fn spawn(mut command: Command) -> Self {
         let mut process = command
-            .args(words)
-            .env(DATA, folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -338,7 +340,7 @@ fn nothing_acknowledged_or_shown_is_lost_by_a_hundred_kills_under_load() {
     let mut random = Random::new(11);
     let mut inputs = 0;
     for kill in 0..KILLS {
-        let running = Running::start(folder.path(), &[]);
+        let running = Running::start(folder.path());
         let mut connection = Connection::open(running.address);
         for client in &mut clients {
             client.check(&mut connection, kill % 25 == 0);
@@ -349,7 +351,7 @@ fn nothing_acknowledged_or_shown_is_lost_by_a_hundred_kills_under_load() {
         assert!(facts.recovery.position >= inputs, "inputs went back");
         inputs = facts.recovery.position;
     }
-    let running = Running::start(folder.path(), &[]);
+    let running = Running::start(folder.path());
     let mut connection = Connection::open(running.address);
     for client in &mut clients {
         client.check(&mut connection, true);

@@ -21,3 +21,4 @@ mod raw;
 mod rules;
 mod signatures;
 mod support;
+mod trace;

@@ -1,9 +1,10 @@
-//! The system calls of a running exchange: no answer to an order leaves before the sync that covers it.
+//! The calls of a running exchange: no answer to an order leaves before the sync that covers it.
 //!
-//! Needs a tracer (`strace`) that may trace, so it belongs to the target `trace`, which `tests/external/run`
-//! runs where there is one. Everywhere else the disk model speaks.
+//! A killed process loses nothing that it has written, synced or not, so kills show nothing about syncs.
 
 use std::collections::BTreeMap;
+
+use cambist_syscalls::{Call, Phase, Record, Recording};
 
 use super::crash::{Folder, Running, customer};
 use super::support::{Connection, Want};
@@ -11,18 +12,13 @@ use super::support::{Connection, Want};
 const CLIENTS: u8 = 4;
 const ORDERS: u64 = 40;
 
-/// Bytes shown of each call: the head of a frame and the first line of an answer.
-const SHOWN: &str = "48";
-
 #[test]
 fn no_answer_leaves_before_the_sync_that_covers_it() {
     let folder = Folder::new("trace");
     std::fs::create_dir_all(folder.path()).unwrap();
-    let (data, trace) = (folder.path().join("data"), folder.path().join("trace"));
-    let calls = "trace=pwrite64,fdatasync,sendto,write,writev";
-    let below = ["strace", "-f", "-xx", "-s", SHOWN, "-e", calls, "-o"].map(str::to_owned);
-    let below = [below.as_slice(), &[trace.display().to_string()]].concat();
-    let running = Running::start(&data, &below);
+    let mut command = Running::command(&folder.path().join("data"));
+    let recording = Recording::of(&mut command, &folder.path().join("calls"));
+    let running = Running::spawn(command);
     std::thread::scope(|scope| {
         for number in 1..=CLIENTS {
             let address = running.address;
@@ -38,50 +34,92 @@ fn no_answer_leaves_before_the_sync_that_covers_it() {
         }
     });
     running.close();
-    let trace = std::fs::read_to_string(trace).unwrap();
-    let (answers, syncs) = replay(&trace);
-    assert_eq!(answers, u64::from(CLIENTS) * ORDERS);
-    assert!(syncs > 0 && syncs <= answers, "{syncs} syncs");
-    println!("{answers} answers, {syncs} syncs, every answer behind its own");
+    let replayed = replay(&recording.read().unwrap());
+    assert_eq!(replayed.early, Vec::<u64>::new(), "{replayed:?}");
+    assert_eq!(replayed.answers, u64::from(CLIENTS) * ORDERS);
+    assert!(
+        replayed.syncs > 0 && replayed.syncs <= replayed.answers,
+        "{replayed:?}"
+    );
 }
 
-/// Checks in the order of the calls that answers sent never exceed inputs synced; returns the numbers of both.
-fn replay(trace: &str) -> (u64, u64) {
-    let (mut written, mut synced, mut answers, mut syncs) = (0, 0, 0, 0);
-    // What a thread was writing when another was shown in between.
-    let mut unfinished: BTreeMap<&str, u64> = BTreeMap::new();
-    for line in trace.lines() {
-        let (thread, call) = line.split_once(' ').unwrap();
-        let call = call.trim_start();
-        if call.starts_with("pwrite64(") {
-            let head = bytes(call);
-            if let (Some(count), Some(first)) = (head.get(4..8), head.get(8..16))
-                && u64::from_le_bytes(first.try_into().unwrap()) == written
-            {
-                written += u64::from(u32::from_le_bytes(count.try_into().unwrap()));
+/// What a recording shows.
+#[derive(Debug, Default)]
+struct Replayed {
+    /// Inputs written to the log.
+    written: u64,
+    /// Those of them that a sync covers.
+    synced: u64,
+    answers: u64,
+    syncs: u64,
+    /// Answers that exceeded the synced inputs when they left.
+    early: Vec<u64>,
+}
+
+/// Follows the calls in their order: each answer to an order needs an input of its own that is synced.
+fn replay(records: &[Record]) -> Replayed {
+    let mut replayed = Replayed::default();
+    // What was written when the sync of a thread began.
+    let mut syncing: BTreeMap<u32, u64> = BTreeMap::new();
+    for record in records {
+        match (record.call, record.phase) {
+            (Call::Write, Phase::Begun) if record.data.starts_with(b"HTTP/1.1 200") => {
+                replayed.answers += 1;
+                if replayed.answers > replayed.synced {
+                    replayed.early.push(replayed.answers);
+                }
             }
-        } else if call.starts_with("fdatasync(") && call.ends_with("<unfinished ...>") {
-            unfinished.insert(thread, written);
-        } else if call.starts_with("fdatasync(") && call.ends_with("= 0") {
-            (synced, syncs) = (written, syncs + 1);
-        } else if call.starts_with("<... fdatasync resumed>") && call.ends_with("= 0") {
-            (synced, syncs) = (unfinished.remove(thread).unwrap(), syncs + 1);
-        } else if bytes(call).starts_with(b"HTTP/1.1 200") {
-            answers += 1;
-            assert!(
-                answers <= synced,
-                "{answers} answers but {synced} inputs synced of {written} written: {line}"
-            );
+            (Call::Write, Phase::Ended) if record.succeeded() => {
+                // The head of a frame: length, number of inputs, number of the first.
+                if let (Some(count), Some(first)) = (record.data.get(4..8), record.data.get(8..16))
+                    && !record.is_socket()
+                    && u64::from_le_bytes(first.try_into().unwrap()) == replayed.written
+                {
+                    replayed.written += u64::from(u32::from_le_bytes(count.try_into().unwrap()));
+                }
+            }
+            (Call::Sync, Phase::Begun) => {
+                syncing.insert(record.thread, replayed.written);
+            }
+            (Call::Sync, Phase::Ended) => {
+                let covered = syncing.remove(&record.thread);
+                if record.succeeded() {
+                    replayed.synced = replayed.synced.max(covered.unwrap());
+                    replayed.syncs += 1;
+                }
+            }
+            _ => {}
         }
     }
-    (answers, syncs)
+    replayed
 }
 
-/// The first text of a call, which the tracer writes as hexadecimal digits.
-fn bytes(call: &str) -> Vec<u8> {
-    let text = call.split('"').nth(1).unwrap_or_default();
-    text.split("\\x")
-        .skip(1)
-        .filter_map(|digits| u8::from_str_radix(digits.get(..2)?, 16).ok())
-        .collect()
+#[test]
+fn a_sync_that_began_before_the_write_ended_covers_nothing() {
+    let record = |call, phase, data: &[u8]| Record {
+        thread: 1,
+        call,
+        phase,
+        target: String::new(),
+        data: data.to_vec(),
+        result: 0,
+    };
+    let frame = [&[0; 4][..], &1_u32.to_le_bytes(), &0_u64.to_le_bytes()].concat();
+    let write = record(Call::Write, Phase::Ended, &frame);
+    let begun = record(Call::Sync, Phase::Begun, b"");
+    let ended = record(Call::Sync, Phase::Ended, b"");
+    let failed = Record {
+        result: -1,
+        ..ended.clone()
+    };
+    let answer = record(Call::Write, Phase::Begun, b"HTTP/1.1 200 OK");
+    let early = |records: &[&Record]| {
+        let records: Vec<_> = records.iter().map(|one| (*one).clone()).collect();
+        !replay(&records).early.is_empty()
+    };
+    assert!(!early(&[&write, &begun, &ended, &answer]));
+    assert!(early(&[&write, &begun, &failed, &answer]));
+    assert!(early(&[&begun, &write, &ended, &answer]));
+    assert!(early(&[&write, &begun, &answer, &ended]));
+    assert!(early(&[&write, &answer]));
 }
