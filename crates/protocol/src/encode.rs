@@ -7,8 +7,8 @@ use cambist_core::{Hash, OrderKind};
 use cambist_signing::{Address, OrderMessage, SecretKey, SignError, Signature};
 use serde::Serialize;
 
-use crate::json::FromWire;
-use crate::wire::{OrderType, SubmitOrder, TokenVolume};
+use crate::json::{self, FromWire, WireError};
+use crate::wire::{OrderRequest, OrderType, SubmitOrder, TokenVolume};
 
 /// A signed order or pool transaction, ready to be stored and sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,23 +53,6 @@ pub fn order_message(order: &UnsignedOrder, exchange: Address, account_id: u32) 
         max_fee_bips: u16::from(order.max_fee_bips),
         fill_by_buy: fills_by_buy(order.fill_by),
         taker: Address::ZERO,
-    }
-}
-
-/// The message that a submitted order must have signed, the named taker included.
-pub fn submitted_message(order: &SubmitOrder) -> OrderMessage {
-    OrderMessage {
-        exchange: order.exchange,
-        storage_id: order.storage_id,
-        account_id: order.account_id,
-        sell_token: order.sell_token.token.0,
-        buy_token: order.buy_token.token.0,
-        sell_amount: order.sell_token.volume,
-        buy_amount: order.buy_token.volume,
-        valid_until: order.valid_until,
-        max_fee_bips: u16::from(order.max_fee_bips),
-        fill_by_buy: order.fill_amount_b_or_s,
-        taker: order.taker.unwrap_or(Address::ZERO),
     }
 }
 
@@ -124,14 +107,26 @@ pub fn sign_order(
     let hash = message.hash();
     let signature = key.sign(&hash.message())?;
     let body = order_body(order, exchange, account_id, signature);
-    let read = SubmitOrder::from_bytes(&body).map_err(|_| SealError::ReadBack)?;
-    if submitted_message(&read) != message || read.eddsa_signature != signature {
+    if read_back(&body) != Ok((message, signature)) {
         return Err(SealError::ReadBack);
     }
     Ok(SignedIntent {
         hash: Hash(hash.0),
         body,
     })
+}
+
+/// What the exchange finds in the body of an order within the ranges of the interface: message and signature.
+///
+/// # Errors
+///
+/// A field is missing, malformed or out of range.
+pub fn read_back(body: &[u8]) -> Result<(OrderMessage, Signature), WireError> {
+    let json = json::parse(body)?;
+    let signature = SubmitOrder::read(&json)?.eddsa_signature;
+    let message = OrderRequest::read(json.object()?)?.message();
+    let message = message.ok_or_else(|| WireError::new("a number is out of range"))?;
+    Ok((message, signature))
 }
 
 /// Any wire type as bytes.
@@ -222,13 +217,9 @@ mod tests {
             sign_order(&order(), exchange, 10_000, &key).unwrap(),
             signed
         );
-        let read = SubmitOrder::from_bytes(&signed.body).unwrap();
-        let message = submitted_message(&read).hash();
-        assert_eq!(message.0, signed.hash.0);
-        assert!(
-            key.public()
-                .verify(&message.message(), &read.eddsa_signature)
-        );
+        let (message, signature) = read_back(&signed.body).unwrap();
+        assert_eq!(message.hash().0, signed.hash.0);
+        assert!(key.public().verify(&message.hash().message(), &signature));
     }
 
     #[test]

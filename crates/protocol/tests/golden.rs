@@ -219,7 +219,7 @@ fn a_key_is_never_shown() {
 /// An order of a public client, with its hash and signature.
 #[test]
 fn a_public_clients_order_hashes_and_verifies() {
-    use cambist_protocol::encode::submitted_message;
+    use cambist_protocol::encode::read_back;
     use cambist_signing::PublicKey;
     let body = r#"{"exchange":"0xd9a25be173c84a4c7afe2bb7dde252e4ae20ac8b","accountId":222355,
         "storageId":4058,"sellToken":{"tokenId":145,"volume":"1086333312937523487682420"},
@@ -228,7 +228,9 @@ fn a_public_clients_order_hashes_and_verifies() {
         "taker":"0x0000000000000000000000000000000000000000","orderType":"LIMIT_ORDER",
         "eddsaSignature":"0x0080ccf6fcac79f5af765bb475d51f0b62fe697c78ad36a650bcaa5b398e0247001fe0b98c00c662297fe2556d59044e4e4a9849c7e92a6a48bbbbec2cde35dc089314e21e012a1dfa27670c6d71af4114c06b600e3fd06c44430f78f31fd338"}"#;
     let order = wire::SubmitOrder::from_bytes(body.as_bytes()).unwrap();
-    let hash = submitted_message(&order).hash();
+    let (message, signature) = read_back(body.as_bytes()).unwrap();
+    let hash = message.hash();
+    assert_eq!(signature, order.eddsa_signature);
     assert_eq!(
         hash.to_hex(),
         "0x2c14d9a2c6f8b8dd5168291e4bab7d8d3d40a4c44ad435dff748c82cc6dbfae2"

@@ -1,13 +1,12 @@
 //! Orders: submitting, cancelling, reading.
 
 use cambist_core::order::FillBy;
-use cambist_core::{Amount, Hash, OrderKind, Reason, TokenId, VenueTime};
+use cambist_core::{Hash, OrderKind, Reason, VenueTime};
+use cambist_protocol::Endpoint;
 use cambist_protocol::encode::to_bytes;
-use cambist_protocol::json::{self, Json, Object, boolean, integer, text, token_id, wide};
+use cambist_protocol::json;
 use cambist_protocol::query::{CancelQuery, OrderQuery, OrdersQuery, Parameters};
-use cambist_protocol::wire::{self, OrderAck, OrderType, OrdersPage, TEXT_MAX};
-use cambist_protocol::{Address, Endpoint, WireError};
-use cambist_signing::{OrderMessage, Signature};
+use cambist_protocol::wire::{OrderAck, OrderRequest, OrderType, OrdersPage};
 use cambist_venue::{self as venue, AccountId, Caller, NewOrder, Request, Response};
 
 use crate::accounts::check_named_account;
@@ -19,7 +18,7 @@ use crate::responses;
 pub(crate) fn submit(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> Answer {
     let json = json::parse(&call.body)?;
     let object = json.object()?;
-    let account = AccountId(object.required("accountId", integer)?);
+    let account = AccountId(OrderRequest::account(object)?);
     if !shell
         .machine
         .read(|venue| venue.account(account).is_some())?
@@ -31,13 +30,20 @@ pub(crate) fn submit(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -
     }
     shell.check_owner(holder, account)?;
 
-    let mut request = Request::Submit(Box::new(read_order(object, account)?));
+    let order = OrderRequest::read(object)?;
+    // The venue's rules bound every number.
+    let message = order.message();
+    let mut request = Request::Submit(Box::new(new_order(order)));
     shell.precheck(&Dispatch::caller(holder), &request)?;
     let Request::Submit(order) = &mut request else {
         return Err(mismatch(Endpoint::SubmitOrder));
     };
-    let signature = order_signature(object)?;
-    let hash = message(order)?.hash();
+    let signature = OrderRequest::signature(object)?;
+    let Some(message) = message else {
+        let problem = "a number is out of range";
+        return Err(ErrorResponse::new(Reason::InvalidOrder, problem));
+    };
+    let hash = message.hash();
     order.hash = Hash(hash.0);
     let signed = shell.verify(call, account, holder, [hash.message()], &signature)?;
     let caller = Caller::Account {
@@ -128,99 +134,34 @@ pub(crate) fn list(shell: &Dispatch, call: &Call, holder: Option<AccountId>) -> 
 
 /// Reads the body with numbers of any width: the venue checks ranges, which have codes of their own. The hash is set
 /// later.
-fn read_order(object: Object<'_>, account: AccountId) -> Result<NewOrder, ErrorResponse> {
-    let (sell_token, sell_amount) = object.required("sellToken", volume)?;
-    let (buy_token, buy_amount) = object.required("buyToken", volume)?;
-    let order_type = object.optional("orderType", |json| {
-        let word = text(json, TEXT_MAX)?;
-        OrderType::from_word(&word)
-            .ok_or_else(|| WireError::new(format!("{json} is not an order type")))
-    })?;
-    let order_type = order_type.unwrap_or_default();
-    let named = object.optional("poolAddress", wire::address)?;
-    let pool = match order_type {
-        OrderType::Amm => Some(named.ok_or_else(|| {
-            ErrorResponse::new(
-                Reason::InvalidOrder,
-                "poolAddress: missing, but required for orders of type AMM",
-            )
-        })?),
-        // Some clients send a pool address with every order.
-        OrderType::Limit | OrderType::TakerOnly | OrderType::MakerOnly => None,
-    };
-    Ok(NewOrder {
+fn new_order(order: OrderRequest) -> NewOrder {
+    NewOrder {
         hash: Hash([0; 32]),
-        exchange: object.required("exchange", wire::address)?.0,
-        account,
-        storage_id: object.required("storageId", integer)?,
-        sell_token,
-        sell_amount,
-        buy_token,
-        buy_amount,
-        fill_by: if object.required("fillAmountBOrS", boolean)? {
+        exchange: order.exchange.0,
+        account: AccountId(order.account_id),
+        storage_id: order.storage_id,
+        sell_token: order.sell_token,
+        sell_amount: order.sell_amount,
+        buy_token: order.buy_token,
+        buy_amount: order.buy_amount,
+        fill_by: if order.fill_amount_b_or_s {
             FillBy::Buy
         } else {
             FillBy::Sell
         },
-        all_or_none: object.required("allOrNone", boolean)?,
-        valid_until_s: object.required("validUntil", integer)?,
-        max_fee_bips: object.required("maxFeeBips", integer)?,
-        taker: object
-            .optional("taker", wire::address)?
-            .unwrap_or(Address::ZERO)
-            .0,
+        all_or_none: order.all_or_none,
+        valid_until_s: order.valid_until,
+        max_fee_bips: order.max_fee_bips,
+        taker: order.taker.0,
         // A swap only takes; nothing of it rests.
-        kind: kind_of(order_type).unwrap_or(OrderKind::TakerOnly),
-        pool: pool.map(|pool| pool.0),
-        client_id: object.optional("clientOrderId", |json| text(json, TEXT_MAX))?,
-    })
-}
-
-fn volume(json: &Json) -> Result<(TokenId, Amount), WireError> {
-    let object = json.object()?;
-    Ok((
-        object.required("tokenId", token_id)?,
-        object.optional("volume", wide)?.unwrap_or(0),
-    ))
-}
-
-fn order_signature(object: Object<'_>) -> Result<Signature, ErrorResponse> {
-    let found = object.optional("eddsaSignature", |json| {
-        let wrong = |problem: String| WireError::new(problem).because(Reason::WrongSignature);
-        let text = text(json, TEXT_MAX).map_err(|error| wrong(error.problem))?;
-        Signature::from_hex(&text).map_err(|error| wrong(error.to_string()))
-    })?;
-    found.ok_or_else(|| ErrorResponse::new(Reason::MissingSignature, "eddsaSignature: missing"))
-}
-
-/// The message that the order's signature covers. The venue's field checks have bounded every number.
-fn message(order: &NewOrder) -> Result<OrderMessage, ErrorResponse> {
-    let (Ok(storage_id), Ok(valid_until), Ok(max_fee_bips)) = (
-        u32::try_from(order.storage_id),
-        u32::try_from(order.valid_until_s),
-        u16::try_from(order.max_fee_bips),
-    ) else {
-        return Err(ErrorResponse::new(
-            Reason::InvalidOrder,
-            "a number is out of range",
-        ));
-    };
-    Ok(OrderMessage {
-        exchange: Address(order.exchange),
-        storage_id,
-        account_id: order.account.0,
-        sell_token: order.sell_token.0,
-        buy_token: order.buy_token.0,
-        sell_amount: order.sell_amount,
-        buy_amount: order.buy_amount,
-        valid_until,
-        max_fee_bips,
-        fill_by_buy: match order.fill_by {
-            FillBy::Buy => true,
-            FillBy::Sell => false,
+        kind: kind_of(order.order_type).unwrap_or(OrderKind::TakerOnly),
+        // Some clients send a pool address with every order.
+        pool: match order.order_type {
+            OrderType::Amm => order.pool_address.map(|pool| pool.0),
+            OrderType::Limit | OrderType::TakerOnly | OrderType::MakerOnly => None,
         },
-        taker: Address(order.taker),
-    })
+        client_id: order.client_order_id,
+    }
 }
 
 /// The kind of an order for the book; `None` for a pool.

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 
 use cambist_core::Hash;
 use cambist_core::order::{FillBy, UnsignedOrder};
-use cambist_protocol::encode::{sign_order, submitted_message};
-use cambist_protocol::json::FromWire;
-use cambist_protocol::wire::SubmitOrder;
+use cambist_protocol::encode::sign_order;
+use cambist_protocol::json;
+use cambist_protocol::wire::OrderRequest;
 use cambist_signing::{Address, SecretKey};
 use cambist_venue::NewOrder;
 use serde::{Deserialize, Serialize};
@@ -51,30 +51,29 @@ impl Sealer {
                 let key = key();
                 let signed =
                     sign_order(order, Address(sent.exchange), account, key).expect("signed before");
-                let read = SubmitOrder::from_bytes(&signed.body).expect("a body of ours is read");
-                let hash = submitted_message(&read).hash();
-                let genuine = key
-                    .prepared()
-                    .verify(&hash.message(), &read.eddsa_signature);
+                let json = json::parse(&signed.body).expect("a body of ours is read");
+                let object = json.object().expect("a body of ours is an object");
+                let read = OrderRequest::read(object).expect("a body of ours is read");
+                let hash = read.message().expect("numbers of ours fit").hash();
+                let signature = OrderRequest::signature(object).expect("a body of ours is signed");
                 assert!(
-                    genuine,
+                    key.prepared().verify(&hash.message(), &signature),
                     "the venue refuses the signature of {}",
                     signed.hash
                 );
                 sent.hash = Hash(hash.0);
                 sent.exchange = read.exchange.0;
-                sent.storage_id = u64::from(read.storage_id);
-                (sent.sell_token, sent.sell_amount) =
-                    (read.sell_token.token, read.sell_token.volume);
-                (sent.buy_token, sent.buy_amount) = (read.buy_token.token, read.buy_token.volume);
+                sent.storage_id = read.storage_id;
+                (sent.sell_token, sent.sell_amount) = (read.sell_token, read.sell_amount);
+                (sent.buy_token, sent.buy_amount) = (read.buy_token, read.buy_amount);
                 sent.fill_by = if read.fill_amount_b_or_s {
                     FillBy::Buy
                 } else {
                     FillBy::Sell
                 };
                 sent.all_or_none = read.all_or_none;
-                sent.valid_until_s = u64::from(read.valid_until);
-                sent.max_fee_bips = u64::from(read.max_fee_bips);
+                sent.valid_until_s = read.valid_until;
+                sent.max_fee_bips = read.max_fee_bips;
                 sent.client_id = read.client_order_id;
             }
         }

@@ -10,6 +10,7 @@ mod envelope;
 mod exchange;
 mod funds;
 mod order;
+mod order_request;
 mod pool;
 
 use cambist_core::{Amount, Hash, Reason, TokenId};
@@ -32,6 +33,7 @@ pub use order::{
     OrderAck, OrderDetail, OrderType, OrderValidity, OrderVolumes, OrdersPage, SubmitOrder,
     side_from_word, side_word, status_from_word, status_word,
 };
+pub use order_request::OrderRequest;
 pub use pool::{
     ExitRequest, ExitTokens, JoinRequest, JoinTokens, Pool, PoolBalance, PoolPrecisions,
     PoolTokens, PoolTransaction, PoolTransactionKind, PoolTransactions, PoolTransfer, Pools,

@@ -2,14 +2,15 @@
 //!
 //! The venue decides whether an order can be accepted.
 
-use cambist_core::{Amount, Hash, OrderStatus, Reason, Side};
+use cambist_core::token::AMOUNT_MAX;
+use cambist_core::{Amount, Hash, OrderStatus, Side, TokenId};
 use cambist_signing::{Address, Signature};
 use serde::Serialize;
 
 use super::{
-    CLIENT_ORDER_ID_MAX, TokenVolume, address, any_text, as_text, hash, option_as_text, signature,
+    CLIENT_ORDER_ID_MAX, OrderRequest, TokenVolume, any_text, as_text, hash, option_as_text,
 };
-use crate::json::{FromWire, Json, WireError, amount, boolean, integer, text};
+use crate::json::{FromWire, Json, WireError, amount, boolean, integer};
 
 /// The interface's order types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -143,47 +144,63 @@ pub struct SubmitOrder {
     pub channel_id: Option<String>,
 }
 
+/// What [`OrderRequest`] reads, within the ranges of a signed order.
 impl FromWire for SubmitOrder {
     fn read(json: &Json) -> Result<Self, WireError> {
         let object = json.object()?;
-        let order = Self {
-            exchange: object.required("exchange", address)?,
-            account_id: object.required("accountId", integer)?,
-            storage_id: object.required("storageId", integer)?,
-            sell_token: object.required("sellToken", TokenVolume::read)?,
-            buy_token: object.required("buyToken", TokenVolume::read)?,
-            all_or_none: object.required("allOrNone", |json| {
-                if boolean(json)? {
-                    return Err(WireError::new("only false is accepted"));
-                }
-                Ok(false)
-            })?,
-            fill_amount_b_or_s: object.required("fillAmountBOrS", boolean)?,
-            valid_until: object.required("validUntil", integer)?,
-            max_fee_bips: object.required("maxFeeBips", |json| match integer(json)? {
-                bips @ 1..=63u8 => Ok(bips),
-                _ => Err(WireError::new(format!("{json} is outside 1 to 63"))),
-            })?,
-            eddsa_signature: object
-                .optional("eddsaSignature", signature)?
-                .ok_or_else(|| {
-                    WireError::new("is missing")
-                        .within("eddsaSignature")
-                        .because(Reason::MissingSignature)
-                })?,
-            client_order_id: object
-                .optional("clientOrderId", |json| text(json, CLIENT_ORDER_ID_MAX))?,
-            order_type: object
-                .optional("orderType", order_type)?
-                .unwrap_or_default(),
-            taker: object
-                .optional("taker", address)?
-                .filter(|taker| *taker != Address::ZERO),
-            pool_address: object.optional("poolAddress", address)?,
+        let order = OrderRequest::read(object)?;
+        if order.all_or_none {
+            return Err(WireError::new("only false is accepted").within("allOrNone"));
+        }
+        let bips = fits("maxFeeBips", order.max_fee_bips, 63)?;
+        if bips == 0 {
+            return Err(WireError::new("0 is outside 1 to 63").within("maxFeeBips"));
+        }
+        if let Some(id) = &order.client_order_id
+            && id.len() > CLIENT_ORDER_ID_MAX
+        {
+            let problem = format!(
+                "has {} bytes, at most {CLIENT_ORDER_ID_MAX} are allowed",
+                id.len()
+            );
+            return Err(WireError::new(problem).within("clientOrderId"));
+        }
+        Ok(Self {
+            exchange: order.exchange,
+            account_id: order.account_id,
+            storage_id: fits("storageId", order.storage_id, u32::MAX)?,
+            sell_token: volume("sellToken", order.sell_token, order.sell_amount)?,
+            buy_token: volume("buyToken", order.buy_token, order.buy_amount)?,
+            all_or_none: false,
+            fill_amount_b_or_s: order.fill_amount_b_or_s,
+            valid_until: fits("validUntil", order.valid_until, u32::MAX)?,
+            max_fee_bips: bips,
+            eddsa_signature: OrderRequest::signature(object)?,
+            client_order_id: order.client_order_id,
+            order_type: order.order_type,
+            taker: Some(order.taker).filter(|taker| *taker != Address::ZERO),
+            pool_address: order.pool_address,
             channel_id: object.optional("channelId", any_text)?,
-        };
-        Ok(order)
+        })
     }
+}
+
+/// A number within the range of a signed order.
+fn fits<T: TryFrom<u64> + Into<u64> + Copy>(
+    name: &str,
+    value: u64,
+    most: T,
+) -> Result<T, WireError> {
+    let fitting = T::try_from(value).ok().filter(|_| value <= most.into());
+    fitting.ok_or_else(|| WireError::new(format!("{value} is too large")).within(name))
+}
+
+fn volume(name: &str, token: TokenId, volume: Amount) -> Result<TokenVolume, WireError> {
+    if volume > AMOUNT_MAX {
+        let error = WireError::new(format!("{volume} has more than 96 bits"));
+        return Err(error.within("volume").within(name));
+    }
+    Ok(TokenVolume { token, volume })
 }
 
 /// Answer to submit and cancel (OrderSubmissionResult).
@@ -344,15 +361,6 @@ pub(crate) fn side(json: &Json) -> Result<Side, WireError> {
         _ => None,
     }
     .ok_or_else(|| WireError::new(format!("{json} is neither BUY nor SELL")))
-}
-
-/// Reads the keyword of an order type.
-pub(crate) fn order_type(json: &Json) -> Result<OrderType, WireError> {
-    match json {
-        Json::Text(word) => OrderType::from_word(word),
-        _ => None,
-    }
-    .ok_or_else(|| WireError::new(format!("{json} is not an order type")))
 }
 
 fn status(json: &Json) -> Result<OrderStatus, WireError> {
