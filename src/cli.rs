@@ -17,9 +17,9 @@ const HELP_WIDTH: usize = 80;
 /// Default paths of the daemon's configuration, if neither `--config` nor `$CAMBIST_CONFIG` is given.
 const CONFIGS: [&str; 2] = ["cambist.toml", "/etc/cambist/cambist.toml"];
 /// Commands that read the daemon's configuration.
-const FIND_CONFIG: [&str; 14] = [
+const FIND_CONFIG: [&str; 15] = [
     "run", "status", "pause", "resume", "kill", "drain", "reload", "account", "history", "report",
-    "panic", "check", "doctor", "top",
+    "panic", "check", "doctor", "top", "watch",
 ];
 
 /// Market making daemon and the exchange it trades on.
@@ -147,6 +147,13 @@ pub enum Command {
         after_help = "Examples:\n  cambist doctor --config config/demo.toml\n  cambist doctor --json | jq '.findings[] | select(.fix)'\n\nExit 1 if anything is wrong; warnings do not count."
     )]
     Doctor(daemon_control::Which),
+    /// Send messages to chat services when something is wrong with a daemon, and when it is over
+    #[command(
+        after_help = "Destinations are [[messages]] of the daemon's file. Runs beside the daemon, also while it does \
+                      not, until SIGTERM.\n\nExamples:\n  cambist watch --config config/demo.toml\n  \
+                      cambist watch --test"
+    )]
+    Watch(commands::watch::WatchArgs),
     /// Print shell completions
     #[command(
         after_help = "Example:\n  cambist completions bash > ~/.local/share/bash-completion/completions/cambist"
@@ -169,6 +176,9 @@ pub enum Command {
         after_help = "Examples:\n  cambist strategy list\n  cambist strategy show bands"
     )]
     Strategy(StrategyCommand),
+    /// Print the JSON Schema or the reference of the configuration files
+    #[command(subcommand)]
+    Config(commands::config::ConfigCommand),
     /// Evaluate files of test vectors: hashes and signatures, pool arithmetic, quotes and statistics
     #[command(
         after_help = "Each file is recognised by its content; tolerances are the file's own. Exit 1 if \
@@ -258,6 +268,7 @@ impl Command {
             | Self::Keygen(_)
             | Self::Doctor(_)
             | Self::Top(_)
+            | Self::Watch(_)
             | Self::Status(_)
             | Self::Pause(_)
             | Self::Resume(_)
@@ -270,6 +281,7 @@ impl Command {
             | Self::Completions(_)
             | Self::Man
             | Self::Strategy(_)
+            | Self::Config(_)
             | Self::Vectors(_) => false,
         }
     }
@@ -563,6 +575,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Drain(args) => daemon_control::drain(args, cli.json),
         Command::Reload(args) => daemon_control::reload(args, cli.json),
         Command::Account(command) => commands::account::run(command, cli.json),
+        Command::Watch(args) => commands::watch::run(args, cli.json),
         Command::Top(args) => commands::top::run(args, cli.json),
         Command::History(args) => commands::history::run(args, cli.json),
         Command::Report(args) => commands::report::run(args, cli.json),
@@ -575,6 +588,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Check(args) => commands::check::run(args, cli.json),
         Command::Venue(args) => commands::venue::run(args, cli.json),
         Command::Openapi => commands::openapi(),
+        Command::Config(command) => commands::config::run(command),
         Command::Strategy(command) => commands::strategy::run(command, cli.json),
         Command::Vectors(args) => commands::vectors::run(args, cli.json),
         Command::Replay(args) => commands::replay::run(args, cli.json),

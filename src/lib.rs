@@ -16,6 +16,7 @@ pub mod panic;
 pub mod paper;
 pub mod replay;
 pub mod revision;
+pub mod schema;
 pub mod shard;
 pub mod simulation;
 pub mod sweep;

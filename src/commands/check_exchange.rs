@@ -61,7 +61,6 @@ fn warnings(exchange: &Exchange) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use std::collections::BTreeSet;
 
     use super::*;
     use cambist_config::reader::Source;
@@ -73,7 +72,7 @@ mod tests {
             assert!(source.text.contains(from), "{from}");
             source.text = source.text.replacen(from, to, 1);
         }
-        let exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
+        let exchange = Exchange::parse(&source).unwrap();
         let warnings = warnings(&exchange);
         let shown = shown("f.toml", &exchange);
         assert_eq!(shown["warnings"], json!(warnings));
@@ -108,7 +107,7 @@ mod tests {
             }
         }
         source.text = whole.to_string();
-        let exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
+        let exchange = Exchange::parse(&source).unwrap();
         assert_eq!(warnings(&exchange), Vec::<String>::new());
         assert_eq!(exchange.listen.further_urls, ["http://127.0.0.1:8787"]);
     }

@@ -103,20 +103,26 @@ pub struct ReloadArgs {
 /// Prints the state: exit 0 if a daemon answers, 1 if none runs or it does not answer, with the state folder's content.
 pub fn status(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&which.config)?;
-    let dir = &daemon.store.dir;
-    let (exit, mut page) = match control_client::ask(dir, &RequestJson::Status) {
-        Ok(Some(page)) => (Exit::Done, page),
-        Ok(None) => (Exit::CheckFailed, stopped(dir, &which.config)?),
-        Err(error @ AskError::Silent { .. }) => (Exit::CheckFailed, silent(&daemon, &error)),
-        Err(error) => return Err(error.into()),
-    };
-    page["latch"] = json!(Latch::of(dir).raised());
+    let (exit, page) = status_page(&daemon)?;
     if json {
         print_json(&page)?;
     } else {
         print_text(&json_text::status(page))?;
     }
     Ok(exit)
+}
+
+/// What `status` shows, and whether a daemon answered.
+pub fn status_page(daemon: &Daemon) -> anyhow::Result<(Exit, Value)> {
+    let dir = &daemon.store.dir;
+    let (exit, mut page) = match control_client::ask(dir, &RequestJson::Status) {
+        Ok(Some(page)) => (Exit::Done, page),
+        Ok(None) => (Exit::CheckFailed, stopped(dir, &daemon.source.path)?),
+        Err(error @ AskError::Silent { .. }) => (Exit::CheckFailed, silent(daemon, &error)),
+        Err(error) => return Err(error.into()),
+    };
+    page["latch"] = json!(Latch::of(dir).raised());
+    Ok((exit, page))
 }
 
 /// The state of a daemon that does not answer.

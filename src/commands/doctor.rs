@@ -29,10 +29,10 @@ const CLOCK_MAX_S: u64 = 3;
 const FREE_MIN_MB: u64 = 512;
 /// Where systemd looks for the unit.
 const UNITS: [&str; 4] = [
-    "/etc/systemd/system/cambist.service",
-    "/run/systemd/system/cambist.service",
-    "/usr/local/lib/systemd/system/cambist.service",
-    "/usr/lib/systemd/system/cambist.service",
+    "/etc/systemd/system/cambist@.service",
+    "/run/systemd/system/cambist@.service",
+    "/usr/local/lib/systemd/system/cambist@.service",
+    "/usr/lib/systemd/system/cambist@.service",
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -204,8 +204,8 @@ fn unit(daemon: &Daemon, all: &mut Findings) {
     let Some(found) = found else {
         return all.warn(
             "unit",
-            "no cambist.service is installed: nothing restarts the daemon",
-            "install systemd/cambist.service and run systemctl enable --now cambist",
+            "no cambist@.service is installed: nothing starts the daemon again",
+            "install the package or systemd/*.service, and run systemctl enable --now cambist@NAME for /etc/cambist/NAME.toml",
         );
     };
     let deadline_s = daemon.drain_deadline_ms / 1_000;

@@ -10,10 +10,13 @@ pub mod check_online;
 mod check_pin;
 pub mod compare;
 pub mod completions;
+pub mod config;
 pub mod daemon_control;
 pub mod demo;
 pub mod doctor;
 pub mod history;
+#[cfg(feature = "parquet")]
+mod history_parquet;
 pub mod init;
 pub(crate) mod json_text;
 pub mod keygen;
@@ -32,6 +35,7 @@ pub mod top;
 pub mod vectors;
 pub mod venue;
 pub mod venue_data;
+pub mod watch;
 
 use std::fmt::Write as _;
 use std::io::Write;

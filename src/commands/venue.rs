@@ -14,7 +14,7 @@ use super::venue_data::DataCommand;
 use super::{print_json, print_text};
 use crate::exit::{Exit, Failure};
 use cambist_daemon::live::signals::Signals;
-use cambist_daemon::{address, telemetry};
+use cambist_daemon::{address, notify, telemetry};
 use cambist_exchange::config::Exchange;
 use cambist_exchange::data::Keys;
 use cambist_exchange::{data, keys, setup};
@@ -132,6 +132,7 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
             let _ = stopped.await;
         }))
     });
+    notify::ready(&format!("exchange at http://{listening}"));
     server.run(async move { signals.end().await }).await?;
     drop(stop);
     if let Some(listener) = listener {

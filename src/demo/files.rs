@@ -1,6 +1,5 @@
 //! The demo's folder: the two example configurations, with changes for a private run.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -66,7 +65,7 @@ pub fn markets() -> anyhow::Result<Vec<MarketSpec>> {
         path: "config/venue.toml".into(),
         text: VENUE.to_owned(),
     };
-    Ok(Exchange::parse(&source, &mut BTreeSet::new())?.markets)
+    Ok(Exchange::parse(&source)?.markets)
 }
 
 /// Writes the exchange's configuration: any free port, keys in the folder, and the scenario in place of its traders.

@@ -1,6 +1,6 @@
 //! Values of parameters: lists, ranges, draws, and how they are put into a table of parameters.
 
-use cambist_config::Read;
+use cambist_config::{Read, Shape};
 use cambist_quant::simulation::Random;
 use toml::Value;
 use toml::de::DeValue;
@@ -29,6 +29,7 @@ impl Number {
 
 impl Read for Number {
     const WHAT: &'static str = "a number";
+    const SHAPE: Shape = Shape::Decimal;
     const REPEAT: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
@@ -49,6 +50,7 @@ pub struct List(pub Vec<Value>);
 
 impl Read for List {
     const WHAT: &'static str = "a list of numbers, texts in quotes, or true and false";
+    const SHAPE: Shape = Shape::Plain;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         let plain = |value: &DeValue<'_>| match value {

@@ -148,7 +148,7 @@ fn commands_about_a_daemon_that_is_not_there_say_so() {
 fn the_service_unit_fits_the_program() {
     use cambist::exit::Exit;
     use cambist_daemon::config::Daemon;
-    let path = format!("{}/systemd/cambist.service", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/systemd/cambist@.service", env!("CARGO_MANIFEST_DIR"));
     let unit = std::fs::read_to_string(path).unwrap();
     let value = |key: &str| {
         let found = unit

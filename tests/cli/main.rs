@@ -14,5 +14,6 @@ mod compare;
 mod daemon;
 mod data_kinds;
 mod demo;
+mod documents;
 mod tools;
 mod usage;

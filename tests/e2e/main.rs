@@ -12,6 +12,7 @@ mod demo;
 mod doctor;
 mod hostile;
 mod instances;
+mod messages;
 mod neighbours;
 mod operator;
 mod page;

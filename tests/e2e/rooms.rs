@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 29] = [
+const ROOMS: [(&str, &[&str]); 30] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -44,6 +44,7 @@ const ROOMS: [(&str, &[&str]); 29] = [
             "host",
             "listener",
             "market-data",
+            "messages",
             "protocol",
             "quant",
             "report",
@@ -59,6 +60,7 @@ const ROOMS: [(&str, &[&str]); 29] = [
         ],
     ),
     ("crates/vectors", &["quant", "signing"]),
+    ("crates/messages", &[]),
     ("crates/report", &["core", "quant"]),
     ("crates/fence-model", &["core"]),
     ("crates/market-data", &["core"]),
@@ -99,8 +101,9 @@ const ROOMS: [(&str, &[&str]); 29] = [
 ];
 
 /// Rooms without a clock, a socket, a file or an order that depends on a hasher.
-const PURE: [&str; 11] = [
+const PURE: [&str; 12] = [
     "crates/core",
+    "crates/messages",
     "crates/backtest",
     "crates/fill-model",
     "crates/quant",

@@ -156,6 +156,41 @@ fn a_start_waits_for_its_venue_as_a_running_daemon_does() {
 }
 
 #[test]
+fn a_reload_begins_and_ends_for_the_service_manager() {
+    let stage = Stage::open("waiting-reload", |_| {});
+    stage.daemon("daemon", &stage.url(), quick);
+    let manager = Manager::listen(&stage);
+    let mut daemon = Manager::run(&stage);
+    until(SOON, "READY", || {
+        (manager.lines("READY=1") == 1).then_some(())
+    });
+    daemon.signal(Signal::HUP);
+    until(SOON, "the end of a reload", || {
+        (manager.lines("READY=1") == 2).then_some(())
+    });
+    let messages = manager.0.lock().unwrap().clone();
+    let begun = messages.iter().position(|line| line == "RELOADING=1");
+    let begun = begun.unwrap();
+    assert!(messages[begun + 1].starts_with("MONOTONIC_USEC="));
+    let ended = messages.iter().rposition(|line| line == "READY=1");
+    assert!(begun < ended.unwrap(), "{messages:?}");
+
+    // A file that is refused ends the reload as well.
+    std::fs::write(stage.path("daemon.toml"), "config_version = 2\n").unwrap();
+    daemon.signal(Signal::HUP);
+    until(SOON, "the end of a refused reload", || {
+        (manager.lines("READY=1") == 3).then_some(())
+    });
+    assert!(
+        daemon
+            .stderr()
+            .contains("the configuration was not reloaded")
+    );
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    stage.close();
+}
+
+#[test]
 fn a_start_that_waits_ends_at_once_when_it_is_told_to() {
     let (stage, _proxy) = away("waiting-told", |_| {});
     let mut daemon = stage.run("daemon");

@@ -92,6 +92,7 @@ const FOLDERS: &[(&str, Option<&[&str]>)] = &[
     ("crates/host", Some(&[])),
     ("crates/listener", Some(&[])),
     ("crates/market-data", Some(&[])),
+    ("crates/messages", Some(&[])),
     ("crates/protocol", Some(&[])),
     ("crates/schema", Some(&[])),
     // The admin log's old key `wish` for one version; the `Host` header in a test's name.

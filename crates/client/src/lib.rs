@@ -25,6 +25,7 @@ mod config;
 mod error;
 mod public;
 mod transport;
+mod webhook;
 
 pub use base_url::BaseUrl;
 pub use classify::{classify_query, classify_submit};
@@ -33,3 +34,4 @@ pub use config::{ClientConfig, Credentials};
 pub use error::{CallError, SetupError};
 pub use public::{PublicError, PublicReader, PublicUrl};
 pub use secrecy::{ExposeSecret, SecretString};
+pub use webhook::{Webhook, WebhookError};

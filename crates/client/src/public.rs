@@ -50,6 +50,10 @@ impl PublicUrl {
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
+
+    pub(crate) fn into_url(self) -> Url {
+        self.0
+    }
 }
 
 /// Why a page could not be read.

@@ -4,6 +4,7 @@
 //! error found, each with file, line and column. The keys of the daemon and of the exchange are defined elsewhere. There
 //! are no secrets, no clocks and no writing here.
 
+mod keys;
 pub mod log;
 pub mod money;
 pub mod reader;
@@ -12,6 +13,7 @@ mod source;
 pub mod traders;
 mod value;
 
+pub use keys::{KnownKey, KnownKeys, Shape};
 pub use money::{Money, MoneyError};
 pub use reader::{At, ConfigError, Place, Problem, Read, Reader, Section, Source};
 pub use scenario::Scenario;

@@ -7,6 +7,7 @@ use cambist_core::{Amount, MarketSpec, Price, Qty, TokenSpec};
 use rust_decimal::Decimal;
 use toml::de::DeValue;
 
+use crate::keys::Shape;
 use crate::reader::Read;
 
 /// A non-negative decimal with an optional token symbol.
@@ -145,15 +146,21 @@ pub fn quantity(spec: &MarketSpec, qty: Qty) -> String {
 impl Read for Money {
     const WHAT: &'static str =
         "an amount in quotes such as \"0.5\" or \"0.5 ETH\" (no sign, exponent or separator)";
+    const SHAPE: Shape = Shape::Amount;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         Self::parse(value.as_str()?)
+    }
+
+    fn in_toml(&self) -> Option<String> {
+        Some(format!("\"{}\"", self.number))
     }
 }
 
 impl Read for Vec<Money> {
     const WHAT: &'static str =
         "an amount in quotes such as \"50 USDC\", or a list of them, one for each token";
+    const SHAPE: Shape = Shape::Amounts;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         if let Some(one) = Money::read(value) {

@@ -12,6 +12,7 @@ use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use crate::keys::{KnownKey, KnownKeys, Shape};
 pub use crate::source::{At, ConfigError, Place, Problem, Source};
 pub use crate::value::Read;
 use crate::value::{found, kind};
@@ -21,7 +22,7 @@ pub struct Reader<'s> {
     text: &'s str,
     /// Every error; one about a missing section carries the name of that section.
     problems: RefCell<Vec<(Problem, Option<String>)>>,
-    keys: RefCell<BTreeSet<String>>,
+    keys: RefCell<KnownKeys>,
 }
 
 impl<'s> Reader<'s> {
@@ -56,7 +57,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Every key that was read, as `section.key`.
-    pub fn keys(&self) -> BTreeSet<String> {
+    pub fn keys(&self) -> KnownKeys {
         self.keys.borrow().clone()
     }
 
@@ -130,15 +131,20 @@ impl<'r, 'd> Section<'r, 'd> {
         }
     }
 
-    fn raw(&mut self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
+    fn raw(&mut self, key: &'static str, asked: KnownKey) -> Option<&'d Spanned<DeValue<'d>>> {
         self.known.insert(key);
-        self.reader.keys.borrow_mut().insert(self.label(key));
+        self.ask(key, asked);
         self.table?.get(key)
+    }
+
+    /// Records what is read of a key.
+    fn ask(&self, key: &str, asked: KnownKey) {
+        self.reader.keys.borrow_mut().ask(self.label(key), asked);
     }
 
     /// Reads an optional value.
     pub fn opt<T: Read>(&mut self, key: &'static str) -> Option<At<T>> {
-        let raw = self.raw(key)?;
+        let raw = self.raw(key, KnownKey::new(T::SHAPE))?;
         let at = self.reader.place(raw.span().start);
         if let Some(value) = T::read(raw.get_ref()) {
             return Some(At { value, at });
@@ -155,10 +161,15 @@ impl<'r, 'd> Section<'r, 'd> {
 
     /// Reads a required value.
     pub fn req<T: Read>(&mut self, key: &'static str) -> Option<At<T>> {
+        let asked = KnownKey {
+            is_required: true,
+            ..KnownKey::new(T::SHAPE)
+        };
+        self.ask(key, asked);
         if self.has(key) {
             return self.opt(key);
         }
-        self.raw(key);
+        self.known.insert(key);
         let label = self.label(key);
         let what = if self.is_written() {
             format!("{label} is missing; it must be {}", T::WHAT)
@@ -176,6 +187,11 @@ impl<'r, 'd> Section<'r, 'd> {
     /// Reads a value with a default. An invalid value is recorded as an error and replaced by the default.
     pub fn or<T: Read>(&mut self, key: &'static str, default: T) -> At<T> {
         let at = self.at;
+        let asked = KnownKey {
+            default: default.in_toml(),
+            ..KnownKey::new(T::SHAPE)
+        };
+        self.ask(key, asked);
         self.opt(key).unwrap_or(At { value: default, at })
     }
 
@@ -193,12 +209,22 @@ impl<'r, 'd> Section<'r, 'd> {
 
     /// Reads a required whole number with a range.
     pub fn req_number(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<At<u64>> {
+        self.ask_range(key, &range);
         let found = self.req(key)?;
         self.check_range(key, &found, range);
         Some(found)
     }
 
+    pub(crate) fn ask_range(&self, key: &str, range: &RangeInclusive<u64>) {
+        let asked = KnownKey {
+            range: Some(range.clone()),
+            ..KnownKey::new(Shape::Number)
+        };
+        self.ask(key, asked);
+    }
+
     fn check_range(&self, key: &str, found: &At<u64>, range: RangeInclusive<u64>) {
+        self.ask_range(key, &range);
         if !range.contains(&found.value) {
             let what = format!(
                 "{} = {} is outside {} to {}",
@@ -212,7 +238,20 @@ impl<'r, 'd> Section<'r, 'd> {
     }
 
     /// Reads one of several keywords, with a default.
-    pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)], default: T) -> At<T> {
+    pub fn word<T: Copy + PartialEq>(
+        &mut self,
+        key: &'static str,
+        words: &[(&str, T)],
+        default: T,
+    ) -> At<T> {
+        let usual = words.iter().find(|(_, value)| *value == default);
+        let asked = KnownKey {
+            default: usual.map(|(word, _)| format!("\"{word}\"")),
+            ..KnownKey::new(Shape::Word(
+                words.iter().map(|(word, _)| (*word).to_owned()).collect(),
+            ))
+        };
+        self.ask(key, asked);
         let Some(found) = self.opt::<String>(key) else {
             return At {
                 value: default,
@@ -236,7 +275,7 @@ impl<'r, 'd> Section<'r, 'd> {
     #[must_use]
     pub fn section(&mut self, key: &'static str) -> Section<'r, 'd> {
         let name = self.label(key);
-        let raw = self.raw(key);
+        let raw = self.raw(key, KnownKey::new(Shape::Section));
         let at = raw.map_or(self.at, |raw| self.reader.place(raw.span().start));
         let table = raw.and_then(|raw| {
             let table = raw.get_ref().as_table();
@@ -258,7 +297,7 @@ impl<'r, 'd> Section<'r, 'd> {
     /// Reads a list of sub-sections, `[[key]]`.
     pub fn sections(&mut self, key: &'static str) -> Vec<Section<'r, 'd>> {
         let name = self.label(key);
-        let Some(raw) = self.raw(key) else {
+        let Some(raw) = self.raw(key, KnownKey::new(Shape::Sections)) else {
             return Vec::new();
         };
         let Some(array) = raw.get_ref().as_array() else {
@@ -289,6 +328,9 @@ impl<'r, 'd> Section<'r, 'd> {
     /// The whole section as a TOML table, for parameters that are checked elsewhere, and the position of every value by
     /// its path inside the table.
     pub fn verbatim(&self) -> (toml::Table, BTreeMap<String, Place>) {
+        let name = self.name.clone();
+        let asked = KnownKey::new(Shape::Free);
+        self.reader.keys.borrow_mut().ask(name, asked);
         let mut places = BTreeMap::new();
         let table = self
             .table

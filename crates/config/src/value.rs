@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use toml::de::DeValue;
 
+use crate::keys::Shape;
 use crate::reader::Section;
 
 /// A type that can be read from one value.
@@ -11,36 +12,59 @@ pub trait Read: Sized {
     /// Description of a valid value, for messages.
     const WHAT: &'static str;
 
+    /// Its type, for the record of keys.
+    const SHAPE: Shape;
+
     /// Whether an invalid number may be repeated in a message; only for keys where it cannot be a secret.
     const REPEAT: bool = false;
 
     /// The value, if it is of this type.
     fn read(value: &DeValue<'_>) -> Option<Self>;
+
+    /// The value in TOML, where defaults of this type are stated.
+    fn in_toml(&self) -> Option<String> {
+        None
+    }
 }
 
 impl Read for String {
     const WHAT: &'static str = "a string in quotes";
+    const SHAPE: Shape = Shape::Text;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         value.as_str().map(str::to_owned)
+    }
+
+    fn in_toml(&self) -> Option<String> {
+        Some(format!("{self:?}"))
     }
 }
 
 impl Read for bool {
     const WHAT: &'static str = "true or false";
+    const SHAPE: Shape = Shape::Flag;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         value.as_bool()
+    }
+
+    fn in_toml(&self) -> Option<String> {
+        Some(self.to_string())
     }
 }
 
 impl Read for u64 {
     const WHAT: &'static str = "a whole number from 0";
+    const SHAPE: Shape = Shape::Number;
     const REPEAT: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         let integer = value.as_integer()?;
         Self::from_str_radix(integer.as_str(), integer.radix()).ok()
+    }
+
+    fn in_toml(&self) -> Option<String> {
+        Some(self.to_string())
     }
 }
 
@@ -49,6 +73,7 @@ struct Version(u64);
 
 impl Read for Version {
     const WHAT: &'static str = "1, the version of the format";
+    const SHAPE: Shape = Shape::Number;
     const REPEAT: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
@@ -61,6 +86,7 @@ pub const CONFIG_VERSION: u64 = 1;
 
 /// Checks `config_version`, the first key of every file.
 pub fn version(root: &mut Section<'_, '_>) {
+    root.ask_range("config_version", &(CONFIG_VERSION..=CONFIG_VERSION));
     if let Some(version) = root.req::<Version>("config_version")
         && version.value.0 != CONFIG_VERSION
     {
@@ -79,16 +105,22 @@ pub fn small<T: TryFrom<u64> + Default>(value: u64) -> T {
 
 impl Read for i64 {
     const WHAT: &'static str = "a whole number, negative or not";
+    const SHAPE: Shape = Shape::Signed;
     const REPEAT: bool = true;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         let integer = value.as_integer()?;
         Self::from_str_radix(integer.as_str(), integer.radix()).ok()
     }
+
+    fn in_toml(&self) -> Option<String> {
+        Some(self.to_string())
+    }
 }
 
 impl Read for PathBuf {
     const WHAT: &'static str = "a path in quotes";
+    const SHAPE: Shape = Shape::Path;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         let text = value.as_str()?;
@@ -98,6 +130,7 @@ impl Read for PathBuf {
 
 impl Read for Vec<std::net::IpAddr> {
     const WHAT: &'static str = "a list of addresses in quotes, such as [\"127.0.0.1\"]";
+    const SHAPE: Shape = Shape::Addresses;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         let items = value.as_array()?.iter();
@@ -109,6 +142,7 @@ impl Read for Vec<std::net::IpAddr> {
 
 impl Read for Vec<String> {
     const WHAT: &'static str = "a list of strings in quotes, such as [\"a\", \"b\"]";
+    const SHAPE: Shape = Shape::Texts;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         let items = value.as_array()?.iter();
@@ -120,9 +154,14 @@ impl Read for Vec<String> {
 
 impl Read for std::net::SocketAddr {
     const WHAT: &'static str = "an address with a port in quotes, such as \"127.0.0.1:9464\"";
+    const SHAPE: Shape = Shape::Socket;
 
     fn read(value: &DeValue<'_>) -> Option<Self> {
         value.as_str()?.parse().ok()
+    }
+
+    fn in_toml(&self) -> Option<String> {
+        Some(format!("\"{self}\""))
     }
 }
 

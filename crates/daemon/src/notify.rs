@@ -2,6 +2,7 @@
 //!
 //! Only the event loop sends watchdog messages, so that a process whose loop hangs is killed.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -9,14 +10,37 @@ use sd_notify::NotifyState;
 /// Additional start-up time that is requested.
 const START_EXTENSION: Duration = Duration::from_mins(1);
 
+/// Whether READY was sent: a reload before it must not end with READY.
+static IS_READY: AtomicBool = AtomicBool::new(false);
+
 /// The start is complete; orders may be sent from now on.
 pub fn ready(status: &str) {
+    IS_READY.store(true, Ordering::Relaxed);
     send(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
 /// A status line for the service manager.
 pub fn status(status: &str) {
     send(&[NotifyState::Status(status)]);
+}
+
+/// The configuration is being read again (RELOADING, with the monotonic time that `Type=notify-reload` asks
+/// for). Nothing before [`ready`].
+pub fn reloading() {
+    if !IS_READY.load(Ordering::Relaxed) {
+        return;
+    }
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => send(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::warn!(%error, "the service manager is not notified of the reload"),
+    }
+}
+
+/// The reload is over, whether anything was taken over or not. Nothing before [`ready`].
+pub fn reloaded() {
+    if IS_READY.load(Ordering::Relaxed) {
+        send(&[NotifyState::Ready]);
+    }
 }
 
 /// The event loop is alive.

@@ -7,7 +7,7 @@ pub mod scenario;
 mod server_limits;
 mod services;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::config::server_limits::Bounds;
 use cambist_config::Kind;
 use cambist_config::log::{LogConfig, read_log};
 use cambist_config::money::Money;
-use cambist_config::reader::{At, ConfigError, Section, Source};
+use cambist_config::reader::{At, ConfigError, KnownKeys, Section, Source};
 use cambist_config::{is_address, small, version};
 
 use crate::config::scenario::Play;
@@ -111,7 +111,7 @@ pub struct Exchange {
 impl Exchange {
     /// Reads and checks a file. Relative paths in it are taken from the file's folder.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        Self::parse(&Source::read(path)?, &mut BTreeSet::new())
+        Self::parse(&Source::read(path)?)
     }
 
     /// The file in which a running exchange writes its address.
@@ -124,8 +124,13 @@ impl Exchange {
         self.maker.keys_dir.join("admin.address")
     }
 
-    /// Checks a text; also returns all keys that were read.
-    pub fn parse(source: &Source, keys: &mut BTreeSet<String>) -> Result<Self, ConfigError> {
+    /// Checks a text.
+    pub fn parse(source: &Source) -> Result<Self, ConfigError> {
+        Self::parse_noting_keys(source, &mut KnownKeys::default())
+    }
+
+    /// As `parse`; also returns all keys that were read.
+    pub fn parse_noting_keys(source: &Source, keys: &mut KnownKeys) -> Result<Self, ConfigError> {
         source.refuse_other(Kind::Daemon)?;
         let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
         let (mut exchange, play) = source.read_with(|reader, root| {

@@ -152,7 +152,6 @@ pub fn failure(error: DataError) -> Failure {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use std::collections::BTreeSet;
 
     use cambist_server::{Server, ServerConfig};
 
@@ -165,7 +164,7 @@ mod tests {
         let mut source = Source::read(path.as_ref()).unwrap();
         assert!(source.text.contains(from));
         source.text = source.text.replacen(from, to, 1);
-        let mut exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
+        let mut exchange = Exchange::parse(&source).unwrap();
         exchange.maker.keys_dir = folder.path().join("keys");
         exchange
     }

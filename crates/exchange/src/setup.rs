@@ -171,7 +171,6 @@ fn address(text: &str) -> anyhow::Result<Address> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use std::collections::BTreeSet;
 
     use super::*;
     use cambist_config::reader::Source;
@@ -180,7 +179,7 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/venue.toml");
         let mut source = Source::read(path.as_ref()).unwrap();
         source.text = edit(source.text);
-        let exchange = Exchange::parse(&source, &mut BTreeSet::new()).unwrap();
+        let exchange = Exchange::parse(&source).unwrap();
         let key = cambist_signing::SecretKey::from_hex("0x0b").unwrap();
         let maker = MakerKeys {
             api_key: zeroize::Zeroizing::new("k".repeat(64)),

@@ -11,9 +11,10 @@ use cambist_host::secrets::Keys;
 
 use super::Kind;
 use super::market::{self, Market};
+use super::messages::{self, Destination};
 use super::mode::Mode;
 use super::paper::{self, Paper};
-use super::reader::{At, ConfigError, Place, Section, Source};
+use super::reader::{At, ConfigError, KnownKeys, Place, Section, Source};
 use super::risk::{self, Risk};
 use super::sections::{
     check_address, check_markets, check_url, is_local, read_budget, read_keys, read_orders,
@@ -116,6 +117,8 @@ pub struct Daemon {
     pub on_shutdown: OnShutdown,
     /// Time after which draining gives up.
     pub drain_deadline_ms: u64,
+    /// Where `cambist watch` writes to.
+    pub messages: Vec<Destination>,
     /// Markets, at least one.
     pub markets: Vec<Market>,
 }
@@ -141,27 +144,24 @@ impl Daemon {
             &Source::read(path)?,
             Pins::Optional,
             None,
-            &mut std::collections::BTreeSet::new(),
+            &mut KnownKeys::default(),
         )
     }
 
     /// As `load`, with a mode that overrides the file's.
     pub fn load_for(path: &Path, mode: Option<Mode>) -> Result<Self, ConfigError> {
-        let mut keys = std::collections::BTreeSet::new();
+        let mut keys = KnownKeys::default();
         Self::read(&Source::read(path)?, Pins::Required, mode, &mut keys)
     }
 
     /// Checks a text.
     pub fn parse(source: &Source) -> Result<Self, ConfigError> {
-        let mut keys = std::collections::BTreeSet::new();
+        let mut keys = KnownKeys::default();
         Self::parse_noting_keys(source, &mut keys)
     }
 
     /// As `parse`; also returns all keys that were read.
-    pub fn parse_noting_keys(
-        source: &Source,
-        keys: &mut std::collections::BTreeSet<String>,
-    ) -> Result<Self, ConfigError> {
+    pub fn parse_noting_keys(source: &Source, keys: &mut KnownKeys) -> Result<Self, ConfigError> {
         Self::read(source, Pins::Required, None, keys)
     }
 
@@ -169,7 +169,7 @@ impl Daemon {
         source: &Source,
         pins: Pins,
         mode: Option<Mode>,
-        keys: &mut std::collections::BTreeSet<String>,
+        keys: &mut KnownKeys,
     ) -> Result<Self, ConfigError> {
         source.refuse_other(Kind::Exchange)?;
         let held = source.clone();
@@ -342,6 +342,11 @@ fn read(
     }
     section.finish();
 
+    let written = root.sections("messages").into_iter();
+    let messages: Option<Vec<_>> = written
+        .map(|section| messages::read(section, &folder))
+        .collect();
+
     let depth_ms = engine.poll.depth_ms;
     let markets: Vec<_> = root
         .sections("market")
@@ -388,6 +393,7 @@ fn read(
             fee_bips,
             on_shutdown: on_shutdown.value,
             drain_deadline_ms: deadline_s.value * 1_000,
+            messages: messages?,
             markets: markets?,
         })
     })();

@@ -10,6 +10,7 @@ pub mod feasible;
 pub mod feed;
 pub mod limits;
 pub mod market;
+pub mod messages;
 pub mod mode;
 pub mod paper;
 pub mod pool;

@@ -1,9 +1,10 @@
 //! Operator requests to a running daemon, handled one after the other. The engine defines their meaning,
 //! `pending_replies` when they are answered.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cambist_core::TokenId;
+use cambist_core::config::EngineConfig;
 use cambist_core::event::Command;
 use cambist_core::notification::Notification;
 use tokio::sync::mpsc;
@@ -14,6 +15,7 @@ use crate::live::control_requests::{Names, RequestJson};
 use crate::live::pending_replies::{PendingReplies, Reply, give, refused};
 use crate::live::reload::Reload;
 use crate::live::signals::{SignalAction, Signals};
+use crate::notify;
 use crate::telemetry::Telemetry;
 
 /// Most requests that may wait.
@@ -168,7 +170,7 @@ impl OperatorCommands {
             ControlRequest::Reload {
                 named,
                 allow_loosening,
-            } => match self.reload.read(named.as_deref()) {
+            } => match self.read_again(named.as_deref()) {
                 Ok((config, engine)) => {
                     let command = Command::Reconfigure {
                         config: Box::new(engine),
@@ -179,6 +181,7 @@ impl OperatorCommands {
                 }
                 Err(why) => {
                     tracing::error!(%why, "the configuration was not reloaded");
+                    notify::reloaded();
                     give(answer, refused(&why));
                     return None;
                 }
@@ -197,6 +200,12 @@ impl OperatorCommands {
         self.answers.begin(answer, &command, at_end);
         self.answers.about(about);
         Some(command)
+    }
+
+    /// Reads the configuration file; from here until [`notify::reloaded`] the service manager sees a reload.
+    fn read_again(&self, named: Option<&Path>) -> Result<(Daemon, EngineConfig), String> {
+        notify::reloading();
+        self.reload.read(named)
     }
 
     /// Whether a flow explains a difference of the last reconciliation.
@@ -232,9 +241,11 @@ impl OperatorCommands {
     pub fn end(&mut self, levels_are_pending: bool) {
         let config = self.config.take();
         let taken = self.answers.end(levels_are_pending);
-        if let Some(config) = config.filter(|_| taken) {
+        let Some(config) = config else { return };
+        if taken {
             self.reload.taken(*config);
         }
+        notify::reloaded();
     }
 
     /// The trading state and pauses are durable, or could not be written.

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use std::collections::BTreeSet;
-
 use std::path::Path;
 
 use cambist_config::{ConfigError, Source};
@@ -24,7 +22,7 @@ fn exchange_refused(from: &str, to: &str) -> String {
         path,
         text: text.replacen(from, to, 1),
     };
-    let error = Exchange::parse(&source, &mut BTreeSet::new()).expect_err(to);
+    let error = Exchange::parse(&source).expect_err(to);
     error.to_string()
 }
 
@@ -153,7 +151,7 @@ fn mistakes_of_the_exchanges_file_are_named() {
 
 #[test]
 fn a_file_of_the_other_program_is_named_as_such() {
-    let exchange = Exchange::parse(&example("demo.toml"), &mut BTreeSet::new());
+    let exchange = Exchange::parse(&example("demo.toml"));
     let exchange = exchange.unwrap_err().to_string();
     assert!(
         exchange.contains("this is a daemon's file: cambist run --config"),
@@ -168,7 +166,7 @@ fn played(play: &str) -> Result<Exchange, ConfigError> {
     let end = source.text.find("[scenario]").unwrap();
     source.text.replace_range(start..end, "");
     source.text = source.text.replace("# play = \"crash\"", play);
-    Exchange::parse(&source, &mut BTreeSet::new())
+    Exchange::parse(&source)
 }
 
 #[test]

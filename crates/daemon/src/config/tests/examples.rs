@@ -1,6 +1,6 @@
 //! The example files load, explain every key, and match each other.
 
-use std::collections::BTreeSet;
+use cambist_config::KnownKeys;
 use std::path::Path;
 
 use cambist_core::config::EmptyBook;
@@ -13,9 +13,9 @@ use crate::config::reader::Source;
 use crate::config::{Daemon, Listed, Mode};
 
 /// Every key must be in the text, set or commented out, below a comment that explains it.
-fn explains(source: &Source, keys: &BTreeSet<String>) {
+fn explains(source: &Source, keys: &KnownKeys) {
     let lines: Vec<&str> = source.text.lines().collect();
-    for key in keys {
+    for key in keys.0.keys() {
         let last = key.rsplit('.').next().unwrap();
         let is_key = |line: &str| {
             let bare = line.trim_start_matches("# ");
@@ -44,9 +44,9 @@ fn explains(source: &Source, keys: &BTreeSet<String>) {
 fn the_daemons_examples_load_and_explain_every_key() {
     for name in ["demo.toml", "cambist.toml"] {
         let source = example(name);
-        let mut keys = BTreeSet::new();
+        let mut keys = KnownKeys::default();
         let daemon = Daemon::parse_noting_keys(&source, &mut keys).unwrap();
-        assert!(keys.len() > 60, "{name} knows {} keys", keys.len());
+        assert!(keys.0.len() > 60, "{name} knows {} keys", keys.0.len());
         explains(&source, &keys);
         let bound = daemon
             .bind_expected()
@@ -60,14 +60,14 @@ fn the_daemons_examples_load_and_explain_every_key() {
 #[test]
 fn the_example_of_paper_trading_explains_what_only_it_has() {
     let source = example("paper.toml");
-    let mut keys = BTreeSet::new();
+    let mut keys = KnownKeys::default();
     let daemon = Daemon::parse_noting_keys(&source, &mut keys).unwrap();
     assert_eq!(daemon.mode, Mode::Paper);
-    keys.retain(|key| {
+    keys.0.retain(|key, _| {
         let own = ["mode", "paper", "market.feed"];
         own.iter().any(|own| key.starts_with(own))
     });
-    assert!(keys.len() > 15, "{keys:?}");
+    assert!(keys.0.len() > 15, "{keys:?}");
     explains(&source, &keys);
     let bound = daemon.bind_expected().unwrap().unwrap();
     assert!(!bound.strategies.is_empty());
@@ -78,15 +78,15 @@ fn the_example_of_paper_trading_explains_what_only_it_has() {
 #[test]
 fn the_exchanges_example_loads_and_explains_every_key() {
     let source = example("venue.toml");
-    let mut keys = BTreeSet::new();
-    Exchange::parse(&source, &mut keys).unwrap();
+    let mut keys = KnownKeys::default();
+    Exchange::parse_noting_keys(&source, &mut keys).unwrap();
     explains(&source, &keys);
 }
 
 /// The daemon's example must match the exchange's, and the demo's expected recovery time must hold.
 #[test]
 fn the_demo_fits_its_exchange() {
-    let exchange = Exchange::parse(&example("venue.toml"), &mut BTreeSet::new()).unwrap();
+    let exchange = Exchange::parse(&example("venue.toml")).unwrap();
     let demo = Daemon::parse(&example("demo.toml")).unwrap();
     let (orders, dead) = (&demo.orders, demo.dead_after_s());
     assert_eq!(
