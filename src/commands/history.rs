@@ -1,6 +1,7 @@
-//! `cambist history`: fills, orders, pool transactions and explained flows from the store, as a table, CSV or JSON.
+//! `cambist history`: fills, orders, pool transactions and explained flows from the store, as a table, CSV, JSON or Parquet.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
@@ -52,12 +53,15 @@ pub struct HistoryArgs {
     /// Only this side
     #[arg(long, value_name = "SIDE", value_parser = ["buy", "sell"])]
     side: Option<String>,
-    /// Most rows; the newest are listed. By default 50 in a table, all as CSV and JSON
+    /// Most rows; the newest are listed. By default 50 in a table, otherwise all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Print comma-separated values with a header
     #[arg(long)]
     csv: bool,
+    /// Write a new Parquet file, with exact decimals; needs a build with the feature `parquet`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "json"])]
+    parquet: Option<PathBuf>,
 }
 
 /// Lists rows, newest first.
@@ -71,7 +75,9 @@ pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
     };
     let filter = filter(args, what, json)?;
     let dir = &daemon.store.dir;
-    if json {
+    if let Some(path) = &args.parquet {
+        as_parquet(dir, what, &filter, path)?;
+    } else if json {
         as_json(dir, what, &filter)?;
     } else if args.csv {
         as_csv(dir, what, &filter)?;
@@ -101,7 +107,7 @@ fn filter(args: &HistoryArgs, what: What, json: bool) -> anyhow::Result<Filter> 
         read.transpose()
             .map_err(|told| Failure::new(Exit::Usage, told))
     };
-    let table = !json && !args.csv;
+    let table = !json && !args.csv && args.parquet.is_none();
     Ok(Filter {
         from_s: moment(&args.from, PeriodEnd::From)?,
         to_s: moment(&args.to, PeriodEnd::To)?,
@@ -112,7 +118,19 @@ fn filter(args: &HistoryArgs, what: What, json: bool) -> anyhow::Result<Filter> 
     })
 }
 
-fn as_table(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<()> {
+#[cfg(feature = "parquet")]
+fn as_parquet(dir: &Path, what: What, filter: &Filter, path: &Path) -> anyhow::Result<()> {
+    let written = super::history_parquet::write(dir, what, filter, path)?;
+    print_text(&format!("{written} rows in {}\n", path.display()))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn as_parquet(_: &Path, _: What, _: &Filter, _: &Path) -> anyhow::Result<()> {
+    let what = crate::backtest::table::NO_PARQUET.to_owned();
+    Err(Failure::new(Exit::Usage, what).into())
+}
+
+fn as_table(dir: &Path, what: What, filter: &Filter) -> anyhow::Result<()> {
     let mut rows = vec![what.columns().iter().map(ToString::to_string).collect()];
     let shown = history::each::<anyhow::Error>(dir, what, filter, |row| {
         rows.push(row);
@@ -129,7 +147,7 @@ fn as_table(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Resul
 }
 
 /// Rows are written as they are read: a year of them may not fit into memory.
-fn as_csv(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<()> {
+fn as_csv(dir: &Path, what: What, filter: &Filter) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = (|| {
         writeln!(out, "{}", what.columns().join(","))?;
@@ -142,7 +160,7 @@ fn as_csv(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<
     unread_is_no_error(written)
 }
 
-fn as_json(dir: &std::path::Path, what: What, filter: &Filter) -> anyhow::Result<()> {
+fn as_json(dir: &Path, what: What, filter: &Filter) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = (|| {
         let mut before = "[\n";

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::support::http::body;
 use crate::support::process::run;
 use crate::support::stage::{lively, with_pool};
 use crate::support::{Edit, Program, Stage, until};
@@ -83,6 +84,7 @@ fn kills_leave_no_gap_in_history_and_profit() {
     // While the daemon runs: all tables at one moment.
     let report = done(&stage, "report");
     assert_eq!(report["reconciled"], true, "{report}");
+    metrics_go_on(&stage, &mut daemon);
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
 
     let report = done(&stage, "report");
@@ -96,6 +98,35 @@ fn kills_leave_no_gap_in_history_and_profit() {
     causes_are_the_whole(&report, fills.len() as u64);
     filters_select(&stage, &fills);
     stage.close();
+}
+
+/// Causes in the metrics of a daemon that was killed and started again are those of the report, over both runs.
+fn metrics_go_on(stage: &Stage, daemon: &mut Program) {
+    until(SOON, "metrics of the moment of a report", || {
+        let before = done(stage, "report")["quotes"][0]["pnl"].clone();
+        let address = stage.metrics("daemon", daemon);
+        let page = body(&address, "/metrics")?;
+        let after = done(stage, "report")["quotes"][0]["pnl"].clone();
+        if before != after {
+            return None;
+        }
+        let mut causes: BTreeMap<String, f64> = BTreeMap::new();
+        let series = page.lines().filter_map(|line| {
+            let line = line.strip_prefix("cambist_pnl_quote_units{")?;
+            line.split_once("} ")
+        });
+        for (labels, value) in series {
+            let (_, rest) = labels.split_once("cause=\"").unwrap();
+            let cause = rest.split('"').next().unwrap();
+            *causes.entry(cause.to_owned()).or_default() += value.parse::<f64>().unwrap();
+        }
+        assert_eq!(causes.len(), 6, "{page}");
+        let agrees = causes.iter().all(|(cause, value)| {
+            let reported: f64 = before[cause].as_str().unwrap().parse().unwrap();
+            (reported - value).abs() < 1e-6
+        });
+        agrees.then_some(())
+    });
 }
 
 #[track_caller]

@@ -16,6 +16,13 @@ pub fn iso_ms(unix_ms: u64) -> String {
     humantime::format_rfc3339_millis(at).to_string()
 }
 
+/// Parses what [`iso`] and [`iso_ms`] write into milliseconds since the Unix epoch.
+pub fn unix_ms(text: &str) -> Option<u64> {
+    let at = humantime::parse_rfc3339(text).ok()?;
+    let since = at.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
+}
+
 /// The end of a period that a time is for: a day means its first second at the beginning, and includes the whole day at
 /// the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +81,9 @@ mod tests {
         assert_eq!(iso(1_769_860_800), "2026-01-31T12:00:00Z");
         assert_eq!(iso(u64::MAX), "9999-12-31T23:59:59Z");
         assert_eq!(iso_ms(1_500), "1970-01-01T00:00:01.500Z");
+        assert_eq!(unix_ms(&iso_ms(1_500)), Some(1_500));
+        assert_eq!(unix_ms(&iso(1_769_860_800)), Some(1_769_860_800_000));
+        assert_eq!(unix_ms("yesterday"), None);
         assert_eq!(span(125), "2m 5s");
         assert_eq!(span(0), "0s");
     }

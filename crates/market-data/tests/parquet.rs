@@ -360,3 +360,42 @@ fn tables_refuse_what_is_not_of_their_columns() {
     assert!(error.contains("expected 1 cells, found 0"), "{error}");
     assert!(writer.finish().unwrap().starts_with(b"PAR1"));
 }
+
+#[test]
+fn decimals_are_exact_up_to_38_digits_and_refused_beyond() {
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::Field;
+
+    let columns = [("amount".to_owned(), ColumnKind::Decimal(18))];
+    let file = Scratch::new("decimals");
+    let mut writer = TableWriter::new(File::create(&file.0).unwrap(), &columns, &[]).unwrap();
+    let most = 10_i128.pow(38) - 1;
+    for units in [1, -1, 1_500_000_000_000_000_000, most, -most] {
+        writer.write(&[Value::Decimal(units)]).unwrap();
+    }
+    writer.write(&[Value::Missing]).unwrap();
+    for units in [most + 1, -most - 1] {
+        let error = writer.write(&[Value::Decimal(units)]).unwrap_err();
+        assert!(error.to_string().contains("38 digits"), "{error}");
+    }
+    writer.finish().unwrap();
+    let reader = SerializedFileReader::new(File::open(&file.0).unwrap()).unwrap();
+    let rows = reader.get_row_iter(None).unwrap();
+    let shown: Vec<_> = rows
+        .map(|row| {
+            let row = row.unwrap();
+            let field = row.get_column_iter().next().unwrap().1;
+            match field {
+                Field::Decimal(decimal) => {
+                    assert_eq!((decimal.precision(), decimal.scale()), (38, 18));
+                    let bytes = decimal.data().try_into().unwrap();
+                    Some(i128::from_be_bytes(bytes))
+                }
+                Field::Null => None,
+                other => panic!("{other:?}"),
+            }
+        })
+        .collect();
+    let expected = [1, -1, 1_500_000_000_000_000_000, most, -most].map(Some);
+    assert_eq!(shown, [&expected[..], &[None]].concat());
+}

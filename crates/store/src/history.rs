@@ -46,7 +46,28 @@ pub struct Filter {
     pub limit: Option<u64>,
 }
 
+/// What the cells of a column hold; an empty cell has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellKind {
+    /// A point in time, RFC 3339.
+    Time,
+    /// An exact decimal.
+    Decimal,
+    /// A text.
+    Text,
+}
+
 impl What {
+    /// What the cells of a column hold.
+    pub fn kind(column: &str) -> CellKind {
+        match column {
+            "time" | "expires" => CellKind::Time,
+            "price" | "base" | "quote" | "fee" | "mid" | "quantity" | "filled" | "filled_quote"
+            | "first" | "second" | "shares" | "amount" => CellKind::Decimal,
+            _ => CellKind::Text,
+        }
+    }
+
     /// Names of the columns.
     pub const fn columns(self) -> &'static [&'static str] {
         match self {
@@ -122,15 +143,33 @@ pub fn each<E: From<StoreError>>(
 ) -> Result<u64, E> {
     let file = dir.join(super::FILE);
     let database = view::open_current(&file)?;
-    let at = |trouble: Trouble| trouble.at(&file);
-    let reading = Reading::new(&database).map_err(at)?;
+    let mut refused = None;
+    let shown = each_from(&database, what, filter, |row| {
+        show(row).map_err(|error| {
+            refused = Some(error);
+            Trouble::Damage("not shown".to_owned())
+        })
+    });
+    match refused {
+        Some(error) => Err(error),
+        None => Ok(shown.map_err(|trouble| trouble.at(&file))?),
+    }
+}
+
+/// As [`each`], from an open database.
+pub(super) fn each_from(
+    database: &Connection,
+    what: What,
+    filter: &Filter,
+    mut show: impl FnMut(Vec<String>) -> Result<(), Trouble>,
+) -> Result<u64, Trouble> {
+    let reading = Reading::new(database)?;
     let (query, values) = Reading::query(what, filter);
-    let failed = |error: rusqlite::Error| at(Trouble::from(error));
-    let mut query = database.prepare(&query).map_err(failed)?;
-    let mut rows = query.query(params_from_iter(values)).map_err(failed)?;
+    let mut query = database.prepare(&query)?;
+    let mut rows = query.query(params_from_iter(values))?;
     let mut shown = 0;
-    while let Some(row) = rows.next().map_err(failed)? {
-        let Some(cells) = reading.cells(what, filter, row).map_err(at)? else {
+    while let Some(row) = rows.next()? {
+        let Some(cells) = reading.cells(what, filter, row)? else {
             continue;
         };
         show(cells)?;
@@ -140,6 +179,20 @@ pub fn each<E: From<StoreError>>(
         }
     }
     Ok(shown)
+}
+
+/// The most decimal places that a cell of any row can have, by the listing of the last start.
+pub fn decimal_places(dir: &Path) -> Result<u8, StoreError> {
+    let file = dir.join(super::FILE);
+    let database = view::open_current(&file)?;
+    let reading = Reading::new(&database).map_err(|trouble| trouble.at(&file))?;
+    let listing = &reading.listing;
+    let shares = listing.pools.iter().map(|pool| &pool.lp);
+    let tokens = listing.tokens.iter().chain(shares);
+    let amounts = tokens.map(|token| token.decimals);
+    let prices = listing.markets.iter();
+    let prices = prices.map(|market| market.price_decimals.saturating_add(PRICE_PLACES));
+    Ok(amounts.chain(prices).max().unwrap_or(0))
 }
 
 struct Reading {
@@ -158,14 +211,11 @@ impl Reading {
     }
 
     fn query(what: What, filter: &Filter) -> (String, Vec<Sql>) {
-        let time = match what {
-            What::Orders => "sealed_us",
-            What::Fills | What::Pools | What::Flows => "at_us",
-        };
-        let number = match what {
-            What::Flows => "id",
-            What::Orders => "intents.number",
-            What::Fills | What::Pools => "number",
+        // Orders in the order in which they were sealed, which the primary key has.
+        let (time, order) = match what {
+            What::Orders => ("sealed_us", "intents.number DESC"),
+            What::Fills | What::Pools => ("at_us", "at_us DESC, number DESC"),
+            What::Flows => ("at_us", "at_us DESC, id DESC"),
         };
         let mut conditions = Vec::new();
         let mut values = Vec::new();
@@ -198,10 +248,7 @@ impl Reading {
             format!(" WHERE {}", conditions.join(" AND "))
         };
         let query = what.query();
-        (
-            format!("{query}{conditions} ORDER BY {time} DESC, {number} DESC"),
-            values,
-        )
+        (format!("{query}{conditions} ORDER BY {order}"), values)
     }
 
     /// The row as text; `None` if it belongs to another strategy.
@@ -376,10 +423,13 @@ fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Tro
     ])
 }
 
+/// Decimals of an average price, beyond those of a tick.
+const PRICE_PLACES: u8 = 2;
+
 /// Quote per base in whole tokens, with two decimals more than a tick.
 fn price(spec: &MarketSpec, base: &str, quote: &str) -> Option<String> {
     let (base, quote): (u128, u128) = (base.parse().ok()?, quote.parse().ok()?);
-    let places = usize::from(spec.price_decimals) + 2;
+    let places = usize::from(spec.price_decimals) + usize::from(PRICE_PLACES);
     let up = 10_u128.checked_pow(u32::from(spec.base.decimals) + u32::try_from(places).ok()?)?;
     let down = base.checked_mul(10_u128.checked_pow(u32::from(spec.quote.decimals))?)?;
     let price = mul_div_floor(quote, up, down)?;

@@ -96,6 +96,7 @@ impl SealWorker {
     ) -> std::io::Result<Self> {
         let (tasks, inbox) = sync_channel(WAITING_MAX);
         let filled = open.iter().copied().collect();
+        telemetry.profit_and_loss(store.profit_and_loss());
         let worker = Worker {
             store,
             signer,
@@ -256,6 +257,9 @@ impl Worker {
         let noted: Vec<_> = entries.collect();
         let booked = self.store.book(&noted, &booking);
         let durable = booked.is_ok();
+        if durable {
+            self.telemetry.profit_and_loss(self.store.profit_and_loss());
+        }
         self.told("booking", booked);
         if asked_for {
             self.answer(Heard::Booked { durable });

@@ -68,6 +68,7 @@ pub(super) struct Metrics {
     pub(super) books_difference: GaugeVec,
     pub(super) equity: Gauge,
     pub(super) equity_peak: Gauge,
+    pub(super) pnl: GaugeVec,
     pub(super) risk_rejects: IntCounterVec,
     pub(super) limit_used: GaugeVec,
     pub(super) held_back: IntGaugeVec,
@@ -362,6 +363,12 @@ impl Metrics {
             equity_peak: m.gauge(
                 "cambist_equity_peak_quote_units",
                 "Highest marked account value since the start.",
+            )?,
+            pnl: m.gauges(
+                "cambist_pnl_quote_units",
+                "Profit and loss by cause in whole quote tokens, as `cambist report` counts it: over all runs, without \
+                 deposits and withdrawals. The causes add up to it. NaN where it is not known.",
+                &["market", "strategy", "cause"],
             )?,
             limit_used: m.gauges(
                 "cambist_risk_limit_used_ratio",

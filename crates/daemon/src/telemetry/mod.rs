@@ -12,6 +12,7 @@ pub mod log;
 mod metrics;
 mod observe;
 mod page;
+mod pnl;
 mod process;
 pub mod starting;
 mod status;
@@ -28,6 +29,7 @@ use cambist_core::{MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
 use crate::telemetry::last_known::LastKnown;
 use cambist_host::clock::Clock;
+use cambist_report::pnl::Attribution;
 use cambist_store::Listing;
 use metrics::Metrics;
 
@@ -177,6 +179,16 @@ impl Telemetry {
         self.metrics.signatures.inc_by(records);
         self.metrics.journal_fsync.observe(seconds(micros));
         self.metrics.journal_size.set(size_bytes.cast_signed());
+    }
+
+    /// Profit and loss as the store counts it, over all runs: market, owner, and `None` where it is not known.
+    pub fn profit_and_loss<'a>(
+        &self,
+        counts: impl Iterator<Item = (&'a str, &'a str, Option<Attribution>)>,
+    ) {
+        for (market, owner, pnl) in counts {
+            self.metrics.profit_and_loss(market, owner, pnl);
+        }
     }
 
     /// A write to the store failed.

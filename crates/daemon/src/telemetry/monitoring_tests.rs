@@ -106,6 +106,7 @@ fn page() -> String {
         tokens: (1, Endpoint::ALL.map(|endpoint| (endpoint, 1)).to_vec()),
         ..Status::default()
     })));
+    telemetry.profit_and_loss([("ETH-USDC", "bands", None)].into_iter());
     telemetry.render().unwrap()
 }
 

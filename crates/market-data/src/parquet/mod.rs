@@ -11,4 +11,4 @@ mod reader;
 mod writer;
 
 pub use reader::{ParquetOptions, ParquetReader, find_grid};
-pub use writer::{ColumnKind, SnapshotWriter, TableWriter, Value};
+pub use writer::{ColumnKind, DECIMAL_DIGITS, SnapshotWriter, TableWriter, Value};

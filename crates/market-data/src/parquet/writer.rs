@@ -6,7 +6,9 @@ use std::sync::Arc;
 use ::parquet::basic::{
     Compression, ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel,
 };
-use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use ::parquet::data_type::{
+    ByteArray, ByteArrayType, DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int64Type,
+};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
@@ -30,6 +32,8 @@ pub enum ColumnKind {
     Whole,
     /// The nearest float of a decimal.
     Number,
+    /// An exact decimal of up to 38 digits, so many of them after the point.
+    Decimal(u8),
     /// A text.
     Text,
 }
@@ -45,13 +49,23 @@ pub enum Value<'a> {
     Whole(i64),
     /// In a column of numbers.
     Number(f64),
+    /// In a column of decimals: the value in units of the last place.
+    Decimal(i128),
     /// In a column of texts.
     Text(&'a str),
 }
 
+/// Digits of a [`ColumnKind::Decimal`].
+pub const DECIMAL_DIGITS: u32 = 38;
+/// The first number that does not fit into them.
+const DECIMAL_BOUND: u128 = 10_u128.pow(DECIMAL_DIGITS);
+/// Bytes of a decimal.
+const DECIMAL_BYTES: i32 = 16;
+
 enum Values {
     Whole(Vec<i64>),
     Number(Vec<f64>),
+    Decimal(Vec<FixedLenByteArray>),
     Text(Vec<ByteArray>),
 }
 
@@ -95,6 +109,7 @@ fn schema(columns: &[(String, ColumnKind)]) -> Result<TypePtr, ParquetError> {
         let physical = match kind {
             ColumnKind::Time | ColumnKind::Whole => Physical::INT64,
             ColumnKind::Number => Physical::DOUBLE,
+            ColumnKind::Decimal(_) => Physical::FIXED_LEN_BYTE_ARRAY,
             ColumnKind::Text => Physical::BYTE_ARRAY,
         };
         let field = Type::primitive_type_builder(name, physical);
@@ -102,6 +117,15 @@ fn schema(columns: &[(String, ColumnKind)]) -> Result<TypePtr, ParquetError> {
         let field = match kind {
             ColumnKind::Time => {
                 field.with_logical_type(Some(LogicalType::timestamp(true, TimeUnit::NANOS)))
+            }
+            ColumnKind::Decimal(places) => {
+                let places = i32::from(*places);
+                let digits = DECIMAL_DIGITS.cast_signed();
+                field
+                    .with_length(DECIMAL_BYTES)
+                    .with_logical_type(Some(LogicalType::decimal(places, digits)))
+                    .with_precision(digits)
+                    .with_scale(places)
             }
             ColumnKind::Text => field.with_converted_type(ConvertedType::UTF8),
             ColumnKind::Whole | ColumnKind::Number => field,
@@ -132,6 +156,7 @@ impl<W: Write + Send> TableWriter<W> {
             values: match kind {
                 ColumnKind::Time | ColumnKind::Whole => Values::Whole(Vec::new()),
                 ColumnKind::Number => Values::Number(Vec::new()),
+                ColumnKind::Decimal(_) => Values::Decimal(Vec::new()),
                 ColumnKind::Text => Values::Text(Vec::new()),
             },
             present: Vec::new(),
@@ -160,12 +185,20 @@ impl<W: Write + Send> TableWriter<W> {
                     | (ColumnKind::Time, Value::Time(_))
                     | (ColumnKind::Whole, Value::Whole(_))
                     | (ColumnKind::Number, Value::Number(_))
+                    | (ColumnKind::Decimal(_), Value::Decimal(_))
                     | (ColumnKind::Text, Value::Text(_))
             );
             if !fits {
                 let kind = column.kind;
                 return Err(invalid(format!(
                     "column {at} has the type {kind:?}, found {value:?}"
+                )));
+            }
+            if let Value::Decimal(units) = value
+                && units.unsigned_abs() >= DECIMAL_BOUND
+            {
+                return Err(invalid(format!(
+                    "column {at}: {units} has more than {DECIMAL_DIGITS} digits"
                 )));
             }
         }
@@ -207,6 +240,9 @@ impl Column {
                 values.push(value);
             }
             (Values::Number(values), Value::Number(value)) => values.push(value),
+            (Values::Decimal(values), Value::Decimal(units)) => {
+                values.push(units.to_be_bytes().to_vec().into());
+            }
             (Values::Text(values), Value::Text(value)) => values.push(value.into()),
             // A missing value; the types of the others were checked.
             _ => {
@@ -233,6 +269,11 @@ impl Column {
             }
             Values::Number(values) => {
                 let writer = column.typed::<DoubleType>();
+                writer.write_batch(values, present, None)?;
+                values.clear();
+            }
+            Values::Decimal(values) => {
+                let writer = column.typed::<FixedLenByteArrayType>();
                 writer.write_batch(values, present, None)?;
                 values.clear();
             }

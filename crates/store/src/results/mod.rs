@@ -13,6 +13,8 @@ pub mod period;
 mod rows;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod year_tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +23,7 @@ use cambist_core::event::Totals;
 use cambist_core::notification::{Fill, PoolTransactionSettlement};
 use cambist_core::pool::PoolBalances;
 use cambist_core::{Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec};
-use cambist_report::pnl::{MarketPnl, PnlState};
+use cambist_report::pnl::{Attribution, MarketPnl, PnlState};
 use rusqlite::Transaction;
 use serde::{Deserialize, Serialize};
 
@@ -406,6 +408,19 @@ fn half_ticks(spec: &MarketSpec, rate: cambist_core::event::Rate) -> Option<u64>
 }
 
 impl Store {
+    /// Profit and loss of every owner in every market, since counting began in the market's present units: market,
+    /// owner, and `None` where it is not known, because amounts became too large or counting has not begun.
+    pub fn profit_and_loss(&self) -> impl Iterator<Item = (&str, &str, Option<Attribution>)> {
+        let markets = self.results.iter().flat_map(|all| all.markets.values());
+        markets.flat_map(|market| {
+            let counts = market.counts.iter();
+            counts.map(|(owner, count)| {
+                let pnl = count.pnl.attribution();
+                (market.spec.name.as_str(), owner.as_str(), pnl)
+            })
+        })
+    }
+
     /// Continues counting for these markets, with the strategies in their configured order. Changes of the books since
     /// the last booking count as flows.
     pub fn count_results(

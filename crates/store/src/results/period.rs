@@ -115,12 +115,14 @@ impl PeriodReport {
 pub fn read(dir: &Path, hours: Hours) -> Result<PeriodReport, StoreError> {
     let file = dir.join(crate::FILE);
     let database = view::open_current(&file)?;
-    let read = || {
-        // One read transaction, so that all tables are consistent while a daemon writes.
-        let database = database.unchecked_transaction()?;
-        Reading::new(&database)?.report(hours)
-    };
-    read().map_err(|trouble: Trouble| trouble.at(&file))
+    read_from(&database, hours).map_err(|trouble| trouble.at(&file))
+}
+
+/// As [`read`], from an open database.
+pub(super) fn read_from(database: &Connection, hours: Hours) -> Result<PeriodReport, Trouble> {
+    // One read transaction, so that all tables are consistent while a daemon writes.
+    let database = database.unchecked_transaction()?;
+    Reading::new(&database)?.report(hours)
 }
 
 /// The change of one count between two moments.
@@ -278,7 +280,7 @@ impl<'a> Reading<'a> {
                 continue;
             };
             let [base, quote] = state.pnl.tokens();
-            let one = between(before, opening.as_ref(), &state);
+            let one = between(before, opening.as_ref(), &state, owner == ACCOUNT);
             whole = Some(match whole {
                 Some((_, _, sum)) => (quote, base, sum.plus(one)),
                 None => (quote, base, one),
@@ -419,7 +421,12 @@ fn take(report: &mut PeriodReport, [base, quote]: [TokenId; 2], change: &Change)
 }
 
 /// The difference of two states of one series. `opening` is the account's first state.
-fn between(before: Option<&Found>, opening: Option<&Found>, now: &CountState) -> Change {
+fn between(
+    before: Option<&Found>,
+    opening: Option<&Found>,
+    now: &CountState,
+    is_account: bool,
+) -> Change {
     let before = before.and_then(|found| found.state.as_ref());
     let opening = opening.and_then(|found| found.state.as_ref());
     // Before the first mid there is no valuation.
@@ -433,8 +440,10 @@ fn between(before: Option<&Found>, opening: Option<&Found>, now: &CountState) ->
             shares.saturating_sub(state.came[1]),
         ]
     };
-    let was = before.or(opening).map_or([0; 3], counted);
     let is = counted(now);
+    // Until it has a first state, the account's count has nothing but what it was opened with.
+    let otherwise = if is_account { is } else { [0; 3] };
+    let was = before.or(opening).map_or(otherwise, counted);
     let pnl = now.pnl.attribution();
     let pnl = match from {
         Some(from) => from.pnl.attribution().and_then(|then| pnl?.since(then)),

@@ -7,7 +7,7 @@ use cambist_core::event::Totals;
 use rusqlite::types::{FromSql, ToSql};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{CountState, Names};
+use super::{ACCOUNT, CountState, Names};
 use crate::chain::{Row, Sum};
 use crate::recover::{Trouble, check};
 
@@ -273,10 +273,13 @@ pub(super) fn of_series(
             .map(|row| found(row, market, owner))
             .transpose()
     };
-    Ok([
-        one("AND newest = 0")?,
-        one("ORDER BY hour DESC, newest DESC")?,
-    ])
+    // Without this condition, the search for a row that does not exist would read every hour.
+    let opening = if owner == ACCOUNT {
+        one("AND newest = 0")?
+    } else {
+        None
+    };
+    Ok([opening, one("ORDER BY hour DESC, newest DESC")?])
 }
 
 /// When counting began, in microseconds since the Unix epoch.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use cambist_core::books::{Baselines, Booking, Books, Position};
 use cambist_core::event::Rate;
@@ -20,7 +21,7 @@ use tempfile::TempDir;
 const BASE: TokenId = TokenId(0);
 const QUOTE: TokenId = TokenId(1);
 /// 2026-01-01T00:00:00Z in hours.
-const FIRST_HOUR: u64 = 490_896;
+pub(super) const FIRST_HOUR: u64 = 490_896;
 
 fn token(id: TokenId, symbol: &str, decimals: u8) -> TokenSpec {
     TokenSpec {
@@ -47,7 +48,7 @@ fn listing(price_decimals: u8) -> Listing {
 }
 
 /// A splitmix generator; seeds reproduce a failure.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -58,13 +59,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 }
 
 /// An account whose books are computed independently of the store.
-struct Account {
+pub(super) struct Account {
     folder: TempDir,
     store: Store,
     listing: Listing,
@@ -75,7 +76,11 @@ struct Account {
 }
 
 impl Account {
-    fn open(base: i128, quote: i128) -> Self {
+    pub(super) fn open(base: i128, quote: i128) -> Self {
+        Self::open_with(base, quote, true)
+    }
+
+    fn open_with(base: i128, quote: i128, has_mid: bool) -> Self {
         let folder = crate::testing::private_folder();
         let store = Store::open(folder.path()).unwrap();
         let mut account = Self {
@@ -89,13 +94,31 @@ impl Account {
         };
         account.resume();
         account.books.ledger = Some([(BASE, base), (QUOTE, quote)].into());
-        account.books.positions = [(MarketId(0), account.position(base, 0))].into();
+        let mut position = account.position(base, 0);
+        position.baselines = position.baselines.filter(|_| has_mid);
+        account.books.positions = [(MarketId(0), position)].into();
         let booking = Booking {
             opens: true,
             ..account.booking()
         };
         account.write(&[], &booking, FIRST_HOUR * HOUR_US);
         account
+    }
+
+    /// The database.
+    pub(super) fn file(&self) -> PathBuf {
+        self.folder.path().join(crate::FILE)
+    }
+
+    /// From here on nothing waits for the disk.
+    pub(super) fn write_unsynced(&mut self) {
+        let database = &self.store.database;
+        database.pragma_update(None, "synchronous", "OFF").unwrap();
+    }
+
+    /// The mid that the next booking has.
+    pub(super) fn set_mid(&mut self, mid: u64) {
+        self.mid = mid;
     }
 
     /// Opens the store as a start does.
@@ -205,7 +228,7 @@ impl Account {
         self.books.positions.insert(MarketId(0), position);
     }
 
-    fn trade(&mut self, strategy: u8, side: Side, lots: u128, at_us: u64) -> Fill {
+    pub(super) fn trade(&mut self, strategy: u8, side: Side, lots: u128, at_us: u64) -> Fill {
         let spec = self.listing.markets[0].clone();
         self.number += 1;
         let base = spec.lot * lots;
@@ -287,6 +310,23 @@ impl Account {
 fn numerator(money: cambist_report::money::Money) -> i128 {
     // Reduced by common factors.
     money.numerator * (200_000_000_000_000 / i128::from(money.denominator))
+}
+
+#[test]
+fn before_the_first_mid_nothing_was_traded() {
+    let account = Account::open_with(20 * 10_i128.pow(18), 50_000_000_000, false);
+    let report = account.report(None, None);
+    assert!(!report.differs, "{report:?}");
+    assert_eq!(report.tokens[&BASE].traded, 0);
+    assert_eq!(report.tokens[&BASE].unexplained(), 0);
+    assert_eq!(
+        report
+            .quotes
+            .iter()
+            .filter(|row| row.equity.is_some())
+            .count(),
+        0
+    );
 }
 
 #[test]
