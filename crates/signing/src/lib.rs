@@ -32,6 +32,11 @@
 //! # }
 //! ```
 
+/// Runs the program of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/signing-guide.md")]
+struct SigningGuide;
+
 mod address;
 mod curve;
 pub mod ecdsa;
