@@ -125,7 +125,7 @@ pub enum Command {
     Report(commands::report::ReportArgs),
     /// Stop trading, cancel every order of the account and prove it, with or without a daemon
     #[command(
-        after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nJoins and exits of pools, withdrawals and transfers cannot be cancelled. While a join or an exit of the account is not decided nothing is proven; it is listed. Withdrawals and transfers trade with nobody and do not stand in the way; what they bind is told.\n\nExit codes: 0 proven that nothing rests, 80 not proven: what may live, until when."
+        after_help = "Examples:\n  cambist panic --config config/cambist.toml\n  cambist panic --config config/demo.toml --yes --json\n\nJoins and exits of pools, withdrawals and transfers cannot be cancelled. While a join or an exit of the account is not decided nothing is proven; it is listed. Withdrawals and transfers do not trade and do not prevent the proof; the amounts that they bind are printed.\n\nExit codes: 0 proven that nothing rests, 80 not proven: the output lists what may be alive, and until when."
     )]
     Panic(PanicArgs),
     /// Check a configuration and show its risk in money and its load in requests. Sends no order
@@ -308,8 +308,8 @@ pub struct DemoArgs {
     pub scenario: String,
     /// Do not kill the daemon; by default it is killed after two thirds of the time, in the middle of a submit, and
     /// started again
-    #[arg(long)]
-    pub no_pull_the_plug: bool,
+    #[arg(long, alias = "no-pull-the-plug")]
+    pub no_crash: bool,
 }
 
 /// The modes that the daemon defines, each with what it does.
@@ -472,7 +472,7 @@ pub fn main() -> Exit {
                 // If stdout is closed, the error cannot be shown.
                 let _ = commands::print_json(&exit::as_json(&error));
             }
-            exit::tell_all(&error);
+            exit::print_all_errors(&error);
             exit::of(&error)
         }
     }

@@ -35,7 +35,7 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain() {
         let text = cause.to_string();
-        if !causes.iter().any(|told| told.contains(&text)) {
+        if !causes.iter().any(|earlier| earlier.contains(&text)) {
             causes.push(text);
         }
         // The store's messages contain all causes.
@@ -53,8 +53,8 @@ pub fn as_json(error: &anyhow::Error) -> serde_json::Value {
 }
 
 /// Prints an error and its causes to stderr, one line each.
-pub fn tell_all(error: &anyhow::Error) {
-    tell(error);
+pub fn print_all_errors(error: &anyhow::Error) {
+    print_error(error);
     let mut stderr = std::io::stderr().lock();
     for cause in causes(error).iter().skip(1) {
         let _ = writeln!(stderr, "  because: {cause}");
@@ -65,7 +65,7 @@ pub fn tell_all(error: &anyhow::Error) {
 }
 
 /// Prints a message to stderr.
-pub fn tell(what: &impl std::fmt::Display) {
+pub fn print_error(what: &impl std::fmt::Display) {
     let mut stderr = std::io::stderr().lock();
     let label = if stderr.is_terminal() {
         "\u{1b}[31;1merror\u{1b}[0m"
@@ -103,11 +103,11 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_is_told_once() {
+    fn every_cause_is_printed_once() {
         let error = anyhow::anyhow!("permission denied")
             .context("folder x: permission denied")
             .context("opening the store");
-        let told = ["opening the store", "folder x: permission denied"];
-        assert_eq!(causes(&error), told);
+        let messages = ["opening the store", "folder x: permission denied"];
+        assert_eq!(causes(&error), messages);
     }
 }

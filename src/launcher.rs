@@ -17,13 +17,13 @@ pub fn run() -> Option<ExitCode> {
     let launch = match Launch::read(arguments) {
         Ok(launch) => launch,
         Err(error) => {
-            exit::tell(&error.to_string());
+            exit::print_error(&error.to_string());
             return Some(exit::Exit::Usage.into());
         }
     };
     let (code, why) = launch.run();
     if !why.is_empty() {
-        exit::tell(&why);
+        exit::print_error(&why);
     }
     Some(ExitCode::from(code))
 }

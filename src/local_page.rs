@@ -16,9 +16,9 @@ use tokio::net::TcpStream;
 /// Most bytes of a page.
 const BYTES_MAX: usize = 8_000_000;
 
-/// Reads the JSON page at `path`, within `patience` for all of it.
-pub async fn fetch(address: &str, path: &str, patience: Duration) -> anyhow::Result<Value> {
-    let page = tokio::time::timeout(patience, read(address, path)).await;
+/// Reads the JSON page at `path`, within `timeout` for all of it.
+pub async fn fetch(address: &str, path: &str, timeout: Duration) -> anyhow::Result<Value> {
+    let page = tokio::time::timeout(timeout, read(address, path)).await;
     let page = page.with_context(|| format!("no page from {address} in time"))??;
     Ok(serde_json::from_slice(&page)?)
 }

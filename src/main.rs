@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     cambist::exit::on_panic();
     cambist_host::program::set_build(cambist::revision::BUILD);
     if let Err(error) = cambist_host::memory::protect() {
-        cambist::exit::tell(&format!(
+        cambist::exit::print_error(&format!(
             "cannot protect the process memory from core files: {error}"
         ));
         return cambist::exit::Exit::CheckFailed.into();

@@ -1,4 +1,4 @@
-//! Which part of a work this process does: said on the command line, or by the scheduler that started it.
+//! Which part of the work this process does: given on the command line, or by the scheduler that started it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -67,11 +67,11 @@ impl Shard {
         format!("shard-{:04}-of-{:04}", self.part, self.parts)
     }
 
-    /// Which part this process does: as said, else as the scheduler says, else all. `total` is the number of
+    /// Which part this process does: as requested, else as the scheduler set it, else all. `total` is the number of
     /// parts where the scheduler does not say it.
-    pub fn choose(said: Option<Self>, total: Option<u64>) -> Result<Option<Self>, Failure> {
+    pub fn choose(chosen: Option<Self>, total: Option<u64>) -> Result<Option<Self>, Failure> {
         let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let found = match said {
+        let found = match chosen {
             Some(shard) => return Ok(whole(shard)),
             None => of_scheduler(&environment, total),
         };
@@ -128,7 +128,7 @@ fn of_scheduler(
         }
         if stated.is_some_and(|stated| stated != count) {
             return Err(format!(
-                "--shards or CAMBIST_SHARDS says {} parts, and the Slurm array has {count}: {REMEDY}",
+                "--shards or CAMBIST_SHARDS asks for {} parts, and the Slurm array has {count}: {REMEDY}",
                 stated.unwrap_or_default()
             ));
         }
@@ -154,7 +154,7 @@ fn of_scheduler(
     }
     if total.is_some() {
         return Err(format!(
-            "--shards says of how many, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX says which: {REMEDY}"
+            "--shards gives the number of parts, and neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX gives the part: {REMEDY}"
         ));
     }
     Ok(None)
@@ -232,11 +232,15 @@ mod tests {
             ("SLURM_ARRAY_TASK_MIN", "1"),
         ];
         assert_eq!(chosen(&pair, None), Ok(Some("2/5".to_owned())));
-        assert!(chosen(&pair, Some(4)).unwrap_err().contains("says 4 parts"));
+        assert!(
+            chosen(&pair, Some(4))
+                .unwrap_err()
+                .contains("asks for 4 parts")
+        );
     }
 
     #[test]
-    fn kubernetes_says_which_and_somebody_of_how_many() {
+    fn kubernetes_gives_the_part_and_an_argument_their_number() {
         let index = [("JOB_COMPLETION_INDEX", "0")];
         assert!(chosen(&index, None).unwrap_err().contains("--shards"));
         assert_eq!(chosen(&index, Some(4)), Ok(Some("1/4".to_owned())));
@@ -249,7 +253,7 @@ mod tests {
     #[test]
     fn without_a_scheduler_it_is_all_of_it() {
         assert_eq!(chosen(&[], None), Ok(None));
-        assert!(chosen(&[], Some(4)).unwrap_err().contains("says which"));
+        assert!(chosen(&[], Some(4)).unwrap_err().contains("gives the part"));
         assert_eq!(whole("1/1".parse().unwrap()), None);
     }
 }

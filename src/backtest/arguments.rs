@@ -59,7 +59,7 @@ pub fn sample_ms(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads a latency: `25ms`, or `10ms..80ms` for one that is drawn anew for every message.
+/// Reads a latency: `25ms`, or `10ms..80ms` for one that is drawn for every message.
 pub fn latency(text: &str) -> Result<LatencyRange, String> {
     let (min, max) = text.split_once("..").unwrap_or((text, text));
     let (min_us, max_us) = (micros(min)?, micros(max)?);

@@ -19,7 +19,7 @@ const POINTS_MAX: usize = 1_024;
 const INTERVAL_NANOS: i64 = 60_000_000_000;
 /// Seconds of a year.
 const YEAR_S: f64 = 31_536_000.0;
-/// Returns below which a Sharpe ratio says little.
+/// Returns below which a Sharpe ratio is little evidence.
 const RETURNS_FEW: u64 = 100;
 
 /// A folder of results with the name it is shown by.
@@ -148,14 +148,14 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
         .with_context(name)?
         .unwrap_or_default();
     let columns: Vec<_> = head.split(',').collect();
-    let column = |wanted: &str| {
-        let found = columns.iter().position(|column| *column == wanted);
-        found.ok_or_else(|| anyhow!("{}: line 1: it has no column {wanted}", path.display()))
+    let column = |name: &str| {
+        let found = columns.iter().position(|column| *column == name);
+        found.ok_or_else(|| anyhow!("{}: line 1: it has no column {name}", path.display()))
     };
     let (time, market, value) = (column("time_ns")?, column("market")?, column("equity")?);
     let (mut points, mut returns) = (Vec::new(), RunningMoments::default());
     let mut first: Option<(String, Timestamp, Option<f64>)> = None;
-    let (mut before, mut every, mut seen) = (None, 1_u64, 0_u64);
+    let (mut before, mut every, mut lines_read) = (None, 1_u64, 0_u64);
     for (number, line) in (2_u64..).zip(lines) {
         let at = || format!("{}: line {number}", path.display());
         let line = line.with_context(at)?;
@@ -198,7 +198,7 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
             }
             before = Some(now);
         }
-        if seen % every == 0 {
+        if lines_read % every == 0 {
             if points.len() == POINTS_MAX {
                 let mut index = 0;
                 points.retain(|_| {
@@ -207,11 +207,11 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
                 });
                 every *= 2;
             }
-            if seen % every == 0 {
+            if lines_read % every == 0 {
                 points.push((Timestamp(nanos), change));
             }
         }
-        seen += 1;
+        lines_read += 1;
     }
     Ok((points, returns))
 }
@@ -309,7 +309,7 @@ fn statements(runs: &[RunResults], quotes: &[String]) -> Vec<String> {
     }
     if runs.iter().any(|run| run.returns.count < RETURNS_FEW) {
         sentences.push(format!(
-            "A run has fewer than {RETURNS_FEW} returns of a minute: its Sharpe ratio says little."
+            "A run has fewer than {RETURNS_FEW} returns of a minute: its Sharpe ratio is little evidence."
         ));
     }
     if runs.iter().any(|run| {

@@ -61,13 +61,13 @@ mod tests {
         let value = serde_json::json!({
             "pnl": {"total": "-2.5", "fees": null},
             "markouts": [{"seconds": 1, "mean_bps": -1.5}, {"seconds": 10}],
-            "assumed": ["a, b", "says \"c\""],
+            "assumed": ["a, b", "quotes \"c\""],
             "none": [],
             "ok": true,
         });
         assert_eq!(
             csv(&value),
-            "key,value\nassumed.0,\"a, b\"\nassumed.1,\"says \"\"c\"\"\"\n\
+            "key,value\nassumed.0,\"a, b\"\nassumed.1,\"quotes \"\"c\"\"\"\n\
              markouts.0.mean_bps,-1.5\nmarkouts.0.seconds,1\nmarkouts.1.seconds,10\nok,true\n\
              pnl.fees,\npnl.total,-2.5\n"
         );

@@ -173,7 +173,7 @@ pub fn tape_of(path: &Path) -> Option<&Path> {
     path.to_str()?.strip_prefix("tape:").map(Path::new)
 }
 
-/// Tick and lot of a market, for data about which nobody says them.
+/// Tick and lot of a market whose data does not state them.
 pub fn own_grid(spec: &MarketSpec) -> Option<Grid> {
     let digits = u8::try_from(spec.lot.ilog10()).ok()?;
     Some(Grid {
@@ -182,7 +182,7 @@ pub fn own_grid(spec: &MarketSpec) -> Option<Grid> {
     })
 }
 
-/// What the account holds at the beginning: as said, else the middle of every inventory band and the quote
+/// What the account holds at the beginning: as requested, else the middle of every inventory band and the quote
 /// tokens that fill it at the highest price.
 fn opening(args: &Inputs, bound: &Bound) -> anyhow::Result<Amounts> {
     if args.balance.is_empty() {
@@ -219,7 +219,7 @@ fn traded(bound: &Bound) -> impl Iterator<Item = TokenId> + '_ {
     tokens.flat_map(|spec| [spec.base.id, spec.quote.id])
 }
 
-/// What an account holds at the beginning where nothing else is said (`usual`), else none of any token. `None`
+/// What an account holds at the beginning unless requested otherwise (`usual`), else none of any token. `None`
 /// if the inventory bands are too large to be paid for.
 pub fn held_at_first(bound: &Bound, usual: bool) -> Option<Amounts> {
     if usual {

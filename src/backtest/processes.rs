@@ -20,7 +20,7 @@ pub fn start(bound: &Bound) -> anyhow::Result<Processes> {
         let sender = Mutex::new(sender);
         let sink = move |event| {
             let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
-            // Nobody reads any more when the run has ended.
+            // The receiver is gone when the run has ended.
             let _ = sender.send(event);
         };
         let blocking = Blocking {
@@ -34,7 +34,7 @@ pub fn start(bound: &Bound) -> anyhow::Result<Processes> {
     Ok(all)
 }
 
-/// One process and what it says.
+/// One process and its output.
 struct Blocking {
     supervisor: Supervisor,
     events: Receiver<ProcessEvent>,
@@ -60,7 +60,7 @@ impl ViewAnswerer for Blocking {
                     return None;
                 }
                 ProcessEvent::Log(line) => {
-                    tracing::info!(strategy = self.name, "process says: {line}");
+                    tracing::info!(strategy = self.name, "output of the process: {line}");
                 }
             }
         }

@@ -111,7 +111,7 @@ impl Results {
         })
     }
 
-    /// Writes the reports of a run with a configuration file; `kind` says what it was (`Backtest`).
+    /// Writes the reports of a run with a configuration file; `kind` is what it was (`Backtest`).
     pub fn conclude(
         self,
         kind: &str,

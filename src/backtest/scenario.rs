@@ -99,7 +99,7 @@ impl ScenarioMarket {
         let mut agents = Vec::new();
         let mut first = FIRST_TRADER;
         for traders in scenario.traders {
-            // Pools are not recorded, and nobody trades with one here.
+            // Pools are not recorded, and no simulated trader uses one here.
             let config = AgentsConfig {
                 pool: None,
                 ..traders.agents
@@ -220,7 +220,7 @@ fn config(spec: &MarketSpec) -> VenueConfig {
             price_band: None,
         }],
         limits: Limits {
-            // Nobody reads the histories of background traders.
+            // The histories of background traders are not used.
             internal_history_orders_max: 10,
             ..Limits::default()
         },

@@ -131,7 +131,7 @@ impl Table {
     }
 }
 
-/// What a build without Parquet says.
+/// The error of a build without Parquet.
 pub const NO_PARQUET: &str =
     "this build writes no Parquet: build it with --features parquet, or use a release package";
 

@@ -138,7 +138,7 @@ impl TapeDepth {
                     ..
                 }
             );
-            segment.player.hear(now, &event, &mut Vec::new());
+            segment.player.handle_event(now, &event, &mut Vec::new());
             if let Some(failure) = segment.player.failure() {
                 let what = failure.to_string();
                 self.segment = None;

@@ -1,4 +1,4 @@
-//! The report of a backtest for people.
+//! The report of a backtest as text.
 
 use std::fmt::Write;
 

@@ -104,36 +104,36 @@ fn adopt(args: &AdoptArgs, json: bool) -> anyhow::Result<Exit> {
     if args.reason.trim().is_empty() {
         return Err(Failure::new(Exit::Usage, "--reason must say what the flow was").into());
     }
-    let wish = RequestJson::Adopt {
+    let request = RequestJson::Adopt {
         token: args.token.clone(),
         amount: args.amount.clone(),
         reason: args.reason.clone(),
         force: args.force,
     };
     let daemon = Daemon::load_unpinned(&args.which.config)?;
-    match daemon_control::asked(&daemon.store.dir, &wish)? {
+    match daemon_control::ask_daemon(&daemon.store.dir, &request)? {
         Some(answer) => daemon_control::shown(&answer, json),
-        None => adopt_stopped(&daemon, wish, json),
+        None => adopt_stopped(&daemon, request, json),
     }
 }
 
 /// Explains a flow to a stopped daemon: its next start uses it.
-fn adopt_stopped(daemon: &Daemon, wish: RequestJson, json: bool) -> anyhow::Result<Exit> {
+fn adopt_stopped(daemon: &Daemon, request: RequestJson, json: bool) -> anyhow::Result<Exit> {
     let nothing = || Failure::new(Exit::CheckFailed, NotExplained::NotOpen.to_string());
     if !daemon.store.dir.join(cambist_store::FILE).exists() {
-        return Err(daemon_control::nobody(&daemon.store.dir));
+        return Err(daemon_control::no_daemon(&daemon.store.dir));
     }
     let mut store = Store::open(&daemon.store.dir)?;
     let mut offline = store.offline()?.ok_or_else(nothing)?;
     let names = Names::listed(&offline.listing);
-    let meant = names.meaning(wish);
+    let resolved = names.resolve(request);
     let refused = |why: String| Failure::new(Exit::CheckFailed, why);
     let ControlRequest::Adopt {
         token,
         amount,
         reason,
         force,
-    } = meant.map_err(refused)?
+    } = resolved.map_err(refused)?
     else {
         return Err(nothing().into());
     };
@@ -171,11 +171,11 @@ fn adopt_orders(args: &AdoptOrdersArgs, json: bool) -> anyhow::Result<Exit> {
         )
         .into());
     }
-    let wish = RequestJson::AdoptOrders {
+    let request = RequestJson::AdoptOrders {
         instance: args.instance.clone(),
         reason: args.reason.clone(),
     };
-    daemon_control::tell(&args.which, &wish, json)
+    daemon_control::send_request(&args.which, &request, json)
 }
 
 fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {

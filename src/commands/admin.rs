@@ -211,7 +211,7 @@ fn running(exchange: &Exchange) -> Option<SocketAddr> {
 
 fn ask(address: SocketAddr, token: &str, asked: &Asked) -> anyhow::Result<(u16, String)> {
     let body = Value::Object(asked.body.clone()).to_string();
-    let (method, target, body) = if asked.request.looks {
+    let (method, target, body) = if asked.request.is_read {
         let pairs = asked
             .body
             .iter()

@@ -74,21 +74,21 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
+#[expect(clippy::cast_precision_loss, reason = "for display")]
 fn seconds(ms: u64) -> f64 {
     ms as f64 / 1_000.0
 }
 
 /// A line of progress on a terminal, at most once a second.
 fn progress(clock: Clock) -> Box<dyn FnMut(Progress)> {
-    let mut told = 0;
+    let mut reported_ms = 0;
     let is_terminal = std::io::stderr().is_terminal();
     Box::new(move |progress| {
         let now = clock.now().as_ms();
-        if !is_terminal || now < told + PROGRESS_MS {
+        if !is_terminal || now < reported_ms + PROGRESS_MS {
             return;
         }
-        told = now;
+        reported_ms = now;
         _ = write!(
             std::io::stderr(),
             "\r\x1b[K{} rows, {}, {} fills",

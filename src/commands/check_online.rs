@@ -43,10 +43,10 @@ pub fn ask(daemon: &Daemon) -> anyhow::Result<Online> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(asked(daemon))
+    runtime.block_on(query(daemon))
 }
 
-async fn asked(daemon: &Daemon) -> anyhow::Result<Online> {
+async fn query(daemon: &Daemon) -> anyhow::Result<Online> {
     let access = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
     let once = StartRetry::none();
     access.check(daemon, once).await?;

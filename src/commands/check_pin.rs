@@ -57,7 +57,7 @@ pub fn run(daemon: &Daemon, json: bool) -> anyhow::Result<Exit> {
         print_text(&pins.lines(daemon))?;
     }
     for difference in &pins.differences {
-        exit::tell(difference);
+        exit::print_error(difference);
     }
     Ok(if pins.differences.is_empty() {
         Exit::Done

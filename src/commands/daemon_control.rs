@@ -141,7 +141,7 @@ fn silent(daemon: &Daemon, error: &AskError) -> Value {
 pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
     let part = args.part.part();
     let reason = args.reason.clone();
-    tell(&args.which, &RequestJson::Pause { part, reason }, json)
+    send_request(&args.which, &RequestJson::Pause { part, reason }, json)
 }
 
 /// Stops trading: sets the latch first, then sends the command to the daemon. With `--cancel-only` changes only the
@@ -149,19 +149,19 @@ pub fn pause(args: &PauseArgs, json: bool) -> anyhow::Result<Exit> {
 pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&args.which.config)?;
     let dir = &daemon.store.dir;
-    let wish = RequestJson::Kill {
+    let request = RequestJson::Kill {
         cancel_only: args.cancel_only,
         reason: args.reason.clone(),
     };
     if args.cancel_only {
-        let answer = control_client::ask(dir, &wish)?.ok_or_else(|| nobody(dir))?;
+        let answer = control_client::ask(dir, &request)?.ok_or_else(|| no_daemon(dir))?;
         return shown(&answer, json);
     }
     let latch = Latch::of(dir);
     let raised = latch
         .raise(&args.reason)
         .with_context(|| format!("the latch {} was not set", latch.file().display()));
-    let mut answer = match (control_client::ask(dir, &wish), &raised) {
+    let mut answer = match (control_client::ask(dir, &request), &raised) {
         (Ok(Some(answer)), _) if answer["done"] == true => answer,
         // It has seen the latch and is ending, or has ended.
         (Ok(Some(answer)), Ok(())) if answer["ending"] == true => {
@@ -187,7 +187,7 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
         Ok(()) => Ok(exit),
         // The command is in the daemon's store; the next start finds it there.
         Err(error) => {
-            crate::exit::tell(&format!("{error:#}"));
+            crate::exit::print_error(&format!("{error:#}"));
             Ok(Exit::CheckFailed)
         }
     }
@@ -215,18 +215,18 @@ fn unheard(daemon: &Daemon, error: AskError, latched: bool) -> anyhow::Error {
 /// Cancels everything, proves it, ends; or ends and leaves resting orders.
 pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
     let wait = args.wait;
-    let wish = if args.leave {
+    let request = if args.leave {
         RequestJson::Leave { wait }
     } else {
         RequestJson::Drain { wait }
     };
     if !wait {
-        return tell(&args.which, &wish, json);
+        return send_request(&args.which, &request, json);
     }
     let daemon = Daemon::load_unpinned(&args.which.config)?;
     let dir = &daemon.store.dir;
     let mut last = String::new();
-    let answer = control_client::ask_and_wait(dir, &wish, |shown| {
+    let answer = control_client::ask_and_wait(dir, &request, |shown| {
         let line = match shown {
             Ok(page) => draining(page),
             Err(error) => error.to_string(),
@@ -236,7 +236,7 @@ pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
             last = line;
         }
     })?;
-    shown(&answer.ok_or_else(|| nobody(dir))?, json)
+    shown(&answer.ok_or_else(|| no_daemon(dir))?, json)
 }
 
 /// A line about a drain in progress.
@@ -261,26 +261,26 @@ fn draining(page: &Value) -> String {
 /// Reloads the configuration. The file identifies the daemon, and must be the one that it runs with.
 pub fn reload(args: &ReloadArgs, json: bool) -> anyhow::Result<Exit> {
     let named = &args.which.config;
-    let wish = RequestJson::Reload {
+    let request = RequestJson::Reload {
         // If the file does not exist, reading it reports its name.
         file: named.canonicalize().unwrap_or_else(|_| named.clone()),
         allow_loosening: args.allow_loosening,
     };
-    tell(&args.which, &wish, json)
+    send_request(&args.which, &request, json)
 }
 
 /// Sends a command to a running daemon and prints the answer: exit 1 if it is refused.
-pub fn tell(which: &Which, wish: &RequestJson, json: bool) -> anyhow::Result<Exit> {
-    let daemon = Daemon::load_unpinned(&which.config).or_else(|error| stale(wish, error))?;
+pub fn send_request(which: &Which, request: &RequestJson, json: bool) -> anyhow::Result<Exit> {
+    let daemon = Daemon::load_unpinned(&which.config).or_else(|error| stale(request, error))?;
     let dir = &daemon.store.dir;
-    let answer = asked(dir, wish)?.ok_or_else(|| nobody(dir))?;
+    let answer = ask_daemon(dir, request)?.ok_or_else(|| no_daemon(dir))?;
     shown(&answer, json)
 }
 
 /// A reload of an invalid file is refused, and the daemon cannot be identified.
-fn stale(wish: &RequestJson, error: cambist_config::ConfigError) -> anyhow::Result<Daemon> {
+fn stale(request: &RequestJson, error: cambist_config::ConfigError) -> anyhow::Result<Daemon> {
     let error = anyhow::Error::new(error);
-    Err(if matches!(wish, RequestJson::Reload { .. }) {
+    Err(if matches!(request, RequestJson::Reload { .. }) {
         error.context("nothing was reloaded; the daemon keeps its configuration")
     } else {
         error
@@ -288,11 +288,11 @@ fn stale(wish: &RequestJson, error: cambist_config::ConfigError) -> anyhow::Resu
 }
 
 /// Sends a request to a running daemon; `None` if none runs.
-pub(super) fn asked(dir: &Path, wish: &RequestJson) -> anyhow::Result<Option<Value>> {
-    Ok(control_client::ask(dir, wish)?)
+pub(super) fn ask_daemon(dir: &Path, request: &RequestJson) -> anyhow::Result<Option<Value>> {
+    Ok(control_client::ask(dir, request)?)
 }
 
-pub(super) fn nobody(dir: &Path) -> anyhow::Error {
+pub(super) fn no_daemon(dir: &Path) -> anyhow::Error {
     let what = format!("no daemon runs on the state folder {}", dir.display());
     Failure::new(Exit::CheckFailed, what).into()
 }
@@ -319,10 +319,10 @@ pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
     let why = answer["error"].as_str().unwrap_or("no reason was given");
     // A drain that was waited for has an exit code of its own.
     let Some(exit) = answer["exit"].as_u64() else {
-        crate::exit::tell(&format!("the daemon refused: {why}"));
+        crate::exit::print_error(&format!("the daemon refused: {why}"));
         return Ok(Exit::CheckFailed);
     };
-    crate::exit::tell(&why);
+    crate::exit::print_error(&why);
     let known = Exit::ALL
         .into_iter()
         .find(|known| u64::from(known.code()) == exit);

@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 use super::{print_json, print_text};
 use crate::cli::DemoArgs;
-use crate::demo::child::{Child, LOOK};
+use crate::demo::child::{Child, POLL_INTERVAL};
 use crate::demo::crash_test;
 use crate::demo::crash_test::Crash;
 use crate::demo::end_checks;
-use crate::demo::end_checks::{Books, Played};
+use crate::demo::end_checks::{Books, ReplayedTapes};
 use crate::demo::expectations;
 use crate::demo::files::{self, Folder};
 use crate::demo::progress_line::ProgressLine;
@@ -43,18 +43,21 @@ pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
     {
         super::strategy::find(name)?;
     }
-    let playbill = ScenarioPlayer::new(args)?;
+    if std::env::args_os().any(|arg| arg == "--no-pull-the-plug") {
+        crate::exit::print_error(&"warning: --no-pull-the-plug is deprecated, use --no-crash");
+    }
+    let scenario = ScenarioPlayer::new(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(watch(args, playbill, json))
+    runtime.block_on(watch(args, scenario, json))
 }
 
-async fn watch(args: &DemoArgs, mut playbill: ScenarioPlayer, json: bool) -> anyhow::Result<Exit> {
+async fn watch(args: &DemoArgs, mut scenario: ScenarioPlayer, json: bool) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen(false).context("installing signal handlers")?;
     let mut screen = ProgressLine::new();
     let mut folder = Folder::new()?;
-    let result = scene(args, &mut playbill, &mut screen, &mut folder, &mut signals).await;
+    let result = scene(args, &mut scenario, &mut screen, &mut folder, &mut signals).await;
     let (summary, crash, problems) = match result {
         Ok(ended) => ended,
         Err(error) => {
@@ -66,10 +69,10 @@ async fn watch(args: &DemoArgs, mut playbill: ScenarioPlayer, json: bool) -> any
     if json {
         let failed = |what: &String| Failure::new(Exit::CheckFailed, what);
         let failures: Vec<_> = problems.iter().map(failed).collect();
-        let shape = shape(&summary, crash.as_ref(), &playbill)?;
+        let shape = shape(&summary, crash.as_ref(), &scenario)?;
         print_json(&exit::with_failures(shape, &failures))?;
     } else {
-        let (played, summary) = (playbill.text(), text::summary(&summary));
+        let (played, summary) = (scenario.text(), text::summary(&summary));
         print_text(&format!("\n{played}{summary}"))?;
         if let Some(crash) = &crash {
             print_text(&crash.text())?;
@@ -104,7 +107,9 @@ fn next(args: &DemoArgs, program: &str) -> String {
     };
     let seed = args.seed.checked_add(1).unwrap_or(1);
     let worse = "volatile, outage ...";
-    let line = |asked: &str, what: &str| format!("  {:<58} {what}\n", format!("{program} {asked}"));
+    let line = |unknown_ids: &str, what: &str| {
+        format!("  {:<58} {what}\n", format!("{program} {unknown_ids}"))
+    };
     let again = format!("demo --strategy {other} --seed {seed}");
     let lines = [
         line(&again, "another strategy, other traders"),
@@ -147,7 +152,7 @@ fn program() -> String {
 fn shape(
     summary: &Summary,
     crash: Option<&Crash>,
-    playbill: &ScenarioPlayer,
+    scenario: &ScenarioPlayer,
 ) -> anyhow::Result<serde_json::Value> {
     let mut value = serde_json::to_value(summary)?;
     if let Some(object) = value.as_object_mut() {
@@ -156,7 +161,7 @@ fn shape(
         object.remove("inventory_tokens");
         object.remove("residual_tokens");
         object.insert("crash".to_owned(), serde_json::to_value(crash)?);
-        object.insert("scenario".to_owned(), playbill.json());
+        object.insert("scenario".to_owned(), scenario.json());
     }
     Ok(value)
 }
@@ -176,11 +181,11 @@ struct Cast {
 /// Starts both processes.
 async fn open(
     args: &DemoArgs,
-    playbill: &ScenarioPlayer,
+    scenario: &ScenarioPlayer,
     screen: &mut ProgressLine,
     folder: &mut Folder,
 ) -> anyhow::Result<Cast> {
-    let venue_file = files::write_venue(folder.path(), args.seed, playbill)?;
+    let venue_file = files::write_venue(folder.path(), args.seed, scenario)?;
     let venue_text = venue_file.display().to_string();
     let mut venue = Child::start(
         "exchange",
@@ -196,7 +201,7 @@ async fn open(
         "exchange at {base_url}, simulated traders with seed {}",
         args.seed
     ));
-    screen.say(&playbill.title());
+    screen.say(&scenario.title());
 
     let wire = match crash_test::when(args) {
         Ok(_) => Some(RecordingProxy::lay(&address).await?),
@@ -239,13 +244,13 @@ fn daemon(folder: &Folder, file: &Path, files: &str) -> anyhow::Result<Child> {
 /// Runs both processes and checks the outcome.
 async fn scene(
     args: &DemoArgs,
-    playbill: &mut ScenarioPlayer,
+    scenario: &mut ScenarioPlayer,
     screen: &mut ProgressLine,
     folder: &mut Folder,
     signals: &mut Signals,
 ) -> anyhow::Result<(Summary, Option<Crash>, Vec<String>)> {
     let opened = tokio::select! {
-        opened = open(args, playbill, screen, folder) => Some(opened?),
+        opened = open(args, scenario, screen, folder) => Some(opened?),
         () = signals.end() => None,
     };
     let Some(Cast {
@@ -270,16 +275,16 @@ async fn scene(
     let mut stage = Stage {
         begun,
         opened,
-        playbill,
+        scenario,
         daemon,
         metrics,
         crash: None,
         promise,
     };
-    let plug = wire.as_ref().zip(crash_test::when(args).ok());
+    let crash = wire.as_ref().zip(crash_test::when(args).ok());
     tokio::select! {
         gone = venue.gone() => return Err(gone),
-        played = stage.play(screen, folder, &config, plug, length) => played?,
+        played = stage.play(screen, folder, &config, crash, length) => played?,
         () = signals.end() => {}
     }
     let Stage {
@@ -300,23 +305,23 @@ async fn scene(
     let duration_s = begun.elapsed().as_secs_f64();
 
     let books = end_checks::books(&config).await?;
-    let asked = crash.as_ref().map(Crash::asked).unwrap_or_default();
+    let unknown_ids = crash.as_ref().map(Crash::unknown_ids).unwrap_or_default();
     let played = config
         .tape
         .as_ref()
-        .map(|tape| end_checks::replay(&tape.dir, &asked))
+        .map(|tape| end_checks::replay(&tape.dir, &unknown_ids))
         .transpose()?;
     venue.ask_to_end();
     let venue_status = venue.end(GOODBYE).await?;
 
     let output = daemon.output()?;
-    let told: Summary = serde_json::from_str(&output)
+    let last_summary: Summary = serde_json::from_str(&output)
         .with_context(|| format!("the daemon printed no summary:\n{}", daemon.last_words()))?;
     let mut problems = Vec::new();
     let summary = conclude(
         args,
         duration_s,
-        told,
+        last_summary,
         crash.is_some(),
         (&books, played.as_ref()),
         &mut problems,
@@ -330,7 +335,7 @@ async fn scene(
         promise,
         &summary,
         crash.as_ref(),
-        playbill,
+        scenario,
     ));
     if !status.success() {
         let how = daemon.how(status);
@@ -347,7 +352,7 @@ async fn scene(
 struct Stage<'p> {
     begun: Instant,
     opened: Instant,
-    playbill: &'p mut ScenarioPlayer,
+    scenario: &'p mut ScenarioPlayer,
     daemon: Child,
     metrics: String,
     crash: Option<Crash>,
@@ -361,10 +366,10 @@ impl Stage<'_> {
         screen: &mut ProgressLine,
         folder: &Folder,
         config: &Daemon,
-        plug: Option<(&RecordingProxy, Duration)>,
+        crash: Option<(&RecordingProxy, Duration)>,
         length: Option<Duration>,
     ) -> anyhow::Result<()> {
-        if let Some((wire, at)) = plug {
+        if let Some((wire, at)) = crash {
             if self.show(screen, Some(at)).await? == Shown::Ended {
                 return Ok(());
             }
@@ -377,11 +382,11 @@ impl Stage<'_> {
                 }
             };
             let again = || daemon(folder, &file, "daemon-again");
-            let most = self.playbill.recovery_max();
+            let most = self.scenario.recovery_max();
             let what = (config, self.promise);
             let pulled = crash_test::pull(self.begun, wire, &mut self.daemon, what, most, again);
             let (daemon, metrics, crash) = pulled.await?;
-            screen.say(&crash.told());
+            screen.say(&crash.recovery_line());
             self.daemon = daemon;
             self.metrics = metrics;
             self.crash = Some(crash);
@@ -397,10 +402,10 @@ impl Stage<'_> {
     ) -> anyhow::Result<Shown> {
         let mut next = self.begun.elapsed() + Duration::from_secs(1);
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             let now = self.begun.elapsed();
-            for news in self.playbill.news(self.opened.elapsed()) {
-                screen.say(&format!("{:>4} s{SEPARATOR}{news}", now.as_secs()));
+            for text in self.scenario.due_events(self.opened.elapsed()) {
+                screen.say(&format!("{:>4} s{SEPARATOR}{text}", now.as_secs()));
             }
             match self.daemon.exited()? {
                 // Killed by a signal: it has printed nothing; its next start recovers.
@@ -433,21 +438,23 @@ enum Shown {
 fn conclude(
     args: &DemoArgs,
     duration_s: f64,
-    told: Summary,
+    last_summary: Summary,
     was_killed: bool,
-    (books, played): (&Books, Option<&Played>),
+    (books, played): (&Books, Option<&ReplayedTapes>),
     problems: &mut Vec<String>,
 ) -> Summary {
     problems.extend(played.iter().flat_map(|played| unprofitable(played, books)));
     let all_lives = played
         .and_then(|played| played.session.as_ref())
         .map(|(session, now)| session.summary(*now, &Closing::default(), super::run::code));
-    let differs = all_lives.as_ref().is_some_and(|all| all.pnl != told.pnl);
+    let differs = all_lives
+        .as_ref()
+        .is_some_and(|all| all.pnl != last_summary.pnl);
     if differs && !was_killed {
         problems.push("the daemon's profit and loss differs from that of its tape".to_owned());
     }
     let all_lives = all_lives.filter(|_| was_killed);
-    let residual = residual(&told, books);
+    let residual = residual(&last_summary, books);
     Summary {
         seed: Some(args.seed),
         duration_s,
@@ -459,13 +466,13 @@ fn conclude(
         residual_units: residual,
         replay_equal: played.map(|played| played.equal),
         // Inventory and proof are those of the last run.
-        inventory: told.inventory.clone(),
-        inventory_tokens: told.inventory_tokens.clone(),
+        inventory: last_summary.inventory.clone(),
+        inventory_tokens: last_summary.inventory_tokens.clone(),
         orders: Orders {
-            unknown_left: told.orders.unknown_left,
-            ..all_lives.as_ref().unwrap_or(&told).orders.clone()
+            unknown_left: last_summary.orders.unknown_left,
+            ..all_lives.as_ref().unwrap_or(&last_summary).orders.clone()
         },
-        ..all_lives.unwrap_or(told)
+        ..all_lives.unwrap_or(last_summary)
     }
 }
 
@@ -496,7 +503,7 @@ fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
 }
 
 /// Where profit and loss differs from the change of what the exchange holds, at the mid and without flows.
-fn unprofitable(played: &Played, books: &Books) -> Vec<String> {
+fn unprofitable(played: &ReplayedTapes, books: &Books) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(what) = &played.profit {
         problems.push(format!(

@@ -37,7 +37,7 @@ const UNITS: [&str; 4] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Verdict {
+enum Severity {
     Good,
     Warning,
     Wrong,
@@ -46,7 +46,8 @@ enum Verdict {
 #[derive(Debug, Serialize)]
 struct Finding {
     check: &'static str,
-    verdict: Verdict,
+    #[serde(rename = "verdict")]
+    severity: Severity,
     found: String,
     /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,21 +59,21 @@ struct Findings(Vec<Finding>);
 
 impl Findings {
     fn good(&mut self, check: &'static str, found: impl Into<String>) {
-        self.add(check, Verdict::Good, found.into(), None);
+        self.add(check, Severity::Good, found.into(), None);
     }
 
     fn warn(&mut self, check: &'static str, found: impl Into<String>, fix: impl Into<String>) {
-        self.add(check, Verdict::Warning, found.into(), Some(fix.into()));
+        self.add(check, Severity::Warning, found.into(), Some(fix.into()));
     }
 
     fn wrong(&mut self, check: &'static str, found: impl Into<String>, fix: impl Into<String>) {
-        self.add(check, Verdict::Wrong, found.into(), Some(fix.into()));
+        self.add(check, Severity::Wrong, found.into(), Some(fix.into()));
     }
 
-    fn add(&mut self, check: &'static str, verdict: Verdict, found: String, fix: Option<String>) {
+    fn add(&mut self, check: &'static str, severity: Severity, found: String, fix: Option<String>) {
         self.0.push(Finding {
             check,
-            verdict,
+            severity,
             found,
             fix,
         });
@@ -95,7 +96,7 @@ pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let wrong = all
         .0
         .iter()
-        .any(|finding| finding.verdict == Verdict::Wrong);
+        .any(|finding| finding.severity == Severity::Wrong);
     if json {
         print_json(&json!({"ok": !wrong, "file": which.config, "findings": all.0}))?;
     } else {
@@ -169,7 +170,7 @@ fn keys(daemon: &Daemon, all: &mut Findings) {
 
 fn disk(daemon: &Daemon, all: &mut Findings) {
     let tape = daemon.tape.as_ref();
-    let wanted_mb = FREE_MIN_MB + tape.map_or(0, |tape| tape.max_mb);
+    let needed_mb = FREE_MIN_MB + tape.map_or(0, |tape| tape.max_mb);
     let folders = std::iter::once(&daemon.store.dir).chain(tape.map(|tape| &tape.dir));
     for folder in folders {
         // The first start creates the folder in its existing parent.
@@ -179,15 +180,15 @@ fn disk(daemon: &Daemon, all: &mut Findings) {
         match rustix::fs::statvfs(there) {
             Ok(found) => {
                 let free_mb = found.f_bavail.saturating_mul(found.f_frsize) / 1_000_000;
-                let told = format!("{} MB free for {}", free_mb, folder.display());
-                if free_mb < wanted_mb {
+                let found_text = format!("{} MB free for {}", free_mb, folder.display());
+                if free_mb < needed_mb {
                     all.warn(
                         "disk",
-                        told,
-                        format!("free {wanted_mb} MB, or lower tape.max_mb"),
+                        found_text,
+                        format!("free {needed_mb} MB, or lower tape.max_mb"),
                     );
                 } else {
-                    all.good("disk", told);
+                    all.good("disk", found_text);
                 }
             }
             Err(error) => all.warn(
@@ -283,15 +284,15 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
 fn clock(venue: VenueTime, all: &mut Findings) {
     let ours_s = Clock::new().unix_micros() / 1_000_000;
     let apart_s = ours_s.abs_diff(venue.as_s());
-    let told = format!("{apart_s} s from the venue's time, which has whole seconds");
+    let found_text = format!("{apart_s} s from the venue's time, which has whole seconds");
     if apart_s > CLOCK_MAX_S {
         all.warn(
             "clock",
-            told,
+            found_text,
             "timedatectl set-ntp true, or another time service",
         );
     } else {
-        all.good("clock", told);
+        all.good("clock", found_text);
     }
 }
 
@@ -353,13 +354,13 @@ fn quotes(online: &Online, all: &mut Findings) {
 fn text(findings: &[Finding]) -> String {
     let mut rows = Vec::new();
     for finding in findings {
-        let verdict = match finding.verdict {
-            Verdict::Good => "ok",
-            Verdict::Warning => "WARNING",
-            Verdict::Wrong => "WRONG",
+        let severity = match finding.severity {
+            Severity::Good => "ok",
+            Severity::Warning => "WARNING",
+            Severity::Wrong => "WRONG",
         };
         rows.push(
-            [verdict, finding.check, &finding.found]
+            [severity, finding.check, &finding.found]
                 .map(str::to_owned)
                 .to_vec(),
         );
@@ -369,11 +370,11 @@ fn text(findings: &[Finding]) -> String {
     }
     let wrong = findings
         .iter()
-        .filter(|finding| finding.verdict == Verdict::Wrong)
+        .filter(|finding| finding.severity == Severity::Wrong)
         .count();
     let warnings = findings
         .iter()
-        .filter(|finding| finding.verdict == Verdict::Warning)
+        .filter(|finding| finding.severity == Severity::Warning)
         .count();
     let mut text = columns(&rows);
     let _ = writeln!(text, "\n{wrong} problems, {warnings} warnings");

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use cambist_daemon::config::Daemon;
 use cambist_host::clock::Clock;
 use cambist_host::times::{self, PeriodEnd};
-use cambist_store::history::{self, Filter, What};
+use cambist_store::history::{self, Filter, RecordKind};
 
 /// Default number of rows of a table.
 const TABLE_ROWS: u64 = 50;
@@ -67,45 +67,45 @@ pub struct HistoryArgs {
 /// Lists rows, newest first.
 pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&args.which.config)?;
-    let what = match args.kind {
-        Kind::Fills => What::Fills,
-        Kind::Orders => What::Orders,
-        Kind::Pools => What::Pools,
-        Kind::Flows => What::Flows,
+    let kind = match args.kind {
+        Kind::Fills => RecordKind::Fills,
+        Kind::Orders => RecordKind::Orders,
+        Kind::Pools => RecordKind::Pools,
+        Kind::Flows => RecordKind::Flows,
     };
-    let filter = filter(args, what, json)?;
+    let filter = filter(args, kind, json)?;
     let dir = &daemon.store.dir;
     if let Some(path) = &args.parquet {
-        as_parquet(dir, what, &filter, path)?;
+        as_parquet(dir, kind, &filter, path)?;
     } else if json {
-        as_json(dir, what, &filter)?;
+        as_json(dir, kind, &filter)?;
     } else if args.csv {
-        as_csv(dir, what, &filter)?;
+        as_csv(dir, kind, &filter)?;
     } else {
-        as_table(dir, what, &filter)?;
+        as_table(dir, kind, &filter)?;
     }
     Ok(Exit::Done)
 }
 
-fn filter(args: &HistoryArgs, what: What, json: bool) -> anyhow::Result<Filter> {
-    let has = |column| what.columns().contains(&column);
+fn filter(args: &HistoryArgs, kind: RecordKind, json: bool) -> anyhow::Result<Filter> {
+    let has = |column| kind.columns().contains(&column);
     for (flag, value, column) in [
         ("--market", &args.market, "market"),
         ("--strategy", &args.strategy, "strategy"),
         ("--side", &args.side, "side"),
     ] {
         if value.is_some() && !has(column) {
-            let what = args.kind.to_possible_value();
-            let what = what.map_or_else(String::new, |value| value.get_name().to_owned());
-            let told = format!("{flag} does not apply to {what}: they have no {column}");
-            return Err(Failure::new(Exit::Usage, told).into());
+            let kind = args.kind.to_possible_value();
+            let kind = kind.map_or_else(String::new, |value| value.get_name().to_owned());
+            let message = format!("{flag} does not apply to {kind}: they have no {column}");
+            return Err(Failure::new(Exit::Usage, message).into());
         }
     }
     let now_s = Clock::new().unix_micros() / 1_000_000;
     let moment = |text: &Option<String>, end| {
         let read = text.as_ref().map(|text| times::moment(text, end, now_s));
         read.transpose()
-            .map_err(|told| Failure::new(Exit::Usage, told))
+            .map_err(|message| Failure::new(Exit::Usage, message))
     };
     let table = !json && !args.csv && args.parquet.is_none();
     Ok(Filter {
@@ -119,20 +119,20 @@ fn filter(args: &HistoryArgs, what: What, json: bool) -> anyhow::Result<Filter> 
 }
 
 #[cfg(feature = "parquet")]
-fn as_parquet(dir: &Path, what: What, filter: &Filter, path: &Path) -> anyhow::Result<()> {
-    let written = super::history_parquet::write(dir, what, filter, path)?;
+fn as_parquet(dir: &Path, kind: RecordKind, filter: &Filter, path: &Path) -> anyhow::Result<()> {
+    let written = super::history_parquet::write(dir, kind, filter, path)?;
     print_text(&format!("{written} rows in {}\n", path.display()))
 }
 
 #[cfg(not(feature = "parquet"))]
-fn as_parquet(_: &Path, _: What, _: &Filter, _: &Path) -> anyhow::Result<()> {
-    let what = crate::backtest::table::NO_PARQUET.to_owned();
-    Err(Failure::new(Exit::Usage, what).into())
+fn as_parquet(_: &Path, _: RecordKind, _: &Filter, _: &Path) -> anyhow::Result<()> {
+    let message = crate::backtest::table::NO_PARQUET.to_owned();
+    Err(Failure::new(Exit::Usage, message).into())
 }
 
-fn as_table(dir: &Path, what: What, filter: &Filter) -> anyhow::Result<()> {
-    let mut rows = vec![what.columns().iter().map(ToString::to_string).collect()];
-    let shown = history::each::<anyhow::Error>(dir, what, filter, |row| {
+fn as_table(dir: &Path, kind: RecordKind, filter: &Filter) -> anyhow::Result<()> {
+    let mut rows = vec![kind.columns().iter().map(ToString::to_string).collect()];
+    let shown = history::each::<anyhow::Error>(dir, kind, filter, |row| {
         rows.push(row);
         Ok(())
     })?;
@@ -147,11 +147,11 @@ fn as_table(dir: &Path, what: What, filter: &Filter) -> anyhow::Result<()> {
 }
 
 /// Rows are written as they are read: a year of them may not fit into memory.
-fn as_csv(dir: &Path, what: What, filter: &Filter) -> anyhow::Result<()> {
+fn as_csv(dir: &Path, kind: RecordKind, filter: &Filter) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = (|| {
-        writeln!(out, "{}", what.columns().join(","))?;
-        history::each::<anyhow::Error>(dir, what, filter, |row| {
+        writeln!(out, "{}", kind.columns().join(","))?;
+        history::each::<anyhow::Error>(dir, kind, filter, |row| {
             let cells: Vec<_> = row.iter().map(|cell| quoted(cell)).collect();
             Ok(writeln!(out, "{}", cells.join(","))?)
         })?;
@@ -160,12 +160,12 @@ fn as_csv(dir: &Path, what: What, filter: &Filter) -> anyhow::Result<()> {
     unread_is_no_error(written)
 }
 
-fn as_json(dir: &Path, what: What, filter: &Filter) -> anyhow::Result<()> {
+fn as_json(dir: &Path, kind: RecordKind, filter: &Filter) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = (|| {
         let mut before = "[\n";
-        history::each::<anyhow::Error>(dir, what, filter, |row| {
-            let names = what.columns().iter().map(ToString::to_string);
+        history::each::<anyhow::Error>(dir, kind, filter, |row| {
+            let names = kind.columns().iter().map(ToString::to_string);
             let object: Map<String, Value> =
                 names.zip(row.into_iter().map(Value::String)).collect();
             write!(out, "{before}{}", serde_json::to_string(&object)?)?;

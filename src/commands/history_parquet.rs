@@ -9,7 +9,7 @@ use cambist_market_data::Timestamp;
 use cambist_market_data::parquet::{ColumnKind, DECIMAL_DIGITS, TableWriter, Value};
 
 use cambist_host::times;
-use cambist_store::history::{self, CellKind, Filter, What};
+use cambist_store::history::{self, CellKind, Filter, RecordKind};
 
 /// Nanoseconds of a millisecond.
 const MS: i64 = 1_000_000;
@@ -17,10 +17,15 @@ const MS: i64 = 1_000_000;
 /// Writes all matching rows into a new file; returns their number.
 ///
 /// All decimals of the file have one number of places, the most that any token of the account needs.
-pub fn write(dir: &Path, what: What, filter: &Filter, path: &Path) -> anyhow::Result<u64> {
+pub fn write(dir: &Path, kind: RecordKind, filter: &Filter, path: &Path) -> anyhow::Result<u64> {
     let places = history::decimal_places(dir)?;
-    let kinds: Vec<_> = what.columns().iter().copied().map(What::kind).collect();
-    let columns = what.columns().iter().zip(&kinds).map(|(name, kind)| {
+    let kinds: Vec<_> = kind
+        .columns()
+        .iter()
+        .copied()
+        .map(RecordKind::kind)
+        .collect();
+    let columns = kind.columns().iter().zip(&kinds).map(|(name, kind)| {
         let kind = match kind {
             CellKind::Time => ColumnKind::Time,
             CellKind::Decimal => ColumnKind::Decimal(places),
@@ -32,7 +37,7 @@ pub fn write(dir: &Path, what: What, filter: &Filter, path: &Path) -> anyhow::Re
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).open(path);
     let file = file.with_context(|| format!("creating {}", path.display()))?;
-    let written = rows(file, dir, what, filter, (&columns, &kinds, places));
+    let written = rows(file, dir, kind, filter, (&columns, &kinds, places));
     if written.is_err() {
         // Without its end a file cannot be read.
         drop(std::fs::remove_file(path));
@@ -45,12 +50,12 @@ type Columns<'a> = (&'a [(String, ColumnKind)], &'a [CellKind], u8);
 fn rows(
     file: File,
     dir: &Path,
-    what: What,
+    kind: RecordKind,
     filter: &Filter,
     (columns, kinds, places): Columns<'_>,
 ) -> anyhow::Result<u64> {
     let mut table = TableWriter::new(BufWriter::new(file), columns, &[])?;
-    let written = history::each::<anyhow::Error>(dir, what, filter, |row| {
+    let written = history::each::<anyhow::Error>(dir, kind, filter, |row| {
         let cells = row.iter().zip(kinds);
         let values: Vec<_> = cells
             .map(|(cell, kind)| value(cell, *kind, places))

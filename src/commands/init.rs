@@ -71,11 +71,11 @@ struct Answers {
 pub fn run(args: &InitArgs, json: bool) -> anyhow::Result<Exit> {
     let file = args.dir.join("cambist.toml");
     if file.symlink_metadata().is_ok() {
-        let told = format!(
+        let message = format!(
             "{} already exists and was not changed; use another folder with --dir",
             file.display()
         );
-        return Err(Failure::new(Exit::CheckFailed, told).into());
+        return Err(Failure::new(Exit::CheckFailed, message).into());
     }
     let answers = answers(args)?;
     let text = written(&answers)?;
@@ -134,7 +134,7 @@ fn write_new(file: &Path, text: &str) -> std::io::Result<()> {
 }
 
 /// The value of a flag, or the user's input on the terminal.
-fn asked(
+fn answer_of(
     flag: Option<&String>,
     name: &'static str,
     question: &str,
@@ -156,8 +156,9 @@ fn asked(
 
 fn answers(args: &InitArgs) -> anyhow::Result<Answers> {
     let mut missing = Vec::new();
-    let mut ask =
-        |flag: &Option<String>, name, question| asked(flag.as_ref(), name, question, &mut missing);
+    let mut ask = |flag: &Option<String>, name, question| {
+        answer_of(flag.as_ref(), name, question, &mut missing)
+    };
     let venue = ask(&args.venue, "--venue", "base URL of the exchange")?;
     let account_id = ask(
         &args.account_id,
@@ -191,7 +192,7 @@ fn answers(args: &InitArgs) -> anyhow::Result<Answers> {
         "--inventory-max",
         "most base tokens to hold",
     )?;
-    let usage = |told: String| Failure::new(Exit::Usage, told);
+    let usage = |message: String| Failure::new(Exit::Usage, message);
     if !missing.is_empty() {
         return Err(usage(format!(
             "{} missing; add these flags, or run the command on a terminal to be prompted",
@@ -235,7 +236,7 @@ fn checked(given: Given) -> anyhow::Result<Answers> {
         order,
         inventory: [least, most],
     } = given;
-    let usage = |told: String| Failure::new(Exit::Usage, told);
+    let usage = |message: String| Failure::new(Exit::Usage, message);
     let amount = |name: &str, text: &str| {
         let number = text
             .parse::<Decimal>()

@@ -63,7 +63,7 @@ fn indented(page: &Value, depth: usize) -> String {
     match page {
         Value::Object(fields) => fields
             .iter()
-            .filter(|(name, _)| !is_told_beside(fields, name))
+            .filter(|(name, _)| !is_shown_beside(fields, name))
             .map(|(name, value)| line(name, value, depth))
             .collect(),
         Value::Array(items) => (1..)
@@ -90,7 +90,7 @@ fn line(name: &str, value: &Value, depth: usize) -> String {
 }
 
 /// Whether a number has a readable text beside it: `until_s` beside `until`, `total` beside `total_amount`.
-fn is_told_beside(fields: &Map<String, Value>, name: &str) -> bool {
+fn is_shown_beside(fields: &Map<String, Value>, name: &str) -> bool {
     let mut units = ["_s", "_ms", "Ms", "_units"].iter();
     let beside = units.find_map(|unit| name.strip_suffix(unit));
     beside.is_some_and(|beside| fields.contains_key(beside))

@@ -21,11 +21,11 @@ pub struct KeygenArgs {
 pub fn run(args: &KeygenArgs, json: bool) -> anyhow::Result<Exit> {
     let file = args.out.join("eddsa_key");
     if file.symlink_metadata().is_ok() {
-        let told = format!(
+        let message = format!(
             "{} already exists and was not changed; use another folder with --out, or move the file",
             file.display()
         );
-        return Err(Failure::new(Exit::CheckFailed, told).into());
+        return Err(Failure::new(Exit::CheckFailed, message).into());
     }
     keys::make_folder(&args.out)?;
     let public = keys::make_signing_key(&file)?;

@@ -84,12 +84,12 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     }
     if let Err(error) = &latch {
         let what = format!("the latch was not set, so a daemon may continue to trade: {error:#}");
-        crate::exit::tell(&what);
+        crate::exit::print_error(&what);
     }
     if swept.proven && latch.is_ok() {
         let kept = Latch::of(&daemon.store.dir).keep_proof(clock.unix_micros() / 1_000_000);
         if let Err(error) = kept {
-            crate::exit::tell(&format!(
+            crate::exit::print_error(&format!(
                 "the proof could not be stored for status: {error}"
             ));
         }

@@ -98,12 +98,12 @@ fn whole_page(name: &str, whole: &Whole) -> serde_json::Value {
 }
 
 fn whole_text(whole: &Whole) -> String {
-    let verdict = match whole.difference {
+    let result = match whole.difference {
         None => "equal",
         Some(_) => "different",
     };
     let mut text = columns(&[
-        vec!["replay".to_owned(), verdict.to_owned()],
+        vec!["replay".to_owned(), result.to_owned()],
         vec!["recordings".to_owned(), whole.recordings.to_string()],
         vec!["events".to_owned(), whole.events.to_string()],
         vec!["actions".to_owned(), whole.actions.to_string()],

@@ -65,11 +65,12 @@ fn hours(args: &ReportArgs) -> Result<Hours, Failure> {
     let hour = |flag: &str, text: &Option<String>, end| {
         let Some(text) = text else { return Ok(None) };
         let at_s = times::moment(text, end, now_s);
-        let at_s = at_s.map_err(|told| Failure::new(Exit::Usage, told))?;
+        let at_s = at_s.map_err(|message| Failure::new(Exit::Usage, message))?;
         // Ages are rounded.
         if at_s % 3_600 != 0 && text.contains(['T', ':']) {
-            let told = format!("{flag} {text}: results are stored by the hour; use a whole hour");
-            return Err(Failure::new(Exit::Usage, told));
+            let message =
+                format!("{flag} {text}: results are stored by the hour; use a whole hour");
+            return Err(Failure::new(Exit::Usage, message));
         }
         Ok(Some(at_s / 3_600))
     };

@@ -10,7 +10,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{print_json, print_text};
-use crate::commands::daemon_control::{PartArgs, Which, asked, nobody, shown, tell};
+use crate::commands::daemon_control::{
+    PartArgs, Which, ask_daemon, no_daemon, send_request, shown,
+};
 use crate::exit::{Exit, Failure};
 use cambist_daemon::config::{Bound, Daemon};
 use cambist_daemon::live::control_requests::RequestJson;
@@ -54,18 +56,18 @@ pub fn resume(args: &ResumeArgs, json: bool) -> anyhow::Result<Exit> {
                 "--forget-losses applies to all markets; remove --market, --side and --strategy",
             );
         }
-        return tell(&args.which, &unpause, json);
+        return send_request(&args.which, &unpause, json);
     }
     let dir = &daemon.store.dir;
     let lower = RequestJson::Lower {
         reason: reason.clone(),
         forget_losses: args.forget_losses,
     };
-    match asked(dir, &lower)? {
+    match ask_daemon(dir, &lower)? {
         None => stopped(&daemon, &reason, args.forget_losses, json),
         Some(answer) if answer["done"] != true => shown(&answer, json),
         Some(lowered) => {
-            let lifted = asked(dir, &unpause)?.ok_or_else(|| nobody(dir))?;
+            let lifted = ask_daemon(dir, &unpause)?.ok_or_else(|| no_daemon(dir))?;
             shown(&both(&lowered, lifted), json)
         }
     }

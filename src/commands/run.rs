@@ -74,7 +74,7 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
         }
     }
     for failure in &failures {
-        exit::tell(failure);
+        exit::print_error(failure);
     }
     Ok(failures.first().map_or(Exit::Done, |failure| failure.exit))
 }

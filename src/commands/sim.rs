@@ -203,12 +203,12 @@ impl Campaign {
 
     fn run(mut self, args: &SimArgs, clock: &Clock) -> anyhow::Result<Self> {
         let left = std::mem::take(&mut self.left);
-        let mut told = clock.now();
+        let mut reported_at = clock.now();
         let trial = |seed| args.trial(seed);
         worker_pool::work(&left, args.jobs, trial, |piece| {
             self.take(piece, args.hours)?;
-            if clock.now().ms_since(told) >= PROGRESS_MS {
-                told = clock.now();
+            if clock.now().ms_since(reported_at) >= PROGRESS_MS {
+                reported_at = clock.now();
                 self.progress(clock);
             }
             Ok(())
@@ -269,7 +269,7 @@ impl Campaign {
     }
 
     /// Simulated hours per second of this call.
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a figure for display")]
     fn speed(&self, clock: &Clock) -> f64 {
         let hours = self.tally.simulated_hours() - self.earlier.simulated_hours();
         hours / (clock.now().0.max(1) as f64 / 1e6)

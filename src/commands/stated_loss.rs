@@ -217,7 +217,7 @@ fn price(found: &LossBound, decimals: u8) -> String {
 
 impl IfKept {
     /// Adds lines of text.
-    fn tell(&self, base: &str, quote: &str, text: &mut String) {
+    fn write(&self, base: &str, quote: &str, text: &mut String) {
         let signed = &self.signed_unexpired_max;
         let _ = writeln!(
             text,
@@ -301,7 +301,7 @@ impl Losses {
                 ),
             ]);
             text.push_str(&columns(&rows));
-            worst.if_kept.tell(base, quote, &mut text);
+            worst.if_kept.write(base, quote, &mut text);
         }
         let sums = |sums: &BTreeMap<String, String>| {
             let each = sums.iter().map(|(symbol, sum)| format!("{sum} {symbol}"));

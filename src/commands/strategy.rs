@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_narrow_and_says_nothing_twice() {
+    fn what_is_shown_is_narrow_and_repeats_nothing() {
         for info in cambist_strategies::all() {
             let mut text = String::new();
             wrap("name  ", 6, info.summary, &mut text);

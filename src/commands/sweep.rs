@@ -43,10 +43,10 @@ pub struct SweepArgs {
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     /// Only this part of the runs, into a folder of its own below --out; `cambist merge` joins the parts. By
-    /// default what a Slurm array or a Kubernetes indexed job says.
+    /// default that of a Slurm array or a Kubernetes indexed job.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
-    /// Number of parts, where the scheduler does not say it (Kubernetes); also $CAMBIST_SHARDS.
+    /// Number of parts, where the scheduler does not give it (Kubernetes); also $CAMBIST_SHARDS.
     #[arg(long, value_name = "N", conflicts_with = "shard")]
     pub shards: Option<u64>,
     /// Read and check everything, say how many runs there are, and run none.
@@ -107,8 +107,8 @@ pub fn run(args: &SweepArgs, json: bool) -> anyhow::Result<Exit> {
     Ok(outputs::exit(&written.summary))
 }
 
-fn jobs(said: Option<usize>) -> Result<usize, Failure> {
-    match said {
+fn jobs(requested: Option<usize>) -> Result<usize, Failure> {
+    match requested {
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
         Some(jobs) if (1..=JOBS_MAX).contains(&jobs) => Ok(jobs),
         Some(_) => Err(Failure::new(

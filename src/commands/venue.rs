@@ -16,7 +16,7 @@ use crate::exit::{Exit, Failure};
 use cambist_daemon::live::signals::Signals;
 use cambist_daemon::{address, notify, telemetry};
 use cambist_exchange::config::Exchange;
-use cambist_exchange::data::Keys;
+use cambist_exchange::data::MakerKeyState;
 use cambist_exchange::{data, keys, setup};
 
 /// Descriptors for everything but client connections: log, snapshots, listeners.
@@ -90,7 +90,7 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
         let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
         let (venue, agents) = setup::venue(exchange, &maker)?;
         let server = Server::bind(&server_config(exchange), venue, agents);
-        (server, Keys::Fit)
+        (server, MakerKeyState::Matching)
     };
     let server = server.map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
     let listening = server.local_addr();
@@ -114,13 +114,13 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
         let account = exchange.maker.account_id;
         let dir = exchange.maker.keys_dir.display();
         print_text(&match keys {
-            Keys::Fit => {
+            MakerKeyState::Matching => {
                 format!("exchange at http://{listening}\nkeys of account {account} in {dir}\n")
             }
-            Keys::Absent => {
+            MakerKeyState::Absent => {
                 format!("exchange at http://{listening}\nno keys of account {account} in {dir}\n")
             }
-            Keys::Others => format!(
+            MakerKeyState::OfAnotherAccount => format!(
                 "exchange at http://{listening}\nthe keys in {dir} are not those of account {account}\n"
             ),
         })?;

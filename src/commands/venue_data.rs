@@ -231,7 +231,7 @@ fn as_json(facts: &VerifyFacts) -> Value {
 fn as_text(facts: &VerifyFacts) -> String {
     let recovery = &facts.recovery;
     let broken = facts.generations.iter().filter(|one| one.problem.is_some());
-    let verdict = match broken.count() {
+    let result = match broken.count() {
         0 if facts.is_whole() => "good".to_owned(),
         0 => "a start would succeed, but the folder is incomplete".to_owned(),
         broken => format!(
@@ -239,7 +239,7 @@ fn as_text(facts: &VerifyFacts) -> String {
         ),
     };
     let mut text = format!(
-        "{verdict}: {} inputs, {} of them in a snapshot and {} replayed from {} batches; {} orders are open and the books add up\n\
+        "{result}: {} inputs, {} of them in a snapshot and {} replayed from {} batches; {} orders are open and the books add up\n\
          {} snapshots, {} log files, {} bytes of an unfinished batch at the end\n",
         recovery.position,
         recovery.snapshot_position,
@@ -301,7 +301,7 @@ fn dump(folder: &Path, to: Option<&Path>, json: bool) -> anyhow::Result<Exit> {
     let facts = cambist_server::dump(folder, &mut out).map_err(data::failure)?;
     drop(out);
     file.sync_all()?;
-    said("dumped", &facts, to, json)
+    print_facts("dumped", &facts, to, json)
 }
 
 fn load(from: &Path, folder: &Path, edited: bool, json: bool) -> anyhow::Result<Exit> {
@@ -315,10 +315,10 @@ fn load(from: &Path, folder: &Path, edited: bool, json: bool) -> anyhow::Result<
         let mut input = std::io::BufReader::new(file);
         cambist_server::load(&name, &mut input, folder, edited)
     };
-    said("loaded", &loaded.map_err(data::failure)?, folder, json)
+    print_facts("loaded", &loaded.map_err(data::failure)?, folder, json)
 }
 
-fn said(what: &str, facts: &DumpFacts, to: &Path, json: bool) -> anyhow::Result<Exit> {
+fn print_facts(what: &str, facts: &DumpFacts, to: &Path, json: bool) -> anyhow::Result<Exit> {
     if json {
         print_json(&json!({
             "inputs": facts.position,

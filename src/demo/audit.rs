@@ -22,7 +22,7 @@ pub struct Findings {
 /// Open orders that the daemon placed after its restart for a quote that an order of `unknown` state was reserved for:
 /// same market, side and amounts. `before` are the orders made before the kill; equal quotes among those were requested
 /// twice.
-pub fn twins(
+pub fn duplicates(
     shown: &[OrderReport],
     unknown: &BTreeSet<Hash>,
     before: &BTreeSet<Hash>,
@@ -37,14 +37,14 @@ pub fn twins(
         )
     };
     let open = || shown.iter().filter(|order| !order.status.is_final());
-    let stood: BTreeSet<_> = open()
+    let quotes_before: BTreeSet<_> = open()
         .filter(|order| unknown.contains(&order.hash))
         .map(quote)
         .collect();
     open()
         .filter(|order| !before.contains(&order.hash))
         .map(quote)
-        .filter(|quote| stood.contains(quote))
+        .filter(|quote| quotes_before.contains(quote))
         .map(|(market, side, base, for_quote)| {
             format!("a second order {side} {base} for {for_quote} on {market}, both open")
         })
@@ -120,7 +120,7 @@ pub fn compare_moves(
             found.forgotten.push(what);
             continue;
         };
-        let id = remembered.wanted.client_id;
+        let id = remembered.transaction.client_id;
         let processed = report.status == PoolTransactionStatus::Processed;
         if processed != (remembered.end.as_deref() == Some(End::Filled.name())) {
             let end = remembered.end.as_deref().unwrap_or("none");
@@ -136,8 +136,8 @@ pub fn compare_moves(
     }
     let mut slots: BTreeMap<_, u64> = BTreeMap::new();
     for one in known {
-        let (id, kind) = (one.wanted.client_id, one.wanted.kind.name());
-        for slot in one.wanted.slots() {
+        let (id, kind) = (one.transaction.client_id, one.transaction.kind.name());
+        for slot in one.transaction.slots() {
             *slots.entry(slot).or_default() += 1;
         }
         if one.end.is_none() {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_and_ended_on_both_sides_is_nothing_to_tell() {
+    fn what_is_known_and_ended_on_both_sides_is_no_finding() {
         let found = compare(&[shown(1), shown(2)], &[known(1), known(2)].into());
         assert_eq!(found, Findings::default());
         // Sealed, never sent: the exchange does not have it.
@@ -249,7 +249,7 @@ mod tests {
             created: VenueTime(0),
         };
         let known = |number: u8, end: Option<&str>| RememberedPoolTransaction {
-            wanted: UnsignedPoolTransaction {
+            transaction: UnsignedPoolTransaction {
                 client_id: id(number),
                 market: cambist_core::MarketId(0),
                 kind: PoolTransactionKind::Join,
@@ -297,11 +297,11 @@ mod tests {
             (0, 1),
             "another end"
         );
-        let mut twin = known(2, Some("filled"));
-        twin.wanted.storage_ids = filled.wanted.storage_ids.clone();
+        let mut duplicate = known(2, Some("filled"));
+        duplicate.transaction.storage_ids = filled.transaction.storage_ids.clone();
         let both = [done, shown(2, PoolTransactionStatus::Processed)];
         assert_eq!(
-            counts(&both, &[filled, twin]),
+            counts(&both, &[filled, duplicate]),
             (2, 0),
             "a slot of each token"
         );
@@ -323,12 +323,16 @@ mod tests {
             ..shown(number)
         };
         let (first, second) = (Hash([1; 32]), Hash([2; 32]));
-        let twins_of = |shown: &[OrderReport], before: &[Hash]| {
-            twins(shown, &[first].into(), &before.iter().copied().collect()).len()
+        let duplicates_of = |shown: &[OrderReport], before: &[Hash]| {
+            duplicates(shown, &[first].into(), &before.iter().copied().collect()).len()
         };
-        assert_eq!(twins_of(&[open(1), open(2)], &[first]), 1);
-        assert_eq!(twins_of(&[open(1), open(2)], &[first, second]), 0);
-        assert_eq!(twins_of(&[open(1), shown(2)], &[first]), 0, "it had ended");
-        assert_eq!(twins_of(&[shown(1), open(2)], &[first]), 0);
+        assert_eq!(duplicates_of(&[open(1), open(2)], &[first]), 1);
+        assert_eq!(duplicates_of(&[open(1), open(2)], &[first, second]), 0);
+        assert_eq!(
+            duplicates_of(&[open(1), shown(2)], &[first]),
+            0,
+            "it had ended"
+        );
+        assert_eq!(duplicates_of(&[shown(1), open(2)], &[first]), 0);
     }
 }

@@ -13,7 +13,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use super::status;
 
 /// Polling interval of children.
-pub const LOOK: Duration = Duration::from_millis(25);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// A running child. Dropping it kills it.
 pub struct Child {
@@ -57,9 +57,9 @@ impl Child {
     }
 
     /// Waits until the child has written its address.
-    pub async fn address(&mut self, file: &Path, patience: Duration) -> anyhow::Result<String> {
+    pub async fn address(&mut self, file: &Path, timeout: Duration) -> anyhow::Result<String> {
         let mut waited = Duration::ZERO;
-        while waited < patience {
+        while waited < timeout {
             if let Ok(text) = std::fs::read_to_string(file)
                 && let Some(address) = text.strip_suffix('\n')
             {
@@ -68,32 +68,32 @@ impl Child {
             if let Some(status) = self.exited()? {
                 bail!("{} at its start:\n{}", self.how(status), self.last_words());
             }
-            tokio::time::sleep(LOOK).await;
-            waited += LOOK;
+            tokio::time::sleep(POLL_INTERVAL).await;
+            waited += POLL_INTERVAL;
         }
         bail!(
             "the {} was not ready within {} s",
             self.name,
-            patience.as_secs()
+            timeout.as_secs()
         )
     }
 
     /// Waits until the daemon with these metrics has finished its start.
-    pub async fn begun(&mut self, metrics: &str, patience: Duration) -> anyhow::Result<()> {
+    pub async fn begun(&mut self, metrics: &str, timeout: Duration) -> anyhow::Result<()> {
         let mut waited = Duration::ZERO;
         while !status::has_begun(metrics).await {
             if let Some(status) = self.exited()? {
                 bail!("{} at its start:\n{}", self.how(status), self.last_words());
             }
-            if waited >= patience {
-                let (name, s) = (self.name, patience.as_secs());
+            if waited >= timeout {
+                let (name, s) = (self.name, timeout.as_secs());
                 bail!(
                     "the {name} did not begin within {s} s:\n{}",
                     self.last_words()
                 );
             }
-            tokio::time::sleep(LOOK).await;
-            waited += LOOK;
+            tokio::time::sleep(POLL_INTERVAL).await;
+            waited += POLL_INTERVAL;
         }
         Ok(())
     }
@@ -124,19 +124,19 @@ impl Child {
     }
 
     /// Waits for the end of the child.
-    pub async fn end(&mut self, patience: Duration) -> anyhow::Result<ExitStatus> {
+    pub async fn end(&mut self, timeout: Duration) -> anyhow::Result<ExitStatus> {
         let mut waited = Duration::ZERO;
-        while waited < patience {
+        while waited < timeout {
             if let Some(status) = self.exited()? {
                 return Ok(status);
             }
-            tokio::time::sleep(LOOK).await;
-            waited += LOOK;
+            tokio::time::sleep(POLL_INTERVAL).await;
+            waited += POLL_INTERVAL;
         }
         bail!(
             "the {} did not end within {} s:\n{}",
             self.name,
-            patience.as_secs(),
+            timeout.as_secs(),
             self.last_words()
         )
     }
@@ -145,7 +145,7 @@ impl Child {
     pub async fn gone(&mut self) -> anyhow::Error {
         loop {
             match self.exited() {
-                Ok(None) => tokio::time::sleep(LOOK).await,
+                Ok(None) => tokio::time::sleep(POLL_INTERVAL).await,
                 Ok(Some(status)) => return anyhow::anyhow!(self.how(status)),
                 Err(error) => return error,
             }

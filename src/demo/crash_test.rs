@@ -15,9 +15,9 @@ use tokio::time::Instant;
 use crate::cli::DemoArgs;
 use crate::demo::audit;
 use crate::demo::audit::Findings;
-use crate::demo::child::{Child, LOOK};
+use crate::demo::child::{Child, POLL_INTERVAL};
 use crate::demo::end_checks;
-use crate::demo::end_checks::{Books, Played};
+use crate::demo::end_checks::{Books, ReplayedTapes};
 use crate::demo::recording_proxy::{RecordingProxy, Unanswered};
 use crate::demo::status;
 use cambist_daemon::config::Daemon;
@@ -33,12 +33,12 @@ const AFTERWARDS: Duration = Duration::from_millis(1_500);
 /// The exchange's clock may be behind ours by this much.
 const MARGIN_MS: u64 = 1_000;
 /// Additional time before the demo gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// When the daemon is killed, or why it is not.
 pub fn when(args: &DemoArgs) -> Result<Duration, &'static str> {
-    if args.no_pull_the_plug {
-        Err("--no-pull-the-plug")
+    if args.no_crash {
+        Err("--no-crash")
     } else if args.forever {
         Err("without an end there are no two thirds of the time")
     } else if args.duration < SHORTEST_S {
@@ -64,7 +64,8 @@ pub struct Unknown {
     /// When that was, seconds since the restart.
     pub evidence_after_s: Option<f64>,
     /// The exchange's status at the end.
-    pub exchange_says: Option<String>,
+    #[serde(rename = "exchange_says")]
+    pub exchange_status: Option<String>,
     #[serde(skip)]
     id: ClientOrderId,
     #[serde(skip)]
@@ -132,9 +133,9 @@ pub async fn pull(
     let under_way = open_moves.first().zip(on_wire);
     unknown.extend(under_way.map(|(one, submit)| unknown_move(one, submit)));
 
-    let metrics = again.address(&address_file, PATIENCE).await?;
-    let grave = Duration::from_secs(config.dead_after_s());
-    let longest = recovery_max + grave + PATIENCE;
+    let metrics = again.address(&address_file, TIMEOUT).await?;
+    let fence = Duration::from_secs(config.dead_after_s());
+    let longest = recovery_max + fence + TIMEOUT;
     while !status::does(&metrics, promise).await {
         if let Some(status) = again.exited()? {
             anyhow::bail!("{}:\n{}", again.how(status), again.last_words());
@@ -147,7 +148,7 @@ pub async fn pull(
                 again.last_words()
             );
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     let recovery = killed.elapsed();
     // The exchange limits requests per key: the daemon's recovery has priority.
@@ -155,12 +156,14 @@ pub async fn pull(
     let since = open.iter().map(|one| one.made_at).min();
     let since = VenueTime(since.unwrap_or(VenueTime(0)).0.saturating_sub(MARGIN_MS));
     let shown = end_checks::orders_since(config, since).await?;
-    let shown_moves = end_checks::all_moves(config).await?;
+    let pool_transactions = end_checks::pool_transactions(config).await?;
     let taken = shown.iter().map(|order| order.hash);
-    let taken: BTreeSet<_> = taken.chain(shown_moves.iter().map(|m| m.hash)).collect();
+    let taken: BTreeSet<_> = taken
+        .chain(pool_transactions.iter().map(|m| m.hash))
+        .collect();
     // An order that the exchange does not show has to wait until the exchange's clock passes expiry and grace.
     let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
-    let recovery_max = recovery_max + if is_fenced { grave } else { Duration::ZERO };
+    let recovery_max = recovery_max + if is_fenced { fence } else { Duration::ZERO };
     let before: BTreeSet<_> = known.values().map(|one| one.hash).collect();
     let unknown_before: BTreeSet<_> = unknown.iter().map(|one| one.hash).collect();
     let crash = Crash {
@@ -173,7 +176,7 @@ pub async fn pull(
         doubled: 0,
         forgotten: 0,
         findings: Findings {
-            doubled: audit::twins(&shown, &unknown_before, &before),
+            doubled: audit::duplicates(&shown, &unknown_before, &before),
             forgotten: Vec::new(),
         },
         promise,
@@ -201,7 +204,7 @@ fn unknown(
         exchange_had_answered: submit.and_then(|(_, answer)| answer.clone()),
         evidence: None,
         evidence_after_s: None,
-        exchange_says: None,
+        exchange_status: None,
         id: one.client_id,
         hash: one.hash,
     })
@@ -210,14 +213,14 @@ fn unknown(
 /// A join or an exit whose answer was in flight.
 fn unknown_move(one: &RememberedPoolTransaction, submit: &Unanswered) -> Unknown {
     Unknown {
-        client_order_id: one.wanted.client_id.to_string(),
-        side: one.wanted.kind.name().to_owned(),
+        client_order_id: one.transaction.client_id.to_string(),
+        side: one.transaction.kind.name().to_owned(),
         why: "submit unanswered",
         exchange_had_answered: submit.answered(),
         evidence: None,
         evidence_after_s: None,
-        exchange_says: None,
-        id: one.wanted.client_id,
+        exchange_status: None,
+        id: one.transaction.client_id,
         hash: one.hash,
     }
 }
@@ -232,12 +235,12 @@ pub const fn what_is_back(promise: Promise) -> &'static str {
 
 impl Crash {
     /// Ids of the orders that were in an unknown state.
-    pub fn asked(&self) -> Vec<ClientOrderId> {
+    pub fn unknown_ids(&self) -> Vec<ClientOrderId> {
         self.unknown.iter().map(|one| one.id).collect()
     }
 
     /// One line when the daemon has recovered.
-    pub fn told(&self) -> String {
+    pub fn recovery_line(&self) -> String {
         let (back, open) = match self.promise {
             Promise::Quotes => ("both sides quoted", "open orders"),
             Promise::PoolShares => ("its pool known", "joins and exits under way"),
@@ -253,7 +256,7 @@ impl Crash {
     /// Adds the results at the end: from the tapes, the exchange's books and the store.
     pub fn conclude(
         &mut self,
-        played: &Played,
+        played: &ReplayedTapes,
         books: &Books,
         config: &Daemon,
     ) -> anyhow::Result<()> {
@@ -264,7 +267,7 @@ impl Crash {
             }
             let shown = books.orders.iter().find(|order| order.hash == one.hash);
             let moved = books.moves.iter().find(|moved| moved.hash == one.hash);
-            one.exchange_says = shown
+            one.exchange_status = shown
                 .map(|order| order.status.name().to_owned())
                 .or_else(|| moved.map(|moved| format!("{:?}", moved.status).to_lowercase()));
         }
@@ -341,11 +344,11 @@ impl Crash {
             );
             let evidence = one.evidence.as_deref().unwrap_or("none");
             put("  evidence", evidence);
-            let says = one.exchange_says.as_deref().unwrap_or("never shown");
+            let status = one.exchange_status.as_deref().unwrap_or("never shown");
             let after = one
                 .evidence_after_s
                 .map_or_else(String::new, |s| format!("{s:.2} s after the start; "));
-            put("", &format!("{after}in the end: {says}"));
+            put("", &format!("{after}in the end: {status}"));
         }
         let back = match self.promise {
             Promise::Quotes => "both sides again",

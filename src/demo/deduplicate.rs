@@ -16,14 +16,14 @@ type Amounts = [Amount; 3];
 pub struct Deduplicated {
     filled: BTreeMap<ClientOrderId, Amounts>,
     /// The part that the current run did not find in its store.
-    again: BTreeMap<ClientOrderId, Amounts>,
+    repeated: BTreeMap<ClientOrderId, Amounts>,
     moved: BTreeSet<ClientOrderId>,
 }
 
 impl Deduplicated {
     /// Another run begins.
-    pub fn begins(&mut self, start: &Start) {
-        self.again.clear();
+    pub fn begin_run(&mut self, start: &Start) {
+        self.repeated.clear();
         for RecoveredOrder {
             order,
             base_filled,
@@ -32,17 +32,17 @@ impl Deduplicated {
             ..
         } in &start.open
         {
-            let Some(told) = self.filled.get(&order.client_id) else {
+            let Some(reported) = self.filled.get(&order.client_id) else {
                 continue;
             };
             let stored = [base_filled, quote_filled, fee];
-            let lost = [0, 1, 2].map(|at| told[at].saturating_sub(*stored[at]));
-            self.again.insert(order.client_id, lost);
+            let lost = [0, 1, 2].map(|at| reported[at].saturating_sub(*stored[at]));
+            self.repeated.insert(order.client_id, lost);
         }
     }
 
     /// The new part of a notification; `None` if all of it was reported before.
-    pub fn part<'n>(&mut self, note: &'n Notification) -> Option<Cow<'n, Notification>> {
+    pub fn new_part<'n>(&mut self, note: &'n Notification) -> Option<Cow<'n, Notification>> {
         match note {
             Notification::Filled(fill) => self.fill(fill).map(Cow::Owned),
             Notification::PoolTransactionSettled(moved) => self
@@ -55,16 +55,16 @@ impl Deduplicated {
 
     fn fill(&mut self, fill: &Fill) -> Option<Notification> {
         let mut new = [fill.base, fill.quote, fill.fee];
-        if let Some(again) = self.again.get_mut(&fill.order) {
-            for (new, again) in new.iter_mut().zip(again) {
-                let known = (*new).min(*again);
+        if let Some(repeated) = self.repeated.get_mut(&fill.order) {
+            for (new, repeated) in new.iter_mut().zip(repeated) {
+                let known = (*new).min(*repeated);
                 *new -= known;
-                *again -= known;
+                *repeated -= known;
             }
         }
-        let told = self.filled.entry(fill.order).or_default();
-        for (told, new) in told.iter_mut().zip(new) {
-            *told = told.saturating_add(new);
+        let reported = self.filled.entry(fill.order).or_default();
+        for (reported, new) in reported.iter_mut().zip(new) {
+            *reported = reported.saturating_add(new);
         }
         let [base, quote, fee] = new;
         (new != [0; 3]).then(|| {
@@ -106,14 +106,14 @@ mod tests {
     #[test]
     fn what_was_reported_and_not_stored_is_not_counted_twice() {
         let mut once = Deduplicated::default();
-        assert_eq!(*once.part(&fill(5, 50)).unwrap(), fill(5, 50));
-        assert_eq!(*once.part(&fill(2, 20)).unwrap(), fill(2, 20));
+        assert_eq!(*once.new_part(&fill(5, 50)).unwrap(), fill(5, 50));
+        assert_eq!(*once.new_part(&fill(2, 20)).unwrap(), fill(2, 20));
         // The store had the first only; the next run finds 2 and 3 more together.
-        once.again.insert(ORDER, [2, 20, 0]);
-        assert_eq!(*once.part(&fill(5, 50)).unwrap(), fill(3, 30));
-        once.again.insert(ORDER, [3, 30, 0]);
-        assert_eq!(once.part(&fill(3, 30)), None);
-        assert_eq!(*once.part(&fill(1, 10)).unwrap(), fill(1, 10));
+        once.repeated.insert(ORDER, [2, 20, 0]);
+        assert_eq!(*once.new_part(&fill(5, 50)).unwrap(), fill(3, 30));
+        once.repeated.insert(ORDER, [3, 30, 0]);
+        assert_eq!(once.new_part(&fill(3, 30)), None);
+        assert_eq!(*once.new_part(&fill(1, 10)).unwrap(), fill(1, 10));
         assert_eq!(once.filled[&ORDER], [11, 110, 0]);
     }
 }

@@ -148,7 +148,7 @@ async fn moves(client: &Client) -> anyhow::Result<Vec<PoolTransactionReport>> {
 }
 
 /// Reads the account's joins and exits from the exchange.
-pub async fn all_moves(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransactionReport>> {
+pub async fn pool_transactions(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransactionReport>> {
     moves(&AccountAccess::of(daemon, TIMEOUT_MS)?.client).await
 }
 
@@ -158,7 +158,7 @@ async fn retry_while_limited(client: &Client, query: &Query) -> anyhow::Result<O
         let answered = client.query(query, &[]).await;
         match answered.outcome {
             Outcome::Refused(cambist_core::Reason::RateLimited) => {
-                tokio::time::sleep(crate::demo::child::LOOK * 10).await;
+                tokio::time::sleep(crate::demo::child::POLL_INTERVAL * 10).await;
             }
             outcome @ (Outcome::Reply(_)
             | Outcome::Refused(_)
@@ -170,7 +170,7 @@ async fn retry_while_limited(client: &Client, query: &Query) -> anyhow::Result<O
 }
 
 /// Contents of a folder of tapes.
-pub struct Played {
+pub struct ReplayedTapes {
     /// Whether each replays to the same actions.
     pub equal: bool,
     /// The session of all runs of the daemon; `None` if the beginning of the first run is missing.
@@ -184,7 +184,7 @@ pub struct Played {
 }
 
 /// Replays all tapes of a folder, and collects the last run's evidence for some orders.
-pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
+pub fn replay(dir: &Path, unknown_ids: &[ClientOrderId]) -> anyhow::Result<ReplayedTapes> {
     let mut tapes: Vec<_> = std::fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -197,34 +197,34 @@ pub fn replay(dir: &Path, asked: &[ClientOrderId]) -> anyhow::Result<Played> {
     if tapes.is_empty() {
         bail!("no tape in {}", dir.display());
     }
-    let mut story = RunHistory::default();
+    let mut history = RunHistory::default();
     for tape in tapes {
         let name = || tape.display().to_string();
         let file = std::fs::File::open(&tape).with_context(name)?;
         let mut reader = Reader::open(std::io::BufReader::new(file)).with_context(name)?;
         let mut player = Player::new(&reader).with_context(name)?;
         let replayed = compare(&mut reader, |now, event, actions| {
-            player.hear(now, event, actions);
-            story.heard(now, event, actions, asked);
+            player.handle_event(now, event, actions);
+            history.observe(now, event, actions, unknown_ids);
         })
         .with_context(name)?;
         if let Some(failure) = player.failure() {
             bail!("{}: {failure}", name());
         }
-        story.equal &= replayed.is_equal();
+        history.equal &= replayed.is_equal();
     }
-    let (session, profit) = (story.session.as_ref(), story.profit.as_ref());
+    let (session, profit) = (history.session.as_ref(), history.profit.as_ref());
     let held = session.zip(profit).map(|(session, profit)| {
         let held = profit.held().iter();
         held.map(|(token, units)| (session.symbol(*token), *units))
             .collect()
     });
-    Ok(Played {
-        equal: story.equal,
+    Ok(ReplayedTapes {
+        equal: history.equal,
         held: held.unwrap_or_default(),
-        profit: story.wrong,
-        session: story.session.map(|session| (session, story.now)),
-        evidence: story.evidence,
+        profit: history.wrong,
+        session: history.session.map(|session| (session, history.now)),
+        evidence: history.evidence,
     })
 }
 
@@ -235,7 +235,7 @@ struct RunHistory {
     /// Profit and loss, computed a second time, and where it differs from the session's.
     profit: Option<Profit>,
     wrong: Option<String>,
-    once: Deduplicated,
+    deduplicated: Deduplicated,
     /// When this run's clock began, on the clock of the first run.
     begun: Time,
     now: Time,
@@ -249,7 +249,7 @@ impl Default for RunHistory {
             session: None,
             profit: None,
             wrong: None,
-            once: Deduplicated::default(),
+            deduplicated: Deduplicated::default(),
             begun: Time(0),
             now: Time(0),
             evidence: BTreeMap::new(),
@@ -258,11 +258,17 @@ impl Default for RunHistory {
 }
 
 impl RunHistory {
-    fn heard(&mut self, now: Time, event: &Event, actions: &[Action], asked: &[ClientOrderId]) {
+    fn observe(
+        &mut self,
+        now: Time,
+        event: &Event,
+        actions: &[Action],
+        unknown_ids: &[ClientOrderId],
+    ) {
         if let Event::Start(start) = event {
             self.begun = self.now;
             self.evidence.clear();
-            self.once.begins(start);
+            self.deduplicated.begin_run(start);
             match &mut self.session {
                 None => {
                     let session = Session::new(&start.markets);
@@ -278,8 +284,11 @@ impl RunHistory {
                     session.recovered(order.client_id, order.accepted_until_s, has_filled);
                 }
                 for found in &start.open_pool_transactions {
-                    let wanted = &found.transaction;
-                    session.recovered_pool_transaction(wanted.client_id, wanted.valid_until_s);
+                    let transaction = &found.transaction;
+                    session.recovered_pool_transaction(
+                        transaction.client_id,
+                        transaction.valid_until_s,
+                    );
                 }
             }
         }
@@ -288,7 +297,9 @@ impl RunHistory {
             let Action::Notify(note) = action else {
                 continue;
             };
-            if let (Some(session), Some(note)) = (&mut self.session, self.once.part(note)) {
+            if let (Some(session), Some(note)) =
+                (&mut self.session, self.deduplicated.new_part(note))
+            {
                 session.observe(self.now, &note);
                 let profit = self.profit.as_mut();
                 let wrong = profit.and_then(|profit| profit.observe(&note, session));
@@ -296,7 +307,7 @@ impl RunHistory {
                 self.wrong = self.wrong.take().or(wrong);
             }
             if let Some((order, what)) = finding(note)
-                && asked.contains(&order)
+                && unknown_ids.contains(&order)
             {
                 let found = (now.as_ms(), what);
                 self.evidence.entry(order).or_insert(found);

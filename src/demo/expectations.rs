@@ -29,14 +29,14 @@ pub fn problems(
     promise: Promise,
     summary: &Summary,
     crash: Option<&Crash>,
-    playbill: &ScenarioPlayer,
+    scenario: &ScenarioPlayer,
 ) -> Vec<String> {
     match promise {
         Promise::Quotes => {
             let duration_s = summary.duration_s;
             let recovery_s = crash.map_or(0.0, |crash| crash.recovery_s);
             let ratio = outside(summary.quoted_both_sides_ratio, duration_s, recovery_s);
-            playbill.problem(ratio, duration_s).into_iter().collect()
+            scenario.problem(ratio, duration_s).into_iter().collect()
         }
         Promise::PoolShares => pool_problems(&summary.pools, summary.duration_s, crash.is_some()),
     }
@@ -103,7 +103,7 @@ mod tests {
         };
         assert_eq!(count(1, 1, 25.0, true), 0);
         assert_eq!(count(1, 0, 25.0, true), 1);
-        assert_eq!(count(1, 0, 25.0, false), 0, "nobody told it to leave");
+        assert_eq!(count(1, 0, 25.0, false), 0, "leaving was not requested");
         assert_eq!(count(0, 0, 25.0, true), 2);
         assert_eq!(count(0, 0, 5.0, false), 0, "too short");
     }

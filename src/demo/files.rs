@@ -69,7 +69,7 @@ pub fn markets() -> anyhow::Result<Vec<MarketSpec>> {
 }
 
 /// Writes the exchange's configuration: any free port, keys in the folder, and the scenario in place of its traders.
-pub fn write_venue(folder: &Path, seed: u64, playbill: &ScenarioPlayer) -> anyhow::Result<PathBuf> {
+pub fn write_venue(folder: &Path, seed: u64, scenario: &ScenarioPlayer) -> anyhow::Result<PathBuf> {
     let mut file: Table = VENUE.parse().context("the built-in config/venue.toml")?;
     set(&mut file, &["listen", "address"], "127.0.0.1:0");
     table(&mut file, "listen").remove("public_url");
@@ -80,10 +80,10 @@ pub fn write_venue(folder: &Path, seed: u64, playbill: &ScenarioPlayer) -> anyho
     );
     file.remove("traders");
     let played = folder.join("scenario.toml");
-    std::fs::write(&played, &playbill.source.text).with_context(|| played.display().to_string())?;
+    std::fs::write(&played, &scenario.source.text).with_context(|| played.display().to_string())?;
     set(&mut file, &["scenario", "play"], "scenario.toml");
     set(&mut file, &["scenario", "seed"], seed.cast_signed());
-    let duration_s = playbill.duration_s.cast_signed();
+    let duration_s = scenario.duration_s.cast_signed();
     set(&mut file, &["scenario", "duration_s"], duration_s);
     write(folder.join("venue.toml"), &file)
 }

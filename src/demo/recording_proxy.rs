@@ -107,9 +107,9 @@ impl RecordingProxy {
 
     /// Waits until the exchange has answered a submit, and holds back that answer and everything after it. False if
     /// there was none in time; answers are held back nevertheless.
-    pub async fn catch(&self, patience: Duration) -> bool {
+    pub async fn catch(&self, timeout: Duration) -> bool {
         locked(&self.state).armed = true;
-        let caught = tokio::time::timeout(patience, self.caught.notified()).await;
+        let caught = tokio::time::timeout(timeout, self.caught.notified()).await;
         locked(&self.state).held = true;
         caught.is_ok()
     }
@@ -140,20 +140,20 @@ impl End {
         let mut exchange = TcpStream::connect(&*self.upstream).await?;
         daemon.set_nodelay(true)?;
         exchange.set_nodelay(true)?;
-        let (mut asked, mut answered) = (vec![0; CHUNK], vec![0; CHUNK]);
+        let (mut from_daemon, mut from_exchange) = (vec![0; CHUNK], vec![0; CHUNK]);
         loop {
             tokio::select! {
-                read = daemon.read(&mut asked) => match read? {
+                read = daemon.read(&mut from_daemon) => match read? {
                     0 => return Ok(()),
                     count => {
-                        self.asks(number, &asked[..count]);
-                        exchange.write_all(&asked[..count]).await?;
+                        self.asks(number, &from_daemon[..count]);
+                        exchange.write_all(&from_daemon[..count]).await?;
                     }
                 },
-                read = exchange.read(&mut answered) => match read? {
+                read = exchange.read(&mut from_exchange) => match read? {
                     0 => return Ok(()),
-                    count => if self.may_pass(number, &answered[..count]) {
-                        daemon.write_all(&answered[..count]).await?;
+                    count => if self.may_pass(number, &from_exchange[..count]) {
+                        daemon.write_all(&from_exchange[..count]).await?;
                     },
                 },
             }
@@ -258,9 +258,9 @@ mod tests {
         assert!(is_caught);
         there.write_all(b"\n").await.unwrap();
         drop(there);
-        let mut heard = Vec::new();
-        daemon.read_to_end(&mut heard).await.unwrap();
-        assert!(heard.is_empty(), "{heard:?}");
+        let mut received = Vec::new();
+        daemon.read_to_end(&mut received).await.unwrap();
+        assert!(received.is_empty(), "{received:?}");
         let (left, answered) = wire.release();
         assert_eq!(answered, BTreeSet::from(["c1".to_owned()]));
         assert_eq!(left.len(), 1);

@@ -28,7 +28,7 @@ pub struct ScenarioPlayer {
     pub duration_s: u64,
     scenario: Scenario,
     /// Number of events reported so far.
-    told: usize,
+    reported: usize,
 }
 
 impl ScenarioPlayer {
@@ -58,7 +58,7 @@ impl ScenarioPlayer {
             source,
             duration_s,
             scenario,
-            told: 0,
+            reported: 0,
         })
     }
 
@@ -68,15 +68,15 @@ impl ScenarioPlayer {
     }
 
     /// The events since the last call, at this time since the traders started.
-    pub fn news(&mut self, passed: Duration) -> Vec<String> {
+    pub fn due_events(&mut self, passed: Duration) -> Vec<String> {
         let due = |at_ms: u64| Duration::from_millis(at_ms) <= passed;
-        let events = self.scenario.events.iter().skip(self.told);
-        let news: Vec<_> = events
+        let events = self.scenario.events.iter().skip(self.reported);
+        let due_events: Vec<_> = events
             .take_while(|event| due(event.at_ms))
             .map(|event| event.text.clone())
             .collect();
-        self.told += news.len();
-        news
+        self.reported += due_events.len();
+        due_events
     }
 
     /// Time within which a killed daemon is expected to quote both sides again, in addition to what the fence requires.
@@ -114,11 +114,11 @@ impl ScenarioPlayer {
     }
 
     fn happened(&self) -> &[cambist_config::scenario::Event] {
-        &self.scenario.events[..self.told]
+        &self.scenario.events[..self.reported]
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "times of a demo, for people")]
+#[expect(clippy::cast_precision_loss, reason = "times of a demo, for display")]
 fn seconds(ms: u64) -> f64 {
     ms as f64 / 1_000.0
 }
@@ -135,7 +135,7 @@ mod tests {
             seed: 1,
             strategy: None,
             scenario: scenario.to_owned(),
-            no_pull_the_plug: false,
+            no_crash: false,
         })
     }
 
@@ -161,12 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_is_told_once_and_in_time() {
+    fn what_happens_is_reported_once_and_in_time() {
         let mut outage = played("outage").unwrap();
         let at = Duration::from_secs;
-        assert!(outage.news(at(11)).is_empty() && outage.json()["events"] == json!([]));
-        assert_eq!(outage.news(at(20)).len(), 2);
-        assert!(outage.news(at(20)).is_empty());
+        assert!(outage.due_events(at(11)).is_empty() && outage.json()["events"] == json!([]));
+        assert_eq!(outage.due_events(at(20)).len(), 2);
+        assert!(outage.due_events(at(20)).is_empty());
         assert_eq!(outage.json()["events"][1]["at_s"], 18.0);
         assert!(
             outage

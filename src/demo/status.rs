@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::local_page;
 
 /// Timeout of a request.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The line; `None` if it is not available now.
 pub async fn line(address: &str) -> Option<String> {
@@ -43,5 +43,5 @@ pub async fn does(address: &str, promise: Promise) -> bool {
 
 /// The page; `None` if it is not available now.
 async fn page(address: &str) -> Option<Value> {
-    local_page::fetch(address, "/status", PATIENCE).await.ok()
+    local_page::fetch(address, "/status", TIMEOUT).await.ok()
 }

@@ -31,12 +31,12 @@ impl Fence {
         }
     }
 
-    /// Takes in the time `told` in the answer to a request sent at `sent`. The earliest time counts: a single wrong
+    /// Takes in the time `venue_time` in the answer to a request sent at `sent`. The earliest time counts: a single wrong
     /// clock moves the fence too far into the future, and the second condition of `is_passed` keeps it from being too
     /// early.
-    pub fn answered(&mut self, sent: Time, told: VenueTime) {
+    pub fn answered(&mut self, sent: Time, venue_time: VenueTime) {
         let before = sent.ms_since(self.latched);
-        let start = told.plus_ms(SECOND_MS).minus_ms(before);
+        let start = venue_time.plus_ms(SECOND_MS).minus_ms(before);
         self.start = Some(self.start.map_or(start, |known| known.min(start)));
     }
 
@@ -53,11 +53,11 @@ impl Fence {
         Some(start.max(self.expiry.plus_ms(self.grace_ms)))
     }
 
-    /// Whether a request sent at `sent`, which the venue answered at `told`, was sent after the fence: by the venue's
+    /// Whether a request sent at `sent`, which the venue answered at `venue_time`, was sent after the fence: by the venue's
     /// clock, and by our monotonic clock, which cannot be set.
-    pub fn is_passed(&self, sent: Time, told: VenueTime) -> bool {
+    pub fn is_passed(&self, sent: Time, venue_time: VenueTime) -> bool {
         let ours = sent.ms_since(self.latched) > self.life_ms;
-        ours && self.end().is_some_and(|end| told > end)
+        ours && self.end().is_some_and(|end| venue_time > end)
     }
 }
 
@@ -71,39 +71,48 @@ mod tests {
         Time::from_ms(5_000 + ms)
     }
 
-    fn told(ms: u64) -> VenueTime {
+    fn venue_time(ms: u64) -> VenueTime {
         T0.plus_ms(ms)
     }
 
     #[test]
     fn both_clocks_must_have_passed_life_and_grace() {
         let mut fence = Fence::new(at(0), 10_000, 3_000);
-        assert!(!fence.is_passed(at(60_000), told(60_000)), "no time told");
-        fence.answered(at(100), told(0));
-        assert!(!fence.is_passed(at(13_000), told(60_000)), "our clock");
-        assert!(!fence.is_passed(at(60_000), told(13_900)), "the venue's");
-        assert!(fence.is_passed(at(13_001), told(14_000)));
+        assert!(
+            !fence.is_passed(at(60_000), venue_time(60_000)),
+            "no time known"
+        );
+        fence.answered(at(100), venue_time(0));
+        assert!(
+            !fence.is_passed(at(13_000), venue_time(60_000)),
+            "our clock"
+        );
+        assert!(
+            !fence.is_passed(at(60_000), venue_time(13_900)),
+            "the venue's"
+        );
+        assert!(fence.is_passed(at(13_001), venue_time(14_000)));
     }
 
     #[test]
     fn an_order_that_lives_longer_moves_the_fence() {
         let mut fence = Fence::new(at(0), 10_000, 3_000);
-        fence.answered(at(0), told(0));
+        fence.answered(at(0), venue_time(0));
         fence.expires(1_100);
-        assert!(!fence.is_passed(at(200_000), told(103_000)));
-        assert!(fence.is_passed(at(200_000), told(103_001)));
+        assert!(!fence.is_passed(at(200_000), venue_time(103_000)));
+        assert!(fence.is_passed(at(200_000), venue_time(103_001)));
     }
 
     #[test]
     fn a_wrong_clock_cannot_bring_the_fence_nearer_than_our_own() {
         let mut fence = Fence::new(at(0), 10_000, 3_000);
-        fence.answered(at(0), told(0));
+        fence.answered(at(0), venue_time(0));
         fence.answered(at(10), VenueTime(0));
-        assert!(!fence.is_passed(at(12_000), told(12_000)));
+        assert!(!fence.is_passed(at(12_000), venue_time(12_000)));
         // A clock far ahead does not move the fence out of reach.
         let mut fence = Fence::new(at(0), 10_000, 3_000);
-        fence.answered(at(0), told(1_000_000_000));
-        fence.answered(at(10), told(0));
-        assert!(fence.is_passed(at(15_000), told(15_000)));
+        fence.answered(at(0), venue_time(1_000_000_000));
+        fence.answered(at(10), venue_time(0));
+        assert!(fence.is_passed(at(15_000), venue_time(15_000)));
     }
 }

@@ -66,7 +66,7 @@ pub struct List<T> {
     offset: u32,
     pages: u32,
     is_begun: bool,
-    seen: BTreeSet<Hash>,
+    hashes: BTreeSet<Hash>,
     open: BTreeMap<Hash, T>,
     previous: Option<BTreeSet<Hash>>,
 }
@@ -78,7 +78,7 @@ impl<T> Default for List<T> {
             offset: 0,
             pages: 0,
             is_begun: false,
-            seen: BTreeSet::new(),
+            hashes: BTreeSet::new(),
             open: BTreeMap::new(),
             previous: None,
         }
@@ -110,13 +110,13 @@ impl<T: Entry> List<T> {
     pub fn take(&mut self, sent: Time, page: &[T], total: u32) -> Read {
         if self.pages == 0 {
             self.begun = sent;
-            self.seen.clear();
+            self.hashes.clear();
             self.open.clear();
         }
         self.pages += 1;
         self.is_begun = true;
         for entry in page {
-            self.seen.insert(entry.hash());
+            self.hashes.insert(entry.hash());
             if entry.is_over() {
                 self.open.remove(&entry.hash());
             } else {
@@ -136,11 +136,11 @@ impl<T: Entry> List<T> {
             self.restart(None);
             return Read::Again;
         }
-        let seen = std::mem::take(&mut self.seen);
-        if self.previous.as_ref() == Some(&seen) {
+        let hashes = std::mem::take(&mut self.hashes);
+        if self.previous.as_ref() == Some(&hashes) {
             return Read::Complete;
         }
-        self.restart(Some(seen));
+        self.restart(Some(hashes));
         Read::Again
     }
 

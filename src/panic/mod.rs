@@ -60,9 +60,9 @@ pub struct Swept {
     /// Complete lists of orders.
     pub lists: u64,
     /// Requests without a usable answer.
-    pub troubles: u64,
+    pub failures: u64,
     /// The last such failure.
-    pub trouble: Option<String>,
+    pub last_failure: Option<String>,
     /// Orders open in the newest round.
     pub left: BTreeMap<Hash, OrderReport>,
     /// Orders of others that were skipped.
@@ -80,14 +80,14 @@ pub struct Swept {
 struct Reading<T> {
     list: List<T>,
     /// The venue's time when the newest round began.
-    told: VenueTime,
+    venue_time: VenueTime,
 }
 
 impl<T> Default for Reading<T> {
     fn default() -> Self {
         Self {
             list: List::default(),
-            told: VenueTime(0),
+            venue_time: VenueTime(0),
         }
     }
 }
@@ -140,12 +140,12 @@ impl<'a> Sweep<'a> {
         self.fence.expires(valid_until_s);
     }
 
-    /// Cancels until it is proven that nothing is left, or until the time is over. `tell` receives progress.
-    pub async fn run(mut self, mut tell: impl FnMut(&Swept)) -> Swept {
+    /// Cancels until it is proven that nothing is left, or until the time is over. `report` receives progress.
+    pub async fn run(mut self, mut report: impl FnMut(&Swept)) -> Swept {
         while !self.swept.proven && !self.is_late() {
             self.look().await;
             self.swept.dead_at = self.fence.end();
-            tell(&self.swept);
+            report(&self.swept);
             if !self.swept.proven && self.swept.left.is_empty() {
                 tokio::time::sleep(PAUSE).await;
             }
@@ -179,13 +179,13 @@ impl<'a> Sweep<'a> {
     async fn read_orders(&mut self) -> Option<Complete> {
         let mut reading = Reading::default();
         while !self.is_late() {
-            let asked = self.page(&mut reading, Query::Orders, |reply| {
+            let answer = self.page(&mut reading, Query::Orders, |reply| {
                 let Reply::Orders { orders, total } = reply else {
                     return None;
                 };
                 Some((orders, total))
             });
-            let Some((orders, read)) = asked.await else {
+            let Some((orders, read)) = answer.await else {
                 continue;
             };
             self.cancel(&orders).await;
@@ -209,13 +209,13 @@ impl<'a> Sweep<'a> {
         self.swept.moves = None;
         let mut reading = Reading::default();
         while !self.is_late() {
-            let asked = self.page(&mut reading, Query::PoolTransactions, |reply| {
+            let answer = self.page(&mut reading, Query::PoolTransactions, |reply| {
                 let Reply::PoolTransactions { moves, total } = reply else {
                     return None;
                 };
                 Some((moves, total))
             });
-            match asked.await {
+            match answer.await {
                 None if self.plan.with_moves => {}
                 None => return Some(Complete { is_behind: true }),
                 Some((_, Read::More | Read::Again)) => {}
@@ -249,7 +249,7 @@ impl<'a> Sweep<'a> {
         });
         let (reply, venue_time) = self.ask(&query).await?;
         let Some((entries, total)) = entries(reply) else {
-            self.trouble(format!("{}: unexpected answer", query.endpoint().name()));
+            self.record_failure(format!("{}: unexpected answer", query.endpoint().name()));
             return None;
         };
         if let Some(time) = venue_time {
@@ -257,19 +257,21 @@ impl<'a> Sweep<'a> {
         }
         if reading.list.offset() == 0 {
             // The round is as old as its first page.
-            reading.told = venue_time.unwrap_or(VenueTime(0));
+            reading.venue_time = venue_time.unwrap_or(VenueTime(0));
         }
         let read = reading.list.take(sent, &entries, total);
         if read == Read::TooLong {
             let (name, most) = (query.endpoint().name(), list::PAGES_MAX);
-            self.trouble(format!("{name}: the list has more than {most} pages"));
+            self.record_failure(format!("{name}: the list has more than {most} pages"));
         }
         Some((entries, read))
     }
 
     fn complete<T: Entry>(&self, reading: &Reading<T>) -> Complete {
         Complete {
-            is_behind: self.fence.is_passed(reading.list.begun(), reading.told),
+            is_behind: self
+                .fence
+                .is_passed(reading.list.begun(), reading.venue_time),
         }
     }
 
@@ -321,11 +323,11 @@ impl<'a> Sweep<'a> {
     async fn ask(&mut self, query: &Query) -> Option<(Reply, Option<VenueTime>)> {
         let answered = self.client.query(query, &[]).await;
         let detail = answered.detail.unwrap_or_default();
-        let asked = answered.retry_after_ms.map(Duration::from_millis);
+        let answer = answered.retry_after_ms.map(Duration::from_millis);
         let (pause, what) = match answered.outcome {
             Outcome::Reply(reply) => return Some((reply, answered.venue_time)),
             Outcome::Refused(Reason::RateLimited) => {
-                (asked.unwrap_or(RETRY), "429: too many requests".to_owned())
+                (answer.unwrap_or(RETRY), "429: too many requests".to_owned())
             }
             // A refused cancel proves nothing; the next list decides.
             Outcome::Refused(_) if matches!(query, Query::Cancel(_)) => return None,
@@ -333,13 +335,13 @@ impl<'a> Sweep<'a> {
             Outcome::NotSent => (RETRY, format!("not reached: {detail}")),
             Outcome::Unknown(cause) => (RETRY, format!("no answer: {} {detail}", cause.name())),
         };
-        self.trouble(format!("{}: {what}", query.endpoint().name()));
+        self.record_failure(format!("{}: {what}", query.endpoint().name()));
         tokio::time::sleep(pause.min(RETRY_MAX)).await;
         None
     }
 
-    fn trouble(&mut self, what: String) {
-        self.swept.troubles += 1;
-        self.swept.trouble = Some(what);
+    fn record_failure(&mut self, what: String) {
+        self.swept.failures += 1;
+        self.swept.last_failure = Some(what);
     }
 }

@@ -32,8 +32,8 @@ pub struct Came<'a> {
 
 /// A progress line.
 pub fn progress(swept: &Swept) -> String {
-    let seen = match (swept.lists, &swept.trouble) {
-        (0, Some(trouble)) => return format!("no complete list yet: {trouble}"),
+    let progress = match (swept.lists, &swept.last_failure) {
+        (0, Some(failure)) => return format!("no complete list yet: {failure}"),
         (0, None) => return "reading the list of orders".to_owned(),
         _ if swept.left.is_empty() => "nothing is open".to_owned(),
         _ => format!("{} open", swept.left.len()),
@@ -48,7 +48,7 @@ pub fn progress(swept: &Swept) -> String {
         None => "the venue has not sent a time".to_owned(),
     };
     let (found, cancels) = (swept.found.len(), swept.cancels);
-    format!("{seen}{moves}; {found} were found, {cancels} cancels sent; {proof}")
+    format!("{progress}{moves}; {found} were found, {cancels} cancels sent; {proof}")
 }
 
 fn undecided(swept: &Swept) -> usize {
@@ -70,7 +70,7 @@ impl Came<'_> {
             let count = swept.left_alone;
             lines.push(format!("{count} open orders of others were left alone"));
         }
-        lines.push(self.verdict());
+        lines.push(self.conclusion());
         for order in swept.left.values() {
             let expiry = times::iso(order.valid_until_s.into());
             let (hash, market, side) = (order.hash, &order.market, order.side.name());
@@ -88,9 +88,9 @@ impl Came<'_> {
             lines.push(format!("  {hash} {kind} since {since}"));
         }
         lines.extend(self.bound_text());
-        if let Some(trouble) = swept.trouble.as_ref().filter(|_| !swept.proven) {
-            let count = swept.troubles;
-            lines.push(format!("{count} requests failed, the last: {trouble}"));
+        if let Some(failure) = swept.last_failure.as_ref().filter(|_| !swept.proven) {
+            let count = swept.failures;
+            lines.push(format!("{count} requests failed, the last: {failure}"));
         }
         let config = config.display();
         lines.push(match latch {
@@ -104,7 +104,7 @@ impl Came<'_> {
         lines.join("\n")
     }
 
-    fn verdict(&self) -> String {
+    fn conclusion(&self) -> String {
         let swept = self.swept;
         let until = times::iso(self.dead_s);
         if swept.proven {
@@ -198,8 +198,11 @@ impl Came<'_> {
             "dead_at": times::iso(self.dead_s),
             "dead_at_s": self.dead_s,
             "took_s": self.took_s,
-            "troubles": swept.troubles,
-            "trouble": swept.trouble,
+            "failures": swept.failures,
+            "last_failure": swept.last_failure,
+            // The names before, for one version.
+            "troubles": swept.failures,
+            "trouble": swept.last_failure,
         })
     }
 }

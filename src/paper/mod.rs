@@ -178,10 +178,10 @@ struct Tape(Recorder);
 
 impl EngineObserver for Tape {
     fn event(&mut self, now: Time, event: &Event) {
-        self.0.heard(now, event);
+        self.0.record_event(now, event);
     }
 
     fn actions(&mut self, actions: &[Action], engine: &Engine) {
-        self.0.did(actions, engine);
+        self.0.record_actions(actions, engine);
     }
 }

@@ -120,7 +120,7 @@ struct Run {
 impl Run {
     fn take(&mut self, opened: &mut Opened, now: Time, event: &Event, expected: &[Action]) {
         self.got.clear();
-        opened.player.hear(now, event, &mut self.got);
+        opened.player.handle_event(now, event, &mut self.got);
         if self.difference.is_none() {
             self.difference = first_difference(self.events, (now, event), expected, &self.got);
         }

@@ -14,10 +14,10 @@ use cambist_daemon::telemetry::withheld;
 
 /// A moment as a JSON value.
 pub fn page(moment: &Moment) -> Value {
-    let (seen, header) = (&moment.inspection, &moment.header);
-    let status = &seen.status;
+    let (inspection, header) = (&moment.inspection, &moment.header);
+    let status = &inspection.status;
     json!({
-        "at": iso_ms(seen.venue_time),
+        "at": iso_ms(inspection.venue_time),
         "recording": moment.path.display().to_string(),
         "program": header.program,
         "same_build": is_own(&header.program),
@@ -30,12 +30,12 @@ pub fn page(moment: &Moment) -> Value {
         "pauses": status.pauses.len(),
         "ramp_bps": status.ramp_bps,
         "limits_used_bps": used(&status.used),
-        "markets": seen.markets.iter().map(|market| market_page(market, moment)).collect::<Vec<_>>(),
+        "markets": inspection.markets.iter().map(|market| market_page(market, moment)).collect::<Vec<_>>(),
     })
 }
 
-fn market_page(seen: &MarketInspection, moment: &Moment) -> Value {
-    let spec = &seen.market;
+fn market_page(inspection: &MarketInspection, moment: &Moment) -> Value {
+    let spec = &inspection.market;
     let status = &moment.inspection.status;
     let of_market = status.markets.get(usize::from(spec.id.0));
     let held = |token: &cambist_core::TokenSpec| {
@@ -47,7 +47,7 @@ fn market_page(seen: &MarketInspection, moment: &Moment) -> Value {
         each.map(|level| json!({"price": price(spec, level.price), "quantity": quantity(spec, level.qty)}))
             .collect()
     };
-    let wanted = seen.strategies.iter().flat_map(|strategy| {
+    let targets = inspection.strategies.iter().flat_map(|strategy| {
         let name = strategy_name(&moment.header, strategy.strategy.0);
         strategy.quotes.iter().map(move |quote| {
             json!({
@@ -62,18 +62,18 @@ fn market_page(seen: &MarketInspection, moment: &Moment) -> Value {
     let reasons = of_market.map(|market| withheld::sides(spec, &market.withheld));
     json!({
         "market": spec.name,
-        "mid": seen.mid.map(|mid| mid_text(spec, mid)),
-        "quoting_mid": seen.quoting_mid.ok().map(|mid| mid_text(spec, mid)),
-        "not_quoting": seen.quoting_mid.err().map(|why| withheld::page(spec, &why)),
-        "depth_time": seen.depth_time.map(iso_ms),
-        "depth_age_ms": seen.depth_age_ms,
+        "mid": inspection.mid.map(|mid| mid_text(spec, mid)),
+        "quoting_mid": inspection.quoting_mid.ok().map(|mid| mid_text(spec, mid)),
+        "not_quoting": inspection.quoting_mid.err().map(|why| withheld::page(spec, &why)),
+        "depth_time": inspection.depth_time.map(iso_ms),
+        "depth_age_ms": inspection.depth_age_ms,
         "holdings": {"base": held(&spec.base), "quote": held(&spec.quote)},
-        "bids": levels(&seen.bids),
-        "asks": levels(&seen.asks),
-        "wanted": wanted.collect::<Vec<_>>(),
-        "orders": seen.orders.iter().map(|order| order_page(spec, order)).collect::<Vec<_>>(),
+        "bids": levels(&inspection.bids),
+        "asks": levels(&inspection.asks),
+        "wanted": targets.collect::<Vec<_>>(),
+        "orders": inspection.orders.iter().map(|order| order_page(spec, order)).collect::<Vec<_>>(),
         "withheld": reasons,
-        "refused_by": seen.refused_by.iter().map(|control| control.name()).collect::<Vec<_>>(),
+        "refused_by": inspection.refused_by.iter().map(|control| control.name()).collect::<Vec<_>>(),
         "limits_used_bps": of_market.map(|market| used(&market.used)),
     })
 }

@@ -20,10 +20,10 @@ const LEVELS: usize = 5;
 
 /// The moment as text.
 pub fn text(moment: &Moment) -> String {
-    let (seen, status) = (&moment.inspection, &moment.inspection.status);
+    let (inspection, status) = (&moment.inspection, &moment.inspection.status);
     let file = moment.path.file_name().unwrap_or(moment.path.as_os_str());
     let mut rows = vec![
-        row("at", iso_ms(seen.venue_time)),
+        row("at", iso_ms(inspection.venue_time)),
         row(
             "recording",
             format!(
@@ -41,7 +41,7 @@ pub fn text(moment: &Moment) -> String {
     }
     rows.push(row("limits used", used(&status.used)));
     let mut text = columns(&rows);
-    for market in &seen.markets {
+    for market in &inspection.markets {
         text.push('\n');
         text.push_str(&market_text(market, moment));
     }
@@ -82,19 +82,19 @@ fn state(moment: &Moment) -> String {
     text
 }
 
-fn market_text(seen: &MarketInspection, moment: &Moment) -> String {
-    let spec = &seen.market;
+fn market_text(inspection: &MarketInspection, moment: &Moment) -> String {
+    let spec = &inspection.market;
     let mut rows = Vec::new();
-    let mid = seen.mid.map_or_else(
+    let mid = inspection.mid.map_or_else(
         || "unknown".to_owned(),
         |mid| format!("{} {}", mid_text(spec, mid), spec.quote.symbol),
     );
     rows.push(row("mid", mid));
-    rows.push(row("depth", depth(seen)));
-    if let Err(why) = seen.quoting_mid {
+    rows.push(row("depth", depth(inspection)));
+    if let Err(why) = inspection.quoting_mid {
         rows.push(row("no quotes", withheld::text(spec, &why)));
     }
-    for at in 0..LEVELS.min(seen.bids.len().max(seen.asks.len())) {
+    for at in 0..LEVELS.min(inspection.bids.len().max(inspection.asks.len())) {
         let level = |levels: &[BookLevel]| {
             levels.get(at).map_or_else(String::new, |level| {
                 format!(
@@ -107,10 +107,10 @@ fn market_text(seen: &MarketInspection, moment: &Moment) -> String {
         let name = if at == 0 { "bids | asks" } else { "" };
         rows.push(row(
             name,
-            format!("{} | {}", level(&seen.bids), level(&seen.asks)),
+            format!("{} | {}", level(&inspection.bids), level(&inspection.asks)),
         ));
     }
-    for strategy in &seen.strategies {
+    for strategy in &inspection.strategies {
         let name = strategy_name(&moment.header, strategy.strategy.0);
         for quote in &strategy.quotes {
             let (qty, at) = (quantity(spec, quote.qty), price(spec, quote.price));
@@ -127,7 +127,7 @@ fn market_text(seen: &MarketInspection, moment: &Moment) -> String {
             }
         }
     }
-    for order in &seen.orders {
+    for order in &inspection.orders {
         let cancelling = if order.cancelling { ", cancelling" } else { "" };
         rows.push(row(
             "own order",
@@ -153,7 +153,7 @@ fn market_text(seen: &MarketInspection, moment: &Moment) -> String {
         }
         rows.push(row("limits used", used(&status.used)));
     }
-    let refused: Vec<_> = seen
+    let refused: Vec<_> = inspection
         .refused_by
         .iter()
         .map(|control| control.name())
@@ -164,8 +164,8 @@ fn market_text(seen: &MarketInspection, moment: &Moment) -> String {
     format!("{}\n{}", spec.name, columns(&rows))
 }
 
-fn depth(seen: &MarketInspection) -> String {
-    match (seen.depth_time, seen.depth_age_ms) {
+fn depth(inspection: &MarketInspection) -> String {
+    match (inspection.depth_time, inspection.depth_age_ms) {
         (Some(time), Some(age_ms)) => format!("{} old, of {}", span_ms(age_ms), iso_ms(time)),
         (_, _) => "none so far".to_owned(),
     }

@@ -50,7 +50,7 @@ fn one(path: &Path) -> anyhow::Result<(String, Replay)> {
     let mut reader = Reader::open(BufReader::new(file)).with_context(name)?;
     let mut player = Player::new(&reader).with_context(name)?;
     let replay = compare(&mut reader, |now, event, actions| {
-        player.hear(now, event, actions);
+        player.handle_event(now, event, actions);
     })
     .with_context(name)?;
     if let Some(failure) = player.failure() {

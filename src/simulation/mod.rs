@@ -1,6 +1,6 @@
 //! Campaigns of simulated worlds: who runs which seed, what is kept of it, what is shown.
 //!
-//! What a world is, and what must hold in it, is in `crates/sim`; here are threads, files and people.
+//! What a world is, and what must hold in it, is in `crates/sim`; threads, files and output are here.
 
 pub mod merge;
 pub mod results;

@@ -1,6 +1,6 @@
 //! The file of results: one line of JSON for each range of seeds that has been run. A campaign that was
 //! interrupted goes on where its file ends; `cambist merge` joins the files of its shards. When a campaign is
-//! complete, its lines are in the order of their seeds, and the same whoever ran which part.
+//! complete, its lines are in the order of their seeds, and the same whichever process ran which part.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -104,7 +104,7 @@ impl Results {
         }
     }
 
-    /// Writes the lines of a complete campaign anew: joined, in the order of their seeds, behind all others.
+    /// Rewrites the lines of a complete campaign: joined, in the order of their seeds, behind all others.
     pub fn complete(self, is_own: impl Fn(&Entry) -> bool) -> anyhow::Result<()> {
         let (own, mut all): (Vec<_>, Vec<_>) = self.entries.into_iter().partition(is_own);
         all.extend(joined(own));
@@ -238,7 +238,7 @@ mod tests {
         assert!(error.contains("line 1"), "{error}");
     }
 
-    /// However seeds were cut into pieces, and whoever ran them: the same lines.
+    /// The same lines, however seeds were divided and whichever process ran them.
     #[test]
     fn a_complete_file_is_the_same_however_it_was_cut() {
         let file = |pieces: &[(u64, u64)]| {

@@ -1,4 +1,4 @@
-//! The trace of a world for people: a line for everything the engine heard, and one for everything it
+//! The trace of a world as text: a line for every event of the engine, and one for everything it
 //! did about it.
 
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ use cambist_sim::Tap;
 pub fn every(mut out: impl Write + 'static) -> Tap {
     Box::new(move |now, event, actions| {
         for line in lines(now, event, actions) {
-            // Whoever does not read any more does not need it.
+            // A reader that has closed the pipe does not need it.
             let _ = writeln!(out, "{line}");
         }
     })
@@ -25,7 +25,7 @@ pub fn every(mut out: impl Write + 'static) -> Tap {
 pub struct Last(Rc<RefCell<std::collections::VecDeque<String>>>);
 
 impl Last {
-    /// Somebody who watches and keeps the last `kept` lines.
+    /// An observer that keeps the last `kept` lines.
     pub fn tap(&self, kept: usize) -> Tap {
         let shared = Rc::clone(&self.0);
         Box::new(move |now, event, actions| {

@@ -75,15 +75,15 @@ pub fn catch_panics() {
     }));
 }
 
-/// Runs ranges on `jobs` threads; every one that is done is told, in the order of completion.
+/// Runs ranges on `jobs` threads; every completed one is reported, in the order of completion.
 pub fn work(
     ranges: &[Seeds],
     jobs: usize,
     trial: impl Fn(u64) -> SeedRun + Sync,
-    mut tell: impl FnMut(Piece) -> anyhow::Result<()>,
+    mut report: impl FnMut(Piece) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let seeds: u64 = ranges.iter().map(|range| range.count).sum();
-    // Small enough to be told often and to end together, large enough to be few lines.
+    // Small enough to be reported often and to end together, large enough to be few lines.
     let piece = (seeds / (jobs as u64 * 16)).clamp(1, 50);
     let queue: VecDeque<_> = ranges
         .iter()
@@ -98,7 +98,7 @@ pub fn work(
         }
         drop(done);
         for piece in pieces {
-            if let Err(error) = piece.and_then(&mut tell) {
+            if let Err(error) = piece.and_then(&mut report) {
                 if let Ok(mut queue) = queue.lock() {
                     queue.clear();
                 }

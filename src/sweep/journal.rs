@@ -22,7 +22,7 @@ const FORMAT: u32 = 1;
 /// One file of data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFile {
-    /// The market it is of, if that was said.
+    /// The market it is of, if that was given.
     pub market: Option<String>,
     /// Its name, without folders: another machine may keep it elsewhere.
     pub name: String,
@@ -47,7 +47,7 @@ pub struct Header {
     pub sweep: String,
     /// What was read.
     pub data: Vec<DataFile>,
-    /// Assumptions and everything else that was said on the command line.
+    /// Assumptions and everything else that was given on the command line.
     pub settings: Value,
     /// Windows of walk-forward: begin, split and end.
     pub windows: Vec<[String; 3]>,
@@ -61,7 +61,7 @@ impl Header {
     /// The form that this program writes.
     pub const FORMAT: u32 = FORMAT;
 
-    /// What differs from another one, shards aside: names for people.
+    /// What differs from another one, shards aside: names for display.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let mut found = Vec::new();
         let mut compare = |same: bool, name| {
@@ -280,9 +280,9 @@ fn write_line(to: &mut impl Write, value: &impl Serialize) -> std::io::Result<()
     to.write_all(&line)
 }
 
-fn check_same(path: &Path, found: &Header, wanted: &Header) -> Result<(), Failure> {
-    let mut differences = found.differences(wanted);
-    if found.shard != wanted.shard {
+fn check_same(path: &Path, found: &Header, expected: &Header) -> Result<(), Failure> {
+    let mut differences = found.differences(expected);
+    if found.shard != expected.shard {
         differences.push("the shard");
     }
     if differences.is_empty() {

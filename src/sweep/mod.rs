@@ -1,8 +1,8 @@
-//! Sweeps: one backtest for every choice of parameters, on all cores and on several machines, and what may be
-//! believed of the best of them.
+//! Sweeps: one backtest for every choice of parameters, on all cores and on several machines, and how far
+//! the result of the best one can be trusted.
 //!
 //! Every run is independent of every other one and is named by its number, so that a sweep can be cut into
-//! shards, stopped, continued and merged, and its results are the same bytes whoever ran which part.
+//! shards, stopped, continued and merged, and its results are the same bytes whichever process ran which part.
 
 pub mod journal;
 pub mod merge;

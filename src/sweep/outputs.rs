@@ -177,12 +177,12 @@ fn cells(
         Outcome::Done(figures) if figures.invariants > 0 => "invariant_failed",
         Outcome::Done(_) => "done",
     };
-    let said = |text: Option<&String>| text.cloned().map_or(Cell::Missing, Cell::Text);
+    let text_cell = |text: Option<&String>| text.cloned().map_or(Cell::Missing, Cell::Text);
     let amount = |text: Option<&String>| Cell::decimal(text.cloned());
     let whole = |number: Option<u64>| number.map_or(Cell::Missing, Cell::Whole);
     cells.push(Cell::Text(status.to_owned()));
-    cells.push(said(figures.map(|f| &f.from)));
-    cells.push(said(figures.map(|f| &f.to)));
+    cells.push(text_cell(figures.map(|f| &f.from)));
+    cells.push(text_cell(figures.map(|f| &f.to)));
     cells.push(amount(figures.and_then(|f| f.net_pnl.as_ref())));
     cells.push(amount(figures.and_then(|f| f.spread.as_ref())));
     cells.push(amount(figures.and_then(|f| f.holdings.as_ref())));
@@ -209,7 +209,7 @@ fn cells(
     }
     cells.push(decimal(figures.map(|f| f.uptime)));
     cells.push(decimal(figures.and_then(|f| f.markout_10s_bps)));
-    cells.push(said(figures.map(|f| &f.quote)));
+    cells.push(text_cell(figures.map(|f| &f.quote)));
     cells.push(match &row.outcome {
         Outcome::Refused(why) => Cell::Text(why.replace(['\n', '\r'], " ")),
         Outcome::Done(_) => Cell::Missing,
@@ -296,9 +296,9 @@ fn in_words(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> S
     text
 }
 
-/// Says early that this build writes no Parquet.
-pub fn check_parquet(wanted: bool) -> anyhow::Result<()> {
-    if wanted && !cfg!(feature = "parquet") {
+/// Fails early if this build writes no Parquet.
+pub fn check_parquet(requested: bool) -> anyhow::Result<()> {
+    if requested && !cfg!(feature = "parquet") {
         anyhow::bail!(crate::backtest::table::NO_PARQUET);
     }
     Ok(())

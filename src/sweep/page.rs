@@ -1,4 +1,4 @@
-//! The page of a sweep: what may be believed first, then curves, maps and tables.
+//! The page of a sweep: the evidence first, then curves, maps and tables.
 
 use cambist_backtest::compare::{CURVES_MAX, Chart, Comparison, Curve, HeatMap, Table};
 use cambist_market_data::Timestamp;

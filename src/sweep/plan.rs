@@ -167,8 +167,10 @@ fn target(parameter: &Parameter, daemon: &Daemon) -> Result<(usize, usize), Prob
     for (m, market) in daemon.markets.iter().enumerate() {
         for (s, strategy) in market.strategies.iter().enumerate() {
             all.push(format!("{} at {}", strategy.name.value, market.name.value));
-            let is = |wanted: &Option<cambist_config::At<String>>, name: &str| {
-                wanted.as_ref().is_none_or(|wanted| wanted.value == name)
+            let is = |expected: &Option<cambist_config::At<String>>, name: &str| {
+                expected
+                    .as_ref()
+                    .is_none_or(|expected| expected.value == name)
             };
             if is(&parameter.strategy, &strategy.name.value)
                 && is(&parameter.market, &market.name.value)

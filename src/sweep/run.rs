@@ -148,7 +148,7 @@ struct EquitySink {
     returns: RunningMoments,
     curve: Vec<(u64, f64)>,
     every: u64,
-    seen: u64,
+    points_seen: u64,
     last: Option<(u64, f64)>,
 }
 
@@ -163,7 +163,7 @@ impl EquitySink {
             returns: RunningMoments::default(),
             curve: Vec::new(),
             every: 1,
-            seen: 0,
+            points_seen: 0,
             last: None,
         }
     }
@@ -177,9 +177,9 @@ impl EquitySink {
 
     fn point(&mut self, at: (u64, f64)) {
         self.last = Some(at);
-        let wanted = self.seen.is_multiple_of(self.every);
-        self.seen += 1;
-        if !wanted {
+        let due = self.points_seen.is_multiple_of(self.every);
+        self.points_seen += 1;
+        if !due {
             return;
         }
         if self.curve.len() == POINTS_MAX {
@@ -189,7 +189,7 @@ impl EquitySink {
                 index % 2 == 1
             });
             self.every *= 2;
-            if !(self.seen - 1).is_multiple_of(self.every) {
+            if !(self.points_seen - 1).is_multiple_of(self.every) {
                 return;
             }
         }

@@ -76,7 +76,7 @@ impl Metric {
         }
     }
 
-    /// Its name, for people.
+    /// Its name, for display.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Sharpe => "Sharpe ratio",

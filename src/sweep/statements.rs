@@ -89,7 +89,7 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
         );
     }
     sentences.push(
-        "Trials that resemble each other are counted in full, which makes the probability a cautious one; trials that nobody counted (trials_before) make it too high.".to_owned(),
+        "Trials that resemble each other are counted in full, which makes the probability a cautious one; trials that were not counted (trials_before) make it too high.".to_owned(),
     );
 }
 
@@ -148,12 +148,12 @@ fn walk_forward(
     }
 }
 
-/// A ratio for people.
+/// A ratio for display.
 pub fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| format!("{value:.2}"))
 }
 
-/// A probability for people: never rounded to certainty.
+/// A probability for display: never rounded to certainty.
 pub fn percent(p: f64) -> String {
     if p > 0.999 {
         "above 99.9 %".to_owned()

@@ -1,4 +1,4 @@
-//! What may be believed of a sweep: its best trial, what the best of so many without skill would show, and
+//! The evidence of a sweep: its best trial, what the best of so many without skill would show, and
 //! what trials that were chosen on one part of the data earned on the next.
 
 use cambist_quant::performance::running::RunningMoments;

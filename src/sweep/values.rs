@@ -255,14 +255,14 @@ mod tests {
     fn draws_stay_inside_and_reach_both_ends_of_whole_ranges() {
         let mut random = Random::new(3);
         let whole = Choices::Range(range(Number::Whole(2), Number::Whole(4), Scale::Linear));
-        let mut seen = [0; 3];
+        let mut counts = [0; 3];
         for _ in 0..300 {
             let Value::Integer(drawn) = whole.draw(&mut random) else {
                 panic!("whole");
             };
-            seen[usize::try_from(drawn - 2).unwrap()] += 1;
+            counts[usize::try_from(drawn - 2).unwrap()] += 1;
         }
-        assert!(seen.iter().all(|n| *n > 60), "{seen:?}");
+        assert!(counts.iter().all(|n| *n > 60), "{counts:?}");
         let float = Choices::Range(range(Number::Float(0.001), Number::Whole(1), Scale::Log));
         let mut below = 0;
         for _ in 0..300 {
@@ -284,8 +284,8 @@ mod tests {
         put(&mut table, "new", &Value::Boolean(true)).unwrap();
         put(&mut table, "bands[1].x", &Value::Float(0.5)).unwrap();
         put(&mut table, "list[0]", &Value::Integer(9)).unwrap();
-        let wanted = "a = 5\nnew = true\nbands = [{ x = 1 }, { x = 0.5 }]\nlist = [9, 2]\n";
-        assert_eq!(table, wanted.parse().unwrap());
+        let expected = "a = 5\nnew = true\nbands = [{ x = 1 }, { x = 0.5 }]\nlist = [9, 2]\n";
+        assert_eq!(table, expected.parse().unwrap());
         for (path, words) in [
             ("bands[2].x", "has 2 entries"),
             ("bands[x].x", "number of an entry"),

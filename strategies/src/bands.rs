@@ -243,7 +243,7 @@ impl Bands {
             }
         };
         let mut own = resting(view, side, &self.limits);
-        let mut wanted: Vec<(Price, Qty)> = Vec::new();
+        let mut target_quotes: Vec<(Price, Qty)> = Vec::new();
         let mut short: Vec<(&Band, Qty)> = Vec::new();
         for band in bands {
             let (mut members, others): (Vec<OwnOrder>, Vec<OwnOrder>) = own
@@ -263,7 +263,7 @@ impl Bands {
             for order in members {
                 // Resting orders are kept as they are, covered or not: the engine knows the locks.
                 let _ = funds.take(view.market, side, order.price, order.remaining);
-                wanted.push((order.price, order.remaining));
+                target_quotes.push((order.price, order.remaining));
             }
             let total = Qty(u64::try_from(total).unwrap_or(u64::MAX));
             if total < band.min {
@@ -280,19 +280,19 @@ impl Bands {
             let affordable = *funds;
             let qty = funds.take(view.market, side, price, missing);
             if qty >= self.dust && is_orderable(view.market, price, qty) {
-                wanted.push((price, qty));
+                target_quotes.push((price, qty));
             } else {
                 *funds = affordable;
                 innermost(unorderable(view, side, price, missing, self.dust));
             }
         }
         // Stable: of two orders at one price the older stays ahead.
-        wanted.sort_by(|one, two| match side {
+        target_quotes.sort_by(|one, two| match side {
             Side::Buy => two.0.cmp(&one.0),
             Side::Sell => one.0.cmp(&two.0),
         });
         targets.withhold(side, why);
-        for (level, (price, qty)) in (0..).zip(wanted) {
+        for (level, (price, qty)) in (0..).zip(target_quotes) {
             targets.quote(side, price, qty, level);
         }
     }

@@ -155,7 +155,7 @@ impl Curve {
     }
 
     /// Target prices and sizes of one side, nearest first, covered by the holdings; or why there are none.
-    fn wanted(
+    fn target_quotes(
         &self,
         view: &View<'_>,
         side: Side,
@@ -189,8 +189,9 @@ impl Strategy for Curve {
         let state = self.state(view);
         let mut funds = Funds::new(view.holdings);
         for side in Side::BOTH {
-            let wanted = state.and_then(|state| self.wanted(view, side, &state, &mut funds));
-            match wanted {
+            let target_quotes =
+                state.and_then(|state| self.target_quotes(view, side, &state, &mut funds));
+            match target_quotes {
                 Ok(mut quotes) => {
                     let allowed = |price| self.limits.allows(side, price);
                     keep(view, side, &mut quotes, self.tolerance_bps, allowed);

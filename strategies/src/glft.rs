@@ -314,7 +314,7 @@ impl Glft {
     }
 
     /// Target prices and sizes of one side, nearest first, one entry a tick; or why there are none.
-    fn wanted(
+    fn target_quotes(
         &self,
         view: &View<'_>,
         side: Side,
@@ -378,7 +378,7 @@ impl Strategy for Glft {
         };
         let mut funds = Funds::new(view.holdings);
         for side in Side::BOTH {
-            match self.wanted(view, side, distances, &mut funds) {
+            match self.target_quotes(view, side, distances, &mut funds) {
                 Ok(mut quotes) => {
                     let minimum_bps = self.minimum_spread_bps;
                     let allowed = |price| {

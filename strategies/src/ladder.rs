@@ -254,7 +254,7 @@ impl Ladder {
 
     /// Target prices and sizes of one side, nearest first, one entry a tick, covered by the holdings; or why there are
     /// none.
-    fn wanted(
+    fn target_quotes(
         &self,
         view: &View<'_>,
         side: Side,
@@ -327,7 +327,7 @@ impl Ladder {
         for &(price, qty) in &hanging {
             let _ = funds.take(view.market, side, price, qty);
         }
-        let mut quotes = match self.wanted(view, side, funds) {
+        let mut quotes = match self.target_quotes(view, side, funds) {
             Ok(quotes) => quotes,
             Err(why) => {
                 targets.withhold(side, why);
@@ -354,7 +354,7 @@ impl Ladder {
             && own
                 .iter()
                 .zip(&quotes)
-                .all(|(own, wanted)| is_within(own.0, wanted.0, self.tolerance_bps))
+                .all(|(own, target)| is_within(own.0, target.0, self.tolerance_bps))
         {
             for (quote, kept) in quotes.iter_mut().zip(own) {
                 quote.0 = kept.0;

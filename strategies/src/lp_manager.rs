@@ -285,7 +285,7 @@ impl Strategy for LpManager {
             return;
         };
         let allowed = self.observe(view, &pool);
-        if let Some(shares) = self.wanted(view, &pool, allowed) {
+        if let Some(shares) = self.target_shares(view, &pool, allowed) {
             targets.hold_shares(shares);
         }
     }
@@ -375,7 +375,7 @@ impl LpManager {
     }
 
     /// The shares to hold, if a join or exit is due. `None` for a pool without shares, and on overflow.
-    fn wanted(&self, view: &View<'_>, pool: &PoolView, allowed: Allowed) -> Option<Amount> {
+    fn target_shares(&self, view: &View<'_>, pool: &PoolView, allowed: Allowed) -> Option<Amount> {
         let rests = pool
             .moved
             .is_some_and(|moved| view.now.ms_since(moved) < self.cool_down_ms);

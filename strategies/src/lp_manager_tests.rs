@@ -12,7 +12,7 @@ fn scene(held: Amount) -> Scene {
     scene
 }
 
-fn wanted(table: &str, scene: &Scene) -> Option<Amount> {
+fn target_shares(table: &str, scene: &Scene) -> Option<Amount> {
     let mut manager = INFO.build_from(&table.parse().unwrap(), &market()).unwrap();
     scene.decide(manager.as_mut()).shares()
 }
@@ -22,21 +22,29 @@ const PLAIN: &str = "target_share_bps = 2000\nenter_below_bps = 1500\nleave_abov
 #[test]
 fn it_joins_below_and_exits_above_and_does_nothing_between() {
     // 50,000 held outside the pool; a pool share is worth 500.
-    let joins = wanted(PLAIN, &scene(0)).unwrap();
+    let joins = target_shares(PLAIN, &scene(0)).unwrap();
     assert_eq!(joins, 20, "a fifth of 50,000 at 500 a share");
     // 17 shares: 8,500 of 58,500 = 14.5 %, 18: 9,000 of 59,000 = 15.3 %.
-    assert_eq!(wanted(PLAIN, &scene(17)), Some(23), "a fifth of 58,500");
-    assert_eq!(wanted(PLAIN, &scene(18)), None);
+    assert_eq!(
+        target_shares(PLAIN, &scene(17)),
+        Some(23),
+        "a fifth of 58,500"
+    );
+    assert_eq!(target_shares(PLAIN, &scene(18)), None);
     // 33 shares: 16,500 of 66,500 = 24.8 %, 34: 17,000 of 67,000 = 25.4 %.
-    assert_eq!(wanted(PLAIN, &scene(33)), None);
-    assert_eq!(wanted(PLAIN, &scene(34)), Some(26), "a fifth of 67,000");
+    assert_eq!(target_shares(PLAIN, &scene(33)), None);
+    assert_eq!(
+        target_shares(PLAIN, &scene(34)),
+        Some(26),
+        "a fifth of 67,000"
+    );
 }
 
 #[test]
 fn a_target_of_zero_exits_completely() {
     let none = "target_share_bps = 0\nenter_below_bps = 0\nleave_above_bps = 0\n";
-    assert_eq!(wanted(none, &scene(0)), None);
-    assert_eq!(wanted(none, &scene(1)), Some(0));
+    assert_eq!(target_shares(none, &scene(0)), None);
+    assert_eq!(target_shares(none, &scene(1)), Some(0));
 }
 
 #[test]
@@ -46,13 +54,13 @@ fn it_pauses_after_a_transaction_and_waits_for_an_open_one() {
     let mut pool = scene.pool.unwrap();
     pool.moved = Some(scene.now.minus_ms(59_999));
     scene.pool = Some(pool);
-    assert_eq!(wanted(&table, &scene), None);
+    assert_eq!(target_shares(&table, &scene), None);
     pool.moved = Some(scene.now.minus_ms(60_000));
     scene.pool = Some(pool);
-    assert_eq!(wanted(&table, &scene), Some(20));
+    assert_eq!(target_shares(&table, &scene), Some(20));
     pool.moving = true;
     scene.pool = Some(pool);
-    assert_eq!(wanted(&table, &scene), None);
+    assert_eq!(target_shares(&table, &scene), None);
 }
 
 #[test]
@@ -62,31 +70,31 @@ fn it_waits_while_pool_and_book_differ() {
     let mut pool = scene.pool.unwrap();
     pool.quote = 251_250 * 1_000_000;
     scene.pool = Some(pool);
-    assert!(wanted(&table, &scene).is_some(), "half a per cent");
+    assert!(target_shares(&table, &scene).is_some(), "half a per cent");
     pool.quote += 1;
     scene.pool = Some(pool);
-    assert_eq!(wanted(&table, &scene), None);
+    assert_eq!(target_shares(&table, &scene), None);
     pool.quote = 248_750 * 1_000_000 - 1;
     scene.pool = Some(pool);
-    assert_eq!(wanted(&table, &scene), None, "below the mid as well");
+    assert_eq!(target_shares(&table, &scene), None, "below the mid as well");
 }
 
 #[test]
 fn a_large_difference_takes_several_steps() {
     let table = format!("{PLAIN}step_value = 1500\n");
-    assert_eq!(wanted(&table, &scene(0)), Some(3));
-    assert_eq!(wanted(&table, &scene(100)), Some(97));
+    assert_eq!(target_shares(&table, &scene(0)), Some(3));
+    assert_eq!(target_shares(&table, &scene(100)), Some(97));
 }
 
 #[test]
 fn without_a_pool_or_with_an_empty_one_it_has_no_target() {
     let mut scene = scene(0);
     scene.pool = None;
-    assert_eq!(wanted(PLAIN, &scene), None);
+    assert_eq!(target_shares(PLAIN, &scene), None);
     let mut empty = pool(0);
     (empty.base, empty.quote, empty.supply) = (0, 0, 0);
     scene.pool = Some(empty);
-    assert_eq!(wanted(PLAIN, &scene), None);
+    assert_eq!(target_shares(PLAIN, &scene), None);
 }
 
 #[test]
@@ -194,11 +202,11 @@ fn data_that_were_too_old_for_too_long_make_it_leave() {
     let mut manager = Minutes::new(&table, 20);
     let fresh = manager.scene.pool;
     assert_eq!(manager.after(1), None);
-    for (seconds, wanted) in [(29, None), (30, Some(0))] {
+    for (seconds, target_shares) in [(29, None), (30, Some(0))] {
         manager.scene.pool = None;
         assert_eq!(manager.after(seconds), None, "no data, no target");
         manager.scene.pool = fresh;
-        assert_eq!(manager.after(1), wanted);
+        assert_eq!(manager.after(1), target_shares);
     }
 }
 

@@ -48,9 +48,9 @@ impl Optimization {
     }
 
     /// The target price, or the one in front of the others' best if that is further from the mid.
-    pub fn price(self, view: &View<'_>, side: Side, wanted: Price) -> Price {
+    pub fn price(self, view: &View<'_>, side: Side, target_price: Price) -> Price {
         let Some(depth) = self.0 else {
-            return wanted;
+            return target_price;
         };
         let levels = match side {
             Side::Buy => view.bids,
@@ -61,12 +61,12 @@ impl Optimization {
             ahead = ahead.saturating_add(level.qty.0);
             ahead > depth.0
         });
-        best.map_or(wanted, |best| {
+        best.map_or(target_price, |best| {
             let before = match side {
                 Side::Buy => best.price.0.saturating_add(1),
                 Side::Sell => best.price.0.saturating_sub(1),
             };
-            further(side, wanted, Price(before))
+            further(side, target_price, Price(before))
         })
     }
 }

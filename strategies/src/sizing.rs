@@ -83,8 +83,9 @@ pub fn at_least(side: Side, price: Price, mid: u64, margin_bps: u32) -> bool {
 }
 
 /// Whether a resting price is within `bps` of a target price.
-pub fn is_within(own: Price, wanted: Price, bps: u32) -> bool {
-    u128::from(own.0.abs_diff(wanted.0)) * u128::from(BPS) <= u128::from(wanted.0) * u128::from(bps)
+pub fn is_within(own: Price, requested: Price, bps: u32) -> bool {
+    u128::from(own.0.abs_diff(requested.0)) * u128::from(BPS)
+        <= u128::from(requested.0) * u128::from(bps)
 }
 
 /// Replaces level prices by those of resting orders that are within the tolerance and allowed, if as many orders
@@ -114,11 +115,11 @@ pub fn keep(
     }
     let pairs = own.into_iter().zip(&*quotes);
     let kept: Vec<Price> = pairs
-        .map(|(own, &(wanted, _))| {
-            if is_within(own, wanted, tolerance_bps) {
+        .map(|(own, &(requested, _))| {
+            if is_within(own, requested, tolerance_bps) {
                 own
             } else {
-                wanted
+                requested
             }
         })
         .collect();
@@ -173,12 +174,18 @@ fn least_lots(market: &MarketSpec, price: Price, least: Qty) -> Qty {
     Qty(base.max(quote).max(least.0).max(1))
 }
 
-/// Why no order of `wanted` lots, or of fewer down to `least`, can be placed at a price: they are too few for the
+/// Why no order of `requested` lots, or of fewer down to `least`, can be placed at a price: they are too few for the
 /// venue, or the holdings do not pay for the smallest order.
-pub fn unorderable(view: &View<'_>, side: Side, price: Price, wanted: Qty, least: Qty) -> Withheld {
+pub fn unorderable(
+    view: &View<'_>,
+    side: Side,
+    price: Price,
+    requested: Qty,
+    least: Qty,
+) -> Withheld {
     let (market, fewest) = (view.market, least_lots(view.market, price, least));
-    if wanted < fewest {
-        let compared = Compared::new(Unit::Lots, "market.strategy.params", wanted.0, fewest.0);
+    if requested < fewest {
+        let compared = Compared::new(Unit::Lots, "market.strategy.params", requested.0, fewest.0);
         return Withheld::compared(Control::OrderAmount, compared);
     }
     let (unit, held, needed) = match side {
@@ -220,18 +227,18 @@ impl Funds {
         }
     }
 
-    /// Takes the part of `wanted` that is covered, in whole lots, and returns it.
+    /// Takes the part of `requested` that is covered, in whole lots, and returns it.
     #[must_use]
-    pub fn take(&mut self, market: &MarketSpec, side: Side, price: Price, wanted: Qty) -> Qty {
+    pub fn take(&mut self, market: &MarketSpec, side: Side, price: Price, requested: Qty) -> Qty {
         match side {
             Side::Buy => {
-                let qty = wanted.min(market.lots_affordable(self.quote, price));
+                let qty = requested.min(market.lots_affordable(self.quote, price));
                 let cost = market.quote_amount(price, qty).unwrap_or(self.quote);
                 self.quote = self.quote.saturating_sub(cost);
                 qty
             }
             Side::Sell => {
-                let qty = wanted.min(market.lots_floor(self.base));
+                let qty = requested.min(market.lots_floor(self.base));
                 let cost = market.base_amount(qty).unwrap_or(self.base);
                 self.base = self.base.saturating_sub(cost);
                 qty

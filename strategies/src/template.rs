@@ -61,7 +61,7 @@ impl Template {
     }
 
     /// The order of a side, or why there is none.
-    fn wanted(
+    fn target_quote(
         &self,
         view: &View<'_>,
         side: Side,
@@ -83,7 +83,7 @@ impl Strategy for Template {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let mut funds = Funds::new(view.holdings);
         for side in Side::BOTH {
-            match self.wanted(view, side, &mut funds) {
+            match self.target_quote(view, side, &mut funds) {
                 Ok((price, qty)) => targets.quote(side, price, qty, 0),
                 Err(why) => targets.withhold(side, why),
             }

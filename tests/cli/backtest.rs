@@ -188,10 +188,10 @@ fn bad_data_are_named_with_file_and_line_and_skipped_if_asked() {
     let data = folder.write("bad.csv", &(rows.join("\n") + "\n"));
     let output = run(&folder, &data, &[]);
     assert_eq!(exit(&output), 1);
-    let told = stderr(&output);
+    let message = stderr(&output);
     assert!(
-        told.contains("bad.csv: line 101") && told.contains("crossed"),
-        "{told}"
+        message.contains("bad.csv: line 101") && message.contains("crossed"),
+        "{message}"
     );
     assert!(
         !folder.0.join("out/report.json").exists(),
@@ -211,7 +211,7 @@ fn bad_data_are_named_with_file_and_line_and_skipped_if_asked() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_said() {
+fn contradicting_arguments_are_refused() {
     let folder = Folder::new("backtest-wrong");
     let data = folder.write("eth.csv", &jumping());
     let fine = folder.write("fine.csv", &jumping().replace("tick=0.01", "tick=0.001"));
@@ -239,9 +239,9 @@ fn what_does_not_fit_together_is_said() {
         ),
     ] {
         let output = run(&folder, data, &[more, &["--overwrite"]].concat());
-        let told = stderr(&output);
-        assert_eq!(exit(&output), code, "{more:?}: {told}");
-        assert!(told.contains(words), "{more:?}: {told}");
+        let message = stderr(&output);
+        assert_eq!(exit(&output), code, "{more:?}: {message}");
+        assert!(message.contains(words), "{more:?}: {message}");
     }
     // A file that states no units.
     let text = std::fs::read_to_string(example("cambist.toml")).unwrap();
@@ -297,7 +297,7 @@ fn parquet_is_read_and_written() {
 
 #[cfg(not(feature = "parquet"))]
 #[test]
-fn a_build_without_parquet_says_so() {
+fn a_build_without_parquet_refuses_it() {
     let folder = Folder::new("backtest-no-parquet");
     let data = folder.write("eth.csv", &jumping());
     let output = run(&folder, &data, &["--parquet"]);

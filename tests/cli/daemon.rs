@@ -36,10 +36,10 @@ fn a_state_folder_that_is_not_ours_alone_is_77() {
         let opened = if why == "owner and mode" { 2 } else { 3 };
         for command in commands.into_iter().take(opened) {
             let output = cambist(&[command, &["--config", &config]].concat());
-            let told = stderr(&output);
-            assert_eq!(exit(&output), 77, "{told}");
-            assert!(told.contains(why), "{told}");
-            assert_eq!(told.lines().count(), 1, "told once: {told}");
+            let message = stderr(&output);
+            assert_eq!(exit(&output), 77, "{message}");
+            assert!(message.contains(why), "{message}");
+            assert_eq!(message.lines().count(), 1, "printed once: {message}");
         }
     };
     std::fs::create_dir(&dir).unwrap();

@@ -58,11 +58,11 @@ fn the_depth_on_a_tape_is_data_by_its_name_or_its_content() {
     damaged[middle] ^= 1;
     std::fs::write(&path, damaged).unwrap();
     let output = run(&folder, &path.display().to_string(), &[]);
-    let said = stderr(&output);
+    let printed = stderr(&output);
     assert_eq!(exit(&output), 1);
     assert!(
-        said.contains("0000000001.tape: row") && said.contains("damaged"),
-        "{said}"
+        printed.contains("0000000001.tape: row") && printed.contains("damaged"),
+        "{printed}"
     );
     let output = run(&folder, &path.display().to_string(), &["--skip", "damaged"]);
     assert_eq!(exit(&output), 0, "{}", stderr(&output));

@@ -72,7 +72,7 @@ fn kill(id: u32, signal: Signal) {
 }
 
 #[test]
-fn a_demo_that_is_told_to_terminate_ends_with_proof() {
+fn a_demo_that_gets_a_signal_ends_with_proof() {
     let demo = Demo::start("demo-term");
     demo.signal(Signal::TERM);
     let (code, text, left) = demo.end();
@@ -87,7 +87,7 @@ fn a_demo_that_is_told_to_terminate_ends_with_proof() {
 }
 
 #[test]
-fn a_demo_says_which_of_its_processes_was_killed() {
+fn a_demo_reports_which_of_its_processes_was_killed() {
     for (command, message) in [
         ("run", "the daemon ended by signal 9 (log: "),
         ("venue", "the exchange ended by signal 9 (log: "),

@@ -41,11 +41,11 @@ fn name(path: &Path) -> &str {
 }
 
 /// Whether the output contains everything of the earlier output; additional fields are allowed.
-fn said_again(then: &Value, now: &Value) -> bool {
+fn is_contained(then: &Value, now: &Value) -> bool {
     match (then, now) {
         (Value::Object(then), Value::Object(now)) => then
             .iter()
-            .all(|(key, value)| now.get(key).is_some_and(|now| said_again(value, now))),
+            .all(|(key, value)| now.get(key).is_some_and(|now| is_contained(value, now))),
         (then, now) => then == now,
     }
 }
@@ -61,7 +61,7 @@ fn kept_exchanges_are_verified_and_exported_as_they_were_then() {
         let then = std::fs::read_to_string(kept.join("verify.json")).unwrap();
         let then: Value = serde_json::from_str(&then).unwrap();
         let now = json(&output);
-        assert!(said_again(&then, &now), "{name}: {then:#} {now:#}");
+        assert!(is_contained(&then, &now), "{name}: {then:#} {now:#}");
         for entry in std::fs::read_dir(&kept).unwrap() {
             let path = entry.unwrap().path();
             let file = path.file_name().unwrap().to_str().unwrap();
@@ -80,7 +80,7 @@ fn kept_exchanges_are_verified_and_exported_as_they_were_then() {
                     [then, now].map(|line| serde_json::from_str(line).unwrap());
                 let line = line + 1;
                 assert!(
-                    said_again(&then, &now),
+                    is_contained(&then, &now),
                     "{name} {account}, line {line}:\n{then}\n{now}"
                 );
             }
@@ -120,7 +120,7 @@ fn key_files(folder: &Folder) -> Vec<String> {
 }
 
 #[test]
-fn an_exchange_that_exists_gets_no_keys_that_nobody_has() {
+fn no_new_keys_are_made_for_an_existing_exchange() {
     let kept = all().join("exchange-4fb51ac-killed");
     let folder = unpacked(&kept, "keys");
     let config = configured(&folder);
@@ -200,13 +200,13 @@ fn a_folder_that_ran_under_a_wrong_clock_is_refused_with_the_key_to_change() {
     }
     let output = start("");
     assert_eq!(exit(&output), 77, "{}", stderr(&output));
-    let said = stderr(&output);
+    let printed = stderr(&output);
     for part in [
         "ahead of the system clock",
         "data.time_ahead_max_s",
         "3600 s",
     ] {
-        assert!(said.contains(part), "{said}");
+        assert!(printed.contains(part), "{printed}");
     }
     let output = start("time_ahead_max_s = 40000000");
     assert_eq!(exit(&output), 0, "{}", stderr(&output));

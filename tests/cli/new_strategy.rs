@@ -55,10 +55,10 @@ fn a_new_strategy_compiles_and_its_test_passes() {
     let at = folder.0.display().to_string();
     let new = cambist(&["strategy", "new", "my_quoter", "--sources", &at]);
     assert_eq!(exit(&new), 0, "{}", stderr(&new));
-    let said = stdout(&new);
+    let printed = stdout(&new);
     assert!(
-        said.contains("cargo test -p cambist-strategies my_quoter"),
-        "{said}"
+        printed.contains("cargo test -p cambist-strategies my_quoter"),
+        "{printed}"
     );
 
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();

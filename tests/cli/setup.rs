@@ -92,10 +92,10 @@ fn init_names_what_is_missing_or_wrong() {
     // Standard input is not a terminal here.
     let output = cambist(&["init", "--dir", &dir, "--venue", "https://venue.example"]);
     assert_eq!(exit(&output), 2);
-    let told = stderr(&output);
+    let message = stderr(&output);
     assert!(
-        told.contains("--account-id, --owner, --market") && !told.contains("--venue,"),
-        "{told}"
+        message.contains("--account-id, --owner, --market") && !message.contains("--venue,"),
+        "{message}"
     );
     for (flag, value, part) in [
         ("--venue", "venue.example", "is not a URL"),
@@ -167,7 +167,7 @@ fn a_configuration_is_found_by_flag_variable_and_folder_in_this_order() {
 }
 
 #[test]
-fn doctor_finds_what_is_wrong_and_says_what_to_do() {
+fn doctor_finds_what_is_wrong_and_names_the_remedy() {
     let folder = Folder::new("doctor");
     let config = configured(&folder);
     let key = folder.0.join("api_key");
@@ -195,11 +195,15 @@ fn doctor_finds_what_is_wrong_and_says_what_to_do() {
     }
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
     let output = cambist(&["doctor", "--config", &config]);
-    assert_eq!(exit(&output), 1, "nobody listens at the venue's address");
-    let told = stdout(&output);
+    assert_eq!(
+        exit(&output),
+        1,
+        "no process listens at the venue's address"
+    );
+    let message = stdout(&output);
     assert!(
-        told.contains("WRONG") && told.contains("venue") && told.contains("->"),
-        "{told}"
+        message.contains("WRONG") && message.contains("venue") && message.contains("->"),
+        "{message}"
     );
 }
 

@@ -90,13 +90,13 @@ fn every_trial_is_a_row_and_its_figures_are_those_of_the_backtest() {
     );
     // Four trials with a ratio, and the expected best of four without skill.
     assert_eq!(summary["best"]["deflated"]["trials"], 4);
-    let said = summary["statements"].to_string();
+    let printed = summary["statements"].to_string();
     for words in [
         "2 of 6 runs were refused",
         "The best of 4 trials without any skill",
         "deflated Sharpe ratio",
     ] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
 
     // Trial 2 by hand.
@@ -277,15 +277,15 @@ fn walk_forward_chooses_on_train_and_reports_on_test() {
         assert_eq!(test["figures"]["from"], window["times"][1]);
         assert_eq!(best["figures"]["to"], window["times"][1]);
     }
-    let said = value["summary"]["statements"].to_string();
+    let printed = value["summary"]["statements"].to_string();
     assert!(
-        said.contains("was chosen on train and reported on test"),
-        "{said}"
+        printed.contains("was chosen on train and reported on test"),
+        "{printed}"
     );
 }
 
 #[test]
-fn what_does_not_fit_is_said_before_anything_runs() {
+fn contradicting_arguments_are_refused_before_anything_runs() {
     for (sweep, more, code, words) in [
         (
             SWEEP.replace("buy_bands[0]", "buy_bands[7]"),
@@ -322,7 +322,7 @@ fn what_does_not_fit_is_said_before_anything_runs() {
         ),
         (SWEEP.to_owned(), &["--jobs", "0"], 2, "--jobs"),
         (SWEEP.to_owned(), &["--shard", "3/2"], 2, "is no shard"),
-        (SWEEP.to_owned(), &["--shards", "4"], 2, "says which"),
+        (SWEEP.to_owned(), &["--shards", "4"], 2, "gives the part"),
         (
             SWEEP.replace("values = [12, 20, 45]", "values = [45]"),
             &[],

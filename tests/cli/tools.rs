@@ -74,7 +74,7 @@ fn vectors_pass_and_a_corrupted_file_fails() {
 }
 
 #[test]
-fn vectors_of_families_tell_their_worst_error_and_add_up() {
+fn vectors_of_families_report_their_worst_error_and_add_up() {
     let folder = Folder::new("families");
     let file = |name: &str| format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let (exact, quotes) = (file("glft_exact"), file("as_quotes"));
@@ -184,7 +184,7 @@ fn a_campaign_adds_up_and_goes_on_where_it_was_interrupted() {
     for bad in [
         &["sim", "--seeds", "2", "--trace"][..],
         &["sim", "--shard", "3/2"],
-        &["sim", "--without", "weather"],
+        &["sim", "--without", "unknown"],
         &["sim", "--without", "crash", "--results", "nowhere.jsonl"],
     ] {
         assert_eq!(exit(&cambist(bad)), 2, "{bad:?}");

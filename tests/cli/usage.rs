@@ -76,7 +76,7 @@ fn an_unknown_scenario_is_2_and_lists_the_known_ones() {
 
 /// Keys are checked as far as possible without the venue.
 #[test]
-fn check_tries_the_form_of_keys_and_what_belongs_to_whom() {
+fn check_tries_the_form_of_keys_and_the_owner_of_files() {
     use crate::support::configured;
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("check-keys");
@@ -100,18 +100,21 @@ fn check_tries_the_form_of_keys_and_what_belongs_to_whom() {
         }
         for command in ["check", "run"] {
             let refused = cambist(&[command, "--config", &config]);
-            let told = stderr(&refused);
-            assert_eq!(exit(&refused), 77, "{command}: {told}");
+            let message = stderr(&refused);
+            assert_eq!(exit(&refused), 77, "{command}: {message}");
             for word in words {
-                assert!(told.contains(word), "{command}: no {word} in {told}");
+                assert!(message.contains(word), "{command}: no {word} in {message}");
             }
-            assert!(!told.contains(first) && !told.contains(second), "{told}");
+            assert!(
+                !message.contains(first) && !message.contains(second),
+                "{message}"
+            );
         }
     }
 }
 
 #[test]
-fn check_says_what_a_file_means() {
+fn check_reports_what_a_file_means() {
     let output = cambist(&[
         "check",
         "--no-secrets",
@@ -172,11 +175,7 @@ fn check_says_what_a_file_means() {
     let of = |key: &str| ttls.iter().map(|by| by[key].clone()).collect::<Vec<_>>();
     assert_eq!(of("ttl_s"), [5, 10, 20]);
     assert_eq!(of("dead_after_s"), [8, 13, 23]);
-    assert_eq!(
-        of("signed_unexpired_max"),
-        ["40"; 3],
-        "it stands in the file"
-    );
+    assert_eq!(of("signed_unexpired_max"), ["40"; 3], "it is in the file");
     assert!(meaning["markets"][0]["worst_case"].as_str().unwrap().len() > 3);
     assert!(output.stderr.is_empty(), "{}", stderr(&output));
     let output = cambist(&["check", "--config", &example("venue.toml")]);
@@ -267,8 +266,8 @@ fn failures_are_json_too() {
         let object = json(&output);
         assert_eq!(object["exit"], code, "{object}");
         let error = object["error"].as_str().unwrap();
-        let told = error.split(": ").next().unwrap();
-        assert!(stderr(&output).contains(told), "{error}");
+        let message = error.split(": ").next().unwrap();
+        assert!(stderr(&output).contains(message), "{error}");
     }
 }
 

@@ -64,7 +64,7 @@ const JOINED: &str =
 fn in_the_store() -> Vec<Case> {
     vec![
         (
-            "a deposit was explained that nobody made",
+            "an explained deposit was never made",
             "INSERT INTO flows VALUES (1, 0, 'ETH', '5', 'a gift', 1, x'00')",
             as_it_is,
             "token 0: 5 more were explained than came",
@@ -200,7 +200,7 @@ fn in_the_store_of_moves() -> Vec<Case> {
 fn joins_at_the_exchange() -> Vec<Case> {
     vec![
         (
-            "a join that nobody sealed",
+            "a join that was not sealed",
             "",
             |lines| {
                 changed(lines, "\"what\":\"join\"", |line| {
@@ -271,7 +271,7 @@ fn at_the_exchange() -> Vec<Case> {
             "does not list it",
         ),
         (
-            "an order of ours that nobody sealed",
+            "an order of ours that was not sealed",
             "",
             |lines| {
                 changed(lines, "\"what\":\"submit\"", |line| {
@@ -352,8 +352,8 @@ fn the_auditor_agrees_and_finds_what_is_wrong() {
     assert_eq!(stage.venue.drain(SOON), 0);
     let venue = export(stage.folder.path());
     let data = stage.path("venue-data").display().to_string();
-    let nobody = ["venue", "export", "--data", &data, "--account", "9"];
-    let (code, _, log) = run(stage.folder.path(), "nobody", &nobody, SOON);
+    let unknown = ["venue", "export", "--data", &data, "--account", "9"];
+    let (code, _, log) = run(stage.folder.path(), "unknown", &unknown, SOON);
     assert_eq!(code, 1);
     assert!(log.contains("has no account 9"), "{log}");
     let state = stage.path("daemon-state");

@@ -65,7 +65,7 @@ async fn quote_balance(client: &Client) -> (u128, u128) {
 }
 
 #[test]
-fn everybody_s_questions_are_answered() {
+fn public_queries_are_answered() {
     let stage = stage("client-public");
     asynchronously(async {
         let client = client(&stage.url(), &stage.path("keys"));
@@ -113,11 +113,14 @@ fn everybody_s_questions_are_answered() {
             panic!("no depth")
         };
         assert!(depth.bids.is_empty() && depth.asks.is_empty());
-        let nobody = client
+        let without_account = client
             .query(&Query::Order(Hash([1; 32])), &markets())
             .await
             .outcome;
-        assert!(matches!(nobody, Outcome::Refused(_)), "{nobody:?}");
+        assert!(
+            matches!(without_account, Outcome::Refused(_)),
+            "{without_account:?}"
+        );
     });
     stage.close();
 }

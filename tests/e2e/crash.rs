@@ -15,10 +15,10 @@ use cambist_core::{Hash, OrderStatus, Side, VenueTime};
 use rustix::process::Signal;
 
 use crate::support::clock::{Since, within};
+use crate::support::conditions::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::keeping::{Ending, Intent};
 use crate::support::random::Random;
 use crate::support::stage::{lively, quick};
-use crate::support::verdict::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::{Books, Edit, Fault, Keeping, Program, Proxy, Stage, until};
 
 /// Kills in each of two tests, cycling through all kinds of moments.
@@ -78,42 +78,41 @@ impl Moment {
 }
 
 /// The proxy's side of a kill: the request is held until the daemon has ended.
-struct Trap {
+struct CrashPoint {
     reached: SyncSender<()>,
-    dead: Arc<Mutex<Receiver<()>>>,
-    sprung: AtomicBool,
+    killed: Arc<Mutex<Receiver<()>>>,
+    is_reached: AtomicBool,
 }
 
 /// The test's side.
-struct Spring {
+struct CrashControl {
     reached: Receiver<()>,
-    dead: SyncSender<()>,
+    killed: SyncSender<()>,
 }
 
-fn trap() -> (Arc<Trap>, Spring) {
-    let (reached, heard) = sync_channel(1);
-    let (tell, dead) = sync_channel(1);
-    let dead = Arc::new(Mutex::new(dead));
-    let trap = Trap {
+fn crash_point() -> (Arc<CrashPoint>, CrashControl) {
+    let (reached, was_reached) = sync_channel(1);
+    let (killed, killed_receiver) = sync_channel(1);
+    let crash_point = CrashPoint {
         reached,
-        dead,
-        sprung: AtomicBool::new(false),
+        killed: Arc::new(Mutex::new(killed_receiver)),
+        is_reached: AtomicBool::new(false),
     };
     (
-        Arc::new(trap),
-        Spring {
-            reached: heard,
-            dead: tell,
+        Arc::new(crash_point),
+        CrashControl {
+            reached: was_reached,
+            killed,
         },
     )
 }
 
-impl Trap {
-    fn stand_still(&self) {
-        if !self.sprung.swap(true, Ordering::AcqRel) && self.reached.try_send(()).is_ok() {
+impl CrashPoint {
+    fn block(&self) {
+        if !self.is_reached.swap(true, Ordering::AcqRel) && self.reached.try_send(()).is_ok() {
             // The test may have reached its time limit and killed the daemon.
             let _ = self
-                .dead
+                .killed
                 .lock()
                 .unwrap()
                 .recv_timeout(Duration::from_secs(10));
@@ -123,10 +122,10 @@ impl Trap {
 
 /// Plans the moment, waits for it, and kills. Returns whether the moment occurred.
 fn kill_at(moment: Moment, stage: &Stage, proxy: &Proxy, daemon: &mut Program) -> bool {
-    let (trap, spring) = trap();
+    let (crash_point, control) = crash_point();
     let hook = {
-        let trap = Arc::clone(&trap);
-        Arc::new(move || trap.stand_still())
+        let crash_point = Arc::clone(&crash_point);
+        Arc::new(move || crash_point.block())
     };
     proxy.plan(move |seen| match moment {
         Moment::SubmitUnderWay(nth) if seen.is_submit() && seen.nth >= nth => {
@@ -151,7 +150,7 @@ fn kill_at(moment: Moment, stage: &Stage, proxy: &Proxy, daemon: &mut Program) -
         | Moment::CancelUnderWay(_)
         | Moment::CancelAnswered(_) => {
             stage.metrics("daemon", daemon);
-            spring.reached.recv_timeout(MOMENT) != Err(RecvTimeoutError::Timeout)
+            control.reached.recv_timeout(MOMENT) != Err(RecvTimeoutError::Timeout)
         }
         Moment::Sealed(nth) => {
             stage.metrics("daemon", daemon);
@@ -172,7 +171,7 @@ fn kill_at(moment: Moment, stage: &Stage, proxy: &Proxy, daemon: &mut Program) -
     );
     daemon.kill();
     // The receiver may be gone.
-    let _ = spring.dead.try_send(());
+    let _ = control.killed.try_send(());
     came
 }
 

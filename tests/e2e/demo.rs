@@ -177,7 +177,7 @@ fn demo(seed: &str, strategy: &str) {
     assert!((total - pnl("total")).abs() < 1e-9, "{out}");
     assert!(
         log.contains("/metrics"),
-        "says where the metrics are: {log}"
+        "the address of the metrics is logged: {log}"
     );
     killed(&object["crash"], &out);
 }
@@ -225,13 +225,10 @@ fn killed(crash: &Value, out: &str) {
 }
 
 #[test]
-fn a_plug_that_is_left_alone_is_told_and_null() {
-    let folder = Folder::new("demo-plugged");
+fn a_demo_without_a_crash_logs_it_and_reports_null() {
+    let folder = Folder::new("demo-without-crash");
     for (more, why) in [
-        (
-            &["--duration", "20s", "--no-pull-the-plug"][..],
-            "--no-pull-the-plug",
-        ),
+        (&["--duration", "20s", "--no-crash"][..], "--no-crash"),
         (&["--duration", "3s"][..], "shorter than 20 s"),
     ] {
         let args = [&["demo", "--json"][..], more].concat();
@@ -337,7 +334,7 @@ fn a_hedged_pool_makes_a_market() {
 
 /// The exchange halts, opens, fails every request and recovers: the end is still proven, and the events are reported.
 #[test]
-fn an_outage_is_survived_and_told() {
+fn an_outage_is_survived_and_reported() {
     let folder = Folder::new("demo-outage");
     let args = [
         "demo",

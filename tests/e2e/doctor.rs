@@ -6,7 +6,7 @@ use crate::support::stage::quick;
 use crate::support::{Edit, Stage};
 
 #[track_caller]
-fn verdict<'a>(page: &'a Value, check: &str) -> &'a Value {
+fn finding<'a>(page: &'a Value, check: &str) -> &'a Value {
     let findings = page["findings"].as_array().unwrap();
     let found = findings.iter().find(|finding| finding["check"] == check);
     found.unwrap_or_else(|| panic!("no {check} in {page}"))
@@ -33,7 +33,7 @@ fn doctor_asks_little_finds_nothing_wrong_and_then_what_is() {
         "money at risk",
         "quotes",
     ] {
-        assert_eq!(verdict(&page, check)["verdict"], "good", "{page}");
+        assert_eq!(finding(&page, check)["verdict"], "good", "{page}");
     }
     // Another account than the one that the keys are of.
     stage.daemon("daemon", &stage.url(), |file| {
@@ -42,7 +42,7 @@ fn doctor_asks_little_finds_nothing_wrong_and_then_what_is() {
     });
     let (code, page, _) = stage.command("doctor");
     assert_eq!(code, 1, "{page}");
-    let venue = verdict(&page, "venue");
+    let venue = finding(&page, "venue");
     assert_eq!(venue["verdict"], "wrong");
     assert!(
         venue["found"]

@@ -176,7 +176,7 @@ fn what_is_wrong_arrives_once_and_its_end_too() {
 }
 
 #[test]
-fn a_test_message_says_what_arrived_and_a_bad_file_is_refused() {
+fn a_test_message_reports_what_arrived_and_a_bad_file_is_refused() {
     let stage = Stage::open("messages-test", |_| {});
     let receiver = Receiver::default();
     let url = receiver.listen();

@@ -58,7 +58,7 @@ fn half_requests_at_its_pages_do_not_blind_the_daemon() {
 
 /// Keys are in its memory: no core file, and on Linux no other process of the same user reads it.
 #[test]
-fn nobody_gets_to_see_the_memory_of_a_daemon() {
+fn no_other_process_reads_the_memory_of_a_daemon() {
     let stage = Stage::open("neighbours-memory", |_| {});
     stage.daemon("daemon", &stage.url(), quick);
     let mut daemon = stage.run("daemon");

@@ -92,7 +92,7 @@ fn a_side_is_held_back_through_a_kill_until_it_is_lifted() {
     assert_eq!(paused.len(), 2, "{page}");
     for wrong in [
         "pause --market BTC-USDC --reason x",
-        "pause --strategy nobody --reason x",
+        "pause --strategy unknown --reason x",
     ] {
         let (code, answer, log) = ask(&stage, wrong);
         assert_eq!((code, &answer["done"]), (1, &false.into()), "{log}");
@@ -155,7 +155,7 @@ fn levels_go_up_at_once_and_down_with_a_reason() {
 
 /// A daemon that accepts connections and does not answer: reported within seconds, and latched.
 #[test]
-fn a_frozen_daemon_is_told_as_that_and_latched() {
+fn a_frozen_daemon_is_reported_as_frozen_and_latched() {
     let (stage, mut daemon) = trading("operator-frozen");
     let config = stage.path("daemon.toml").display().to_string();
     let quickly = |name: &str, line: &str| {
@@ -176,24 +176,24 @@ fn a_frozen_daemon_is_told_as_that_and_latched() {
     );
     assert!(page["advice"].as_str().unwrap().contains("cambist panic"));
     assert!(page["not_proven_gone"].as_u64().unwrap() > 0, "{page}");
-    let (code, told, _) = quickly("frozen-pause", "pause --reason x");
-    assert_eq!(code, 1, "{told}");
+    let (code, reply, _) = quickly("frozen-pause", "pause --reason x");
+    assert_eq!(code, 1, "{reply}");
     assert!(
-        told["error"]
+        reply["error"]
             .as_str()
             .unwrap()
             .contains("does not answer within 2 s")
     );
     assert!(!stage.path("daemon-state/latch").exists());
-    let (code, told, log) = quickly("frozen-cancel", "kill --cancel-only --reason x");
-    assert_eq!(code, 1, "{told}");
+    let (code, reply, log) = quickly("frozen-cancel", "kill --cancel-only --reason x");
+    assert_eq!(code, 1, "{reply}");
     assert!(
         !stage.path("daemon-state/latch").exists(),
         "only of a kill: {log}"
     );
-    let (code, told, _) = quickly("frozen-kill", "kill --reason stuck");
-    assert_eq!(code, 1, "{told}");
-    let error = told["error"].as_str().unwrap();
+    let (code, reply, _) = quickly("frozen-kill", "kill --reason stuck");
+    assert_eq!(code, 1, "{reply}");
+    let error = reply["error"].as_str().unwrap();
     for words in ["the latch is set", "cambist panic --config", &process] {
         assert!(error.contains(words), "{error}");
     }
@@ -205,7 +205,7 @@ fn a_frozen_daemon_is_told_as_that_and_latched() {
 }
 
 #[test]
-fn a_drain_says_what_it_began_and_returns_when_it_is_proven_if_asked_to() {
+fn a_drain_reports_what_it_began_and_returns_when_it_is_proven_on_request() {
     let (stage, mut daemon) = trading("operator-drain");
     let drained = taken(&stage, "drain --wait");
     assert_eq!(
@@ -257,7 +257,7 @@ fn a_drain_says_what_it_began_and_returns_when_it_is_proven_if_asked_to() {
 }
 
 #[test]
-fn resume_with_nothing_to_lift_says_so_and_a_second_pause_keeps_both_reasons() {
+fn resume_with_nothing_to_lift_reports_that_and_a_second_pause_keeps_both_reasons() {
     let (stage, mut daemon) = trading("operator-words");
     let nothing = taken(&stage, "resume --reason x");
     assert_eq!(
@@ -292,7 +292,7 @@ fn resume_with_nothing_to_lift_says_so_and_a_second_pause_keeps_both_reasons() {
 }
 
 #[test]
-fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
+fn a_reload_tightens_loosens_only_on_request_and_survives_mistakes() {
     let (stage, mut daemon) = trading("operator-reload");
     let write = |edit: &dyn Fn(&mut toml::Table)| {
         stage.daemon("daemon", &stage.url(), |file| {
@@ -376,7 +376,7 @@ fn a_reload_tightens_loosens_only_when_told_and_survives_mistakes() {
 }
 
 #[test]
-fn what_is_left_on_purpose_is_told_and_taken_up_again() {
+fn orders_left_on_purpose_are_reported_and_recovered() {
     let stage = Stage::open("operator-leave", lively);
     stage.daemon("daemon", &stage.url(), |file| {
         quick(file);
@@ -386,8 +386,8 @@ fn what_is_left_on_purpose_is_told_and_taken_up_again() {
     });
     let mut daemon = started(&stage);
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
-    let told: Value = serde_json::from_str(&daemon.stdout()).unwrap();
-    assert!(told["left"]["orders"].as_u64().unwrap() > 0, "{told}");
+    let reply: Value = serde_json::from_str(&daemon.stdout()).unwrap();
+    assert!(reply["left"]["orders"].as_u64().unwrap() > 0, "{reply}");
     assert!(stage.books().open() > 0, "they were left");
     let mut again = stage.run("daemon");
     until(SOON, "it trades", || {
@@ -412,9 +412,9 @@ fn a_deposit_is_not_guessed_but_explained() {
     stage.daemon("daemon", &stage.url(), quick);
     let mut daemon = started(&stage);
     let venue = stage.path("venue.toml").display().to_string();
-    let admin = |wish: &[&str]| {
-        let args = [&["venue", "admin", "--config", &venue][..], wish].concat();
-        let (code, out, log) = run(stage.folder.path(), wish[0], &args, SOON);
+    let admin = |request: &[&str]| {
+        let args = [&["venue", "admin", "--config", &venue][..], request].concat();
+        let (code, out, log) = run(stage.folder.path(), request[0], &args, SOON);
         assert_eq!(code, 0, "{log}");
         out
     };
@@ -480,21 +480,21 @@ fn a_deposit_is_not_guessed_but_explained() {
     stage.books().assert_ledger(&daemon.stdout());
     // Explained flows are kept by the daemon, and by the next one.
     let flows = taken(&stage, "account flows");
-    let told = |name: &str| flows[0][name].as_str().unwrap().to_owned();
+    let reply = |name: &str| flows[0][name].as_str().unwrap().to_owned();
     assert_eq!(flows.as_array().unwrap().len(), 1, "{flows}");
     assert_eq!(
-        (told("token"), told("reason")),
+        (reply("token"), reply("reason")),
         ("ETH".to_owned(), "Monday".to_owned())
     );
-    assert_eq!(told("units"), "1500000000000000000");
-    assert_eq!(told("amount"), "+1.5");
+    assert_eq!(reply("units"), "1500000000000000000");
+    assert_eq!(reply("amount"), "+1.5");
     let (_, listed, _) = stage.prose("account flows");
     let row = listed.lines().nth(1).unwrap();
     let words: Vec<_> = row.split_whitespace().collect();
     assert_eq!(words[1..], ["+1.5", "ETH", "Monday"], "{row}");
     assert_eq!(
         (words[0], words[0].len()),
-        (told("at").as_str(), 20),
+        (reply("at").as_str(), 20),
         "{row}"
     );
     let mut again = stage.run("daemon");
@@ -505,7 +505,7 @@ fn a_deposit_is_not_guessed_but_explained() {
 }
 
 #[test]
-fn a_store_from_an_old_backup_does_not_trade_until_a_person_has_looked() {
+fn a_store_from_an_old_backup_does_not_trade_until_an_operator_resumes() {
     let (stage, mut daemon) = trading("operator-older");
     daemon.kill();
     let (state, backup) = (stage.path("daemon-state"), stage.path("backup"));
@@ -542,7 +542,7 @@ fn a_store_from_an_old_backup_does_not_trade_until_a_person_has_looked() {
         );
     }
     assert_eq!(proxy.faults(), 3, "it was asked for again");
-    taken(&stage, "resume --reason looked");
+    taken(&stage, "resume --reason checked");
     let mut again = stage.run("daemon");
     // Trades since the backup are not in the books: an operator has to confirm them as well.
     until(SOON, "both sides, or what is missing", || {

@@ -80,7 +80,7 @@ fn beside_a_daemon_it_raises_the_latch_first() {
         "--config",
         &config,
         "--reason",
-        "looked into",
+        "cause found",
     ];
     let (resumed, out, log) = run(&folder, "resume", &args, SOON);
     assert_eq!(resumed, 0, "{log}");
@@ -125,7 +125,7 @@ fn a_proof_shows_in_status_until_the_next_start() {
     let text = page["panic"]["text"].as_str().unwrap();
     assert!(text.contains("none of them is alive"), "{text}");
     // Also when trading is allowed again, until a daemon trades.
-    let (resumed, _, log) = stage.command("resume --reason looked-into");
+    let (resumed, _, log) = stage.command("resume --reason cause-found");
     assert_eq!(resumed, 0, "{log}");
     assert_eq!(status()["not_proven_gone"], 0);
     let mut again = stage.run("daemon");
@@ -359,7 +359,7 @@ fn a_bad_network_delays_it_and_changes_nothing() {
         _ => Fault::Pass,
     });
     let (code, object, _) = panic(&stage, "daemon", &[]);
-    assert!(object["troubles"].as_u64().unwrap() > 0, "{object}");
+    assert!(object["failures"].as_u64().unwrap() > 0, "{object}");
     assert_proven(stage, code, &object);
 }
 
@@ -396,7 +396,7 @@ fn against_an_exchange_that_is_gone_nothing_is_proven() {
 }
 
 #[test]
-fn nobody_there_to_ask_means_no() {
+fn without_a_terminal_the_answer_is_no() {
     let stage = Stage::open("panic-ask", |_| {});
     stage.daemon("daemon", &stage.url(), quick);
     let config = stage.path("daemon.toml").display().to_string();

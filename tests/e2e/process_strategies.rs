@@ -13,7 +13,7 @@ use crate::support::{Edit, Program, Stage, until};
 
 const SOON: Duration = Duration::from_secs(40);
 
-/// Does what the file `mode` says at each view.
+/// Does what the file `mode` requests at each view.
 const MOODY: &str = r#"
 import json, sys
 

@@ -33,7 +33,12 @@ fn reason<'a>(page: &'a Value, side: &str) -> &'a Value {
 }
 
 /// Waits until status shows these reasons, buy then sell, and compares all other outputs with it.
-fn told(stage: &Stage, daemon: &mut Program, state: &str, reasons: [Option<&str>; 2]) -> Value {
+fn assert_reported(
+    stage: &Stage,
+    daemon: &mut Program,
+    state: &str,
+    reasons: [Option<&str>; 2],
+) -> Value {
     let address = stage.metrics("daemon", daemon);
     let wanted = reasons.map(Value::from);
     let status = until(SOON, "the reasons", || {
@@ -89,7 +94,7 @@ type Mistake = Box<dyn Fn(&mut Table)>;
 type Case<'a> = (Mistake, [i32; 2], &'a str, [Option<&'a str>; 2], &'a str);
 
 #[test]
-fn everyday_mistakes_are_refused_reported_and_told() {
+fn common_mistakes_are_refused_counted_and_reported() {
     let stage = Stage::open("reasons", |_| {});
     let put = |path: &'static str, value: &'static str| -> Mistake {
         Box::new(move |file| {
@@ -159,7 +164,7 @@ fn everyday_mistakes_are_refused_reported_and_told() {
             assert_eq!(found, online || exit != 0, "{key} {online}: {text}");
         }
         let mut daemon = stage.run("daemon");
-        let status = told(&stage, &mut daemon, state, reasons);
+        let status = assert_reported(&stage, &mut daemon, state, reasons);
         assert_eq!(status["markets"][0]["withheld"]["buy"]["key"], key);
         assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     }
@@ -171,13 +176,13 @@ fn a_full_pause_is_not_active() {
     let stage = Stage::open("reasons-pause", |_| {});
     stage.daemon("daemon", &stage.url(), quick);
     let mut daemon = stage.run("daemon");
-    told(&stage, &mut daemon, "active", [None, None]);
+    assert_reported(&stage, &mut daemon, "active", [None, None]);
     let (code, _, log) = stage.command("pause --reason lunch");
     assert_eq!(code, 0, "{log}");
-    told(&stage, &mut daemon, "paused", [Some("paused"); 2]);
+    assert_reported(&stage, &mut daemon, "paused", [Some("paused"); 2]);
     let (code, _, log) = stage.command("resume --reason over");
     assert_eq!(code, 0, "{log}");
-    told(&stage, &mut daemon, "active", [None, None]);
+    assert_reported(&stage, &mut daemon, "active", [None, None]);
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     stage.close();
 }

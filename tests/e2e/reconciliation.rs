@@ -98,7 +98,7 @@ fn stopped(stage: &Stage) -> Value {
 }
 
 #[test]
-fn what_came_while_nobody_ran_is_found_at_the_start_and_waits_for_a_person() {
+fn what_came_while_no_daemon_ran_is_found_at_the_start_and_waits_for_the_operator() {
     let (stage, mut daemon) = trading("books-start", |_| {});
     daemon.kill();
     deposit(&stage, "5000000000000000000");
@@ -148,7 +148,7 @@ fn what_came_while_nobody_ran_is_found_at_the_start_and_waits_for_a_person() {
         if !running {
             daemon.kill();
         }
-        let answer = done(&stage, "resume --reason looked-into");
+        let answer = done(&stage, "resume --reason cause-found");
         assert!(answer.to_string().contains("1 ETH"), "{answer}");
         if !running {
             daemon = stage.run("daemon");

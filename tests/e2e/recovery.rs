@@ -9,9 +9,9 @@ use cambist_core::Side;
 use cambist_core::order::OrderReport;
 
 use crate::support::clock::Since;
+use crate::support::conditions::{assert_ends, assert_known, assert_slots};
 use crate::support::keeping::Keeping;
 use crate::support::stage::{lively, quick};
-use crate::support::verdict::{assert_ends, assert_known, assert_slots};
 use crate::support::{Books, Fault, Proxy, Stage, until};
 
 /// From an order's making, as `quick` writes it: expiry and grace.

@@ -1,4 +1,4 @@
-//! The table of rooms: who may know whom, and what the pure rooms must never reach for.
+//! The table of dependencies between crates, and what the pure crates must never use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -215,7 +215,7 @@ fn found(room: &str, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn every_room_knows_only_whom_it_may() {
+fn every_crate_depends_only_on_those_of_the_table() {
     for (room, allowed) in ROOMS {
         let known: Vec<_> = dependencies(&manifest(room))
             .into_iter()
@@ -289,16 +289,16 @@ fn modes_that_do_not_trade_reach_for_nothing_that_sends() {
         "reqwest",
         "Method::",
     ];
-    let mut looked_at = 0;
+    let mut checked = 0;
     let folders = ["crates/daemon/src/feeds", "src/paper"].map(|name| sources(&root().join(name)));
     let files = folders.into_iter().flatten();
     for path in files.chain([root().join("src/observe.rs")]) {
         let code = code(&path);
         let wrong: Vec<_> = words.iter().filter(|word| code.contains(**word)).collect();
         assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
-        looked_at += 1;
+        checked += 1;
     }
-    assert!(looked_at > 5, "{looked_at}");
+    assert!(checked > 5, "{checked}");
     // The one way out is a GET without a body.
     let reader = code(&root().join("crates/client/src/public.rs"));
     assert_eq!(reader.matches("Method::").count(), 1);
@@ -333,7 +333,7 @@ fn one_file_a_program_reads_clocks() {
     assert!(readers.is_empty(), "{readers:#?}");
 }
 
-/// Where `Debug` of a value stands in a call of a log macro: a field without its value's own form.
+/// Where `Debug` of a value is in a call of a log macro: a field without its value's own form.
 fn debugged(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for name in ["error!(", "warn!(", "info!(", "debug!(", "trace!("] {

@@ -154,7 +154,7 @@ fn no_secret_shows_anywhere() {
         ".tape",
         "venue.log",
     ] {
-        assert!(shown.iter().any(|(file, text)| file.ends_with(name) || file.contains(name) && !text.is_empty()), "{name} was not looked at");
+        assert!(shown.iter().any(|(file, text)| file.ends_with(name) || file.contains(name) && !text.is_empty()), "{name} was not searched");
     }
     for (place, text) in &shown {
         for (number, form) in forms.iter().enumerate() {

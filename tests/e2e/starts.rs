@@ -29,7 +29,10 @@ fn refused(stage: &Stage, name: &str) -> (i32, String) {
     assert_eq!(object["exit"], code, "{out}");
     let error = object["error"].as_str().unwrap();
     let first = error.split(": ").next().unwrap();
-    assert!(log.contains(first), "{error} is told to people too: {log}");
+    assert!(
+        log.contains(first),
+        "{error} is also printed as text: {log}"
+    );
     (code, log)
 }
 
@@ -184,7 +187,7 @@ fn wrong_keys_and_wrong_places_are_refused() {
     let opened = stage.path("open/eddsa_key");
     std::fs::set_permissions(&opened, Permissions::from_mode(0o644)).unwrap();
     copy("empty", "", &key);
-    copy("stranger", "a-key-that-nobody-has\n", &key);
+    copy("stranger", "an-unknown-key\n", &key);
 
     let keys = |folder: &str| {
         let folder = folder.to_owned();
@@ -199,7 +202,7 @@ fn wrong_keys_and_wrong_places_are_refused() {
         }
     };
     let chmod = format!("chmod 600 {}", opened.display());
-    let nobody = "0x00000000000000000000000000000000000000aa";
+    let unknown_owner = "0x00000000000000000000000000000000000000aa";
     let cases: Vec<Case<'_>> = vec![
         (
             "others-key",
@@ -229,8 +232,8 @@ fn wrong_keys_and_wrong_places_are_refused() {
         ),
         (
             "owner",
-            Box::new(put("venue.owner", nobody.into())),
-            vec!["venue.owner", nobody, "has no account at the venue"],
+            Box::new(put("venue.owner", unknown_owner.into())),
+            vec!["venue.owner", unknown_owner, "has no account at the venue"],
         ),
         (
             "account",
@@ -244,7 +247,7 @@ fn wrong_keys_and_wrong_places_are_refused() {
         ),
         (
             "exchange",
-            Box::new(put("venue.exchange", nobody.into())),
+            Box::new(put("venue.exchange", unknown_owner.into())),
             vec!["venue.exchange"],
         ),
         (
@@ -339,7 +342,7 @@ fn level(address: &str) -> Option<String> {
 }
 
 #[test]
-fn the_level_survives_restarts_and_only_a_person_lowers_it() {
+fn the_trading_state_survives_restarts_and_only_the_operator_lowers_it() {
     let stage = Stage::open("level", |_| {});
     stage.daemon("daemon", &stage.url(), quick);
     let resting = || (stage.books().open() > 0).then_some(());
@@ -374,7 +377,7 @@ fn the_level_survives_restarts_and_only_a_person_lowers_it() {
         run(stage.folder.path(), "resume", &args, SOON)
     };
     assert_eq!(resume("  ").0, 2, "a reason is a reason");
-    let (code, out, log) = resume("looked into it");
+    let (code, out, log) = resume("cause found");
     assert_eq!(code, 0, "{log}");
     assert!(
         out.contains("\"was\"") && out.contains("cancel_only"),
@@ -400,7 +403,7 @@ fn a_halted_store_is_not_started() {
     stage.daemon("daemon", &stage.url(), quick);
     let mut store = Store::open(&stage.path("daemon-state")).unwrap();
     store
-        .set_levels(
+        .set_restrictions(
             &Restrictions::of(TradingState::Halted),
             "balances differ",
             false,
@@ -453,7 +456,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
 }
 
 #[test]
-fn the_command_line_says_what_is_wrong() {
+fn errors_of_the_command_line_name_what_is_wrong() {
     let folder = Folder::new("usage");
     let folder: &Path = folder.path();
     for (args, code) in [

@@ -24,12 +24,12 @@ impl Manager {
     fn listen(stage: &Stage) -> Self {
         let socket = UnixDatagram::bind(stage.path("notify")).unwrap();
         let manager = Self(Arc::default());
-        let heard = Arc::clone(&manager.0);
+        let lines = Arc::clone(&manager.0);
         std::thread::spawn(move || {
             let mut message = [0; 4_096];
             while let Ok(length) = socket.recv(&mut message) {
                 let text = String::from_utf8(message[..length].to_vec()).unwrap();
-                heard
+                lines
                     .lock()
                     .unwrap()
                     .extend(text.lines().map(str::to_owned));
@@ -40,8 +40,8 @@ impl Manager {
 
     /// Lines so far with this prefix.
     fn lines(&self, begin: &str) -> usize {
-        let heard = self.0.lock().unwrap();
-        heard.iter().filter(|line| line.starts_with(begin)).count()
+        let lines = self.0.lock().unwrap();
+        lines.iter().filter(|line| line.starts_with(begin)).count()
     }
 
     fn run(stage: &Stage) -> Program {
@@ -141,7 +141,7 @@ fn a_start_waits_for_its_venue_as_a_running_daemon_does() {
         (&"cancel_only".into(), &Value::Null)
     );
     assert_eq!(stage.books().orders.len(), 0);
-    assert_eq!(stage.command("resume --reason looked").0, 0);
+    assert_eq!(stage.command("resume --reason checked").0, 0);
     until(SOON, "quotes", || (stage.books().open() > 0).then_some(()));
     let metrics = body(&address, "/metrics").unwrap();
     let waiting = metric(
@@ -191,8 +191,8 @@ fn a_reload_begins_and_ends_for_the_service_manager() {
 }
 
 #[test]
-fn a_start_that_waits_ends_at_once_when_it_is_told_to() {
-    let (stage, _proxy) = away("waiting-told", |_| {});
+fn a_waiting_start_ends_at_once_on_a_signal() {
+    let (stage, _proxy) = away("waiting-signal", |_| {});
     let mut daemon = stage.run("daemon");
     waits(&stage, &mut daemon);
     assert_eq!(
@@ -201,8 +201,8 @@ fn a_start_that_waits_ends_at_once_when_it_is_told_to() {
         "{}",
         daemon.last_words()
     );
-    let told: Value = serde_json::from_str(&daemon.stdout()).unwrap();
-    assert_eq!(told["started"], false, "{told}");
+    let summary: Value = serde_json::from_str(&daemon.stdout()).unwrap();
+    assert_eq!(summary["started"], false, "{summary}");
 
     let mut daemon = stage.run("daemon");
     waits(&stage, &mut daemon);

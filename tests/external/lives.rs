@@ -13,9 +13,9 @@ use cambist_store::view::level;
 
 use crate::cuts::{CUTS, Cut, KILL};
 use crate::support::clock::within;
+use crate::support::conditions::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::process::{CAMBIST, run};
 use crate::support::stage::{lively, quick};
-use crate::support::verdict::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::{Edit, Fault, Keeping, Program, Proxy, Stage, until};
 
 const SOON: Duration = Duration::from_mins(1);

@@ -62,7 +62,7 @@ impl AccountOrder {
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Accepted.
-    Taken(Box<AccountOrder>),
+    Accepted(Box<AccountOrder>),
     /// Filled in part or completely.
     Filled(OrderNumber, Traded),
     /// Ended: it cannot fill any more.
@@ -79,7 +79,7 @@ pub struct Account {
     positions: BTreeMap<OrderNumber, u64>,
     /// Orders that can fill.
     open: BTreeSet<u64>,
-    taken: u64,
+    accepted: u64,
 }
 
 impl Account {
@@ -117,14 +117,14 @@ impl Account {
     /// Applies a change.
     pub fn apply(&mut self, change: &Change, markets: &[MarketSpec]) {
         match change {
-            Change::Taken(order) => {
+            Change::Accepted(order) => {
                 let locked = self.locked.entry(order.order.sell_token).or_default();
                 *locked = locked.saturating_add(order.locked());
                 let number = order.order.client_id.number;
-                self.positions.insert(number, self.taken);
-                self.orders.insert(self.taken, (**order).clone());
-                self.open.insert(self.taken);
-                self.taken += 1;
+                self.positions.insert(number, self.accepted);
+                self.orders.insert(self.accepted, (**order).clone());
+                self.open.insert(self.accepted);
+                self.accepted += 1;
             }
             Change::Filled(number, traded) => {
                 let position = self.positions.get(number);

@@ -250,11 +250,11 @@ impl Observer for EngineLink {
         }
     }
 
-    fn notification(&mut self, now: Time, note: Notification) {
-        if let Notification::Ended { order, .. } = &note {
+    fn notification(&mut self, now: Time, notification: Notification) {
+        if let Notification::Ended { order, .. } = &notification {
             self.sealed.remove(order);
         }
-        self.log.observe(now, &note);
+        self.log.observe(now, &notification);
     }
 
     fn finished(&mut self, _: bool) {

@@ -95,7 +95,7 @@ impl EngineLog {
         self.session.observe(now, notification);
         match notification {
             Notification::Filled(fill) => self.detected(now, fill),
-            Notification::DepthTaken { .. } => self.depths += 1,
+            Notification::DepthAccepted { .. } => self.depths += 1,
             Notification::DepthRefused { .. } => self.depths_refused += 1,
             Notification::RiskRefused { control, .. } => {
                 *self.refused_by_control.entry(*control).or_default() += 1;

@@ -173,8 +173,8 @@ impl SimulatedExchange {
         if self.account.available(order.sell_token) < order.sell_amount {
             return Err(Reason::InsufficientBalance);
         }
-        let taken = AccountOrder::new(order.clone(), clock);
-        self.change(now, Change::Taken(Box::new(taken)));
+        let accepted = AccountOrder::new(order.clone(), clock);
+        self.change(now, Change::Accepted(Box::new(accepted)));
         self.places.insert(number, order.market);
         self.expiries.insert((order.last_effect_s(), number));
         let order_request = NewOrder {

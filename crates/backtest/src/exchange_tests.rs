@@ -121,8 +121,8 @@ fn status(
 #[test]
 fn orders_lock_their_funds_until_they_end() {
     let mut exchange = exchange(&Assumptions::default());
-    let taken = exchange.submit(at(1), &order(1, Side::Sell, 102, 60));
-    assert_eq!(taken, Ok((hash_of(1), OrderStatus::Processing)));
+    let accepted = exchange.submit(at(1), &order(1, Side::Sell, 102, 60));
+    assert_eq!(accepted, Ok((hash_of(1), OrderStatus::Processing)));
     assert_eq!(exchange.account().available(BASE), 40);
     let too_much = exchange.submit(at(1), &order(2, Side::Sell, 102, 41));
     assert_eq!(too_much, Err(Reason::InsufficientBalance));

@@ -60,13 +60,13 @@ impl RateLimiter {
     pub fn take(&mut self, now: Timestamp, endpoint: Endpoint) -> bool {
         let full_at = self.full_at.entry(endpoint).or_insert(now);
         let after = (*full_at).max(now).plus_nanos(self.interval);
-        let taken = after.nanos_since(now) <= self.burst;
-        if taken {
+        let accepted = after.nanos_since(now) <= self.burst;
+        if accepted {
             *full_at = after;
         } else {
             self.refused += 1;
         }
-        taken
+        accepted
     }
 
     /// Number of refused requests.
@@ -96,13 +96,13 @@ mod tests {
     fn a_bucket_lets_its_burst_through_and_then_its_rate() {
         let limit = RateLimit { per_s: 4, burst: 2 };
         let mut limiter = RateLimiter::new(limit);
-        let mut taken = |ms: i64, endpoint| limiter.take(Timestamp(ms * 1_000_000), endpoint);
-        assert!(taken(0, Endpoint::Depth) && taken(0, Endpoint::Depth));
-        assert!(!taken(0, Endpoint::Depth) && !taken(249, Endpoint::Depth));
-        assert!(taken(249, Endpoint::Orders), "another endpoint");
-        assert!(taken(250, Endpoint::Depth) && !taken(250, Endpoint::Depth));
-        assert!(taken(10_000, Endpoint::Depth) && taken(10_000, Endpoint::Depth));
-        assert!(!taken(10_000, Endpoint::Depth));
+        let mut accepted = |ms: i64, endpoint| limiter.take(Timestamp(ms * 1_000_000), endpoint);
+        assert!(accepted(0, Endpoint::Depth) && accepted(0, Endpoint::Depth));
+        assert!(!accepted(0, Endpoint::Depth) && !accepted(249, Endpoint::Depth));
+        assert!(accepted(249, Endpoint::Orders), "another endpoint");
+        assert!(accepted(250, Endpoint::Depth) && !accepted(250, Endpoint::Depth));
+        assert!(accepted(10_000, Endpoint::Depth) && accepted(10_000, Endpoint::Depth));
+        assert!(!accepted(10_000, Endpoint::Depth));
         assert_eq!(limiter.refused(), 4);
     }
 }

@@ -65,7 +65,7 @@ impl Performance {
 
     /// Sets the mid of a market.
     pub fn mark(&mut self, now: Time, spec: &MarketSpec, mid: Option<u64>) {
-        let notification = Notification::DepthTaken {
+        let notification = Notification::DepthAccepted {
             market: spec.id,
             mid,
             timestamp: VenueTime(0),

@@ -378,11 +378,11 @@ impl Backtest {
     fn arrive(&mut self, id: RequestId, sent: Timestamp, request: Outgoing) {
         let endpoint = request.endpoint();
         let now = self.now;
-        let taken = self
+        let accepted = self
             .limiter
             .as_mut()
             .is_none_or(|limiter| limiter.take(now, endpoint));
-        if !taken {
+        if !accepted {
             return self.respond(id, sent, Outcome::Refused(Reason::RateLimited));
         }
         let delay = nanos(self.assumptions.acknowledgement_delay_us);
@@ -403,8 +403,8 @@ impl Backtest {
         let answer = match request {
             Outgoing::Query(query) => self.exchange.answer(self.now, query),
             Outgoing::Submit(order) => {
-                let taken = self.exchange.submit(self.now, order);
-                taken.map(|(hash, status)| Reply::Submitted {
+                let accepted = self.exchange.submit(self.now, order);
+                accepted.map(|(hash, status)| Reply::Submitted {
                     hash,
                     status,
                     idempotent: false,

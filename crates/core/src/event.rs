@@ -93,7 +93,7 @@ pub enum SealFailure {
 }
 
 /// An operator's command. Each is answered by
-/// [`Notification::CommandTaken`](crate::notification::Notification::CommandTaken) or
+/// [`Notification::CommandAccepted`](crate::notification::Notification::CommandTaken) or
 /// [`Notification::CommandRefused`](crate::notification::Notification::CommandRefused) among the actions of its own
 /// event. An effect that must be durable is in force when
 /// [`Notification::TradingStateChanged`](crate::notification::Notification::TradingStateChanged),

@@ -31,10 +31,10 @@ pub fn are_all_disproved(transmissions: u8, disproved: u8) -> bool {
     disproved == transmissions
 }
 
-/// The last moment at which an order can come into existence or fill, by what the venue has said of it: one that it
+/// The last moment at which an order can come into existence or fill, by what the venue has reported of it: one that it
 /// never accepted or listed cannot come into existence after its bytes have lapsed, and one that it did may rest on.
-pub fn last_effect(lifetime: Lifetime, word: VenueEvidence) -> VenueTime {
-    match word {
+pub fn last_effect(lifetime: Lifetime, evidence: VenueEvidence) -> VenueTime {
+    match evidence {
         VenueEvidence::None => lifetime.accepted_until,
         VenueEvidence::Seen | VenueEvidence::Denied => lifetime.last_effect(),
     }
@@ -53,13 +53,13 @@ pub fn is_proven_dead(
     lifetime: Lifetime,
     grace_ms: u64,
     shown: bool,
-    word: VenueEvidence,
+    evidence: VenueEvidence,
 ) -> bool {
-    let contradicted = match word {
+    let contradicted = match evidence {
         VenueEvidence::Seen => true,
         VenueEvidence::None | VenueEvidence::Denied => false,
     };
-    is_behind(list_begun, last_effect(lifetime, word), grace_ms) && !shown && !contradicted
+    is_behind(list_begun, last_effect(lifetime, evidence), grace_ms) && !shown && !contradicted
 }
 
 /// Whether bytes that are sent now arrive before they lapse; the margin covers their latency.
@@ -98,8 +98,14 @@ mod tests {
 
     #[test]
     fn a_list_ends_an_order_only_after_the_fence_and_without_contradiction() {
-        let dead = |begun, shown, word| {
-            is_proven_dead(VenueTime(begun), Lifetime::one(UNTIL), 3_000, shown, word)
+        let dead = |begun, shown, evidence| {
+            is_proven_dead(
+                VenueTime(begun),
+                Lifetime::one(UNTIL),
+                3_000,
+                shown,
+                evidence,
+            )
         };
         assert!(dead(13_001, false, VenueEvidence::None));
         assert!(dead(13_001, false, VenueEvidence::Denied));
@@ -114,8 +120,9 @@ mod tests {
             accepted_until: UNTIL,
             rests_until,
         };
-        let dead =
-            |begun, lifetime, word| is_proven_dead(VenueTime(begun), lifetime, 3_000, false, word);
+        let dead = |begun, lifetime, evidence| {
+            is_proven_dead(VenueTime(begun), lifetime, 3_000, false, evidence)
+        };
         let longer = rests(Some(VenueTime(50_000)));
         assert!(dead(13_001, longer, VenueEvidence::None));
         assert!(!dead(13_000, longer, VenueEvidence::None));

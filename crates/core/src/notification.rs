@@ -399,7 +399,8 @@ pub enum Notification {
     /// A fill increment was booked.
     Filled(Fill),
     /// A depth snapshot was accepted.
-    DepthTaken {
+    #[serde(rename = "DepthTaken")]
+    DepthAccepted {
         /// Market.
         market: MarketId,
         /// Mid in half ticks with own orders removed.
@@ -498,7 +499,8 @@ pub enum Notification {
     /// Trading state and pauses could not be made durable. Their restrictions apply all the same.
     RestrictionsNotStored,
     /// A command was accepted.
-    CommandTaken {
+    #[serde(rename = "CommandTaken")]
+    CommandAccepted {
         /// Name of the command.
         command: String,
         /// Its reason, or its effect.
@@ -526,7 +528,8 @@ pub enum Notification {
         hash: Hash,
     },
     /// A side had no order between the end of one and its replacement.
-    Dark {
+    #[serde(rename = "Dark")]
+    SideEmpty {
         /// Market.
         market: MarketId,
         /// Side.

@@ -268,7 +268,7 @@ pub trait Strategy: Send {
         None
     }
 
-    /// For a strategy that runs in a process: something happened to it. The error says what is wrong with
+    /// For a strategy that runs in a process: something happened to it. The error states what is wrong with
     /// what it answered.
     fn receive(&mut self, _now: Time, _message: &ProcessMessage) -> Result<(), String> {
         Err("this strategy has no process".to_owned())

@@ -70,9 +70,9 @@ struct Stage<'a> {
 impl<'a> Stage<'a> {
     fn new(run: DryRun, answers: &'a mut dyn Answers) -> Self {
         let mut built = Vec::new();
-        let mut seats = Vec::new();
+        let mut slots = Vec::new();
         for (id, market, strategy) in run.strategies {
-            seats.push((id, market));
+            slots.push((id, market));
             built.push(strategy);
         }
         let start = Start {
@@ -84,7 +84,7 @@ impl<'a> Stage<'a> {
             },
             markets: run.markets,
             pools: Vec::new(),
-            strategies: seats,
+            strategies: slots,
             seed: 0,
             instance: run.instance,
             next_number: 1,
@@ -196,8 +196,9 @@ impl Store for Stage<'_> {
         self.waiting.push_back(Event::Sealed { batch, hashes });
     }
 
-    fn store_restrictions(&mut self, levels: Restrictions, _: String, _: bool) {
-        self.waiting.push_back(Event::RestrictionsStored(levels));
+    fn store_restrictions(&mut self, restrictions: Restrictions, _: String, _: bool) {
+        self.waiting
+            .push_back(Event::RestrictionsStored(restrictions));
     }
 
     fn book(&mut self, _: Box<Booking>) {}

@@ -186,7 +186,7 @@ impl Player {
     }
 
     /// Passes one event to the engine. `failure` reports errors.
-    pub fn hear(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
+    pub fn handle_event(&mut self, now: Time, event: &Event, actions: &mut Vec<Action>) {
         if self.engine.is_none() {
             match event {
                 Event::Start(start) => match self.strategies(&start.markets) {

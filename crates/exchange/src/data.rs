@@ -16,29 +16,29 @@ use cambist_host::exit::{Exit, Failure};
 
 /// Whether the maker's key files belong to its account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keys {
+pub enum MakerKeyState {
     /// They do.
-    Fit,
+    Matching,
     /// There are none.
     Absent,
     /// They belong to another account, or the account's keys were replaced.
-    Others,
+    OfAnotherAccount,
 }
 
-impl Keys {
+impl MakerKeyState {
     /// As a keyword.
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Fit => "fit",
+            Self::Matching => "fit",
             Self::Absent => "absent",
-            Self::Others => "others",
+            Self::OfAnotherAccount => "others",
         }
     }
 }
 
 /// The exchange of a folder; a new one if the folder is empty, with new keys if necessary. No keys are created for an
 /// existing exchange.
-pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys)> {
+pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, MakerKeyState)> {
     let data = DataFolder::take(folder)
         .map_err(failure)?
         .with_retention(exchange.retention)
@@ -48,7 +48,7 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys
         let (venue, agents) = setup::venue(exchange, &maker)?;
         tracing::info!(folder = %folder.display(), "created a new exchange in the data folder");
         let durable = data.begin(venue, agents).map_err(failure)?;
-        return Ok((durable, Keys::Fit));
+        return Ok((durable, MakerKeyState::Matching));
     };
     let wanted = setup::config(exchange)?;
     let kept = durable.venue().config();
@@ -69,16 +69,16 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys
         .account(cambist_venue::AccountId(exchange.maker.account_id))
         .context("the data folder has no account of the number in maker.account_id")?;
     let maker = keys::load(&exchange.maker.keys_dir)?;
-    let fit = fit(&durable, account, maker.as_ref());
+    let fit = maker_key_state(&durable, account, maker.as_ref());
     let dir = exchange.maker.keys_dir.display();
     match fit {
-        Keys::Fit => {}
-        Keys::Absent => tracing::warn!(
+        MakerKeyState::Matching => {}
+        MakerKeyState::Absent => tracing::warn!(
             account = account.id.0,
             keys_dir = %dir,
             "the key files of the maker's account are missing; copy api_key and eddsa_key from where the exchange was created"
         ),
-        Keys::Others => tracing::warn!(
+        MakerKeyState::OfAnotherAccount => tracing::warn!(
             account = account.id.0,
             keys_dir = %dir,
             "the key files do not match the maker's account: its keys were replaced, or the files belong to another exchange"
@@ -96,9 +96,13 @@ pub fn open(folder: &Path, exchange: &Exchange) -> anyhow::Result<(Durable, Keys
     Ok((durable, fit))
 }
 
-fn fit(durable: &Durable, account: &Account, keys: Option<&MakerKeys>) -> Keys {
+fn maker_key_state(
+    durable: &Durable,
+    account: &Account,
+    keys: Option<&MakerKeys>,
+) -> MakerKeyState {
     let Some(keys) = keys else {
-        return Keys::Absent;
+        return MakerKeyState::Absent;
     };
     let public = keys.secret.public();
     let signing = (public.x.to_be_bytes(), public.y.to_be_bytes());
@@ -106,9 +110,9 @@ fn fit(durable: &Durable, account: &Account, keys: Option<&MakerKeys>) -> Keys {
         .venue()
         .account_of_api_key(&api_key_digest(&keys.api_key));
     if (account.public_key.x, account.public_key.y) == signing && api_key == Some(account.id) {
-        Keys::Fit
+        MakerKeyState::Matching
     } else {
-        Keys::Others
+        MakerKeyState::OfAnotherAccount
     }
 }
 
@@ -136,7 +140,7 @@ pub fn failure(error: DataError) -> Failure {
         DataError::Damaged { .. } | DataError::Audit(_) | DataError::Diverged { .. } => {
             Exit::Invariant
         }
-        DataError::Others { .. } | DataError::Gap { .. } | DataError::Dump { .. } => {
+        DataError::OtherExchange { .. } | DataError::Gap { .. } | DataError::Dump { .. } => {
             Exit::CheckFailed
         }
         DataError::Empty { .. }

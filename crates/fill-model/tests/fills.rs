@@ -270,13 +270,13 @@ fn a_share_of_decreases_counts_as_traded_if_configured() {
         market.submit(maker(1, Side::Buy, 100, 9));
         // 10 of 14 are gone: half is 5, one more than the 4 in front of us.
         market.snapshot(&[(100, 14)], &[(102, 5)]);
-        let seen = market.snapshot(&[(100, 4)], &[(102, 5)]);
+        let observed = market.snapshot(&[(100, 4)], &[(102, 5)]);
         let expected: &[Observed] = if fills == 0 {
             &[]
         } else {
             &[Observed::Filled(1, 100, fills)]
         };
-        assert_eq!(seen, expected, "{share}");
+        assert_eq!(observed, expected, "{share}");
     }
 }
 

@@ -53,15 +53,19 @@ fn queue_positions_are_those_of_the_published_models() {
         for (index, front) in fronts.iter().enumerate() {
             let event = &input["events"][index];
             let qty = number(&event[1]);
-            let seen = match event[0].as_str().expect("a kind") {
+            let observed = match event[0].as_str().expect("a kind") {
                 "depth" => market.level(Side::Buy, 100, qty),
                 _ => market.trade(Side::Sell, 100, qty),
             };
             if filled == Some(index as u64) {
-                assert_eq!(seen, [Observed::Filled(1, 100, 1)], "{id}, event {index}");
+                assert_eq!(
+                    observed,
+                    [Observed::Filled(1, 100, 1)],
+                    "{id}, event {index}"
+                );
                 break;
             }
-            assert_eq!(seen, [], "{id}, event {index}");
+            assert_eq!(observed, [], "{id}, event {index}");
             let front = front.as_f64().expect("a number").max(0.0);
             let expected = market.in_front(1).expect("it rests");
             #[expect(clippy::cast_precision_loss, reason = "small")]

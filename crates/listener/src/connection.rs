@@ -27,7 +27,7 @@ const LAST_ANSWER_MS: u64 = 60_000;
 /// Most header lines of a request.
 const HEADERS_MAX: usize = 64;
 /// Checks for a stall within one `stall_timeout_ms`.
-const STALL_LOOKS: u32 = 4;
+const STALL_CHECKS: u32 = 4;
 
 /// The sender of a request, in the request's extensions.
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ impl Peer {
     }
 
     /// Marks the connection as authenticated. Unauthenticated connections are evicted before it.
-    pub fn vouch(&self) {
-        self.handle.vouch();
+    pub fn mark_authenticated(&self) {
+        self.handle.mark_authenticated();
     }
 }
 
@@ -160,17 +160,17 @@ where
 
 /// Completes when the connection has waited for its client for `bound`, or up to a quarter longer.
 async fn stalled(place: &Place, bound: Duration) {
-    let (mut since, mut looks) = (place.waiting_since(), 0);
+    let (mut since, mut checks) = (place.waiting_since(), 0);
     loop {
-        tokio::time::sleep(bound / STALL_LOOKS).await;
+        tokio::time::sleep(bound / STALL_CHECKS).await;
         let now = place.waiting_since();
         if now.is_some() && now == since {
-            looks += 1;
-            if looks == STALL_LOOKS {
+            checks += 1;
+            if checks == STALL_CHECKS {
                 return;
             }
         } else {
-            (since, looks) = (now, 0);
+            (since, checks) = (now, 0);
         }
     }
 }

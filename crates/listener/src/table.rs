@@ -244,7 +244,7 @@ impl Handle {
     }
 
     /// A valid key was sent on the connection.
-    pub fn vouch(&self) {
+    pub fn mark_authenticated(&self) {
         let mut entries = self.table.entries();
         if let Some(entry) = entries.by_id.get_mut(&self.id)
             && !entry.is_authenticated
@@ -342,8 +342,8 @@ mod tests {
             .map(|_| admit(&table, "10.0.0.1").unwrap())
             .collect();
         for place in &known {
-            place.handle().vouch();
-            place.handle().vouch();
+            place.handle().mark_authenticated();
+            place.handle().mark_authenticated();
         }
         let unauthenticated = std::iter::from_fn(|| admit(&table, "10.0.0.2")).collect();
         for place in table.entries().by_id.values_mut() {

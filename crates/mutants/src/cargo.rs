@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-/// The variable that says which commit is built: a copy is of none.
+/// The variable with the commit that is built: a copy is of none.
 const REVISION: &str = "CAMBIST_REVISION";
 
 /// A cargo command in a copy. What cargo sets for the packages of this program is not inherited.

@@ -2,7 +2,7 @@
 //!
 //! The files are `defects/*.txt`, read line by line; empty lines and those that begin with `#` are comments:
 //!
-//! - `defect NAME: SENTENCE` declares one; `rare` instead of `defect` says that finding it takes more worlds than the
+//! - `defect NAME: SENTENCE` declares one; `rare` instead of `defect` means that finding it takes more worlds than the
 //!   gate runs;
 //! - `found CHECK… [in worlds with falls]` after a declaration: the names of violations that must find it, instead of
 //!   any, and if stated only in worlds whose price falls while everything is filled;
@@ -45,7 +45,7 @@ pub struct Defects {
     added: Vec<(String, String)>,
 }
 
-/// What stands in new lines before and after the name of a defect.
+/// The text in new lines before and after the name of a defect.
 const ASKED: [&str; 2] = ["planted!(", ")"];
 
 impl Defects {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_says_nothing_of_a_defect_is_refused() {
+    fn a_list_without_an_edit_of_a_defect_is_refused() {
         for (bad, why) in [
             ("defect one: harm\n", "no edit asks for one"),
             ("edit x\n+planted!(one)\n", "not declared"),

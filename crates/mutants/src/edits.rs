@@ -9,9 +9,9 @@ use crate::tree::Tree;
 /// A line of an edit, without its first character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// Stands in the source and stays.
+    /// Is in the source and stays.
     Kept(String),
-    /// Stands in the source and goes.
+    /// Is in the source and is removed.
     Old(String),
     /// Comes.
     New(String),
@@ -29,7 +29,7 @@ impl Line {
         }
     }
 
-    /// As it stands in the source, if it does.
+    /// As it is in the source, if it is there.
     fn anchor(&self) -> Option<&str> {
         match self {
             Self::Kept(text) | Self::Old(text) => Some(text),
@@ -70,7 +70,7 @@ impl Edit {
             [(at, _)] => Ok(at),
             [] => bail!("{}: the anchor is gone: {}", self.file, first.trim()),
             _ => bail!(
-                "{}: the anchor stands in {} places: {}",
+                "{}: the anchor occurs in {} places: {}",
                 self.file,
                 found.len(),
                 first.trim()
@@ -176,7 +176,7 @@ mod tests {
     fn an_anchor_that_is_gone_or_not_unique_fails() {
         let error = |lines: &[&str]| edited(SOURCE, &[&edit(lines)]).unwrap_err().to_string();
         assert!(error(&["-x"]).contains("the anchor is gone: x"));
-        assert!(error(&["-b"]).contains("stands in 2 places: b"));
+        assert!(error(&["-b"]).contains("occurs in 2 places: b"));
         assert!(error(&["+b"]).contains("without an anchor"));
     }
 

@@ -95,7 +95,7 @@ impl Tree {
     }
 
     /// Makes `folder` hold exactly these files. Those that are as they should be are not touched, so that only what
-    /// changed is compiled anew.
+    /// changed is compiled again.
     pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
         ensure!(
             folder.components().any(|part| part.as_os_str() == "target"),

@@ -22,7 +22,7 @@ pub struct Liquidation {
     /// Drift μ of the mid, ticks/s.
     pub drift: f64,
     /// Discount on each lot that is left at the deadline, ticks.
-    pub give_up: f64,
+    pub discount: f64,
 }
 
 impl Liquidation {
@@ -37,7 +37,7 @@ impl Liquidation {
         let k = positive("decay", self.decay)?;
         let gamma = non_negative("risk aversion", self.risk_aversion)?;
         let drift = finite("drift", self.drift)?;
-        let give_up = finite("give-up", self.give_up)?;
+        let discount = finite("discount", self.discount)?;
         require((1..=BOUND_MAX).contains(&lots), "lots", "from 1 to 2000")?;
         let alpha = solved("sigma", k * gamma * sigma * sigma / 2.0)?;
         let beta = solved("drift", k * drift)?;
@@ -48,7 +48,7 @@ impl Liquidation {
             from_lower: vec![coupling; lots as usize + 1],
             from_upper: vec![0.0; lots as usize + 1],
         };
-        let end: Vec<f64> = positions().map(|q| -k * q * give_up).collect();
+        let end: Vec<f64> = positions().map(|q| -k * q * discount).collect();
         let mut values = Positive::from_logs(&end)?;
         chain.advance(&mut values, time_left)?;
         let base = intensity_spread(gamma, k)?;
@@ -75,7 +75,7 @@ mod tests {
         decay: 0.3,
         risk_aversion: 0.05,
         drift: 0.0,
-        give_up: 3.0,
+        discount: 3.0,
     };
 
     /// The parameters of each row of a table and the row's values for 1 to 6 lots.
@@ -181,11 +181,11 @@ mod tests {
             },
             Liquidation { decay: 0.0, ..BASE },
             Liquidation {
-                give_up: f64::INFINITY,
+                discount: f64::INFINITY,
                 ..BASE
             },
             Liquidation {
-                give_up: 1e300,
+                discount: 1e300,
                 ..BASE
             },
             Liquidation {

@@ -146,7 +146,7 @@ impl Session {
             } => self.counts.refused(*endpoint, *reason),
             Notification::Ended { order, end, .. } => self.counts.ended(*order, *end),
             Notification::Filled(fill) => self.fill(fill),
-            Notification::DepthTaken {
+            Notification::DepthAccepted {
                 market,
                 mid: Some(mid),
                 ..
@@ -203,7 +203,7 @@ impl Session {
             Notification::Balanced => self.comparison.differs.clear(),
             Notification::Adopted { token, amount, .. } => self.explained(*token, *amount),
             Notification::Unknown { .. }
-            | Notification::DepthTaken { mid: None, .. }
+            | Notification::DepthAccepted { mid: None, .. }
             | Notification::Resent { .. }
             | Notification::Resolved { .. }
             | Notification::Answered { .. }
@@ -223,10 +223,10 @@ impl Session {
             | Notification::Paused(_)
             | Notification::Unpaused { .. }
             | Notification::RestrictionsNotStored
-            | Notification::CommandTaken { .. }
+            | Notification::CommandAccepted { .. }
             | Notification::CommandRefused { .. }
             | Notification::ForeignAdopted { .. }
-            | Notification::Dark { .. }
+            | Notification::SideEmpty { .. }
             | Notification::Left { .. }
             | Notification::Slept { .. }
             | Notification::InvariantFailed { .. } => {}

@@ -2,7 +2,7 @@
 //!
 //! Everything holds for the calling thread and for what it becomes by `exec`, and nothing can be taken
 //! back. Files are restricted by Landlock, system calls by seccomp; without either nothing is confined and
-//! the error says so.
+//! the error states it.
 
 use std::path::{Path, PathBuf};
 

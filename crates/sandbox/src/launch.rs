@@ -116,7 +116,7 @@ impl Launch {
     }
 }
 
-/// Descriptors that somebody left open reach past every rule about files.
+/// Open descriptors that were inherited bypass every rule about files.
 #[cfg(target_os = "linux")]
 fn close_inherited() -> Result<(), String> {
     let open = std::fs::read_dir("/proc/self/fd").map_err(|error| error.to_string())?;

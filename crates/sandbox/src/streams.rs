@@ -95,7 +95,7 @@ pub(crate) fn log(
     }
 }
 
-/// A process must not move the cursor of whoever reads the log.
+/// A process must not move the cursor of a terminal that shows the log.
 fn printable(letter: char) -> char {
     if letter.is_control() { ' ' } else { letter }
 }

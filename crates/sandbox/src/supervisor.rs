@@ -54,7 +54,7 @@ pub enum ProcessEvent {
     Log(String),
 }
 
-/// Who is told what happens, on threads of the supervisor.
+/// Receives events, on threads of the supervisor.
 pub type EventSink = Arc<dyn Fn(ProcessEvent) + Send + Sync>;
 
 /// What the supervisor's thread turns to.
@@ -140,11 +140,11 @@ pub fn check(launcher: &[OsString]) -> Result<(), CheckError> {
     let mut command = command(launcher, &launch).map_err(|error| wrong(error.to_string()))?;
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| wrong(error.to_string()))?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     match output.status.code() {
         Some(0) => Ok(()),
-        Some(code) if code == i32::from(NOT_CONFINED) => Err(CheckError::NotConfined(said)),
-        Some(_) | None => Err(wrong(format!("{}: {said}", output.status))),
+        Some(code) if code == i32::from(NOT_CONFINED) => Err(CheckError::NotConfined(stderr)),
+        Some(_) | None => Err(wrong(format!("{}: {stderr}", output.status))),
     }
 }
 
@@ -175,7 +175,7 @@ struct Runner {
 
 /// How a life ended.
 enum End {
-    /// Nobody wants the process any more.
+    /// The process is no longer needed.
     Stopped,
     /// It ended, or was ended.
     Ended { why: String, answers: u64 },
@@ -236,7 +236,7 @@ impl Runner {
         }
     }
 
-    /// Hands lines over and passes answers on. Returns nothing when nobody wants the process any more, and
+    /// Hands lines over and passes answers on. Returns nothing when the process is no longer needed, and
     /// otherwise why it is to end; without a text it ended by itself.
     #[expect(
         clippy::option_option,
@@ -280,7 +280,7 @@ impl Runner {
                         (self.sink)(ProcessEvent::Line(line));
                     }
                     Output::Line(_) => {
-                        return Some(Some("it printed a line that nobody asked for".to_owned()));
+                        return Some(Some("it printed a line without a request".to_owned()));
                     }
                     Output::Overlong => {
                         let most = self.spec.line_max;
@@ -335,7 +335,7 @@ fn wait_briefly(child: &mut Child) {
     }
 }
 
-/// Kills the process and what it may have started, and says how it ended.
+/// Kills the process and what it may have started, and returns how it ended.
 fn kill(child: &mut Child) -> Option<ExitStatus> {
     let ended = child.try_wait().ok().flatten();
     if ended.is_none() {

@@ -1,6 +1,6 @@
 //! System calls that a confined process may not make, as a seccomp filter.
 //!
-//! The list says what is forbidden, because what runtimes of all languages need is not known. It covers
+//! The list holds what is forbidden, because what runtimes of all languages need is not known. It covers
 //! what the file system rules do not: sockets, other processes, memory that no limit counts, attributes of
 //! files, and interfaces of the kernel that a strategy has no use for.
 
@@ -16,7 +16,7 @@ use crate::confine::ConfineError;
 
 /// Refused whatever the arguments.
 const FORBIDDEN: &[c_long] = &[
-    // The network, and sockets of other programs; a pair of sockets reaches nobody.
+    // The network, and sockets of other programs; a pair of sockets reaches no other program.
     libc::SYS_socket,
     libc::SYS_connect,
     libc::SYS_bind,
@@ -186,7 +186,7 @@ pub(crate) fn forbid() -> Result<(), ConfineError> {
         );
     }
     apply(rules, libc::EPERM)?;
-    // What is not there is tried in another way, by which threads are told from processes.
+    // What is not there is tried in another way, by which threads are distinguished from processes.
     apply([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS)
 }
 

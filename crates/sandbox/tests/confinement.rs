@@ -48,7 +48,7 @@ fn everything_that_a_strategy_might_try_is_refused() {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let (key, store) = (text(&secret), text(&state));
     let left = left_open.as_raw_fd().to_string();
-    // It stands in for the daemon.
+    // It replaces the daemon.
     let mut daemon = Command::new("/bin/sleep").arg("600").spawn().unwrap();
     let pid = daemon.id().to_string();
     let command = [PYTHON, &script, &key, &store, &port, &left, &pid];
@@ -219,7 +219,7 @@ fn too_much_output_ends_a_process() {
             "import sys\nwhile True: sys.stdout.write('x' * 65536)",
             "a line of more than 1000 bytes",
         ),
-        ("while True: print('x')", "a line that nobody asked for"),
+        ("while True: print('x')", "a line without a request"),
         (
             "import sys\nwhile True: sys.stderr.write('y' * 65536)",
             "more than 1048576 bytes on its standard error",
@@ -247,9 +247,9 @@ fn too_much_output_ends_a_process() {
 fn a_program_that_does_not_exist_is_reported() {
     let run = Run::new(&["/nonexistent/strategy"], 1_000);
     assert_eq!(run.next(), ProcessEvent::Started);
-    let ProcessEvent::Log(said) = run.next() else {
-        panic!("the launcher says what is missing");
+    let ProcessEvent::Log(line) = run.next() else {
+        panic!("the launcher reports what is missing");
     };
-    assert!(said.contains("/nonexistent/strategy"), "{said}");
+    assert!(line.contains("/nonexistent/strategy"), "{line}");
     assert!(run.end().0.contains("127"));
 }

@@ -148,7 +148,7 @@ impl Dispatch {
         };
         if holder.is_some() {
             // Authenticated connections are evicted last.
-            call.peer.vouch();
+            call.peer.mark_authenticated();
         }
         self.limiter.take(bucket, self.clock.monotonic_ms())?;
         match (rule, key) {

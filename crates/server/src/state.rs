@@ -102,7 +102,7 @@ impl State {
     ) -> Result<Response, Refusal> {
         let due = self.is_due(now);
         // A request that only reads can consume an injected fault.
-        let changes = !only_looks(request) || self.venue.has_faults();
+        let changes = !is_read_only(request) || self.venue.has_faults();
         let response = self.venue.handle(now, caller, request);
         if changes {
             let entry = Entry::Ask {
@@ -205,7 +205,7 @@ fn act(
 
 /// Whether a request changes nothing but the time. Requests not listed here are written: an unnecessary entry costs
 /// bytes, a missing one could lose an order.
-const fn only_looks(request: &Request) -> bool {
+const fn is_read_only(request: &Request) -> bool {
     matches!(
         request,
         Request::Order { .. }

@@ -15,7 +15,7 @@ use crate::restrictions;
 
 /// One row to write, with all its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Noted {
+pub enum StoreEntry {
     /// A booked fill.
     Fill(Fill),
     /// The proven end of an order or pool transaction.
@@ -51,23 +51,23 @@ impl Store {
         &mut self,
         listing: &Listing,
     ) -> Result<(Books, BTreeMap<MarketId, LossBaseline>), StoreError> {
-        let rows = books::read(&self.database).map_err(|trouble| trouble.at(&self.file))?;
+        let rows = books::read(&self.database).map_err(|error| error.at(&self.file))?;
         let stored = rows.books(&self.market_names);
         let mut fitted = stored.clone();
         fitted.fit(&listing.markets);
         let at_us = self.clock.unix_micros();
         let names = self.market_names.clone();
         let written = (|| {
-            let change = self.database.transaction()?;
+            let transaction = self.database.transaction()?;
             for (market, position) in &fitted.positions {
                 if stored.positions.get(market) != Some(position)
                     && let Some(name) = names.get(usize::from(market.0))
                 {
-                    books::set_position(&change, name, position, at_us)?;
+                    books::set_position(&transaction, name, position, at_us)?;
                 }
             }
-            books::set_listing(&change, listing, at_us)?;
-            change.commit()
+            books::set_listing(&transaction, listing, at_us)?;
+            transaction.commit()
         })();
         written.map_err(|error| self.fail(error))?;
         let mut lost = self.carried_losses()?;
@@ -84,7 +84,7 @@ impl Store {
     ///
     /// Nothing is written after a failed write: an end must not be recorded when a fill before it may be missing. The
     /// next start reads what is missing from the venue.
-    pub fn book(&mut self, noted: &[Noted], booking: &Booking) -> Result<(), StoreError> {
+    pub fn book(&mut self, entries: &[StoreEntry], booking: &Booking) -> Result<(), StoreError> {
         if self.broken {
             return Err(StoreError::Broken);
         }
@@ -93,50 +93,50 @@ impl Store {
         let mut not_open = Vec::new();
         let (database, results) = (&mut self.database, &mut self.results);
         let written = (|| {
-            let change = database.transaction()?;
-            for one in noted {
-                if !note(&change, one, &names, at_us)? {
-                    not_open.push(one);
+            let transaction = database.transaction()?;
+            for entry in entries {
+                if !write_entry(&transaction, entry, &names, at_us)? {
+                    not_open.push(entry);
                 }
             }
             if booking.opens {
-                books::set_opened(&change, at_us)?;
+                books::set_opened(&transaction, at_us)?;
             }
             for (token, units) in &booking.ledger {
-                books::set_ledger(&change, (*token, *units), at_us)?;
+                books::set_ledger(&transaction, (*token, *units), at_us)?;
             }
             for (market, position) in &booking.positions {
                 if let Some(name) = names.get(usize::from(market.0)) {
-                    books::set_position(&change, name, position, at_us)?;
+                    books::set_position(&transaction, name, position, at_us)?;
                 }
             }
             if let Some(differences) = &booking.differences {
-                books::set_differences(&change, differences, at_us)?;
+                books::set_differences(&transaction, differences, at_us)?;
             }
             if let Some(results) = results {
-                results.book(&change, noted, booking, at_us)?;
+                results.book(&transaction, entries, booking, at_us)?;
             }
-            change.commit()
+            transaction.commit()
         })();
-        let not_open = not_open.first().map(|one| format!("not open: {one:?}"));
+        let not_open = not_open.first().map(|entry| format!("not open: {entry:?}"));
         written.map_err(|error| self.fail(error))?;
         not_open.map_or(Ok(()), |what| Err(StoreError::Refused { what }))
     }
 }
 
 /// Writes one row; `false` for the end of something that is not open.
-fn note(
-    change: &Transaction<'_>,
-    noted: &Noted,
+fn write_entry(
+    transaction: &Transaction<'_>,
+    entries: &StoreEntry,
     names: &[String],
     at_us: u64,
 ) -> rusqlite::Result<bool> {
-    match noted {
-        Noted::Fill(fill) => {
+    match entries {
+        StoreEntry::Fill(fill) => {
             let market = names.get(usize::from(fill.market.0));
-            insert_fill(change, fill, market.map_or("", String::as_str), at_us)?;
+            insert_fill(transaction, fill, market.map_or("", String::as_str), at_us)?;
         }
-        Noted::End {
+        StoreEntry::End {
             order,
             end,
             filled,
@@ -146,9 +146,9 @@ fn note(
                 let market = names.get(usize::from(moved.market.0));
                 (moved, market.map_or("", String::as_str))
             });
-            return insert_end(change, (*order, *end), filled, moved, at_us);
+            return insert_end(transaction, (*order, *end), filled, moved, at_us);
         }
-        Noted::Flow {
+        StoreEntry::Flow {
             token,
             symbol,
             amount,
@@ -161,9 +161,9 @@ fn note(
                 amount: *amount,
                 reason: reason.clone(),
             };
-            flows::insert(change, &flow)?;
+            flows::insert(transaction, &flow)?;
         }
-        Noted::LossesForgotten => restrictions::forget_carried(change)?,
+        StoreEntry::LossesForgotten => restrictions::forget_carried(transaction)?,
     }
     Ok(true)
 }

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use super::chain::{Row, Sum};
-use super::recover::{Trouble, check};
+use super::recover::{ReadError, check};
 
 /// The venue's listing at the last start: sufficient to format amounts and compute losses without the venue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct Listing {
 
 /// Stored form of loss baselines. Values are strings, because they may exceed JSON numbers.
 #[derive(Debug, Serialize, Deserialize)]
-struct Written {
+struct BaselinesJson {
     day: u64,
     day_open: String,
     total: String,
@@ -41,7 +41,7 @@ struct Written {
     pooled: Option<String>,
 }
 
-impl Written {
+impl BaselinesJson {
     fn of(baselines: &Baselines) -> Self {
         let hour = baselines.hour.iter();
         Self {
@@ -122,8 +122,8 @@ fn listing_sum(listing: &str, at_us: u64) -> Sum {
 }
 
 /// Records when the opening balances were taken.
-pub(super) fn set_opened(change: &Transaction<'_>, at_us: u64) -> rusqlite::Result<()> {
-    change
+pub(super) fn set_opened(transaction: &Transaction<'_>, at_us: u64) -> rusqlite::Result<()> {
+    transaction
         .execute(
             "INSERT INTO opening (id, at_us, sum) VALUES (1, ?1, ?2) ON CONFLICT DO NOTHING",
             params![at_us.cast_signed(), opening_sum(at_us).bytes()],
@@ -133,13 +133,13 @@ pub(super) fn set_opened(change: &Transaction<'_>, at_us: u64) -> rusqlite::Resu
 
 /// Sets the ledger's balance of a token.
 pub(super) fn set_ledger(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     (token, units): (TokenId, i128),
     at_us: u64,
 ) -> rusqlite::Result<()> {
     let units = units.to_string();
     let sum = ledger_sum(token.0, &units, at_us);
-    change
+    transaction
         .execute(
             "INSERT OR REPLACE INTO ledger (token, units, at_us, sum) VALUES (?1, ?2, ?3, ?4)",
             params![token.0, units, at_us.cast_signed(), sum.bytes()],
@@ -149,15 +149,15 @@ pub(super) fn set_ledger(
 
 /// Replaces all differences.
 pub(super) fn set_differences(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     differences: &BTreeMap<TokenId, Difference>,
     at_us: u64,
 ) -> rusqlite::Result<()> {
-    change.execute("DELETE FROM differences", [])?;
+    transaction.execute("DELETE FROM differences", [])?;
     for (token, difference) in differences {
         let (ledger, venue) = (difference.ledger.to_string(), difference.venue.to_string());
         let sum = difference_sum(token.0, &ledger, &venue, at_us);
-        change.execute(
+        transaction.execute(
             "INSERT INTO differences (token, ledger, venue, at_us, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![token.0, ledger, venue, at_us.cast_signed(), sum.bytes()],
         )?;
@@ -167,18 +167,18 @@ pub(super) fn set_differences(
 
 /// Sets the position of a market.
 pub(super) fn set_position(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     market: &str,
     position: &Position,
     at_us: u64,
 ) -> rusqlite::Result<()> {
-    let baselines = position.baselines.as_ref().map(Written::of);
+    let baselines = position.baselines.as_ref().map(BaselinesJson::of);
     // Strings and numbers always serialise.
-    let baselines = baselines.and_then(|written| serde_json::to_string(&written).ok());
+    let baselines = baselines.and_then(|json| serde_json::to_string(&json).ok());
     let baselines = baselines.unwrap_or_default();
     let [base, cash] = [position.base, position.cash].map(|units| units.to_string());
     let sum = position_sum(market, [&base, &cash, &baselines], at_us);
-    change
+    transaction
         .execute(
             "INSERT OR REPLACE INTO positions (market, base, cash, baselines, at_us, sum)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -196,12 +196,12 @@ pub(super) fn set_position(
 
 /// Sets the listing of the last start.
 pub(super) fn set_listing(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     listing: &Listing,
     at_us: u64,
 ) -> rusqlite::Result<()> {
     let text = serde_json::to_string(listing).unwrap_or_default();
-    change
+    transaction
         .execute(
             "INSERT OR REPLACE INTO listing (id, listing, at_us, sum) VALUES (1, ?1, ?2, ?3)",
             params![text, at_us.cast_signed(), listing_sum(&text, at_us).bytes()],
@@ -211,7 +211,7 @@ pub(super) fn set_listing(
 
 /// The listing of the last start; `None` before the first one, or if another version wrote it in another form. The next
 /// start writes it again.
-pub(super) fn listing(database: &Connection) -> Result<Option<Listing>, Trouble> {
+pub(super) fn listing(database: &Connection) -> Result<Option<Listing>, ReadError> {
     let row = database
         .query_row("SELECT listing, at_us, sum FROM listing", [], |row| {
             Ok((
@@ -229,12 +229,12 @@ pub(super) fn listing(database: &Connection) -> Result<Option<Listing>, Trouble>
 }
 
 /// Reads all rows, or reports damage.
-pub(super) fn read(database: &Connection) -> Result<Rows, Trouble> {
+pub(super) fn read(database: &Connection) -> Result<Rows, ReadError> {
     let mut rows = Rows {
         ledger: opened(database)?.then(BTreeMap::new),
         ..Rows::default()
     };
-    let damage = |what: String| move || Trouble::Damage(what);
+    let damage = |what: String| move || ReadError::Damage(what);
     each(
         database,
         "SELECT token, units, at_us, sum FROM ledger",
@@ -243,7 +243,7 @@ pub(super) fn read(database: &Connection) -> Result<Rows, Trouble> {
             let (at_us, sum) = stamp(row, 2)?;
             let what = format!("the ledger of token {token}");
             check(&sum, &ledger_sum(token, &units, at_us), &what)?;
-            let units = units.parse().map_err(|_| Trouble::Damage(what))?;
+            let units = units.parse().map_err(|_| ReadError::Damage(what))?;
             let ledger = rows.ledger.as_mut();
             let ledger = ledger.ok_or_else(damage("a ledger without an opening".to_owned()))?;
             ledger.insert(TokenId(token), units);
@@ -257,7 +257,7 @@ pub(super) fn read(database: &Connection) -> Result<Rows, Trouble> {
         let (at_us, sum) = stamp(row, 3)?;
         let what = format!("the difference of token {token}");
         check(&sum, &difference_sum(token, &ledger, &venue, at_us), &what)?;
-        let damaged = || Trouble::Damage(what.clone());
+        let damaged = || ReadError::Damage(what.clone());
         let ledger = ledger.parse().map_err(|_| damaged())?;
         let venue = venue.parse().map_err(|_| damaged())?;
         let difference = Difference { ledger, venue };
@@ -284,7 +284,11 @@ fn position([base, cash, baselines]: [&str; 3]) -> Option<Position> {
     let baselines = if baselines.is_empty() {
         None
     } else {
-        Some(serde_json::from_str::<Written>(baselines).ok()?.read()?)
+        Some(
+            serde_json::from_str::<BaselinesJson>(baselines)
+                .ok()?
+                .read()?,
+        )
     };
     Some(Position {
         base: base.parse().ok()?,
@@ -293,7 +297,7 @@ fn position([base, cash, baselines]: [&str; 3]) -> Option<Position> {
     })
 }
 
-fn opened(database: &Connection) -> Result<bool, Trouble> {
+fn opened(database: &Connection) -> Result<bool, ReadError> {
     let row = database
         .query_row("SELECT at_us, sum FROM opening", [], |row| {
             Ok((
@@ -310,15 +314,15 @@ fn opened(database: &Connection) -> Result<bool, Trouble> {
 }
 
 /// Time and checksum of a row, in this column and the next.
-fn stamp(row: &rusqlite::Row<'_>, at: usize) -> Result<(u64, Vec<u8>), Trouble> {
+fn stamp(row: &rusqlite::Row<'_>, at: usize) -> Result<(u64, Vec<u8>), ReadError> {
     Ok((row.get::<_, i64>(at)?.cast_unsigned(), row.get(at + 1)?))
 }
 
 fn each(
     database: &Connection,
     query: &str,
-    mut take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
+    mut take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
     let mut query = database.prepare(query)?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::StoreError;
 use super::chain::{Row, Sum};
-use super::recover::Trouble;
+use super::recover::ReadError;
 
 /// One explained flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +38,12 @@ impl Flow {
 }
 
 /// Writes an explained flow.
-pub(super) fn insert(change: &Transaction<'_>, flow: &Flow) -> rusqlite::Result<()> {
-    let id: i64 = change.query_row("SELECT coalesce(max(id), 0) + 1 FROM flows", [], |row| {
-        row.get(0)
-    })?;
-    change
+pub(super) fn insert(transaction: &Transaction<'_>, flow: &Flow) -> rusqlite::Result<()> {
+    let id: i64 =
+        transaction.query_row("SELECT coalesce(max(id), 0) + 1 FROM flows", [], |row| {
+            row.get(0)
+        })?;
+    transaction
         .execute(
             "INSERT INTO flows (id, token, symbol, amount, reason, at_us, sum)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -60,19 +61,19 @@ pub(super) fn insert(change: &Transaction<'_>, flow: &Flow) -> rusqlite::Result<
 }
 
 /// All explained flows, oldest first. A row with a wrong checksum is damage.
-pub(super) fn read(database: &Connection) -> Result<Vec<Flow>, Trouble> {
+pub(super) fn read(database: &Connection) -> Result<Vec<Flow>, ReadError> {
     let numbered = numbered(database)?.into_iter();
     Ok(numbered.map(|(_, flow)| flow).collect())
 }
 
 /// As [`read`], with the numbers of the rows.
-pub(super) fn numbered(database: &Connection) -> Result<Vec<(i64, Flow)>, Trouble> {
+pub(super) fn numbered(database: &Connection) -> Result<Vec<(i64, Flow)>, ReadError> {
     let mut query = database.prepare("SELECT * FROM flows ORDER BY id")?;
     let mut rows = query.query([])?;
     let mut flows = Vec::new();
     while let Some(row) = rows.next()? {
         let id = row.get::<_, i64>("id")?.cast_unsigned();
-        let damage = || Trouble::Damage(format!("flow {id} does not match its checksum"));
+        let damage = || ReadError::Damage(format!("flow {id} does not match its checksum"));
         let amount: String = row.get("amount")?;
         let flow = Flow {
             at_us: row.get::<_, i64>("at_us")?.cast_unsigned(),
@@ -99,7 +100,7 @@ pub fn explained(dir: &Path) -> Result<Vec<Flow>, StoreError> {
     if !known {
         return Ok(Vec::new());
     }
-    read(&database).map_err(|trouble| trouble.at(&file))
+    read(&database).map_err(|error| error.at(&file))
 }
 
 #[cfg(test)]
@@ -108,14 +109,14 @@ mod tests {
     use super::*;
     use cambist_core::books::Booking;
 
-    use crate::{Noted, Store};
+    use crate::{Store, StoreEntry};
 
     #[test]
     fn flows_survive_a_restart_and_damage_is_detected() {
         let folder = crate::testing::private_folder();
         let mut store = Store::open(folder.path()).unwrap();
         let large = (1_i128 << 100) + 1;
-        let flow = |token, symbol: &str, amount, reason: &str| Noted::Flow {
+        let flow = |token, symbol: &str, amount, reason: &str| StoreEntry::Flow {
             token: TokenId(token),
             symbol: symbol.to_owned(),
             amount,
@@ -127,11 +128,11 @@ mod tests {
         ];
         store.book(&both, &Booking::default()).unwrap();
         let flows = explained(folder.path()).unwrap();
-        let said: Vec<_> = flows
+        let booked: Vec<_> = flows
             .iter()
             .map(|flow| (flow.amount, flow.reason.as_str()))
             .collect();
-        assert_eq!(said, [(-25, "taken out"), (large, "brought")]);
+        assert_eq!(booked, [(-25, "taken out"), (large, "brought")]);
         drop(store);
         drop(Store::open(folder.path()).unwrap());
         assert_eq!(explained(folder.path()).unwrap(), flows);

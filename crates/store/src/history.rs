@@ -11,14 +11,14 @@ use rusqlite::{Connection, Row as SqlRow, params_from_iter};
 
 use super::StoreError;
 use super::books::{self, Listing};
-use super::recover::Trouble;
+use super::recover::ReadError;
 use super::results::{self, Names};
 use super::view;
 use cambist_host::times;
 
 /// The kind of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum RecordKind {
     /// Booked fills.
     Fills,
     /// Orders and their ends, as long as the store keeps them.
@@ -57,7 +57,7 @@ pub enum CellKind {
     Text,
 }
 
-impl What {
+impl RecordKind {
     /// What the cells of a column hold.
     pub fn kind(column: &str) -> CellKind {
         match column {
@@ -137,55 +137,55 @@ impl What {
 /// Passes every matching row to a function, newest first; returns their number.
 pub fn each<E: From<StoreError>>(
     dir: &Path,
-    what: What,
+    kind: RecordKind,
     filter: &Filter,
     mut show: impl FnMut(Vec<String>) -> Result<(), E>,
 ) -> Result<u64, E> {
     let file = dir.join(super::FILE);
     let database = view::open_current(&file)?;
     let mut refused = None;
-    let shown = each_from(&database, what, filter, |row| {
+    let rows_shown = each_from(&database, kind, filter, |row| {
         show(row).map_err(|error| {
             refused = Some(error);
-            Trouble::Damage("not shown".to_owned())
+            ReadError::Damage("not shown".to_owned())
         })
     });
     match refused {
         Some(error) => Err(error),
-        None => Ok(shown.map_err(|trouble| trouble.at(&file))?),
+        None => Ok(rows_shown.map_err(|error| error.at(&file))?),
     }
 }
 
 /// As [`each`], from an open database.
 pub(super) fn each_from(
     database: &Connection,
-    what: What,
+    kind: RecordKind,
     filter: &Filter,
-    mut show: impl FnMut(Vec<String>) -> Result<(), Trouble>,
-) -> Result<u64, Trouble> {
+    mut show: impl FnMut(Vec<String>) -> Result<(), ReadError>,
+) -> Result<u64, ReadError> {
     let reading = Reading::new(database)?;
-    let (query, values) = Reading::query(what, filter);
+    let (query, values) = Reading::query(kind, filter);
     let mut query = database.prepare(&query)?;
     let mut rows = query.query(params_from_iter(values))?;
-    let mut shown = 0;
+    let mut rows_shown = 0;
     while let Some(row) = rows.next()? {
-        let Some(cells) = reading.cells(what, filter, row)? else {
+        let Some(cells) = reading.cells(kind, filter, row)? else {
             continue;
         };
         show(cells)?;
-        shown += 1;
-        if filter.limit.is_some_and(|limit| shown >= limit) {
+        rows_shown += 1;
+        if filter.limit.is_some_and(|limit| rows_shown >= limit) {
             break;
         }
     }
-    Ok(shown)
+    Ok(rows_shown)
 }
 
 /// The most decimal places that a cell of any row can have, by the listing of the last start.
 pub fn decimal_places(dir: &Path) -> Result<u8, StoreError> {
     let file = dir.join(super::FILE);
     let database = view::open_current(&file)?;
-    let reading = Reading::new(&database).map_err(|trouble| trouble.at(&file))?;
+    let reading = Reading::new(&database).map_err(|error| error.at(&file))?;
     let listing = &reading.listing;
     let shares = listing.pools.iter().map(|pool| &pool.lp);
     let tokens = listing.tokens.iter().chain(shares);
@@ -202,7 +202,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(database: &Connection) -> Result<Self, Trouble> {
+    fn new(database: &Connection) -> Result<Self, ReadError> {
         Ok(Self {
             instance: database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?,
             listing: books::listing(database)?.unwrap_or_default(),
@@ -210,12 +210,12 @@ impl Reading {
         })
     }
 
-    fn query(what: What, filter: &Filter) -> (String, Vec<Sql>) {
+    fn query(kind: RecordKind, filter: &Filter) -> (String, Vec<Sql>) {
         // Orders in the order in which they were sealed, which the primary key has.
-        let (time, order) = match what {
-            What::Orders => ("sealed_us", "intents.number DESC"),
-            What::Fills | What::Pools => ("at_us", "at_us DESC, number DESC"),
-            What::Flows => ("at_us", "at_us DESC, id DESC"),
+        let (time, order) = match kind {
+            RecordKind::Orders => ("sealed_us", "intents.number DESC"),
+            RecordKind::Fills | RecordKind::Pools => ("at_us", "at_us DESC, number DESC"),
+            RecordKind::Flows => ("at_us", "at_us DESC, id DESC"),
         };
         let mut conditions = Vec::new();
         let mut values = Vec::new();
@@ -247,19 +247,19 @@ impl Reading {
         } else {
             format!(" WHERE {}", conditions.join(" AND "))
         };
-        let query = what.query();
+        let query = kind.query();
         (format!("{query}{conditions} ORDER BY {order}"), values)
     }
 
     /// The row as text; `None` if it belongs to another strategy.
     fn cells(
         &self,
-        what: What,
+        kind: RecordKind,
         filter: &Filter,
         row: &SqlRow<'_>,
-    ) -> Result<Option<Vec<String>>, Trouble> {
+    ) -> Result<Option<Vec<String>>, ReadError> {
         let time = times::iso_ms(row.get::<_, i64>("t")?.cast_unsigned() / 1_000);
-        if what == What::Flows {
+        if kind == RecordKind::Flows {
             let token = TokenId(row.get("token")?);
             let symbol: String = row.get("symbol")?;
             let (amount, reason): (String, String) = (row.get("amount")?, row.get("reason")?);
@@ -277,17 +277,21 @@ impl Reading {
             // A row of a version that did not store the strategy, and its order was removed.
             None => ("unknown".to_owned(), number.to_string()),
         };
-        if filter.strategy.as_ref().is_some_and(|asked| *asked != name) {
+        if filter
+            .strategy
+            .as_ref()
+            .is_some_and(|requested| *requested != name)
+        {
             return Ok(None);
         }
         let market: Option<String> = row.get("market")?;
         let market = market.unwrap_or_default();
         let spec = self.listing.markets.iter().find(|spec| spec.name == market);
         let mut cells = vec![time, market, name];
-        match what {
-            What::Fills => cells.extend(self.fill(row, spec)?),
-            What::Orders => cells.extend(order(row, spec)?),
-            What::Pools | What::Flows => cells.extend(self.pool(row)?),
+        match kind {
+            RecordKind::Fills => cells.extend(self.fill(row, spec)?),
+            RecordKind::Orders => cells.extend(order(row, spec)?),
+            RecordKind::Pools | RecordKind::Flows => cells.extend(self.pool(row)?),
         }
         cells.push(id);
         Ok(Some(cells))
@@ -302,7 +306,7 @@ impl Reading {
         id.to_string()
     }
 
-    fn fill(&self, row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Trouble> {
+    fn fill(&self, row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, ReadError> {
         let text = |name: &str| row.get::<_, String>(name);
         let (side, base, quote, fee) = (text("side")?, text("base")?, text("quote")?, text("fee")?);
         let Some(spec) = spec else {
@@ -338,7 +342,7 @@ impl Reading {
         ])
     }
 
-    fn pool(&self, row: &SqlRow<'_>) -> Result<Vec<String>, Trouble> {
+    fn pool(&self, row: &SqlRow<'_>) -> Result<Vec<String>, ReadError> {
         let token = |name: &str| row.get::<_, Option<u16>>(name).map(|id| id.map(TokenId));
         let tokens = [
             token("first_token")?,
@@ -372,13 +376,13 @@ impl Reading {
     }
 
     /// Whole tokens of an amount in base units.
-    fn amount(&self, token: TokenId, units: &str) -> Result<String, Trouble> {
+    fn amount(&self, token: TokenId, units: &str) -> Result<String, ReadError> {
         let tokens = self.listing.tokens.iter();
         let mut all = tokens.chain(self.listing.pools.iter().map(|pool| &pool.lp));
         let decimals = all
             .find(|spec| spec.id == token)
             .map_or(0, |spec| usize::from(spec.decimals));
-        let wrong = || Trouble::Damage(format!("{units:?} is not an amount"));
+        let wrong = || ReadError::Damage(format!("{units:?} is not an amount"));
         let units: i128 = units.parse().map_err(|_| wrong())?;
         let sign = if units < 0 { "-" } else { "" };
         let text = decimal_text(units.unsigned_abs(), decimals, decimals);
@@ -386,7 +390,7 @@ impl Reading {
     }
 }
 
-fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Trouble> {
+fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, ReadError> {
     let text = |name: &str| row.get::<_, String>(name);
     let optional = |name: &str| row.get::<_, Option<String>>(name);
     let (price, qty) = (text("price")?, text("qty")?);
@@ -406,11 +410,11 @@ fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Tro
         let units = units.as_ref().and_then(|units| units.parse().ok());
         units.map_or_else(String::new, |units| decimal_text(units, decimals, decimals))
     };
-    let shown = spec.and_then(|spec| {
+    let rows_shown = spec.and_then(|spec| {
         let (price, qty) = (price.parse().ok()?, qty.parse().ok()?);
         Some((spec.price_text(Price(price)), spec.qty_text(Qty(qty))))
     });
-    let (price, qty) = shown.unwrap_or((price, qty));
+    let (price, qty) = rows_shown.unwrap_or((price, qty));
     Ok(vec![
         side.clone(),
         price,

@@ -89,9 +89,9 @@ impl Store {
             .saturating_sub(age_us)
             .cast_signed();
         let pruned = (|| {
-            let change = self.database.transaction()?;
+            let transaction = self.database.transaction()?;
             let last = {
-                let mut query = change.prepare(
+                let mut query = transaction.prepare(
                     "WITH sealed AS (SELECT number, sealed_us FROM intents
                          UNION ALL SELECT number, sealed_us FROM moves)
                      SELECT max(number) FROM sealed WHERE number < coalesce((SELECT min(number)
@@ -101,23 +101,23 @@ impl Store {
                 query.query_row([cutoff], |row| row.get::<_, Option<i64>>(0))?
             };
             let Some(last) = last else { return Ok(0) };
-            let chain: Vec<u8> = change.query_row(
+            let chain: Vec<u8> = transaction.query_row(
                 "SELECT chain FROM intents WHERE number = ?1
                  UNION ALL SELECT chain FROM moves WHERE number = ?1",
                 [last],
                 |row| row.get(0),
             )?;
             let chain = Sum::read(&chain).unwrap_or(Sum::ORIGIN);
-            set_anchor(&change, last.cast_unsigned(), &chain)?;
+            set_anchor(&transaction, last.cast_unsigned(), &chain)?;
             for table in ["ends", "bodies"] {
-                change.execute(&format!("DELETE FROM {table} WHERE number <= ?1"), [last])?;
+                transaction.execute(&format!("DELETE FROM {table} WHERE number <= ?1"), [last])?;
             }
             let mut gone = 0;
             for table in ["intents", "moves"] {
-                gone +=
-                    change.execute(&format!("DELETE FROM {table} WHERE number <= ?1"), [last])?;
+                gone += transaction
+                    .execute(&format!("DELETE FROM {table} WHERE number <= ?1"), [last])?;
             }
-            change.commit()?;
+            transaction.commit()?;
             Ok(gone)
         })();
         pruned.map_err(|error| self.fail(error))
@@ -127,7 +127,7 @@ impl Store {
 /// Writes the proven end of an order or pool transaction; `false` if it is not open. Its bytes are removed. The amounts
 /// of a pool transaction are written in the same transaction.
 pub(super) fn insert_end(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     (order, end): (ClientOrderId, End),
     filled: &Filled,
     moved: Option<(&PoolTransactionSettlement, &str)>,
@@ -136,7 +136,7 @@ pub(super) fn insert_end(
     let amounts = [filled.base, filled.quote, filled.fee].map(|amount| amount.to_string());
     let [base, quote, fee] = &amounts;
     let sum = end_sum(order.number, end.name(), [base, quote, fee], at_us);
-    let known = change.execute(
+    let known = transaction.execute(
         "INSERT INTO ends SELECT number, ?2, ?3, ?4, ?5, ?6, ?7 FROM
          (SELECT number FROM intents UNION ALL SELECT number FROM moves) WHERE number = ?1
          ON CONFLICT DO NOTHING",
@@ -151,9 +151,9 @@ pub(super) fn insert_end(
         ],
     )?;
     if let Some((moved, market)) = moved.filter(|_| known == 1) {
-        insert_moved(change, moved, market, at_us)?;
+        insert_moved(transaction, moved, market, at_us)?;
     }
-    change.execute(
+    transaction.execute(
         "DELETE FROM bodies WHERE number = ?1",
         [order.number.cast_signed()],
     )?;
@@ -162,7 +162,7 @@ pub(super) fn insert_end(
 
 /// Writes a booked fill, so that a restart does not book it again.
 pub(super) fn insert_fill(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     fill: &Fill,
     market: &str,
     at_us: u64,
@@ -171,7 +171,7 @@ pub(super) fn insert_fill(
     let amounts = [fill.base, fill.quote, fill.fee].map(|amount| amount.to_string());
     let [base, quote, fee] = &amounts;
     let sum = fill_sum(number, [base, quote, fee], at_us);
-    change
+    transaction
         .execute(
             "INSERT INTO fills (number, market, side, base, quote, fee, mid, at_us, sum, strategy)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -207,7 +207,7 @@ fn write(
     head: &Sum,
     rows: &[Writing<'_>],
 ) -> rusqlite::Result<bool> {
-    let change = database.transaction()?;
+    let transaction = database.transaction()?;
     for Writing {
         row,
         chain,
@@ -216,7 +216,7 @@ fn write(
     } in rows
     {
         for (token, id) in slots {
-            let used: Option<u32> = change.query_row(
+            let used: Option<u32> = transaction.query_row(
                 "SELECT max(next_storage) FROM counters WHERE token = ?1",
                 [token.0],
                 |found| found.get(0),
@@ -225,15 +225,15 @@ fn write(
                 return Ok(false);
             }
             // The next even id: pool transactions use the odd one before it.
-            set_counter(&change, token.0, (*id | 1).saturating_add(1))?;
+            set_counter(&transaction, token.0, (*id | 1).saturating_add(1))?;
         }
-        row.insert(&change, chain)?;
-        change.execute(
+        row.insert(&transaction, chain)?;
+        transaction.execute(
             "INSERT INTO bodies (number, body) VALUES (?1, ?2)",
             params![row.number().cast_signed(), body],
         )?;
     }
-    set_meta(&change, instance, next_number, head)?;
-    change.commit()?;
+    set_meta(&transaction, instance, next_number, head)?;
+    transaction.commit()?;
     Ok(true)
 }

@@ -9,7 +9,7 @@ use cambist_core::books::{Booking, Books};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
-use super::{FILE, Listing, Noted, Store, StoreError, flows, schema, view};
+use super::{FILE, Listing, Store, StoreEntry, StoreError, flows, schema, view};
 use tempfile::TempDir;
 
 #[path = "../../../tests/kept/packed.rs"]
@@ -84,8 +84,15 @@ fn every_kept_store_is_opened_with_everything_in_it() {
         open.sort();
         listed.sort();
         assert_eq!(open, listed, "{name}");
-        assert_eq!(recovered.levels.state.name(), expected["level"], "{name}");
-        assert_eq!(recovered.levels.pauses.len() as u64, expected["pauses"]);
+        assert_eq!(
+            recovered.restrictions.state.name(),
+            expected["level"],
+            "{name}"
+        );
+        assert_eq!(
+            recovered.restrictions.pauses.len() as u64,
+            expected["pauses"]
+        );
         assert!(recovered.next_number >= expected["next_number"].as_u64().unwrap());
         drop(store);
 
@@ -136,7 +143,7 @@ fn losses_of_a_store_before_version_5_are_carried_on() {
     let bound = lost[&MarketId(0)];
     assert_eq!((bound.total, bound.drawdown), (1_280_100_001, 655_100_001));
     store
-        .book(&[Noted::LossesForgotten], &Booking::default())
+        .book(&[StoreEntry::LossesForgotten], &Booking::default())
         .unwrap();
     drop(store);
     assert!(begun().1.is_empty());

@@ -34,7 +34,7 @@ use rusqlite::Connection;
 use cambist_host::clock::Clock;
 use chain::Sum;
 
-pub use booking::Noted;
+pub use booking::StoreEntry;
 pub use books::Listing;
 pub use schema::FILE;
 
@@ -165,7 +165,7 @@ pub struct Recovered {
     /// Pool transactions that may still be undecided, oldest first.
     pub open_moves: Vec<OpenPoolTransaction>,
     /// The durable trading state and pauses.
-    pub levels: Restrictions,
+    pub restrictions: Restrictions,
     /// Cause of the trading state; empty if it was never set.
     pub cause: String,
 }
@@ -196,7 +196,7 @@ impl Store {
     /// whatever the disk lost.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let folder = PrivateFolder::open_or_create(dir)?;
-        let taken = folder.take()?;
+        let accepted = folder.take()?;
         let file = dir.join(FILE);
         let mut database = schema::open(&file)?;
         let verified = recover::verify(&database, &file)?;
@@ -215,7 +215,7 @@ impl Store {
             market_names: Vec::new(),
             results: None,
             broken: false,
-            _folder: taken,
+            _folder: accepted,
         })
     }
 

@@ -8,7 +8,7 @@ use cambist_core::control::Control;
 use cambist_core::event::LossBaseline;
 use cambist_core::{MarketId, TokenId, TokenSpec, VenueTime};
 
-use super::booking::Noted;
+use super::booking::StoreEntry;
 use super::books::{self, Listing};
 use super::{Store, StoreError};
 
@@ -92,7 +92,7 @@ impl Offline {
 impl Store {
     /// The books that the last daemon left; `None` if no daemon has stored books yet.
     pub fn offline(&mut self) -> Result<Option<Offline>, StoreError> {
-        let at = |trouble: super::recover::Trouble| trouble.at(&self.file);
+        let at = |error: super::recover::ReadError| error.at(&self.file);
         let Some(listing) = books::listing(&self.database).map_err(at)? else {
             return Ok(None);
         };
@@ -126,13 +126,13 @@ impl Store {
             return Err(NotExplained::NotOpen);
         }
         offline.books.explain(token, amount, &offline.carriers)?;
-        let noted = Noted::Flow {
+        let entry = StoreEntry::Flow {
             token,
             symbol: offline.symbol(token),
             amount,
             reason: reason.to_owned(),
         };
-        self.book(&[noted], &offline.booking())?;
+        self.book(&[entry], &offline.booking())?;
         Ok(())
     }
 
@@ -144,22 +144,22 @@ impl Store {
         forget_losses: bool,
         reason: &str,
     ) -> Result<BTreeMap<TokenId, i128>, StoreError> {
-        let taken = offline.books.accept_differences(&offline.carriers);
-        let flows = taken.iter().map(|(token, amount)| Noted::Flow {
+        let accepted = offline.books.accept_differences(&offline.carriers);
+        let flows = accepted.iter().map(|(token, amount)| StoreEntry::Flow {
             token: *token,
             symbol: offline.symbol(*token),
             amount: *amount,
             reason: reason.to_owned(),
         });
-        let mut noted: Vec<_> = flows.collect();
+        let mut entries: Vec<_> = flows.collect();
         if forget_losses {
             offline.books.forget_losses();
             offline.lost.clear();
-            noted.push(Noted::LossesForgotten);
+            entries.push(StoreEntry::LossesForgotten);
         }
-        if !noted.is_empty() {
-            self.book(&noted, &offline.booking())?;
+        if !entries.is_empty() {
+            self.book(&entries, &offline.booking())?;
         }
-        Ok(taken)
+        Ok(accepted)
     }
 }

@@ -31,26 +31,26 @@ pub(super) struct PoolTransactionRow {
 
 impl PoolTransactionRow {
     pub(super) fn new(
-        wanted: &UnsignedPoolTransaction,
+        transaction: &UnsignedPoolTransaction,
         hash: Hash,
         body: &[u8],
         market: String,
         sealed_us: u64,
     ) -> Self {
-        let ids: Vec<_> = wanted.storage_ids.iter().map(u32::to_string).collect();
+        let ids: Vec<_> = transaction.storage_ids.iter().map(u32::to_string).collect();
         Self {
-            number: wanted.client_id.number,
-            strategy: wanted.client_id.strategy.0,
+            number: transaction.client_id.number,
+            strategy: transaction.client_id.strategy.0,
             market,
-            kind: wanted.kind.name().to_owned(),
-            tokens: wanted.pooled.map(|token| token.0),
-            amounts: wanted.amounts.map(|amount| amount.to_string()),
-            lp_token: wanted.lp.0,
-            lp_amount: wanted.lp_amount.to_string(),
+            kind: transaction.kind.name().to_owned(),
+            tokens: transaction.pooled.map(|token| token.0),
+            amounts: transaction.amounts.map(|amount| amount.to_string()),
+            lp_token: transaction.lp.0,
+            lp_amount: transaction.lp_amount.to_string(),
             storage_ids: ids.join(","),
-            fee_max: wanted.fee_max.to_string(),
-            valid_until_s: wanted.valid_until_s,
-            made_at_ms: wanted.made_at.0,
+            fee_max: transaction.fee_max.to_string(),
+            valid_until_s: transaction.valid_until_s,
+            made_at_ms: transaction.made_at.0,
             hash,
             body_sum: Sum::over(body),
             sealed_us,
@@ -103,8 +103,12 @@ impl PoolTransactionRow {
             .sum()
     }
 
-    pub(super) fn insert(&self, change: &Transaction<'_>, chain: &Sum) -> rusqlite::Result<()> {
-        change
+    pub(super) fn insert(
+        &self,
+        transaction: &Transaction<'_>,
+        chain: &Sum,
+    ) -> rusqlite::Result<()> {
+        transaction
             .execute(
                 "INSERT INTO moves VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
                 params![
@@ -173,7 +177,7 @@ pub(super) fn moved_sum(number: u64, amounts: [&str; 4], at_us: u64) -> Sum {
 
 /// Writes the amounts that a join or an exit moved.
 pub(super) fn insert_moved(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     moved: &PoolTransactionSettlement,
     market: &str,
     at_us: u64,
@@ -182,7 +186,7 @@ pub(super) fn insert_moved(
     let [first, second] = moved.amounts.pooled.map(|amount| amount.to_string());
     let (lp, fee) = (moved.amounts.lp.to_string(), moved.amounts.fee.to_string());
     let sum = moved_sum(number, [&first, &second, &lp, &fee], at_us);
-    change
+    transaction
         .execute(
             "INSERT INTO moved (number, first, second, lp, fee, at_us, sum, strategy, market, kind,
              first_token, second_token, lp_token, mid)

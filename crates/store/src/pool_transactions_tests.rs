@@ -19,7 +19,7 @@ fn open(folder: &TempDir) -> Store {
     store
 }
 
-fn wanted(store: &mut Store, kind: PoolTransactionKind) -> UnsignedPoolTransaction {
+fn transaction(store: &mut Store, kind: PoolTransactionKind) -> UnsignedPoolTransaction {
     let found = store.recover(&names()).unwrap();
     let next = |token| {
         found
@@ -52,15 +52,15 @@ fn wanted(store: &mut Store, kind: PoolTransactionKind) -> UnsignedPoolTransacti
 }
 
 fn seal(store: &mut Store, kind: PoolTransactionKind) -> (UnsignedPoolTransaction, Vec<u8>) {
-    let wanted = wanted(store, kind);
-    let body = format!("{{\"move\":{}}}", wanted.client_id.number).into_bytes();
+    let transaction = transaction(store, kind);
+    let body = format!("{{\"move\":{}}}", transaction.client_id.number).into_bytes();
     let sealed = SealedIntent {
-        intent: Intent::PoolTransaction(wanted.clone()),
+        intent: Intent::PoolTransaction(transaction.clone()),
         hash: Hash([9; 32]),
         body: body.clone(),
     };
     store.seal(&[sealed]).unwrap();
-    (wanted, body)
+    (transaction, body)
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_used_storage_id_of_any_token_is_refused() {
     let folder = crate::testing::private_folder();
     let mut store = open(&folder);
     seal(&mut store, PoolTransactionKind::Join);
-    let mut again = wanted(&mut store, PoolTransactionKind::Join);
+    let mut again = transaction(&mut store, PoolTransactionKind::Join);
     again.storage_ids[1] -= 2;
     let sealed = SealedIntent {
         intent: Intent::PoolTransaction(again),

@@ -28,12 +28,12 @@ pub(super) struct Verified {
 }
 
 /// Errors while reading: the database's, or damage.
-pub(super) enum Trouble {
+pub(super) enum ReadError {
     Database(rusqlite::Error),
     Damage(String),
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for ReadError {
     fn from(error: rusqlite::Error) -> Self {
         match error {
             // A value of the wrong type or range in a strict table was not written by this program.
@@ -46,7 +46,7 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
-impl Trouble {
+impl ReadError {
     pub(super) fn at(self, file: &Path) -> StoreError {
         match self {
             Self::Database(error) => database_error(file, error),
@@ -60,10 +60,10 @@ impl Trouble {
 
 /// Verifies every row that a start relies on.
 pub(super) fn verify(database: &Connection, file: &Path) -> Result<Verified, StoreError> {
-    verified(database).map_err(|trouble| trouble.at(file))
+    verified(database).map_err(|error| error.at(file))
 }
 
-fn verified(database: &Connection) -> Result<Verified, Trouble> {
+fn verified(database: &Connection) -> Result<Verified, ReadError> {
     let (instance, next_number, newest, sum): (u32, i64, Vec<u8>, Vec<u8>) = database.query_row(
         "SELECT instance, next_number, head, sum FROM meta",
         [],
@@ -71,7 +71,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
     )?;
     let next_number = next_number.cast_unsigned();
     let newest = Sum::read(&newest)
-        .ok_or_else(|| Trouble::Damage("the head of the chain is not a checksum".to_owned()))?;
+        .ok_or_else(|| ReadError::Damage("the head of the chain is not a checksum".to_owned()))?;
     check(
         &sum,
         &meta_sum(instance, next_number, &newest),
@@ -92,14 +92,14 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
         let behind = |(token, id): (TokenId, u32)| id >= counters.get(&token).copied().unwrap_or(0);
         if slots.into_iter().any(behind) || row.number() >= next_number {
             let what = format!("the counters are lower than intent {}", row.number());
-            return Err(Trouble::Damage(what));
+            return Err(ReadError::Damage(what));
         }
         number = row.number();
         head = expected;
         Ok(())
     })?;
     if head != newest {
-        return Err(Trouble::Damage(format!(
+        return Err(ReadError::Damage(format!(
             "the intents after number {number} are missing"
         )));
     }
@@ -109,7 +109,7 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
     books::listing(database)?;
     match restrictions::newest(database)? {
         Ok(_) => {}
-        Err(what) => return Err(Trouble::Damage(what)),
+        Err(what) => return Err(ReadError::Damage(what)),
     }
     Ok(Verified {
         head,
@@ -119,29 +119,29 @@ fn verified(database: &Connection) -> Result<Verified, Trouble> {
     })
 }
 
-pub(super) fn check(found: &[u8], expected: &Sum, what: &str) -> Result<(), Trouble> {
+pub(super) fn check(found: &[u8], expected: &Sum, what: &str) -> Result<(), ReadError> {
     if Sum::read(found) == Some(*expected) {
         Ok(())
     } else {
-        Err(Trouble::Damage(format!(
+        Err(ReadError::Damage(format!(
             "{what} does not match its checksum"
         )))
     }
 }
 
-fn anchor(database: &Connection) -> Result<(u64, Sum), Trouble> {
+fn anchor(database: &Connection) -> Result<(u64, Sum), ReadError> {
     let (number, chain, sum): (i64, Vec<u8>, Vec<u8>) =
         database.query_row("SELECT number, chain, sum FROM anchor", [], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })?;
     let number = number.cast_unsigned();
     let chain = Sum::read(&chain)
-        .ok_or_else(|| Trouble::Damage("the anchor is not a checksum".to_owned()))?;
+        .ok_or_else(|| ReadError::Damage("the anchor is not a checksum".to_owned()))?;
     check(&sum, &anchor_sum(number, &chain), "the anchor")?;
     Ok((number, chain))
 }
 
-fn counters(database: &Connection) -> Result<BTreeMap<TokenId, u32>, Trouble> {
+fn counters(database: &Connection) -> Result<BTreeMap<TokenId, u32>, ReadError> {
     let mut query = database.prepare("SELECT token, next_storage, sum FROM counters")?;
     let mut rows = query.query([])?;
     let mut counters = BTreeMap::new();
@@ -158,7 +158,7 @@ fn counters(database: &Connection) -> Result<BTreeMap<TokenId, u32>, Trouble> {
     Ok(counters)
 }
 
-fn ends(database: &Connection) -> Result<(), Trouble> {
+fn ends(database: &Connection) -> Result<(), ReadError> {
     let mut query = database.prepare("SELECT * FROM ends")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
@@ -178,8 +178,8 @@ impl Store {
     /// that is not configured is an error, because it could not be tracked.
     pub fn recover(&mut self, markets: &[String]) -> Result<Recovered, StoreError> {
         self.market_names = markets.to_vec();
-        let (levels, cause) = self.levels()?;
-        let at = |trouble: Trouble| trouble.at(&self.file);
+        let (restrictions, cause) = self.restrictions()?;
+        let at = |error: ReadError| error.at(&self.file);
         let mut rows = Vec::new();
         let mut signed = Unexpired::default();
         let found = rows::each(&self.database, |found| {
@@ -210,11 +210,8 @@ impl Store {
                     };
                     open.push(OpenIntent { recovered, body });
                 }
-                Intent::PoolTransaction(wanted) => {
-                    let recovered = RecoveredPoolTransaction {
-                        transaction: wanted,
-                        hash,
-                    };
+                Intent::PoolTransaction(transaction) => {
+                    let recovered = RecoveredPoolTransaction { transaction, hash };
                     open_moves.push(OpenPoolTransaction { recovered, body });
                 }
             }
@@ -226,7 +223,7 @@ impl Store {
             open,
             signed: signed.all(),
             open_moves,
-            levels,
+            restrictions,
             cause,
         })
     }
@@ -276,13 +273,14 @@ fn place(markets: &[String], market: &str) -> Result<MarketId, StoreError> {
 }
 
 /// The bytes of an open intent, verified.
-fn whole(body: Option<Vec<u8>>, sum: &Sum, number: u64) -> Result<Vec<u8>, Trouble> {
-    body.filter(|body| Sum::over(body) == *sum)
-        .ok_or_else(|| Trouble::Damage(format!("the bytes of open intent {number} are incomplete")))
+fn whole(body: Option<Vec<u8>>, sum: &Sum, number: u64) -> Result<Vec<u8>, ReadError> {
+    body.filter(|body| Sum::over(body) == *sum).ok_or_else(|| {
+        ReadError::Damage(format!("the bytes of open intent {number} are incomplete"))
+    })
 }
 
 /// The sum of the fills booked for an order.
-pub(super) fn booked(database: &Connection, number: u64) -> Result<Filled, Trouble> {
+pub(super) fn booked(database: &Connection, number: u64) -> Result<Filled, ReadError> {
     let mut query =
         database.prepare("SELECT base, quote, fee, at_us, sum FROM fills WHERE number = ?1")?;
     let mut rows = query.query([number.cast_signed()])?;
@@ -302,7 +300,7 @@ pub(super) fn booked(database: &Connection, number: u64) -> Result<Filled, Troub
                 fee: add(total.fee, &fee)?,
             })
         })()
-        .ok_or(Trouble::Damage(what))?;
+        .ok_or(ReadError::Damage(what))?;
     }
     Ok(total)
 }

@@ -14,23 +14,23 @@ use serde::{Deserialize, Serialize};
 use crate::chain::{Row, Sum};
 use crate::{Store, StoreError};
 
-fn level_sum(id: u64, held: &Held, at_us: u64) -> Sum {
+fn level_sum(id: u64, stored: &StoredState, at_us: u64) -> Sum {
     let row = Row::of("level")
         .number(id)
-        .text(held.level.name())
-        .text(&held.cause)
+        .text(stored.level.name())
+        .text(&stored.cause)
         .number(at_us);
     // Rows of the first version have no pauses.
-    if held.pauses.is_empty() {
+    if stored.pauses.is_empty() {
         row.sum()
     } else {
-        row.text(&held.pauses).sum()
+        row.text(&stored.pauses).sum()
     }
 }
 
 /// A stored row.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct StoredState {
     pub(super) level: TradingState,
     pub(super) cause: String,
     /// JSON, or empty.
@@ -39,7 +39,7 @@ pub(super) struct Held {
 
 /// Stored form of a pause.
 #[derive(Debug, Serialize, Deserialize)]
-struct WrittenPause {
+struct PauseJson {
     market: Option<String>,
     side: Option<String>,
     strategy: Option<u8>,
@@ -50,7 +50,7 @@ struct WrittenPause {
 
 /// Stored form of a market's loss. Amounts are strings, because they may exceed JSON numbers.
 #[derive(Debug, Serialize, Deserialize)]
-struct WrittenLost {
+struct LossJson {
     market: String,
     day: u64,
     today: String,
@@ -58,19 +58,19 @@ struct WrittenLost {
     drawdown: String,
     /// In rows that store the mid as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last: Option<WrittenLast>,
+    last: Option<LastMidJson>,
 }
 
 /// The loss of the hour before a time, and the mid used for all losses: quote units, and base units that they are
 /// worth.
 #[derive(Debug, Serialize, Deserialize)]
-struct WrittenLast {
+struct LastMidJson {
     hour: String,
     hour_at_ms: u64,
     mid: [String; 2],
 }
 
-impl WrittenLost {
+impl LossJson {
     fn read(&self) -> Option<LossBaseline> {
         let mut lost = LossBaseline {
             day: self.day,
@@ -92,34 +92,34 @@ impl WrittenLost {
 /// Content of the column of pauses: the pauses alone if nothing was lost, as in the first versions.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
-    Pauses(Vec<WrittenPause>),
+enum PausesJson {
+    Pauses(Vec<PauseJson>),
     Both {
-        pauses: Vec<WrittenPause>,
-        lost: Vec<WrittenLost>,
+        pauses: Vec<PauseJson>,
+        lost: Vec<LossJson>,
     },
 }
 
 impl Store {
     /// Writes the trading state and pauses. A less restrictive state is refused unless the operator `lowers` it.
-    pub fn set_levels(
+    pub fn set_restrictions(
         &mut self,
-        levels: &Restrictions,
+        restrictions: &Restrictions,
         cause: &str,
         lowers: bool,
     ) -> Result<(), StoreError> {
-        let (held, _) = self.level()?;
-        let level = levels.state;
-        if level < held && !lowers {
+        let (stored, _) = self.level()?;
+        let level = restrictions.state;
+        if level < stored && !lowers {
             return Err(StoreError::Refused {
                 what: format!(
                     "the trading state {} can only be changed to {} by the operator",
-                    held.name(),
+                    stored.name(),
                     level.name()
                 ),
             });
         }
-        self.append(level, cause, self.written(levels))
+        self.append(level, cause, self.written(restrictions))
     }
 
     /// The operator's decision to trade again, with the reason: resets the trading state and lifts every pause.
@@ -129,7 +129,7 @@ impl Store {
 
     /// The durable trading state and its cause.
     pub fn level(&self) -> Result<(TradingState, String), StoreError> {
-        self.held().map(|held| (held.level, held.cause))
+        self.stored().map(|stored| (stored.level, stored.cause))
     }
 
     /// Whether the trading state was ever changed for exactly this cause.
@@ -144,25 +144,25 @@ impl Store {
 
     /// Whether the newest change contains pauses, ended or not.
     pub fn is_paused(&self) -> Result<bool, StoreError> {
-        let written = self.understood(&self.held()?.pauses)?;
+        let written = self.parse_pauses(&self.stored()?.pauses)?;
         Ok(match written {
-            Written::Pauses(pauses) | Written::Both { pauses, .. } => !pauses.is_empty(),
+            PausesJson::Pauses(pauses) | PausesJson::Both { pauses, .. } => !pauses.is_empty(),
         })
     }
 
     /// The durable trading state, pauses and their cause. Requires the markets of `recover`.
-    pub(super) fn levels(&self) -> Result<(Restrictions, String), StoreError> {
-        let held = self.held()?;
-        let (Written::Pauses(pauses) | Written::Both { pauses, .. }) =
-            self.understood(&held.pauses)?;
+    pub(super) fn restrictions(&self) -> Result<(Restrictions, String), StoreError> {
+        let stored = self.stored()?;
+        let (PausesJson::Pauses(pauses) | PausesJson::Both { pauses, .. }) =
+            self.parse_pauses(&stored.pauses)?;
         let pauses = self.pauses(pauses).ok_or_else(|| self.garbled())?;
-        let level = held.level;
+        let level = stored.level;
         Ok((
             Restrictions {
                 state: level,
                 pauses,
             },
-            held.cause,
+            stored.cause,
         ))
     }
 
@@ -180,13 +180,13 @@ impl Store {
         let Some(found) = found.flatten() else {
             return Ok(BTreeMap::new());
         };
-        let held = found.map_err(|what| StoreError::Corrupt {
+        let stored = found.map_err(|what| StoreError::Corrupt {
             file: self.file.clone(),
             what,
         })?;
-        match self.understood(&held.pauses)? {
-            Written::Pauses(_) => Ok(BTreeMap::new()),
-            Written::Both { lost, .. } => self.lost(lost).ok_or_else(|| self.garbled()),
+        match self.parse_pauses(&stored.pauses)? {
+            PausesJson::Pauses(_) => Ok(BTreeMap::new()),
+            PausesJson::Both { lost, .. } => self.lost(lost).ok_or_else(|| self.garbled()),
         }
     }
 
@@ -197,9 +197,9 @@ impl Store {
         }
     }
 
-    fn understood(&self, text: &str) -> Result<Written, StoreError> {
+    fn parse_pauses(&self, text: &str) -> Result<PausesJson, StoreError> {
         if text.is_empty() {
-            return Ok(Written::Pauses(Vec::new()));
+            return Ok(PausesJson::Pauses(Vec::new()));
         }
         serde_json::from_str(text).map_err(|_| self.garbled())
     }
@@ -209,7 +209,7 @@ impl Store {
         u16::try_from(index).ok().map(MarketId)
     }
 
-    fn lost(&self, rows: Vec<WrittenLost>) -> Option<BTreeMap<MarketId, LossBaseline>> {
+    fn lost(&self, rows: Vec<LossJson>) -> Option<BTreeMap<MarketId, LossBaseline>> {
         let mut all = BTreeMap::new();
         for row in rows {
             let lost = row.read()?;
@@ -219,12 +219,12 @@ impl Store {
         Some(all)
     }
 
-    fn written(&self, levels: &Restrictions) -> String {
+    fn written(&self, restrictions: &Restrictions) -> String {
         let name = |market: MarketId| self.market_names.get(usize::from(market.0)).cloned();
-        let pauses: Vec<_> = levels
+        let pauses: Vec<_> = restrictions
             .pauses
             .iter()
-            .map(|pause| WrittenPause {
+            .map(|pause| PauseJson {
                 market: pause.filter.market.and_then(name),
                 side: pause.filter.side.map(|side| side.name().to_owned()),
                 strategy: pause.filter.strategy.map(|id| id.0),
@@ -236,10 +236,10 @@ impl Store {
         if pauses.is_empty() {
             return String::new();
         }
-        serde_json::to_string(&Written::Pauses(pauses)).unwrap_or_default()
+        serde_json::to_string(&PausesJson::Pauses(pauses)).unwrap_or_default()
     }
 
-    fn pauses(&self, rows: Vec<WrittenPause>) -> Option<Vec<Pause>> {
+    fn pauses(&self, rows: Vec<PauseJson>) -> Option<Vec<Pause>> {
         let mut pauses = Vec::with_capacity(rows.len());
         for row in rows {
             let market = row.market.as_deref().map(|name| self.place(name));
@@ -265,7 +265,7 @@ impl Store {
         Some(pauses)
     }
 
-    fn held(&self) -> Result<Held, StoreError> {
+    fn stored(&self) -> Result<StoredState, StoreError> {
         newest(&self.database)
             .map_err(|error| crate::database_error(&self.file, error))?
             .map_err(|what| StoreError::Corrupt {
@@ -280,51 +280,52 @@ impl Store {
         cause: &str,
         pauses: String,
     ) -> Result<(), StoreError> {
-        let held = Held {
+        let stored = StoredState {
             level,
             cause: cause.to_owned(),
             pauses,
         };
         let at_us = self.clock.unix_micros();
         let written = (|| {
-            let change = self.database.transaction()?;
-            let id: i64 =
-                change.query_row("SELECT coalesce(max(id), 0) + 1 FROM levels", [], |row| {
-                    row.get(0)
-                })?;
-            let sum = level_sum(id.cast_unsigned(), &held, at_us);
-            change.execute(
+            let transaction = self.database.transaction()?;
+            let id: i64 = transaction.query_row(
+                "SELECT coalesce(max(id), 0) + 1 FROM levels",
+                [],
+                |row| row.get(0),
+            )?;
+            let sum = level_sum(id.cast_unsigned(), &stored, at_us);
+            transaction.execute(
                 "INSERT INTO levels (id, level, cause, pauses, at_us, sum)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 params![
                     id,
                     level.name(),
                     cause,
-                    held.pauses,
+                    stored.pauses,
                     at_us.cast_signed(),
                     sum.bytes()
                 ],
             )?;
-            change.commit()
+            transaction.commit()
         })();
         written.map_err(|error| self.fail(error))
     }
 }
 
 /// Marks losses of an earlier version as void.
-pub(super) fn forget_carried(change: &Transaction<'_>) -> rusqlite::Result<()> {
-    change
+pub(super) fn forget_carried(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction
         .execute("UPDATE carried SET level = 0", [])
         .map(|_| ())
 }
 
 /// The newest row, or the damage.
-pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<Held, String>> {
+pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<StoredState, String>> {
     let newest = "SELECT max(id) FROM levels";
     let id: Option<i64> = database.query_row(newest, [], |row| row.get(0))?;
     let found = id.map(|id| at(database, id)).transpose()?.flatten();
     Ok(found.unwrap_or_else(|| {
-        Ok(Held {
+        Ok(StoredState {
             level: TradingState::Active,
             cause: String::new(),
             pauses: String::new(),
@@ -333,7 +334,7 @@ pub(super) fn newest(database: &Connection) -> rusqlite::Result<Result<Held, Str
 }
 
 /// One row, or the damage; `None` if it does not exist.
-fn at(database: &Connection, id: i64) -> rusqlite::Result<Option<Result<Held, String>>> {
+fn at(database: &Connection, id: i64) -> rusqlite::Result<Option<Result<StoredState, String>>> {
     let row = database
         .query_row(
             "SELECT level, cause, pauses, at_us, sum FROM levels WHERE id = ?1",
@@ -356,13 +357,13 @@ fn at(database: &Connection, id: i64) -> rusqlite::Result<Option<Result<Held, St
     let level = TradingState::ALL
         .into_iter()
         .find(|level| level.name() == name);
-    let held = level.map(|level| Held {
+    let stored = level.map(|level| StoredState {
         level,
         cause,
         pauses,
     });
-    let whole = |held: &Held| Sum::read(&sum) == Some(level_sum(id, held, at_us));
-    Ok(Some(held.filter(whole).ok_or_else(|| {
+    let whole = |stored: &StoredState| Sum::read(&sum) == Some(level_sum(id, stored, at_us));
+    Ok(Some(stored.filter(whole).ok_or_else(|| {
         format!("row {id} of the table levels does not match its checksum")
     })))
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row as SqlRow, Statement, Transaction};
 use super::SealedIntent;
 use super::chain::Sum;
 use super::orders::OrderRow;
-use super::recover::Trouble;
+use super::recover::ReadError;
 use crate::pool_transactions::PoolTransactionRow;
 
 /// A row of either table.
@@ -24,8 +24,12 @@ impl Sealed {
             Intent::Order(order) => {
                 Self::Order(OrderRow::new(order, *hash, body, market, sealed_us))
             }
-            Intent::PoolTransaction(wanted) => Self::Move(PoolTransactionRow::new(
-                wanted, *hash, body, market, sealed_us,
+            Intent::PoolTransaction(transaction) => Self::Move(PoolTransactionRow::new(
+                transaction,
+                *hash,
+                body,
+                market,
+                sealed_us,
             )),
         }
     }
@@ -74,13 +78,13 @@ impl Sealed {
     }
 
     /// The sealed intent.
-    pub(super) fn rebuild(&self, instance: u32, market: MarketId) -> Result<Intent, Trouble> {
+    pub(super) fn rebuild(&self, instance: u32, market: MarketId) -> Result<Intent, ReadError> {
         let intent = match self {
             Self::Order(row) => row.rebuild(instance, market).map(Intent::Order),
             Self::Move(row) => row.rebuild(instance, market).map(Intent::PoolTransaction),
         };
         let number = self.number();
-        intent.ok_or_else(|| Trouble::Damage(format!("intent {number} cannot be decoded")))
+        intent.ok_or_else(|| ReadError::Damage(format!("intent {number} cannot be decoded")))
     }
 }
 
@@ -108,8 +112,8 @@ impl Found {
 /// Passes every row of both tables to a function, by number. At most two are in memory.
 pub(super) fn each(
     database: &Connection,
-    mut show: impl FnMut(Found) -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
+    mut show: impl FnMut(Found) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
     let query = |table: &str| {
         database.prepare(&format!(
             "SELECT {table}.*, bodies.body, ends.number IS NOT NULL AS has_ended FROM {table}

@@ -174,27 +174,27 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
 }
 
 fn create(database: &mut Connection) -> rusqlite::Result<()> {
-    let change = database.transaction()?;
-    change.execute_batch(TABLES)?;
+    let transaction = database.transaction()?;
+    transaction.execute_batch(TABLES)?;
     let mut random = [0_u8; 4];
     getrandom::fill(&mut random)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.to_string().into()))?;
-    set_meta(&change, u32::from_be_bytes(random), 0, &Sum::ORIGIN)?;
-    set_anchor(&change, 0, &Sum::ORIGIN)?;
-    change.execute_batch(&format!(
+    set_meta(&transaction, u32::from_be_bytes(random), 0, &Sum::ORIGIN)?;
+    set_anchor(&transaction, 0, &Sum::ORIGIN)?;
+    transaction.execute_batch(&format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 1;"
     ))?;
-    change.commit()
+    transaction.commit()
 }
 
 /// Upgrades the tables from version `found`, one transaction for each version.
 fn migrate(database: &mut Connection, found: i64) -> rusqlite::Result<()> {
     for (version, tables) in (2..).zip(MIGRATIONS) {
         if version > found {
-            let change = database.transaction()?;
-            change.execute_batch(tables)?;
-            change.execute_batch(&format!("PRAGMA user_version = {version};"))?;
-            change.commit()?;
+            let transaction = database.transaction()?;
+            transaction.execute_batch(tables)?;
+            transaction.execute_batch(&format!("PRAGMA user_version = {version};"))?;
+            transaction.commit()?;
         }
     }
     Ok(())
@@ -230,25 +230,30 @@ pub(super) fn begin_run(
     head: &Sum,
     now_us: u64,
 ) -> rusqlite::Result<()> {
-    let change = database.transaction()?;
-    change.execute(
+    let transaction = database.transaction()?;
+    transaction.execute(
         "INSERT INTO runs (started_us, version) VALUES (?1, ?2)",
         params![now_us.cast_signed(), program::build().version],
     )?;
     let (instance, next): (u32, u64) =
-        change.query_row("SELECT instance, next_number FROM meta", [], |row| {
+        transaction.query_row("SELECT instance, next_number FROM meta", [], |row| {
             Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
         })?;
-    set_meta(&change, instance, next.saturating_add(NUMBER_JUMP), head)?;
+    set_meta(
+        &transaction,
+        instance,
+        next.saturating_add(NUMBER_JUMP),
+        head,
+    )?;
     let counters = {
-        let mut query = change.prepare("SELECT token, next_storage FROM counters")?;
+        let mut query = transaction.prepare("SELECT token, next_storage FROM counters")?;
         let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect::<rusqlite::Result<Vec<(u16, u32)>>>()?
     };
     for (token, next) in counters {
-        set_counter(&change, token, next.saturating_add(STORAGE_JUMP))?;
+        set_counter(&transaction, token, next.saturating_add(STORAGE_JUMP))?;
     }
-    change.commit()?;
+    transaction.commit()?;
     // Content of the old log becomes part of the database, which is verified row by row.
     database
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
@@ -263,12 +268,12 @@ pub(super) fn meta_sum(instance: u32, next_number: u64, head: &Sum) -> Sum {
 
 /// `head` is the newest value of the chain, so that a missing last intent is detected.
 pub(super) fn set_meta(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     instance: u32,
     next: u64,
     head: &Sum,
 ) -> rusqlite::Result<()> {
-    change
+    transaction
         .execute(
             "INSERT OR REPLACE INTO meta (id, instance, next_number, head, sum)
              VALUES (1, ?1, ?2, ?3, ?4)",
@@ -289,8 +294,12 @@ pub(super) fn counter_sum(token: u16, next: u32) -> Sum {
         .sum()
 }
 
-pub(super) fn set_counter(change: &Transaction<'_>, token: u16, next: u32) -> rusqlite::Result<()> {
-    change
+pub(super) fn set_counter(
+    transaction: &Transaction<'_>,
+    token: u16,
+    next: u32,
+) -> rusqlite::Result<()> {
+    transaction
         .execute(
             "INSERT OR REPLACE INTO counters (token, next_storage, sum) VALUES (?1, ?2, ?3)",
             params![token, next, counter_sum(token, next).bytes()],
@@ -303,11 +312,11 @@ pub(super) fn anchor_sum(number: u64, chain: &Sum) -> Sum {
 }
 
 pub(super) fn set_anchor(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     number: u64,
     chain: &Sum,
 ) -> rusqlite::Result<()> {
-    change
+    transaction
         .execute(
             "INSERT OR REPLACE INTO anchor (id, number, chain, sum) VALUES (1, ?1, ?2, ?3)",
             params![

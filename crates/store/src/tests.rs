@@ -16,7 +16,7 @@ use cambist_core::{
 };
 
 use super::books::Listing;
-use super::{FILE, Filled, Noted, SealedIntent, Store, StoreError};
+use super::{FILE, Filled, SealedIntent, Store, StoreEntry, StoreError};
 use tempfile::TempDir;
 
 pub(super) fn names() -> Vec<String> {
@@ -73,13 +73,13 @@ pub(super) fn end(
     filled: Filled,
     moved: Option<&PoolTransactionSettlement>,
 ) -> Result<(), StoreError> {
-    let noted = Noted::End {
+    let entry = StoreEntry::End {
         order,
         end,
         filled,
         moved: moved.cloned(),
     };
-    store.book(&[noted], &Booking::default())
+    store.book(&[entry], &Booking::default())
 }
 
 /// Seals one order under the next number and storage id.
@@ -113,7 +113,7 @@ fn sealed_intents_are_recovered_byte_for_byte() {
         fee: 1,
         mid: Some(9),
     };
-    let fills = [Noted::Fill(fill.clone()), Noted::Fill(fill)];
+    let fills = [StoreEntry::Fill(fill.clone()), StoreEntry::Fill(fill)];
     store.book(&fills, &Booking::default()).unwrap();
     drop(store);
     let mut store = Store::open(folder.path()).unwrap();
@@ -136,7 +136,7 @@ fn sealed_intents_are_recovered_byte_for_byte() {
         open.recovered.fee,
     ];
     assert_eq!(booked, [10, 12, 2], "a restart does not book them again");
-    assert_eq!(found.levels.state, TradingState::Active);
+    assert_eq!(found.restrictions.state, TradingState::Active);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn the_trading_state_is_restricted_by_the_daemon_and_reset_by_the_operator() {
     let folder = crate::testing::private_folder();
     let mut store = open(folder.path());
     store
-        .set_levels(
+        .set_restrictions(
             &Restrictions::of(TradingState::Halted),
             "keys refused",
             false,
@@ -236,14 +236,14 @@ fn the_trading_state_is_restricted_by_the_daemon_and_reset_by_the_operator() {
         .unwrap();
     assert!(
         store
-            .set_levels(&Restrictions::of(TradingState::CancelOnly), "no", false)
+            .set_restrictions(&Restrictions::of(TradingState::CancelOnly), "no", false)
             .is_err()
     );
     drop(store);
     let mut store = Store::open(folder.path()).unwrap();
     let found = store.recover(&names()).unwrap();
     assert_eq!(
-        (found.levels.state, found.cause.as_str()),
+        (found.restrictions.state, found.cause.as_str()),
         (TradingState::Halted, "keys refused")
     );
     store.clear_level("new keys are in place").unwrap();
@@ -279,23 +279,27 @@ fn a_ledger_below_zero_is_read_as_it_was_written() {
 fn pauses_are_stored_with_the_trading_state() {
     let folder = crate::testing::private_folder();
     let mut store = open(folder.path());
-    let mut levels = Restrictions::of(TradingState::CancelOnly);
-    store.set_levels(&levels, "drawdown", false).unwrap();
+    let mut restrictions = Restrictions::of(TradingState::CancelOnly);
+    store
+        .set_restrictions(&restrictions, "drawdown", false)
+        .unwrap();
     assert!(!store.is_paused().unwrap());
-    levels.pauses.push(Pause {
+    restrictions.pauses.push(Pause {
         filter: Filter::market(MarketId(0)),
         since: VenueTime(1),
         until: None,
         cause: "by hand".to_owned(),
     });
-    store.set_levels(&levels, "by hand", false).unwrap();
+    store
+        .set_restrictions(&restrictions, "by hand", false)
+        .unwrap();
     drop(store);
     let mut store = open(folder.path());
-    assert_eq!(store.recover(&names()).unwrap().levels, levels);
+    assert_eq!(store.recover(&names()).unwrap().restrictions, restrictions);
     assert!(store.is_paused().unwrap());
-    store.clear_level("looked at").unwrap();
+    store.clear_level("checked").unwrap();
     assert_eq!(
-        store.recover(&names()).unwrap().levels,
+        store.recover(&names()).unwrap().restrictions,
         Restrictions::default()
     );
 }
@@ -355,7 +359,7 @@ fn filled() -> TempDir {
     )
     .unwrap();
     store
-        .set_levels(&Restrictions::of(TradingState::CancelOnly), "test", false)
+        .set_restrictions(&Restrictions::of(TradingState::CancelOnly), "test", false)
         .unwrap();
     drop(store);
     open_ok(folder.path());
@@ -411,7 +415,7 @@ fn torn_and_foreign_files_are_refused() {
     }
     fs::write(
         &file,
-        b"this is not a database, but somebody's letter".repeat(100),
+        b"this is not a database, but another file".repeat(100),
     )
     .unwrap();
     assert!(damaged(folder.path()));
@@ -441,7 +445,10 @@ fn a_flipped_bit_never_changes_what_is_recovered() {
         match Store::open(folder.path()).and_then(|mut store| store.recover(&names())) {
             Ok(found) => {
                 assert_eq!(found.open, expected.open, "byte {at}");
-                assert_eq!(found.levels.state, expected.levels.state, "byte {at}");
+                assert_eq!(
+                    found.restrictions.state, expected.restrictions.state,
+                    "byte {at}"
+                );
                 assert!(found.next_number >= expected.next_number, "byte {at}");
                 harmless += 1;
             }

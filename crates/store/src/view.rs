@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::books::Listing;
 use super::orders::OrderRow;
-use super::recover::{Trouble, booked};
+use super::recover::{ReadError, booked};
 use super::{Filled, StoreError, database_error, schema};
 use crate::pool_transactions::PoolTransactionRow;
 
@@ -49,7 +49,7 @@ pub struct Remembered {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RememberedPoolTransaction {
     /// The sealed transaction; its market is not set.
-    pub wanted: UnsignedPoolTransaction,
+    pub transaction: UnsignedPoolTransaction,
     /// Its hash.
     pub hash: Hash,
     /// How its end was proven, if it has ended.
@@ -60,14 +60,14 @@ pub struct RememberedPoolTransaction {
 pub fn remembered_moves(dir: &Path) -> Result<Vec<RememberedPoolTransaction>, StoreError> {
     let file = dir.join(schema::FILE);
     let database = open(&file)?;
-    read_moves(&database).map_err(|trouble| trouble.at(&file))
+    read_moves(&database).map_err(|error| error.at(&file))
 }
 
 /// All orders of a folder, by number.
 pub fn remembered(dir: &Path) -> Result<BTreeMap<u64, Remembered>, StoreError> {
     let file = dir.join(schema::FILE);
     let database = open(&file)?;
-    read(&database).map_err(|trouble| trouble.at(&file))
+    read(&database).map_err(|error| error.at(&file))
 }
 
 /// An order or pool transaction without an end.
@@ -147,7 +147,7 @@ fn read_open(database: &Connection) -> rusqlite::Result<Vec<Open>> {
     Ok(all)
 }
 
-fn read_moves(database: &Connection) -> Result<Vec<RememberedPoolTransaction>, Trouble> {
+fn read_moves(database: &Connection) -> Result<Vec<RememberedPoolTransaction>, ReadError> {
     // One read transaction, so that all tables are consistent while a daemon writes.
     let database = database.unchecked_transaction()?;
     let instance: u32 = database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?;
@@ -160,10 +160,10 @@ fn read_moves(database: &Connection) -> Result<Vec<RememberedPoolTransaction>, T
         let end: Option<String> = row.get("proven")?;
         let row = PoolTransactionRow::read(row)?;
         let unreadable =
-            || Trouble::Damage(format!("pool transaction {} cannot be decoded", row.number));
-        let wanted = row.rebuild(instance, MarketId(0));
+            || ReadError::Damage(format!("pool transaction {} cannot be decoded", row.number));
+        let transaction = row.rebuild(instance, MarketId(0));
         all.push(RememberedPoolTransaction {
-            wanted: wanted.ok_or_else(unreadable)?,
+            transaction: transaction.ok_or_else(unreadable)?,
             hash: row.hash,
             end,
         });
@@ -171,7 +171,7 @@ fn read_moves(database: &Connection) -> Result<Vec<RememberedPoolTransaction>, T
     Ok(all)
 }
 
-fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {
+fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, ReadError> {
     // One read transaction, so that all tables are consistent while a daemon writes.
     let database = database.unchecked_transaction()?;
     let instance: u32 = database.query_row("SELECT instance FROM meta", [], |row| row.get(0))?;
@@ -188,7 +188,7 @@ fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, Trouble> {
     let mut all = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let row = OrderRow::read(row)?;
-        let unreadable = || Trouble::Damage(format!("intent {} cannot be decoded", row.number));
+        let unreadable = || ReadError::Damage(format!("intent {} cannot be decoded", row.number));
         let remembered = Remembered {
             client_id: ClientOrderId {
                 instance,
@@ -230,5 +230,5 @@ pub fn books(dir: &Path) -> Result<Option<(Books, Listing)>, StoreError> {
         let books = super::books::read(&database)?.books(&names);
         Ok(Some((books, listing)))
     };
-    read().map_err(|trouble: Trouble| trouble.at(&file))
+    read().map_err(|error: ReadError| error.at(&file))
 }

@@ -1,4 +1,4 @@
-//! What a process strategy remembers between decisions: the part of the engine's snapshots that is its own.
+//! What a process strategy keeps between decisions: the part of the engine's snapshots that is its own.
 
 use cambist_core::notification::Fill;
 use cambist_core::strategy::{OwnOrder, Quote};

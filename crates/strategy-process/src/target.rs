@@ -75,7 +75,7 @@ enum SideWord {
     Sell,
 }
 
-/// Only the version, so that a target of another one is told from a mistake.
+/// Only the version, so that a target of another one is distinguished from a mistake.
 #[derive(Deserialize)]
 struct VersionOnly {
     v: u32,

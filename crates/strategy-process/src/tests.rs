@@ -69,14 +69,14 @@ impl Scene {
     /// A scene whose process has answered its first view with `quotes`.
     fn answered(quotes: &str) -> Self {
         let mut scene = Self::new();
-        scene.hear(&ProcessMessage::Started).unwrap();
+        scene.handle(&ProcessMessage::Started).unwrap();
         scene.decide();
         let view = scene.view().unwrap();
         scene.answer(&view, quotes).unwrap();
         scene
     }
 
-    fn hear(&mut self, message: &ProcessMessage) -> Result<(), String> {
+    fn handle(&mut self, message: &ProcessMessage) -> Result<(), String> {
         self.strategy.receive(self.now, message)
     }
 
@@ -85,7 +85,7 @@ impl Scene {
             r#"{{"v":1,"view_seq":{},"quotes":[{quotes}]}}"#,
             view.view_seq
         );
-        self.hear(&ProcessMessage::Line(line.into_bytes()))
+        self.handle(&ProcessMessage::Line(line.into_bytes()))
     }
 
     fn decide(&mut self) -> Targets {
@@ -155,8 +155,8 @@ const ASK: &str = r#"{"side":"sell","price":200100,"qty":5}"#;
 fn the_last_answer_counts_until_it_is_too_old() {
     let mut scene = Scene::new();
     assert_eq!(scene.barred(), Some(Control::ProcessDown));
-    assert!(scene.view().is_none(), "nobody would read it");
-    scene.hear(&ProcessMessage::Started).unwrap();
+    assert!(scene.view().is_none(), "it would not be read");
+    scene.handle(&ProcessMessage::Started).unwrap();
     assert_eq!(scene.barred(), Some(Control::ProcessStale));
     let view = scene.view().unwrap();
     assert_eq!((view.v, view.view_seq), (1, 1));
@@ -233,10 +233,10 @@ fn a_view_holds_units_parameters_and_amounts_exactly() {
 #[test]
 fn a_dead_process_quotes_nothing_and_its_next_life_begins_with_a_view() {
     let mut scene = Scene::answered(BID);
-    scene.hear(&ProcessMessage::Ended).unwrap();
+    scene.handle(&ProcessMessage::Ended).unwrap();
     assert_eq!(scene.barred(), Some(Control::ProcessDown));
     assert!(scene.view().is_none());
-    scene.hear(&ProcessMessage::Started).unwrap();
+    scene.handle(&ProcessMessage::Started).unwrap();
     assert_eq!(
         scene.barred(),
         Some(Control::ProcessStale),
@@ -263,7 +263,7 @@ fn nonsense_quotes_nothing_until_there_is_a_target_again() {
         let line = model
             .answer(&view.text(), Behaviour::Nonsense(kind))
             .unwrap();
-        let refused = scene.hear(&ProcessMessage::Line(line.into_bytes()));
+        let refused = scene.handle(&ProcessMessage::Line(line.into_bytes()));
         assert!(refused.is_err(), "{kind:?}");
         assert_eq!(scene.barred(), Some(Control::ProcessAnswer), "{kind:?}");
         // Another try comes by itself.
@@ -272,7 +272,7 @@ fn nonsense_quotes_nothing_until_there_is_a_target_again() {
         let view = scene.view().unwrap();
         let line = model.answer(&view.text(), Behaviour::Answers).unwrap();
         scene
-            .hear(&ProcessMessage::Line(line.into_bytes()))
+            .handle(&ProcessMessage::Line(line.into_bytes()))
             .unwrap();
         let quotes = scene.quotes();
         assert_eq!(quotes, [(Side::Buy, 199_801, 3), (Side::Sell, 200_203, 3)]);
@@ -284,7 +284,7 @@ fn an_answer_to_nothing_is_refused() {
     let mut scene = Scene::answered(BID);
     scene.decide();
     let line = br#"{"v":1,"view_seq":1,"quotes":[]}"#.to_vec();
-    assert!(scene.hear(&ProcessMessage::Line(line)).is_err());
+    assert!(scene.handle(&ProcessMessage::Line(line)).is_err());
     assert_eq!(scene.barred(), Some(Control::ProcessAnswer));
 }
 
@@ -397,12 +397,12 @@ fn the_state_comes_back_in_the_next_view_and_after_a_restart() {
     };
     let line = model.answer(&view.text(), Behaviour::Answers).unwrap();
     scene
-        .hear(&ProcessMessage::Line(line.into_bytes()))
+        .handle(&ProcessMessage::Line(line.into_bytes()))
         .unwrap();
     let durable = scene.strategy.save_durable();
     let mut later = Scene::new();
     assert!(later.strategy.resume(&durable));
-    later.hear(&ProcessMessage::Started).unwrap();
+    later.handle(&ProcessMessage::Started).unwrap();
     assert_eq!(
         later.barred(),
         Some(Control::ProcessStale),

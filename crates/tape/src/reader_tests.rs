@@ -260,14 +260,14 @@ fn action_kind(action: &Action) -> &'static str {
         Action::Transmit { .. } => "transmit",
         Action::StoreRestrictions { .. } => "store level",
         Action::Book(_) => "book",
-        Action::Notify(note) => notification_kind(note),
+        Action::Notify(notification) => notification_kind(notification),
         Action::SendView { .. } => "view",
         Action::Finished { .. } => "finished",
     }
 }
 
-fn notification_kind(note: &Notification) -> &'static str {
-    match note {
+fn notification_kind(notification: &Notification) -> &'static str {
+    match notification {
         Notification::Ready { .. } => "ready",
         Notification::Submitted { .. } => "submitted",
         Notification::Resent { .. } => "resent",
@@ -283,7 +283,7 @@ fn notification_kind(note: &Notification) -> &'static str {
         Notification::PoolTransactionSettled(_) => "moved",
         Notification::PoolTransactionEnded { .. } => "move ended",
         Notification::ForeignPoolTransaction { .. } => "foreign move",
-        Notification::DepthTaken { .. } => "depth taken",
+        Notification::DepthAccepted { .. } => "depth taken",
         Notification::DepthRefused { .. } => "depth refused",
         Notification::RiskRefused { .. } => "risk refused",
         Notification::Withheld { .. } => "withheld",
@@ -299,11 +299,11 @@ fn notification_kind(note: &Notification) -> &'static str {
         Notification::Paused(_) => "paused",
         Notification::Unpaused { .. } => "unpaused",
         Notification::RestrictionsNotStored => "restrictions not stored",
-        Notification::CommandTaken { .. } => "command taken",
+        Notification::CommandAccepted { .. } => "command taken",
         Notification::CommandRefused { .. } => "command refused",
         Notification::Adopted { .. } => "adopted",
         Notification::ForeignAdopted { .. } => "foreign adopted",
-        Notification::Dark { .. } => "dark",
+        Notification::SideEmpty { .. } => "dark",
         Notification::Left { .. } => "left",
         Notification::Slept { .. } => "slept",
         Notification::InvariantFailed { .. } => "invariant",

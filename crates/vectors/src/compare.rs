@@ -142,8 +142,8 @@ pub(super) fn compare(
         } else {
             let error = (node.float().unwrap_or(f64::NAN) - real).abs();
             case.require(error <= allowed, node, || {
-                let said = node.text().unwrap_or("no number");
-                format!("printed is {said}, computed {real:?}, allowed {allowed:e}")
+                let printed = node.text().unwrap_or("no number");
+                format!("printed is {printed}, computed {real:?}, allowed {allowed:e}")
             });
         }
     };
@@ -200,8 +200,8 @@ pub(super) fn compare(
 fn compare_exact(case: &mut Case, node: &Node<'_>, computed: &Exact) {
     let stated = node.text().ok().and_then(rational);
     case.require(stated.as_ref() == Some(computed), node, || {
-        let said = node.text().unwrap_or("no number");
-        format!("the file says {said}, computed {computed}")
+        let printed = node.text().unwrap_or("no number");
+        format!("the file has {printed}, computed {computed}")
     });
 }
 

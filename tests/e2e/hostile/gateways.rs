@@ -131,7 +131,7 @@ pub const LIMITS: [Scenario; 5] = [
                 _ => "Retry-After: 0\r\nRetry-After: soon\r\n",
             })
         },
-        // Not the reads: a wait of ever so long may be believed, and other endpoints go on.
+        // Not the reads: a wait of any length may be obeyed, and other endpoints continue.
         spoiled: |seen| every_third(seen) && seen.nth % 4 != 2,
         counted: LIMITED,
         ..USUAL

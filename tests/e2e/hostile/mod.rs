@@ -3,8 +3,8 @@
 //! Under every fault of requests and answers the daemon keeps running, places no order twice, and ends with books that
 //! equal the exchange's.
 
+mod connections;
 mod contents;
-mod doors;
 mod gateways;
 mod network;
 mod pools;
@@ -13,9 +13,9 @@ mod tape;
 
 use std::time::Duration;
 
+use crate::support::conditions::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::http::{body, metric};
 use crate::support::stage::{lively, quick};
-use crate::support::verdict::{assert_ends, assert_known, assert_same_bytes, assert_slots};
 use crate::support::{Edit, Fault, Keeping, Program, Proxy, Stage, until};
 use table::Scenario;
 

@@ -74,12 +74,15 @@ fn a_join_that_is_lost_or_repeated_happens_once() {
 /// Killed while the first join is held, before it is delivered or after it was answered.
 fn kill(name: &str, answered: bool) {
     let (stage, proxy) = opened(name);
-    let (reached, heard) = sync_channel(1);
-    let (tell, dead) = sync_channel::<()>(1);
-    let dead = std::sync::Mutex::new(dead);
+    let (reached, was_reached) = sync_channel(1);
+    let (killed, killed_receiver) = sync_channel::<()>(1);
+    let killed_receiver = std::sync::Mutex::new(killed_receiver);
     let hook: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
         let _ = reached.try_send(());
-        let _ = dead.lock().unwrap().recv_timeout(Duration::from_secs(10));
+        let _ = killed_receiver
+            .lock()
+            .unwrap()
+            .recv_timeout(Duration::from_secs(10));
     });
     proxy.plan(
         move |seen| match (is_join(seen) && seen.nth == 0, answered) {
@@ -90,9 +93,11 @@ fn kill(name: &str, answered: bool) {
     );
     let mut daemon = stage.run("daemon");
     stage.metrics("daemon", &mut daemon);
-    heard.recv_timeout(SOON).expect("a join within its time");
+    was_reached
+        .recv_timeout(SOON)
+        .expect("a join within its time");
     daemon.kill();
-    tell.send(()).unwrap();
+    killed.send(()).unwrap();
     proxy.plan(|_| Fault::Pass);
     // Only new orders: those that rested before the kill do not show that the daemon quotes.
     let submits = proxy.submits().len();

@@ -6,14 +6,14 @@ use toml::Table;
 use crate::support::proxy::Seen;
 use crate::support::{Edit, Fault};
 
-/// A trouble of the network, and where it must have been counted.
+/// A fault of the network, and where it must have been counted.
 pub struct Scenario {
     pub name: &'static str,
     /// What happens to a request that is spoiled.
     pub fault: fn(&Seen) -> Fault,
     /// Which requests are spoiled.
     pub spoiled: fn(&Seen) -> bool,
-    /// The outcomes by which such trouble is counted.
+    /// The outcomes by which such faults are counted.
     pub counted: &'static [&'static str],
     /// What the daemon's configuration needs beside being quick.
     pub edit: fn(&mut Table),

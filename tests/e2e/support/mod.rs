@@ -9,6 +9,7 @@
 pub mod audit;
 pub mod books;
 pub mod clock;
+pub mod conditions;
 pub mod faults;
 pub mod folder;
 pub mod handmade;
@@ -19,7 +20,6 @@ pub mod process;
 pub mod proxy;
 pub mod random;
 pub mod stage;
-pub mod verdict;
 
 pub use books::Books;
 pub use clock::until;

@@ -80,8 +80,8 @@ impl State {
                 venue_time,
                 retry_after_ms,
             } => {
-                if let Some(told) = venue_time {
-                    self.clock.observe(now, *told);
+                if let Some(venue_time) = venue_time {
+                    self.clock.observe(now, *venue_time);
                     let venue_now = self.clock.for_ages(now);
                     for market in &mut self.markets {
                         market.book.update_age(now, venue_now);
@@ -100,7 +100,7 @@ impl State {
             }
             Event::RestrictionsStored(levels) => self.handle_levels_stored(now, levels, actions),
             Event::RestrictionsFailed(_) => self.handle_levels_failed(now, actions),
-            Event::Operator(wish) => self.execute(now, wish, actions),
+            Event::Operator(command) => self.execute(now, command, actions),
         }
     }
 
@@ -114,7 +114,7 @@ impl State {
         let sealing: Vec<_> = self
             .orders
             .lives()
-            .filter(|(_, life)| life.phase == Phase::Sealing && life.batch == batch)
+            .filter(|(_, lifecycle)| lifecycle.phase == Phase::Sealing && lifecycle.batch == batch)
             .map(|(id, _)| id)
             .collect();
         for id in sealing {
@@ -135,15 +135,15 @@ impl State {
         now: Time,
         request: RequestId,
         outcome: &Outcome,
-        told: Option<VenueTime>,
+        venue_time: Option<VenueTime>,
         actions: &mut Vec<Action>,
     ) {
         let Some(InFlightRequest { purpose, sent }) = self.in_flight.remove(&request) else {
             return;
         };
         let endpoint = purpose.endpoint();
-        if let Some(told) = told.filter(|_| endpoint.is_of_the_account()) {
-            self.clock.compare(now, sent, told, self.venue.clock);
+        if let Some(venue_time) = venue_time.filter(|_| endpoint.is_of_the_account()) {
+            self.clock.compare(now, sent, venue_time, self.venue.clock);
         }
         let order = purpose.order();
         actions.push(Action::Notify(Notification::Answered {
@@ -180,10 +180,14 @@ impl State {
             RequestPurpose::Depth { market, mut own } => {
                 if let Outcome::Reply(Reply::Depth(depth)) = outcome {
                     // A depth has two times; a cache or a wrong clock may have affected either.
-                    let told = told.map_or(depth.timestamp, |told| told.min(depth.timestamp));
-                    let drawn = self.drawn(now, sent, Some(told));
-                    self.market(market).book.include_departed(drawn, &mut own);
-                    self.handle_depth(now, drawn, (market, own), depth, actions);
+                    let venue_time = venue_time.map_or(depth.timestamp, |venue_time| {
+                        venue_time.min(depth.timestamp)
+                    });
+                    let generated_at = self.generated_at(now, sent, Some(venue_time));
+                    self.market(market)
+                        .book
+                        .include_departed(generated_at, &mut own);
+                    self.handle_depth(now, generated_at, (market, own), depth, actions);
                 }
             }
             RequestPurpose::Balances { fills, own_locked } => {
@@ -196,8 +200,8 @@ impl State {
                 }
             }
             RequestPurpose::PoolBalance(market) => {
-                let drawn = self.drawn(now, sent, told);
-                self.handle_pool_balance(now, drawn, market, outcome);
+                let generated_at = self.generated_at(now, sent, venue_time);
+                self.handle_pool_balance(now, generated_at, market, outcome);
             }
             RequestPurpose::Pools => self.handle_pools(outcome),
             RequestPurpose::PoolTransactionsPage => {
@@ -221,8 +225,10 @@ impl State {
 
     /// When an answer was generated at the latest. An answer whose own clock is behind was generated that long ago,
     /// however fast it arrived, because a cache in front of the venue answers at once.
-    fn drawn(&self, now: Time, sent: Time, told: Option<VenueTime>) -> Time {
-        let behind = told.map_or(0, |told| self.clock.for_ages(now).ms_since(told));
+    fn generated_at(&self, now: Time, sent: Time, venue_time: Option<VenueTime>) -> Time {
+        let behind = venue_time.map_or(0, |venue_time| {
+            self.clock.for_ages(now).ms_since(venue_time)
+        });
         sent.min(now.minus_ms(behind))
     }
 
@@ -245,19 +251,23 @@ impl State {
 
     /// Whether the depth shows less than an own order that rested before it was generated: most likely a fill. This is
     /// no evidence, but a reason to read the list at once.
-    fn lacks_own(&self, market: MarketId, drawn: Time) -> bool {
+    fn lacks_own(&self, market: MarketId, generated_at: Time) -> bool {
         let book = &self.market(market).book;
         self.orders
             .of_market(market)
-            .filter(|t| t.life.phase == Phase::Live && t.life.cancel.is_none())
-            .filter(|t| t.life.last_sent.is_some_and(|sent| sent < drawn))
+            .filter(|t| t.lifecycle.phase == Phase::Live && t.lifecycle.cancel.is_none())
+            .filter(|t| {
+                t.lifecycle
+                    .last_sent
+                    .is_some_and(|sent| sent < generated_at)
+            })
             .any(|t| book.has_less_than(&t.level()))
     }
 
     fn handle_depth(
         &mut self,
         now: Time,
-        drawn: Time,
+        generated_at: Time,
         (market, mut own): (MarketId, OwnLevels),
         depth: &Depth,
         actions: &mut Vec<Action>,
@@ -281,19 +291,19 @@ impl State {
             Err(DepthFault::Malformed)
         } else {
             let book = &mut self.market_mut(market).book;
-            book.take(drawn, now, depth, own)
+            book.take(generated_at, now, depth, own)
         };
         if let Err(fault) = taken {
             actions.push(Action::Notify(Notification::DepthRefused { market, fault }));
             return;
         }
-        if self.lacks_own(market, drawn) {
+        if self.lacks_own(market, generated_at) {
             self.polls.scan_soon();
         }
         self.market_mut(market).decision_due = true;
         let mid = self.prices(market).mid;
         self.watch(now, market, actions);
-        actions.push(Action::Notify(Notification::DepthTaken {
+        actions.push(Action::Notify(Notification::DepthAccepted {
             market,
             mid,
             timestamp: depth.timestamp,

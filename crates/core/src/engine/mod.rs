@@ -128,7 +128,7 @@ impl Engine {
         self.strategies[at].take_view()
     }
 
-    /// What every strategy remembers for the next start of the daemon, in the order of
+    /// What every strategy keeps for the next start of the daemon, in the order of
     /// [`Start::strategies`].
     pub fn durable_memories(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
         self.strategies
@@ -145,8 +145,10 @@ impl Engine {
     }
 
     /// Whether trading state or pauses are not stored yet: prohibitions already apply, but are not durable.
-    pub fn levels_are_pending(&self) -> bool {
-        self.state.as_ref().is_some_and(State::levels_are_pending)
+    pub fn restrictions_are_pending(&self) -> bool {
+        self.state
+            .as_ref()
+            .is_some_and(State::restrictions_are_pending)
     }
 
     /// Balances of the pools beside the markets when last read.

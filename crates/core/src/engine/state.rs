@@ -382,8 +382,8 @@ fn recovered(now: Time, start: &Start) -> (SlotNumbers, Orders) {
     for recovered in &start.open {
         slot_numbers.occupy(recovered.order.sell_token, recovered.order.slot);
         let mut tracked = Tracked::sealing(recovered.order.clone(), BatchId::default());
-        let life = &mut tracked.life;
-        life.recover(now, recovered.hash, start.config.attempts_max);
+        let lifecycle = &mut tracked.lifecycle;
+        lifecycle.recover(now, recovered.hash, start.config.attempts_max);
         tracked.base_filled = recovered.base_filled;
         tracked.quote_filled = recovered.quote_filled;
         tracked.fee = recovered.fee;
@@ -399,8 +399,8 @@ fn recovered(now: Time, start: &Start) -> (SlotNumbers, Orders) {
         }
         let mut tracked =
             TrackedPoolTransaction::sealing(wanted.clone(), wanted.amounts, BatchId::default());
-        let life = &mut tracked.life;
-        life.recover(now, *hash, start.config.attempts_max);
+        let lifecycle = &mut tracked.lifecycle;
+        lifecycle.recover(now, *hash, start.config.attempts_max);
         orders.pool_transactions.insert(tracked);
     }
     (slot_numbers, orders)

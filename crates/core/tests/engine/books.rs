@@ -10,8 +10,8 @@ use cambist_core::notification::{BooksHold, BooksStatus, Control, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::{Amount, ClientOrderId, MarketId, Side, TokenId};
 
-use crate::desk::{BASE, BOTH, Desk, OTHER, QUOTE, config};
-use crate::pool_desk::{Beside, LP, POOL, limits};
+use crate::bench::{BASE, BOTH, OTHER, QUOTE, TestBench, config};
+use crate::pool_bench::{Beside, LP, POOL, limits};
 
 /// At the mid of 10 000 the value of a base unit is a hundred quote units.
 const MOST: Amount = 100_000;
@@ -24,69 +24,73 @@ fn limited(config: &mut EngineConfig) {
     config.risk.mismatch_max = BTreeMap::from([(QUOTE, MOST), (OTHER, MOST)]);
 }
 
-fn quoting() -> Desk {
+fn quoting() -> TestBench {
     let mut config = config();
     limited(&mut config);
-    let mut desk = Desk::with(&BOTH, config, Vec::new());
-    desk.other = Some(1);
-    desk.until_a_submit_waits();
-    trade(&mut desk, 5);
-    desk
+    let mut bench = TestBench::with(&BOTH, config, Vec::new());
+    bench.other = Some(1);
+    bench.until_a_submit_waits();
+    trade(&mut bench, 5);
+    bench
 }
 
 /// A venue that accepts everything for `seconds`.
-fn trade(desk: &mut Desk, seconds: u32) {
+fn trade(bench: &mut TestBench, seconds: u32) {
     for _ in 0..seconds {
-        desk.run_ms(1_000);
-        desk.accept_all();
-        while !desk.cancels.is_empty() {
-            desk.accept_cancel();
+        bench.run_ms(1_000);
+        bench.accept_all();
+        while !bench.cancels.is_empty() {
+            bench.accept_cancel();
         }
     }
 }
 
 /// A run that starts with the state of another one, at a venue with these balances.
-fn next(last: &Desk, balances: (Amount, Amount)) -> Desk {
+fn next(last: &TestBench, balances: (Amount, Amount)) -> TestBench {
     let mut config = config();
     limited(&mut config);
-    let mut desk = Desk::with(&BOTH, config, Vec::new());
-    desk.other = last.other;
-    desk.balances = balances;
-    desk.starts_with(last.stored.clone());
-    desk.starts_with_books(last.books.clone());
-    desk
+    let mut bench = TestBench::with(&BOTH, config, Vec::new());
+    bench.other = last.other;
+    bench.balances = balances;
+    bench.starts_with(last.stored.clone());
+    bench.starts_with_books(last.books.clone());
+    bench
 }
 
 /// The last reported comparison of the books.
-fn books(desk: &Desk) -> BooksStatus {
-    let notes = desk.notes.iter().rev();
-    let mut told = notes.filter_map(|note| match note {
+fn books(bench: &TestBench) -> BooksStatus {
+    let notifications = bench.notifications.iter().rev();
+    let mut reported = notifications.filter_map(|notification| match notification {
         Notification::Books(books) => Some((**books).clone()),
         _ => None,
     });
-    told.next().unwrap_or_default()
+    reported.next().unwrap_or_default()
 }
 
 /// Number of our open orders at the venue.
-fn resting(desk: &Desk) -> usize {
-    let open = desk.list.iter().filter(|order| !order.status.is_final());
+fn resting(bench: &TestBench) -> usize {
+    let open = bench.list.iter().filter(|order| !order.status.is_final());
     open.count()
 }
 
-fn answered(desk: &mut Desk, command: Command) -> Result<String, String> {
-    desk.hear(&Event::Operator(command));
-    let answers = desk.notes.iter().rev().find_map(|note| match note {
-        Notification::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
-        Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
-        _ => None,
-    });
+fn answered(bench: &mut TestBench, command: Command) -> Result<String, String> {
+    bench.handle_event(&Event::Operator(command));
+    let answers = bench
+        .notifications
+        .iter()
+        .rev()
+        .find_map(|notification| match notification {
+            Notification::CommandAccepted { detail, .. } => Some(Ok(detail.clone())),
+            Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
+            _ => None,
+        });
     answers.unwrap()
 }
 
-fn adopt(desk: &mut Desk, token: TokenId, amount: i128) -> Result<String, String> {
+fn adopt(bench: &mut TestBench, token: TokenId, amount: i128) -> Result<String, String> {
     let reason = "seen".to_owned();
     answered(
-        desk,
+        bench,
         Command::Adopt {
             token,
             amount,
@@ -95,10 +99,10 @@ fn adopt(desk: &mut Desk, token: TokenId, amount: i128) -> Result<String, String
     )
 }
 
-fn resume(desk: &mut Desk) -> Result<String, String> {
+fn resume(bench: &mut TestBench) -> Result<String, String> {
     let (level, reason) = (TradingState::Active, "checked".to_owned());
     answered(
-        desk,
+        bench,
         Command::Lower {
             level,
             reason,
@@ -112,15 +116,15 @@ fn a_difference_above_the_limit_stops_orders_at_the_first_reconciliation() {
     for (token, within, beyond) in [(BASE, 1_000, 1_001), (QUOTE, MOST, MOST + 1)] {
         for leaves in [false, true] {
             let change = |size: Amount| {
-                let mut desk = quoting();
+                let mut bench = quoting();
                 let held = if token == BASE {
-                    &mut desk.balances.0
+                    &mut bench.balances.0
                 } else {
-                    &mut desk.balances.1
+                    &mut bench.balances.1
                 };
                 *held = if leaves { *held - size } else { *held + size };
-                trade(&mut desk, 5);
-                desk
+                trade(&mut bench, 5);
+                bench
             };
             let small = change(within);
             assert_eq!((books(&small).hold, resting(&small)), (None, 2));
@@ -130,10 +134,15 @@ fn a_difference_above_the_limit_stops_orders_at_the_first_reconciliation() {
             assert_eq!(books(&large).hold, Some(BooksHold::Limit));
             assert_eq!(resting(&large), 0, "everything is cancelled");
             assert!(large.levels.is_empty(), "no level is raised");
-            let withheld = large.notes.iter().rev().find_map(|note| match note {
-                Notification::Withheld { withheld, .. } => *withheld,
-                _ => None,
-            });
+            let withheld =
+                large
+                    .notifications
+                    .iter()
+                    .rev()
+                    .find_map(|notification| match notification {
+                        Notification::Withheld { withheld, .. } => *withheld,
+                        _ => None,
+                    });
             let withheld = withheld.unwrap();
             assert_eq!(withheld.control, Control::BooksDiffer);
             assert_eq!(withheld.key(), Some("risk.mismatch_max"));
@@ -145,34 +154,34 @@ fn a_difference_above_the_limit_stops_orders_at_the_first_reconciliation() {
 
 #[test]
 fn a_small_difference_stops_orders_after_five_minutes() {
-    let mut desk = quoting();
-    desk.balances.0 += 1;
-    trade(&mut desk, 290);
-    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
-    trade(&mut desk, 20);
-    assert_eq!(books(&desk).hold, Some(BooksHold::Lasting));
-    assert_eq!(resting(&desk), 0);
-    adopt(&mut desk, BASE, 1).unwrap();
-    trade(&mut desk, 3);
-    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
+    let mut bench = quoting();
+    bench.balances.0 += 1;
+    trade(&mut bench, 290);
+    assert_eq!((books(&bench).hold, resting(&bench)), (None, 2));
+    trade(&mut bench, 20);
+    assert_eq!(books(&bench).hold, Some(BooksHold::Lasting));
+    assert_eq!(resting(&bench), 0);
+    adopt(&mut bench, BASE, 1).unwrap();
+    trade(&mut bench, 3);
+    assert_eq!((books(&bench).hold, resting(&bench)), (None, 2));
 }
 
 #[test]
 fn books_that_agree_again_stop_nothing() {
-    let mut desk = quoting();
+    let mut bench = quoting();
     for change in [1, -1, 1] {
-        trade(&mut desk, 200);
-        desk.balances.0 = desk.balances.0.saturating_add_signed(change);
+        trade(&mut bench, 200);
+        bench.balances.0 = bench.balances.0.saturating_add_signed(change);
     }
-    trade(&mut desk, 200);
-    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
+    trade(&mut bench, 200);
+    assert_eq!((books(&bench).hold, resting(&bench)), (None, 2));
     // So are large ones.
-    desk.balances.0 += 1_000_000;
-    trade(&mut desk, 5);
-    assert_eq!(resting(&desk), 0);
-    desk.balances.0 -= 1_000_001;
-    trade(&mut desk, 5);
-    assert_eq!((books(&desk), resting(&desk)), (agreed(), 2));
+    bench.balances.0 += 1_000_000;
+    trade(&mut bench, 5);
+    assert_eq!(resting(&bench), 0);
+    bench.balances.0 -= 1_000_001;
+    trade(&mut bench, 5);
+    assert_eq!((books(&bench), resting(&bench)), (agreed(), 2));
 }
 
 fn agreed() -> BooksStatus {
@@ -184,21 +193,24 @@ fn agreed() -> BooksStatus {
 
 #[test]
 fn an_operator_explains_in_parts_or_adopts_the_venues_balances() {
-    let mut desk = quoting();
-    desk.balances.0 -= 300_000;
-    desk.balances.1 += 7;
-    trade(&mut desk, 5);
-    let told = adopt(&mut desk, BASE, -200_000).unwrap();
-    assert!(told.contains("-0.1 T0 is not explained yet"), "{told}");
-    trade(&mut desk, 5);
-    assert_eq!(resting(&desk), 0, "a part is no explanation of all");
-    let told = resume(&mut desk).unwrap();
+    let mut bench = quoting();
+    bench.balances.0 -= 300_000;
+    bench.balances.1 += 7;
+    trade(&mut bench, 5);
+    let reported = adopt(&mut bench, BASE, -200_000).unwrap();
     assert!(
-        told.contains("-0.1 T0") && told.contains("+0.000007 T1"),
-        "{told}"
+        reported.contains("-0.1 T0 is not explained yet"),
+        "{reported}"
     );
-    assert_eq!(books(&desk), agreed());
-    let flows = desk.bookings.iter().flat_map(|booking| &booking.entries);
+    trade(&mut bench, 5);
+    assert_eq!(resting(&bench), 0, "a part is no explanation of all");
+    let reported = resume(&mut bench).unwrap();
+    assert!(
+        reported.contains("-0.1 T0") && reported.contains("+0.000007 T1"),
+        "{reported}"
+    );
+    assert_eq!(books(&bench), agreed());
+    let flows = bench.bookings.iter().flat_map(|booking| &booking.entries);
     let flows: Vec<_> = flows
         .filter_map(|entry| match entry {
             Entry::Flow { token, amount, .. } => Some((*token, *amount)),
@@ -206,21 +218,21 @@ fn an_operator_explains_in_parts_or_adopts_the_venues_balances() {
         })
         .collect();
     assert_eq!(flows, [(BASE, -200_000), (BASE, -100_000), (QUOTE, 7)]);
-    trade(&mut desk, 3);
-    assert_eq!(resting(&desk), 2);
+    trade(&mut bench, 3);
+    assert_eq!(resting(&bench), 2);
     // A small difference stops nothing, and resuming for another reason does not adopt it.
-    desk.balances.1 += 1;
-    trade(&mut desk, 5);
-    resume(&mut desk).unwrap();
-    assert_eq!(books(&desk).differences.len(), 1);
+    bench.balances.1 += 1;
+    trade(&mut bench, 5);
+    resume(&mut bench).unwrap();
+    assert_eq!(books(&bench).differences.len(), 1);
 }
 
 #[test]
 fn a_difference_found_at_a_start_trades_nothing_however_small() {
-    let desk = quoting();
-    let (base, quote) = desk.balances;
-    let mut desk = next(&desk, (base - 1, quote));
-    trade(&mut desk, 5);
+    let bench = quoting();
+    let (base, quote) = bench.balances;
+    let mut bench = next(&bench, (base - 1, quote));
+    trade(&mut bench, 5);
     let apart = Difference {
         ledger: signed(base),
         venue: base - 1,
@@ -229,15 +241,20 @@ fn a_difference_found_at_a_start_trades_nothing_however_small() {
         confirmed: true,
         differences: BTreeMap::from([(BASE, apart)]),
         at_least: false,
-        since: books(&desk).since,
+        since: books(&bench).since,
         worth: BTreeMap::from([(QUOTE, 100)]),
         hold: Some(BooksHold::Start),
     };
-    assert_eq!(books(&desk), expected);
-    let mut reasons = desk.notes.iter().rev().filter_map(|note| match note {
-        Notification::Withheld { withheld, .. } => *withheld,
-        _ => None,
-    });
+    assert_eq!(books(&bench), expected);
+    let mut reasons =
+        bench
+            .notifications
+            .iter()
+            .rev()
+            .filter_map(|notification| match notification {
+                Notification::Withheld { withheld, .. } => *withheld,
+                _ => None,
+            });
     let withheld = reasons
         .find(|why| why.control == Control::BooksDiffer)
         .unwrap();
@@ -253,46 +270,46 @@ fn a_difference_found_at_a_start_trades_nothing_however_small() {
         "no key would change it"
     );
     drop(reasons);
-    assert!(desk.sealed.is_empty(), "nothing was even made");
-    assert_eq!(desk.books.differences, expected.differences, "durable");
+    assert!(bench.sealed.is_empty(), "nothing was even made");
+    assert_eq!(bench.books.differences, expected.differences, "durable");
     assert_eq!(
-        desk.books.ledger.as_ref().unwrap()[&BASE],
+        bench.books.ledger.as_ref().unwrap()[&BASE],
         signed(base),
         "not guessed"
     );
     // Another start finds the same difference.
-    let again = |how: &dyn Fn(&mut Desk)| {
-        let mut again = next(&desk, (base - 1, quote));
+    let again = |how: &dyn Fn(&mut TestBench)| {
+        let mut again = next(&bench, (base - 1, quote));
         trade(&mut again, 5);
         assert!(again.sealed.is_empty());
         how(&mut again);
         trade(&mut again, 5);
         assert_eq!((books(&again), resting(&again)), (agreed(), 2));
         assert!(again.books.differences.is_empty());
-        let losses = again.books.positions[&MarketId(0)].lost(crate::desk::ORIGIN);
+        let losses = again.books.positions[&MarketId(0)].lost(crate::bench::ORIGIN);
         assert_eq!(losses.unwrap().map(|(_, lost)| lost), [0; 4], "no loss");
     };
-    again(&|desk| drop(adopt(desk, BASE, -1).unwrap()));
-    again(&|desk| drop(resume(desk).unwrap()));
-    again(&|desk| desk.balances.0 += 1);
+    again(&|bench| drop(adopt(bench, BASE, -1).unwrap()));
+    again(&|bench| drop(resume(bench).unwrap()));
+    again(&|bench| bench.balances.0 += 1);
 }
 
 #[test]
 fn flows_explained_before_the_first_reconciliation_are_in_the_ledger() {
-    let desk = quoting();
-    let (base, quote) = desk.balances;
-    let mut desk = next(&desk, (base - 1_000_000, quote));
-    desk.deaf = true;
-    desk.run_ms(100);
-    adopt(&mut desk, BASE, -1_000_000).unwrap();
-    let held = desk.books.ledger.as_ref().unwrap()[&BASE];
+    let bench = quoting();
+    let (base, quote) = bench.balances;
+    let mut bench = next(&bench, (base - 1_000_000, quote));
+    bench.queries_lost = true;
+    bench.run_ms(100);
+    adopt(&mut bench, BASE, -1_000_000).unwrap();
+    let held = bench.books.ledger.as_ref().unwrap()[&BASE];
     assert_eq!(held, signed(base) - 1_000_000);
-    let mut desk = next(&desk, (base - 1_000_000, quote));
-    trade(&mut desk, 5);
-    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
+    let mut bench = next(&bench, (base - 1_000_000, quote));
+    trade(&mut bench, 5);
+    assert_eq!((books(&bench).hold, resting(&bench)), (None, 2));
     // A first start takes the opening balances as they are, and there is nothing to explain.
-    let mut first = Desk::new(&BOTH);
-    first.deaf = true;
+    let mut first = TestBench::new(&BOTH);
+    first.queries_lost = true;
     first.run_ms(100);
     let why = adopt(&mut first, BASE, 1).unwrap_err();
     assert!(why.contains("opening balances"), "{why}");
@@ -312,47 +329,47 @@ fn fills_since_the_last_run_explain_the_change() {
     let (base, quote) = last.balances;
     let traded = (base + 10_000, quote - 999_500);
     let run = |balances| {
-        let mut desk = next(&last, balances);
+        let mut bench = next(&last, balances);
         for (hash, order) in last.sealed.values() {
-            desk.recovers(order.clone(), *hash);
+            bench.add_recovered(order.clone(), *hash);
         }
-        desk.list.clone_from(&last.list);
-        trade(&mut desk, 5);
-        desk
+        bench.list.clone_from(&last.list);
+        trade(&mut bench, 5);
+        bench
     };
-    let desk = run(traded);
-    assert_eq!((books(&desk).differences.len(), resting(&desk)), (0, 2));
-    let ledger = desk.books.ledger.as_ref().unwrap();
+    let bench = run(traded);
+    assert_eq!((books(&bench).differences.len(), resting(&bench)), (0, 2));
+    let ledger = bench.books.ledger.as_ref().unwrap();
     let expected = (signed(traded.0), signed(traded.1));
     assert_eq!((ledger[&BASE], ledger[&QUOTE]), expected);
     // One unit more was not a fill.
-    let desk = run((traded.0 + 1, traded.1));
-    assert_eq!(books(&desk).hold, Some(BooksHold::Start));
-    assert_eq!(books(&desk).differences[&BASE].unexplained(), 1);
+    let bench = run((traded.0 + 1, traded.1));
+    assert_eq!(books(&bench).hold, Some(BooksHold::Start));
+    assert_eq!(books(&bench).differences[&BASE].unexplained(), 1);
 }
 
 /// A venue whose newest bid fills a lot every tenth of a second, so that no balances and no list describe the same
 /// instant.
-fn filling(desk: &mut Desk, lots: &mut BTreeMap<ClientOrderId, u64>, seconds: u64) {
+fn filling(bench: &mut TestBench, lots: &mut BTreeMap<ClientOrderId, u64>, seconds: u64) {
     for _ in 0..10 * seconds {
-        filling_once(desk, lots);
+        filling_once(bench, lots);
     }
 }
 
-fn filling_once(desk: &mut Desk, lots: &mut BTreeMap<ClientOrderId, u64>) {
-    let bids = desk.sealed_ids().into_iter();
-    let bid = bids.filter(|id| desk.sealed[id].1.side == Side::Buy).max();
+fn filling_once(bench: &mut TestBench, lots: &mut BTreeMap<ClientOrderId, u64>) {
+    let bids = bench.sealed_ids().into_iter();
+    let bid = bids.filter(|id| bench.sealed[id].1.side == Side::Buy).max();
     let lots = lots.entry(bid.unwrap()).or_default();
-    let listed = desk.list.iter().find(|report| report.client_id == bid);
+    let listed = bench.list.iter().find(|report| report.client_id == bid);
     if listed.is_some_and(|report| !report.status.is_final()) {
         *lots += 1;
-        desk.show(bid.unwrap(), OrderStatus::Processing, *lots);
-        desk.balances = (desk.balances.0 + 100, desk.balances.1 - 9_995);
+        bench.show(bid.unwrap(), OrderStatus::Processing, *lots);
+        bench.balances = (bench.balances.0 + 100, bench.balances.1 - 9_995);
     }
-    desk.run_ms(100);
-    desk.accept_all();
-    while !desk.cancels.is_empty() {
-        desk.accept_cancel();
+    bench.run_ms(100);
+    bench.accept_all();
+    while !bench.cancels.is_empty() {
+        bench.accept_cancel();
     }
 }
 
@@ -360,93 +377,99 @@ fn filling_once(desk: &mut Desk, lots: &mut BTreeMap<ClientOrderId, u64>) {
 #[test]
 fn while_fills_continue_an_unexplained_difference_stops_orders() {
     for (moved, hold) in [(-50_000, Some(BooksHold::Limit)), (0, None)] {
-        let (mut desk, mut lots) = (quoting(), BTreeMap::new());
-        let reconciled = desk.notes.len();
-        filling(&mut desk, &mut lots, 3);
-        assert_eq!(books(&desk).hold, None);
-        desk.balances.0 = desk.balances.0.checked_add_signed(moved).unwrap();
+        let (mut bench, mut lots) = (quoting(), BTreeMap::new());
+        let reconciled = bench.notifications.len();
+        filling(&mut bench, &mut lots, 3);
+        assert_eq!(books(&bench).hold, None);
+        bench.balances.0 = bench.balances.0.checked_add_signed(moved).unwrap();
         let mut bounds = 0;
         for _ in 0..6 {
-            filling(&mut desk, &mut lots, 1);
-            if books(&desk).at_least {
-                let why = resume(&mut desk).unwrap_err();
+            filling(&mut bench, &mut lots, 1);
+            if books(&bench).at_least {
+                let why = resume(&mut bench).unwrap_err();
                 assert!(why.contains("in a few seconds"), "{why}");
                 bounds += 1;
             }
         }
         assert_eq!(bounds > 0, moved < 0, "{bounds}");
-        let cut = |note: &Notification| matches!(note, Notification::Balanced);
-        assert!(!desk.notes[reconciled..].iter().any(cut), "no cut");
-        assert_eq!(books(&desk).hold, hold);
-        let difference = books(&desk).differences.get(&BASE).map(|d| d.unexplained());
+        let cut = |notification: &Notification| matches!(notification, Notification::Balanced);
+        assert!(!bench.notifications[reconciled..].iter().any(cut), "no cut");
+        assert_eq!(books(&bench).hold, hold);
+        let difference = books(&bench)
+            .differences
+            .get(&BASE)
+            .map(|d| d.unexplained());
         assert!(
             difference.is_none_or(|least| (moved..0).contains(&least)),
             "{difference:?}"
         );
         assert_eq!(difference.is_some(), moved < 0);
         // The fills cease: the difference is exact.
-        trade(&mut desk, 6);
-        let difference = books(&desk).differences.get(&BASE).map(|d| d.unexplained());
+        trade(&mut bench, 6);
+        let difference = books(&bench)
+            .differences
+            .get(&BASE)
+            .map(|d| d.unexplained());
         assert_eq!(
-            (difference.unwrap_or(0), books(&desk).at_least),
+            (difference.unwrap_or(0), books(&bench).at_least),
             (moved, false)
         );
         if moved < 0 {
-            resume(&mut desk).unwrap();
-            assert_eq!(books(&desk).hold, None);
+            resume(&mut bench).unwrap();
+            assert_eq!(books(&bench).hold, None);
         }
     }
 }
 
 #[test]
 fn a_small_difference_is_reported_while_fills_do_not_explain_it() {
-    let (mut desk, mut lots) = (quoting(), BTreeMap::new());
-    filling(&mut desk, &mut lots, 3);
-    desk.balances.0 += 200;
+    let (mut bench, mut lots) = (quoting(), BTreeMap::new());
+    filling(&mut bench, &mut lots, 3);
+    bench.balances.0 += 200;
     let (mut shown, mut gone) = (0, 0);
     for _ in 0..120 {
-        desk.run_ms(50);
-        let told = books(&desk);
-        assert_eq!(told.hold, None, "within the limit");
-        assert_eq!(told.since.is_some(), !told.differences.is_empty());
-        assert_eq!(told.worth.is_empty(), told.differences.is_empty());
-        shown += u32::from(told.at_least);
-        gone += u32::from(shown > 0 && !told.at_least);
-        filling_once(&mut desk, &mut lots);
+        bench.run_ms(50);
+        let reported = books(&bench);
+        assert_eq!(reported.hold, None, "within the limit");
+        assert_eq!(reported.since.is_some(), !reported.differences.is_empty());
+        assert_eq!(reported.worth.is_empty(), reported.differences.is_empty());
+        shown += u32::from(reported.at_least);
+        gone += u32::from(shown > 0 && !reported.at_least);
+        filling_once(&mut bench, &mut lots);
     }
     assert!(shown > 0 && gone > 0, "{shown} {gone}");
-    assert_eq!(resting(&desk), 2, "it trades on");
+    assert_eq!(resting(&bench), 2, "it trades on");
 }
 
 /// A run that ended with a bid and an ask open, and 4 000 base units held, less than the ask sells.
-fn with_little_base() -> (Desk, [ClientOrderId; 2]) {
-    let mut desk = quoting();
+fn with_little_base() -> (TestBench, [ClientOrderId; 2]) {
+    let mut bench = quoting();
     let of = |side| {
-        let sealed = desk.sealed.iter();
+        let sealed = bench.sealed.iter();
         let found = sealed.filter(|(_, (_, order))| order.side == side);
         *found.map(|(id, _)| id).next().unwrap()
     };
     let orders = [of(Side::Buy), of(Side::Sell)];
-    let ledger = desk.books.ledger.as_mut().unwrap();
+    let ledger = bench.books.ledger.as_mut().unwrap();
     ledger.insert(BASE, 4_000);
-    desk.balances.0 = 4_000;
-    (desk, orders)
+    bench.balances.0 = 4_000;
+    (bench, orders)
 }
 
 /// A run after it that recovers these orders.
-fn recovering(last: &Desk, orders: &[ClientOrderId], balances: (Amount, Amount)) -> Desk {
-    let mut desk = next(last, balances);
+fn recovering(last: &TestBench, orders: &[ClientOrderId], balances: (Amount, Amount)) -> TestBench {
+    let mut bench = next(last, balances);
     for id in orders {
         let (hash, order) = last.sealed[id].clone();
-        desk.recovers(order, hash);
+        bench.add_recovered(order, hash);
     }
-    desk.list.clone_from(&last.list);
-    desk
+    bench.list.clone_from(&last.list);
+    bench
 }
 
-fn failed_invariants(desk: &Desk) -> Vec<&str> {
-    let notes = desk.notes.iter();
-    let failed = notes.filter_map(|note| match note {
+fn failed_invariants(bench: &TestBench) -> Vec<&str> {
+    let notifications = bench.notifications.iter();
+    let failed = notifications.filter_map(|notification| match notification {
         Notification::InvariantFailed { name, .. } => Some(name.as_str()),
         _ => None,
     });
@@ -467,15 +490,15 @@ fn a_sale_found_before_its_purchase_is_booked_exactly() {
     assert!(first.sealed_ids().iter().all(|id| [bid, ask].contains(id)));
     first.show(bid, OrderStatus::Processed, 100);
     for (last, open) in [(&first, &[bid][..]), (&last, &[bid, ask])] {
-        let mut desk = recovering(last, open, (4_000, quote + 1_000));
-        desk.list.clone_from(&first.list);
-        trade(&mut desk, 5);
-        assert_eq!(failed_invariants(&desk), [""; 0]);
+        let mut bench = recovering(last, open, (4_000, quote + 1_000));
+        bench.list.clone_from(&first.list);
+        trade(&mut bench, 5);
+        assert_eq!(failed_invariants(&bench), [""; 0]);
         assert_eq!(
-            (books(&desk).hold, books(&desk).differences.len()),
+            (books(&bench).hold, books(&bench).differences.len()),
             (None, 0)
         );
-        let ledger = desk.books.ledger.as_ref().unwrap();
+        let ledger = bench.books.ledger.as_ref().unwrap();
         let expected = (4_000, signed(quote) + 1_000);
         assert_eq!((ledger[&BASE], ledger[&QUOTE]), expected);
     }
@@ -485,55 +508,55 @@ fn a_sale_found_before_its_purchase_is_booked_exactly() {
 fn a_ledger_below_zero_stops_a_run_at_its_first_reconciliation_and_at_once_after_it() {
     let (mut last, orders @ [_, ask]) = with_little_base();
     last.show(ask, OrderStatus::Processed, 100);
-    let mut desk = recovering(&last, &orders, (0, last.balances.1));
-    trade(&mut desk, 5);
-    assert_eq!(failed_invariants(&desk), ["ledger_negative"]);
+    let mut bench = recovering(&last, &orders, (0, last.balances.1));
+    trade(&mut bench, 5);
+    assert_eq!(failed_invariants(&bench), ["ledger_negative"]);
     let apart = Difference {
         ledger: -6_000,
         venue: 0,
     };
-    assert_eq!(books(&desk).differences[&BASE], apart);
+    assert_eq!(books(&bench).differences[&BASE], apart);
     assert_eq!(apart.unexplained(), 6_000);
-    assert_eq!(books(&desk).hold, Some(BooksHold::Start));
+    assert_eq!(books(&bench).hold, Some(BooksHold::Start));
 
-    let mut desk = quoting();
-    let ask = *desk
+    let mut bench = quoting();
+    let ask = *bench
         .sealed_ids()
         .iter()
-        .find(|id| desk.sealed[id].1.side == Side::Sell)
+        .find(|id| bench.sealed[id].1.side == Side::Sell)
         .unwrap();
-    let held = signed(desk.balances.0);
-    adopt(&mut desk, BASE, 10_000 - held).unwrap();
-    desk.show(ask, OrderStatus::Processed, 100);
-    desk.run_ms(1_200);
-    assert_eq!(failed_invariants(&desk), [""; 0], "all that there is");
+    let held = signed(bench.balances.0);
+    adopt(&mut bench, BASE, 10_000 - held).unwrap();
+    bench.show(ask, OrderStatus::Processed, 100);
+    bench.run_ms(1_200);
+    assert_eq!(failed_invariants(&bench), [""; 0], "all that there is");
 
-    let mut desk = quoting();
-    let ask = *desk
+    let mut bench = quoting();
+    let ask = *bench
         .sealed_ids()
         .iter()
-        .find(|id| desk.sealed[id].1.side == Side::Sell)
+        .find(|id| bench.sealed[id].1.side == Side::Sell)
         .unwrap();
-    adopt(&mut desk, BASE, 9_999 - held).unwrap();
-    desk.show(ask, OrderStatus::Processed, 100);
-    desk.run_ms(1_200);
-    assert_eq!(failed_invariants(&desk), ["ledger_negative"]);
+    adopt(&mut bench, BASE, 9_999 - held).unwrap();
+    bench.show(ask, OrderStatus::Processed, 100);
+    bench.run_ms(1_200);
+    assert_eq!(failed_invariants(&bench), ["ledger_negative"]);
 }
 
 #[test]
 fn bookings_are_durable_as_a_whole_at_every_event() {
-    let mut desk = quoting();
-    let id = *desk
+    let mut bench = quoting();
+    let id = *bench
         .sealed
         .iter()
         .find(|(_, (_, o))| o.side == Side::Buy)
         .unwrap()
         .0;
-    desk.show(id, OrderStatus::Cancelled, 40);
-    desk.balances = (desk.balances.0 + 4_000, desk.balances.1 - 399_800);
-    desk.bookings.clear();
-    desk.run_ms(1_200);
-    let booking = desk
+    bench.show(id, OrderStatus::Cancelled, 40);
+    bench.balances = (bench.balances.0 + 4_000, bench.balances.1 - 399_800);
+    bench.bookings.clear();
+    bench.run_ms(1_200);
+    let booking = bench
         .bookings
         .iter()
         .find(|booking| !booking.entries.is_empty())
@@ -548,7 +571,7 @@ fn bookings_are_durable_as_a_whole_at_every_event() {
         })
         .collect();
     assert_eq!(names, ["fill 4000", "cancelled"]);
-    let (base, quote) = desk.balances;
+    let (base, quote) = bench.balances;
     let ledger = BTreeMap::from([(BASE, signed(base)), (QUOTE, signed(quote))]);
     assert_eq!(booking.ledger, ledger);
     let position = &booking.positions[&MarketId(0)];
@@ -558,69 +581,77 @@ fn bookings_are_durable_as_a_whole_at_every_event() {
     let mut again = quoting();
     again.bookings.iter().for_each(|booking| all.book(booking));
     assert_eq!(all, again.books);
-    again.hear(&Event::Operator(Command::Drain));
+    again.handle_event(&Event::Operator(Command::Drain));
     again.run_ms(100);
     assert_eq!(again.books.ledger.as_ref().unwrap()[&OTHER], 1);
 }
 
 #[test]
 fn a_difference_in_an_untraded_token_stops_nothing_at_once() {
-    let mut desk = quoting();
-    desk.other = Some(1 << 80);
-    trade(&mut desk, 290);
-    assert_eq!((books(&desk).hold, resting(&desk)), (None, 2));
-    assert_eq!(books(&desk).differences.len(), 1);
-    assert!(books(&desk).worth.is_empty());
-    trade(&mut desk, 20);
-    assert_eq!(books(&desk).hold, Some(BooksHold::Lasting));
+    let mut bench = quoting();
+    bench.other = Some(1 << 80);
+    trade(&mut bench, 290);
+    assert_eq!((books(&bench).hold, resting(&bench)), (None, 2));
+    assert_eq!(books(&bench).differences.len(), 1);
+    assert!(books(&bench).worth.is_empty());
+    trade(&mut bench, 20);
+    assert_eq!(books(&bench).hold, Some(BooksHold::Lasting));
 }
 
 /// A thousand shares have a value of 200 000 000.
 fn beside(most: Amount, known: bool) -> (Beside, BooksStatus) {
     let mut config = limits();
     config.risk.mismatch_max = BTreeMap::from([(QUOTE, most)]);
-    let mut desk = Beside::new(0, config, Vec::new());
+    let mut bench = Beside::new(0, config, Vec::new());
     if !known {
-        desk.pool.supply = 0;
+        bench.pool.supply = 0;
     }
-    desk.run_ms(3_000);
-    desk.held.insert(LP, 1_000);
-    desk.run_ms(3_000);
-    let told = desk.notes.iter().rev().find_map(|note| match note {
-        Notification::Books(books) => Some((**books).clone()),
-        _ => None,
-    });
-    (desk, told.unwrap())
+    bench.run_ms(3_000);
+    bench.held.insert(LP, 1_000);
+    bench.run_ms(3_000);
+    let reported = bench
+        .notifications
+        .iter()
+        .rev()
+        .find_map(|notification| match notification {
+            Notification::Books(books) => Some((**books).clone()),
+            _ => None,
+        });
+    (bench, reported.unwrap())
 }
 
 #[test]
 fn shares_are_valued_at_their_cost() {
     let worth = 200_000_000;
     assert_eq!(POOL.supply, 1_000_000);
-    let (_, told) = beside(worth, true);
+    let (_, reported) = beside(worth, true);
     assert_eq!(
-        (told.hold, &told.worth),
+        (reported.hold, &reported.worth),
         (None, &BTreeMap::from([(QUOTE, worth)]))
     );
     assert_eq!(beside(worth - 1, true).1.hold, Some(BooksHold::Limit));
-    let (_, told) = beside(Amount::MAX, false);
-    assert_eq!(told.hold, Some(BooksHold::Limit), "without a known value");
+    let (_, reported) = beside(Amount::MAX, false);
+    assert_eq!(
+        reported.hold,
+        Some(BooksHold::Limit),
+        "without a known value"
+    );
 }
 
 #[test]
 fn nothing_is_quoted_while_held_shares_have_no_value() {
     let run = |supply| {
-        let mut desk = Beside::new(1_000, limits(), Vec::new());
-        desk.held.insert(LP, 500);
-        desk.pool.supply = supply;
-        desk.run_ms(4_000);
-        desk
+        let mut bench = Beside::new(1_000, limits(), Vec::new());
+        bench.held.insert(LP, 500);
+        bench.pool.supply = supply;
+        bench.run_ms(4_000);
+        bench
     };
     assert!(!run(POOL.supply).sent.is_empty());
     let blind = run(0);
     assert!(blind.sent.is_empty());
-    let barred = blind.notes.iter().any(|note| {
-        matches!(note, Notification::Withheld { withheld: Some(why), .. } if why.control == Control::StaleData)
+    let barred = blind.notifications.iter().any(|notification| {
+        matches!(notification, Notification::Withheld { withheld: Some(why), .. } if why.control == Control::StaleData)
     });
     assert!(barred);
 }

@@ -4,7 +4,7 @@ use cambist_core::bound::{loss_bound, loss_bound_if_kept};
 use cambist_core::config::PoolConfig;
 use cambist_core::{Price, Qty};
 
-use crate::desk::{config, spec};
+use crate::bench::{config, spec};
 
 #[test]
 fn the_bound_is_band_and_fillable_times_gap_slip_and_fee() {

@@ -10,32 +10,36 @@ use cambist_core::request::Outcome;
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Reason, Side};
 
-use crate::desk::{Always, BASE, Below, Desk, QUOTE, config, spec, token as token_spec};
+use crate::bench::{Always, BASE, Below, QUOTE, TestBench, config, spec, token as token_spec};
 
 const BID: (Side, u64, u64) = (Side::Buy, 9_995, 10);
 
-fn desk(quotes: &[(Side, u64, u64)], change: impl Fn(&mut EngineConfig)) -> Desk {
+fn bench(quotes: &[(Side, u64, u64)], change: impl Fn(&mut EngineConfig)) -> TestBench {
     let mut config = config();
     config.risk.move_bps = 10_000;
     change(&mut config);
-    Desk::with(quotes, config, Vec::new())
+    TestBench::with(quotes, config, Vec::new())
 }
 
-fn refused(desk: &Desk, wanted: Control) -> bool {
-    desk.notes
+fn refused(bench: &TestBench, wanted: Control) -> bool {
+    bench
+        .notifications
         .iter()
         .any(|n| matches!(n, Notification::RiskRefused { control, .. } if *control == wanted))
 }
 
 /// The control that refuses a bid under a changed configuration; `None` if it is sent.
 fn judge(change: impl Fn(&mut EngineConfig)) -> Option<Control> {
-    let mut desk = desk(&[BID], change);
-    desk.run_ms(3_000);
-    let control = desk.notes.iter().find_map(|note| match note {
-        Notification::RiskRefused { control, .. } => Some(*control),
-        _ => None,
-    });
-    assert_eq!(control.is_none(), desk.submits.len() == 1);
+    let mut bench = bench(&[BID], change);
+    bench.run_ms(3_000);
+    let control = bench
+        .notifications
+        .iter()
+        .find_map(|notification| match notification {
+            Notification::RiskRefused { control, .. } => Some(*control),
+            _ => None,
+        });
+    assert_eq!(control.is_none(), bench.submits.len() == 1);
     control
 }
 
@@ -57,14 +61,14 @@ fn order_amount() {
         let [of_base, of_quote] = tokens.clone();
         let market = MarketSpec::new(MarketId(0), "T0-T1", of_base, of_quote, 2, true).unwrap();
         let bid = Always(vec![BID]);
-        let mut desk = Desk::at(vec![market], vec![Box::new(bid)], config(), Vec::new());
-        desk.tokens[..2].clone_from_slice(&tokens);
-        desk.run_ms(3_000);
+        let mut bench = TestBench::at(vec![market], vec![Box::new(bid)], config(), Vec::new());
+        bench.tokens[..2].clone_from_slice(&tokens);
+        bench.run_ms(3_000);
         assert_ne!(
-            refused(&desk, Control::OrderAmount),
-            desk.submits.len() == 1
+            refused(&bench, Control::OrderAmount),
+            bench.submits.len() == 1
         );
-        desk.submits.len() == 1
+        bench.submits.len() == 1
     };
     for (token, amount) in [(0, base), (1, quote)] {
         assert!(leave(token, amount, 1 << 90) && !leave(token, amount + 1, 1 << 90));
@@ -90,11 +94,11 @@ fn gross_exposure() {
 
 #[test]
 fn gross_exposure_allows_sales() {
-    let mut desk = desk(&[(Side::Sell, 10_005, 10)], |c| {
+    let mut bench = bench(&[(Side::Sell, 10_005, 10)], |c| {
         c.risk.gross_max = BTreeMap::from([(QUOTE, 1)]);
     });
-    desk.run_ms(3_000);
-    assert_eq!(desk.submits.len(), 1);
+    bench.run_ms(3_000);
+    assert_eq!(bench.submits.len(), 1);
 }
 
 #[test]
@@ -112,10 +116,10 @@ fn ttl_cap() {
 #[test]
 fn message_rate() {
     let quotes = [BID, (Side::Buy, 9_994, 10), (Side::Sell, 10_005, 10)];
-    let mut enough = desk(&quotes, |c| c.risk.orders_per_min = 3);
+    let mut enough = bench(&quotes, |c| c.risk.orders_per_min = 3);
     enough.run_ms(3_000);
     assert_eq!(enough.submits.len(), 3);
-    let mut short = desk(&quotes, |c| c.risk.orders_per_min = 2);
+    let mut short = bench(&quotes, |c| c.risk.orders_per_min = 2);
     short.run_ms(3_000);
     assert_eq!(short.submits.len(), 2);
     assert!(refused(&short, Control::MessageRate));
@@ -129,25 +133,25 @@ fn too_many_cancels_stop_new_orders_and_never_cancels() {
     for (most, orders) in [(3, 3), (1, 2)] {
         let mut config = config();
         config.risk.cancels_per_min = most;
-        let mut desk = Desk::of(Box::new(Below(5)), config, Vec::new());
-        desk.until_a_submit_waits();
-        desk.accept();
+        let mut bench = TestBench::of(Box::new(Below(5)), config, Vec::new());
+        bench.until_a_submit_waits();
+        bench.accept();
         // Every change of the book moves the bid: the old one is cancelled.
         for moved in [10_050, 10_100] {
-            desk.depth = (moved - 10, moved + 10);
-            desk.run_ms(1_000);
-            desk.accept_all();
-            desk.accept_cancel();
-            desk.run_ms(1_000);
+            bench.depth = (moved - 10, moved + 10);
+            bench.run_ms(1_000);
+            bench.accept_all();
+            bench.accept_cancel();
+            bench.run_ms(1_000);
         }
-        assert_eq!(desk.sealed.len(), orders, "{most} cancels a minute");
-        assert_eq!(refused(&desk, Control::MessageRate), orders == 2);
+        assert_eq!(bench.sealed.len(), orders, "{most} cancels a minute");
+        assert_eq!(refused(&bench, Control::MessageRate), orders == 2);
     }
 }
 
 #[test]
 fn as_many_equal_orders_as_equal_targets() {
-    let mut two = desk(&[BID, BID], |_| {});
+    let mut two = bench(&[BID, BID], |_| {});
     two.run_ms(3_000);
     assert_eq!(two.submits.len(), 2, "two equal quotes are two orders");
     assert!(!refused(&two, Control::Duplicate));
@@ -170,35 +174,35 @@ fn an_equal_order_is_not_placed_again_at_once() {
     for (window_ms, again) in [(60_000, false), (1, true)] {
         let mut config = config();
         config.risk.duplicate_ms = window_ms;
-        let mut desk = Desk::of(Box::new(Flicker(false)), config, Vec::new());
-        desk.until_a_submit_waits();
+        let mut bench = TestBench::of(Box::new(Flicker(false)), config, Vec::new());
+        bench.until_a_submit_waits();
         // A refusal ends it at once; the next target comes a moment later.
-        desk.answer_submit(Outcome::Refused(Reason::InvalidArgument));
-        desk.run_ms(4_000);
-        assert_eq!(desk.sealed.len() > 1, again);
-        assert_eq!(refused(&desk, Control::Duplicate), !again);
+        bench.answer_submit(Outcome::Refused(Reason::InvalidArgument));
+        bench.run_ms(4_000);
+        assert_eq!(bench.sealed.len() > 1, again);
+        assert_eq!(refused(&bench, Control::Duplicate), !again);
     }
 }
 
 #[test]
 fn too_many_executions_stop_new_orders_and_normal_quoting_does_not() {
     let run = |most| {
-        let mut desk = desk(&[BID], |c| {
+        let mut bench = bench(&[BID], |c| {
             c.risk.executions_per_min = most;
             c.risk.duplicate_ms = 1;
         });
         for _ in 0..6 {
-            desk.until_a_submit_waits();
-            let id = desk.accept();
-            desk.show(id, OrderStatus::Processed, 10);
-            desk.balances.0 += 1_000;
-            desk.balances.1 -= 99_950;
-            if desk.levels.contains(&TradingState::CancelOnly) {
+            bench.until_a_submit_waits();
+            let id = bench.accept();
+            bench.show(id, OrderStatus::Processed, 10);
+            bench.balances.0 += 1_000;
+            bench.balances.1 -= 99_950;
+            if bench.levels.contains(&TradingState::CancelOnly) {
                 break;
             }
-            desk.run_ms(1_500);
+            bench.run_ms(1_500);
         }
-        desk
+        bench
     };
     // Six fills, and a seventh order after them.
     let calm = run(8);
@@ -215,34 +219,34 @@ fn too_many_executions_stop_new_orders_and_normal_quoting_does_not() {
 /// No budget bounds into how many parts others fill an order: only complete fills count.
 #[test]
 fn partial_fills_are_no_executions() {
-    let mut desk = desk(&[(Side::Buy, 9_995, 10)], |c| c.risk.executions_per_min = 3);
-    desk.until_a_submit_waits();
-    let id = desk.accept();
+    let mut bench = bench(&[(Side::Buy, 9_995, 10)], |c| c.risk.executions_per_min = 3);
+    bench.until_a_submit_waits();
+    let id = bench.accept();
     for lots in 1..=6 {
-        desk.show(id, OrderStatus::Processing, lots);
-        desk.balances.0 += 100;
-        desk.balances.1 -= 9_995;
-        desk.run_ms(1_500);
+        bench.show(id, OrderStatus::Processing, lots);
+        bench.balances.0 += 100;
+        bench.balances.1 -= 9_995;
+        bench.run_ms(1_500);
     }
-    let fills = desk.notes.iter();
-    let fills = fills.filter(|note| matches!(note, Notification::Filled(_)));
+    let fills = bench.notifications.iter();
+    let fills = fills.filter(|notification| matches!(notification, Notification::Filled(_)));
     assert_eq!(fills.count(), 6);
-    assert!(desk.levels.is_empty(), "{:?}", desk.levels);
+    assert!(bench.levels.is_empty(), "{:?}", bench.levels);
 }
 
 /// Every order of a run of 40 s is answered with the same refusal.
-fn refused_always(reason: Reason) -> Desk {
-    let mut desk = desk(&[BID, (Side::Buy, 9_990, 10)], |c| {
+fn refused_always(reason: Reason) -> TestBench {
+    let mut bench = bench(&[BID, (Side::Buy, 9_990, 10)], |c| {
         c.risk.duplicate_ms = 1;
         c.markets[0].open_orders_max = 1_000;
     });
     for _ in 0..400 {
-        while !desk.submits.is_empty() {
-            desk.answer_submit(Outcome::Refused(reason));
+        while !bench.submits.is_empty() {
+            bench.answer_submit(Outcome::Refused(reason));
         }
-        desk.run_ms(100);
+        bench.run_ms(100);
     }
-    desk
+    bench
 }
 
 #[test]
@@ -253,8 +257,8 @@ fn a_market_pauses_longer_with_each_refusal_in_a_row_whatever_it_proves() {
         Reason::InvalidOrder,
         Reason::UnknownError,
     ] {
-        let desk = refused_always(reason);
-        let sealed = desk.sealed.len();
+        let bench = refused_always(reason);
+        let sealed = bench.sealed.len();
         // Two orders each time, after pauses that double from one to the next.
         assert!((6..=14).contains(&sealed), "{reason:?}: {sealed} orders");
     }
@@ -263,31 +267,31 @@ fn a_market_pauses_longer_with_each_refusal_in_a_row_whatever_it_proves() {
 /// The bid fills its decision; another intent under the same decision is not sent.
 #[test]
 fn only_decided_orders_are_sent() {
-    let mut desk = desk(&[BID], |_| {});
-    desk.store_waits = true;
-    desk.run_ms(3_000);
-    let (batch, orders) = desk.sealing.pop().expect("a batch waits");
+    let mut bench = bench(&[BID], |_| {});
+    bench.store_waits = true;
+    bench.run_ms(3_000);
+    let (batch, orders) = bench.sealing.pop().expect("a batch waits");
     // The same batch is answered twice, as a faulty store might.
-    desk.sealing.push((batch, orders.clone()));
-    desk.store_answers();
-    desk.sealing.push((batch, orders));
-    desk.store_answers();
-    assert_eq!(desk.submits.len(), 1);
+    bench.sealing.push((batch, orders.clone()));
+    bench.store_answers();
+    bench.sealing.push((batch, orders));
+    bench.store_answers();
+    assert_eq!(bench.submits.len(), 1);
 }
 
 #[test]
 fn a_ramp_quotes_a_share_and_grows() {
-    let mut desk = desk(&[(Side::Buy, 9_995, 100)], |c| {
+    let mut bench = bench(&[(Side::Buy, 9_995, 100)], |c| {
         c.ramp.start_bps = 2_500;
         c.ramp.step_bps = 2_500;
         c.ramp.step_ms = 10_000;
     });
-    desk.until_a_submit_waits();
-    let first = desk.accept();
-    assert_eq!(desk.sealed[&first].1.qty, Qty(25));
-    desk.run_ms(10_500);
-    let last = *desk.sealed_ids().last().unwrap();
-    assert_eq!(desk.sealed[&last].1.qty, Qty(50), "a healthy step later");
+    bench.until_a_submit_waits();
+    let first = bench.accept();
+    assert_eq!(bench.sealed[&first].1.qty, Qty(25));
+    bench.run_ms(10_500);
+    let last = *bench.sealed_ids().last().unwrap();
+    assert_eq!(bench.sealed[&last].1.qty, Qty(50), "a healthy step later");
 }
 
 /// Has a bid of this many lots as target, and keeps one that rests.
@@ -306,13 +310,13 @@ fn a_kept_order_is_not_scaled_twice_during_the_ramp() {
     let mut config = config();
     config.ramp.start_bps = 3_333;
     config.ramp.step_bps = 0;
-    let mut desk = Desk::of(Box::new(Keeps(100)), config, Vec::new());
-    desk.until_a_submit_waits();
-    let first = desk.accept();
-    assert_eq!(desk.sealed[&first].1.qty, Qty(33));
-    desk.run_ms(10_000);
-    assert_eq!(desk.sealed_ids(), [first], "not scaled a second time");
-    assert!(desk.cancels.is_empty());
+    let mut bench = TestBench::of(Box::new(Keeps(100)), config, Vec::new());
+    bench.until_a_submit_waits();
+    let first = bench.accept();
+    assert_eq!(bench.sealed[&first].1.qty, Qty(33));
+    bench.run_ms(10_000);
+    assert_eq!(bench.sealed_ids(), [first], "not scaled a second time");
+    assert!(bench.cancels.is_empty());
 }
 
 /// Number of orders created while every change of the book moves the bid, and whether the ratio refused any. With
@@ -320,25 +324,25 @@ fn a_kept_order_is_not_scaled_twice_during_the_ramp() {
 fn messages(most: u32, filled: bool) -> (usize, bool) {
     let mut config = config();
     config.risk.messages_per_fill = most;
-    let mut desk = Desk::of(Box::new(Below(5)), config, Vec::new());
-    desk.until_a_submit_waits();
-    let first = desk.accept();
+    let mut bench = TestBench::of(Box::new(Below(5)), config, Vec::new());
+    bench.until_a_submit_waits();
+    let first = bench.accept();
     if filled {
-        desk.show(first, OrderStatus::Processing, 1);
-        desk.run_ms(1_200);
-        desk.show(first, OrderStatus::Processing, 2);
-        desk.run_ms(1_200);
+        bench.show(first, OrderStatus::Processing, 1);
+        bench.run_ms(1_200);
+        bench.show(first, OrderStatus::Processing, 2);
+        bench.run_ms(1_200);
     }
     for moved in [10_050, 10_100] {
-        desk.depth = (moved - 10, moved + 10);
-        desk.run_ms(1_000);
-        desk.accept_all();
-        while !desk.cancels.is_empty() {
-            desk.accept_cancel();
+        bench.depth = (moved - 10, moved + 10);
+        bench.run_ms(1_000);
+        bench.accept_all();
+        while !bench.cancels.is_empty() {
+            bench.accept_cancel();
         }
-        desk.run_ms(1_000);
+        bench.run_ms(1_000);
     }
-    (desk.sealed.len(), refused(&desk, Control::OrderToFill))
+    (bench.sealed.len(), refused(&bench, Control::OrderToFill))
 }
 
 #[test]

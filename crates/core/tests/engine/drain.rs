@@ -6,153 +6,162 @@ use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderStatus};
 use cambist_core::request::{Outcome, UnknownCause};
 
-use crate::desk::{BOTH, Desk, config};
+use crate::bench::{BOTH, TestBench, config};
 
-fn drain(desk: &mut Desk) {
-    desk.hear(&Event::Operator(Command::Drain));
+fn drain(bench: &mut TestBench) {
+    bench.handle_event(&Event::Operator(Command::Drain));
 }
 
 #[test]
 fn draining_cancels_everything_proves_it_and_finishes() {
-    let mut desk = Desk::ready(&BOTH);
-    desk.accept_all();
-    drain(&mut desk);
-    assert_eq!(desk.cancels.len(), 2);
-    assert_eq!(desk.finished, None);
-    desk.accept_cancel();
-    desk.accept_cancel();
-    desk.run_ms(5_000);
-    assert_eq!(desk.finished, Some(true));
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept_all();
+    drain(&mut bench);
+    assert_eq!(bench.cancels.len(), 2);
+    assert_eq!(bench.finished, None);
+    bench.accept_cancel();
+    bench.accept_cancel();
+    bench.run_ms(5_000);
+    assert_eq!(bench.finished, Some(true));
     assert!(
-        desk.submits.is_empty(),
+        bench.submits.is_empty(),
         "nothing is sent after the drain began"
     );
 }
 
 #[test]
 fn an_unknown_order_delays_the_end_until_its_fence() {
-    let mut desk = Desk::ready(&BOTH);
-    desk.accept();
-    let lost = desk.answer_submit(Outcome::Unknown(UnknownCause::Transport));
-    drain(&mut desk);
-    desk.accept_cancel();
-    desk.run_ms(15_000);
-    assert_eq!(desk.finished, None, "it may still rest");
-    desk.run_ms(12_000);
-    assert_eq!(desk.end_of(lost), Some(End::Fenced));
-    assert_eq!(desk.finished, Some(true));
-    assert_eq!(desk.transmissions(lost), 1, "no resend while draining");
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept();
+    let lost = bench.answer_submit(Outcome::Unknown(UnknownCause::Transport));
+    drain(&mut bench);
+    bench.accept_cancel();
+    bench.run_ms(15_000);
+    assert_eq!(bench.finished, None, "it may still rest");
+    bench.run_ms(12_000);
+    assert_eq!(bench.end_of(lost), Some(End::Fenced));
+    assert_eq!(bench.finished, Some(true));
+    assert_eq!(bench.transmissions(lost), 1, "no resend while draining");
 }
 
 #[test]
 fn a_drain_without_proof_ends_unproven_at_its_deadline() {
-    let mut desk = Desk::ready(&BOTH);
-    let id = desk.accept();
-    desk.accept();
-    drain(&mut desk);
+    let mut bench = TestBench::ready(&BOTH);
+    let id = bench.accept();
+    bench.accept();
+    drain(&mut bench);
     // The venue lists the order as open, whatever is cancelled.
     for _ in 0..650 {
-        desk.run_ms(100);
-        desk.show(id, OrderStatus::Cancelling, 0);
+        bench.run_ms(100);
+        bench.show(id, OrderStatus::Cancelling, 0);
     }
-    assert_eq!(desk.finished, Some(false));
+    assert_eq!(bench.finished, Some(false));
 }
 
 #[test]
 fn an_order_being_sealed_when_the_drain_starts_is_never_sent() {
-    let mut desk = Desk::new(&BOTH);
-    desk.store_works = false;
-    desk.run_ms(3_000);
-    let tried = desk.levels.len();
+    let mut bench = TestBench::new(&BOTH);
+    bench.store_works = false;
+    bench.run_ms(3_000);
+    let tried = bench.levels.len();
     assert!(tried >= 2, "a level that is not stored is tried again");
     assert!(
-        desk.levels.iter().all(|l| *l == TradingState::CancelOnly),
+        bench.levels.iter().all(|l| *l == TradingState::CancelOnly),
         "a store that fails stops new orders"
     );
-    assert!(desk.submits.is_empty());
-    assert!(desk.notes.iter().any(|n| matches!(
+    assert!(bench.submits.is_empty());
+    assert!(bench.notifications.iter().any(|n| matches!(
         n,
         Notification::Ended {
             end: End::NeverSent,
             ..
         }
     )));
-    desk.run_ms(5_000);
-    assert!(desk.submits.is_empty());
+    bench.run_ms(5_000);
+    assert!(bench.submits.is_empty());
 }
 
 #[test]
 fn a_trading_state_being_stored_already_restricts_and_is_in_force_when_stored() {
-    let mut desk = Desk::ready(&BOTH);
-    desk.accept_all();
-    desk.store_waits = true;
-    desk.hear(&Event::Operator(Command::Raise {
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept_all();
+    bench.store_waits = true;
+    bench.handle_event(&Event::Operator(Command::Raise {
         level: TradingState::CancelOnly,
         reason: "operator".to_owned(),
     }));
-    assert!(!desk.notes.contains(&Notification::TradingStateChanged {
-        level: TradingState::CancelOnly,
-        cause: "operator".to_owned(),
-    }));
-    desk.run_ms(600);
-    assert_eq!(desk.cancels.len(), 2);
-    desk.hear(&Event::RestrictionsStored(Restrictions::of(
+    assert!(
+        !bench
+            .notifications
+            .contains(&Notification::TradingStateChanged {
+                level: TradingState::CancelOnly,
+                cause: "operator".to_owned(),
+            })
+    );
+    bench.run_ms(600);
+    assert_eq!(bench.cancels.len(), 2);
+    bench.handle_event(&Event::RestrictionsStored(Restrictions::of(
         TradingState::CancelOnly,
     )));
-    assert!(desk.notes.contains(&Notification::TradingStateChanged {
-        level: TradingState::CancelOnly,
-        cause: "operator".to_owned(),
-    }));
-    desk.run_ms(3_000);
-    assert_eq!(desk.finished, None, "cancel-only goes on watching");
+    assert!(
+        bench
+            .notifications
+            .contains(&Notification::TradingStateChanged {
+                level: TradingState::CancelOnly,
+                cause: "operator".to_owned(),
+            })
+    );
+    bench.run_ms(3_000);
+    assert_eq!(bench.finished, None, "cancel-only goes on watching");
 }
 
 #[test]
 fn a_forgotten_open_order_of_ours_is_not_foreign() {
-    let mut desk = Desk::ready(&BOTH);
-    let id = desk.accept();
-    desk.accept();
-    let mut stray = desk.list[0].clone();
-    stray.hash = Hash([9; 32]);
-    stray.client_id = Some(ClientOrderId { number: 999, ..id });
-    desk.list.push(stray);
-    desk.run_ms(1_500);
-    assert_eq!(desk.levels, [TradingState::CancelOnly]);
-    drain(&mut desk);
-    desk.accept_cancel();
-    desk.accept_cancel();
-    desk.run_ms(10_000);
-    assert_eq!(desk.finished, None, "it rests, so nothing is proven");
+    let mut bench = TestBench::ready(&BOTH);
+    let id = bench.accept();
+    bench.accept();
+    let mut not_ours = bench.list[0].clone();
+    not_ours.hash = Hash([9; 32]);
+    not_ours.client_id = Some(ClientOrderId { number: 999, ..id });
+    bench.list.push(not_ours);
+    bench.run_ms(1_500);
+    assert_eq!(bench.levels, [TradingState::CancelOnly]);
+    drain(&mut bench);
+    bench.accept_cancel();
+    bench.accept_cancel();
+    bench.run_ms(10_000);
+    assert_eq!(bench.finished, None, "it rests, so nothing is proven");
 }
 
 #[test]
 fn an_order_that_ends_while_the_proof_is_read_contradicts_nothing() {
     let mut config = config();
     config.poll.orders_page = 1;
-    let mut desk = Desk::with(&BOTH, config, Vec::new());
-    desk.until_a_submit_waits();
-    let resting = desk.accept();
-    let mut ended = desk.list[0].clone();
+    let mut bench = TestBench::with(&BOTH, config, Vec::new());
+    bench.until_a_submit_waits();
+    let resting = bench.accept();
+    let mut ended = bench.list[0].clone();
     ended.hash = Hash([9; 32]);
     ended.client_id = None;
     ended.status = OrderStatus::Cancelled;
-    desk.list.push(ended);
-    desk.answer_submit(Outcome::Unknown(UnknownCause::Transport));
-    drain(&mut desk);
+    bench.list.push(ended);
+    bench.answer_submit(Outcome::Unknown(UnknownCause::Transport));
+    drain(&mut bench);
     // The second round of the proof has listed the order as open when its last page is lost.
-    desk.lost_proof_page = Some(2);
-    while desk.proof_pages < 2 {
-        desk.run_ms(1);
-        assert!(desk.venue_now() < crate::desk::ORIGIN.plus_ms(60_000));
+    bench.lost_proof_page = Some(2);
+    while bench.proof_pages < 2 {
+        bench.run_ms(1);
+        assert!(bench.venue_now() < crate::bench::ORIGIN.plus_ms(60_000));
     }
-    desk.list[0].status = OrderStatus::Cancelled;
-    while desk.end_of(resting).is_none() {
-        let (request, _) = desk.cancels.pop_back().expect("a cancel waits");
-        desk.answer(request, Outcome::Refused(Reason::NothingToCancel));
+    bench.list[0].status = OrderStatus::Cancelled;
+    while bench.end_of(resting).is_none() {
+        let (request, _) = bench.cancels.pop_back().expect("a cancel waits");
+        bench.answer(request, Outcome::Refused(Reason::NothingToCancel));
     }
-    assert_eq!(desk.end_of(resting), Some(End::Cancelled));
-    desk.run_ms(20_000);
-    let failed = |note: &Notification| matches!(note, Notification::InvariantFailed { .. });
-    assert!(!desk.notes.iter().any(failed));
-    assert_eq!(desk.finished, Some(true));
+    assert_eq!(bench.end_of(resting), Some(End::Cancelled));
+    bench.run_ms(20_000);
+    let failed =
+        |notification: &Notification| matches!(notification, Notification::InvariantFailed { .. });
+    assert!(!bench.notifications.iter().any(failed));
+    assert_eq!(bench.finished, Some(true));
 }

@@ -8,7 +8,7 @@ use cambist_core::notification::Notification;
 use cambist_core::request::{Endpoint, Query, RequestId};
 use cambist_core::{ClientOrderId, Engine, Intent, Time};
 
-use crate::desk::{Always, BOTH, Desk};
+use crate::bench::{Always, BOTH, TestBench};
 
 /// Records its calls; executes at most `left` actions of a step.
 struct Record {
@@ -72,8 +72,8 @@ impl Observer for Record {
         self.wanted = actions.iter().map(|action| format!("{action:?}")).collect();
     }
 
-    fn notification(&mut self, _: Time, note: Notification) {
-        self.done(&Action::Notify(note));
+    fn notification(&mut self, _: Time, notification: Notification) {
+        self.done(&Action::Notify(notification));
     }
 
     fn finished(&mut self, proven: bool) {
@@ -93,7 +93,7 @@ impl Assembly for Record {
 }
 
 fn record(left: usize) -> (Record, Event) {
-    let start = Desk::new(&BOTH).start.expect("not started");
+    let start = TestBench::new(&BOTH).start.expect("not started");
     let engine = Engine::new(vec![Box::new(Always(BOTH.to_vec()))]);
     let record = Record {
         engine: Some(engine),

@@ -6,7 +6,7 @@ use cambist_core::order::OrderStatus;
 use cambist_core::strategy::Strategy;
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side};
 
-use crate::desk::{Always, BASE, Desk, OTHER, config, spec, token};
+use crate::bench::{Always, BASE, OTHER, TestBench, config, spec, token};
 
 /// The control that refuses one quote under a changed configuration; `None` if it is sent.
 fn judge(quote: (Side, u64, u64), change: impl Fn(&mut EngineConfig)) -> Option<Control> {
@@ -20,16 +20,19 @@ fn judge_funded(
 ) -> Option<Control> {
     let mut config = config();
     change(&mut config);
-    let mut desk = Desk::with(&[quote], config, Vec::new());
-    desk.balances = balances;
-    desk.run_ms(3_000);
-    let refused = desk.notes.iter().find_map(|note| match note {
-        Notification::RiskRefused { control, .. } => Some(*control),
-        _ => None,
-    });
+    let mut bench = TestBench::with(&[quote], config, Vec::new());
+    bench.balances = balances;
+    bench.run_ms(3_000);
+    let refused = bench
+        .notifications
+        .iter()
+        .find_map(|notification| match notification {
+            Notification::RiskRefused { control, .. } => Some(*control),
+            _ => None,
+        });
     assert_eq!(
         refused.is_none(),
-        !desk.submits.is_empty(),
+        !bench.submits.is_empty(),
         "sent if and only if not refused"
     );
     refused
@@ -119,32 +122,32 @@ fn open_orders() {
     for (max, sent) in [(2, 2), (1, 1)] {
         let mut config = config();
         config.markets[0].open_orders_max = max;
-        let mut desk = Desk::with(&quotes, config, Vec::new());
-        desk.run_ms(3_000);
-        assert_eq!(desk.submits.len(), sent);
+        let mut bench = TestBench::with(&quotes, config, Vec::new());
+        bench.run_ms(3_000);
+        assert_eq!(bench.submits.len(), sent);
     }
 }
 
 #[test]
 fn self_cross() {
     for (ask, sent) in [(9_996, 2), (9_995, 1), (9_994, 1)] {
-        let mut desk = Desk::new(&[(Side::Buy, 9_995, 10), (Side::Sell, ask, 10)]);
-        desk.run_ms(3_000);
-        assert_eq!(desk.submits.len(), sent, "ask at {ask}");
+        let mut bench = TestBench::new(&[(Side::Buy, 9_995, 10), (Side::Sell, ask, 10)]);
+        bench.run_ms(3_000);
+        assert_eq!(bench.submits.len(), sent, "ask at {ask}");
     }
 }
 
 #[test]
 fn stale_depth() {
-    let mut desk = Desk::ready(&[(Side::Buy, 9_995, 10)]);
-    desk.accept();
+    let mut bench = TestBench::ready(&[(Side::Buy, 9_995, 10)]);
+    bench.accept();
     // The book crosses: every later snapshot is refused, and the accepted one becomes old.
-    desk.depth = (10_010, 9_990);
-    desk.run_ms(2_900);
-    assert_eq!(desk.cancels.len(), 0);
-    desk.run_ms(1_200);
+    bench.depth = (10_010, 9_990);
+    bench.run_ms(2_900);
+    assert_eq!(bench.cancels.len(), 0);
+    bench.run_ms(1_200);
     assert_eq!(
-        desk.cancels.len(),
+        bench.cancels.len(),
         1,
         "no quote on a price older than three seconds"
     );
@@ -156,9 +159,9 @@ fn thin_book() {
     assert_eq!(judge((Side::Buy, 9_995, 10), deep), None);
     let mut config = config();
     config.markets[0].depth_min = Qty(1_001);
-    let mut desk = Desk::with(&[(Side::Buy, 9_995, 10)], config, Vec::new());
-    desk.run_ms(3_000);
-    assert!(desk.submits.is_empty());
+    let mut bench = TestBench::with(&[(Side::Buy, 9_995, 10)], config, Vec::new());
+    bench.run_ms(3_000);
+    assert!(bench.submits.is_empty());
 }
 
 #[test]
@@ -170,18 +173,18 @@ fn budget() {
     ];
     let mut config = config();
     (config.budget.endpoint_per_s, config.budget.endpoint_burst) = (1, 2);
-    let mut desk = Desk::with(&quotes, config, Vec::new());
-    desk.run_ms(4_000);
-    assert!(desk.notes.iter().any(|n| matches!(
+    let mut bench = TestBench::with(&quotes, config, Vec::new());
+    bench.run_ms(4_000);
+    assert!(bench.notifications.iter().any(|n| matches!(
         n,
         Notification::RiskRefused {
             control: Control::Budget,
             ..
         }
     )));
-    desk.run_ms(4_000);
+    bench.run_ms(4_000);
     assert_eq!(
-        desk.submits.len(),
+        bench.submits.len(),
         3,
         "a target without a token is decided again"
     );
@@ -191,16 +194,16 @@ fn budget() {
 fn the_inventory_band_uses_the_worse_of_both_balances() {
     let mut config = config();
     config.markets[0].inventory_max = 600_000_000;
-    let mut desk = Desk::with(&[(Side::Buy, 9_995, 10)], config, Vec::new());
-    desk.run_ms(3_000);
-    let id = desk.accept();
+    let mut bench = TestBench::with(&[(Side::Buy, 9_995, 10)], config, Vec::new());
+    bench.run_ms(3_000);
+    let id = bench.accept();
     // The venue holds more than the ledger: an unknown fill, or an external flow.
-    desk.balances.0 = 600_000_000;
-    desk.run_ms(2_000);
-    desk.show(id, OrderStatus::Cancelled, 0);
-    desk.run_ms(3_000);
-    assert!(desk.submits.is_empty());
-    assert!(desk.notes.iter().any(|n| matches!(
+    bench.balances.0 = 600_000_000;
+    bench.run_ms(2_000);
+    bench.show(id, OrderStatus::Cancelled, 0);
+    bench.run_ms(3_000);
+    assert!(bench.submits.is_empty());
+    assert!(bench.notifications.iter().any(|n| matches!(
         n,
         Notification::RiskRefused {
             control: Control::InventoryBand,
@@ -218,7 +221,7 @@ fn the_inventory_band_counts_orders_of_every_market_with_the_token() {
     let other = (token(BASE, 6), token(OTHER, 6));
     let other = MarketSpec::new(MarketId(1), "T0-T2", other.0, other.1, 2, true).unwrap();
     let bid = || -> Box<dyn Strategy> { Box::new(Always(vec![(Side::Buy, 9_995, 100)])) };
-    let mut desk = Desk::at(vec![spec(), other], vec![bid(), bid()], config, Vec::new());
-    desk.run_ms(4_000);
-    assert_eq!(desk.submits.len(), 1);
+    let mut bench = TestBench::at(vec![spec(), other], vec![bid(), bid()], config, Vec::new());
+    bench.run_ms(4_000);
+    assert_eq!(bench.submits.len(), 1);
 }

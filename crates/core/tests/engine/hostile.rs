@@ -17,7 +17,7 @@ use cambist_core::{
     VenueTime,
 };
 
-use crate::desk::{Always, BASE, BOTH, ORIGIN, QUOTE, config, listed, spec, token};
+use crate::bench::{Always, BASE, BOTH, ORIGIN, QUOTE, config, listed, spec, token};
 
 /// A small generator: the test must not depend on a crate's version.
 struct Dice(u64);

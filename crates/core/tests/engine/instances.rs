@@ -7,7 +7,7 @@ use cambist_core::order::{ClientOrderId, Hash, OrderReport, OrderStatus};
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::{Price, Qty, Side, StrategyId, VenueTime};
 
-use crate::desk::{BOTH, Desk, ORIGIN, config, spec};
+use crate::bench::{BOTH, ORIGIN, TestBench, config, spec};
 
 /// The bench's own is 7.
 const OTHER: u32 = 0x7530_e7d1;
@@ -37,13 +37,13 @@ fn other(number: u64, created_ms: i64, ttl_ms: u64) -> OrderReport {
     }
 }
 
-fn desk(policy: ForeignOrders, orders: Vec<OrderReport>) -> Desk {
+fn bench(policy: ForeignOrders, orders: Vec<OrderReport>) -> TestBench {
     let mut config: EngineConfig = config();
     config.foreign = policy;
     config.status_ms = 50;
-    let mut desk = Desk::with(&BOTH, config, Vec::new());
-    desk.list = orders;
-    desk
+    let mut bench = TestBench::with(&BOTH, config, Vec::new());
+    bench.list = orders;
+    bench
 }
 
 const POLICIES: [ForeignOrders; 3] = [
@@ -53,18 +53,22 @@ const POLICIES: [ForeignOrders; 3] = [
 ];
 
 /// The reasons of both sides in the last status, and the orders in it.
-fn status(desk: &Desk) -> ([Option<Control>; 2], Vec<u64>) {
-    let told = desk.notes.iter().rev().find_map(|note| match note {
-        Notification::Status(status) => {
-            let sides = status.markets[0]
-                .withheld
-                .map(|why| why.map(|why| why.control));
-            let named = status.others.iter().map(|other| other.order.number);
-            Some((sides, named.collect()))
-        }
-        _ => None,
-    });
-    told.expect("a status was emitted")
+fn status(bench: &TestBench) -> ([Option<Control>; 2], Vec<u64>) {
+    let reported = bench
+        .notifications
+        .iter()
+        .rev()
+        .find_map(|notification| match notification {
+            Notification::Status(status) => {
+                let sides = status.markets[0]
+                    .withheld
+                    .map(|why| why.map(|why| why.control));
+                let named = status.others.iter().map(|other| other.order.number);
+                Some((sides, named.collect()))
+            }
+            _ => None,
+        });
+    reported.expect("a status was emitted")
 }
 
 const BESIDE: [Option<Control>; 2] = [Some(Control::OtherInstance); 2];
@@ -73,32 +77,39 @@ const BESIDE: [Option<Control>; 2] = [Some(Control::OtherInstance); 2];
 fn orders_of_an_earlier_state_folder_are_named_and_waited_for_under_every_policy() {
     for policy in POLICIES {
         // Created five seconds before the start, expires at 15 s; the grace is 3 s.
-        let mut desk = desk(policy, vec![other(1, -5_000, 20_000)]);
-        desk.run_ms(17_900);
-        assert!(desk.submits.is_empty(), "{policy:?}");
-        assert_eq!(status(&desk), (BESIDE, vec![1]), "{policy:?}");
-        assert_eq!(desk.levels, [], "no operator is needed");
-        let named = desk.notes.iter().filter(|note| match note {
-            Notification::OtherInstance {
-                order,
-                until,
-                later,
-                ..
-            } => {
-                let dead = ORIGIN.plus_ms(18_000);
-                assert_eq!((order.instance, *until, *later), (OTHER, dead, false));
-                true
-            }
-            _ => false,
-        });
+        let mut bench = bench(policy, vec![other(1, -5_000, 20_000)]);
+        bench.run_ms(17_900);
+        assert!(bench.submits.is_empty(), "{policy:?}");
+        assert_eq!(status(&bench), (BESIDE, vec![1]), "{policy:?}");
+        assert_eq!(bench.levels, [], "no operator is needed");
+        let named = bench
+            .notifications
+            .iter()
+            .filter(|notification| match notification {
+                Notification::OtherInstance {
+                    order,
+                    until,
+                    later,
+                    ..
+                } => {
+                    let dead = ORIGIN.plus_ms(18_000);
+                    assert_eq!((order.instance, *until, *later), (OTHER, dead, false));
+                    true
+                }
+                _ => false,
+            });
         assert_eq!(named.count(), 1, "reported once");
-        desk.run_ms(3_000);
-        assert_eq!(desk.submits.len(), 2, "{policy:?}: behind expiry and grace");
+        bench.run_ms(3_000);
+        assert_eq!(
+            bench.submits.len(),
+            2,
+            "{policy:?}: behind expiry and grace"
+        );
         assert!(
-            desk.cancels.is_empty(),
+            bench.cancels.is_empty(),
             "{policy:?}: no foreign order is cancelled"
         );
-        assert_eq!(status(&desk).1, []);
+        assert_eq!(status(&bench).1, []);
     }
 }
 
@@ -106,48 +117,51 @@ fn orders_of_an_earlier_state_folder_are_named_and_waited_for_under_every_policy
 fn an_order_that_ended_before_or_ends_is_no_reason() {
     let mut gone = other(1, -60_000, 20_000);
     gone.status = OrderStatus::Expired;
-    let mut desk = desk(ForeignOrders::Tolerate, vec![gone]);
-    desk.run_ms(3_000);
-    assert_eq!((desk.submits.len(), desk.levels.len()), (2, 0));
+    let mut bench = bench(ForeignOrders::Tolerate, vec![gone]);
+    bench.run_ms(3_000);
+    assert_eq!((bench.submits.len(), bench.levels.len()), (2, 0));
     let mut left = other(1, -1_000, 3_600_000);
-    let mut desk = self::desk(ForeignOrders::Tolerate, vec![left.clone()]);
-    desk.run_ms(10_000);
-    assert!(desk.submits.is_empty());
+    let mut bench = self::bench(ForeignOrders::Tolerate, vec![left.clone()]);
+    bench.run_ms(10_000);
+    assert!(bench.submits.is_empty());
     left.status = OrderStatus::Cancelled;
-    desk.list = vec![left];
-    desk.run_ms(3_000);
-    assert_eq!(desk.submits.len(), 2, "its owner has cancelled it");
+    bench.list = vec![left];
+    bench.run_ms(3_000);
+    assert_eq!(bench.submits.len(), 2, "its owner has cancelled it");
 }
 
 #[test]
 fn an_order_created_after_our_start_causes_cancel_only_within_one_list() {
     for policy in POLICIES {
         for status_of_it in [OrderStatus::Processing, OrderStatus::Processed] {
-            let mut desk = desk(policy, Vec::new());
-            desk.run_ms(3_000);
-            desk.accept_all();
-            desk.run_ms(20_000);
-            desk.accept_all();
+            let mut bench = bench(policy, Vec::new());
+            bench.run_ms(3_000);
+            bench.accept_all();
+            bench.run_ms(20_000);
+            bench.accept_all();
             let mut made = other(1, 22_500, 20_000);
             made.status = status_of_it;
-            desk.list.push(made);
+            bench.list.push(made);
             // Lists are read every second.
-            desk.run_ms(1_100);
+            bench.run_ms(1_100);
             assert_eq!(
-                desk.levels,
+                bench.levels,
                 [TradingState::CancelOnly],
                 "{policy:?} {status_of_it:?}"
             );
-            let ours = desk.cancels.iter().all(|(_, hash)| hash.0[8..] == [0; 24]);
+            let ours = bench.cancels.iter().all(|(_, hash)| hash.0[8..] == [0; 24]);
             assert!(
-                ours && !desk.cancels.is_empty(),
+                ours && !bench.cancels.is_empty(),
                 "ours go, theirs are left alone"
             );
-            let later = |note: &&Notification| {
-                matches!(note, Notification::OtherInstance { later: true, .. })
+            let later = |notification: &&Notification| {
+                matches!(
+                    notification,
+                    Notification::OtherInstance { later: true, .. }
+                )
             };
-            assert_eq!(desk.notes.iter().filter(later).count(), 1);
-            assert_eq!(status(&desk).0, BESIDE);
+            assert_eq!(bench.notifications.iter().filter(later).count(), 1);
+            assert_eq!(status(&bench).0, BESIDE);
         }
     }
 }
@@ -155,38 +169,42 @@ fn an_order_created_after_our_start_causes_cancel_only_within_one_list() {
 #[test]
 fn an_uncertain_creation_time_is_no_proof_of_a_second_daemon() {
     for (created_ms, raised) in [(6_000, false), (6_001, true)] {
-        let mut desk = desk(ForeignOrders::Tolerate, vec![other(1, created_ms, 20_000)]);
-        desk.run_ms(3_000);
-        assert_eq!(!desk.levels.is_empty(), raised, "{created_ms}");
-        assert!(desk.submits.is_empty(), "either way it is waited for");
+        let mut bench = bench(ForeignOrders::Tolerate, vec![other(1, created_ms, 20_000)]);
+        bench.run_ms(3_000);
+        assert_eq!(!bench.levels.is_empty(), raised, "{created_ms}");
+        assert!(bench.submits.is_empty(), "either way it is waited for");
     }
 }
 
-fn tell(desk: &mut Desk, command: Command) -> Result<String, String> {
-    desk.hear(&Event::Operator(command));
-    let answer = desk.notes.iter().rev().find_map(|note| match note {
-        Notification::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
-        Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
-        _ => None,
-    });
+fn execute(bench: &mut TestBench, command: Command) -> Result<String, String> {
+    bench.handle_event(&Event::Operator(command));
+    let answer = bench
+        .notifications
+        .iter()
+        .rev()
+        .find_map(|notification| match notification {
+            Notification::CommandAccepted { detail, .. } => Some(Ok(detail.clone())),
+            Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
+            _ => None,
+        });
     answer.unwrap()
 }
 
 #[test]
 fn after_resume_earlier_orders_are_not_reported_again_and_later_ones_are() {
-    let mut desk = desk(ForeignOrders::Tolerate, Vec::new());
-    desk.run_ms(3_000);
-    desk.accept_all();
+    let mut bench = bench(ForeignOrders::Tolerate, Vec::new());
+    bench.run_ms(3_000);
+    bench.accept_all();
     let mut first = other(1, 8_000, 5_000);
     first.status = OrderStatus::Processed;
-    desk.run_ms(6_000);
-    desk.list.push(first);
-    desk.run_ms(2_000);
-    assert_eq!(desk.levels, [TradingState::CancelOnly]);
+    bench.run_ms(6_000);
+    bench.list.push(first);
+    bench.run_ms(2_000);
+    assert_eq!(bench.levels, [TradingState::CancelOnly]);
     let reason = "it is stopped".to_owned();
     let level = TradingState::Active;
-    tell(
-        &mut desk,
+    execute(
+        &mut bench,
         Command::Lower {
             level,
             reason,
@@ -194,69 +212,71 @@ fn after_resume_earlier_orders_are_not_reported_again_and_later_ones_are() {
         },
     )
     .unwrap();
-    desk.run_ms(5_000);
+    bench.run_ms(5_000);
     assert_eq!(
-        desk.levels,
+        bench.levels,
         [TradingState::CancelOnly, TradingState::Active],
         "not raised again"
     );
-    desk.list.push(other(2, 26_000, 5_000));
-    desk.run_ms(12_000);
-    assert_eq!(desk.levels.last(), Some(&TradingState::CancelOnly));
+    bench.list.push(other(2, 26_000, 5_000));
+    bench.run_ms(12_000);
+    assert_eq!(bench.levels.last(), Some(&TradingState::CancelOnly));
 }
 
-fn adopt(desk: &mut Desk, instance: u32) -> Result<String, String> {
+fn adopt(bench: &mut TestBench, instance: u32) -> Result<String, String> {
     let reason = "the folder was lost".to_owned();
-    tell(desk, Command::AdoptInstance { instance, reason })
+    execute(bench, Command::AdoptInstance { instance, reason })
 }
 
 #[test]
 fn adopted_orders_are_cancelled_and_then_the_opening_is_taken() {
     let mut left = other(1, -1_000, 3_600_000);
-    let mut desk = desk(ForeignOrders::Alarm, vec![left.clone()]);
-    desk.run_ms(3_000);
-    let why = adopt(&mut desk, 1).unwrap_err();
+    let mut bench = bench(ForeignOrders::Alarm, vec![left.clone()]);
+    bench.run_ms(3_000);
+    let why = adopt(&mut bench, 1).unwrap_err();
     assert!(why.contains("00000001"), "{why}");
-    let done = adopt(&mut desk, OTHER).unwrap();
+    let done = adopt(&mut bench, OTHER).unwrap();
     assert!(done.contains("1 orders of instance 7530e7d1"), "{done}");
-    desk.run_ms(200);
-    let (request, hash) = desk.cancels.pop_front().expect("it is cancelled");
+    bench.run_ms(200);
+    let (request, hash) = bench.cancels.pop_front().expect("it is cancelled");
     assert_eq!(hash, left.hash);
-    let ready = |desk: &Desk| {
-        desk.notes
+    let ready = |bench: &TestBench| {
+        bench
+            .notifications
             .iter()
             .any(|n| matches!(n, Notification::Ready { .. }))
     };
-    desk.run_ms(3_000);
-    assert!(!ready(&desk), "not while it may trade");
+    bench.run_ms(3_000);
+    assert!(!ready(&bench), "not while it may trade");
     // It filled half before that: contained in the opening, and not booked again.
     left.base_filled = left.base_amount / 2;
     left.quote_filled = left.quote_amount / 2;
     left.status = OrderStatus::Cancelled;
-    desk.balances.0 -= left.base_filled;
-    desk.balances.1 += left.quote_filled;
-    desk.list = vec![left];
+    bench.balances.0 -= left.base_filled;
+    bench.balances.1 += left.quote_filled;
+    bench.list = vec![left];
     let status = OrderStatus::Cancelling;
-    desk.answer(request, Outcome::Reply(Reply::CancelTaken { status }));
-    desk.run_ms(6_000);
-    assert!(ready(&desk) && desk.submits.len() == 2);
-    let differs = |note: &Notification| matches!(note, Notification::Mismatch { .. });
-    assert!(!desk.notes.iter().any(differs));
-    assert_eq!(desk.levels, []);
+    bench.answer(request, Outcome::Reply(Reply::CancelTaken { status }));
+    bench.run_ms(6_000);
+    assert!(ready(&bench) && bench.submits.len() == 2);
+    let differs =
+        |notification: &Notification| matches!(notification, Notification::Mismatch { .. });
+    assert!(!bench.notifications.iter().any(differs));
+    assert_eq!(bench.levels, []);
 }
 
 #[test]
 fn an_instance_that_trades_now_is_not_adopted() {
-    let mut desk = desk(ForeignOrders::Tolerate, vec![other(1, -1_000, 3_600_000)]);
-    desk.run_ms(10_000);
-    desk.list.push(other(2, 9_000, 20_000));
-    desk.run_ms(2_000);
-    let why = adopt(&mut desk, OTHER).unwrap_err();
+    let mut bench = bench(ForeignOrders::Tolerate, vec![other(1, -1_000, 3_600_000)]);
+    bench.run_ms(10_000);
+    bench.list.push(other(2, 9_000, 20_000));
+    bench.run_ms(2_000);
+    let why = adopt(&mut bench, OTHER).unwrap_err();
     assert!(why.contains("stop the other daemon first"), "{why}");
-    assert!(desk.cancels.is_empty());
+    assert!(bench.cancels.is_empty());
     let reason = String::new();
-    let nothing = tell(
-        &mut desk,
+    let nothing = execute(
+        &mut bench,
         Command::AdoptInstance {
             instance: OTHER,
             reason,
@@ -272,23 +292,23 @@ fn of_more_orders_than_are_remembered_the_last_to_expire_is_waited_for() {
         .collect();
     // One more, listed last, expires at 12 s; the grace is 3 s.
     many.push(other(1_025, -5_000, 17_000));
-    let mut desk = desk(ForeignOrders::Tolerate, many);
-    desk.run_ms(14_900);
-    assert!(desk.submits.is_empty());
-    assert_eq!(status(&desk), (BESIDE, vec![1_025]));
-    desk.run_ms(3_000);
-    assert_eq!(desk.submits.len(), 2);
+    let mut bench = bench(ForeignOrders::Tolerate, many);
+    bench.run_ms(14_900);
+    assert!(bench.submits.is_empty());
+    assert_eq!(status(&bench), (BESIDE, vec![1_025]));
+    bench.run_ms(3_000);
+    assert_eq!(bench.submits.len(), 2);
 }
 
 #[test]
 fn between_two_orders_of_another_daemon_nothing_is_placed() {
     let mut ended = other(1, -1_000, 3_600_000);
     ended.status = OrderStatus::Cancelled;
-    let mut desk = desk(ForeignOrders::Tolerate, vec![ended]);
-    desk.run_ms(8_900);
-    assert!(desk.submits.is_empty(), "another one may follow it");
-    assert_eq!(status(&desk), (BESIDE, vec![]));
-    desk.run_ms(3_000);
-    assert_eq!(desk.submits.len(), 2, "none followed within ten seconds");
-    assert_eq!(desk.levels, []);
+    let mut bench = bench(ForeignOrders::Tolerate, vec![ended]);
+    bench.run_ms(8_900);
+    assert!(bench.submits.is_empty(), "another one may follow it");
+    assert_eq!(status(&bench), (BESIDE, vec![]));
+    bench.run_ms(3_000);
+    assert_eq!(bench.submits.len(), 2, "none followed within ten seconds");
+    assert_eq!(bench.levels, []);
 }

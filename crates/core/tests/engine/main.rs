@@ -1,22 +1,22 @@
 //! The engine against hand-written answers: one rule a test, without a simulated exchange.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod bench;
 mod books;
 mod bounds;
+mod commands;
 mod controls;
-mod desk;
 mod drain;
 mod driver;
 mod fence;
+mod foreign_orders;
 mod gaps;
 mod gate;
 mod hostile;
 mod instances;
 mod losses;
-mod others;
 mod pace;
-mod people;
-mod pool_desk;
+mod pool_bench;
 mod pool_worth;
 mod pools;
 mod pricing;

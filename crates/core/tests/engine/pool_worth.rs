@@ -7,27 +7,27 @@ use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event};
 use cambist_core::notification::{Control, Notification};
 
-use crate::desk::{BASE, QUOTE};
-use crate::pool_desk::{Beside, LP, POOL, limits};
+use crate::bench::{BASE, QUOTE};
+use crate::pool_bench::{Beside, LP, POOL, limits};
 
 /// All holdings have a value of 150 000 000 000 at the mid. Losses are measured with a join of a thousand shares, 200
 /// 000 000 in value, and an exit of all of them.
 fn joined(change: impl Fn(&mut EngineConfig)) -> Beside {
     let mut config = limits();
     change(&mut config);
-    let mut desk = Beside::new(1_000, config, Vec::new());
+    let mut bench = Beside::new(1_000, config, Vec::new());
     // The value is measured before the join.
-    desk.run_ms(1_200);
-    let sent = desk.until_sent();
-    desk.settle(sent.id);
-    desk.take(sent);
-    desk.run_ms(5_000);
-    assert_eq!(desk.booked().len(), 1);
-    desk
+    bench.run_ms(1_200);
+    let sent = bench.until_sent();
+    bench.settle(sent.id);
+    bench.take(sent);
+    bench.run_ms(5_000);
+    assert_eq!(bench.booked().len(), 1);
+    bench
 }
 
-fn levels(desk: &Beside) -> usize {
-    desk.count(|n| {
+fn levels(bench: &Beside) -> usize {
+    bench.count(|n| {
         matches!(
             n,
             Notification::TradingStateChanged { .. } | Notification::Paused(_)
@@ -47,19 +47,19 @@ fn strict(most: Amount) -> impl Fn(&mut EngineConfig) {
 #[test]
 fn a_join_is_no_loss_and_a_loss_of_the_pool_is() {
     // Only a rounding of two units is lost.
-    let mut desk = joined(strict(2));
-    assert_eq!(levels(&desk), 0, "{:?}", desk.notes);
+    let mut bench = joined(strict(2));
+    assert_eq!(levels(&bench), 0, "{:?}", bench.notifications);
     // The pool loses a thousandth of its quote: our share of that is a loss.
-    desk.pool.pooled[1] -= POOL.pooled[1] / 1_000;
-    desk.run_ms(5_000);
-    assert!(levels(&desk) > 0);
+    bench.pool.pooled[1] -= POOL.pooled[1] / 1_000;
+    bench.run_ms(5_000);
+    assert!(levels(&bench) > 0);
     // A thousand of 1 001 000 shares.
     let lost = POOL.pooled[1] / 1_001_000;
     for (most, stopped) in [(lost + 2, false), (lost - 2, true)] {
-        let mut desk = joined(strict(most));
-        desk.pool.pooled[1] -= POOL.pooled[1] / 1_000;
-        desk.run_ms(5_000);
-        assert_eq!(levels(&desk) > 0, stopped, "{most} of {lost}");
+        let mut bench = joined(strict(most));
+        bench.pool.pooled[1] -= POOL.pooled[1] / 1_000;
+        bench.run_ms(5_000);
+        assert_eq!(levels(&bench) > 0, stopped, "{most} of {lost}");
     }
 }
 
@@ -70,13 +70,13 @@ fn losses_of_the_pool_between_two_runs_count() {
     let again = |most: Amount, takes: Amount| {
         let mut config = limits();
         strict(most)(&mut config);
-        let mut desk = Beside::new(1_000, config, Vec::new());
-        desk.starts_with_books(first.books.clone());
-        desk.now = first.now;
-        (desk.pool, desk.held, desk.list) = (first.pool, first.held.clone(), first.list.clone());
-        desk.pool.pooled[1] -= takes;
-        desk.run_ms(5_000);
-        levels(&desk) > 0
+        let mut bench = Beside::new(1_000, config, Vec::new());
+        bench.starts_with_books(first.books.clone());
+        bench.now = first.now;
+        (bench.pool, bench.held, bench.list) = (first.pool, first.held.clone(), first.list.clone());
+        bench.pool.pooled[1] -= takes;
+        bench.run_ms(5_000);
+        levels(&bench) > 0
     };
     let takes = POOL.pooled[1] / 1_000;
     assert!(again(lost - 4, takes));
@@ -86,27 +86,27 @@ fn losses_of_the_pool_between_two_runs_count() {
 
 #[test]
 fn adopted_shares_and_those_of_the_opening_are_no_gain() {
-    let desk_with = |held: Amount| {
+    let bench_with = |held: Amount| {
         let mut config = limits();
         strict(2)(&mut config);
-        let mut desk = Beside::new(held + 1_000, config, Vec::new());
-        desk.held.insert(LP, held);
-        desk
+        let mut bench = Beside::new(held + 1_000, config, Vec::new());
+        bench.held.insert(LP, held);
+        bench
     };
-    let mut desk = desk_with(1_000);
-    desk.run_ms(1_200);
-    let sent = desk.until_sent();
+    let mut bench = bench_with(1_000);
+    bench.run_ms(1_200);
+    let sent = bench.until_sent();
     let shares = Command::Adopt {
         token: LP,
         amount: -500,
         reason: "sent away".to_owned(),
     };
-    desk.held.insert(LP, 500);
-    desk.hear(&Event::Operator(shares));
-    desk.settle(sent.id);
-    desk.take(sent);
-    desk.run_ms(5_000);
-    assert_eq!(levels(&desk), 0, "{:?}", desk.notes);
+    bench.held.insert(LP, 500);
+    bench.handle_event(&Event::Operator(shares));
+    bench.settle(sent.id);
+    bench.take(sent);
+    bench.run_ms(5_000);
+    assert_eq!(levels(&bench), 0, "{:?}", bench.notifications);
 }
 
 #[test]
@@ -116,19 +116,19 @@ fn shares_count_in_the_gross_exposure() {
     for (most, joins) in [(worth, true), (worth - 1, false)] {
         let mut config = limits();
         config.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
-        let mut desk = Beside::new(1_000, config, Vec::new());
-        desk.run_ms(3_000);
-        assert_eq!(!desk.sent.is_empty(), joins);
-        assert_eq!(desk.refused(Control::GrossExposure), !joins);
+        let mut bench = Beside::new(1_000, config, Vec::new());
+        bench.run_ms(3_000);
+        assert_eq!(!bench.sent.is_empty(), joins);
+        assert_eq!(bench.refused(Control::GrossExposure), !joins);
     }
     // Shares already held count in full for the next one.
     for (most, joins) in [(worth + 100_000_000, true), (worth + 99_999_999, false)] {
         let mut config = limits();
         config.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
-        let mut desk = Beside::new(2_000, config, Vec::new());
-        desk.held.insert(LP, 1_000);
-        desk.held.insert(BASE, 499_000_000);
-        desk.run_ms(3_000);
-        assert_eq!(!desk.sent.is_empty(), joins, "{most}");
+        let mut bench = Beside::new(2_000, config, Vec::new());
+        bench.held.insert(LP, 1_000);
+        bench.held.insert(BASE, 499_000_000);
+        bench.run_ms(3_000);
+        assert_eq!(!bench.sent.is_empty(), joins, "{most}");
     }
 }

@@ -11,34 +11,34 @@ use cambist_core::pool::{
 };
 use cambist_core::request::{Endpoint, Outcome};
 
-use crate::desk::ORIGIN;
-use crate::pool_desk::{Beside, LP, limits};
+use crate::bench::ORIGIN;
+use crate::pool_bench::{Beside, LP, limits};
 
 #[test]
 fn a_join_is_sent_once_and_booked_from_its_report() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let sent = desk.until_sent();
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let sent = bench.until_sent();
     assert_eq!(sent.endpoint, Endpoint::Join);
-    let wanted = desk.sealed[&sent.id].1.clone();
+    let wanted = bench.sealed[&sent.id].1.clone();
     assert_eq!(wanted.amounts, [1_000_000, 100_000_000]);
     assert_eq!(wanted.lp_amount, 990, "one per cent of slippage");
     assert_eq!(wanted.storage_ids, [1, 1], "odd, a counter a token");
-    desk.settle(sent.id);
-    desk.take(sent);
-    desk.is_balanced();
-    assert_eq!(desk.booked().len(), 1);
-    assert_eq!(desk.booked()[0].amounts.lp, 1_000);
-    assert_eq!(desk.ends(), [End::Filled]);
-    assert!(desk.sent.is_empty(), "holdings equal the target");
+    bench.settle(sent.id);
+    bench.take(sent);
+    bench.is_balanced();
+    assert_eq!(bench.booked().len(), 1);
+    assert_eq!(bench.booked()[0].amounts.lp, 1_000);
+    assert_eq!(bench.ends(), [End::Filled]);
+    assert!(bench.sent.is_empty(), "holdings equal the target");
 }
 
 #[test]
 fn an_exit_burns_the_difference_and_pays_its_fee_from_it() {
-    let mut desk = Beside::new(250, limits(), Vec::new());
-    desk.held.insert(LP, 1_000);
-    let sent = desk.until_sent();
+    let mut bench = Beside::new(250, limits(), Vec::new());
+    bench.held.insert(LP, 1_000);
+    let sent = bench.until_sent();
     assert_eq!(sent.endpoint, Endpoint::Exit);
-    let wanted = desk.sealed[&sent.id].1.clone();
+    let wanted = bench.sealed[&sent.id].1.clone();
     assert_eq!(
         (wanted.kind, wanted.lp_amount),
         (PoolTransactionKind::Exit, 750)
@@ -49,130 +49,130 @@ fn an_exit_burns_the_difference_and_pays_its_fee_from_it() {
         "750 shares less one per cent"
     );
     assert_eq!(wanted.storage_ids, [1]);
-    desk.settle(sent.id);
-    desk.take(sent);
-    desk.is_balanced();
-    assert_eq!(desk.ends(), [End::Filled]);
+    bench.settle(sent.id);
+    bench.take(sent);
+    bench.is_balanced();
+    assert_eq!(bench.ends(), [End::Filled]);
 }
 
 #[test]
 fn an_answer_lost_after_processing_is_found_on_the_list() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let sent = desk.until_sent();
-    desk.settle(sent.id);
-    desk.lose(sent);
-    desk.is_balanced();
-    assert_eq!(desk.booked().len(), 1);
-    assert_eq!(desk.sent.len(), 0, "nothing is sent again");
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let sent = bench.until_sent();
+    bench.settle(sent.id);
+    bench.lose(sent);
+    bench.is_balanced();
+    assert_eq!(bench.booked().len(), 1);
+    assert_eq!(bench.sent.len(), 0, "nothing is sent again");
 }
 
 #[test]
 fn an_answer_lost_before_processing_leads_to_a_resend() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let first = desk.until_sent();
-    desk.lose(first);
-    let again = desk.until_sent();
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let first = bench.until_sent();
+    bench.lose(first);
+    let again = bench.until_sent();
     assert_eq!(again.id, first.id, "the same intent");
-    assert_eq!(desk.sealed.len(), 1);
-    desk.settle(again.id);
+    assert_eq!(bench.sealed.len(), 1);
+    bench.settle(again.id);
     // The first copy arrives late: the venue knows it.
-    desk.settle(first.id);
-    desk.answer(again.request, Outcome::Refused(Reason::InvalidNonce));
-    desk.is_balanced();
-    assert_eq!(desk.booked().len(), 1);
-    assert_eq!(desk.ends(), [End::Filled]);
+    bench.settle(first.id);
+    bench.answer(again.request, Outcome::Refused(Reason::InvalidNonce));
+    bench.is_balanced();
+    assert_eq!(bench.booked().len(), 1);
+    assert_eq!(bench.ends(), [End::Filled]);
 }
 
 #[test]
 fn an_unanswered_join_ends_only_at_its_fence() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let first = desk.until_sent();
-    desk.lose(first);
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let first = bench.until_sent();
+    bench.lose(first);
     // Expiry is 20 s, grace 3 s; every copy is lost.
     for _ in 0..22 {
-        desk.run_ms(1_000);
-        while let Some(sent) = desk.sent.pop_front() {
+        bench.run_ms(1_000);
+        while let Some(sent) = bench.sent.pop_front() {
             assert_eq!(sent.id, first.id, "nothing else before the fence");
-            desk.lose(sent);
+            bench.lose(sent);
         }
     }
-    assert_eq!(desk.ends(), []);
-    desk.run_ms(4_000);
-    assert_eq!(desk.ends(), [End::Fenced]);
-    let next = desk.until_sent();
+    assert_eq!(bench.ends(), []);
+    bench.run_ms(4_000);
+    assert_eq!(bench.ends(), [End::Fenced]);
+    let next = bench.until_sent();
     assert_ne!(next.id, first.id);
-    let ids = &desk.sealed[&next.id].1.storage_ids;
+    let ids = &bench.sealed[&next.id].1.storage_ids;
     assert_eq!(*ids, [3, 3], "ids are never used twice");
 }
 
 #[test]
 fn a_refusal_that_a_copy_can_cause_ends_nothing() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let first = desk.until_sent();
-    desk.settle(first.id);
-    desk.answer(first.request, Outcome::Refused(Reason::InsufficientBalance));
-    desk.is_balanced();
-    assert_eq!(desk.ends(), [End::Filled]);
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let first = bench.until_sent();
+    bench.settle(first.id);
+    bench.answer(first.request, Outcome::Refused(Reason::InsufficientBalance));
+    bench.is_balanced();
+    assert_eq!(bench.ends(), [End::Filled]);
 }
 
 #[test]
 fn a_definitive_refusal_ends_the_join_and_pauses() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let first = desk.until_sent();
-    desk.answer(first.request, Outcome::Refused(Reason::InvalidArgument));
-    assert_eq!(desk.ends(), [End::Refused]);
-    desk.run_ms(990);
-    assert!(desk.sent.is_empty(), "a second's pause");
-    assert_ne!(desk.until_sent().id, first.id);
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let first = bench.until_sent();
+    bench.answer(first.request, Outcome::Refused(Reason::InvalidArgument));
+    assert_eq!(bench.ends(), [End::Refused]);
+    bench.run_ms(990);
+    assert!(bench.sent.is_empty(), "a second's pause");
+    assert_ne!(bench.until_sent().id, first.id);
 }
 
 #[test]
 fn a_join_that_fails_late_changes_no_balance() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let sent = desk.until_sent();
-    desk.show(
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let sent = bench.until_sent();
+    bench.show(
         sent.id,
         PoolTransactionStatus::Processing,
         PoolTransactionAmounts::default(),
     );
-    desk.take(sent);
-    desk.run_ms(30_000);
-    assert_eq!(desk.ends(), [], "undecided, whatever the time");
-    assert!(desk.sent.is_empty());
-    desk.show(
+    bench.take(sent);
+    bench.run_ms(30_000);
+    assert_eq!(bench.ends(), [], "undecided, whatever the time");
+    assert!(bench.sent.is_empty());
+    bench.show(
         sent.id,
         PoolTransactionStatus::Cancelled,
         PoolTransactionAmounts::default(),
     );
-    desk.run_ms(2_000);
-    assert_eq!(desk.ends(), [End::FailedLate]);
-    assert_eq!(desk.booked().len(), 0);
+    bench.run_ms(2_000);
+    assert_eq!(bench.ends(), [End::FailedLate]);
+    assert_eq!(bench.booked().len(), 0);
 }
 
 #[test]
 fn an_accepted_join_that_disappears_is_a_failed_invariant() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let sent = desk.until_sent();
-    desk.take(sent);
-    desk.run_ms(30_000);
-    assert_eq!(desk.invariants(), ["move_vanished"]);
-    assert_eq!(desk.ends(), [End::Fenced]);
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let sent = bench.until_sent();
+    bench.take(sent);
+    bench.run_ms(30_000);
+    assert_eq!(bench.invariants(), ["move_vanished"]);
+    assert_eq!(bench.ends(), [End::Fenced]);
 }
 
 #[test]
 fn a_report_beyond_the_signed_limits_is_booked_and_a_failed_invariant() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let sent = desk.until_sent();
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let sent = bench.until_sent();
     let moved = PoolTransactionAmounts {
         pooled: [1_000_001, 100_000_000],
         lp: 1_000,
         fee: 0,
     };
-    desk.show(sent.id, PoolTransactionStatus::Processed, moved);
-    desk.take(sent);
-    desk.run_ms(2_000);
-    assert_eq!(desk.booked().len(), 1);
-    assert_eq!(desk.invariants(), ["move_limits"]);
+    bench.show(sent.id, PoolTransactionStatus::Processed, moved);
+    bench.take(sent);
+    bench.run_ms(2_000);
+    assert_eq!(bench.booked().len(), 1);
+    assert_eq!(bench.invariants(), ["move_limits"]);
 }
 
 /// The transmissions of a run that was killed.
@@ -193,38 +193,38 @@ fn left_behind() -> (Beside, RecoveredPoolTransaction) {
 fn after_a_crash_a_processed_join_is_found_and_not_repeated() {
     let (mut before, open) = left_behind();
     before.settle(open.transaction.client_id);
-    let mut desk = Beside::new(1_000, limits(), vec![open]);
-    (desk.list, desk.held, desk.pool) = (before.list, before.held, before.pool);
-    desk.is_balanced();
-    assert_eq!(desk.ends(), [End::Filled]);
-    assert!(desk.sent.is_empty(), "exactly one join over both lives");
-    assert_eq!(desk.held[&LP], 1_000);
+    let mut bench = Beside::new(1_000, limits(), vec![open]);
+    (bench.list, bench.held, bench.pool) = (before.list, before.held, before.pool);
+    bench.is_balanced();
+    assert_eq!(bench.ends(), [End::Filled]);
+    assert!(bench.sent.is_empty(), "exactly one join over both lives");
+    assert_eq!(bench.held[&LP], 1_000);
 }
 
 #[test]
 fn after_a_crash_a_join_that_never_arrived_blocks_until_its_fence() {
     let (_, open) = left_behind();
     let first = open.transaction.client_id;
-    let mut desk = Beside::new(1_000, limits(), vec![open]);
-    desk.run_ms(20_000);
-    assert_eq!(desk.count(|n| matches!(n, Notification::Ready { .. })), 0);
+    let mut bench = Beside::new(1_000, limits(), vec![open]);
+    bench.run_ms(20_000);
+    assert_eq!(bench.count(|n| matches!(n, Notification::Ready { .. })), 0);
     assert!(
-        desk.sent.is_empty(),
+        bench.sent.is_empty(),
         "its bytes leave no more, nor do others"
     );
-    desk.run_ms(8_000);
-    assert_eq!(desk.ends(), [End::Fenced]);
-    let sent = desk.until_sent();
+    bench.run_ms(8_000);
+    assert_eq!(bench.ends(), [End::Fenced]);
+    let sent = bench.until_sent();
     assert_ne!(sent.id, first);
 }
 
 #[test]
 fn a_batch_that_is_not_durable_is_never_sent() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    desk.store_works = false;
-    desk.run_ms(5_000);
-    assert!(desk.sent.is_empty());
-    assert_eq!(desk.ends(), [End::NeverSent]);
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    bench.store_works = false;
+    bench.run_ms(5_000);
+    assert!(bench.sent.is_empty());
+    assert_eq!(bench.ends(), [End::NeverSent]);
 }
 
 #[test]
@@ -232,10 +232,10 @@ fn every_limit_of_a_pool_on_both_sides() {
     let refuses = |change: fn(&mut PoolConfig), control| {
         let mut config = limits();
         change(&mut config.pools[0]);
-        let mut desk = Beside::new(1_000, config, Vec::new());
-        desk.run_ms(3_000);
-        assert_eq!(desk.sent.is_empty(), desk.refused(control));
-        desk.refused(control)
+        let mut bench = Beside::new(1_000, config, Vec::new());
+        bench.run_ms(3_000);
+        assert_eq!(bench.sent.is_empty(), bench.refused(control));
+        bench.refused(control)
     };
     // The value of a thousand shares is 200.
     assert!(refuses(
@@ -254,23 +254,23 @@ fn every_limit_of_a_pool_on_both_sides() {
 
 #[test]
 fn no_join_while_pool_and_book_differ_or_the_pool_is_closed() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    desk.pool.pooled[1] += desk.pool.pooled[1] / 100 + 1;
-    desk.run_ms(3_000);
-    assert!(desk.sent.is_empty() && desk.refused(Control::PoolDivergence));
-    desk.pool.pooled[1] -= 1;
-    desk.until_sent();
-    let mut desk = Beside::new(0, limits(), Vec::new());
-    desk.held.insert(LP, 1_000);
-    desk.listed = false;
-    if let Some(Event::Start(start)) = &mut desk.start {
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    bench.pool.pooled[1] += bench.pool.pooled[1] / 100 + 1;
+    bench.run_ms(3_000);
+    assert!(bench.sent.is_empty() && bench.refused(Control::PoolDivergence));
+    bench.pool.pooled[1] -= 1;
+    bench.until_sent();
+    let mut bench = Beside::new(0, limits(), Vec::new());
+    bench.held.insert(LP, 1_000);
+    bench.listed = false;
+    if let Some(Event::Start(start)) = &mut bench.start {
         start.pools[0].exits = false;
     }
-    desk.run_ms(3_000);
-    assert!(desk.sent.is_empty() && desk.refused(Control::Permission));
-    desk.listed = true;
-    desk.run_ms(60_000);
-    assert_eq!(desk.until_sent().endpoint, Endpoint::Exit);
+    bench.run_ms(3_000);
+    assert!(bench.sent.is_empty() && bench.refused(Control::Permission));
+    bench.listed = true;
+    bench.run_ms(60_000);
+    assert_eq!(bench.until_sent().endpoint, Endpoint::Exit);
 }
 
 #[test]
@@ -278,11 +278,11 @@ fn a_refused_join_has_a_reason_with_its_numbers() {
     let withheld = |more: u128| {
         let mut config = limits();
         config.status_ms = 100;
-        let mut desk = Beside::new(1_000, config, Vec::new());
-        desk.pool.pooled[1] += desk.pool.pooled[1] / 100 + more;
-        desk.run_ms(3_000);
-        let statuses = desk.notes.iter().rev();
-        let pools = statuses.filter_map(|note| match note {
+        let mut bench = Beside::new(1_000, config, Vec::new());
+        bench.pool.pooled[1] += bench.pool.pooled[1] / 100 + more;
+        bench.run_ms(3_000);
+        let statuses = bench.notifications.iter().rev();
+        let pools = statuses.filter_map(|notification| match notification {
             Notification::Status(status) => Some(status.pools[0].withheld),
             _ => None,
         });
@@ -299,16 +299,16 @@ fn a_refused_join_has_a_reason_with_its_numbers() {
 fn funds_reserved_by_a_join_are_not_free_and_the_band_counts_them() {
     let mut config = limits();
     config.markets[0].inventory_min = 499_000_001;
-    let mut desk = Beside::new(1_000, config.clone(), Vec::new());
-    desk.run_ms(3_000);
-    assert!(desk.sent.is_empty() && desk.refused(Control::InventoryBand));
+    let mut bench = Beside::new(1_000, config.clone(), Vec::new());
+    bench.run_ms(3_000);
+    assert!(bench.sent.is_empty() && bench.refused(Control::InventoryBand));
     config.markets[0].inventory_min = 499_000_000;
     Beside::new(1_000, config, Vec::new()).until_sent();
 }
 
 #[test]
 fn a_foreign_join_is_reported_once_and_our_own_earlier_ones_are_not() {
-    let mut desk = Beside::new(0, limits(), Vec::new());
+    let mut bench = Beside::new(0, limits(), Vec::new());
     let foreign = |n: u8, created| PoolTransactionReport {
         hash: Hash([n; 32]),
         kind: PoolTransactionKind::Join,
@@ -316,55 +316,55 @@ fn a_foreign_join_is_reported_once_and_our_own_earlier_ones_are_not() {
         amounts: PoolTransactionAmounts::default(),
         created,
     };
-    desk.list = vec![foreign(200, ORIGIN.minus_ms(5_000))];
-    desk.run_ms(5_000);
-    desk.list.push(foreign(201, desk.venue_now()));
-    desk.run_ms(200_000);
+    bench.list = vec![foreign(200, ORIGIN.minus_ms(5_000))];
+    bench.run_ms(5_000);
+    bench.list.push(foreign(201, bench.venue_now()));
+    bench.run_ms(200_000);
     assert_eq!(
-        desk.count(|n| matches!(n, Notification::ForeignPoolTransaction { .. })),
+        bench.count(|n| matches!(n, Notification::ForeignPoolTransaction { .. })),
         1
     );
 }
 
 #[test]
 fn draining_keeps_the_shares_and_waits_for_the_undecided_join() {
-    let mut desk = Beside::new(1_000, limits(), Vec::new());
-    let sent = desk.until_sent();
-    desk.lose(sent);
-    desk.hear(&Event::Operator(Command::Drain));
-    desk.run_ms(10_000);
-    assert_eq!(desk.finished, None, "unknown is not failure");
-    desk.settle(sent.id);
-    desk.run_ms(10_000);
-    assert_eq!(desk.finished, Some(true));
-    assert_eq!(desk.ends(), [End::Filled]);
-    assert!(desk.sent.is_empty(), "no exit on the way out");
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let sent = bench.until_sent();
+    bench.lose(sent);
+    bench.handle_event(&Event::Operator(Command::Drain));
+    bench.run_ms(10_000);
+    assert_eq!(bench.finished, None, "unknown is not failure");
+    bench.settle(sent.id);
+    bench.run_ms(10_000);
+    assert_eq!(bench.finished, Some(true));
+    assert_eq!(bench.ends(), [End::Filled]);
+    assert!(bench.sent.is_empty(), "no exit on the way out");
 }
 
 #[test]
 fn a_reload_applies_limits_of_pools_and_a_looser_one_needs_permission() {
     let mut tight = limits();
     tight.pools[0].move_value_max = 1;
-    let mut desk = Beside::new(1_000, tight, Vec::new());
-    desk.run_ms(3_000);
-    assert!(desk.sent.is_empty() && desk.refused(Control::OrderValue));
+    let mut bench = Beside::new(1_000, tight, Vec::new());
+    bench.run_ms(3_000);
+    assert!(bench.sent.is_empty() && bench.refused(Control::OrderValue));
     let reload = |allow_loosening| {
         Event::Operator(Command::Reconfigure {
             config: Box::new(limits()),
             allow_loosening,
         })
     };
-    desk.hear(&reload(false));
-    desk.run_ms(3_000);
-    assert!(desk.sent.is_empty(), "it was not permitted");
-    desk.hear(&reload(true));
-    desk.until_sent();
+    bench.handle_event(&reload(false));
+    bench.run_ms(3_000);
+    assert!(bench.sent.is_empty(), "it was not permitted");
+    bench.handle_event(&reload(true));
+    bench.until_sent();
     let mut two = limits();
     two.pools.push(two.pools[0].clone());
     let refused = |n: &Notification| matches!(n, Notification::CommandRefused { .. });
-    desk.hear(&Event::Operator(Command::Reconfigure {
+    bench.handle_event(&Event::Operator(Command::Reconfigure {
         config: Box::new(two),
         allow_loosening: true,
     }));
-    assert_eq!(desk.count(refused), 2, "pools change with a restart");
+    assert_eq!(bench.count(refused), 2, "pools change with a restart");
 }

@@ -4,22 +4,22 @@ use cambist_core::Price;
 use cambist_core::notification::End;
 use cambist_core::order::OrderStatus;
 
-use crate::desk::{Below, Desk, config};
+use crate::bench::{Below, TestBench, config};
 
 #[test]
 fn an_order_that_ended_after_the_snapshot_is_still_removed_from_it() {
     let mut config = config();
     (config.poll.depth_ms, config.poll.orders_ms) = (2_500, 200);
-    let mut desk = Desk::of(Box::new(Below(5)), config, Vec::new());
-    desk.until_a_submit_waits();
-    let id = desk.accept();
-    desk.run_ms(5_100);
+    let mut bench = TestBench::of(Box::new(Below(5)), config, Vec::new());
+    bench.until_a_submit_waits();
+    let id = bench.accept();
+    bench.run_ms(5_100);
     // The venue cancels it by itself: the list shows that before the next depth does.
-    desk.show(id, OrderStatus::Cancelled, 0);
-    desk.run_ms(3_000);
-    assert_eq!(desk.end_of(id), Some(End::Cancelled));
-    assert!(desk.sealed.len() > 1, "quoted again");
-    for (_, order) in desk.sealed.values() {
+    bench.show(id, OrderStatus::Cancelled, 0);
+    bench.run_ms(3_000);
+    assert_eq!(bench.end_of(id), Some(End::Cancelled));
+    assert!(bench.sealed.len() > 1, "quoted again");
+    for (_, order) in bench.sealed.values() {
         assert_eq!(order.price, Price(9_995), "the own bid is no market");
     }
 }
@@ -32,30 +32,30 @@ fn an_old_book_from_a_cache_is_not_priced_from() {
 }
 
 fn an_old_book_is_no_price(header_errs: bool) {
-    let mut desk = Desk::of(Box::new(Below(5)), config(), Vec::new());
-    desk.header_errs = header_errs;
-    desk.until_a_submit_waits();
-    desk.accept();
-    desk.cached = Some(desk.venue_now());
-    desk.run_ms(2_500);
-    assert!(desk.cancels.is_empty(), "three seconds are allowed");
-    desk.run_ms(1_000);
-    assert_eq!(desk.cancels.len(), 1);
-    desk.cached = None;
-    desk.run_ms(1_000);
-    assert_eq!(desk.submits.len(), 1, "a fresh book is priced from again");
+    let mut bench = TestBench::of(Box::new(Below(5)), config(), Vec::new());
+    bench.header_errs = header_errs;
+    bench.until_a_submit_waits();
+    bench.accept();
+    bench.cached = Some(bench.venue_now());
+    bench.run_ms(2_500);
+    assert!(bench.cancels.is_empty(), "three seconds are allowed");
+    bench.run_ms(1_000);
+    assert_eq!(bench.cancels.len(), 1);
+    bench.cached = None;
+    bench.run_ms(1_000);
+    assert_eq!(bench.submits.len(), 1, "a fresh book is priced from again");
 }
 
 #[test]
 fn one_snapshot_from_the_future_is_refused_and_the_next_correct_one_is_accepted() {
-    let mut desk = Desk::of(Box::new(Below(5)), config(), Vec::new());
-    desk.until_a_submit_waits();
-    desk.accept();
-    desk.cached = Some(desk.venue_now().plus_ms(1_000_000_000));
-    let version = std::mem::replace(&mut desk.version, 1_000_000);
-    desk.run_ms(600);
-    desk.cached = None;
-    desk.version = version;
-    desk.run_ms(10_000);
-    assert!(desk.cancels.is_empty(), "no price was ever too old");
+    let mut bench = TestBench::of(Box::new(Below(5)), config(), Vec::new());
+    bench.until_a_submit_waits();
+    bench.accept();
+    bench.cached = Some(bench.venue_now().plus_ms(1_000_000_000));
+    let version = std::mem::replace(&mut bench.version, 1_000_000);
+    bench.run_ms(600);
+    bench.cached = None;
+    bench.version = version;
+    bench.run_ms(10_000);
+    assert!(bench.cancels.is_empty(), "no price was ever too old");
 }

@@ -8,37 +8,41 @@ use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit};
 use cambist_core::{MarketId, Price, Qty, Reason, Side};
 
-use crate::desk::{Always, BOTH, Desk, config};
+use crate::bench::{Always, BOTH, TestBench, config};
 
 /// The reasons in the last status.
-fn reasons(desk: &Desk) -> [Option<Withheld>; 2] {
-    let shown = desk.notes.iter().rev().find_map(|note| match note {
-        Notification::Status(status) => Some(status.markets[0].withheld),
-        _ => None,
-    });
+fn reasons(bench: &TestBench) -> [Option<Withheld>; 2] {
+    let shown = bench
+        .notifications
+        .iter()
+        .rev()
+        .find_map(|notification| match notification {
+            Notification::Status(status) => Some(status.markets[0].withheld),
+            _ => None,
+        });
     shown.expect("a status was emitted")
 }
 
-fn controls(desk: &Desk) -> [Option<Control>; 2] {
-    reasons(desk).map(|why| why.map(|why| why.control))
+fn controls(bench: &TestBench) -> [Option<Control>; 2] {
+    reasons(bench).map(|why| why.map(|why| why.control))
 }
 
-fn desk(quotes: &[(Side, u64, u64)], change: impl FnOnce(&mut EngineConfig)) -> Desk {
+fn bench(quotes: &[(Side, u64, u64)], change: impl FnOnce(&mut EngineConfig)) -> TestBench {
     let mut config = config();
     config.status_ms = 10;
     change(&mut config);
-    Desk::with(quotes, config, Vec::new())
+    TestBench::with(quotes, config, Vec::new())
 }
 
 /// Reasons of both sides of a bench that never quotes.
 fn never(change: impl FnOnce(&mut EngineConfig)) -> [Withheld; 2] {
-    let mut desk = desk(&BOTH, change);
-    desk.run_ms(5_000);
-    assert!(desk.submits.is_empty());
-    reasons(&desk).map(|why| why.expect("a side without quotes has a reason"))
+    let mut bench = bench(&BOTH, change);
+    bench.run_ms(5_000);
+    assert!(bench.submits.is_empty());
+    reasons(&bench).map(|why| why.expect("a side without quotes has a reason"))
 }
 
-fn said(why: Withheld) -> (Control, Option<i128>, Option<i128>, Option<&'static str>) {
+fn numbers_of(why: Withheld) -> (Control, Option<i128>, Option<i128>, Option<&'static str>) {
     (why.control, why.value, why.limit, why.key())
 }
 
@@ -48,11 +52,11 @@ fn common_mistakes_are_reported_with_numbers_and_key() {
     let [buy, sell] = never(|c| c.markets[0].order_value_max = 5);
     let key = Some("market.order_value_max");
     assert_eq!(
-        said(buy),
+        numbers_of(buy),
         (Control::OrderValue, Some(999_500), Some(5), key)
     );
     assert_eq!(
-        said(sell),
+        numbers_of(sell),
         (Control::OrderValue, Some(1_000_500), Some(5), key)
     );
     assert_eq!(buy.unit, Unit::Quote);
@@ -60,33 +64,33 @@ fn common_mistakes_are_reported_with_numbers_and_key() {
     let [buy, sell] = never(|c| c.markets[0].price_min = Price(12_000));
     let key = Some("market.price_floor");
     assert_eq!(
-        said(buy),
+        numbers_of(buy),
         (Control::PriceBand, Some(9_995), Some(12_000), key)
     );
     assert_eq!(
-        said(sell),
+        numbers_of(sell),
         (Control::PriceBand, Some(10_005), Some(12_000), key)
     );
     let [buy, _] = never(|c| c.markets[0].price_max = Price(9_000));
     let key = Some("market.price_ceiling");
     assert_eq!(
-        said(buy),
+        numbers_of(buy),
         (Control::PriceBand, Some(9_995), Some(9_000), key)
     );
     // 500 000 000 base units are held.
-    let mut outside = desk(&BOTH, |c| c.markets[0].inventory_max = 400_000_000);
+    let mut outside = bench(&BOTH, |c| c.markets[0].inventory_max = 400_000_000);
     outside.run_ms(3_000);
     outside.accept_all();
     let [buy, sell] = reasons(&outside);
     let key = Some("market.inventory_max");
     let (held, limit) = (Some(500_010_000), Some(400_000_000));
     assert_eq!(
-        said(buy.unwrap()),
+        numbers_of(buy.unwrap()),
         (Control::InventoryBand, held, limit, key)
     );
     assert_eq!(sell, None, "what leads back into the band is quoted");
     let [_, sell] = {
-        let mut outside = desk(&BOTH, |c| {
+        let mut outside = bench(&BOTH, |c| {
             c.markets[0].inventory_min = 600_000_000;
             c.markets[0].inventory_max = 700_000_000;
         });
@@ -97,32 +101,32 @@ fn common_mistakes_are_reported_with_numbers_and_key() {
     let (left, limit) = (Some(499_990_000), Some(600_000_000));
     let key = Some("market.inventory_min");
     assert_eq!(
-        said(sell.unwrap()),
+        numbers_of(sell.unwrap()),
         (Control::InventoryBand, left, limit, key)
     );
 }
 
 #[test]
 fn a_side_without_a_quote_has_a_reason_at_every_step() {
-    let mut desk = desk(&BOTH, |_| {});
-    desk.run_ms(1);
+    let mut bench = bench(&BOTH, |_| {});
+    bench.run_ms(1);
     let recovering = Some(Control::Recovering);
-    assert_eq!(controls(&desk), [recovering; 2], "from the first step on");
-    desk.until_a_submit_waits();
-    desk.run_ms(20);
-    assert_eq!(controls(&desk), [None; 2], "on the way");
-    desk.accept_all();
-    desk.run_ms(1_000);
-    assert_eq!(controls(&desk), [None; 2]);
+    assert_eq!(controls(&bench), [recovering; 2], "from the first step on");
+    bench.until_a_submit_waits();
+    bench.run_ms(20);
+    assert_eq!(controls(&bench), [None; 2], "on the way");
+    bench.accept_all();
+    bench.run_ms(1_000);
+    assert_eq!(controls(&bench), [None; 2]);
 }
 
 #[test]
 fn reasons_of_the_book_have_their_numbers() {
     let numbers = |depth, change: fn(&mut EngineConfig)| {
-        let mut desk = desk(&BOTH, change);
-        desk.depth = depth;
-        desk.run_ms(5_000);
-        let [buy, sell] = reasons(&desk).map(|why| why.map(said));
+        let mut bench = bench(&BOTH, change);
+        bench.depth = depth;
+        bench.run_ms(5_000);
+        let [buy, sell] = reasons(&bench).map(|why| why.map(numbers_of));
         assert_eq!(buy, sell);
         buy.unwrap()
     };
@@ -141,69 +145,72 @@ fn reasons_of_the_book_have_their_numbers() {
 
 #[test]
 fn pauses_trading_states_and_draining_are_reasons() {
-    let mut desk = desk(&BOTH, |_| {});
-    desk.until_a_submit_waits();
-    desk.accept_all();
+    let mut bench = bench(&BOTH, |_| {});
+    bench.until_a_submit_waits();
+    bench.accept_all();
     let reason = "lunch".to_owned();
     let filter = Filter {
         side: Some(Side::Sell),
         ..Filter::market(MarketId(0))
     };
-    desk.hear(&Event::Operator(Command::Pause {
+    bench.handle_event(&Event::Operator(Command::Pause {
         filter,
         reason: reason.clone(),
     }));
-    desk.run_ms(1_000);
-    assert_eq!(controls(&desk), [None, Some(Control::Paused)]);
-    desk.hear(&Event::Operator(Command::Raise {
+    bench.run_ms(1_000);
+    assert_eq!(controls(&bench), [None, Some(Control::Paused)]);
+    bench.handle_event(&Event::Operator(Command::Raise {
         level: TradingState::CancelOnly,
         reason: reason.clone(),
     }));
-    desk.run_ms(1_000);
-    assert_eq!(controls(&desk), [Some(Control::Level); 2]);
+    bench.run_ms(1_000);
+    assert_eq!(controls(&bench), [Some(Control::Level); 2]);
     let level = TradingState::Active;
-    desk.hear(&Event::Operator(Command::Lower {
+    bench.handle_event(&Event::Operator(Command::Lower {
         level,
         reason,
         forget_losses: false,
     }));
-    desk.hear(&Event::Operator(Command::Drain));
-    desk.run_ms(1_000);
-    assert_eq!(controls(&desk), [Some(Control::Ending); 2]);
+    bench.handle_event(&Event::Operator(Command::Drain));
+    bench.run_ms(1_000);
+    assert_eq!(controls(&bench), [Some(Control::Ending); 2]);
 }
 
 #[test]
 fn a_venue_that_refuses_every_order_is_reported_once() {
     let bid = [(Side::Buy, 9_995, 100)];
-    let mut desk = desk(&bid, |c| c.markets[0].open_orders_max = 100);
+    let mut bench = bench(&bid, |c| c.markets[0].open_orders_max = 100);
     for refusals in 0..6 {
-        desk.until_a_submit_waits();
-        desk.answer_submit(Outcome::Refused(Reason::InvalidOrder));
+        bench.until_a_submit_waits();
+        bench.answer_submit(Outcome::Refused(Reason::InvalidOrder));
         // Nearly to the end of the pause, which doubles with each refusal in a row.
-        desk.run_ms((1_000 << refusals) - 500);
-        assert!(desk.submits.is_empty(), "within the pause");
+        bench.run_ms((1_000 << refusals) - 500);
+        assert!(bench.submits.is_empty(), "within the pause");
     }
-    assert_eq!(controls(&desk)[0], Some(Control::VenueRefusal));
-    let told = desk.notes.iter().filter(|note| match note {
-        Notification::Withheld { side, withheld, .. } => {
-            *side == Side::Buy && withheld.is_some_and(|w| w.control == Control::VenueRefusal)
-        }
-        _ => false,
-    });
-    assert_eq!(told.count(), 1, "the next attempt is no end of it");
-    desk.run_ms(60_000);
-    desk.accept_all();
-    desk.run_ms(1_000);
-    assert_eq!(controls(&desk)[0], None, "a quote rests");
+    assert_eq!(controls(&bench)[0], Some(Control::VenueRefusal));
+    let reported = bench
+        .notifications
+        .iter()
+        .filter(|notification| match notification {
+            Notification::Withheld { side, withheld, .. } => {
+                *side == Side::Buy && withheld.is_some_and(|w| w.control == Control::VenueRefusal)
+            }
+            _ => false,
+        });
+    assert_eq!(reported.count(), 1, "the next attempt is no end of it");
+    bench.run_ms(60_000);
+    bench.accept_all();
+    bench.run_ms(1_000);
+    assert_eq!(controls(&bench)[0], None, "a quote rests");
 }
 
 #[test]
 fn an_order_of_unknown_state_is_the_reason_while_it_may_be_alive() {
-    let mut desk = desk(&[(Side::Buy, 9_995, 100)], |c| c.attempts_max = 10);
-    desk.until_a_submit_waits();
-    desk.answer_submit(Outcome::Unknown(UnknownCause::Timeout));
-    desk.run_ms(100);
-    let why = reasons(&desk)[0].unwrap();
+    let mut bench = bench(&[(Side::Buy, 9_995, 100)], |c| c.attempts_max = 10);
+    bench.until_a_submit_waits();
+    bench.answer_submit(Outcome::Unknown(UnknownCause::Timeout));
+    bench.run_ms(100);
+    let why = reasons(&bench)[0].unwrap();
     assert_eq!(why.control, Control::UnknownOrder);
     let left = why.value.unwrap();
     // 20 s of life and 3 s of grace, less the time passed.
@@ -212,19 +219,19 @@ fn an_order_of_unknown_state_is_the_reason_while_it_may_be_alive() {
 
 #[test]
 fn a_ramp_that_leaves_less_than_a_lot_is_a_reason() {
-    let mut desk = desk(&[(Side::Buy, 9_995, 3), (Side::Sell, 10_005, 100)], |c| {
+    let mut bench = bench(&[(Side::Buy, 9_995, 3), (Side::Sell, 10_005, 100)], |c| {
         c.ramp = RampConfig {
             start_bps: 2_500,
             step_bps: 2_500,
             step_ms: 3_600_000,
         };
     });
-    desk.run_ms(3_000);
-    desk.accept_all();
-    let [buy, sell] = reasons(&desk);
+    bench.run_ms(3_000);
+    bench.accept_all();
+    let [buy, sell] = reasons(&bench);
     let key = Some("ramp.start_bps");
     assert_eq!(
-        said(buy.unwrap()),
+        numbers_of(buy.unwrap()),
         (Control::Ramp, Some(2_500), Some(10_000), key)
     );
     assert_eq!(sell, None);
@@ -253,14 +260,14 @@ fn a_strategy_states_reasons_only_for_sides_without_quotes() {
         21_000,
     );
     let below = Withheld::compared(Control::StrategyPrice, below);
-    for (said, shown) in [(Some(below), below), (None, Control::NotWanted.into())] {
+    for (stated, shown) in [(Some(below), below), (None, Control::NotWanted.into())] {
         let mut config = config();
         config.status_ms = 10;
-        let mut desk = Desk::of(Box::new(Silent(said)), config, Vec::new());
-        desk.run_ms(3_000);
-        desk.accept_all();
-        desk.run_ms(100);
-        assert_eq!(reasons(&desk), [Some(shown), None]);
+        let mut bench = TestBench::of(Box::new(Silent(stated)), config, Vec::new());
+        bench.run_ms(3_000);
+        bench.accept_all();
+        bench.run_ms(100);
+        assert_eq!(reasons(&bench), [Some(shown), None]);
     }
 }
 
@@ -271,12 +278,12 @@ fn of_two_strategies_the_one_with_a_target_gives_the_reason() {
     let mut config = config();
     config.status_ms = 10;
     config.markets[0].order_value_max = 999_000;
-    let mut desk = Desk::shared(vec![Box::new(idle), Box::new(tight)], config);
-    desk.run_ms(3_000);
-    desk.accept_all();
+    let mut bench = TestBench::shared(vec![Box::new(idle), Box::new(tight)], config);
+    bench.run_ms(3_000);
+    bench.accept_all();
     // The order nearest to the mid is too large, the further one has exactly the largest value.
-    assert_eq!(controls(&desk), [None, None], "the further one rests");
-    let (last, _) = desk
+    assert_eq!(controls(&bench), [None, None], "the further one rests");
+    let (last, _) = bench
         .sealed
         .values()
         .map(|(_, o)| (o.price, o.side))
@@ -286,17 +293,17 @@ fn of_two_strategies_the_one_with_a_target_gives_the_reason() {
 
 #[test]
 fn a_status_has_the_current_age() {
-    let mut desk = desk(&BOTH, |_| {});
-    desk.until_a_submit_waits();
-    desk.accept_all();
-    desk.depth = (10_010, 9_990);
-    desk.run_ms(9_000);
-    let ages: Vec<_> = desk.notes.iter().filter_map(status_age).collect();
+    let mut bench = bench(&BOTH, |_| {});
+    bench.until_a_submit_waits();
+    bench.accept_all();
+    bench.depth = (10_010, 9_990);
+    bench.run_ms(9_000);
+    let ages: Vec<_> = bench.notifications.iter().filter_map(status_age).collect();
     assert!(ages.last() > ages.first(), "{ages:?}");
 }
 
-fn status_age(note: &Notification) -> Option<i128> {
-    let Notification::Status(status) = note else {
+fn status_age(notification: &Notification) -> Option<i128> {
+    let Notification::Status(status) = notification else {
         return None;
     };
     let Status { markets, .. } = &**status;

@@ -5,11 +5,11 @@ use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, OrderStatus};
 use cambist_core::{Side, StrategyId};
 
-use crate::desk::{BID, BOTH, Desk, config};
+use crate::bench::{BID, BOTH, TestBench, config};
 
 /// The transmissions of a killed run with these quotes, oldest first.
 fn left_behind(quotes: &[(Side, u64, u64)]) -> Vec<RecoveredOrder> {
-    let mut before = Desk::ready(quotes);
+    let mut before = TestBench::ready(quotes);
     before.accept_all();
     let recovered = before
         .sealed
@@ -25,29 +25,30 @@ fn left_behind(quotes: &[(Side, u64, u64)]) -> Vec<RecoveredOrder> {
 }
 
 /// A bench that starts after a run with the same quotes, and the orders of that run.
-fn restarted(quotes: &[(Side, u64, u64)]) -> (Desk, Vec<ClientOrderId>) {
+fn restarted(quotes: &[(Side, u64, u64)]) -> (TestBench, Vec<ClientOrderId>) {
     let left = left_behind(quotes);
     let ids = left.iter().map(|open| open.order.client_id).collect();
-    (Desk::with(quotes, config(), left), ids)
+    (TestBench::with(quotes, config(), left), ids)
 }
 
 #[test]
 fn a_recovered_order_blocks_the_start_until_it_is_listed_or_fenced() {
-    let (mut desk, ids) = restarted(&BID);
+    let (mut bench, ids) = restarted(&BID);
     let id = ids[0];
-    desk.run_ms(15_000);
+    bench.run_ms(15_000);
     assert!(
-        !desk
-            .notes
+        !bench
+            .notifications
             .iter()
             .any(|n| matches!(n, Notification::Ready { .. })),
         "not known yet"
     );
-    assert!(desk.submits.is_empty(), "and its bytes are not sent again");
-    desk.run_ms(15_000);
-    assert_eq!(desk.end_of(id), Some(End::Fenced));
+    assert!(bench.submits.is_empty(), "and its bytes are not sent again");
+    bench.run_ms(15_000);
+    assert_eq!(bench.end_of(id), Some(End::Fenced));
     assert!(
-        desk.notes
+        bench
+            .notifications
             .iter()
             .any(|n| matches!(n, Notification::Ready { recovered: 1, .. }))
     );
@@ -55,30 +56,36 @@ fn a_recovered_order_blocks_the_start_until_it_is_listed_or_fenced() {
 
 #[test]
 fn a_recovered_order_that_rests_is_kept_and_serves_its_quote() {
-    let (mut desk, ids) = restarted(&BID);
+    let (mut bench, ids) = restarted(&BID);
     let id = ids[0];
-    desk.show(id, OrderStatus::Processing, 0);
-    desk.run_ms(4_000);
+    bench.show(id, OrderStatus::Processing, 0);
+    bench.run_ms(4_000);
     assert!(
-        desk.notes
+        bench
+            .notifications
             .iter()
             .any(|n| matches!(n, Notification::Ready { .. }))
     );
     assert!(
-        desk.submits.is_empty(),
+        bench.submits.is_empty(),
         "no second order for the same quote"
     );
-    assert!(desk.cancels.is_empty());
+    assert!(bench.cancels.is_empty());
 }
 
 #[test]
 fn while_one_recovered_order_is_unknown_the_others_are_cancelled() {
-    let (mut desk, ids) = restarted(&BOTH);
-    let hash = desk.sealed[&ids[0]].0;
-    desk.show(ids[0], OrderStatus::Processing, 0);
-    desk.run_ms(3_000);
-    assert!(desk.cancels.iter().any(|(_, cancelled)| *cancelled == hash));
-    assert!(desk.submits.is_empty());
+    let (mut bench, ids) = restarted(&BOTH);
+    let hash = bench.sealed[&ids[0]].0;
+    bench.show(ids[0], OrderStatus::Processing, 0);
+    bench.run_ms(3_000);
+    assert!(
+        bench
+            .cancels
+            .iter()
+            .any(|(_, cancelled)| *cancelled == hash)
+    );
+    assert!(bench.submits.is_empty());
 }
 
 #[test]
@@ -86,9 +93,9 @@ fn a_recovered_order_of_a_removed_strategy_is_cancelled() {
     let mut left = left_behind(&BID);
     left[0].order.client_id.strategy = StrategyId(9);
     let (id, hash) = (left[0].order.client_id, left[0].hash);
-    let mut desk = Desk::with(&BID, config(), left);
-    desk.show(id, OrderStatus::Processing, 0);
-    desk.run_ms(3_000);
-    let cancelled: Vec<_> = desk.cancels.iter().map(|(_, hash)| *hash).collect();
+    let mut bench = TestBench::with(&BID, config(), left);
+    bench.show(id, OrderStatus::Processing, 0);
+    bench.run_ms(3_000);
+    let cancelled: Vec<_> = bench.cancels.iter().map(|(_, hash)| *hash).collect();
     assert_eq!(cancelled, [hash]);
 }

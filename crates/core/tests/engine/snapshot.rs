@@ -5,11 +5,11 @@ use cambist_core::inspection::OrderState;
 use cambist_core::order::OrderStatus;
 use cambist_core::{Engine, Side};
 
-use crate::desk::{Always, BOTH, Desk};
+use crate::bench::{Always, BOTH, TestBench};
 
 #[test]
 fn a_restored_engine_does_what_the_original_does() {
-    let mut original = Desk::ready(&BOTH);
+    let mut original = TestBench::ready(&BOTH);
     let bid = original.accept();
     original.accept();
     original.show(bid, OrderStatus::Processing, 10);
@@ -30,22 +30,22 @@ fn a_restored_engine_does_what_the_original_does() {
 
 #[test]
 fn a_snapshot_of_other_strategies_is_refused() {
-    let desk = Desk::new(&BOTH);
-    assert!(Engine::restore(Vec::new(), desk.engine.save()).is_err());
+    let bench = TestBench::new(&BOTH);
+    assert!(Engine::restore(Vec::new(), bench.engine.save()).is_err());
 }
 
 #[test]
 fn an_inspection_has_the_inputs_of_decisions_and_changes_nothing() {
-    let mut desk = Desk::ready(&BOTH);
-    let bid = desk.accept();
+    let mut bench = TestBench::ready(&BOTH);
+    let bid = bench.accept();
     let strategies = || -> Vec<Box<dyn cambist_core::strategy::Strategy>> {
         vec![Box::new(Always(BOTH.to_vec()))]
     };
-    let before = postcard::to_allocvec(&desk.engine.save()).unwrap();
-    let (now, venue_time) = desk.engine.last_event_at().unwrap();
-    let seen = desk.engine.inspect(now, strategies()).unwrap().unwrap();
+    let before = postcard::to_allocvec(&bench.engine.save()).unwrap();
+    let (now, venue_time) = bench.engine.last_event_at().unwrap();
+    let seen = bench.engine.inspect(now, strategies()).unwrap().unwrap();
     assert_eq!(
-        postcard::to_allocvec(&desk.engine.save()).unwrap(),
+        postcard::to_allocvec(&bench.engine.save()).unwrap(),
         before,
         "it is asked, and not changed"
     );
@@ -65,7 +65,7 @@ fn an_inspection_has_the_inputs_of_decisions_and_changes_nothing() {
 
     // Later, without new data: the depth is too old, and no strategy is asked.
     let later = now.plus_ms(600_000);
-    let seen = desk.engine.inspect(later, strategies()).unwrap().unwrap();
+    let seen = bench.engine.inspect(later, strategies()).unwrap().unwrap();
     let market = &seen.markets[0];
     assert!(market.depth_age_ms.unwrap() >= 600_000);
     let why = market.quoting_mid.unwrap_err();
@@ -73,7 +73,7 @@ fn an_inspection_has_the_inputs_of_decisions_and_changes_nothing() {
     assert!(market.strategies[0].quotes.is_empty());
 
     assert!(
-        desk.engine.inspect(now, Vec::new()).is_err(),
+        bench.engine.inspect(now, Vec::new()).is_err(),
         "other strategies"
     );
     let unstarted = Engine::new(strategies());

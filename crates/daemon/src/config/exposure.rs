@@ -115,16 +115,16 @@ pub fn risk(market: &Market) -> Risk {
     }
 }
 
-/// Load in requests of polling and refreshing alone. `wanted` is the number of orders that the strategies quote in a
+/// Load in requests of polling and refreshing alone. `refreshed` is the number of orders that the strategies quote in a
 /// quiet market, if they could be evaluated.
-pub fn load(daemon: &Daemon, wanted: Option<u64>) -> Load {
+pub fn load(daemon: &Daemon, refreshed: Option<u64>) -> Load {
     let markets = daemon.markets.len() as u64;
     let orders_max: u64 = daemon
         .markets
         .iter()
         .map(|market| 2 * u64::from(market.limits.open_orders_max))
         .sum();
-    let orders_refreshed = wanted.map_or(orders_max, |wanted| wanted.min(orders_max));
+    let orders_refreshed = refreshed.map_or(orders_max, |refreshed| refreshed.min(orders_max));
     let milli_per_s = |every_ms: u64| 1_000_000_u64.div_ceil(every_ms.max(1));
     let poll = &daemon.engine.poll;
     // A list scan reads every page twice, until two rounds agree.

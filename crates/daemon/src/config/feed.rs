@@ -125,15 +125,15 @@ pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
             "market.feed is for the modes paper and observe: in mode live depth comes from the venue",
         );
     }
-    let known = template.as_ref().and_then(|wanted| {
-        let found = TEMPLATES.iter().find(|known| known.name == wanted.value);
+    let known = template.as_ref().and_then(|named| {
+        let found = TEMPLATES.iter().find(|known| known.name == named.value);
         if found.is_none() {
             let names = TEMPLATES.map(|known| known.name).join(", ");
             let what = format!(
                 "market.feed.template = {:?} is unknown; known templates are {names}; or set url, bids and asks",
-                wanted.value
+                named.value
             );
-            section.problem(wanted.at, what);
+            section.problem(named.at, what);
         }
         found
     });

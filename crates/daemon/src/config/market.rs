@@ -251,7 +251,7 @@ fn venue_feed(
     let Some(base_url) = venue else {
         section.missing(
             "feed",
-            "market.feed is missing: without venue.base_url it says where depth comes from",
+            "market.feed is missing: without venue.base_url it is the source of depth",
         );
         return None;
     };
@@ -297,7 +297,7 @@ fn check_order(section: &Section<'_, '_>, amounts: &Written, empty: &EmptyBook) 
 fn check_symbols(
     section: &Section<'_, '_>,
     name: &At<String>,
-    wanted: &str,
+    expected_symbol: &str,
     amounts: &[&At<Money>],
 ) {
     let written: Vec<_> = amounts
@@ -305,19 +305,19 @@ fn check_symbols(
         .filter_map(|amount| amount.value.symbol.as_deref())
         .collect();
     if let [first, others @ ..] = written.as_slice()
-        && *first != wanted
+        && *first != expected_symbol
         && !others.is_empty()
         && others.iter().all(|other| other == first)
     {
         let what = format!(
-            "market.name = {:?}, but its amounts are in {first}, not in {wanted}",
+            "market.name = {:?}, but its amounts are in {first}, not in {expected_symbol}",
             name.value
         );
         section.problem(name.at, what);
         return;
     }
     for amount in amounts {
-        if let Err(error) = amount.value.check_symbol(wanted) {
+        if let Err(error) = amount.value.check_symbol(expected_symbol) {
             section.problem(amount.at, format!("this amount {error}"));
         }
     }

@@ -168,7 +168,7 @@ impl Daemon {
         let mut configs = Vec::new();
         let mut pool_configs = Vec::new();
         let mut strategies = Vec::new();
-        let mut wanted = 0;
+        let mut quotes_max = 0;
         let mut warnings = Vec::new();
         for (market, spec) in self.markets.iter().zip(&markets) {
             let config = market_config(market, spec, &mut problems);
@@ -178,11 +178,11 @@ impl Daemon {
                     // What it will want is not known before it runs.
                     (Ok(_), Some(_)) if choice.process.is_some() => {
                         let process = choice.process.as_ref();
-                        wanted += process.map_or(0, |process| process.orders_max as u64);
+                        quotes_max += process.map_or(0, |process| process.orders_max as u64);
                     }
                     (Ok(mut strategy), Some(config)) => {
                         let full = config.inventory_max;
-                        wanted += quiet(strategy.as_mut(), spec, config, full).len() as u64;
+                        quotes_max += quiet(strategy.as_mut(), spec, config, full).len() as u64;
                         let half = config.inventory_min.midpoint(full);
                         together.extend(quiet(strategy.as_mut(), spec, config, half));
                     }
@@ -203,7 +203,7 @@ impl Daemon {
                 pool_configs.extend(pool.config(spec, &mut problems));
             }
         }
-        let load = exposure::load(self, Some(wanted));
+        let load = exposure::load(self, Some(quotes_max));
         problems.extend(exposure::overload(self, &load));
         if !problems.is_empty() {
             return Err(self.source.invalid(problems));
@@ -294,9 +294,9 @@ fn spec(
             Ok(token.clone())
         } else {
             // Escaped and truncated: the text is the venue's.
-            let shown: String = token.symbol.escape_debug().take(32).collect();
+            let symbol_text: String = token.symbol.escape_debug().take(32).collect();
             Err(problem(format!(
-                "token {} of market {name} is called {shown} by the venue, not {symbol}",
+                "token {} of market {name} is called {symbol_text} by the venue, not {symbol}",
                 id.0
             )))
         }

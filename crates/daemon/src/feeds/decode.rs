@@ -50,12 +50,12 @@ impl Units {
 /// Decodes an answer. An error names the place and what is wrong there.
 pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
     let page: Value = serde_json::from_slice(body)
-        .map_err(|error| format!("the answer is not JSON: {error}: {}", shown(body)))?;
+        .map_err(|error| format!("the answer is not JSON: {error}: {}", excerpt(body)))?;
     let pointers = &feed.pointers;
     let side = |pointer: &str, rounding: Rounding| {
         let list = found(&page, pointer)
             .and_then(Value::as_array)
-            .ok_or_else(|| format!("no list at {pointer}: the answer is {}", shown(body)))?;
+            .ok_or_else(|| format!("no list at {pointer}: the answer is {}", excerpt(body)))?;
         let mut levels = Vec::new();
         for (index, level) in list.iter().take(LEVELS_MAX).enumerate() {
             let at = |what: &str| format!("{pointer}/{index}{what}");
@@ -200,7 +200,7 @@ fn time(value: &Value, form: TimeForm) -> Option<Timestamp> {
     nanos.floor().to_i64().map(Timestamp)
 }
 
-fn shown(body: &[u8]) -> String {
+fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let mut short: String = text.chars().take(SHOWN_MAX).collect();
     if short.len() < text.len() {

@@ -80,14 +80,14 @@ impl LiveFeed {
         }
         self.sequence = book.sequence.or(self.sequence);
         let arrived = self.later(arrival.arrived);
-        let mut was_so = arrival.asked;
+        let mut observed_at = arrival.requested_at;
         if let Some(time) = book.time {
             let delay = arrived.nanos_since(time);
             let shortest = self.delay_nanos.map_or(delay, |known| known.min(delay));
             self.delay_nanos = Some(shortest);
-            was_so = was_so.min(time.plus_nanos(shortest));
+            observed_at = observed_at.min(time.plus_nanos(shortest));
         }
-        self.snapshot.exchange_time = was_so.max(self.snapshot.exchange_time).min(arrived);
+        self.snapshot.exchange_time = observed_at.max(self.snapshot.exchange_time).min(arrived);
         self.snapshot.local_time = arrived;
         self.snapshot.sequence = book.sequence.unwrap_or(0);
         self.snapshot.bids = book.bids;

@@ -27,7 +27,7 @@ const LOG_EVERY: u32 = 30;
 #[derive(Clone, Debug)]
 pub struct Arrival {
     /// When the request was sent.
-    pub asked: Timestamp,
+    pub requested_at: Timestamp,
     /// When the answer had arrived.
     pub arrived: Timestamp,
     /// The book, or why the answer is invalid.
@@ -94,7 +94,7 @@ pub fn start(
                     tokio::spawn(poller.run());
                 }
                 let signals = Signals::listen(until_stdin_closes);
-                let wanted = async {
+                let subscribed = async {
                     match signals {
                         Ok(mut signals) => signals.end().await,
                         Err(error) => {
@@ -110,7 +110,7 @@ pub fn start(
                     }
                 };
                 tokio::select! {
-                    () = wanted => {}
+                    () = subscribed => {}
                     () = time_is_over => {}
                     () = over.notified() => {}
                 }
@@ -141,7 +141,7 @@ impl Poller {
         let mut failures = 0_u32;
         loop {
             let begun = self.clock.now();
-            let asked = wall(self.clock);
+            let requested_at = wall(self.clock);
             let (book, at_least_ms) = match self.reader.get().await {
                 Ok(body) => (decode(&self.feed, &self.units, &body), 0),
                 Err(PublicError::RateLimited { retry_after_ms }) => {
@@ -159,7 +159,7 @@ impl Poller {
                 Err(_) => failures.saturating_add(1),
             };
             let arrival = Arrival {
-                asked,
+                requested_at,
                 arrived: wall(self.clock),
                 book,
             };

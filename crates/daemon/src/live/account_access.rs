@@ -78,13 +78,13 @@ impl AccountAccess {
     pub async fn check(
         &self,
         daemon: &Daemon,
-        patience: StartRetry<'_>,
+        retry: StartRetry<'_>,
     ) -> anyhow::Result<(Address, Owner)> {
         let client = &self.client;
-        let info = patience.ask(|| client.exchange_info()).await?;
+        let info = retry.ask(|| client.exchange_info()).await?;
         let exchange = check_exchange(daemon, info.chain_id, info.exchange_address)?;
         let address = owner(daemon)?;
-        let account = patience.ask(|| client.account(AccountQuery::Owner(address)));
+        let account = retry.ask(|| client.account(AccountQuery::Owner(address)));
         let account = account.await.map_err(|error| no_account(daemon, error))?;
         check_account(daemon, &account)?;
         if account.public_key != self.key.public() {
@@ -94,7 +94,7 @@ impl AccountAccess {
             );
             return Err(Failure::new(Exit::Refused, what).into());
         }
-        check_api_key(daemon, client, patience).await?;
+        check_api_key(daemon, client, retry).await?;
         let owner = Owner {
             address,
             chain_id: info.chain_id,
@@ -155,9 +155,9 @@ fn no_account(daemon: &Daemon, error: CallError) -> anyhow::Error {
 async fn check_api_key(
     daemon: &Daemon,
     client: &Client,
-    patience: StartRetry<'_>,
+    retry: StartRetry<'_>,
 ) -> anyhow::Result<()> {
-    match patience.query(client, &Query::Balances).await {
+    match retry.query(client, &Query::Balances).await {
         Ok(_) => Ok(()),
         Err(CallError::Refused { reason, .. }) => {
             key_refusal(daemon, reason).map_or(Ok(()), |failure| Err(failure.into()))

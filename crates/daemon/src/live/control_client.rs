@@ -12,16 +12,16 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use serde_json::Value;
 
 use crate::live::control_requests::RequestJson;
-use crate::live::control_socket::{ANSWER, ANSWER_MAX, NAME, PATIENCE};
+use crate::live::control_socket::{ANSWER_MAX, ANSWER_TIMEOUT, NAME, REQUEST_TIMEOUT};
 use cambist_store::StoreError;
 
 /// Timeout of an answer; a daemon that takes longer is treated as frozen.
-pub const SILENCE: Duration = Duration::from_secs(2);
+pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Interval of polling a daemon whose end is awaited.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Polls in a row without an answer after which waiting ends.
-const SILENT_LOOKS_MAX: u32 = 10;
+const SILENT_POLLS_MAX: u32 = 10;
 
 /// Why a request to a daemon failed.
 #[derive(Debug, thiserror::Error)]
@@ -53,9 +53,9 @@ fn of_process(process: Option<i32>) -> String {
 
 /// Sends a request to the daemon of a state folder; `None` if none runs. Once the daemon has shown that it answers,
 /// requests that must become durable get more time.
-pub fn ask(dir: &Path, written: &RequestJson) -> Result<Option<Value>, AskError> {
-    match written {
-        RequestJson::Status | RequestJson::Kill { .. } => ask_within(dir, written, SILENCE),
+pub fn ask(dir: &Path, json: &RequestJson) -> Result<Option<Value>, AskError> {
+    match json {
+        RequestJson::Status | RequestJson::Kill { .. } => ask_within(dir, json, SILENCE_TIMEOUT),
         RequestJson::Pause { .. }
         | RequestJson::Unpause { .. }
         | RequestJson::Lower { .. }
@@ -64,30 +64,32 @@ pub fn ask(dir: &Path, written: &RequestJson) -> Result<Option<Value>, AskError>
         | RequestJson::Reload { .. }
         | RequestJson::Adopt { .. }
         | RequestJson::AdoptOrders { .. } => {
-            if ask_within(dir, &RequestJson::Status, SILENCE)?.is_none() {
+            if ask_within(dir, &RequestJson::Status, SILENCE_TIMEOUT)?.is_none() {
                 return Ok(None);
             }
-            ask_within(dir, written, ANSWER + PATIENCE)
+            ask_within(dir, json, ANSWER_TIMEOUT + REQUEST_TIMEOUT)
         }
     }
 }
 
-/// As `ask`, for requests that are answered at the end of the run: `look` is called about every second with the
+/// As `ask`, for requests that are answered at the end of the run: `on_status` is called about every second with the
 /// daemon's status, or the reason why there is none.
 pub fn ask_and_wait(
     dir: &Path,
-    written: &RequestJson,
-    mut look: impl FnMut(Result<&Value, &AskError>),
+    json: &RequestJson,
+    mut on_status: impl FnMut(Result<&Value, &AskError>),
 ) -> Result<Option<Value>, AskError> {
-    let (Some(folder), Some(_)) = (visit(dir)?, ask_within(dir, &RequestJson::Status, SILENCE)?)
-    else {
+    let (Some(folder), Some(_)) = (
+        existing_folder(dir)?,
+        ask_within(dir, &RequestJson::Status, SILENCE_TIMEOUT)?,
+    ) else {
         return Ok(None);
     };
-    let sent = send(&folder, written, SILENCE);
-    let Some((mut stream, _)) = heard(sent, None, SILENCE)? else {
+    let sent = send(&folder, json, SILENCE_TIMEOUT);
+    let Some((mut stream, _)) = unless_absent(sent, None, SILENCE_TIMEOUT)? else {
         return Ok(None);
     };
-    set_socket_timeout(&stream, Timeout::Recv, Some(LOOK)).map_err(io::Error::from)?;
+    set_socket_timeout(&stream, Timeout::Recv, Some(POLL_INTERVAL)).map_err(io::Error::from)?;
     let mut answer = Vec::new();
     let mut part = [0; 0x1000];
     let mut silent = 0;
@@ -96,19 +98,19 @@ pub fn ask_and_wait(
             Ok(0) => break,
             Ok(length) => answer.extend_from_slice(&part[..length]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                match ask_within(dir, &RequestJson::Status, SILENCE) {
+                match ask_within(dir, &RequestJson::Status, SILENCE_TIMEOUT) {
                     Ok(Some(page)) => {
                         silent = 0;
-                        look(Ok(&page));
+                        on_status(Ok(&page));
                     }
                     // Its end will be visible on the other connection.
                     Ok(None) => {}
                     Err(error) => {
                         silent += 1;
-                        if silent > SILENT_LOOKS_MAX {
+                        if silent > SILENT_POLLS_MAX {
                             return Err(error);
                         }
-                        look(Err(&error));
+                        on_status(Err(&error));
                     }
                 }
             }
@@ -122,15 +124,11 @@ pub fn ask_and_wait(
     Ok(Some(answer))
 }
 
-fn ask_within(
-    dir: &Path,
-    written: &RequestJson,
-    within: Duration,
-) -> Result<Option<Value>, AskError> {
-    let Some(folder) = visit(dir)? else {
+fn ask_within(dir: &Path, json: &RequestJson, within: Duration) -> Result<Option<Value>, AskError> {
+    let Some(folder) = existing_folder(dir)? else {
         return Ok(None);
     };
-    let Some((stream, process)) = heard(send(&folder, written, within), None, within)? else {
+    let Some((stream, process)) = unless_absent(send(&folder, json, within), None, within)? else {
         return Ok(None);
     };
     let mut answer = String::new();
@@ -139,11 +137,11 @@ fn ask_within(
         return Err(AskError::Gone);
     }
     let read = read.and_then(|_| Ok(serde_json::from_str(&answer)?));
-    heard(read, process, within)
+    unless_absent(read, process, within)
 }
 
 /// The folder, if it exists.
-fn visit(dir: &Path) -> Result<Option<PrivateFolder>, AskError> {
+fn existing_folder(dir: &Path) -> Result<Option<PrivateFolder>, AskError> {
     match PrivateFolder::visit(dir) {
         Err(FolderError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
         found => Ok(Some(found.map_err(StoreError::Folder)?)),
@@ -153,18 +151,18 @@ fn visit(dir: &Path) -> Result<Option<PrivateFolder>, AskError> {
 /// Sends a request; also returns the process that has the socket.
 fn send(
     folder: &PrivateFolder,
-    written: &RequestJson,
+    json: &RequestJson,
     within: Duration,
 ) -> io::Result<(UnixStream, Option<i32>)> {
     let mut stream = connected(&folder.short_name(NAME), within)?;
     let peer = socket_peercred(&stream).ok();
-    let line = serde_json::to_string(written)? + "\n";
+    let line = serde_json::to_string(json)? + "\n";
     stream.write_all(line.as_bytes())?;
     Ok((stream, peer.map(|peer| peer.pid.as_raw_pid())))
 }
 
 /// The answer; `None` if no daemon runs.
-fn heard<T>(
+fn unless_absent<T>(
     result: io::Result<T>,
     process: Option<i32>,
     within: Duration,
@@ -214,26 +212,26 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_connections_and_answers_none_is_told_with_its_process() {
+    fn a_process_that_accepts_connections_and_answers_none_is_reported_with_its_id() {
         let folder = crate::testing::private_folder();
         let socket = folder.path().join(NAME);
         let listener = listener(&socket);
         let within = Duration::from_millis(50);
-        let asked = ask_within(folder.path(), &RequestJson::Status, within).unwrap_err();
-        let AskError::Silent { process, .. } = &asked else {
-            panic!("{asked}");
+        let error = ask_within(folder.path(), &RequestJson::Status, within).unwrap_err();
+        let AskError::Silent { process, .. } = &error else {
+            panic!("{error}");
         };
         assert_eq!(*process, i32::try_from(std::process::id()).ok());
-        assert!(asked.to_string().contains("frozen"), "{asked}");
+        assert!(error.to_string().contains("frozen"), "{error}");
         // With a full backlog connecting times out as well.
         let mut waiting = Vec::new();
         while let Ok(stream) = connected(&socket, within) {
             waiting.push(stream);
         }
-        let asked = ask_within(folder.path(), &RequestJson::Status, within).unwrap_err();
+        let error = ask_within(folder.path(), &RequestJson::Status, within).unwrap_err();
         assert!(
-            matches!(asked, AskError::Silent { process: None, .. }),
-            "{asked}"
+            matches!(error, AskError::Silent { process: None, .. }),
+            "{error}"
         );
         drop(listener);
         assert_eq!(

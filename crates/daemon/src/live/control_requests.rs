@@ -156,8 +156,8 @@ impl Names {
     }
 
     /// Translates a request; an error names what is unknown.
-    pub fn meaning(&self, written: RequestJson) -> Result<ControlRequest, String> {
-        Ok(ControlRequest::Tell(match written {
+    pub fn resolve(&self, json: RequestJson) -> Result<ControlRequest, String> {
+        Ok(ControlRequest::Command(match json {
             RequestJson::Status => return Ok(ControlRequest::Status),
             RequestJson::Reload {
                 file,
@@ -382,7 +382,7 @@ mod tests {
     use super::*;
     use crate::config::Daemon;
 
-    fn meaning(text: &str) -> Result<ControlRequest, String> {
+    fn resolve(text: &str) -> Result<ControlRequest, String> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
         let bound = Daemon::load(Path::new(path)).unwrap().bind_expected();
         let mut bound = bound.unwrap().unwrap();
@@ -400,13 +400,13 @@ mod tests {
         ];
         bound.tokens.extend(others);
         let names = Names::of(&bound);
-        let written = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        names.meaning(written)
+        let json = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        names.resolve(json)
     }
 
     #[test]
     fn names_become_what_the_engine_knows() {
-        let Ok(ControlRequest::Tell(Command::Pause { filter, reason })) = meaning(
+        let Ok(ControlRequest::Command(Command::Pause { filter, reason })) = resolve(
             r#"{"wish":"pause","part":{"market":"ETH-USDC","side":"sell","strategy":"bands"},"reason":" lunch "}"#,
         ) else {
             panic!()
@@ -435,7 +435,7 @@ mod tests {
                 "DAI",
             ),
         ] {
-            let why = meaning(wrong).unwrap_err();
+            let why = resolve(wrong).unwrap_err();
             assert!(why.contains(word), "{why}");
         }
     }
@@ -445,8 +445,10 @@ mod tests {
         let adopted = |instance: &str| {
             let text =
                 format!(r#"{{"wish":"adopt_orders","instance":"{instance}","reason":"lost"}}"#);
-            match meaning(&text) {
-                Ok(ControlRequest::Tell(Command::AdoptInstance { instance, .. })) => Some(instance),
+            match resolve(&text) {
+                Ok(ControlRequest::Command(Command::AdoptInstance { instance, .. })) => {
+                    Some(instance)
+                }
                 _ => None,
             }
         };
@@ -462,7 +464,7 @@ mod tests {
     fn adopt(token: &str, amount: &str) -> Result<(TokenId, i128), String> {
         let text =
             format!(r#"{{"wish":"adopt","token":"{token}","amount":"{amount}","reason":"x"}}"#);
-        match meaning(&text)? {
+        match resolve(&text)? {
             ControlRequest::Adopt { token, amount, .. } => Ok((token, amount)),
             other => Err(format!("{other:?}")),
         }

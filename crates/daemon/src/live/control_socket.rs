@@ -29,11 +29,11 @@ pub(super) const ANSWER_MAX: u64 = 1 << 20;
 /// Most connections at a time.
 const CALLERS_MAX: usize = 8;
 /// Timeout of receiving a request.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest wait for the last answers when the daemon ends.
-const LAST_ANSWER: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeout of an answer, including the time until it is durable.
-pub(super) const ANSWER: Duration = Duration::from_secs(20);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Why there is no control socket.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ pub struct Connections(Arc<RwLock<()>>);
 impl Connections {
     /// Completes when all are answered, after a second at most, so that decisions are reported before the program ends.
     pub async fn answered(&self) {
-        let _ = tokio::time::timeout(LAST_ANSWER, self.0.write()).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.0.write()).await;
     }
 }
 
@@ -98,7 +98,7 @@ impl ControlSocket {
                 return;
             };
             let Ok((mut caller, _)) = self.listener.accept().await else {
-                tokio::time::sleep(PATIENCE / 50).await;
+                tokio::time::sleep(REQUEST_TIMEOUT / 50).await;
                 continue;
             };
             let (requests, callers) = (requests.clone(), Arc::clone(&self.callers.0));
@@ -108,14 +108,14 @@ impl ControlSocket {
                 let uid = caller.peer_cred().map(|peer| peer.uid());
                 let answer = match uid {
                     Ok(uid) if uid == 0 || uid == getuid().as_raw() => {
-                        heard(&mut caller, &requests).await
+                        answer_request(&mut caller, &requests).await
                     }
                     Ok(_) | Err(_) => refused("another user"),
                 };
                 let line = format!("{answer}\n");
-                let told = caller.write_all(line.as_bytes());
+                let write = caller.write_all(line.as_bytes());
                 // The client may have disconnected.
-                let _ = tokio::time::timeout(PATIENCE, told).await;
+                let _ = tokio::time::timeout(REQUEST_TIMEOUT, write).await;
             });
         }
     }
@@ -129,27 +129,30 @@ impl Drop for ControlSocket {
 }
 
 /// Reads a request, passes it on, and returns the answer.
-async fn heard(caller: &mut tokio::net::UnixStream, requests: &mpsc::Sender<Request>) -> Value {
+async fn answer_request(
+    caller: &mut tokio::net::UnixStream,
+    requests: &mpsc::Sender<Request>,
+) -> Value {
     let mut line = String::new();
     let mut reader = BufReader::new(caller.take(LINE_MAX));
-    match tokio::time::timeout(PATIENCE, reader.read_line(&mut line)).await {
+    match tokio::time::timeout(REQUEST_TIMEOUT, reader.read_line(&mut line)).await {
         Ok(Ok(1..)) if line.ends_with('\n') => {}
         Ok(_) | Err(_) => return refused("no complete line was received"),
     }
-    let written = match serde_json::from_str::<RequestJson>(&line) {
-        Ok(written) => written,
+    let json = match serde_json::from_str::<RequestJson>(&line) {
+        Ok(json) => json,
         Err(error) => return refused(&error.to_string()),
     };
-    let waits_for_the_end = written.waits_for_the_end();
+    let waits_for_the_end = json.waits_for_the_end();
     let (answer, answered) = oneshot::channel();
-    if requests.send(Request { written, answer }).await.is_err() {
+    if requests.send(Request { json, answer }).await.is_err() {
         return ending("the daemon is ending");
     }
     // The end has a deadline of its own.
     let answered = if waits_for_the_end {
         Ok(answered.await)
     } else {
-        tokio::time::timeout(ANSWER, answered).await
+        tokio::time::timeout(ANSWER_TIMEOUT, answered).await
     };
     match answered {
         Ok(Ok(answer)) => answer,
@@ -170,42 +173,42 @@ mod tests {
         let dir = folder.path().join("x".repeat(150));
         fs::create_dir(&dir).unwrap();
         fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
-        let asked = |wish: RequestJson| {
+        let send = |request: RequestJson| {
             let dir = dir.clone();
-            tokio::task::spawn_blocking(move || ask(&dir, &wish).unwrap())
+            tokio::task::spawn_blocking(move || ask(&dir, &request).unwrap())
         };
         assert_eq!(
-            asked(RequestJson::Status).await.unwrap(),
+            send(RequestJson::Status).await.unwrap(),
             None,
-            "nobody is there"
+            "no daemon runs"
         );
         // Left by a killed run.
         fs::write(dir.join(NAME), "").unwrap();
-        let door = ControlSocket::open(&dir).unwrap();
+        let socket = ControlSocket::open(&dir).unwrap();
         let mode = fs::metadata(dir.join(NAME)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let (sender, mut requests) = mpsc::channel(1);
-        let serving = tokio::spawn(door.serve(sender));
-        let answer = asked(RequestJson::Status);
+        let serving = tokio::spawn(socket.serve(sender));
+        let answer = send(RequestJson::Status);
         let request = requests.recv().await.unwrap();
-        assert_eq!(request.written, RequestJson::Status);
+        assert_eq!(request.json, RequestJson::Status);
         request.answer.send(Value::from(7)).unwrap();
         assert_eq!(answer.await.unwrap(), Some(Value::from(7)));
         // Dropped without an answer: the daemon has ended.
-        let answer = asked(RequestJson::Status);
+        let answer = send(RequestJson::Status);
         drop(requests.recv().await.unwrap());
         assert_eq!(answer.await.unwrap().unwrap()["done"], false);
         serving.abort();
         assert!(serving.await.is_err());
-        assert_eq!(asked(RequestJson::Status).await.unwrap(), None);
+        assert_eq!(send(RequestJson::Status).await.unwrap(), None);
     }
 
     #[tokio::test]
     async fn invalid_requests_are_refused() {
         let folder = crate::testing::private_folder();
-        let door = ControlSocket::open(folder.path()).unwrap();
+        let socket = ControlSocket::open(folder.path()).unwrap();
         let (sender, mut requests) = mpsc::channel(1);
-        let serving = tokio::spawn(door.serve(sender));
+        let serving = tokio::spawn(socket.serve(sender));
         for bytes in [
             &b"\n"[..],
             b"{}\n",

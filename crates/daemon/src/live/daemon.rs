@@ -13,7 +13,7 @@ use super::latch::Latch;
 use super::recorder::Recorder;
 use super::reload::Reload;
 use super::signals::Signals;
-use super::start::{Started, Taken};
+use super::start::{Started, StateFolder};
 use super::{INBOX, start};
 use crate::config::market::Market;
 use crate::config::{Daemon, process};
@@ -25,12 +25,12 @@ use crate::live::event_loop::{Ended, EventLoop};
 use crate::live::exit_report;
 use crate::live::memories::Memories;
 use crate::live::operator_commands::{OperatorCommands, REQUESTS_MAX, Request};
-use crate::live::pending_replies::give;
+use crate::live::pending_replies::send_reply;
 use crate::live::processes::Processes;
 use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::SealWorker;
 use crate::live::start_retry::StartRetry;
-use crate::live::start_service::{Asked, StartService};
+use crate::live::start_service::{Queried, StartService};
 use crate::telemetry::http::{Listener, Pages, Shown};
 use crate::telemetry::starting::Starting;
 use crate::telemetry::{About, Telemetry};
@@ -46,7 +46,7 @@ pub enum Run {
 }
 
 /// The interfaces of a daemon, available from its start on.
-struct Front {
+struct Listeners {
     signals: Signals,
     requests: mpsc::Receiver<Request>,
     callers: Connections,
@@ -65,30 +65,30 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     if !forbidden.is_empty() {
         return Err(daemon.source.invalid(forbidden).into());
     }
-    let mut taken = start::take(daemon)?;
+    let mut state = start::take(daemon)?;
     signals.watch(Latch::of(&daemon.store.dir));
     let access = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
-    let earlier = EarlierRuns::of(&taken.recovered, daemon);
-    let mut front = Front::open(daemon, clock, signals, earlier)?;
-    let venue = match front.ask(daemon, access, &mut taken).await {
-        Ok(Asked::Everything(venue)) => venue,
+    let earlier = EarlierRuns::of(&state.recovered, daemon);
+    let mut listeners = Listeners::open(daemon, clock, signals, earlier)?;
+    let venue = match listeners.ask(daemon, access, &mut state).await {
+        Ok(Queried::Everything(venue)) => venue,
         stopped => {
-            front.callers.answered().await;
+            listeners.callers.answered().await;
             return stopped.map(|_| Run::Stopped(earlier));
         }
     };
-    let started = start::begin(daemon, taken, venue, seed)?;
-    let callers = front.callers.clone();
-    let (desk, first) = desk(daemon, clock, front, started)?;
-    let (ended, session, waiting) = desk.run(first).await;
+    let started = start::begin(daemon, state, venue, seed)?;
+    let callers = listeners.callers.clone();
+    let (event_loop, first) = event_loop(daemon, clock, listeners, started)?;
+    let (ended, session, waiting) = event_loop.run(first).await;
     for answer in waiting {
-        give(Some(answer), exit_report::reply(&ended, &session, daemon));
+        send_reply(Some(answer), exit_report::reply(&ended, &session, daemon));
     }
     callers.answered().await;
     Ok(Run::Traded(ended, Box::new(session), clock))
 }
 
-impl Front {
+impl Listeners {
     /// Opens the control socket and the pages of a start.
     fn open(
         daemon: &Daemon,
@@ -98,10 +98,10 @@ impl Front {
     ) -> anyhow::Result<Self> {
         let listener = Listener::bind(daemon.metrics, descriptors_reserved(daemon))?;
         let metrics = listener.address();
-        let door = ControlSocket::open(&daemon.store.dir)?;
-        let callers = door.callers();
+        let socket = ControlSocket::open(&daemon.store.dir)?;
+        let callers = socket.callers();
         let (sender, requests) = mpsc::channel(REQUESTS_MAX);
-        tokio::spawn(door.serve(sender));
+        tokio::spawn(socket.serve(sender));
         let about = About {
             revision: cambist_host::program::build().revision.to_owned(),
             config_hash: daemon.source.hash(),
@@ -137,29 +137,29 @@ impl Front {
         &mut self,
         daemon: &Daemon,
         access: AccountAccess,
-        taken: &mut Taken,
-    ) -> anyhow::Result<Asked<start::Venue>> {
-        let with_newest = taken.store.newest_number() > 0;
-        let next_storage = taken.recovered.next_storage.clone();
-        let patience = StartRetry::new(&self.starting);
-        let asking = start::ask(daemon, access, next_storage, with_newest, patience);
+        state: &mut StateFolder,
+    ) -> anyhow::Result<Queried<start::Venue>> {
+        let with_newest = state.store.newest_number() > 0;
+        let next_storage = state.recovered.next_storage.clone();
+        let retry = StartRetry::new(&self.starting);
+        let queries = start::ask(daemon, access, next_storage, with_newest, retry);
         let startup = StartService {
             daemon,
             starting: &self.starting,
-            store: &mut taken.store,
-            levels: &mut taken.recovered.levels,
+            store: &mut state.store,
+            restrictions: &mut state.recovered.restrictions,
             signals: &mut self.signals,
             requests: &mut self.requests,
         };
-        startup.wait(asking).await
+        startup.wait(queries).await
     }
 }
 
 /// The event loop and its first event.
-fn desk(
+fn event_loop(
     daemon: &Daemon,
     clock: Clock,
-    front: Front,
+    listeners: Listeners,
     started: Started,
 ) -> anyhow::Result<(EventLoop, Event)> {
     let bound = &started.bound;
@@ -167,36 +167,36 @@ fn desk(
         markets: bound.markets.clone(),
         pools: bound.pools.clone(),
         tokens: bound.tokens.clone(),
-        ..front.about
+        ..listeners.about
     };
     let header = recording::header(bound, daemon.source.text.clone(), about.config_hash.clone());
     let recorder = Recorder::begin(daemon.tape.as_ref(), header, &bound.markets, clock)?;
     let engine = Engine::new(recording::strategies(bound)?);
     let telemetry = Arc::new(Telemetry::new(about, clock)?);
-    front.pages.show(Shown::Running(Arc::clone(&telemetry)));
+    listeners.pages.show(Shown::Running(Arc::clone(&telemetry)));
     let names = bound.markets.iter().map(|spec| spec.name.as_str());
     tracing::info!(
         "trading {} at {} as account {}; http://{}/metrics",
         names.collect::<Vec<_>>().join(", "),
         daemon.venue.base_url.value,
         daemon.venue.account_id,
-        front.metrics
+        listeners.metrics
     );
-    let (heard, inbox) = mpsc::channel(INBOX);
-    let processes_inbox = heard.clone();
-    let keeper = SealWorker::start(
+    let (messages, inbox) = mpsc::channel(INBOX);
+    let processes_inbox = messages.clone();
+    let seal_worker = SealWorker::start(
         started.store,
         started.signer,
         &started.filled,
         daemon.store.keep_days,
         Arc::clone(&telemetry),
-        heard.clone(),
+        messages.clone(),
     )?;
-    let gateway = RequestWorkers::new(
+    let request_workers = RequestWorkers::new(
         started.client,
         &bound.markets,
         Arc::clone(&telemetry),
-        heard,
+        messages,
     );
     let memories = Memories::begin(&daemon.store.dir, bound)?;
     let processes = Processes::start(bound, &processes_inbox)?;
@@ -208,21 +208,26 @@ fn desk(
         store_lost: false,
         left: None,
     };
-    let desk = EventLoop {
+    let event_loop = EventLoop {
         engine,
         clock,
-        gateway,
-        keeper,
+        request_workers,
+        seal_worker,
         processes,
         memories,
         recorder,
         telemetry,
         session: session(&started.bound, &started.start),
         bodies: started.bodies.into_iter().collect(),
-        under_way: std::collections::BTreeMap::new(),
+        in_flight: std::collections::BTreeMap::new(),
         drain: std::time::Duration::from_millis(daemon.drain_deadline_ms),
         inbox,
-        people: OperatorCommands::new(front.signals, front.requests, Names::of(bound), reload),
+        operator_commands: OperatorCommands::new(
+            listeners.signals,
+            listeners.requests,
+            Names::of(bound),
+            reload,
+        ),
         is_ready: false,
         start_extended: Time(0),
         actions: Vec::new(),
@@ -231,7 +236,7 @@ fn desk(
         next: std::collections::VecDeque::new(),
         pruned: Time(0),
     };
-    Ok((desk, Event::Start(Box::new(started.start))))
+    Ok((event_loop, Event::Start(Box::new(started.start))))
 }
 
 /// A session with the open orders of earlier runs.
@@ -243,12 +248,8 @@ fn session(bound: &crate::config::Bound, start: &cambist_core::event::Start) -> 
     {
         session.recovered(order.client_id, order.last_effect_s(), *base_filled > 0);
     }
-    for RecoveredPoolTransaction {
-        transaction: wanted,
-        ..
-    } in &start.open_pool_transactions
-    {
-        session.recovered_pool_transaction(wanted.client_id, wanted.valid_until_s);
+    for RecoveredPoolTransaction { transaction, .. } in &start.open_pool_transactions {
+        session.recovered_pool_transaction(transaction.client_id, transaction.valid_until_s);
     }
     session
 }

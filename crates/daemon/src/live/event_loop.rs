@@ -15,7 +15,7 @@ use cambist_core::{ClientOrderId, Engine, Intent, StrategyId, Time, VenueTime};
 use cambist_report::Session;
 use tokio::sync::mpsc;
 
-use crate::live::Heard;
+use crate::live::LoopMessage;
 use crate::live::memories::Memories;
 use crate::live::operator_commands::{OperatorCommands, PendingRequest};
 use crate::live::pending_replies::Reply;
@@ -67,9 +67,9 @@ pub struct EventLoop {
     /// The clock.
     pub clock: Clock,
     /// Sends requests.
-    pub gateway: RequestWorkers,
+    pub request_workers: RequestWorkers,
     /// Signs and stores.
-    pub keeper: SealWorker,
+    pub seal_worker: SealWorker,
     /// Processes of strategies.
     pub processes: Processes,
     /// What strategies remember.
@@ -83,15 +83,15 @@ pub struct EventLoop {
     /// Bytes of orders and pool transactions that may be alive.
     pub bodies: BTreeMap<ClientOrderId, Arc<[u8]>>,
     /// Requests in flight, for metrics.
-    pub under_way: BTreeMap<RequestId, Endpoint>,
+    pub in_flight: BTreeMap<RequestId, Endpoint>,
     /// Longest duration of draining, for the service manager.
     pub drain: Duration,
     /// Events that follow from a failure of the store, handled before others.
     pub next: VecDeque<Event>,
     /// Incoming messages.
-    pub inbox: mpsc::Receiver<Heard>,
+    pub inbox: mpsc::Receiver<LoopMessage>,
     /// Operator commands.
-    pub people: OperatorCommands,
+    pub operator_commands: OperatorCommands,
     /// The result so far.
     pub ended: Ended,
     /// Time of the last removal of old intents.
@@ -108,85 +108,87 @@ pub struct EventLoop {
 
 /// What the loop handles next.
 enum Turn {
-    Heard(Event),
-    Wanted(PendingRequest),
+    Event(Event),
+    Request(PendingRequest),
 }
 
 impl EventLoop {
     /// Runs until the engine has finished. Returns the result, the session, and the replies that wait for it.
     pub async fn run(mut self, start: Event) -> (Ended, Session, Vec<Reply>) {
-        let mut finished = self.hear(&start);
+        let mut finished = self.handle_event(&start);
         while !finished {
             finished = match self.next().await {
-                Turn::Heard(event) => self.hear(&event),
-                Turn::Wanted(wish) => self.obey(wish),
+                Turn::Event(event) => self.handle_event(&event),
+                Turn::Request(request) => self.execute(request),
             };
             self.prune();
-            self.memories.look(self.clock.now(), &self.engine);
+            self.memories
+                .save_if_changed(self.clock.now(), &self.engine);
         }
         // Nothing is read any more: a seal worker that wants to answer must not block.
         self.inbox.close();
         self.recorder.finish();
         self.memories.finish(&self.engine);
-        self.ended.store_lost |= !self.keeper.finish();
-        let waiting = self.people.take_waiting_for_the_end();
+        self.ended.store_lost |= !self.seal_worker.finish();
+        let waiting = self.operator_commands.take_waiting_for_the_end();
         (self.ended, self.session, waiting)
     }
 
     /// The next event, or a wake-up when the engine wants one.
     async fn next(&mut self) -> Turn {
         if let Some(event) = self.next.pop_front() {
-            return Turn::Heard(event);
+            return Turn::Event(event);
         }
         let now = self.clock.now();
-        let wanted = self
+        let until_wakeup = self
             .engine
             .next_wakeup()
             .map(|at| Duration::from_micros(at.micros_since(now)));
-        let sleep = wanted.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP);
-        Turn::Heard(tokio::select! {
-            heard = self.inbox.recv() => match heard {
-                Some(Heard::Event(event)) => event,
-                Some(Heard::Sealed { batch, hashes, bodies }) => {
+        let sleep = until_wakeup.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP);
+        Turn::Event(tokio::select! {
+            message = self.inbox.recv() => match message {
+                Some(LoopMessage::Event(event)) => event,
+                Some(LoopMessage::Sealed { batch, hashes, bodies }) => {
                     self.bodies.extend(bodies);
                     Event::Sealed { batch, hashes }
                 }
-                Some(Heard::Booked { durable }) => {
-                    self.people.booked(durable);
+                Some(LoopMessage::Booked { durable }) => {
+                    self.operator_commands.booked(durable);
                     Event::Wake
                 }
                 // The workers hold a sender, so the inbox cannot be closed before the loop ends.
                 None => Event::Wake,
             },
-            wish = self.people.next() => return Turn::Wanted(wish),
+            request = self.operator_commands.next() => return Turn::Request(request),
             () = tokio::time::sleep(sleep) => Event::Wake,
         })
     }
 
     /// Executes an operator request. True when the engine has finished.
-    fn obey(&mut self, wish: PendingRequest) -> bool {
-        let Some(command) = self.people.begin(wish, &self.telemetry) else {
+    fn execute(&mut self, request: PendingRequest) -> bool {
+        let Some(command) = self.operator_commands.begin(request, &self.telemetry) else {
             return false;
         };
-        let finished = self.hear(&Event::Operator(command));
-        self.people.end(self.engine.levels_are_pending());
+        let finished = self.handle_event(&Event::Operator(command));
+        self.operator_commands
+            .end(self.engine.restrictions_are_pending());
         finished
     }
 
     /// Passes one event to the engine and executes its actions. True when it has finished.
-    fn hear(&mut self, event: &Event) -> bool {
+    fn handle_event(&mut self, event: &Event) -> bool {
         let mut actions = std::mem::take(&mut self.actions);
         let step = driver::step(self, event, &mut actions);
         self.actions = actions;
         if let Some(now) = step {
             self.telemetry.tick(self.clock.now().micros_since(now));
-            self.is_alive(now);
+            self.report_progress(now);
         }
         self.finished
     }
 
     /// Reports to metrics and the service manager that the loop runs.
-    fn is_alive(&mut self, now: Time) {
+    fn report_progress(&mut self, now: Time) {
         self.telemetry.queue_depth(self.inbox.len() as u64);
         self.telemetry.recording(!self.recorder.has_failed());
         notify::watchdog();
@@ -201,24 +203,24 @@ impl EventLoop {
         if let Event::Answer {
             request, outcome, ..
         } = event
-            && let Some(endpoint) = self.under_way.remove(request)
+            && let Some(endpoint) = self.in_flight.remove(request)
         {
             if *outcome == Outcome::NotSent {
                 self.telemetry.not_sent(endpoint);
             }
-            self.telemetry.in_flight(self.under_way.len() as u64);
+            self.telemetry.in_flight(self.in_flight.len() as u64);
         }
     }
 
-    fn leaves(&mut self, request: RequestId, endpoint: Endpoint) {
-        self.under_way.insert(request, endpoint);
-        self.telemetry.in_flight(self.under_way.len() as u64);
+    fn request_started(&mut self, request: RequestId, endpoint: Endpoint) {
+        self.in_flight.insert(request, endpoint);
+        self.telemetry.in_flight(self.in_flight.len() as u64);
     }
 
     /// Continues without a store that is too slow: nothing new is sealed, resting orders are cancelled, and the engine
     /// gets the events that the store can no longer send.
-    fn told(&mut self, told: Result<(), SealWorkerStuck>, instead: Option<Event>) {
-        let Err(error) = told else { return };
+    fn on_store_result(&mut self, passed: Result<(), SealWorkerStuck>, instead: Option<Event>) {
+        let Err(error) = passed else { return };
         if !self.ended.store_lost {
             tracing::error!(%error, "the store is too slow: cancelling everything and ending without it");
             self.ended.store_lost = true;
@@ -227,11 +229,11 @@ impl EventLoop {
         self.next.extend(instead);
     }
 
-    fn note(&mut self, now: Time, note: &Notification) {
-        self.session.observe(now, note);
-        self.telemetry.observe(note);
-        self.people.note(note);
-        match note {
+    fn handle_notification(&mut self, now: Time, notification: &Notification) {
+        self.session.observe(now, notification);
+        self.telemetry.observe(notification);
+        self.operator_commands.handle_notification(notification);
+        match notification {
             Notification::Ended { order, .. }
             | Notification::PoolTransactionEnded { order, .. } => {
                 self.bodies.remove(order);
@@ -256,9 +258,9 @@ impl EventLoop {
             Notification::Draining => notify::stopping(self.drain),
             Notification::Status(_) => {
                 if self.telemetry.is_watched()
-                    && let Some(seen) = self.engine.watch(now)
+                    && let Some(watched_state) = self.engine.watch(now)
                 {
-                    self.telemetry.watched(seen);
+                    self.telemetry.watched(watched_state);
                 }
                 let line = cambist_report::text::line(&self.session);
                 notify::status(&line);
@@ -276,7 +278,7 @@ impl EventLoop {
             | Notification::Answered { .. }
             | Notification::CancelSent { .. }
             | Notification::Resolved { .. }
-            | Notification::DepthTaken { .. }
+            | Notification::DepthAccepted { .. }
             | Notification::DepthRefused { .. }
             | Notification::RiskRefused { .. }
             | Notification::Withheld { .. }
@@ -295,10 +297,10 @@ impl EventLoop {
             | Notification::Paused(_)
             | Notification::Unpaused { .. }
             | Notification::RestrictionsNotStored
-            | Notification::CommandTaken { .. }
+            | Notification::CommandAccepted { .. }
             | Notification::CommandRefused { .. }
             | Notification::ForeignAdopted { .. }
-            | Notification::Dark { .. }
+            | Notification::SideEmpty { .. }
             | Notification::Slept { .. } => {}
         }
     }
@@ -307,8 +309,8 @@ impl EventLoop {
         let now = self.clock.now();
         if now.ms_since(self.pruned) >= PRUNE_MS {
             self.pruned = now;
-            let told = self.keeper.prune();
-            self.told(told, None);
+            let passed = self.seal_worker.prune();
+            self.on_store_result(passed, None);
         }
     }
 }
@@ -321,29 +323,33 @@ impl driver::Clock for EventLoop {
 
 impl Venue for EventLoop {
     fn send(&mut self, request: RequestId, query: Query) {
-        self.leaves(request, query.endpoint());
-        self.gateway.query(request, query);
+        self.request_started(request, query.endpoint());
+        self.request_workers.query(request, query);
     }
 
     fn transmit(&mut self, request: RequestId, order: ClientOrderId, endpoint: Endpoint) {
-        self.leaves(request, endpoint);
+        self.request_started(request, endpoint);
         match self.bodies.get(&order) {
-            Some(body) => self.gateway.submit(request, endpoint, Arc::clone(body)),
-            None => self.gateway.nothing_to_send(request),
+            Some(body) => self
+                .request_workers
+                .submit(request, endpoint, Arc::clone(body)),
+            None => self.request_workers.nothing_to_send(request),
         }
     }
 }
 
 impl Store for EventLoop {
     fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
-        let told = self.keeper.seal(batch, intents);
+        let passed = self.seal_worker.seal(batch, intents);
         let cause = SealFailure::Store;
-        self.told(told, Some(Event::SealFailed { batch, cause }));
+        self.on_store_result(passed, Some(Event::SealFailed { batch, cause }));
     }
 
-    fn store_restrictions(&mut self, levels: Restrictions, cause: String, lowers: bool) {
-        let told = self.keeper.levels(levels.clone(), cause, lowers);
-        self.told(told, Some(Event::RestrictionsFailed(levels)));
+    fn store_restrictions(&mut self, restrictions: Restrictions, cause: String, lowers: bool) {
+        let passed = self
+            .seal_worker
+            .restrictions(restrictions.clone(), cause, lowers);
+        self.on_store_result(passed, Some(Event::RestrictionsFailed(restrictions)));
     }
 
     fn book(&mut self, booking: Box<Booking>) {
@@ -354,33 +360,33 @@ impl Store for EventLoop {
         });
         let symbols = flows.collect();
         let pools = self.engine.pool_balances().collect();
-        let told = self.keeper.book(booking, symbols, pools);
+        let passed = self.seal_worker.book(booking, symbols, pools);
         if asked_for {
-            self.people.booking_told(told.is_ok());
+            self.operator_commands.booking_passed(passed.is_ok());
         }
-        self.told(told, None);
+        self.on_store_result(passed, None);
     }
 }
 
 impl Observer for EventLoop {
     fn event(&mut self, now: Time, event: &Event) {
-        self.recorder.heard(now, event);
+        self.recorder.record_event(now, event);
         self.count_answer(event);
     }
 
     fn actions(&mut self, _: Time, event: &Event, actions: &[Action]) {
-        self.recorder.did(actions, &self.engine);
+        self.recorder.record_actions(actions, &self.engine);
         match event {
             // If requests arrived during an older write, they wait for the next one.
-            Event::RestrictionsStored(_) if self.engine.levels_are_pending() => {}
-            Event::RestrictionsStored(_) => self.people.levels_stored(true),
-            Event::RestrictionsFailed(_) => self.people.levels_stored(false),
+            Event::RestrictionsStored(_) if self.engine.restrictions_are_pending() => {}
+            Event::RestrictionsStored(_) => self.operator_commands.restrictions_stored(true),
+            Event::RestrictionsFailed(_) => self.operator_commands.restrictions_stored(false),
             _ => {}
         }
     }
 
-    fn notification(&mut self, now: Time, note: Notification) {
-        self.note(now, &note);
+    fn notification(&mut self, now: Time, notification: Notification) {
+        self.handle_notification(now, &notification);
     }
 
     fn finished(&mut self, proven: bool) {

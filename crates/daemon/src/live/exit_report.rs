@@ -14,7 +14,7 @@ use cambist_host::times;
 pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failure> {
     let mut failures = Vec::new();
     if ended.invariant_failed {
-        let what = "an invariant was violated; the log says which";
+        let what = "an invariant was violated; its name is in the log";
         failures.push(Failure::new(Exit::Invariant, what));
     }
     if ended.level == TradingState::Halted {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_without_proof_says_how_many_orders_may_live_until_when() {
+    fn an_end_without_proof_reports_how_many_orders_may_be_alive_until_when() {
         let mut session = session();
         let order = ClientOrderId {
             instance: 1,
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_on_purpose_is_told_and_no_failure() {
+    fn orders_left_on_purpose_are_reported_and_no_failure() {
         let ended = Ended {
             proven: false,
             left: Some(Left {

@@ -1,4 +1,4 @@
-//! The latch: a file in the state folder. While it exists nothing is traded, whoever created it and whether or not a
+//! The latch: a file in the state folder. While it exists nothing is traded, whichever program created it and whether or not a
 //! daemon was running. `cambist resume` removes it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Interval at which a daemon checks for it.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Most bytes of a reason.
 const REASON_MAX: u64 = 1_000;
 
@@ -126,7 +126,7 @@ impl Latch {
             if let Some(reason) = self.raised() {
                 return reason;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }

@@ -2,7 +2,7 @@
 //! changed, at most once a second.
 //!
 //! It is convenience, not money: orders, fills and the ledger are in the store. A file that is missing,
-//! damaged or of other strategies means that they begin afresh, and a killed daemon loses a second of it.
+//! damaged or of other strategies means that they start without it, and a killed daemon loses a second of it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,14 +25,14 @@ const FILE_MAX: u64 = 64 << 20;
 
 /// The file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct MemoryFile {
     version: u32,
-    strategies: Vec<KeptOne>,
+    strategies: Vec<StrategyMemory>,
 }
 
 /// One strategy of one market.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct KeptOne {
+struct StrategyMemory {
     market: String,
     strategy: String,
     /// As the strategy gave it.
@@ -43,8 +43,8 @@ struct KeptOne {
 pub struct Memories {
     names: Vec<(String, String)>,
     last: Vec<Vec<u8>>,
-    looked: Option<Time>,
-    files: Option<SyncSender<Kept>>,
+    checked_at: Option<Time>,
+    files: Option<SyncSender<MemoryFile>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -61,36 +61,37 @@ fn names(bound: &Bound) -> Vec<(String, String)> {
 /// that was not there under its name at its market.
 pub fn load(folder: &Path, bound: &Bound) -> Vec<Vec<u8>> {
     let path = folder.join(FILE);
-    let mut kept = match read(&path) {
-        Ok(kept) => kept,
+    let mut memories = match read(&path) {
+        Ok(memories) => memories,
         Err(why) => {
             let path = path.display();
-            tracing::warn!("{path}: {why}; strategies begin afresh");
+            tracing::warn!("{path}: {why}; strategies start without it");
             Vec::new()
         }
     };
     let each = names(bound).into_iter().map(|(market, strategy)| {
-        let own = |one: &KeptOne| (&one.market, &one.strategy) == (&market, &strategy);
-        // Two of one name at one market are told apart by their order.
-        let at = kept.iter().position(own);
-        at.map(|at| kept.remove(at).memory).unwrap_or_default()
+        let own = |one: &StrategyMemory| (&one.market, &one.strategy) == (&market, &strategy);
+        // Two of one name at one market are distinguished by their order.
+        let at = memories.iter().position(own);
+        at.map(|at| memories.remove(at).memory).unwrap_or_default()
     });
     each.collect()
 }
 
-fn read(path: &Path) -> Result<Vec<KeptOne>, String> {
+fn read(path: &Path) -> Result<Vec<StrategyMemory>, String> {
     let text = match std::fs::metadata(path) {
         Ok(found) if found.len() > FILE_MAX => return Err("it is too large".to_owned()),
         Ok(_) => std::fs::read(path).map_err(|error| error.to_string())?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error.to_string()),
     };
-    let kept: Kept = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-    if kept.version != VERSION {
-        let version = kept.version;
+    let file_content: MemoryFile =
+        serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    if file_content.version != VERSION {
+        let version = file_content.version;
         return Err(format!("version {version} is not known to this program"));
     }
-    Ok(kept.strategies)
+    Ok(file_content.strategies)
 }
 
 impl Memories {
@@ -104,21 +105,21 @@ impl Memories {
         Ok(Self {
             names: names(bound),
             last: Vec::new(),
-            looked: None,
+            checked_at: None,
             files: Some(files),
             thread: Some(thread),
         })
     }
 
     /// Looks whether they remember something else than a second ago.
-    pub fn look(&mut self, now: Time, engine: &Engine) {
+    pub fn save_if_changed(&mut self, now: Time, engine: &Engine) {
         if self
-            .looked
-            .is_some_and(|looked| now.ms_since(looked) < PAUSE_MS)
+            .checked_at
+            .is_some_and(|checked_at| now.ms_since(checked_at) < PAUSE_MS)
         {
             return;
         }
-        self.looked = Some(now);
+        self.checked_at = Some(now);
         let memories: Vec<_> = engine.durable_memories().collect();
         if memories == self.last {
             return;
@@ -137,7 +138,7 @@ impl Memories {
         if let Some(files) = self.files.take()
             && memories != self.last
         {
-            // The thread has said why it ended.
+            // The thread has logged why it ended.
             let _ = files.send(self.file(&memories));
         }
         if let Some(thread) = self.thread.take() {
@@ -145,25 +146,25 @@ impl Memories {
         }
     }
 
-    fn file(&self, memories: &[Vec<u8>]) -> Kept {
+    fn file(&self, memories: &[Vec<u8>]) -> MemoryFile {
         let each = self.names.iter().zip(memories);
         let strategies = each.filter(|(_, memory)| !memory.is_empty());
-        let strategies = strategies.map(|((market, strategy), memory)| KeptOne {
+        let strategies = strategies.map(|((market, strategy), memory)| StrategyMemory {
             market: market.clone(),
             strategy: strategy.clone(),
             memory: memory.clone(),
         });
-        Kept {
+        MemoryFile {
             version: VERSION,
             strategies: strategies.collect(),
         }
     }
 }
 
-fn write_all(path: &Path, files: &Receiver<Kept>) {
+fn write_all(path: &Path, files: &Receiver<MemoryFile>) {
     let mut failed = false;
-    for kept in files {
-        match write(path, &kept) {
+    for file_content in files {
+        match write(path, &file_content) {
             Ok(()) => failed = false,
             Err(error) if !failed => {
                 failed = true;
@@ -176,10 +177,10 @@ fn write_all(path: &Path, files: &Receiver<Kept>) {
 }
 
 /// As a whole or not at all.
-fn write(path: &Path, kept: &Kept) -> std::io::Result<()> {
+fn write(path: &Path, file_content: &MemoryFile) -> std::io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let new: PathBuf = path.with_extension("json.new");
-    let text = serde_json::to_vec(kept)?;
+    let text = serde_json::to_vec(file_content)?;
     let mut options = std::fs::OpenOptions::new();
     let mut file = options
         .write(true)
@@ -204,11 +205,11 @@ mod tests {
         daemon.bind_expected().unwrap().unwrap()
     }
 
-    fn keep(folder: &Path, strategies: Vec<KeptOne>) {
+    fn keep(folder: &Path, strategies: Vec<StrategyMemory>) {
         let version = VERSION;
         write(
             &folder.join(FILE),
-            &Kept {
+            &MemoryFile {
                 version,
                 strategies,
             },
@@ -225,7 +226,7 @@ mod tests {
             load(folder.path(), &bound),
             vec![Vec::<u8>::new(); own.len()]
         );
-        let one = |(market, strategy): &(String, String), memory: &[u8]| KeptOne {
+        let one = |(market, strategy): &(String, String), memory: &[u8]| StrategyMemory {
             market: market.clone(),
             strategy: strategy.clone(),
             memory: memory.to_vec(),

@@ -35,7 +35,7 @@ use crate::live::seal_worker::Bodies;
 
 /// A message to the event loop.
 #[derive(Debug)]
-pub enum Heard {
+pub enum LoopMessage {
     /// An event of the engine.
     Event(Event),
     /// A batch is durable; its bytes may be sent.

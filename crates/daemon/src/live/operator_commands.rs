@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::config::Daemon;
 use crate::config::daemon::OnShutdown;
 use crate::live::control_requests::{Names, RequestJson};
-use crate::live::pending_replies::{PendingReplies, Reply, give, refused};
+use crate::live::pending_replies::{PendingReplies, Reply, refused, send_reply};
 use crate::live::reload::Reload;
 use crate::live::signals::{SignalAction, Signals};
 use crate::notify;
@@ -26,7 +26,7 @@ pub enum ControlRequest {
     /// Show the status.
     Status,
     /// A command for the engine.
-    Tell(Command),
+    Command(Command),
     /// A flow for the engine, if it explains a difference of the books.
     Adopt {
         /// Token.
@@ -62,7 +62,7 @@ pub struct PendingRequest {
 #[derive(Debug)]
 pub struct Request {
     /// The request.
-    pub written: RequestJson,
+    pub json: RequestJson,
     /// The reply channel.
     pub answer: Reply,
 }
@@ -105,13 +105,13 @@ impl OperatorCommands {
 
     /// The next request.
     pub async fn next(&mut self) -> PendingRequest {
-        let said = loop {
-            let Request { written, answer } = tokio::select! {
-                said = self.signals.next() => break said,
+        let signal = loop {
+            let Request { json, answer } = tokio::select! {
+                signal = self.signals.next() => break signal,
                 Some(request) = self.requests.recv() => request,
             };
-            let at_end = written.waits_for_the_end();
-            match self.names.meaning(written) {
+            let at_end = json.waits_for_the_end();
+            match self.names.resolve(json) {
                 Ok(what) => {
                     return PendingRequest {
                         what,
@@ -119,12 +119,12 @@ impl OperatorCommands {
                         at_end,
                     };
                 }
-                Err(why) => give(Some(answer), refused(&why)),
+                Err(why) => send_reply(Some(answer), refused(&why)),
             }
         };
-        let what = match said {
-            SignalAction::Tell(Command::Drain) => ControlRequest::Tell(self.at_end.clone()),
-            SignalAction::Tell(command) => ControlRequest::Tell(command),
+        let what = match signal {
+            SignalAction::Command(Command::Drain) => ControlRequest::Command(self.at_end.clone()),
+            SignalAction::Command(command) => ControlRequest::Command(command),
             SignalAction::Reload => ControlRequest::Reload {
                 named: None,
                 allow_loosening: false,
@@ -138,18 +138,18 @@ impl OperatorCommands {
     }
 
     /// The command for the engine; `None` if the request is answered without it.
-    pub fn begin(&mut self, wish: PendingRequest, telemetry: &Telemetry) -> Option<Command> {
+    pub fn begin(&mut self, pending: PendingRequest, telemetry: &Telemetry) -> Option<Command> {
         let PendingRequest {
             what,
             answer,
             at_end,
-        } = wish;
+        } = pending;
         let (command, config, file) = match what {
             ControlRequest::Status => {
-                give(answer, telemetry.status());
+                send_reply(answer, telemetry.status());
                 return None;
             }
-            ControlRequest::Tell(command) => (command, None, None),
+            ControlRequest::Command(command) => (command, None, None),
             ControlRequest::Adopt {
                 token,
                 amount,
@@ -157,7 +157,7 @@ impl OperatorCommands {
                 force,
             } => {
                 if !force && let Err(why) = self.explains(token, amount, telemetry) {
-                    give(answer, refused(&why));
+                    send_reply(answer, refused(&why));
                     return None;
                 }
                 let command = Command::Adopt {
@@ -182,7 +182,7 @@ impl OperatorCommands {
                 Err(why) => {
                     tracing::error!(%why, "the configuration was not reloaded");
                     notify::reloaded();
-                    give(answer, refused(&why));
+                    send_reply(answer, refused(&why));
                     return None;
                 }
             },
@@ -232,30 +232,30 @@ impl OperatorCommands {
     }
 
     /// Takes in a notification of the engine while it executes the request.
-    pub fn note(&mut self, note: &Notification) {
-        self.answers.note(note);
+    pub fn handle_notification(&mut self, notification: &Notification) {
+        self.answers.handle_notification(notification);
     }
 
-    /// The engine has executed the request: replies, or waits until it is durable. `levels_are_pending` says whether
+    /// The engine has executed the request: replies, or waits until it is durable. `restrictions_are_pending` states whether
     /// the trading state or the pauses are not durable yet.
-    pub fn end(&mut self, levels_are_pending: bool) {
+    pub fn end(&mut self, restrictions_are_pending: bool) {
         let config = self.config.take();
-        let taken = self.answers.end(levels_are_pending);
+        let accepted = self.answers.end(restrictions_are_pending);
         let Some(config) = config else { return };
-        if taken {
-            self.reload.taken(*config);
+        if accepted {
+            self.reload.set_current(*config);
         }
         notify::reloaded();
     }
 
     /// The trading state and pauses are durable, or could not be written.
-    pub fn levels_stored(&mut self, durable: bool) {
-        self.answers.levels_stored(durable);
+    pub fn restrictions_stored(&mut self, durable: bool) {
+        self.answers.restrictions_stored(durable);
     }
 
     /// A booking that a request waits for was passed to the store, or could not be.
-    pub fn booking_told(&mut self, told: bool) {
-        self.answers.booking_told(told);
+    pub fn booking_passed(&mut self, passed: bool) {
+        self.answers.booking_passed(passed);
     }
 
     /// The oldest such booking is on disk, or could not be written.

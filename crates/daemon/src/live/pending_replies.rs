@@ -17,7 +17,7 @@ pub type Reply = oneshot::Sender<Value>;
 /// A reply, and what it waits for.
 struct Waiting {
     /// The trading state and the pauses.
-    levels: bool,
+    restrictions: bool,
     /// This booking, counted from the start.
     booking: Option<u64>,
     /// Whether everything so far is durable.
@@ -28,11 +28,11 @@ struct Waiting {
 
 /// The current request.
 #[derive(Default)]
-struct Present {
+struct CurrentRequest {
     answer: Option<Reply>,
-    verdict: Option<Result<String, String>>,
+    outcome: Option<Result<String, String>>,
     /// Whether it concerns the trading state or the pauses.
-    levels: bool,
+    restrictions: bool,
     /// Its booking, if it was passed to the store.
     booking: Option<Result<u64, ()>>,
     /// Whether its reply is the result of the run.
@@ -44,18 +44,18 @@ struct Present {
 /// Sent and waiting replies.
 #[derive(Default)]
 pub struct PendingReplies {
-    present: Present,
+    current: CurrentRequest,
     waiting: Vec<Waiting>,
     /// Replies that wait for the result of the run.
     at_end: Vec<Reply>,
-    bookings_told: u64,
+    bookings_passed: u64,
     bookings_stored: u64,
 }
 
 impl PendingReplies {
     /// Starts a request, to be answered immediately or at the end of the run.
     pub fn begin(&mut self, answer: Option<Reply>, command: &Command, at_end: bool) {
-        let levels = match command {
+        let restrictions = match command {
             Command::Raise { .. }
             | Command::Lower { .. }
             | Command::Pause { .. }
@@ -66,86 +66,90 @@ impl PendingReplies {
             | Command::AdoptInstance { .. }
             | Command::Reconfigure { .. } => false,
         };
-        self.present = Present {
+        self.current = CurrentRequest {
             answer,
-            levels,
+            restrictions,
             at_end,
-            ..Present::default()
+            ..CurrentRequest::default()
         };
     }
 
     /// Sets a text for the current reply.
     pub fn about(&mut self, about: Option<String>) {
-        self.present.about = about;
+        self.current.about = about;
     }
 
     /// Takes in a notification of the engine while it executes the request.
-    pub fn note(&mut self, note: &Notification) {
-        if let Notification::CommandTaken { detail, .. } = note {
-            self.present.verdict = Some(Ok(detail.clone()));
-        } else if let Notification::CommandRefused { why, .. } = note {
-            self.present.verdict = Some(Err(why.clone()));
+    pub fn handle_notification(&mut self, notification: &Notification) {
+        if let Notification::CommandAccepted { detail, .. } = notification {
+            self.current.outcome = Some(Ok(detail.clone()));
+        } else if let Notification::CommandRefused { why, .. } = notification {
+            self.current.outcome = Some(Err(why.clone()));
         }
     }
 
     /// A booking that a request waits for was passed to the store, or could not be.
-    pub fn booking_told(&mut self, told: bool) {
-        self.bookings_told += u64::from(told);
-        self.present.booking = Some(if told {
-            Ok(self.bookings_told)
+    pub fn booking_passed(&mut self, passed: bool) {
+        self.bookings_passed += u64::from(passed);
+        self.current.booking = Some(if passed {
+            Ok(self.bookings_passed)
         } else {
             Err(())
         });
     }
 
     /// The engine has executed the request. True if it accepted it.
-    pub fn end(&mut self, levels_are_pending: bool) -> bool {
-        let present = std::mem::take(&mut self.present);
-        let detail = match present.verdict {
-            Some(Ok(detail)) => match present.about {
+    pub fn end(&mut self, restrictions_are_pending: bool) -> bool {
+        let current = std::mem::take(&mut self.current);
+        let detail = match current.outcome {
+            Some(Ok(detail)) => match current.about {
                 Some(about) => format!("{about}; {detail}"),
                 None => detail,
             },
             Some(Err(why)) => {
-                give(present.answer, refused(&why));
+                send_reply(current.answer, refused(&why));
                 return false;
             }
             None => {
-                give(present.answer, refused("the daemon is ending"));
+                send_reply(current.answer, refused("the daemon is ending"));
                 return false;
             }
         };
-        if present.at_end && self.at_end.len() < WAITING_MAX {
-            self.at_end.extend(present.answer);
+        if current.at_end && self.at_end.len() < WAITING_MAX {
+            self.at_end.extend(current.answer);
             return true;
         }
-        let levels = present.levels && levels_are_pending;
-        let (booking, durable) = match present.booking {
+        let restrictions = current.restrictions && restrictions_are_pending;
+        let (booking, durable) = match current.booking {
             Some(Ok(number)) => (Some(number), true),
             Some(Err(())) => (None, false),
             None => (None, true),
         };
-        let waits = durable && (levels || booking.is_some());
+        let waits = durable && (restrictions || booking.is_some());
         if waits && self.waiting.len() < WAITING_MAX {
             self.waiting.push(Waiting {
-                levels,
+                restrictions,
                 booking,
                 durable,
-                answer: present.answer,
+                answer: current.answer,
                 detail,
             });
         } else {
             // A disk that so many replies wait for has stored nothing for a long time.
             let stored = (waits || !durable).then_some(false);
-            give(present.answer, done(&detail, stored));
+            send_reply(current.answer, done(&detail, stored));
         }
         true
     }
 
     /// No change of the trading state or the pauses remains to be written, or a write failed.
-    pub fn levels_stored(&mut self, durable: bool) {
-        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.levels) {
-            waiting.levels = false;
+    pub fn restrictions_stored(&mut self, durable: bool) {
+        for waiting in self
+            .waiting
+            .iter_mut()
+            .filter(|waiting| waiting.restrictions)
+        {
+            waiting.restrictions = false;
             waiting.durable &= durable;
         }
         self.answer();
@@ -168,15 +172,15 @@ impl PendingReplies {
     }
 
     fn answer(&mut self) {
-        let ready = |waiting: &mut Waiting| !waiting.levels && waiting.booking.is_none();
+        let ready = |waiting: &mut Waiting| !waiting.restrictions && waiting.booking.is_none();
         for waiting in self.waiting.extract_if(.., ready) {
-            give(waiting.answer, done(&waiting.detail, Some(waiting.durable)));
+            send_reply(waiting.answer, done(&waiting.detail, Some(waiting.durable)));
         }
     }
 }
 
 /// Sends a reply, if the client still waits.
-pub fn give(answer: Option<Reply>, value: Value) {
+pub fn send_reply(answer: Option<Reply>, value: Value) {
     if let Some(answer) = answer {
         // A disconnected client needs no reply.
         let _ = answer.send(value);
@@ -221,37 +225,37 @@ mod tests {
     }
 
     /// A request that the engine accepts; a flow is passed to the store.
-    fn taken(
+    fn accepted_request(
         answers: &mut PendingReplies,
         command: &Command,
         pending: bool,
     ) -> oneshot::Receiver<Value> {
-        let (answer, heard) = oneshot::channel();
+        let (answer, reply) = oneshot::channel();
         answers.begin(Some(answer), command, false);
         if matches!(command, Command::Adopt { .. }) {
-            answers.booking_told(true);
+            answers.booking_passed(true);
         }
-        answers.note(&Notification::CommandTaken {
+        answers.handle_notification(&Notification::CommandAccepted {
             command: command.name().to_owned(),
             detail: "so it is".to_owned(),
         });
         assert!(answers.end(pending));
-        heard
+        reply
     }
 
-    fn durable(heard: &mut oneshot::Receiver<Value>) -> Option<Value> {
-        heard.try_recv().ok().map(|value| value["durable"].clone())
+    fn durable(reply: &mut oneshot::Receiver<Value>) -> Option<Value> {
+        reply.try_recv().ok().map(|value| value["durable"].clone())
     }
 
     #[test]
     fn what_is_not_durable_yet_is_not_answered() {
         let mut answers = PendingReplies::default();
-        let mut first = taken(&mut answers, &raise(), true);
-        let mut second = taken(&mut answers, &raise(), true);
+        let mut first = accepted_request(&mut answers, &raise(), true);
+        let mut second = accepted_request(&mut answers, &raise(), true);
         assert_eq!((durable(&mut first), durable(&mut second)), (None, None));
         answers.booked(true);
         assert_eq!(durable(&mut first), None, "that was something else");
-        answers.levels_stored(true);
+        answers.restrictions_stored(true);
         let both = (durable(&mut first), durable(&mut second));
         assert_eq!(both, (Some(json!(true)), Some(json!(true))));
     }
@@ -259,9 +263,9 @@ mod tests {
     #[test]
     fn what_changes_nothing_on_disk_is_answered_at_once() {
         let mut answers = PendingReplies::default();
-        let mut raised = taken(&mut answers, &raise(), false);
+        let mut raised = accepted_request(&mut answers, &raise(), false);
         assert_eq!(durable(&mut raised), Some(Value::Null));
-        let mut drained = taken(&mut answers, &Command::Drain, true);
+        let mut drained = accepted_request(&mut answers, &Command::Drain, true);
         assert_eq!(durable(&mut drained), Some(Value::Null));
     }
 
@@ -269,10 +273,10 @@ mod tests {
     fn every_flow_is_answered_with_its_own_write() {
         let mut answers = PendingReplies::default();
         // A booking without a request.
-        answers.booking_told(true);
-        let mut first = taken(&mut answers, &adopt(), true);
-        let mut second = taken(&mut answers, &adopt(), false);
-        answers.levels_stored(true);
+        answers.booking_passed(true);
+        let mut first = accepted_request(&mut answers, &adopt(), true);
+        let mut second = accepted_request(&mut answers, &adopt(), false);
+        answers.restrictions_stored(true);
         answers.booked(true);
         assert_eq!((durable(&mut first), durable(&mut second)), (None, None));
         answers.booked(true);
@@ -286,37 +290,37 @@ mod tests {
     fn what_is_booked_and_lowered_waits_for_both() {
         for (booked, lowered) in [(true, true), (false, true), (true, false)] {
             let mut answers = PendingReplies::default();
-            let (answer, mut heard) = oneshot::channel();
+            let (answer, mut reply) = oneshot::channel();
             let command = Command::Lower {
                 level: TradingState::Active,
                 reason: "x".into(),
                 forget_losses: true,
             };
             answers.begin(Some(answer), &command, false);
-            answers.booking_told(true);
-            answers.note(&Notification::CommandTaken {
+            answers.booking_passed(true);
+            answers.handle_notification(&Notification::CommandAccepted {
                 command: command.name().to_owned(),
                 detail: String::new(),
             });
             assert!(answers.end(true));
             answers.booked(booked);
-            assert_eq!(durable(&mut heard), None);
-            answers.levels_stored(lowered);
-            assert_eq!(durable(&mut heard), Some(json!(booked && lowered)));
+            assert_eq!(durable(&mut reply), None);
+            answers.restrictions_stored(lowered);
+            assert_eq!(durable(&mut reply), Some(json!(booked && lowered)));
         }
     }
 
     #[test]
-    fn a_disk_that_stands_still_leaves_nobody_waiting_without_end() {
+    fn a_disk_that_stores_nothing_leaves_no_client_waiting_without_end() {
         let mut answers = PendingReplies::default();
         let waiting: Vec<_> = (0..WAITING_MAX)
-            .map(|_| taken(&mut answers, &raise(), true))
+            .map(|_| accepted_request(&mut answers, &raise(), true))
             .collect();
-        let mut one_more = taken(&mut answers, &raise(), true);
+        let mut one_more = accepted_request(&mut answers, &raise(), true);
         assert_eq!(durable(&mut one_more), Some(json!(false)));
-        answers.levels_stored(false);
-        for mut heard in waiting {
-            assert_eq!(durable(&mut heard), Some(json!(false)));
+        answers.restrictions_stored(false);
+        for mut reply in waiting {
+            assert_eq!(durable(&mut reply), Some(json!(false)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The processes of strategies in a daemon: started with it, told views, their lines events of the engine.
+//! The processes of strategies in a daemon: they start with it, get views, and their lines become events of the engine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use cambist_core::strategy::ProcessMessage;
 use cambist_sandbox::supervisor::{ProcessEvent, Supervisor};
 use tokio::sync::mpsc;
 
-use super::Heard;
+use super::LoopMessage;
 use crate::config::Bound;
 
 /// Every process of the daemon, by its strategy.
@@ -18,7 +18,7 @@ pub struct Processes(BTreeMap<StrategyId, Supervisor>);
 
 impl Processes {
     /// Starts the process of every strategy that has one. What happens to them is sent to `inbox`.
-    pub fn start(bound: &Bound, inbox: &mpsc::Sender<Heard>) -> std::io::Result<Self> {
+    pub fn start(bound: &Bound, inbox: &mpsc::Sender<LoopMessage>) -> std::io::Result<Self> {
         let mut all = BTreeMap::new();
         for (id, market, choice) in &bound.strategies {
             let Some(process) = &choice.process else {
@@ -36,12 +36,12 @@ impl Processes {
             }
             let inbox = inbox.clone();
             let sink = move |event: ProcessEvent| {
-                let Some(message) = told(&name, &market, event) else {
+                let Some(message) = engine_message(&name, &market, event) else {
                     return;
                 };
                 let event = Event::Process { strategy, message };
-                // Nobody reads any more when the daemon ends.
-                let _ = inbox.blocking_send(Heard::Event(event));
+                // The receiver is gone when the daemon ends.
+                let _ = inbox.blocking_send(LoopMessage::Event(event));
             };
             all.insert(strategy, Supervisor::start(process.spec(), Arc::new(sink))?);
         }
@@ -57,7 +57,7 @@ impl Processes {
 }
 
 /// Logs what happens to a process; what the engine has to know of it.
-fn told(strategy: &str, market: &str, event: ProcessEvent) -> Option<ProcessMessage> {
+fn engine_message(strategy: &str, market: &str, event: ProcessEvent) -> Option<ProcessMessage> {
     match event {
         ProcessEvent::Started => {
             tracing::info!(strategy, market, "process of the strategy started");
@@ -76,7 +76,7 @@ fn told(strategy: &str, market: &str, event: ProcessEvent) -> Option<ProcessMess
             Some(ProcessMessage::Ended)
         }
         ProcessEvent::Log(line) => {
-            tracing::info!(strategy, market, "process says: {line}");
+            tracing::info!(strategy, market, "output of the process: {line}");
             None
         }
     }

@@ -33,8 +33,8 @@ const DAY_S: u64 = 86_400;
 /// Tasks of the thread.
 #[expect(clippy::large_enum_variant, reason = "few wait, and none is copied")]
 enum Task {
-    Heard(Time, Event),
-    Did(Vec<Action>),
+    Event(Time, Event),
+    Actions(Vec<Action>),
     Rotate(Vec<u8>),
 }
 
@@ -89,21 +89,21 @@ impl Recorder {
     }
 
     /// Records an event before the engine handles it.
-    pub fn heard(&mut self, now: Time, event: &Event) {
+    pub fn record_event(&mut self, now: Time, event: &Event) {
         if self.tasks.is_some() {
-            self.tell(Task::Heard(now, event.clone()));
+            self.enqueue(Task::Event(now, event.clone()));
         }
     }
 
     /// Records the engine's actions, and starts a new segment when it is due.
-    pub fn did(&mut self, actions: &[Action], engine: &Engine) {
+    pub fn record_actions(&mut self, actions: &[Action], engine: &Engine) {
         if self.tasks.is_none() {
             return;
         }
-        self.tell(Task::Did(actions.to_vec()));
+        self.enqueue(Task::Actions(actions.to_vec()));
         if self.due.swap(false, Ordering::AcqRel) {
             match recording::snapshot(engine, &self.markets) {
-                Ok(snapshot) => self.tell(Task::Rotate(snapshot)),
+                Ok(snapshot) => self.enqueue(Task::Rotate(snapshot)),
                 Err(error) => {
                     tracing::error!(%error, "cannot start a new segment of the tape; continuing the current one");
                 }
@@ -121,7 +121,7 @@ impl Recorder {
         self.stop();
     }
 
-    fn tell(&mut self, task: Task) {
+    fn enqueue(&mut self, task: Task) {
         if let Some(tasks) = &self.tasks
             && tasks.try_send(task).is_err()
         {
@@ -168,11 +168,11 @@ fn take(
     let mut next = Some(task);
     while let Some(task) = next {
         match task {
-            Task::Heard(now, event) => tape.write_event(now, &event)?,
+            Task::Event(now, event) => tape.write_event(now, &event)?,
             // Requested twice if much was waiting: the first one has been executed.
             Task::Rotate(_) if !tape.is_due() => {}
             Task::Rotate(snapshot) => tape.rotate(&snapshot, unix_s(clock))?,
-            Task::Did(actions) => {
+            Task::Actions(actions) => {
                 tape.write_actions(&actions)?;
                 due.store(tape.is_due(), Ordering::Release);
             }

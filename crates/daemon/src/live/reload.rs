@@ -79,7 +79,7 @@ impl Reload {
     }
 
     /// Sets the current configuration.
-    pub fn taken(&mut self, config: Daemon) {
+    pub fn set_current(&mut self, config: Daemon) {
         self.now = config;
     }
 }
@@ -152,7 +152,7 @@ mod tests {
         std::fs::write(&reload.path, new).unwrap();
         let (daemon, engine) = reload.read(None).unwrap();
         assert_eq!(engine.markets[0].collar_bps, 150);
-        reload.taken(daemon);
+        reload.set_current(daemon);
         assert!(reload.read(None).is_ok());
     }
 

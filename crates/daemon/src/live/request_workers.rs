@@ -8,7 +8,7 @@ use cambist_core::event::Event;
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use tokio::sync::mpsc;
 
-use crate::live::Heard;
+use crate::live::LoopMessage;
 use crate::telemetry::Telemetry;
 
 /// Sends requests for the event loop.
@@ -17,22 +17,22 @@ pub struct RequestWorkers {
     client: Arc<Client>,
     markets: Arc<[MarketSpec]>,
     telemetry: Arc<Telemetry>,
-    desk: mpsc::Sender<Heard>,
+    event_loop: mpsc::Sender<LoopMessage>,
 }
 
 impl RequestWorkers {
-    /// Workers whose answers go to `desk`.
+    /// Workers whose answers go to `event_loop`.
     pub fn new(
         client: Arc<Client>,
         markets: &[MarketSpec],
         telemetry: Arc<Telemetry>,
-        desk: mpsc::Sender<Heard>,
+        event_loop: mpsc::Sender<LoopMessage>,
     ) -> Self {
         Self {
             client,
             markets: markets.into(),
             telemetry,
-            desk,
+            event_loop,
         }
     }
 
@@ -65,7 +65,7 @@ impl RequestWorkers {
                 venue_time: None,
                 retry_after_ms: None,
             };
-            let _ = here.desk.send(Heard::Event(event)).await;
+            let _ = here.event_loop.send(LoopMessage::Event(event)).await;
         });
     }
 
@@ -89,7 +89,7 @@ impl RequestWorkers {
             retry_after_ms,
         };
         // The event loop has ended only if the program is ending.
-        let _ = self.desk.send(Heard::Event(event)).await;
+        let _ = self.event_loop.send(LoopMessage::Event(event)).await;
     }
 }
 

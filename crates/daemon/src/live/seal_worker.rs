@@ -18,10 +18,10 @@ use cambist_protocol::encode_move::{Owner, sign_move};
 use cambist_signing::{Address, SecretKey};
 use tokio::sync::mpsc;
 
-use crate::live::Heard;
+use crate::live::LoopMessage;
 use crate::telemetry::{Operation, Telemetry};
 use cambist_host::clock::Clock;
-use cambist_store::{Filled, Noted, SealedIntent, Store, StoreError};
+use cambist_store::{Filled, SealedIntent, Store, StoreEntry, StoreError};
 
 /// The exact bytes of sealed intents, the same for every transmission.
 pub type Bodies = Vec<(ClientOrderId, Arc<[u8]>)>;
@@ -59,11 +59,11 @@ impl Signer {
     fn sign(&self, intent: &Intent) -> Result<SignedIntent, SealError> {
         match intent {
             Intent::Order(order) => sign_order(order, self.exchange, self.account_id, &self.key),
-            Intent::PoolTransaction(wanted) => {
+            Intent::PoolTransaction(transaction) => {
                 let mut pools = self.pools.iter();
-                let pool = pools.find(|pool| pool.market == wanted.market);
+                let pool = pools.find(|pool| pool.market == transaction.market);
                 sign_move(
-                    wanted,
+                    transaction,
                     pool.ok_or(SealError::NoPool)?,
                     self.owner,
                     &self.key,
@@ -85,14 +85,14 @@ pub struct SealWorker {
 }
 
 impl SealWorker {
-    /// Starts the thread. Replies go to `desk`.
+    /// Starts the thread. Replies go to `event_loop`.
     pub fn start(
         store: Store,
         signer: Signer,
         open: &[(ClientOrderId, Filled)],
         keep_days: u32,
         telemetry: Arc<Telemetry>,
-        desk: mpsc::Sender<Heard>,
+        event_loop: mpsc::Sender<LoopMessage>,
     ) -> std::io::Result<Self> {
         let (tasks, inbox) = sync_channel(WAITING_MAX);
         let filled = open.iter().copied().collect();
@@ -105,10 +105,10 @@ impl SealWorker {
             keep_days,
             telemetry,
             clock: Clock::new(),
-            desk,
+            event_loop,
         };
         let thread = std::thread::Builder::new()
-            .name("keeper".to_owned())
+            .name("seal-worker".to_owned())
             .spawn(move || worker.run(&inbox))?;
         Ok(Self {
             tasks: Some(tasks),
@@ -118,7 +118,7 @@ impl SealWorker {
 
     /// Signs and stores a batch; answered by `Sealed` or `SealFailed`.
     pub fn seal(&self, batch: BatchId, intents: Vec<Intent>) -> Result<(), SealWorkerStuck> {
-        self.tell(Task::Seal(batch, intents))
+        self.enqueue(Task::Seal(batch, intents))
     }
 
     /// Makes a booking durable; `symbols` has the tokens of its flows, `pools` the last known balances of pools. If an
@@ -129,25 +129,25 @@ impl SealWorker {
         symbols: BTreeMap<TokenId, String>,
         pools: Pools,
     ) -> Result<(), SealWorkerStuck> {
-        self.tell(Task::Book(booking, symbols, pools))
+        self.enqueue(Task::Book(booking, symbols, pools))
     }
 
     /// Makes the trading state and the pauses durable; answered by `RestrictionsStored` or `LevelFailed`.
-    pub fn levels(
+    pub fn restrictions(
         &self,
-        levels: Restrictions,
+        restrictions: Restrictions,
         cause: String,
         lowers: bool,
     ) -> Result<(), SealWorkerStuck> {
-        self.tell(Task::Levels(levels, cause, lowers))
+        self.enqueue(Task::Levels(restrictions, cause, lowers))
     }
 
     /// Removes old intents.
     pub fn prune(&self) -> Result<(), SealWorkerStuck> {
-        self.tell(Task::Prune)
+        self.enqueue(Task::Prune)
     }
 
-    fn tell(&self, task: Task) -> Result<(), SealWorkerStuck> {
+    fn enqueue(&self, task: Task) -> Result<(), SealWorkerStuck> {
         let Some(tasks) = &self.tasks else {
             return Err(SealWorkerStuck);
         };
@@ -186,7 +186,7 @@ struct Worker {
     keep_days: u32,
     telemetry: Arc<Telemetry>,
     clock: Clock,
-    desk: mpsc::Sender<Heard>,
+    event_loop: mpsc::Sender<LoopMessage>,
 }
 
 impl Worker {
@@ -199,10 +199,12 @@ impl Worker {
                     self.store.pools_hold(pools);
                     self.book(*booking, &symbols);
                 }
-                Task::Levels(levels, cause, lowers) => self.levels(levels, &cause, lowers),
+                Task::Levels(restrictions, cause, lowers) => {
+                    self.restrictions(restrictions, &cause, lowers);
+                }
                 Task::Prune => {
                     let pruned = self.store.prune(self.keep_days).map(|_| ());
-                    self.told("prune", pruned);
+                    self.report_failure("prune", pruned);
                 }
             }
         }
@@ -222,7 +224,7 @@ impl Worker {
                 tracing::error!(%error, "signing an intent failed; it is not sent");
                 self.unsealed.extend(intents.iter().map(Intent::id));
                 let cause = SealFailure::Signature;
-                return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
+                return self.send(LoopMessage::Event(Event::SealFailed { batch, cause }));
             }
         };
         let begun = self.clock.now();
@@ -232,7 +234,7 @@ impl Worker {
                 .extend(intents.iter().map(|sealed| sealed.intent.id()));
             self.telemetry.journal_failed(Operation::Seal);
             let cause = SealFailure::Store;
-            return self.answer(Heard::Event(Event::SealFailed { batch, cause }));
+            return self.send(LoopMessage::Event(Event::SealFailed { batch, cause }));
         }
         let micros = self.clock.now().micros_since(begun);
         self.telemetry
@@ -242,7 +244,7 @@ impl Worker {
             .into_iter()
             .map(|i| (i.intent.id(), i.body.into()))
             .collect();
-        self.answer(Heard::Sealed {
+        self.send(LoopMessage::Sealed {
             batch,
             hashes,
             bodies,
@@ -253,34 +255,34 @@ impl Worker {
         let asked_for = booking.is_asked_for();
         let mut moves = BTreeMap::new();
         let entries = std::mem::take(&mut booking.entries).into_iter();
-        let entries = entries.filter_map(|entry| self.noted_as(entry, &mut moves, symbols));
-        let noted: Vec<_> = entries.collect();
-        let booked = self.store.book(&noted, &booking);
+        let entries = entries.filter_map(|entry| self.store_entry(entry, &mut moves, symbols));
+        let entries: Vec<_> = entries.collect();
+        let booked = self.store.book(&entries, &booking);
         let durable = booked.is_ok();
         if durable {
             self.telemetry.profit_and_loss(self.store.profit_and_loss());
         }
-        self.told("booking", booked);
+        self.report_failure("booking", booked);
         if asked_for {
-            self.answer(Heard::Booked { durable });
+            self.send(LoopMessage::Booked { durable });
         }
     }
 
     /// An entry as the store writes it; `None` for an intent that the store does not have, and for one that is written
     /// with the end that follows.
-    fn noted_as(
+    fn store_entry(
         &mut self,
         entry: Entry,
         moves: &mut BTreeMap<ClientOrderId, PoolTransactionSettlement>,
         symbols: &BTreeMap<TokenId, String>,
-    ) -> Option<Noted> {
+    ) -> Option<StoreEntry> {
         Some(match entry {
             Entry::Fill(fill) => {
                 let filled = self.filled.entry(fill.order).or_default();
                 filled.base = filled.base.saturating_add(fill.base);
                 filled.quote = filled.quote.saturating_add(fill.quote);
                 filled.fee = filled.fee.saturating_add(fill.fee);
-                Noted::Fill(fill)
+                StoreEntry::Fill(fill)
             }
             Entry::Moved(moved) => {
                 let [base, quote] = moved.amounts.pooled;
@@ -290,7 +292,7 @@ impl Worker {
                 return None;
             }
             Entry::Ended(order, _) if self.unsealed.remove(&order) => return None,
-            Entry::Ended(order, end) => Noted::End {
+            Entry::Ended(order, end) => StoreEntry::End {
                 order,
                 end,
                 filled: self.filled.remove(&order).unwrap_or_default(),
@@ -300,32 +302,32 @@ impl Worker {
                 token,
                 amount,
                 reason,
-            } => Noted::Flow {
+            } => StoreEntry::Flow {
                 token,
                 symbol: symbols.get(&token).cloned().unwrap_or_default(),
                 amount,
                 reason,
             },
-            Entry::LossesForgotten => Noted::LossesForgotten,
+            Entry::LossesForgotten => StoreEntry::LossesForgotten,
         })
     }
 
-    fn levels(&mut self, levels: Restrictions, cause: &str, lowers: bool) {
-        let event = match self.store.set_levels(&levels, cause, lowers) {
-            Ok(()) => Event::RestrictionsStored(levels),
+    fn restrictions(&mut self, restrictions: Restrictions, cause: &str, lowers: bool) {
+        let event = match self.store.set_restrictions(&restrictions, cause, lowers) {
+            Ok(()) => Event::RestrictionsStored(restrictions),
             Err(error) => {
                 // Its restrictions apply nevertheless, and the engine tries again.
-                tracing::error!(%error, level = levels.state.name(), "storing the trading state failed; it applies nevertheless");
+                tracing::error!(%error, level = restrictions.state.name(), "storing the trading state failed; it applies nevertheless");
                 self.telemetry.journal_failed(Operation::Level);
-                Event::RestrictionsFailed(levels)
+                Event::RestrictionsFailed(restrictions)
             }
         };
-        self.answer(Heard::Event(event));
+        self.send(LoopMessage::Event(event));
     }
 
     /// Reports a failure to record what has already happened. It stops new orders at the next seal: the store refuses
     /// to seal after a failed write.
-    fn told(&self, what: &'static str, outcome: Result<(), StoreError>) {
+    fn report_failure(&self, what: &'static str, outcome: Result<(), StoreError>) {
         if let Err(error) = outcome {
             // Consequences of a failure are not reported again.
             if !matches!(error, StoreError::Broken) {
@@ -335,8 +337,8 @@ impl Worker {
         }
     }
 
-    fn answer(&self, heard: Heard) {
+    fn send(&self, message: LoopMessage) {
         // The event loop has ended only if the program is ending.
-        let _ = self.desk.blocking_send(heard);
+        let _ = self.event_loop.blocking_send(message);
     }
 }

@@ -12,7 +12,7 @@ use super::latch::Latch;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignalAction {
     /// A command for the engine.
-    Tell(Command),
+    Command(Command),
     /// Reload the configuration.
     Reload,
 }
@@ -51,12 +51,12 @@ impl Signals {
 
     /// Completes at the first signal that means the end; others are ignored.
     pub async fn end(&mut self) {
-        while self.next().await != SignalAction::Tell(Command::Drain) {}
+        while self.next().await != SignalAction::Command(Command::Drain) {}
     }
 
     /// The next signal.
     pub async fn next(&mut self) -> SignalAction {
-        SignalAction::Tell(tokio::select! {
+        SignalAction::Command(tokio::select! {
             _ = self.terminate.recv() => Command::Drain,
             _ = self.interrupt.recv() => Command::Drain,
             _ = self.hangup.recv() => if self.has_terminal {

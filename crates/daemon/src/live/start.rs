@@ -29,12 +29,12 @@ use cambist_host::exit::{Exit, Failure};
 use cambist_store::{Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, Store};
 
 /// Answers from which the venue's clock is read.
-const WITNESSES: usize = 3;
+const TIMES_COMPARED: usize = 3;
 /// Answers without a time after which the venue counts as one that sends none.
 const UNTIMED_MAX: usize = 10;
 
 /// A locked state folder and the state of earlier runs.
-pub struct Taken {
+pub struct StateFolder {
     /// The open store.
     pub store: Store,
     /// Its content.
@@ -72,7 +72,7 @@ pub struct Started {
 }
 
 /// Locks the state folder and reads it. Refused while trading is halted.
-pub fn take(daemon: &Daemon) -> anyhow::Result<Taken> {
+pub fn take(daemon: &Daemon) -> anyhow::Result<StateFolder> {
     let mut store = Store::open(&daemon.store.dir)?;
     let latch = Latch::of(&daemon.store.dir);
     if let Some(reason) = latch.raised() {
@@ -81,13 +81,13 @@ pub fn take(daemon: &Daemon) -> anyhow::Result<Taken> {
     let markets = daemon.markets.iter();
     let names: Vec<_> = markets.map(|market| market.name.value.clone()).collect();
     let recovered = store.recover(&names)?;
-    if recovered.levels.state == TradingState::Halted {
+    if recovered.restrictions.state == TradingState::Halted {
         return Err(halted(daemon, &recovered.cause).into());
     }
     latch
         .forget_proof()
         .with_context(|| format!("state folder {}", daemon.store.dir.display()))?;
-    Ok(Taken { store, recovered })
+    Ok(StateFolder { store, recovered })
 }
 
 /// Queries the venue for everything that a start needs. Ends early only with errors that a retry cannot change.
@@ -96,10 +96,10 @@ pub async fn ask(
     access: AccountAccess,
     next_storage: BTreeMap<TokenId, u32>,
     with_newest: bool,
-    patience: StartRetry<'_>,
+    retry: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
-    let asked = ask_all(daemon, access, next_storage, with_newest, patience).await;
-    asked.map_err(|error| account_access::keys_first(daemon, error))
+    let answers = ask_all(daemon, access, next_storage, with_newest, retry).await;
+    answers.map_err(|error| account_access::keys_first(daemon, error))
 }
 
 async fn ask_all(
@@ -107,37 +107,42 @@ async fn ask_all(
     access: AccountAccess,
     next_storage: BTreeMap<TokenId, u32>,
     with_newest: bool,
-    patience: StartRetry<'_>,
+    retry: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
-    let (exchange, owner) = access.check(daemon, patience).await?;
+    let (exchange, owner) = access.check(daemon, retry).await?;
     let client = &access.client;
-    let bound = bind(daemon, client, patience).await?;
+    let bound = bind(daemon, client, retry).await?;
     for problem in feasible::never_quoted(daemon, &bound) {
         tracing::error!(line = problem.at.line, "{}", problem.what);
     }
     let newest = if with_newest {
-        newest_orders(daemon, client, patience).await?
+        newest_orders(daemon, client, retry).await?
     } else {
         Vec::new()
     };
-    let next_storage = storage_ids(client, &bound, next_storage, patience);
+    let next_storage = storage_ids(client, &bound, next_storage, retry);
     Ok(Venue {
         exchange,
         owner,
         newest,
         next_storage: next_storage.await?,
-        time: venue_time(client, patience).await?,
+        time: venue_time(client, retry).await?,
         bound,
         access,
     })
 }
 
 /// Builds the first event.
-pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::Result<Started> {
-    let Taken {
+pub fn begin(
+    daemon: &Daemon,
+    state: StateFolder,
+    venue: Venue,
+    seed: u64,
+) -> anyhow::Result<Started> {
+    let StateFolder {
         mut store,
         recovered,
-    } = taken;
+    } = state;
     refuse_older(daemon, &mut store, &venue.newest)?;
     let Venue { access, bound, .. } = venue;
     let listing = listing(&bound);
@@ -169,7 +174,7 @@ pub fn begin(daemon: &Daemon, taken: Taken, venue: Venue, seed: u64) -> anyhow::
         open,
         open_pool_transactions: open_moves,
         signed: recovered.signed,
-        restrictions: recovered.levels,
+        restrictions: recovered.restrictions,
         books,
         memories: memories::load(&daemon.store.dir, &bound),
         lost,
@@ -208,7 +213,7 @@ fn listing(bound: &Bound) -> Listing {
 async fn newest_orders(
     daemon: &Daemon,
     client: &Client,
-    patience: StartRetry<'_>,
+    retry: StartRetry<'_>,
 ) -> anyhow::Result<Vec<OrderReport>> {
     let page = OrdersPage {
         from: VenueTime(0),
@@ -217,7 +222,7 @@ async fn newest_orders(
         limit: daemon.engine.poll.orders_page,
         resting_only: false,
     };
-    match patience.query(client, &Query::Orders(page)).await? {
+    match retry.query(client, &Query::Orders(page)).await? {
         (Reply::Orders { orders, .. }, _) => Ok(orders),
         _ => bail!("the venue's answer is not a list of orders"),
     }
@@ -244,7 +249,7 @@ fn refuse_older(
         return Ok(());
     }
     store.skip_past(id.number)?;
-    store.set_levels(&Restrictions::of(TradingState::Halted), &cause, false)?;
+    store.set_restrictions(&Restrictions::of(TradingState::Halted), &cause, false)?;
     Err(halted(daemon, &cause).into())
 }
 
@@ -261,14 +266,14 @@ pub fn halted(daemon: &Daemon, cause: &str) -> Failure {
 pub async fn bind(
     daemon: &Daemon,
     client: &Client,
-    patience: StartRetry<'_>,
+    retry: StartRetry<'_>,
 ) -> anyhow::Result<Bound> {
-    let tokens = patience.ask(|| client.tokens()).await?;
+    let tokens = retry.ask(|| client.tokens()).await?;
     let tokens: Vec<_> = tokens
         .iter()
         .map(cambist_protocol::wire::Token::spec)
         .collect();
-    let listed = patience.ask(|| client.markets()).await?;
+    let listed = retry.ask(|| client.markets()).await?;
     let listed: Vec<_> = listed
         .into_iter()
         .map(|market| Listed {
@@ -279,7 +284,7 @@ pub async fn bind(
             enabled: market.enabled,
         })
         .collect();
-    let pools = listed_pools(daemon, client, patience).await?;
+    let pools = listed_pools(daemon, client, retry).await?;
     Ok(daemon.bind(&tokens, &listed, &pools)?)
 }
 
@@ -287,12 +292,12 @@ pub async fn bind(
 async fn listed_pools(
     daemon: &Daemon,
     client: &Client,
-    patience: StartRetry<'_>,
+    retry: StartRetry<'_>,
 ) -> anyhow::Result<Vec<ListedPool>> {
     if daemon.markets.iter().all(|market| market.pool.is_none()) {
         return Ok(Vec::new());
     }
-    let pools = patience.ask(|| client.pools()).await?;
+    let pools = retry.ask(|| client.pools()).await?;
     let listed = pools.into_iter().map(|pool| ListedPool {
         name: pool.name,
         address: pool.address.0,
@@ -331,14 +336,14 @@ async fn storage_ids(
     client: &Client,
     bound: &Bound,
     mut next: BTreeMap<TokenId, u32>,
-    patience: StartRetry<'_>,
+    retry: StartRetry<'_>,
 ) -> anyhow::Result<BTreeMap<TokenId, u32>> {
     let markets = bound.markets.iter();
     let tokens = markets
         .flat_map(|market| [market.base.id, market.quote.id])
         .chain(bound.pools.iter().map(|pool| pool.lp.id));
     for token in tokens.collect::<std::collections::BTreeSet<_>>() {
-        match patience.ask(|| client.storage_id(token, true)).await {
+        match retry.ask(|| client.storage_id(token, true)).await {
             Ok(ids) => {
                 let here = next.entry(token).or_default();
                 // The next even id above the used ones of orders, joins and exits.
@@ -357,15 +362,15 @@ async fn storage_ids(
 
 /// A time that the venue's clock has passed: the earliest of several answers, because a single wrong one would shift
 /// every expiry and every fence.
-async fn venue_time(client: &Client, patience: StartRetry<'_>) -> anyhow::Result<VenueTime> {
-    let mut told = Vec::new();
+async fn venue_time(client: &Client, retry: StartRetry<'_>) -> anyhow::Result<VenueTime> {
+    let mut times = Vec::new();
     for _ in 0..UNTIMED_MAX {
-        told.extend(patience.query(client, &Query::Account).await?.1);
-        if told.len() == WITNESSES {
+        times.extend(retry.query(client, &Query::Account).await?.1);
+        if times.len() == TIMES_COMPARED {
             break;
         }
     }
-    let earliest = told.iter().min().filter(|_| told.len() == WITNESSES);
+    let earliest = times.iter().min().filter(|_| times.len() == TIMES_COMPARED);
     earliest
         .copied()
         .context("too few of the venue's answers carry a Date header, so its clock is not known")

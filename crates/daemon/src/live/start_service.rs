@@ -11,7 +11,7 @@ use crate::config::Daemon;
 use crate::live::control_requests::RequestJson;
 use crate::live::latch::Latch;
 use crate::live::operator_commands::Request;
-use crate::live::pending_replies::{give, refused};
+use crate::live::pending_replies::{refused, send_reply};
 use crate::live::signals::{SignalAction, Signals};
 use crate::live::start;
 use crate::telemetry::starting::Starting;
@@ -30,7 +30,7 @@ pub struct StartService<'a> {
     /// The open store.
     pub store: &'a mut Store,
     /// Trading state and pauses of the store.
-    pub levels: &'a mut Restrictions,
+    pub restrictions: &'a mut Restrictions,
     /// Signals and the latch.
     pub signals: &'a mut Signals,
     /// The control socket.
@@ -38,7 +38,7 @@ pub struct StartService<'a> {
 }
 
 /// How the queries ended.
-pub enum Asked<T> {
+pub enum Queried<T> {
     /// The venue has answered all queries.
     Everything(T),
     /// The operator stopped the start.
@@ -49,27 +49,27 @@ impl StartService<'_> {
     /// Waits for the venue's answers. A latch that is set meanwhile ends the start with its error.
     pub async fn wait<T>(
         mut self,
-        asking: impl Future<Output = anyhow::Result<T>>,
-    ) -> anyhow::Result<Asked<T>> {
-        let mut asking = std::pin::pin!(asking);
+        queries: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<Queried<T>> {
+        let mut queries = std::pin::pin!(queries);
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
-                asked = asking.as_mut() => return asked.map(Asked::Everything),
-                said = self.signals.next() => match said {
-                    SignalAction::Tell(Command::Raise { level: TradingState::Halted, reason }) => {
+                queried = queries.as_mut() => return queried.map(Queried::Everything),
+                signal = self.signals.next() => match signal {
+                    SignalAction::Command(Command::Raise { level: TradingState::Halted, reason }) => {
                         return Err(start::halted(self.daemon, &reason).into());
                     }
-                    SignalAction::Tell(Command::Raise { level, reason }) => self.raise(level, &reason)?,
-                    SignalAction::Tell(_) => return Ok(Asked::Stopped),
+                    SignalAction::Command(Command::Raise { level, reason }) => self.raise(level, &reason)?,
+                    SignalAction::Command(_) => return Ok(Queried::Stopped),
                     SignalAction::Reload => tracing::warn!(
                         "the configuration cannot be reloaded during a start; restart the daemon instead"
                     ),
                 },
-                Some(Request { written, answer }) = self.requests.recv() => {
-                    let done = self.obey(&written);
+                Some(Request { json, answer }) = self.requests.recv() => {
+                    let done = self.execute(&json);
                     let (reply, stops) = done.unwrap_or_else(|error| (refused(&error.to_string()), false));
-                    give(Some(answer), reply);
+                    send_reply(Some(answer), reply);
                     if stops {
                         return self.stopped();
                     }
@@ -80,17 +80,17 @@ impl StartService<'_> {
     }
 
     /// A stopped start allows the next one, unless the latch is set.
-    fn stopped<T>(&self) -> anyhow::Result<Asked<T>> {
+    fn stopped<T>(&self) -> anyhow::Result<Queried<T>> {
         match Latch::of(&self.daemon.store.dir).raised() {
             Some(reason) => Err(start::halted(self.daemon, &reason).into()),
-            None => Ok(Asked::Stopped),
+            None => Ok(Queried::Stopped),
         }
     }
 
     /// The reply, and whether the start ends.
-    fn obey(&mut self, written: &RequestJson) -> anyhow::Result<(Value, bool)> {
+    fn execute(&mut self, json: &RequestJson) -> anyhow::Result<(Value, bool)> {
         let done = |detail: &str, durable: Option<bool>| json!({"done": true, "detail": detail, "durable": durable});
-        Ok(match written {
+        Ok(match json {
             RequestJson::Status => (self.starting.status(), false),
             RequestJson::Kill {
                 cancel_only: true,
@@ -108,7 +108,7 @@ impl StartService<'_> {
                 let detail = "the start ends, and no other is possible until 'cambist resume'; nothing was sent";
                 (done(detail, Some(true)), true)
             }
-            RequestJson::Drain { .. } | RequestJson::Leave { .. } => (self.stopping(written), true),
+            RequestJson::Drain { .. } | RequestJson::Leave { .. } => (self.stopping(json), true),
             RequestJson::Pause { .. }
             | RequestJson::Unpause { .. }
             | RequestJson::Lower { .. }
@@ -125,10 +125,10 @@ impl StartService<'_> {
     }
 
     /// The reply to a request that stops the start. A client that waits for the end learns whether orders may be alive.
-    fn stopping(&self, written: &RequestJson) -> Value {
+    fn stopping(&self, json: &RequestJson) -> Value {
         let detail = "the start ends; nothing was sent";
         match self.starting.earlier().text() {
-            Some(earlier) if written.waits_for_the_end() => {
+            Some(earlier) if json.waits_for_the_end() => {
                 let mut reply = refused(&format!("{detail}; {earlier}"));
                 reply["exit"] = json!(Exit::CheckFailed.code());
                 reply
@@ -142,18 +142,18 @@ impl StartService<'_> {
 
     /// Sets the trading state, durable when this returns.
     fn raise(&mut self, level: TradingState, reason: &str) -> anyhow::Result<()> {
-        if self.levels.state >= level {
+        if self.restrictions.state >= level {
             return Ok(());
         }
-        let mut levels = self.levels.clone();
-        levels.state = level;
-        self.store.set_levels(&levels, reason, false)?;
+        let mut restrictions = self.restrictions.clone();
+        restrictions.state = level;
+        self.store.set_restrictions(&restrictions, reason, false)?;
         tracing::warn!(
             level = level.name(),
             reason,
             "trading state restricted during the start"
         );
-        *self.levels = levels;
+        *self.restrictions = restrictions;
         Ok(())
     }
 }

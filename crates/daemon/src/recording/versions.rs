@@ -745,7 +745,7 @@ mod tests {
                     Entry::Event { now, event } => heard = Some((now, event)),
                     Entry::Actions { actions: did } => {
                         let (now, event) = heard.take().unwrap();
-                        player.hear(now, &event, &mut Vec::new());
+                        player.handle_event(now, &event, &mut Vec::new());
                         events += 1;
                         actions += did.len() as u64;
                     }

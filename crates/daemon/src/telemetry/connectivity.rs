@@ -14,7 +14,7 @@ const CAUSES_MAX: usize = 8;
 pub(super) struct Connectivity {
     since: Option<Time>,
     causes: BTreeSet<String>,
-    told: bool,
+    is_logged: bool,
 }
 
 impl Connectivity {
@@ -31,8 +31,8 @@ impl Connectivity {
             return None;
         }
         // A connection that fails and recovers repeatedly must not flood the log.
-        throttle.tell(now, &format!("silent {cause}"))?;
-        self.told = true;
+        throttle.due(now, &format!("silent {cause}"))?;
+        self.is_logged = true;
         Some(cause)
     }
 
@@ -40,7 +40,7 @@ impl Connectivity {
     pub(super) fn answered(&mut self, now: Time) -> Option<u64> {
         let since = self.since.take()?;
         self.causes.clear();
-        std::mem::take(&mut self.told).then(|| now.ms_since(since))
+        std::mem::take(&mut self.is_logged).then(|| now.ms_since(since))
     }
 }
 
@@ -64,12 +64,12 @@ mod tests {
                            Connection refused (os error 111)";
 
     #[test]
-    fn a_silence_is_told_once_per_cause_and_its_end_with_its_length() {
+    fn a_silence_is_logged_once_per_cause_and_its_end_with_its_length() {
         let (mut connectivity, mut throttle) = (Connectivity::default(), Throttle::default());
         let at = Time::from_ms;
         assert_eq!(connectivity.answered(at(0)), None);
-        let told = connectivity.silent(at(1_000), REFUSED, &mut throttle);
-        assert_eq!(told.as_deref(), Some("connection refused"));
+        let cause = connectivity.silent(at(1_000), REFUSED, &mut throttle);
+        assert_eq!(cause.as_deref(), Some("connection refused"));
         assert_eq!(connectivity.silent(at(2_000), REFUSED, &mut throttle), None);
         let other = connectivity.silent(at(3_000), "operation timed out", &mut throttle);
         assert_eq!(other.as_deref(), Some("operation timed out"));

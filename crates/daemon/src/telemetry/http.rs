@@ -149,7 +149,7 @@ const INDEX: &str = "\
 cambist
   /metrics  everything, for Prometheus
   /status   everything that is known now, as JSON
-  /page     the same for people, live; also here, for browsers
+  /page     the same as a web page, live; also here, for browsers
   /healthz  200 while decisions go on, 503 otherwise
   /readyz   200 while every market is quoted from fresh data, 503 otherwise, and why
 ";
@@ -239,7 +239,7 @@ async fn metrics(State(pages): State<Pages>) -> Response {
 }
 
 async fn healthz(State(pages): State<Pages>) -> Response {
-    verdict(
+    health_response(
         pages.now().telemetry().health().alive,
         "alive\n",
         "the event loop does not respond\n",
@@ -259,7 +259,7 @@ async fn status(State(pages): State<Pages>) -> Response {
     axum::Json(pages.now().status()).into_response()
 }
 
-fn verdict(good: bool, yes: &'static str, no: &'static str) -> Response {
+fn health_response(good: bool, yes: &'static str, no: &'static str) -> Response {
     if good {
         yes.into_response()
     } else {

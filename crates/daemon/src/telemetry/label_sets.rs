@@ -151,7 +151,7 @@ impl Metrics {
             self.fills.with_label_values(&[market, side]);
             self.filled_quote.with_label_values(&[market, side]);
             self.quoting.with_label_values(&[market, side]);
-            self.dark.with_label_values(&[market, side]);
+            self.side_empty.with_label_values(&[market, side]);
             for control in Control::ALL {
                 let labels = [market, side, control.name()];
                 self.withheld.with_label_values(&labels);

@@ -30,7 +30,7 @@ pub struct LastKnown {
     /// Reasons for missing quotes, by market.
     pub(super) withheld: Vec<Reasons>,
     /// Sides whose reason was logged, and since when they have had one.
-    pub(super) said_withheld: BTreeMap<(MarketId, Side), Time>,
+    pub(super) logged_withheld: BTreeMap<(MarketId, Side), Time>,
     /// Result of the last comparison of ledger and venue.
     pub(super) books: BooksStatus,
     /// The last status and its time.
@@ -46,7 +46,7 @@ pub struct LastKnown {
     /// The status line.
     pub(super) line: String,
     pub(super) throttle: Throttle,
-    pub(super) reach: Connectivity,
+    pub(super) connectivity: Connectivity,
 }
 
 impl LastKnown {
@@ -62,7 +62,7 @@ impl LastKnown {
             opening: Amounts::new(),
             depth: vec![None; markets],
             withheld: vec![[None; 2]; markets],
-            said_withheld: BTreeMap::new(),
+            logged_withheld: BTreeMap::new(),
             books: BooksStatus::default(),
             status: None,
             orders: BTreeMap::new(),
@@ -72,7 +72,7 @@ impl LastKnown {
             equity: EquityHistory::default(),
             line: String::new(),
             throttle: Throttle::default(),
-            reach: Connectivity::default(),
+            connectivity: Connectivity::default(),
         }
     }
 

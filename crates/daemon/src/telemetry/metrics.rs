@@ -75,7 +75,7 @@ pub(super) struct Metrics {
     pub(super) ramp: Gauge,
     pub(super) tokens: IntGaugeVec,
     pub(super) withheld: IntGaugeVec,
-    pub(super) dark: CounterVec,
+    pub(super) side_empty: CounterVec,
     pub(super) depth_time: GaugeVec,
     pub(super) depth_rejected: IntCounterVec,
     pub(super) mid: GaugeVec,
@@ -339,7 +339,7 @@ impl Metrics {
             )?,
             books_differ: m.whole(
                 "cambist_books_differ",
-                "1 while ledger and venue differ and nobody has explained it.",
+                "1 while ledger and venue differ and no operator has explained the difference.",
             )?,
             books_hold: m.wholes(
                 "cambist_books_hold",
@@ -391,12 +391,12 @@ impl Metrics {
             )?,
             withheld: m.wholes(
                 "cambist_quotes_withheld",
-                "1 while a side has no quotes for this reason; docs/no-quotes.md says what to do.",
+                "1 while a side has no quotes for this reason; docs/no-quotes.md has the remedy.",
                 &["market", "side", "reason"],
             )?,
-            dark: m.sums(
+            side_empty: m.sums(
                 "cambist_side_dark_seconds_total",
-                "Time for which a side was dark because its order had to go before its replacement.",
+                "Time for which a side had no order because its order ended before the replacement was sent.",
                 &["market", "side"],
             )?,
             risk_rejects: m.counters(

@@ -63,7 +63,7 @@ pub struct Telemetry {
     about: About,
     clock: Clock,
     metrics: Metrics,
-    facts: Mutex<LastKnown>,
+    last: Mutex<LastKnown>,
     watch: page::Watch,
 }
 
@@ -97,7 +97,7 @@ impl Telemetry {
         let metrics = Metrics::new(&about)?;
         metrics.config_time.set(clock.unix_s());
         Ok(Self {
-            facts: Mutex::new(LastKnown::new(about.markets.len(), clock.now())),
+            last: Mutex::new(LastKnown::new(about.markets.len(), clock.now())),
             watch: page::Watch::default(),
             about,
             clock,
@@ -112,8 +112,8 @@ impl Telemetry {
 
     /// As `observe`, with explicit times.
     pub fn observe_at(&self, now: Time, unix_s: f64, note: &Notification) {
-        let mut facts = self.facts();
-        observe::note(&self.about, &self.metrics, &mut facts, now, unix_s, note);
+        let mut last = self.last();
+        observe::note(&self.about, &self.metrics, &mut last, now, unix_s, note);
     }
 
     /// The symbol of a configured token; otherwise its number.
@@ -124,29 +124,31 @@ impl Telemetry {
 
     /// Sets the status line, which is part of `/status`.
     pub fn line(&self, text: String) {
-        self.facts().line = text;
+        self.last().line = text;
     }
 
     /// The event loop has finished a turn, which took `micros`.
     pub fn tick(&self, micros: u64) {
         self.metrics.loop_tick_timestamp.set(self.clock.unix_s());
         self.metrics.loop_tick_duration.observe(seconds(micros));
-        self.facts().ticked = Some(self.clock.now());
+        self.last().ticked = Some(self.clock.now());
     }
 
     /// A request was provably not sent; the engine's notification of its end counts as that.
     pub fn not_sent(&self, endpoint: Endpoint) {
-        *self.facts().not_sent.entry(endpoint).or_default() += 1;
+        *self.last().not_sent.entry(endpoint).or_default() += 1;
     }
 
     /// Nothing was received from the venue for a request; `detail` is the chain of causes.
     pub fn venue_silent(&self, endpoint: Endpoint, detail: &str) {
         let now = self.clock.now();
-        let mut facts = self.facts();
+        let mut last = self.last();
         let LastKnown {
-            reach, throttle, ..
-        } = &mut *facts;
-        if let Some(cause) = reach.silent(now, detail, throttle) {
+            connectivity,
+            throttle,
+            ..
+        } = &mut *last;
+        if let Some(cause) = connectivity.silent(now, detail, throttle) {
             let endpoint = endpoint.name();
             tracing::warn!(
                 "the venue does not answer ({endpoint}: {cause}); requests are repeated"
@@ -157,7 +159,7 @@ impl Telemetry {
     /// Something was received from the venue.
     pub fn venue_answered(&self) {
         let now = self.clock.now();
-        if let Some(silent_ms) = self.facts().reach.answered(now) {
+        if let Some(silent_ms) = self.last().connectivity.answered(now) {
             let silent_s = silent_ms.div_ceil(1_000);
             tracing::info!("the venue answers again, after {silent_s} s");
         }
@@ -170,7 +172,7 @@ impl Telemetry {
 
     /// The operator restricted trading; the next change of the trading state is attributed to the operator.
     pub fn operator_asked(&self) {
-        self.facts().operator_asked = true;
+        self.last().operator_asked = true;
     }
 
     /// A batch of `records` intents became durable in `micros`; the store has `size_bytes`.
@@ -228,17 +230,17 @@ impl Telemetry {
 
     /// All metrics in Prometheus' text format.
     pub fn render(&self) -> Result<String, TelemetryError> {
-        let mut facts = self.facts();
-        observe::settle(&self.metrics, &mut facts);
+        let mut last = self.last();
+        observe::settle(&self.metrics, &mut last);
         self.metrics.process.update(self.clock.unix_s());
-        drop(facts);
+        drop(last);
         let families = self.metrics.registry.gather();
         Ok(prometheus::TextEncoder::new().encode_to_string(&families)?)
     }
 
-    fn facts(&self) -> MutexGuard<'_, LastKnown> {
+    fn last(&self) -> MutexGuard<'_, LastKnown> {
         // A panic ends the process, so a poisoned lock occurs in tests only.
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -17,10 +17,10 @@ const ALERTS: &str = include_str!("../../../../config/monitoring/alerts.yml");
 const DASHBOARD: &str = include_str!("../../../../config/monitoring/dashboard.json");
 
 /// A metric in an expression: its name, and label, operator and value of each condition.
-type Asked = (String, Vec<(String, String, String)>);
+type UsedSeries = (String, Vec<(String, String, String)>);
 
 /// The metrics of an expression.
-fn asked(expression: &str) -> Vec<Asked> {
+fn used_series(expression: &str) -> Vec<UsedSeries> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();
     let mut rest = expression;
@@ -49,7 +49,7 @@ fn asked(expression: &str) -> Vec<Asked> {
 }
 
 /// Values of every label of every metric on a page.
-fn shown(page: &str) -> BTreeMap<String, BTreeMap<String, BTreeSet<String>>> {
+fn exported_series(page: &str) -> BTreeMap<String, BTreeMap<String, BTreeSet<String>>> {
     let mut all: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for line in page.lines().filter(|line| !line.starts_with('#')) {
         let series = line.rsplit_once(' ').unwrap().0;
@@ -122,17 +122,17 @@ fn every_metric_that_is_watched_exists() {
         .map(|target| target["expr"].as_str().unwrap());
     let ruled = ALERTS.lines();
     let ruled = ruled.filter_map(|line| line.trim().strip_prefix("expr: "));
-    let shown = shown(&page());
+    let exported_series = exported_series(&page());
     let mut names = BTreeSet::new();
     for expression in drawn.chain(ruled) {
-        let asked = asked(expression);
-        assert!(!asked.is_empty(), "nothing of ours in {expression}");
-        for (name, conditions) in asked {
+        let used_series = used_series(expression);
+        assert!(!used_series.is_empty(), "nothing of ours in {expression}");
+        for (name, conditions) in used_series {
             // The exchange's metrics are tested with its own page.
             if name.starts_with("cambist_venue_") {
                 continue;
             }
-            let known = shown.get(&name);
+            let known = exported_series.get(&name);
             let known = known.unwrap_or_else(|| panic!("no {name}, in {expression}"));
             for (label, operator, values) in conditions {
                 let known = known.get(&label);
@@ -154,7 +154,7 @@ fn every_metric_that_is_watched_exists() {
 
 /// A rule without an instruction is noise.
 #[test]
-fn every_rule_says_what_to_do() {
+fn every_rule_has_a_remedy() {
     let rules: Vec<&str> = ALERTS.split("- alert: ").skip(1).collect();
     assert!(rules.len() >= 15);
     for rule in rules {

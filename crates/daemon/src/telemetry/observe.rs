@@ -30,7 +30,7 @@ const ORDERS_MAX: usize = 100_000;
 pub(super) fn note(
     about: &About,
     metrics: &Metrics,
-    facts: &mut LastKnown,
+    last: &mut LastKnown,
     now: Time,
     unix_s: f64,
     note: &Notification,
@@ -41,12 +41,12 @@ pub(super) fn note(
         note,
         Notification::Refused { .. } | Notification::Unknown { .. }
     ) {
-        settle(m, facts);
+        settle(m, last);
     }
     match note {
         Notification::Ready { opening, recovered } => {
-            facts.ready = true;
-            facts.opening.clone_from(opening);
+            last.ready = true;
+            last.opening.clone_from(opening);
             m.start_timestamp.set(unix_s);
             info!(
                 recovered,
@@ -61,8 +61,8 @@ pub(super) fn note(
             qty,
             valid_until_s,
         } => {
-            if facts.orders.len() < ORDERS_MAX {
-                facts.orders.insert(*order, (*market, *side));
+            if last.orders.len() < ORDERS_MAX {
+                last.orders.insert(*order, (*market, *side));
             }
             m.submitted
                 .with_label_values(&[name(*market), side.name()])
@@ -75,7 +75,7 @@ pub(super) fn note(
             }
         }
         Notification::Resent { order, attempt } => {
-            if let Some((market, _)) = facts.orders.get(order) {
+            if let Some((market, _)) = last.orders.get(order) {
                 m.attempts.with_label_values(&[name(*market)]).inc();
             }
             info!(%order, attempt, "order sent again with the same bytes");
@@ -94,7 +94,7 @@ pub(super) fn note(
             reason,
         } => refused(
             m,
-            facts,
+            last,
             now,
             *endpoint,
             order.map(|id| id.to_string()).as_deref(),
@@ -105,7 +105,7 @@ pub(super) fn note(
             order,
             cause,
         } => {
-            facts.answered = None;
+            last.answered = None;
             let outcome = if *cause == UnknownCause::Transport {
                 "transport"
             } else {
@@ -129,7 +129,7 @@ pub(super) fn note(
                     cause = cause.name(),
                     "outcome unknown"
                 );
-            } else if let Some(times) = facts.throttle.tell(now, &key) {
+            } else if let Some(times) = last.throttle.due(now, &key) {
                 let order = order.map(|id| id.to_string());
                 warn!(
                     endpoint = endpoint.name(),
@@ -144,14 +144,14 @@ pub(super) fn note(
             m.http_duration
                 .with_label_values(&[endpoint.name()])
                 .observe(seconds(*micros));
-            match facts.not_sent.get_mut(endpoint).filter(|count| **count > 0) {
+            match last.not_sent.get_mut(endpoint).filter(|count| **count > 0) {
                 Some(count) => {
                     *count -= 1;
                     m.http_requests
                         .with_label_values(&[endpoint.name(), "transport"])
                         .inc();
                 }
-                None => facts.answered = Some(*endpoint),
+                None => last.answered = Some(*endpoint),
             }
         }
         Notification::CancelSent { order } => debug!(%order, "cancel sent"),
@@ -161,7 +161,7 @@ pub(super) fn note(
             end,
             cancel_micros,
         } => {
-            facts.orders.remove(order);
+            last.orders.remove(order);
             m.finished
                 .with_label_values(&[name(*market), end.name()])
                 .inc();
@@ -174,13 +174,13 @@ pub(super) fn note(
             info!(%order, status = status.name(), "order in an unknown state found in the venue's list");
         }
         Notification::Filled(fill) => filled(about, m, fill),
-        Notification::DepthTaken {
+        Notification::DepthAccepted {
             market,
             mid,
             timestamp,
         } => {
-            if let Some(seen) = facts.depth.get_mut(usize::from(market.0)) {
-                *seen = Some(now);
+            if let Some(depth_at) = last.depth.get_mut(usize::from(market.0)) {
+                *depth_at = Some(now);
             }
             let venue_s = seconds(timestamp.0.saturating_mul(1_000));
             m.clock_offset.set(venue_s - unix_s);
@@ -198,7 +198,7 @@ pub(super) fn note(
                 .with_label_values(&[name(*market), fault.name()])
                 .inc();
             let key = format!("depth {} {}", market.0, fault.name());
-            if let Some(times) = facts.throttle.tell(now, &key) {
+            if let Some(times) = last.throttle.due(now, &key) {
                 warn!(
                     market = name(*market),
                     fault = fault.name(),
@@ -212,14 +212,14 @@ pub(super) fn note(
                 .with_label_values(&[name(*market), control.name()])
                 .inc();
             // A daemon that ends before its recovery is over withholds everything, which is expected.
-            let ends_early = facts.draining && *control == Control::Recovering;
+            let ends_early = last.draining && *control == Control::Recovering;
             let key = format!("risk {} {}", market.0, control.name());
             if ends_early {
                 debug!(
                     market = name(*market),
                     "no orders are placed while the daemon ends"
                 );
-            } else if let Some(times) = facts.throttle.tell(now, &key) {
+            } else if let Some(times) = last.throttle.due(now, &key) {
                 info!(
                     market = name(*market),
                     control = control.name(),
@@ -232,11 +232,11 @@ pub(super) fn note(
             market,
             side,
             withheld,
-        } => withheld::told(about, m, facts, now, (*market, *side), *withheld),
+        } => withheld::update(about, m, last, now, (*market, *side), *withheld),
         Notification::BudgetDenied { endpoint } => {
             m.budget_waits.with_label_values(&[endpoint.name()]).inc();
             let key = format!("budget {}", endpoint.name());
-            if let Some(times) = facts.throttle.tell(now, &key) {
+            if let Some(times) = last.throttle.due(now, &key) {
                 debug!(
                     endpoint = endpoint.name(),
                     times, "request delayed: the rate budget is used up"
@@ -245,7 +245,7 @@ pub(super) fn note(
         }
         Notification::Foreign { hash } => {
             m.foreign.inc();
-            if let Some(times) = facts.throttle.tell(now, "foreign") {
+            if let Some(times) = last.throttle.due(now, "foreign") {
                 error!(%hash, times, "found an order of another program on the account");
             }
         }
@@ -254,10 +254,10 @@ pub(super) fn note(
             hash: _,
             until,
             later,
-        } => withheld::other_instance(about, m, facts, now, *order, (*until, *later)),
+        } => withheld::other_instance(about, m, last, now, *order, (*until, *later)),
         Notification::ForeignPoolTransaction { hash, kind } => {
             m.foreign_moves.with_label_values(&[kind.name()]).inc();
-            if let Some(times) = facts.throttle.tell(now, "foreign move") {
+            if let Some(times) = last.throttle.due(now, "foreign move") {
                 let kind = kind.name();
                 error!(%hash, kind, times, "found a join or an exit of another program on the account");
             }
@@ -318,7 +318,7 @@ pub(super) fn note(
                     .with_label_values(&[&token.symbol])
                     .set(if less { -size } else { size });
             }
-            if let Some(times) = facts.throttle.tell(now, &format!("mismatch {}", token.0)) {
+            if let Some(times) = last.throttle.due(now, &format!("mismatch {}", token.0)) {
                 let explain = books::explains(about, *token, difference);
                 let (token, decimals) = token_spec(about, *token).map_or_else(
                     || (token.0.to_string(), 0),
@@ -332,14 +332,14 @@ pub(super) fn note(
                 );
             }
         }
-        Notification::Books(told) => {
-            books::gauges(about, m, told);
-            if let Some(text) = books::text(about, told) {
+        Notification::Books(books) => {
+            books::gauges(about, m, books);
+            if let Some(text) = books::text(about, books) {
                 error!("{text}");
             } else {
                 info!("ledger and venue agree again");
             }
-            facts.books = (**told).clone();
+            last.books = (**books).clone();
         }
         Notification::Balanced => {
             for market in &about.markets {
@@ -357,13 +357,13 @@ pub(super) fn note(
             expected,
         } => {
             m.fees_above.inc();
-            if let Some(times) = facts.throttle.tell(now, "fee") {
-                let [fee, expected] = fee_texts(about, facts, *order, [*fee, *expected]);
+            if let Some(times) = last.throttle.due(now, "fee") {
+                let [fee, expected] = fee_texts(about, last, *order, [*fee, *expected]);
                 error!(%order, fee, expected, times, "fee above the configured rate");
             }
         }
         Notification::TradingStateChanged { level, cause } => {
-            level_changed(m, facts, *level, cause);
+            level_changed(m, last, *level, cause);
         }
         Notification::InvariantFailed { name, detail } => {
             m.invariants.with_label_values(&["any"]).inc();
@@ -389,7 +389,7 @@ pub(super) fn note(
         Notification::RestrictionsNotStored => {
             error!("the trading state and the pauses could not be stored; they apply nevertheless");
         }
-        Notification::CommandTaken { command, detail } => {
+        Notification::CommandAccepted { command, detail } => {
             info!(command, detail, "command taken");
         }
         Notification::CommandRefused { command, why } => {
@@ -411,8 +411,8 @@ pub(super) fn note(
         Notification::ForeignAdopted { hash } => {
             warn!(%hash, "an order of another instance was adopted");
         }
-        Notification::Dark { market, side, ms } => {
-            m.dark
+        Notification::SideEmpty { market, side, ms } => {
+            m.side_empty
                 .with_label_values(&[name(*market), side.name()])
                 .inc_by(seconds(ms.saturating_mul(1_000)));
             info!(
@@ -441,11 +441,11 @@ pub(super) fn note(
         }
         Notification::MemoryRefused { strategy } => warn!(
             strategy = strategy.0,
-            "what the strategy remembered of an earlier run is not understood; it begins afresh"
+            "the strategy cannot read the memory of an earlier run; it starts without it"
         ),
         Notification::ProcessAnswerRefused { strategy, why } => {
             let key = format!("process answer {}", strategy.0);
-            if let Some(times) = facts.throttle.tell(now, &key) {
+            if let Some(times) = last.throttle.due(now, &key) {
                 let strategy = strategy.0;
                 warn!(
                     strategy,
@@ -456,12 +456,12 @@ pub(super) fn note(
             }
         }
         Notification::Draining => {
-            facts.draining = true;
+            last.draining = true;
             info!("draining: cancelling all orders");
         }
-        Notification::Status(told) => status::told(about, m, facts, now, unix_s, told),
+        Notification::Status(status) => status::update(about, m, last, now, unix_s, status),
     }
-    let state = facts.up_state();
+    let state = last.up_state();
     for each in UP_STATES {
         m.up_state
             .with_label_values(&[each])
@@ -470,8 +470,8 @@ pub(super) fn note(
 }
 
 /// Counts an answer as a success if no other outcome was reported for it.
-pub(super) fn settle(metrics: &Metrics, facts: &mut LastKnown) {
-    if let Some(endpoint) = facts.answered.take() {
+pub(super) fn settle(metrics: &Metrics, last: &mut LastKnown) {
+    if let Some(endpoint) = last.answered.take() {
         metrics
             .http_requests
             .with_label_values(&[endpoint.name(), "ok"])
@@ -481,13 +481,13 @@ pub(super) fn settle(metrics: &Metrics, facts: &mut LastKnown) {
 
 fn refused(
     m: &Metrics,
-    facts: &mut LastKnown,
+    last: &mut LastKnown,
     now: Time,
     endpoint: Endpoint,
     order: Option<&str>,
     reason: Reason,
 ) {
-    facts.answered = None;
+    last.answered = None;
     let limited = reason == Reason::RateLimited;
     let outcome = if limited { "rate_limited" } else { "reject" };
     m.http_requests
@@ -506,7 +506,7 @@ fn refused(
             .inc();
     }
     let key = format!("refused {} {label}", endpoint.name());
-    let Some(times) = facts.throttle.tell(now, &key) else {
+    let Some(times) = last.throttle.due(now, &key) else {
         return;
     };
     // The answer to a cancel of an order that has ended.
@@ -571,11 +571,11 @@ fn pool_texts(about: &About, market: MarketId, pooled: [Amount; 2], lp: Amount) 
 /// Formats fees of an order, in the token that it buys.
 fn fee_texts(
     about: &About,
-    facts: &LastKnown,
+    last: &LastKnown,
     order: ClientOrderId,
     fees: [Amount; 2],
 ) -> [String; 2] {
-    let bought = facts.orders.get(&order).and_then(|(market, side)| {
+    let bought = last.orders.get(&order).and_then(|(market, side)| {
         let spec = market_spec(about, *market)?;
         Some(match side {
             Side::Buy => &spec.base,
@@ -585,13 +585,13 @@ fn fee_texts(
     fees.map(|fee| bought.map_or_else(|| format!("{fee} base units"), |token| token.text(fee)))
 }
 
-fn level_changed(m: &Metrics, facts: &mut LastKnown, level: TradingState, why: &str) {
+fn level_changed(m: &Metrics, last: &mut LastKnown, level: TradingState, why: &str) {
     let number = kill_number(level);
     m.kill_level.set(number);
-    let operator = std::mem::take(&mut facts.operator_asked);
-    // A status may have reported it before: the trading state applies immediately, this notification says that it is
+    let operator = std::mem::take(&mut last.operator_asked);
+    // A status may have reported it before: the trading state applies immediately, this notification means that it is
     // stored.
-    let before = std::mem::replace(&mut facts.announced, level);
+    let before = std::mem::replace(&mut last.announced, level);
     if level > before {
         let cause = if operator { "operator" } else { "engine" };
         m.kill_engagements
@@ -606,7 +606,7 @@ fn level_changed(m: &Metrics, facts: &mut LastKnown, level: TradingState, why: &
     } else {
         info!(level = level.name(), why = short(why), "level");
     }
-    facts.level = level;
+    last.level = level;
 }
 
 /// Describes the part that a filter selects.

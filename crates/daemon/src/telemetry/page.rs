@@ -119,8 +119,8 @@ pub(super) struct Watch(Mutex<Watched>);
 #[derive(Debug, Default)]
 struct Watched {
     /// Time of the last request.
-    asked: Option<Time>,
-    seen: Option<Arc<Inspection>>,
+    requested_at: Option<Time>,
+    inspection: Option<Arc<Inspection>>,
 }
 
 impl Watch {
@@ -155,32 +155,33 @@ impl EquityHistory {
 impl Telemetry {
     /// Whether the page is open.
     pub fn is_watched(&self) -> bool {
-        let asked = self.watch.lock().asked;
-        asked.is_some_and(|asked| self.clock.now().ms_since(asked) <= WATCHED_MS)
+        let requested_at = self.watch.lock().requested_at;
+        requested_at
+            .is_some_and(|requested_at| self.clock.now().ms_since(requested_at) <= WATCHED_MS)
     }
 
     /// Takes in books and orders for the page.
-    pub fn watched(&self, seen: Inspection) {
-        self.watch.lock().seen = Some(Arc::new(seen));
+    pub fn watched(&self, inspection: Inspection) {
+        self.watch.lock().inspection = Some(Arc::new(inspection));
     }
 
     /// The page's data as JSON.
     pub fn page(&self) -> Value {
-        let seen = {
+        let inspection = {
             let mut watch = self.watch.lock();
             let was_watched = watch
-                .asked
-                .is_some_and(|asked| self.clock.now().ms_since(asked) <= WATCHED_MS);
-            watch.asked = Some(self.clock.now());
+                .requested_at
+                .is_some_and(|requested_at| self.clock.now().ms_since(requested_at) <= WATCHED_MS);
+            watch.requested_at = Some(self.clock.now());
             // Data from before the page was opened is old.
-            watch.seen.clone().filter(|_| was_watched)
+            watch.inspection.clone().filter(|_| was_watched)
         };
         let mut status = self.status();
         let markets = status.get_mut("markets").map(Value::take);
         let markets = markets.unwrap_or_else(|| json!([]));
         let mut page = json!({"status": status, "markets": markets, "equity": [], "budget": {}});
-        let facts = self.facts();
-        page["equity"] = facts
+        let last = self.last();
+        page["equity"] = last
             .equity
             .points
             .iter()
@@ -192,7 +193,7 @@ impl Telemetry {
                 .first()
                 .map(|market| &market.quote.symbol)
         );
-        if let Some((_, status)) = &facts.status {
+        if let Some((_, status)) = &last.status {
             let [common, each] = self.about.bursts;
             let mut budget = Map::new();
             budget.insert("all".to_owned(), json!([status.tokens.0, common]));
@@ -205,15 +206,17 @@ impl Telemetry {
                 page["markets"][at]["limits_used_bps"] = used(&market.used);
             }
         }
-        drop(facts);
+        drop(last);
         for at in 0..self.about.markets.len() {
-            let market = seen.as_ref().and_then(|seen| seen.markets.get(at));
-            let shown = &mut page["markets"][at];
-            if shown.is_object() {
-                add_market(&self.about, shown, seen.as_deref(), market);
+            let market = inspection
+                .as_ref()
+                .and_then(|inspection| inspection.markets.get(at));
+            let fields = &mut page["markets"][at];
+            if fields.is_object() {
+                add_market(&self.about, fields, inspection.as_deref(), market);
             }
         }
-        page["venue_ms"] = json!(seen.map(|seen| seen.venue_time.0));
+        page["venue_ms"] = json!(inspection.map(|inspection| inspection.venue_time.0));
         page
     }
 }
@@ -227,8 +230,8 @@ fn used(limits: &[(Control, u64)]) -> Value {
 /// Adds the book and the own orders.
 fn add_market(
     about: &About,
-    shown: &mut Value,
-    seen: Option<&Inspection>,
+    fields: &mut Value,
+    inspection: Option<&Inspection>,
     market: Option<&MarketInspection>,
 ) {
     let levels = |levels: &[BookLevel], market: &MarketInspection| -> Value {
@@ -238,16 +241,16 @@ fn add_market(
             .map(|level| json!({"price": price(spec, level.price), "quantity": quantity(spec, level.qty)}))
             .collect()
     };
-    let (Some(seen), Some(market)) = (seen, market) else {
+    let (Some(inspection), Some(market)) = (inspection, market) else {
         for list in ["bids", "asks", "orders"] {
-            shown[list] = json!([]);
+            fields[list] = json!([]);
         }
         return;
     };
-    shown["bids"] = levels(&market.bids, market);
-    shown["asks"] = levels(&market.asks, market);
+    fields["bids"] = levels(&market.bids, market);
+    fields["asks"] = levels(&market.asks, market);
     let order = |order: &OrderInspection| {
-        let left_ms = order.valid_until.0.saturating_sub(seen.venue_time.0);
+        let left_ms = order.valid_until.0.saturating_sub(inspection.venue_time.0);
         json!({
             "id": order.id.to_string(),
             "side": order.side.name(),
@@ -259,7 +262,7 @@ fn add_market(
             "age_ms": about.ttl_ms.saturating_sub(left_ms),
         })
     };
-    shown["orders"] = market.orders.iter().map(order).collect();
+    fields["orders"] = market.orders.iter().map(order).collect();
 }
 
 #[cfg(test)]
@@ -267,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_small_and_asks_nobody_else() {
+    fn the_page_is_small_and_loads_nothing_from_elsewhere() {
         let bytes = HTML.len() + STYLE.len() + SCRIPT.len();
         assert!(bytes <= 150_000, "{bytes}");
         for text in [HTML, STYLE, SCRIPT] {

@@ -19,15 +19,15 @@ use crate::telemetry::last_known::LastKnown;
 use cambist_host::times;
 
 /// Updates all gauges.
-pub(super) fn told(
+pub(super) fn update(
     about: &About,
     m: &Metrics,
-    facts: &mut LastKnown,
+    last: &mut LastKnown,
     now: Time,
     unix_s: f64,
     status: &Status,
 ) {
-    let before = facts.status.take();
+    let before = last.status.take();
     let before = before.as_ref();
     // Time counts as quoted if quotes rested at its beginning and its end.
     for (index, (market, found)) in about.markets.iter().zip(&status.markets).enumerate() {
@@ -42,9 +42,9 @@ pub(super) fn told(
                 m.quoting.with_label_values(&labels).inc_by(quoted);
             }
         }
-        gauges(m, facts, market, found, &status.ledger);
+        gauges(m, last, market, found, &status.ledger);
         for (side, why) in Side::BOTH.into_iter().zip(found.withheld) {
-            withheld::told(about, m, facts, now, (market.id, side), why);
+            withheld::update(about, m, last, now, (market.id, side), why);
         }
     }
     for pool in &status.pools {
@@ -61,13 +61,13 @@ pub(super) fn told(
         }
     }
     if let Some(equity) = equity(about, status) {
-        facts.equity_peak = facts.equity_peak.max(equity);
+        last.equity_peak = last.equity_peak.max(equity);
         m.equity.set(equity);
         // Before the first reconciliation no balance is known.
         if !status.ledger.is_empty() {
-            facts.equity.push(unix_s, equity);
+            last.equity.push(unix_s, equity);
         }
-        m.equity_peak.set(facts.equity_peak);
+        m.equity_peak.set(last.equity_peak);
     }
     let unknown = status
         .unknown_since
@@ -76,12 +76,12 @@ pub(super) fn told(
     m.budget_allowed
         .inc_by(status.allowed.saturating_sub(m.budget_allowed.get()));
     limits(about, m, status);
-    facts.level = status.level;
-    facts.ready = status.ready;
-    facts.books.clone_from(&status.books);
+    last.level = status.level;
+    last.ready = status.ready;
+    last.books.clone_from(&status.books);
     books::gauges(about, m, &status.books);
-    facts.draining = status.draining;
-    facts.status = Some((now, status.clone()));
+    last.draining = status.draining;
+    last.status = Some((now, status.clone()));
 }
 
 /// Trading state, pauses, and usage of limits and budgets.
@@ -124,7 +124,7 @@ fn pool_gauges(about: &About, m: &Metrics, pool: &PoolStatus) {
     };
     let name = [market.name.as_str()];
     if let Some(divergence) = pool.divergence_bps {
-        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
         let ratio = divergence as f64 / 10_000.0;
         m.pool_divergence.with_label_values(&name).set(ratio);
     }
@@ -134,7 +134,7 @@ fn pool_gauges(about: &About, m: &Metrics, pool: &PoolStatus) {
             .set(whole(value, &market.quote));
     }
     if let Some(balances) = pool.balances.filter(|balances| balances.supply > 0) {
-        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
         let ratio = pool.held as f64 / balances.supply as f64;
         m.pool_share.with_label_values(&name).set(ratio);
     }
@@ -156,7 +156,7 @@ fn pool_gauges(about: &About, m: &Metrics, pool: &PoolStatus) {
 
 fn gauges(
     m: &Metrics,
-    facts: &LastKnown,
+    last: &LastKnown,
     market: &MarketSpec,
     found: &MarketStatus,
     ledger: &Amounts,
@@ -175,7 +175,7 @@ fn gauges(
     }
     let held = |amounts: &Amounts, token| amounts.get(&token).copied().unwrap_or(0);
     let base = whole(held(ledger, market.base.id), &market.base);
-    let opening = whole(held(&facts.opening, market.base.id), &market.base);
+    let opening = whole(held(&last.opening, market.base.id), &market.base);
     m.position.with_label_values(&[name]).set(base - opening);
     let Some(mid) = found
         .mid
@@ -255,68 +255,68 @@ impl Telemetry {
 
     /// As `health`, with an explicit time.
     pub fn health_at(&self, now: Time) -> Health {
-        self.health_of(&self.facts(), now)
+        self.health_of(&self.last(), now)
     }
 
-    fn health_of(&self, facts: &LastKnown, now: Time) -> Health {
+    fn health_of(&self, last: &LastKnown, now: Time) -> Health {
         let fresh = |at: &Option<Time>, age_max_ms: u64| {
             at.is_some_and(|at| now.ms_since(at) <= age_max_ms)
         };
-        let alive = fresh(&facts.ticked, self.about.tick_age_max_ms);
-        let depth = facts
+        let alive = fresh(&last.ticked, self.about.tick_age_max_ms);
+        let depth = last
             .depth
             .iter()
             .all(|at| fresh(at, self.about.depth_age_max_ms));
-        let served = facts.withheld.iter().all(withheld::is_served);
+        let served = last.withheld.iter().all(withheld::is_served);
         Health {
             alive,
-            ready: alive && depth && served && facts.up_state() == "active",
+            ready: alive && depth && served && last.up_state() == "active",
         }
     }
 
     /// The last comparison of ledger and venue, less explanations since.
     pub fn books(&self) -> BooksStatus {
-        self.facts().books.clone()
+        self.last().books.clone()
     }
 
     /// Whether it is ready, and why not: the state, and every side without quotes.
     pub fn readiness(&self) -> (bool, String) {
-        let facts = self.facts();
-        let health = self.health_of(&facts, self.clock.now());
-        let lines = withheld::lines(&self.about, &facts.withheld);
-        let differ = books::text(&self.about, &facts.books);
+        let last = self.last();
+        let health = self.health_of(&last, self.clock.now());
+        let lines = withheld::lines(&self.about, &last.withheld);
+        let differ = books::text(&self.about, &last.books);
         let differ = differ.map_or_else(String::new, |text| text + "\n");
-        let verdict = if health.ready {
+        let state = if health.ready {
             "ready\n".to_owned()
         } else if !health.alive {
             "not ready: the event loop does not respond\n".to_owned()
-        } else if facts.up_state() == "active" {
+        } else if last.up_state() == "active" {
             "not ready: a market is not quoted, or its depth is not fresh\n".to_owned()
         } else {
-            format!("not ready: {}\n", facts.up_state())
+            format!("not ready: {}\n", last.up_state())
         };
-        (health.ready, verdict + &differ + &lines)
+        (health.ready, state + &differ + &lines)
     }
 
     /// Everything known, as JSON. Amounts are decimal strings of whole tokens.
     pub fn status(&self) -> Value {
         let now = self.clock.now();
         // State, readiness and reasons are current; the numbers are those of the last status, with its age.
-        let facts = self.facts();
-        let health = self.health_of(&facts, now);
+        let last = self.last();
+        let health = self.health_of(&last, now);
         let mut page = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "revision": self.about.revision,
             "config_hash": self.about.config_hash,
-            "state": facts.up_state(),
-            "level": facts.level.name(),
+            "state": last.up_state(),
+            "level": last.level.name(),
             "alive": health.alive,
             "ready": health.ready,
-            "draining": facts.draining,
-            "up_ms": now.ms_since(facts.began),
-            "line": facts.line,
+            "draining": last.draining,
+            "up_ms": now.ms_since(last.began),
+            "line": last.line,
         });
-        if let Some((at, status)) = &facts.status {
+        if let Some((at, status)) = &last.status {
             page["status_age_ms"] = json!(now.ms_since(*at));
             page["requests"] = json!({"sent": status.sent, "allowed": status.allowed});
             page["unknown_for_ms"] = json!(status.unknown_since.map(|since| now.ms_since(since)));
@@ -335,8 +335,8 @@ impl Telemetry {
                 .markets
                 .iter()
                 .zip(&status.markets)
-                .zip(&facts.depth)
-                .zip(&facts.withheld);
+                .zip(&last.depth)
+                .zip(&last.withheld);
             page["markets"] = markets
                 .map(|(((spec, found), depth), reasons)| {
                     market_page(spec, found, reasons, depth.map(|at| now.ms_since(at)))

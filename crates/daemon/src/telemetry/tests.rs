@@ -177,7 +177,7 @@ fn notes_bear_no_new_series() {
 }
 
 #[test]
-fn an_answer_is_a_success_only_if_nothing_else_is_told() {
+fn an_answer_is_a_success_only_if_no_other_outcome_is_reported() {
     let telemetry = telemetry();
     let endpoint = Endpoint::Submit;
     let answered = Notification::Answered {
@@ -313,7 +313,7 @@ fn a_status_sets_the_gauges_and_the_page() {
 
 /// A trading state applies before it is stored: it is announced even if a status reports it first.
 #[test]
-fn a_level_is_announced_once_whatever_told_of_it_before() {
+fn a_trading_state_is_announced_once_whatever_reported_it_before() {
     let telemetry = telemetry();
     let level = TradingState::CancelOnly;
     telemetry.observe(&Notification::Status(Box::new(Status {
@@ -337,7 +337,7 @@ fn ready_means_ticking_trading_and_fresh() {
     let telemetry = telemetry();
     assert!(!telemetry.health().alive);
     telemetry.tick(10);
-    let depth = Notification::DepthTaken {
+    let depth = Notification::DepthAccepted {
         market: MarketId(0),
         mid: Some(500_000),
         timestamp: VenueTime(1),

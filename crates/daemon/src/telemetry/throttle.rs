@@ -20,14 +20,14 @@ pub(super) struct Throttle {
 
 impl Throttle {
     /// Number of occurrences since the last line, this one included; `None` if it should not be logged now.
-    pub(super) fn tell(&mut self, now: Time, cause: &str) -> Option<u64> {
-        if let Some((told, silent)) = self.causes.get_mut(cause) {
-            if now.ms_since(*told) < PAUSE_MS {
-                *silent += 1;
+    pub(super) fn due(&mut self, now: Time, cause: &str) -> Option<u64> {
+        if let Some((logged_at, suppressed)) = self.causes.get_mut(cause) {
+            if now.ms_since(*logged_at) < PAUSE_MS {
+                *suppressed += 1;
                 return None;
             }
-            let times = *silent + 1;
-            (*told, *silent) = (now, 0);
+            let times = *suppressed + 1;
+            (*logged_at, *suppressed) = (now, 0);
             return Some(times);
         }
         if self.causes.len() >= CAUSES_MAX {
@@ -43,23 +43,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_storm_is_told_once_a_minute_with_its_size() {
+    fn repeated_causes_are_logged_once_a_minute_with_their_number() {
         let mut throttle = Throttle::default();
         let at = Time::from_ms;
-        assert_eq!(throttle.tell(at(0), "a"), Some(1));
-        assert_eq!(throttle.tell(at(0), "b"), Some(1));
+        assert_eq!(throttle.due(at(0), "a"), Some(1));
+        assert_eq!(throttle.due(at(0), "b"), Some(1));
         for ms in 1..100 {
-            assert_eq!(throttle.tell(at(ms), "a"), None);
+            assert_eq!(throttle.due(at(ms), "a"), None);
         }
-        assert_eq!(throttle.tell(at(60_000), "a"), Some(100));
-        assert_eq!(throttle.tell(at(60_001), "a"), None);
+        assert_eq!(throttle.due(at(60_000), "a"), Some(100));
+        assert_eq!(throttle.due(at(60_001), "a"), None);
     }
 
     #[test]
     fn causes_are_bounded() {
         let mut throttle = Throttle::default();
         for cause in 0..2 * CAUSES_MAX {
-            throttle.tell(Time(0), &cause.to_string());
+            throttle.due(Time(0), &cause.to_string());
         }
         assert_eq!(throttle.causes.len(), CAUSES_MAX);
     }

@@ -34,12 +34,12 @@ pub(super) enum Quoting {
 /// Determines the state of quoting.
 pub(super) fn quoting(markets: &[Reasons]) -> Quoting {
     let mut reasons = markets.iter().flatten();
-    let meant = |why: &Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());
-    let mut meant = reasons.by_ref().filter(|why| meant(why)).peekable();
-    if meant.peek().is_none() {
+    let relevant = |why: &Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());
+    let mut relevant = reasons.by_ref().filter(|why| relevant(why)).peekable();
+    if relevant.peek().is_none() {
         return Quoting::Active;
     }
-    let controls: Option<Vec<_>> = meant.map(|why| why.map(|why| why.control)).collect();
+    let controls: Option<Vec<_>> = relevant.map(|why| why.map(|why| why.control)).collect();
     match controls {
         None => Quoting::Active,
         Some(all) => {
@@ -61,16 +61,16 @@ pub(super) fn is_served(reasons: &Reasons) -> bool {
 }
 
 /// Takes in a reason from the engine: gauge and log. Changed numbers with the same reason are not logged.
-pub(super) fn told(
+pub(super) fn update(
     about: &About,
     m: &Metrics,
-    facts: &mut LastKnown,
+    last: &mut LastKnown,
     now: Time,
     (market, side): (MarketId, Side),
     withheld: Option<Withheld>,
 ) {
     let at = usize::from(market.0);
-    let (Some(spec), Some(known)) = (about.markets.get(at), facts.withheld.get_mut(at)) else {
+    let (Some(spec), Some(known)) = (about.markets.get(at), last.withheld.get_mut(at)) else {
         return;
     };
     let before = std::mem::replace(&mut known[side as usize], withheld);
@@ -90,21 +90,15 @@ pub(super) fn told(
         (None, Some(_)) | (Some(_), None) => false,
     };
     if !same {
-        log(facts, now, spec, side, withheld);
+        log(last, now, spec, side, withheld);
     }
 }
 
-fn log(
-    facts: &mut LastKnown,
-    now: Time,
-    spec: &MarketSpec,
-    side: Side,
-    withheld: Option<Withheld>,
-) {
+fn log(last: &mut LastKnown, now: Time, spec: &MarketSpec, side: Side, withheld: Option<Withheld>) {
     let (market, place) = (spec.name.as_str(), (spec.id, side));
     let Some(why) = withheld else {
         // The end is logged only if the beginning was.
-        if let Some(since) = facts.said_withheld.remove(&place) {
+        if let Some(since) = last.logged_withheld.remove(&place) {
             let for_s = now.ms_since(since) / 1_000;
             info!(market, side = side.name(), for_s, "quoted again");
         }
@@ -112,15 +106,15 @@ fn log(
     };
     let (reason, text) = (why.control.name(), text(spec, &why));
     let side_name = side.name();
-    if why.control.is_by_design() || (facts.draining && why.control == Control::Ending) {
+    if why.control.is_by_design() || (last.draining && why.control == Control::Ending) {
         debug!(market, side = side_name, reason, "not quoted: {text}");
         return;
     }
     let key = format!("withheld {} {side_name} {reason}", spec.id.0);
-    let Some(times) = facts.throttle.tell(now, &key) else {
+    let Some(times) = last.throttle.due(now, &key) else {
         return;
     };
-    facts.said_withheld.entry(place).or_insert(now);
+    last.logged_withheld.entry(place).or_insert(now);
     let key = why.key();
     if why.control.is_routine() {
         info!(
@@ -149,7 +143,7 @@ fn log(
 pub(super) fn other_instance(
     about: &About,
     m: &Metrics,
-    facts: &mut LastKnown,
+    last: &mut LastKnown,
     now: Time,
     order: ClientOrderId,
     (until, later): (VenueTime, bool),
@@ -158,7 +152,7 @@ pub(super) fn other_instance(
     let instance = format!("{:08x}", order.instance);
     let key = format!("other instance {instance} {later}");
     // At most one line per minute, with the newest; status lists all.
-    let Some(times) = facts.throttle.tell(now, &key) else {
+    let Some(times) = last.throttle.due(now, &key) else {
         return;
     };
     let alive_until_s = until.as_s();

@@ -29,8 +29,11 @@ fn table() -> String {
 fn the_page_names_every_reason() {
     let (_, rest) = PAGE.split_once("<!-- reasons: begin -->\n").unwrap();
     let (found, _) = rest.split_once("<!-- reasons: end -->").unwrap();
-    let wanted = table();
-    assert!(found == wanted, "docs/no-quotes.md should hold\n\n{wanted}");
+    let expected = table();
+    assert!(
+        found == expected,
+        "docs/no-quotes.md should hold\n\n{expected}"
+    );
 }
 
 /// Every key in a reason is in the example configuration, a parameter of a strategy, or a key of a process strategy.
@@ -75,7 +78,7 @@ fn below_floor() -> Withheld {
 }
 
 #[test]
-fn a_reason_is_told_with_its_numbers_and_the_key() {
+fn a_reason_is_reported_with_its_numbers_and_the_key() {
     let spec = about().markets.remove(0);
     let text = |why: Withheld| text(&spec, &why);
     assert_eq!(
@@ -124,13 +127,13 @@ fn a_reason_is_told_with_its_numbers_and_the_key() {
 }
 
 /// A daemon past recovery whose sides have these reasons.
-fn telling(reasons: Reasons) -> Arc<Telemetry> {
+fn telemetry_of(reasons: Reasons) -> Arc<Telemetry> {
     let telemetry = Arc::new(Telemetry::new(about(), Clock::new()).unwrap());
     telemetry.observe(&Notification::Ready {
         opening: std::collections::BTreeMap::new(),
         recovered: 0,
     });
-    telemetry.observe(&Notification::DepthTaken {
+    telemetry.observe(&Notification::DepthAccepted {
         market: MarketId(0),
         mid: Some(500_000),
         timestamp: cambist_core::VenueTime(1),
@@ -165,8 +168,8 @@ fn engaged(telemetry: &Telemetry) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_same_reason_stands_in_metrics_status_and_readiness() {
-    let telemetry = telling([Some(above_value()), Some(below_floor())]);
+async fn the_same_reason_is_in_metrics_status_and_readiness() {
+    let telemetry = telemetry_of([Some(above_value()), Some(below_floor())]);
     assert_eq!(
         engaged(&telemetry),
         [
@@ -290,7 +293,7 @@ fn only_what_quotes_is_active() {
         ([by_design, thin], "not_quoting", false),
         ([paused, None], "active", true),
     ] {
-        let telemetry = telling(reasons);
+        let telemetry = telemetry_of(reasons);
         assert_eq!(telemetry.status()["state"], state, "{reasons:?}");
         assert_eq!(telemetry.readiness().0, ready, "{reasons:?}");
         let up = format!("cambist_up_state{{state=\"{state}\"}} 1\n");
@@ -304,7 +307,7 @@ fn only_what_quotes_is_active() {
 /// A reason that came after the last status is shown with the resulting state.
 #[test]
 fn the_state_and_its_reasons_are_of_one_moment() {
-    let telemetry = telling([None, None]);
+    let telemetry = telemetry_of([None, None]);
     let page = telemetry.status();
     assert_eq!(
         (&page["state"], &page["ready"]),
@@ -314,7 +317,7 @@ fn the_state_and_its_reasons_are_of_one_moment() {
         Control::StaleData,
         Compared::unknown(Unit::Ms, "poll.depth_age_max_ms", 5_000),
     );
-    let tell = |withheld: Option<Withheld>| {
+    let report = |withheld: Option<Withheld>| {
         for side in Side::BOTH {
             let market = MarketId(0);
             telemetry.observe(&Notification::Withheld {
@@ -324,7 +327,7 @@ fn the_state_and_its_reasons_are_of_one_moment() {
             });
         }
     };
-    tell(Some(stale));
+    report(Some(stale));
     let page = telemetry.status();
     assert_eq!(
         (&page["state"], &page["ready"]),
@@ -334,7 +337,7 @@ fn the_state_and_its_reasons_are_of_one_moment() {
         let why = &page["markets"][0]["withheld"][side];
         assert_eq!(why["reason"], "stale_data", "{page}");
     }
-    tell(None);
+    report(None);
     let page = telemetry.status();
     assert_eq!(page["state"], "active");
     assert_eq!(

@@ -23,7 +23,7 @@ pub enum Observed {
     Other(u64, Outcome),
 }
 
-fn seen(reports: &[ExecutionReport]) -> Vec<Observed> {
+fn observed(reports: &[ExecutionReport]) -> Vec<Observed> {
     let one = |report: &ExecutionReport| match report.outcome {
         Outcome::Resting => Observed::Resting(report.order.0),
         Outcome::Filled(fill) => Observed::Filled(report.order.0, fill.price.0, fill.qty.0),
@@ -54,7 +54,7 @@ impl Market {
             update,
         };
         self.simulator.apply_event(&event, &mut reports);
-        seen(&reports)
+        observed(&reports)
     }
 
     pub fn level(&mut self, side: Side, price: u64, qty: u64) -> Vec<Observed> {
@@ -89,11 +89,11 @@ impl Market {
         };
         let mut reports = Vec::new();
         self.simulator.apply_snapshot(&snapshot, &mut reports);
-        seen(&reports)
+        observed(&reports)
     }
 
     pub fn submit(&mut self, order: NewOrder) -> Vec<Observed> {
-        seen(&self.reports_of(order))
+        observed(&self.reports_of(order))
     }
 
     pub fn reports_of(&mut self, order: NewOrder) -> Vec<ExecutionReport> {
@@ -107,7 +107,7 @@ impl Market {
         let mut reports = Vec::new();
         self.simulator
             .cancel(Timestamp(self.time), OrderId(id), &mut reports);
-        seen(&reports)
+        observed(&reports)
     }
 
     /// The estimated quantity in front of an order.

@@ -1,7 +1,7 @@
 //! Which edits a source allows: one syntax tree, one visitor, one small change at a time.
 //!
 //! Every mutant is written as a switch that leaves the program as it is unless it is on. Tests, constants' values,
-//! patterns, types, macros and what writes text for people (`fmt`) are left alone.
+//! patterns, types, macros and what formats text (`fmt`) are left alone.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub struct Mutant {
     pub range: Range<usize>,
     /// What it is written as.
     pub pieces: Vec<Piece>,
-    /// What stood there, and what stands there when it is on; shortened.
+    /// The original text, and the text when it is on; shortened.
     pub was: String,
     /// See `was`.
     pub became: String,
@@ -76,7 +76,7 @@ fn choice(changed: Vec<Piece>, was: Range<usize>) -> Vec<Piece> {
     pieces
 }
 
-/// What stands for an operator that is mistaken.
+/// The replacements of an operator.
 fn other_operators(op: &BinOp) -> &'static [&'static str] {
     match op {
         BinOp::Lt(_) => &["<=", ">"],
@@ -120,7 +120,7 @@ const METHODS: [[&str; 2]; 17] = [
     ["values", "keys"],
 ];
 
-/// Methods whose call is left out: the receiver stands for it.
+/// Methods whose call is left out: the receiver replaces it.
 const LEFT_OUT: [&str; 7] = ["filter", "rev", "skip", "take", "max", "min", "abs"];
 
 impl Finder<'_> {
@@ -461,7 +461,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 }
 
-/// Whether `let` stands in a condition: its parts are no values.
+/// Whether `let` is in a condition: its parts are no values.
 fn has_let(expr: &Expr) -> bool {
     match expr {
         Expr::Let(_) => true,

@@ -9,7 +9,7 @@ use super::operators::{Mutant, Piece};
 pub struct Patched {
     /// What it became.
     pub text: String,
-    /// Where each mutant stands in it, by its number. One that is inside another may stand in several places.
+    /// Where each mutant is in it, by its number. One that is inside another may be in several places.
     pub places: Vec<(u32, Range<usize>)>,
 }
 

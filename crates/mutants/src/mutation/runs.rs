@@ -12,7 +12,7 @@ use super::build::Built;
 use super::sample::{Area, Drawn};
 use crate::clock::Stopwatch;
 
-/// How often a running child is looked at.
+/// Interval of polling a running child.
 const STEP: Duration = Duration::from_millis(20);
 /// A test that needs so many times what it needs without a mutant hangs,
 const TIMES_MAX: u32 = 10;
@@ -150,7 +150,7 @@ impl Runner<'_> {
             [_, "found", _, _, tried, check] => {
                 Ok(Outcome::World(tried.parse()?, check.to_owned()))
             }
-            _ => anyhow::bail!("worlds said {line:?}"),
+            _ => anyhow::bail!("unexpected output of worlds: {line:?}"),
         }
     }
 }

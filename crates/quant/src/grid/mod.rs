@@ -250,19 +250,19 @@ pub struct Changes {
 /// their queue positions.
 ///
 /// hftbacktest, "High-Frequency Grid Trading".
-pub fn changes(current: &Grid, wanted: &Grid) -> Changes {
+pub fn changes(current: &Grid, target: &Grid) -> Changes {
     let without = |side: &[i64], other: &[i64]| -> Vec<i64> {
         let kept = side.iter().copied();
         kept.filter(|tick| !other.contains(tick)).collect()
     };
     Changes {
         cancel: Grid {
-            bids: without(&current.bids, &wanted.bids),
-            asks: without(&current.asks, &wanted.asks),
+            bids: without(&current.bids, &target.bids),
+            asks: without(&current.asks, &target.asks),
         },
         place: Grid {
-            bids: without(&wanted.bids, &current.bids),
-            asks: without(&wanted.asks, &current.asks),
+            bids: without(&target.bids, &current.bids),
+            asks: without(&target.asks, &current.asks),
         },
     }
 }

@@ -83,11 +83,11 @@ fn levels_in_both_grids_are_kept() {
         bids: vec![100, 90, 80],
         asks: vec![110],
     };
-    let wanted = Grid {
+    let target = Grid {
         bids: vec![90, 80, 70],
         asks: vec![],
     };
-    let made = changes(&current, &wanted);
+    let made = changes(&current, &target);
     assert_eq!(
         made.cancel,
         Grid {
@@ -102,7 +102,7 @@ fn levels_in_both_grids_are_kept() {
             asks: vec![]
         }
     );
-    assert_eq!(changes(&wanted, &wanted), Changes::default());
+    assert_eq!(changes(&target, &target), Changes::default());
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub struct Flow {
 
 /// Volume between two polls, as fractions of the pool's value.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Seen {
+pub struct Volumes {
     /// Volume that moved the pool's price to the edge of its fee around the mid.
     pub arbitrage: f64,
     /// Other volume.
@@ -44,19 +44,19 @@ impl Flow {
     /// that move together are joins and exits. Several trades between two polls count as their sum,
     /// which underestimates the volume. The band is that of Milionis, Moallemi & Roughgarden, arXiv
     /// 2305.14604.
-    pub fn push(&mut self, base: f64, quote: f64, mid: f64, seconds: f64) -> Result<Seen> {
+    pub fn push(&mut self, base: f64, quote: f64, mid: f64, seconds: f64) -> Result<Volumes> {
         let base = positive("base reserve", base)?;
         let quote = positive("quote reserve", quote)?;
         let mid = positive("mid", mid)?;
         let Some((last_base, last_quote)) = self.last else {
             self.last = Some((base, quote));
-            return Ok(Seen::default());
+            return Ok(Volumes::default());
         };
         let dt = positive("seconds since the last poll", seconds)?;
         let seen = if (base - last_base) * (quote - last_quote) < 0.0 {
             self.classify(last_base, last_quote, quote, mid)?
         } else {
-            Seen::default()
+            Volumes::default()
         };
         self.last = Some((base, quote));
         let keep = libm::exp2(-dt / self.half_life_s);
@@ -66,7 +66,7 @@ impl Flow {
         Ok(seen)
     }
 
-    fn classify(&self, last_base: f64, last_quote: f64, quote: f64, mid: f64) -> Result<Seen> {
+    fn classify(&self, last_base: f64, last_quote: f64, quote: f64, mid: f64) -> Result<Volumes> {
         let moved = finite("move", quote - last_quote)?;
         let off = libm::log(last_quote / last_base / mid);
         let towards = if off > self.log_fee {
@@ -84,7 +84,7 @@ impl Flow {
             0.0
         };
         let value = 2.0 * last_quote;
-        Ok(Seen {
+        Ok(Volumes {
             arbitrage: arbitrage / value,
             noise: (moved.abs() - arbitrage) / value,
         })

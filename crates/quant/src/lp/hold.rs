@@ -65,8 +65,8 @@ impl Hysteresis {
     /// number of deviations of the confidence limit.
     ///
     /// As [`Hysteresis::new`].
-    pub fn holds(&self, held: bool, net_rate: f64, doubt: f64) -> Result<bool> {
-        let low = finite("net rate", net_rate)? - non_negative("doubt", doubt)?;
+    pub fn holds(&self, held: bool, net_rate: f64, margin: f64) -> Result<bool> {
+        let low = finite("net rate", net_rate)? - non_negative("margin", margin)?;
         Ok(if held {
             low >= -self.leave_below
         } else {

@@ -87,10 +87,10 @@ pub fn hedge(liquidity: f64, prices: &[f64], cost: f64, band: f64) -> Result<Hed
         if i > 0 {
             pnl -= short * (price - prices[i - 1]);
         }
-        let wanted = if i == last { 0.0 } else { base(price) };
-        if i == 0 || i == last || (wanted - short).abs() > band {
-            paid += rate * (wanted - short).abs() * price;
-            short = wanted;
+        let target = if i == last { 0.0 } else { base(price) };
+        if i == 0 || i == last || (target - short).abs() > band {
+            paid += rate * (target - short).abs() * price;
+            short = target;
             trades += usize::from(i < last);
         }
     }

@@ -135,16 +135,16 @@ impl Swap {
         exact(&(&self.reserve_out * paid)) / exact(&whole)
     }
 
-    /// The smallest input that gives at least `wanted`; `None` if no input does.
-    pub fn least_input(&self, wanted: &Amount) -> Option<Amount> {
-        if wanted >= &self.reserve_out {
+    /// The smallest input that gives at least `output_min`; `None` if no input does.
+    pub fn least_input(&self, output_min: &Amount) -> Option<Amount> {
+        if output_min >= &self.reserve_out {
             return None;
         }
-        let mut high = self.formula_input(wanted)?;
+        let mut high = self.formula_input(output_min)?;
         // The circuit's rounding may need a little more; an output it cannot pay has no input at
         // all.
         let ceiling = &high * unit() + unit();
-        while self.out(&high) < *wanted {
+        while self.out(&high) < *output_min {
             high *= 2_u8;
             if high > ceiling {
                 return None;
@@ -153,7 +153,7 @@ impl Swap {
         let mut low = Amount::zero();
         while low < high {
             let middle = (&low + &high) >> 1_u8;
-            if self.out(&middle) >= *wanted {
+            if self.out(&middle) >= *output_min {
                 high = middle;
             } else {
                 low = middle + 1_u8;
@@ -162,15 +162,15 @@ impl Swap {
         Some(low)
     }
 
-    /// An input that gives at least `wanted` under [`Convention::Floor`], as the contracts compute
+    /// An input that gives at least `output_min` under [`Convention::Floor`], as the contracts compute
     /// it: `⌊x·out·d/((Y − out)(d − f))⌋ + 1` (`UniswapV2Library.getAmountIn`); it may be one too
     /// many. `None` if the pool holds no more than that.
-    pub fn formula_input(&self, wanted: &Amount) -> Option<Amount> {
-        if wanted >= &self.reserve_out {
+    pub fn formula_input(&self, output_min: &Amount) -> Option<Amount> {
+        if output_min >= &self.reserve_out {
             return None;
         }
-        let left = (&self.reserve_out - wanted) * self.fee.kept();
-        Some(&self.reserve_in * wanted * self.fee.of / left + Amount::one())
+        let left = (&self.reserve_out - output_min) * self.fee.kept();
+        Some(&self.reserve_in * output_min * self.fee.of / left + Amount::one())
     }
 
     /// Output for each unit of input at the margin, without the fee: `Y/x`.

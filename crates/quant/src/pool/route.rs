@@ -78,7 +78,7 @@ impl Market {
 
     /// Steps on the book where marginal prices meet.
     fn split(&self, base: &Amount, step: &Amount) -> Amount {
-        let wanted = exact(base).to_f64();
+        let target = exact(base).to_f64();
         let net = match self.side {
             BookSide::Bids => 1.0,
             BookSide::Asks => self.book_fee.left().to_f64(),
@@ -90,11 +90,11 @@ impl Market {
                 BookSide::Bids => self.sold_until(&(&level.price * self.book_fee.left())),
             }
             .max(0.0);
-            if on_book + in_pool >= wanted {
+            if on_book + in_pool >= target {
                 break;
             }
             let available = exact(&level.quantity).to_f64() * net;
-            on_book += available.min(wanted - in_pool - on_book);
+            on_book += available.min(target - in_pool - on_book);
         }
         let gross = Exact::from_float((on_book / net).max(0.0));
         let whole = gross.and_then(|gross| gross.floor().to_integer().to_biguint());

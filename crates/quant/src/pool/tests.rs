@@ -56,13 +56,13 @@ fn the_least_input_is_the_least() {
         let fee = Fee::bips(random.bits() % 1_000).unwrap();
         for convention in [Convention::Floor, Convention::Circuit] {
             let pool = swap(x.into(), y.into(), fee, convention);
-            let wanted = units(1 + u128::from(random.bits() % y));
-            if let Some(least) = pool.least_input(&wanted) {
-                assert!(pool.out(&least) >= wanted);
-                assert!(pool.out(&(least - 1_u8)) < wanted);
+            let output_min = units(1 + u128::from(random.bits() % y));
+            if let Some(least) = pool.least_input(&output_min) {
+                assert!(pool.out(&least) >= output_min);
+                assert!(pool.out(&(least - 1_u8)) < output_min);
             } else {
-                let beyond = pool.out(&units(1_u128 << 100)) < wanted;
-                assert!(beyond || wanted >= units(y.into()));
+                let beyond = pool.out(&units(1_u128 << 100)) < output_min;
+                assert!(beyond || output_min >= units(y.into()));
             }
         }
     }

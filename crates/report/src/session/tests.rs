@@ -24,7 +24,7 @@ fn ready() -> Notification {
 }
 
 fn depth(mid: u64) -> Notification {
-    Notification::DepthTaken {
+    Notification::DepthAccepted {
         market: MarketId(0),
         mid: Some(mid),
         timestamp: VenueTime(0),
@@ -395,7 +395,7 @@ fn a_base_token_of_two_markets_counts_once() {
     session.observe(Time(0), &ready());
     let mids = |session: &mut Session, mid| {
         for market in [MarketId(0), MarketId(1)] {
-            let notification = Notification::DepthTaken {
+            let notification = Notification::DepthAccepted {
                 market,
                 mid: Some(mid),
                 timestamp: VenueTime(0),

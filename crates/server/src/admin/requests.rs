@@ -223,7 +223,7 @@ async fn answered(api: &AdminApi, request: Request<Body>) -> Result<Vec<u8>, Err
     let (head, body) = request.into_parts();
     api.admit(&head.headers)?;
     if let Some(peer) = head.extensions.get::<Peer>() {
-        peer.vouch();
+        peer.mark_authenticated();
     }
     if head.uri.path() == METRICS {
         return match head.method {
@@ -242,7 +242,7 @@ async fn answered(api: &AdminApi, request: Request<Body>) -> Result<Vec<u8>, Err
                 "no such operator request; 'cambist venue admin --help' lists them",
             )
         })?;
-    let body = match (requested.looks, &head.method) {
+    let body = match (requested.is_read, &head.method) {
         (true, &Method::GET) => query(head.uri.query().unwrap_or_default())?,
         (false, &Method::POST) => {
             let bytes = read_body(body, &ConnectionLimits::default()).await?;

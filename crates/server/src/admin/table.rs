@@ -47,7 +47,7 @@ pub struct OperatorRequest {
     /// Short description.
     pub about: &'static str,
     /// Whether it only reads: GET instead of POST.
-    pub looks: bool,
+    pub is_read: bool,
     /// Its fields.
     pub fields: &'static [Field],
     /// An example's command line.
@@ -88,7 +88,7 @@ const fn request(
     OperatorRequest {
         name,
         about,
-        looks: false,
+        is_read: false,
         fields,
         example,
     }
@@ -101,7 +101,7 @@ const fn look(
     example: &'static str,
 ) -> OperatorRequest {
     OperatorRequest {
-        looks: true,
+        is_read: true,
         ..request(name, about, fields, example)
     }
 }

@@ -58,7 +58,7 @@ impl History {
             let manifest = Manifest::read(&**part)?.map(|(manifest, _)| manifest);
             exchanges.extend(manifest.as_ref().map(|manifest| manifest.folder.clone()));
             if exchanges.len() > 1 {
-                return Err(DataError::Others {
+                return Err(DataError::OtherExchange {
                     folder: part.name(),
                 });
             }

@@ -84,7 +84,7 @@ pub enum DataError {
     },
     /// Folders given together belong to different exchanges.
     #[error("{folder} is of another exchange than the folders before it")]
-    Others {
+    OtherExchange {
         /// The first folder of another exchange.
         folder: String,
     },

@@ -218,7 +218,7 @@ fn every_example_of_the_table_is_understood() {
             .replace("\"USDC\"", "\"QQQ\"");
         let text = text.replace("XYZ-USDC", "XYZ-QQQ");
         let body: Value = serde_json::from_str(&text).unwrap();
-        let reply = if request.looks {
+        let reply = if request.is_read {
             let query: Vec<_> = body
                 .as_object()
                 .unwrap()
@@ -256,7 +256,7 @@ fn every_example_of_the_table_is_understood() {
     // The log has every executed request, with its name and the given fields.
     let log = operator.look("log", "limit=500");
     let entries = log.good().as_array().unwrap();
-    for request in OPERATOR_REQUESTS.iter().filter(|request| !request.looks) {
+    for request in OPERATOR_REQUESTS.iter().filter(|request| !request.is_read) {
         if matches!(request.name, "settle-withdrawal" | "return-withdrawal") {
             continue;
         }

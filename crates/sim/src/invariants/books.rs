@@ -70,7 +70,7 @@ impl Ledger {
     /// Checks a notification.
     pub(crate) fn observe(&mut self, shown_ms: u64, notification: &Notification) -> Option<Broken> {
         match notification {
-            Notification::DepthTaken {
+            Notification::DepthAccepted {
                 market,
                 mid: Some(mid),
                 ..

@@ -449,7 +449,7 @@ impl Checks {
             | Notification::Answered { .. }
             | Notification::CancelSent { .. }
             | Notification::Resolved { .. }
-            | Notification::DepthTaken { .. }
+            | Notification::DepthAccepted { .. }
             | Notification::DepthRefused { .. }
             | Notification::RiskRefused { .. }
             | Notification::Books(_)
@@ -462,11 +462,11 @@ impl Checks {
             | Notification::Paused(_)
             | Notification::Unpaused { .. }
             | Notification::RestrictionsNotStored
-            | Notification::CommandTaken { .. }
+            | Notification::CommandAccepted { .. }
             | Notification::CommandRefused { .. }
             | Notification::Adopted { .. }
             | Notification::ForeignAdopted { .. }
-            | Notification::Dark { .. }
+            | Notification::SideEmpty { .. }
             | Notification::Left { .. }
             | Notification::Slept { .. }
             | Notification::BothSides { .. }

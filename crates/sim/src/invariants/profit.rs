@@ -138,7 +138,7 @@ impl Profit {
     pub fn observe(&mut self, notification: &Notification, session: &Session) -> Option<Broken> {
         match notification {
             Notification::Ready { opening, .. } => self.opens(opening),
-            Notification::DepthTaken {
+            Notification::DepthAccepted {
                 market,
                 mid: Some(mid),
                 ..

@@ -167,7 +167,7 @@ impl SendingRules {
                 self.stopped.get_or_insert(shown);
             }
             Notification::TradingStateChanged { .. } => self.stopped = None,
-            Notification::DepthTaken {
+            Notification::DepthAccepted {
                 market,
                 mid,
                 timestamp,

@@ -61,7 +61,7 @@ impl World {
                 self.lose_control();
             }
         }
-        if let Notification::DepthTaken {
+        if let Notification::DepthAccepted {
             market,
             mid: Some(mid),
             ..

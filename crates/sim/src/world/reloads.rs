@@ -118,7 +118,7 @@ impl World {
     /// Handles the daemon's reply.
     pub(super) fn observe_reloads(&mut self, notification: &Notification) {
         let (command, taken) = match notification {
-            Notification::CommandTaken { command, .. } => (command, true),
+            Notification::CommandAccepted { command, .. } => (command, true),
             Notification::CommandRefused { command, .. } => (command, false),
             _ => return,
         };

@@ -30,8 +30,8 @@ use serde::{Deserialize, Serialize};
 pub(super) use rows::names;
 
 use super::books::Listing;
-use super::recover::Trouble;
-use super::{Noted, Store, StoreError};
+use super::recover::ReadError;
+use super::{Store, StoreEntry, StoreError};
 
 /// Owner of opening balances and flows.
 pub const ACCOUNT: &str = "account";
@@ -267,7 +267,7 @@ impl Results {
     pub(super) fn book(
         &mut self,
         change: &Transaction<'_>,
-        noted: &[Noted],
+        entries: &[StoreEntry],
         booking: &Booking,
         at_us: u64,
     ) -> rusqlite::Result<()> {
@@ -281,8 +281,8 @@ impl Results {
             self.open(&booking.ledger);
             touched.extend(self.markets.keys());
         } else if self.is_open {
-            for one in noted {
-                touched.extend(self.note(one));
+            for entry in entries {
+                touched.extend(self.count_entry(entry));
             }
         }
         if self.is_open {
@@ -315,14 +315,14 @@ impl Results {
         self.is_open = true;
     }
 
-    fn note(&mut self, noted: &Noted) -> Option<MarketId> {
-        match noted {
-            Noted::Fill(fill) => {
+    fn count_entry(&mut self, entry: &StoreEntry) -> Option<MarketId> {
+        match entry {
+            StoreEntry::Fill(fill) => {
                 let owner = self.name(fill.order);
                 self.markets.get_mut(&fill.market)?.fill(&owner, fill);
                 Some(fill.market)
             }
-            Noted::End {
+            StoreEntry::End {
                 moved: Some(moved), ..
             } => {
                 let owner = self.name(moved.order);
@@ -330,7 +330,9 @@ impl Results {
                 Some(moved.market)
             }
             // Flows are counted from the change of the books.
-            Noted::End { moved: None, .. } | Noted::Flow { .. } | Noted::LossesForgotten => None,
+            StoreEntry::End { moved: None, .. }
+            | StoreEntry::Flow { .. }
+            | StoreEntry::LossesForgotten => None,
         }
     }
 
@@ -472,7 +474,7 @@ impl Store {
             change.commit()?;
             Ok(results)
         })();
-        self.results = Some(counted.map_err(|trouble: Trouble| trouble.at(&file))?);
+        self.results = Some(counted.map_err(|error: ReadError| error.at(&file))?);
         Ok(())
     }
 
@@ -489,7 +491,7 @@ fn resumed(
     change: &Transaction<'_>,
     spec: &MarketSpec,
     pool: Option<&PoolSpec>,
-) -> Result<MarketCounts, Trouble> {
+) -> Result<MarketCounts, ReadError> {
     let kept = rows::newest(change, &spec.name)?;
     let series = kept.iter().map(|(_, series, _)| *series).max();
     let mut market = MarketCounts::begin(spec, pool, series.unwrap_or(0));
@@ -503,7 +505,7 @@ fn resumed(
             let next = series.unwrap_or(0).saturating_add(1);
             tracing::warn!(
                 market = spec.name,
-                "profit and loss begins anew: the market's units are not those that it was counted in"
+                "profit and loss starts from zero: the market's units differ from those of the stored count"
             );
             return Ok(MarketCounts::begin(spec, pool, next));
         };

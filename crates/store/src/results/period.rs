@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use super::rows::{self, Balance, Found};
 use super::{ACCOUNT, CountState, HOUR_US};
 use crate::books::{self, Listing};
-use crate::recover::Trouble;
+use crate::recover::ReadError;
 use crate::{StoreError, flows, view};
 
 const DAY_HOURS: u64 = 24;
@@ -115,11 +115,11 @@ impl PeriodReport {
 pub fn read(dir: &Path, hours: Hours) -> Result<PeriodReport, StoreError> {
     let file = dir.join(crate::FILE);
     let database = view::open_current(&file)?;
-    read_from(&database, hours).map_err(|trouble| trouble.at(&file))
+    read_from(&database, hours).map_err(|error| error.at(&file))
 }
 
 /// As [`read`], from an open database.
-pub(super) fn read_from(database: &Connection, hours: Hours) -> Result<PeriodReport, Trouble> {
+pub(super) fn read_from(database: &Connection, hours: Hours) -> Result<PeriodReport, ReadError> {
     // One read transaction, so that all tables are consistent while a daemon writes.
     let database = database.unchecked_transaction()?;
     Reading::new(&database)?.report(hours)
@@ -144,7 +144,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn new(database: &'a Connection) -> Result<Self, Trouble> {
+    fn new(database: &'a Connection) -> Result<Self, ReadError> {
         Ok(Self {
             database,
             listing: books::listing(database)?.unwrap_or_default(),
@@ -152,7 +152,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    fn report(mut self, hours: Hours) -> Result<PeriodReport, Trouble> {
+    fn report(mut self, hours: Hours) -> Result<PeriodReport, ReadError> {
         let Some(begun_us) = rows::begun_us(self.database)? else {
             self.notes.insert(
                 "there are no results yet: counting begins with the daemon's first reconciliation"
@@ -164,7 +164,7 @@ impl<'a> Reading<'a> {
         let newest = rows::newest_hour(self.database)?;
         let to = hours.to.unwrap_or(u64::MAX).min(newest.saturating_add(1));
         let from = hours.from.unwrap_or(0).max(begun);
-        if hours.from.is_some_and(|asked| asked < begun) {
+        if hours.from.is_some_and(|from| from < begun) {
             self.notes.insert(format!(
                 "results before {} are not available: counting began then",
                 cambist_host::times::iso(begun_us / 1_000_000)
@@ -235,7 +235,7 @@ impl<'a> Reading<'a> {
         &self,
         report: &mut PeriodReport,
         [before, after]: &[BTreeMap<TokenId, Balance>; 2],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ReadError> {
         let explained = flows::numbered(self.database)?;
         for (token, end) in after {
             let start = before.get(token).copied().unwrap_or_default();
@@ -255,7 +255,7 @@ impl<'a> Reading<'a> {
         &mut self,
         (market, owner): (&str, &str),
         [from, to]: [u64; 2],
-    ) -> Result<Option<(TokenId, TokenId, Change)>, Trouble> {
+    ) -> Result<Option<(TokenId, TokenId, Change)>, ReadError> {
         let Some(last) = rows::before(self.database, market, owner, to)? else {
             return Ok(None);
         };
@@ -297,7 +297,7 @@ impl<'a> Reading<'a> {
         balances: &[BTreeMap<TokenId, Balance>; 2],
         brought: &BTreeMap<TokenId, Money>,
         quotes: &BTreeSet<TokenId>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ReadError> {
         for quote in quotes {
             let decimals = self.decimals(*quote);
             let rows = report.days.iter().filter(|row| row.quote == *quote);
@@ -350,7 +350,7 @@ impl<'a> Reading<'a> {
         quote: TokenId,
         hour: u64,
         balances: &BTreeMap<TokenId, Balance>,
-    ) -> Result<Option<Money>, Trouble> {
+    ) -> Result<Option<Money>, ReadError> {
         let held = |token: &TokenId| balances.get(token).map_or(0, |balance| balance.units);
         let mut equity = Money {
             numerator: held(&quote),
@@ -390,7 +390,12 @@ impl<'a> Reading<'a> {
     }
 
     /// The newest state before an hour, or, for the account, the first with a mid.
-    fn valued(&self, market: &str, owner: &str, hour: u64) -> Result<Option<CountState>, Trouble> {
+    fn valued(
+        &self,
+        market: &str,
+        owner: &str,
+        hour: u64,
+    ) -> Result<Option<CountState>, ReadError> {
         let found = rows::before(self.database, market, owner, hour)?;
         let state = found.as_ref().and_then(|found| found.state.clone());
         if state

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::{ACCOUNT, CountState, Names};
 use crate::chain::{Row, Sum};
-use crate::recover::{Trouble, check};
+use crate::recover::{ReadError, check};
 
 /// Key of a state.
 pub(super) struct Key<'a> {
@@ -51,7 +51,7 @@ fn balance_sum(token: u16, (hour, newest): (u64, bool), units: &str, at_us: u64)
 
 /// Writes a state: the first one of its series, or the newest of its hour.
 pub(super) fn set(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     key: &Key<'_>,
     newest: bool,
     state: Option<&CountState>,
@@ -61,7 +61,7 @@ pub(super) fn set(
     let state = state.and_then(|state| serde_json::to_string(state).ok());
     let state = state.unwrap_or_default();
     let sum = state_sum(key, newest, &state, at_us);
-    let mut insert = change.prepare(
+    let mut insert = transaction.prepare(
         "INSERT OR REPLACE INTO results (market, owner, hour, series, newest, state, at_us, sum)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
@@ -80,7 +80,7 @@ pub(super) fn set(
 
 /// Writes the balances of these tokens; `opens` also as opening balances.
 pub(super) fn set_balances(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     ledger: &Totals,
     opens: bool,
     (hour, at_us): (u64, u64),
@@ -88,10 +88,11 @@ pub(super) fn set_balances(
     if ledger.is_empty() {
         return Ok(());
     }
-    let flows: i64 = change.query_row("SELECT coalesce(max(id), 0) FROM flows", [], |row| {
-        row.get(0)
-    })?;
-    let mut insert = change.prepare(
+    let flows: i64 =
+        transaction.query_row("SELECT coalesce(max(id), 0) FROM flows", [], |row| {
+            row.get(0)
+        })?;
+    let mut insert = transaction.prepare(
         "INSERT OR REPLACE INTO balances (token, hour, newest, units, flows, at_us, sum)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
@@ -124,13 +125,13 @@ pub(super) fn has_no_balances(database: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// The newest hour of any state or balance; 0 if there is none.
-pub(super) fn newest_hour(database: &Connection) -> Result<u64, Trouble> {
+pub(super) fn newest_hour(database: &Connection) -> Result<u64, ReadError> {
     let mut newest = 0;
     let mut last = |query: &str, values: &[&dyn ToSql]| {
         let mut query = database.prepare(query)?;
         let hour: Option<i64> = query.query_row(values, |row| row.get(0)).optional()?;
         newest = newest.max(hour.unwrap_or(0));
-        Ok::<_, Trouble>(())
+        Ok::<_, ReadError>(())
     };
     for token in tokens(database)? {
         let query = "SELECT hour FROM balances WHERE token = ?1 ORDER BY hour DESC LIMIT 1";
@@ -153,7 +154,7 @@ fn each_of<T: FromSql + ToSql + Clone>(
     query: &str,
     within: &[&dyn ToSql],
     below: &T,
-) -> Result<Vec<T>, Trouble> {
+) -> Result<Vec<T>, ReadError> {
     let mut query = database.prepare(query)?;
     let mut found: Vec<T> = Vec::new();
     loop {
@@ -170,28 +171,28 @@ fn each_of<T: FromSql + ToSql + Clone>(
     }
 }
 
-fn tokens(database: &Connection) -> Result<Vec<i64>, Trouble> {
+fn tokens(database: &Connection) -> Result<Vec<i64>, ReadError> {
     let query = "SELECT token FROM balances WHERE token > ?1 ORDER BY token LIMIT 1";
     each_of(database, query, &[], &-1)
 }
 
 /// Writes the names of strategies from this number on, if they have changed.
 pub(super) fn set_names(
-    change: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     since: u64,
     strategies: &[String],
-) -> Result<(), Trouble> {
+) -> Result<(), ReadError> {
     let configured: BTreeMap<u8, String> = (0..=u8::MAX).zip(strategies.iter().cloned()).collect();
-    let known = names(change)?;
+    let known = names(transaction)?;
     if known.0.last().map(|(_, names)| names) == Some(&configured) {
         return Ok(());
     }
-    change.execute(
+    transaction.execute(
         "DELETE FROM strategies WHERE since = ?1",
         [since.cast_signed()],
     )?;
     for (strategy, name) in &configured {
-        change.execute(
+        transaction.execute(
             "INSERT INTO strategies (since, strategy, name) VALUES (?1, ?2, ?3)",
             params![since.cast_signed(), strategy, name],
         )?;
@@ -200,7 +201,7 @@ pub(super) fn set_names(
 }
 
 /// Names of strategies, oldest first.
-pub(crate) fn names(database: &Connection) -> Result<Names, Trouble> {
+pub(crate) fn names(database: &Connection) -> Result<Names, ReadError> {
     let mut query =
         database.prepare("SELECT since, strategy, name FROM strategies ORDER BY since")?;
     let mut rows = query.query([])?;
@@ -219,7 +220,7 @@ pub(crate) fn names(database: &Connection) -> Result<Names, Trouble> {
 }
 
 /// Owners of counts in a market.
-pub(super) fn owners(database: &Connection, market: &str) -> Result<Vec<String>, Trouble> {
+pub(super) fn owners(database: &Connection, market: &str) -> Result<Vec<String>, ReadError> {
     let query = "SELECT owner FROM results WHERE market = ?1 AND owner > ?2 ORDER BY owner LIMIT 1";
     each_of(database, query, &[&market], &String::new())
 }
@@ -228,7 +229,7 @@ pub(super) fn owners(database: &Connection, market: &str) -> Result<Vec<String>,
 pub(super) fn newest(
     database: &Connection,
     market: &str,
-) -> Result<Vec<(String, u32, Option<CountState>)>, Trouble> {
+) -> Result<Vec<(String, u32, Option<CountState>)>, ReadError> {
     let mut all = Vec::new();
     for owner in owners(database, market)? {
         if let Some(found) = before(database, market, &owner, u64::MAX)? {
@@ -246,7 +247,7 @@ pub(super) fn before(
     market: &str,
     owner: &str,
     hour: u64,
-) -> Result<Option<Found>, Trouble> {
+) -> Result<Option<Found>, ReadError> {
     let mut query = database.prepare(&format!(
         "{STATE} WHERE market = ?1 AND owner = ?2 AND hour < ?3
          ORDER BY hour DESC, series DESC, newest DESC LIMIT 1"
@@ -263,7 +264,7 @@ pub(super) fn of_series(
     (market, owner): (&str, &str),
     series: u32,
     hour: u64,
-) -> Result<[Option<Found>; 2], Trouble> {
+) -> Result<[Option<Found>; 2], ReadError> {
     let one = |which: &str| {
         let mut query = database.prepare(&format!(
             "{STATE} WHERE market = ?1 AND owner = ?2 AND hour < ?3 AND series = ?4 {which} LIMIT 1"
@@ -283,7 +284,7 @@ pub(super) fn of_series(
 }
 
 /// When counting began, in microseconds since the Unix epoch.
-pub(super) fn begun_us(database: &Connection) -> Result<Option<u64>, Trouble> {
+pub(super) fn begun_us(database: &Connection) -> Result<Option<u64>, ReadError> {
     let mut first = None;
     for token in tokens(database)? {
         let query =
@@ -296,7 +297,7 @@ pub(super) fn begun_us(database: &Connection) -> Result<Option<u64>, Trouble> {
 }
 
 /// All markets with results.
-pub(super) fn markets(database: &Connection) -> Result<Vec<String>, Trouble> {
+pub(super) fn markets(database: &Connection) -> Result<Vec<String>, ReadError> {
     let query = "SELECT market FROM results WHERE market > ?1 ORDER BY market LIMIT 1";
     each_of(database, query, &[], &String::new())
 }
@@ -305,7 +306,7 @@ fn bounded(hour: u64) -> i64 {
     i64::try_from(hour).unwrap_or(i64::MAX)
 }
 
-fn found(row: &rusqlite::Row<'_>, market: &str, owner: &str) -> Result<Found, Trouble> {
+fn found(row: &rusqlite::Row<'_>, market: &str, owner: &str) -> Result<Found, ReadError> {
     let hour = row.get::<_, i64>(0)?.cast_unsigned();
     let (series, newest, text): (u32, bool, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
     let at_us = row.get::<_, i64>(4)?.cast_unsigned();
@@ -322,7 +323,7 @@ fn found(row: &rusqlite::Row<'_>, market: &str, owner: &str) -> Result<Found, Tr
         None
     } else {
         let read = serde_json::from_str(&text);
-        Some(read.map_err(|error| Trouble::Damage(format!("{}: {error}", what())))?)
+        Some(read.map_err(|error| ReadError::Damage(format!("{}: {error}", what())))?)
     };
     Ok(Found {
         series,
@@ -335,7 +336,7 @@ fn found(row: &rusqlite::Row<'_>, market: &str, owner: &str) -> Result<Found, Tr
 pub(super) fn balances(
     database: &Connection,
     hour: u64,
-) -> Result<BTreeMap<TokenId, Balance>, Trouble> {
+) -> Result<BTreeMap<TokenId, Balance>, ReadError> {
     let mut all = BTreeMap::new();
     let mut query = database.prepare(
         "SELECT hour, newest, units, flows, at_us, sum FROM balances WHERE token = ?1 AND hour < ?2
@@ -347,7 +348,7 @@ pub(super) fn balances(
     )?;
     for token in tokens(database)? {
         let token = u16::try_from(token)
-            .map_err(|_| Trouble::Damage(format!("{token} is not a token id")))?;
+            .map_err(|_| ReadError::Damage(format!("{token} is not a token id")))?;
         let mut rows = query.query(params![token, bounded(hour)])?;
         let mut balance = rows.next()?.map(|row| balance(row, token)).transpose()?;
         if balance.is_none() {
@@ -363,7 +364,7 @@ pub(super) fn balances(
     Ok(all)
 }
 
-fn balance(row: &rusqlite::Row<'_>, token: u16) -> Result<Balance, Trouble> {
+fn balance(row: &rusqlite::Row<'_>, token: u16) -> Result<Balance, ReadError> {
     let hour = row.get::<_, i64>(0)?.cast_unsigned();
     let (newest, units, flows): (bool, String, i64) = (row.get(1)?, row.get(2)?, row.get(3)?);
     let at_us = row.get::<_, i64>(4)?.cast_unsigned();
@@ -372,7 +373,7 @@ fn balance(row: &rusqlite::Row<'_>, token: u16) -> Result<Balance, Trouble> {
     let expected = balance_sum(token, (hour, newest), &units, at_us);
     check(&sum, &expected, &what)?;
     Ok(Balance {
-        units: units.parse().map_err(|_| Trouble::Damage(what))?,
+        units: units.parse().map_err(|_| ReadError::Damage(what))?,
         flows,
         at_us,
     })

@@ -14,8 +14,8 @@ use cambist_core::{ClientOrderId, MarketId, MarketSpec, Side, StrategyId, TokenI
 use super::period::{self, Hours};
 use super::{ACCOUNT, HOUR_US};
 use crate::flows::{self, Flow};
-use crate::history::{self, Filter, What};
-use crate::{Listing, Noted, Store};
+use crate::history::{self, Filter, RecordKind};
+use crate::{Listing, Store, StoreEntry};
 use tempfile::TempDir;
 
 const BASE: TokenId = TokenId(0);
@@ -183,15 +183,15 @@ impl Account {
     }
 
     /// Books at a given time.
-    fn write(&mut self, noted: &[Noted], booking: &Booking, at_us: u64) {
+    fn write(&mut self, entries: &[StoreEntry], booking: &Booking, at_us: u64) {
         self.at_us = at_us;
         let change = self.store.database.transaction().unwrap();
-        for one in noted {
-            match one {
-                Noted::Fill(fill) => {
+        for entry in entries {
+            match entry {
+                StoreEntry::Fill(fill) => {
                     crate::intents::insert_fill(&change, fill, "ETH-USDC", at_us).unwrap();
                 }
-                Noted::Flow {
+                StoreEntry::Flow {
                     token,
                     symbol,
                     amount,
@@ -212,7 +212,7 @@ impl Account {
             }
         }
         let results = self.store.results.as_mut().unwrap();
-        results.book(&change, noted, booking, at_us).unwrap();
+        results.book(&change, entries, booking, at_us).unwrap();
         change.commit().unwrap();
     }
 
@@ -248,7 +248,7 @@ impl Account {
         };
         self.post(&Postings::of_fill(&spec, &fill));
         let booking = self.booking();
-        self.write(&[Noted::Fill(fill.clone())], &booking, at_us);
+        self.write(&[StoreEntry::Fill(fill.clone())], &booking, at_us);
         fill
     }
 
@@ -260,14 +260,14 @@ impl Account {
             let position = self.position(held.base + amount, held.cash);
             self.books.positions.insert(MarketId(0), position);
         }
-        let noted = Noted::Flow {
+        let entry = StoreEntry::Flow {
             token,
             symbol: "X".to_owned(),
             amount,
             reason: "test".to_owned(),
         };
         let booking = self.booking();
-        self.write(&[noted], &booking, at_us);
+        self.write(&[entry], &booking, at_us);
     }
 
     fn price(&mut self, mid: u64, at_us: u64) {
@@ -398,8 +398,8 @@ fn every_period_is_the_change_of_equity_less_flows_over_restarts() {
             }
             assert!(!report.quotes.is_empty() || by_hand == 0);
             if (from, to) == (0, 4) {
-                let told: u64 = report.days.iter().map(|row| row.fills).sum();
-                assert_eq!(told, fills, "{seed}");
+                let message: u64 = report.days.iter().map(|row| row.fills).sum();
+                assert_eq!(message, fills, "{seed}");
             }
         }
     }
@@ -438,7 +438,7 @@ fn strategies_have_their_trades_and_the_account_the_opening_balances() {
         ..Filter::default()
     };
     let dir = account.folder.path();
-    history::each(dir, What::Fills, &filter, |row| {
+    history::each(dir, RecordKind::Fills, &filter, |row| {
         rows.push(row);
         Ok::<_, crate::StoreError>(())
     })
@@ -507,6 +507,6 @@ fn a_fill_missing_in_the_results_is_detected() {
         .database
         .execute_batch("UPDATE results SET state = replace(state, '\"fills\":1', '\"fills\":2')")
         .unwrap();
-    let told = period::read(account.folder.path(), Hours::default()).unwrap_err();
-    assert!(told.to_string().contains("checksum"), "{told}");
+    let message = period::read(account.folder.path(), Hours::default()).unwrap_err();
+    assert!(message.to_string().contains("checksum"), "{message}");
 }

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use super::HOUR_US;
 use super::period::{self, Hours};
 use super::tests::{Account, FIRST_HOUR, Random};
-use crate::history::{self, Filter, What};
+use crate::history::{self, Filter, RecordKind};
 use crate::view;
 
 const HOURS: u64 = 365 * 24;
@@ -75,7 +75,7 @@ fn a_year_is_reported_and_listed_by_searches() {
 
     let list = |filter: Filter| {
         let (rows, steps, micros) = counted(&account, |database| {
-            history::each_from(database, What::Fills, &filter, |_| Ok(()))
+            history::each_from(database, RecordKind::Fills, &filter, |_| Ok(()))
         });
         let rows = rows.map_err(|_| "damaged").unwrap();
         println!("{rows} fills of {filter:?}: {steps} steps, {micros} µs");

@@ -267,7 +267,7 @@ fn compute_liquidation(input: &Input<'_>, context: &Context<'_>) -> Result<Compu
         decay: input.float("k")?,
         risk_aversion: input.float("gamma")?,
         drift: input.float("mu")?,
-        give_up: input.float("b")?,
+        discount: input.float("b")?,
     };
     let lots = input.whole("Q")?;
     let distances = liquidation
@@ -321,7 +321,7 @@ fn compute_value(input: &Input<'_>, _: &Context<'_>) -> Result<Computed, VectorE
 
 /// Quotes by time left and inventory.
 type Policy = Box<dyn FnMut(f64, i64) -> cambist_quant::Result<Distances>>;
-/// A rule that begins anew for every solution of the equation.
+/// A rule that starts from the beginning for every solution of the equation.
 type Rule<'a> = &'a mut dyn FnMut(&Parameters) -> Policy;
 
 /// Refines the steps until the value stays.

@@ -54,7 +54,7 @@ fn compute_join(input: &Input<'_>) -> Result<Vec<Member>, VectorError> {
     let stored_parts: Result<Vec<_>, _> =
         made.taken.iter().map(|part| stored(&node, part)).collect();
     let is_accepted = made.minted >= minimum;
-    Ok(with_verdict(
+    Ok(with_acceptance(
         is_accepted,
         [
             member("mint", &made.minted),
@@ -82,7 +82,7 @@ fn compute_exit(input: &Input<'_>) -> Result<Vec<Member>, VectorError> {
     let exact = balances.iter().map(due);
     let lost = balances.iter().zip(&made.paid);
     let lost = lost.map(|(balance, paid)| due(balance) - whole(paid));
-    Ok(with_verdict(
+    Ok(with_acceptance(
         is_accepted,
         [
             member("received", amounts(&made.paid)),
@@ -94,7 +94,7 @@ fn compute_exit(input: &Input<'_>) -> Result<Vec<Member>, VectorError> {
 }
 
 /// A refused case need not state a result.
-fn with_verdict<const N: usize>(is_accepted: bool, members: [Member; N]) -> Vec<Member> {
+fn with_acceptance<const N: usize>(is_accepted: bool, members: [Member; N]) -> Vec<Member> {
     let members = members.into_iter().map(|member| {
         if is_accepted {
             member

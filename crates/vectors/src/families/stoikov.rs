@@ -137,7 +137,7 @@ fn compute_simulation(input: &Input<'_>, context: &Context<'_>) -> Result<Comput
 }
 
 /// Cells of the paper over 1,000 paths: within 3 standard errors of the exact law, unless the file
-/// itself says that a cell is not, and by how many; and what the file states about it.
+/// itself states that a cell is not, and by how many; and what the file states about it.
 fn published_cells(
     published: &Node<'_>,
     case: &Node<'_>,
@@ -167,14 +167,15 @@ fn published_cells(
     let mut scores = Vec::new();
     for (name, exact, error) in cells {
         let score = (published.get(name)?.float()? - exact) / error;
-        let told = case.optional("z_of_published");
-        let told = told.map(|told| told.get(name)?.float()).transpose()?;
+        let stated = case.optional("z_of_published");
+        let stated = stated.map(|stated| stated.get(name)?.float()).transpose()?;
         // The file's author sampled the errors of standard deviations.
         let margin = 0.1 + 0.05 * score.abs();
-        let is_told = told.is_some_and(|told| told.abs() > 3.0 && (told - score).abs() <= margin);
+        let is_stated =
+            stated.is_some_and(|stated| stated.abs() > 3.0 && (stated - score).abs() <= margin);
         within.push(member(
             name,
-            if is_told {
+            if is_stated {
                 Value::Prose
             } else {
                 Value::Near(exact, 3.0 * error)

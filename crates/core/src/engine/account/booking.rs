@@ -141,7 +141,7 @@ impl State {
             let booked = self.pending.booked.get(&id);
             let waited_ms = booked.map_or(u64::MAX, |(at, _)| now.ms_since(*at));
             let meter = &mut self.markets[index].losses;
-            if waited_ms < PEAK_MS || !std::mem::take(&mut meter.looked) {
+            if waited_ms < PEAK_MS || !std::mem::take(&mut meter.measured_since_written) {
                 continue;
             }
             let booked = self.pending.booked.get(&id);

@@ -40,7 +40,8 @@ pub(crate) struct Reconciliation {
     /// Why no new orders are sent.
     hold: Option<BooksHold>,
     /// Differences when last reported.
-    told: Differences,
+    #[serde(rename = "told")]
+    last_reported: Differences,
     /// Proven lower bounds of differences, until the next cut gives exact ones.
     at_least: Differences,
 }
@@ -158,7 +159,8 @@ impl State {
         };
         // A reason that stops orders remains until they agree, whatever the price does to its value.
         let hold = hold.or(self.reconciliation.hold);
-        let changed = self.reconciliation.told != *tokens || self.reconciliation.hold != hold;
+        let changed =
+            self.reconciliation.last_reported != *tokens || self.reconciliation.hold != hold;
         (self.reconciliation.worth, self.reconciliation.hold) = (worth, hold);
         for (token, difference) in tokens {
             actions.push(Action::Notify(Notification::Mismatch {
@@ -197,7 +199,7 @@ impl State {
     }
 
     fn emit_books(&mut self, actions: &mut Vec<Action>) {
-        self.reconciliation.told = self.differences().clone();
+        self.reconciliation.last_reported = self.differences().clone();
         actions.push(Action::Notify(Notification::Books(Box::new(
             self.books_status(),
         ))));

@@ -45,7 +45,7 @@ impl State {
         };
         let command = command.name().to_owned();
         actions.push(Action::Notify(match done {
-            Ok(detail) => Notification::CommandTaken { command, detail },
+            Ok(detail) => Notification::CommandAccepted { command, detail },
             Err(why) => Notification::CommandRefused { command, why },
         }));
     }

@@ -66,7 +66,7 @@ impl State {
         let orders = self.orders.iter().count();
         let moves = self.orders.lives().count() - orders;
         let lives = self.orders.lives();
-        let unknown = lives.filter(|(_, life)| life.unknown_since().is_some());
+        let unknown = lives.filter(|(_, lifecycle)| lifecycle.unknown_since().is_some());
         let unknown = unknown.count();
         let within_s = self.config.drain_deadline_ms / 1_000;
         format!(
@@ -108,7 +108,10 @@ impl State {
             .in_flight
             .values()
             .any(|asked| asked.purpose.is_about_an_order());
-        let sealing = self.orders.lives().any(|(_, life)| !life.may_have_left());
+        let sealing = self
+            .orders
+            .lives()
+            .any(|(_, lifecycle)| !lifecycle.may_have_left());
         let Some(drain) = &mut self.drain else { return };
         if drain.finished || ((waits || sealing) && now < drain.deadline) {
             return;
@@ -117,9 +120,13 @@ impl State {
         self.book_all_positions();
         self.book_pending(now, actions);
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let lives = || self.orders.lives().map(|(_, life)| life);
-        let unknown = lives().filter(|life| life.phase != Phase::Live).count();
-        let last = lives().map(|life| life.lifetime.last_effect()).max();
+        let lives = || self.orders.lives().map(|(_, lifecycle)| lifecycle);
+        let unknown = lives()
+            .filter(|lifecycle| lifecycle.phase != Phase::Live)
+            .count();
+        let last = lives()
+            .map(|lifecycle| lifecycle.lifetime.last_effect())
+            .max();
         let now_there = self.clock.at_least(now);
         let notification = Notification::Left {
             orders: count(lives().count()),
@@ -149,7 +156,7 @@ impl State {
         // An open order is foreign unless it has our id or was ours once: this needs no memory of foreign orders,
         // however many there are.
         let ours =
-            |hash: &Hash| self.unrecognised_own_ids.contains(hash) || self.orders.remembers(*hash);
+            |hash: &Hash| self.unrecognised_own_ids.contains(hash) || self.orders.knows_hash(*hash);
         let open: Vec<_> = pass.open.iter().copied().filter(ours).collect();
         let Some(drain) = &mut self.drain else { return };
         if !nothing_alive || drain.proved || self.foreign.is_any_managed() {

@@ -88,14 +88,14 @@ impl State {
             price: order.price,
             qty: order.qty,
             remaining: self.market(order.market).spec.lots_floor(left),
-            state: match tracked.life.phase {
+            state: match tracked.lifecycle.phase {
                 Phase::Sealing => OrderState::Sealing,
                 Phase::Sealed => OrderState::Sealed,
                 Phase::InFlight => OrderState::InFlight,
                 Phase::Unknown { .. } => OrderState::Unknown,
                 Phase::Live => OrderState::Live,
             },
-            cancelling: tracked.life.cancel.is_some(),
+            cancelling: tracked.lifecycle.cancel.is_some(),
             valid_until: tracked.rests_until(),
         }
     }

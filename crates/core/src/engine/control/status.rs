@@ -16,7 +16,7 @@ impl State {
     pub(crate) fn emit_status(&mut self, now: Time, actions: &mut Vec<Action>) {
         for index in 0..self.markets.len() {
             let market = self.markets[index].spec.id;
-            self.emit_dark(now, market, actions);
+            self.emit_side_empty(now, market, actions);
             self.emit_unquoted(now, index, actions);
             let both = Side::BOTH
                 .iter()
@@ -29,7 +29,7 @@ impl State {
         let changed = actions.iter().any(|action| match action {
             Action::Notify(notification) => matches!(
                 notification,
-                Notification::CommandTaken { .. }
+                Notification::CommandAccepted { .. }
                     | Notification::Paused(_)
                     | Notification::Unpaused { .. }
                     | Notification::TradingStateChanged { .. }
@@ -45,7 +45,7 @@ impl State {
     }
 
     /// Reports for how long a side was dark because its order ended before its replacement was sent.
-    fn emit_dark(&mut self, now: Time, market: MarketId, actions: &mut Vec<Action>) {
+    fn emit_side_empty(&mut self, now: Time, market: MarketId, actions: &mut Vec<Action>) {
         for side in Side::BOTH {
             let quoted = self.is_quoted(now, market, side);
             let broken = &mut self.market_mut(market).break_before_make[side as usize];
@@ -57,7 +57,7 @@ impl State {
                 (BreakBeforeMake::SideEmpty(since), true) => {
                     *broken = BreakBeforeMake::No;
                     let ms = now.ms_since(since);
-                    actions.push(Action::Notify(Notification::Dark { market, side, ms }));
+                    actions.push(Action::Notify(Notification::SideEmpty { market, side, ms }));
                 }
             }
         }
@@ -68,8 +68,8 @@ impl State {
         let venue_now = self.clock.at_least(now);
         self.orders.of_market(market).any(|t| {
             t.order.side == side
-                && t.life.phase == Phase::Live
-                && t.life.cancel.is_none()
+                && t.lifecycle.phase == Phase::Live
+                && t.lifecycle.cancel.is_none()
                 && venue_now < t.rests_until()
         })
     }
@@ -78,7 +78,7 @@ impl State {
         let unknown_since = self
             .orders
             .lives()
-            .filter_map(|(_, life)| life.unknown_since())
+            .filter_map(|(_, lifecycle)| lifecycle.unknown_since())
             .min();
         Status {
             markets: self
@@ -121,7 +121,9 @@ impl State {
         };
         let live = |side: Side| {
             count(&|t| {
-                t.order.side == side && t.life.phase == Phase::Live && t.life.cancel.is_none()
+                t.order.side == side
+                    && t.lifecycle.phase == Phase::Live
+                    && t.lifecycle.cancel.is_none()
             })
         };
         MarketStatus {
@@ -129,9 +131,11 @@ impl State {
             bid: self.orders.best_price(id, Side::Buy),
             ask: self.orders.best_price(id, Side::Sell),
             live: [live(Side::Buy), live(Side::Sell)],
-            in_flight: count(&|t| !t.may_have_left() || t.life.phase == Phase::InFlight),
-            unknown: count(&|t| matches!(t.life.phase, Phase::Unknown { .. })),
-            cancelling: count(&|t| t.life.phase == Phase::Live && t.life.cancel.is_some()),
+            in_flight: count(&|t| !t.may_have_left() || t.lifecycle.phase == Phase::InFlight),
+            unknown: count(&|t| matches!(t.lifecycle.phase, Phase::Unknown { .. })),
+            cancelling: count(&|t| {
+                t.lifecycle.phase == Phase::Live && t.lifecycle.cancel.is_some()
+            }),
             withheld: self.unquoted_sides(now, id),
             depth_time: market.book.timestamp(),
             used: self.used_of(now, market),

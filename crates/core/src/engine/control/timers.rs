@@ -52,29 +52,29 @@ impl State {
         }
         let venue_now = self.clock.at_least(now);
         let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now) + 1);
-        for (_, life) in self.orders.lives() {
-            if self.may_be_resent(now, life) {
-                self.resend_at(life).into_iter().for_each(&mut at);
+        for (_, lifecycle) in self.orders.lives() {
+            if self.may_be_resent(now, lifecycle) {
+                self.resend_at(lifecycle).into_iter().for_each(&mut at);
             }
-            self.cancel_at(life).into_iter().for_each(&mut at);
-            if life.may_have_left() {
-                let fence = life.last_effect().plus_ms(self.config.grace_ms);
+            self.cancel_at(lifecycle).into_iter().for_each(&mut at);
+            if lifecycle.may_have_left() {
+                let fence = lifecycle.last_effect().plus_ms(self.config.grace_ms);
                 if venue_now <= fence {
                     at(local(fence));
                 }
             }
-            if life.phase == Phase::Sealed {
+            if lifecycle.phase == Phase::Sealed {
                 at(now.plus_ms(100));
             }
         }
         for tracked in self.orders.iter() {
-            if tracked.life.cancel.is_none() && venue_now < self.refresh_at(tracked) {
+            if tracked.lifecycle.cancel.is_none() && venue_now < self.refresh_at(tracked) {
                 at(local(self.refresh_at(tracked)));
             }
         }
         self.restrictions.retry_at().into_iter().for_each(&mut at);
         self.restrictions
-            .heals_at()
+            .next_pause_end()
             .map(local)
             .into_iter()
             .for_each(&mut at);

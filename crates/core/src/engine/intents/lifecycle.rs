@@ -88,7 +88,7 @@ pub(crate) struct Lifecycle {
     /// A scan that began after the last transmission did not list it.
     pub(crate) missed: bool,
     pub(crate) evidence: VenueEvidence,
-    /// The venue said that the number of its slot is used.
+    /// The venue reported that the number of its slot is used.
     pub(crate) slot_spent: bool,
     pub(crate) cancel: Option<CancelState>,
 }

@@ -23,7 +23,8 @@ const ENDED_KEPT: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrackedPoolTransaction {
     pub(crate) wanted: UnsignedPoolTransaction,
-    pub(crate) life: Lifecycle,
+    #[serde(rename = "life")]
+    pub(crate) lifecycle: Lifecycle,
     /// Upper bound of what an exit may receive of each pooled token, for limits on incoming amounts.
     pub(crate) incoming: [Amount; 2],
 }
@@ -40,7 +41,7 @@ impl TrackedPoolTransaction {
             PoolTransactionKind::Exit => Endpoint::Exit,
         };
         Self {
-            life: Lifecycle::sealing(endpoint, wanted.lifetime(), wanted.made_at, batch),
+            lifecycle: Lifecycle::sealing(endpoint, wanted.lifetime(), wanted.made_at, batch),
             wanted,
             incoming,
         }
@@ -90,7 +91,7 @@ impl PoolTransactionRegistry {
     }
 
     pub(crate) fn id_of(&self, hash: Hash) -> Option<ClientOrderId> {
-        let found = self.iter().find(|t| t.life.hash == Some(hash))?;
+        let found = self.iter().find(|t| t.lifecycle.hash == Some(hash))?;
         Some(found.wanted.client_id)
     }
 
@@ -110,7 +111,7 @@ impl PoolTransactionRegistry {
         concluded: bool,
     ) -> Option<TrackedPoolTransaction> {
         let tracked = self.active.remove(&id)?;
-        if let Some(hash) = tracked.life.hash {
+        if let Some(hash) = tracked.lifecycle.hash {
             self.ended
                 .insert(hash, EndedPoolTransaction { id, concluded });
             self.ended_order.push_back(hash);

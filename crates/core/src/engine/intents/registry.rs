@@ -22,7 +22,8 @@ use crate::engine::market_data::book::{OwnLevel, OwnLevels};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tracked {
     pub(crate) order: UnsignedOrder,
-    pub(crate) life: Lifecycle,
+    #[serde(rename = "life")]
+    pub(crate) lifecycle: Lifecycle,
     /// Whether its report should be fetched by hash.
     pub(crate) read_wanted: bool,
     pub(crate) base_filled: Amount,
@@ -34,7 +35,7 @@ impl Tracked {
     /// A new order being sealed.
     pub(crate) fn sealing(order: UnsignedOrder, batch: BatchId) -> Self {
         Self {
-            life: Lifecycle::sealing(Endpoint::Submit, order.lifetime(), order.made_at, batch),
+            lifecycle: Lifecycle::sealing(Endpoint::Submit, order.lifetime(), order.made_at, batch),
             order,
             read_wanted: false,
             base_filled: 0,
@@ -85,7 +86,7 @@ impl Tracked {
 
     /// The last moment at which it can fill; the end of time if only a fill or a cancel ends it.
     pub(crate) fn rests_until(&self) -> VenueTime {
-        self.life.lifetime.last_effect()
+        self.lifecycle.lifetime.last_effect()
     }
 
     /// The order as a depth may contain it.
@@ -107,7 +108,7 @@ impl Tracked {
 
     /// Whether any byte of it may have been sent.
     pub(crate) fn may_have_left(&self) -> bool {
-        self.life.may_have_left()
+        self.lifecycle.may_have_left()
     }
 }
 
@@ -165,7 +166,7 @@ pub(crate) struct Orders {
 
 impl Orders {
     pub(crate) fn insert(&mut self, tracked: Tracked) {
-        if let Some(hash) = tracked.life.hash {
+        if let Some(hash) = tracked.lifecycle.hash {
             self.by_hash.insert(hash, tracked.order.client_id);
         }
         self.active.insert(tracked.order.client_id, tracked);
@@ -181,37 +182,44 @@ impl Orders {
 
     pub(crate) fn set_hash(&mut self, id: ClientOrderId, hash: Hash) {
         if let Some(tracked) = self.active.get_mut(&id) {
-            tracked.life.hash = Some(hash);
+            tracked.lifecycle.hash = Some(hash);
             self.by_hash.insert(hash, id);
         } else if let Some(tracked) = self.pool_transactions.get_mut(id) {
-            tracked.life.hash = Some(hash);
+            tracked.lifecycle.hash = Some(hash);
         }
     }
 
     /// The lifecycle of an intent.
-    pub(crate) fn life(&self, id: ClientOrderId) -> Option<&Lifecycle> {
-        let order = self.active.get(&id).map(|tracked| &tracked.life);
-        order.or_else(|| self.pool_transactions.get(id).map(|tracked| &tracked.life))
+    pub(crate) fn lifecycle(&self, id: ClientOrderId) -> Option<&Lifecycle> {
+        let order = self.active.get(&id).map(|tracked| &tracked.lifecycle);
+        order.or_else(|| {
+            self.pool_transactions
+                .get(id)
+                .map(|tracked| &tracked.lifecycle)
+        })
     }
 
     /// The same, mutable.
-    pub(crate) fn life_mut(&mut self, id: ClientOrderId) -> Option<&mut Lifecycle> {
+    pub(crate) fn lifecycle_mut(&mut self, id: ClientOrderId) -> Option<&mut Lifecycle> {
         match self.active.get_mut(&id) {
-            Some(tracked) => Some(&mut tracked.life),
+            Some(tracked) => Some(&mut tracked.lifecycle),
             None => self
                 .pool_transactions
                 .get_mut(id)
-                .map(|tracked| &mut tracked.life),
+                .map(|tracked| &mut tracked.lifecycle),
         }
     }
 
     /// Every intent that may be alive: orders, then joins and exits, each by number.
     pub(crate) fn lives(&self) -> impl Iterator<Item = (ClientOrderId, &Lifecycle)> {
-        let orders = self.active.iter().map(|(id, tracked)| (*id, &tracked.life));
+        let orders = self
+            .active
+            .iter()
+            .map(|(id, tracked)| (*id, &tracked.lifecycle));
         orders.chain(
             self.pool_transactions
                 .iter()
-                .map(|t| (t.wanted.client_id, &t.life)),
+                .map(|t| (t.wanted.client_id, &t.lifecycle)),
         )
     }
 
@@ -230,7 +238,7 @@ impl Orders {
     }
 
     /// Whether an order of ours has this hash, alive or recently ended.
-    pub(crate) fn remembers(&self, hash: Hash) -> bool {
+    pub(crate) fn knows_hash(&self, hash: Hash) -> bool {
         self.by_hash.contains_key(&hash) || self.ended.contains_key(&hash)
     }
 
@@ -246,7 +254,7 @@ impl Orders {
     /// Removes an order: its end is proven, by a report of the venue or by conclusion.
     pub(crate) fn end(&mut self, at: Time, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
         let tracked = self.active.remove(&id)?;
-        if let Some(hash) = tracked.life.hash {
+        if let Some(hash) = tracked.lifecycle.hash {
             self.by_hash.remove(&hash);
             self.ended.insert(
                 hash,

@@ -133,12 +133,14 @@ impl State {
         let reasons = &self.market(id).unquoted;
         let (mut coming, mut unknown) = (false, None);
         let orders = self.orders.of_market(id).filter(|t| t.order.side == side);
-        for tracked in orders.filter(|t| t.life.cancel.is_none()) {
-            match tracked.life.phase {
+        for tracked in orders.filter(|t| t.lifecycle.cancel.is_none()) {
+            match tracked.lifecycle.phase {
                 Phase::Live if venue_now < tracked.rests_until() => return None,
                 Phase::Live => {}
                 Phase::Sealing | Phase::Sealed | Phase::InFlight => coming = true,
-                Phase::Unknown { .. } => unknown = unknown.max(Some(tracked.life.last_effect())),
+                Phase::Unknown { .. } => {
+                    unknown = unknown.max(Some(tracked.lifecycle.last_effect()));
+                }
             }
         }
         if self.drain.is_some() {
@@ -152,11 +154,11 @@ impl State {
         if coming || failed.is_some() {
             return failed;
         }
-        let stands = unknown.map(|last_effect| {
+        let unknown_order = unknown.map(|last_effect| {
             let fence = last_effect.plus_ms(self.config.grace_ms);
             waits(Control::UnknownOrder, fence.ms_since(venue_now))
         });
-        let decided = reasons.decided[side as usize].or(stands);
+        let decided = reasons.decided[side as usize].or(unknown_order);
         Some(decided.unwrap_or(Control::Undecided.into()))
     }
 
@@ -180,14 +182,14 @@ impl State {
             if rests {
                 reasons.failed[side as usize] = None;
             }
-            let told = &mut reasons.reported[side as usize];
-            let same = match (&*told, &withheld) {
+            let last = &mut reasons.reported[side as usize];
+            let same = match (&*last, &withheld) {
                 (None, None) => true,
-                (Some(told), Some(found)) => told.is_alike(found),
+                (Some(last), Some(found)) => last.is_alike(found),
                 (None, Some(_)) | (Some(_), None) => false,
             };
             if !same {
-                *told = withheld;
+                *last = withheld;
                 actions.push(Action::Notify(Notification::Withheld {
                     market: id,
                     side,

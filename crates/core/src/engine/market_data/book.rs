@@ -401,10 +401,10 @@ mod tests {
         }
     }
 
-    /// A venue that began anew counts versions from the beginning: three older versions with rising times are believed.
+    /// A venue that was restarted counts versions from the beginning: three older versions with rising times are accepted.
     #[test]
-    fn a_venue_that_began_anew_is_believed_after_three_depths_with_rising_times() {
-        for (times, believed) in [
+    fn a_restarted_venue_is_accepted_after_three_depths_with_rising_times() {
+        for (times, accepted) in [
             (&[2_000, 3_000, 4_000][..], true),
             (&[2_000, 3_000], false),
             (&[2_000, 3_000, 3_000], false),
@@ -427,7 +427,7 @@ mod tests {
                     .iter()
                     .all(|answer| *answer == Err(DepthFault::Version))
             );
-            assert_eq!(last.is_ok(), believed, "{times:?}");
+            assert_eq!(last.is_ok(), accepted, "{times:?}");
         }
     }
 }

@@ -90,7 +90,7 @@ impl State {
     pub(crate) fn store_lags(&self, batch: BatchId) -> bool {
         self.orders
             .lives()
-            .any(|(_, life)| life.phase == Phase::Sealing && life.batch != batch)
+            .any(|(_, lifecycle)| lifecycle.phase == Phase::Sealing && lifecycle.batch != batch)
     }
 
     /// Assigns ids, amounts by token, and expiry to an approved proposal.

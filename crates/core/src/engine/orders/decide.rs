@@ -15,7 +15,7 @@ use crate::engine::intents::lifecycle::{CancelState, Phase};
 use crate::engine::intents::registry::Tracked;
 use crate::engine::market_data::book::Prices;
 use crate::engine::orders::builder::WantedQuote;
-use crate::engine::orders::diff::{Diff, Missing, Standing, Tolerance, Working, diff};
+use crate::engine::orders::diff::{Diff, Missing, Tolerance, Working, WorkingState, diff};
 use crate::engine::risk::ramp::{full_size, scaled};
 
 use crate::engine::intents::unquoted::{Findings, waits};
@@ -210,7 +210,7 @@ impl State {
     pub(crate) fn recovery_is_held_up(&self) -> bool {
         let mut lives = self.orders.lives();
         self.last_complete_scan_at.is_some()
-            && lives.any(|(_, life)| life.unknown_since().is_some())
+            && lives.any(|(_, lifecycle)| lifecycle.unknown_since().is_some())
     }
 
     /// Cancels orders of an earlier run whose strategy no longer quotes this market.
@@ -332,9 +332,9 @@ impl State {
     /// budget allows, and an order that was never sent is dropped.
     pub(crate) fn want_cancel(&mut self, now: Time, id: ClientOrderId) {
         if let Some(tracked) = self.orders.get_mut(id)
-            && tracked.life.cancel.is_none()
+            && tracked.lifecycle.cancel.is_none()
         {
-            tracked.life.cancel = Some(CancelState {
+            tracked.lifecycle.cancel = Some(CancelState {
                 decided: now,
                 last_sent: None,
                 in_flight: None,
@@ -346,22 +346,22 @@ impl State {
 
     fn working(&self, now: Time, tracked: &Tracked) -> Working {
         let spec = &self.market(tracked.order.market).spec;
-        let standing = match tracked.life.phase {
-            _ if tracked.life.cancel.is_some() => Standing::Leaving,
-            Phase::InFlight => Standing::Coming,
-            Phase::Sealing | Phase::Sealed => Standing::Pending,
+        let state = match tracked.lifecycle.phase {
+            _ if tracked.lifecycle.cancel.is_some() => WorkingState::Cancelling,
+            Phase::InFlight => WorkingState::InFlight,
+            Phase::Sealing | Phase::Sealed => WorkingState::Pending,
             Phase::Unknown {
                 answered: false, ..
-            } if self.may_be_resent(now, &tracked.life) => Standing::Pending,
-            Phase::Unknown { .. } => Standing::Doubtful,
-            Phase::Live => Standing::Live,
+            } if self.may_be_resent(now, &tracked.lifecycle) => WorkingState::Pending,
+            Phase::Unknown { .. } => WorkingState::Unknown,
+            Phase::Live => WorkingState::Live,
         };
         Working {
             id: tracked.order.client_id,
             side: tracked.order.side,
             price: tracked.order.price,
             remaining: spec.lots_floor(tracked.base_left(tracked.base_amount())),
-            standing,
+            state,
             expiring: self.clock.at_least(now) >= self.refresh_at(tracked),
         }
     }
@@ -400,7 +400,7 @@ impl State {
             ),
         };
         let venue_now = self.clock.at_least(now);
-        let expires = |t: &Tracked| t.life.cancel.is_none() && venue_now >= self.refresh_at(t);
+        let expires = |t: &Tracked| t.lifecycle.cancel.is_none() && venue_now >= self.refresh_at(t);
         let grown = self.ramp.share_bps(now, &self.config.ramp)
             != self
                 .ramp
@@ -432,10 +432,10 @@ pub(crate) fn at_full_size(working: &[Working], share_bps: u32) -> Vec<OwnOrder>
 }
 
 fn own_order(working: &Working) -> Option<OwnOrder> {
-    let cancelling = match working.standing {
-        Standing::Live | Standing::Coming | Standing::Pending => false,
-        Standing::Leaving => true,
-        Standing::Doubtful => return None,
+    let cancelling = match working.state {
+        WorkingState::Live | WorkingState::InFlight | WorkingState::Pending => false,
+        WorkingState::Cancelling => true,
+        WorkingState::Unknown => return None,
     };
     Some(OwnOrder {
         id: working.id,

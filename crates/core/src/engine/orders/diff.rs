@@ -14,24 +14,24 @@ pub(crate) struct Working {
     pub(crate) side: Side,
     pub(crate) price: Price,
     pub(crate) remaining: Qty,
-    pub(crate) standing: Standing,
+    pub(crate) state: WorkingState,
     pub(crate) expiring: bool,
 }
 
 /// State of an order in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum WorkingState {
     /// Resting, as far as is known.
     Live,
     /// A transmission is in flight: counts for its quote, cannot be cancelled before the answer.
-    Coming,
+    InFlight,
     /// Not sent yet, or to be sent again: counts for its quote, and is dropped as soon as the quote is not a target any
     /// more, so that nothing is sent at an old price.
     Pending,
     /// Unknown: does not count for a quote, may be cancelled.
-    Doubtful,
+    Unknown,
     /// Being cancelled: does not count, and needs no action.
-    Leaving,
+    Cancelling,
 }
 
 /// How far an order may differ from its quote.
@@ -42,9 +42,9 @@ pub(crate) struct Tolerance {
 }
 
 impl Tolerance {
-    fn admits(self, quote: &Quote, order: &Working) -> bool {
-        let within = |wanted: u64, has: u64, bps: u32| {
-            u128::from(wanted.abs_diff(has)) * 10_000 <= u128::from(wanted) * u128::from(bps)
+    fn accepts(self, quote: &Quote, order: &Working) -> bool {
+        let within = |targets: u64, has: u64, bps: u32| {
+            u128::from(targets.abs_diff(has)) * 10_000 <= u128::from(targets) * u128::from(bps)
         };
         order.side == quote.side
             && within(quote.price.0, order.price.0, self.price_bps)
@@ -71,8 +71,8 @@ pub(crate) struct Diff {
 
 /// Compares targets with working orders.
 pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) -> Diff {
-    let mut wanted: Vec<&Quote> = quotes.iter().collect();
-    wanted.sort_by_key(|quote| quote.level);
+    let mut targets: Vec<&Quote> = quotes.iter().collect();
+    targets.sort_by_key(|quote| quote.level);
     let mut used = vec![false; working.len()];
     let mut claim = |quote: &Quote, expiring: bool| {
         let found = working
@@ -80,10 +80,10 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
             .enumerate()
             .filter(|(i, order)| {
                 let counts = matches!(
-                    order.standing,
-                    Standing::Live | Standing::Coming | Standing::Pending
+                    order.state,
+                    WorkingState::Live | WorkingState::InFlight | WorkingState::Pending
                 );
-                !used[*i] && counts && order.expiring == expiring && tolerance.admits(quote, order)
+                !used[*i] && counts && order.expiring == expiring && tolerance.accepts(quote, order)
             })
             .min_by_key(|(_, order)| (order.price.0.abs_diff(quote.price.0), order.id))?
             .0;
@@ -91,31 +91,31 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
         Some(&working[found])
     };
     let mut result = Diff::default();
-    let mut hold = Vec::new();
-    for quote in wanted {
+    let mut held_back = Vec::new();
+    for quote in targets {
         let fresh = claim(quote, false);
         let old = claim(quote, true);
         match (fresh, old) {
             (None, old) => {
-                hold.extend(old.map(|order| order.id));
+                held_back.extend(old.map(|order| order.id));
                 result.place.push(Missing {
                     quote: *quote,
                     replaces: old.map(|order| order.id),
                 });
             }
-            (Some(fresh), Some(old)) if fresh.standing != Standing::Live => hold.push(old.id),
+            (Some(fresh), Some(old)) if fresh.state != WorkingState::Live => held_back.push(old.id),
             (Some(_), _) => {}
         }
     }
     for (order, used) in working.iter().zip(used) {
         let surplus = if order.expiring {
-            !hold.contains(&order.id)
+            !held_back.contains(&order.id)
         } else {
             !used
         };
         let can_cancel = matches!(
-            order.standing,
-            Standing::Live | Standing::Pending | Standing::Doubtful
+            order.state,
+            WorkingState::Live | WorkingState::Pending | WorkingState::Unknown
         );
         if surplus && can_cancel {
             result.cancel.push(order.id);
@@ -142,13 +142,13 @@ mod tests {
         }
     }
 
-    fn bid(number: u64, price: u64, standing: Standing, expiring: bool) -> Working {
+    fn bid(number: u64, price: u64, state: WorkingState, expiring: bool) -> Working {
         Working {
             id: id(number),
             side: Side::Buy,
             price: Price(price),
             remaining: Qty(100),
-            standing,
+            state,
             expiring,
         }
     }
@@ -166,13 +166,13 @@ mod tests {
     fn an_order_within_tolerance_stays_and_one_outside_is_replaced() {
         let kept = diff(
             &[want(10_000)],
-            &[bid(1, 10_010, Standing::Live, false)],
+            &[bid(1, 10_010, WorkingState::Live, false)],
             EXACT,
         );
         assert_eq!(kept, Diff::default());
         let moved = diff(
             &[want(10_000)],
-            &[bid(1, 10_011, Standing::Live, false)],
+            &[bid(1, 10_011, WorkingState::Live, false)],
             EXACT,
         );
         assert_eq!(moved.cancel, [id(1)]);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn remaining_quantity_counts_not_the_original_one() {
-        let mut order = bid(1, 10_000, Standing::Live, false);
+        let mut order = bid(1, 10_000, WorkingState::Live, false);
         order.remaining = Qty(90);
         assert_eq!(diff(&[want(10_000)], &[order], EXACT), Diff::default());
         order.remaining = Qty(89);
@@ -197,13 +197,13 @@ mod tests {
     #[test]
     fn one_order_cannot_serve_two_quotes() {
         let quotes = [want(10_000), want(10_000)];
-        let result = diff(&quotes, &[bid(1, 10_000, Standing::Live, false)], EXACT);
+        let result = diff(&quotes, &[bid(1, 10_000, WorkingState::Live, false)], EXACT);
         assert_eq!((result.cancel.len(), result.place.len()), (0, 1));
     }
 
     #[test]
     fn an_expiring_order_rests_until_its_replacement_is_live() {
-        let old = bid(1, 10_000, Standing::Live, true);
+        let old = bid(1, 10_000, WorkingState::Live, true);
         let first = diff(&[want(10_000)], &[old], EXACT);
         assert_eq!(first.cancel, []);
         assert_eq!(
@@ -215,13 +215,13 @@ mod tests {
         );
         let coming = diff(
             &[want(10_000)],
-            &[old, bid(2, 10_000, Standing::Coming, false)],
+            &[old, bid(2, 10_000, WorkingState::InFlight, false)],
             EXACT,
         );
         assert_eq!(coming, Diff::default());
         let live = diff(
             &[want(10_000)],
-            &[old, bid(2, 10_000, Standing::Live, false)],
+            &[old, bid(2, 10_000, WorkingState::Live, false)],
             EXACT,
         );
         assert_eq!((live.cancel, live.place.len()), (vec![id(1)], 0));
@@ -230,8 +230,8 @@ mod tests {
     #[test]
     fn unknown_orders_do_not_count_and_orders_being_cancelled_need_no_action() {
         let orders = [
-            bid(1, 10_000, Standing::Doubtful, false),
-            bid(2, 10_000, Standing::Leaving, false),
+            bid(1, 10_000, WorkingState::Unknown, false),
+            bid(2, 10_000, WorkingState::Cancelling, false),
         ];
         let result = diff(&[want(10_000)], &orders, EXACT);
         assert_eq!(result.cancel, [id(1)]);
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn unsent_orders_count_and_are_dropped_with_their_quote() {
-        let pending = bid(1, 10_000, Standing::Pending, false);
+        let pending = bid(1, 10_000, WorkingState::Pending, false);
         assert_eq!(diff(&[want(10_000)], &[pending], EXACT), Diff::default());
         let moved = diff(&[want(9_000)], &[pending], EXACT);
         assert_eq!((moved.cancel, moved.place.len()), (vec![id(1)], 1));
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn orders_in_flight_are_never_cancelled_before_their_answer() {
         assert_eq!(
-            diff(&[], &[bid(1, 10_000, Standing::Coming, false)], EXACT),
+            diff(&[], &[bid(1, 10_000, WorkingState::InFlight, false)], EXACT),
             Diff::default()
         );
     }

@@ -33,12 +33,12 @@ impl State {
         let Some(market) = self.orders.market_of(id) else {
             return;
         };
-        let Some(life) = self.orders.life_mut(id) else {
+        let Some(lifecycle) = self.orders.lifecycle_mut(id) else {
             return;
         };
-        let endpoint = life.endpoint;
-        let after = life.handle_outcome(now, outcome, &self.venue.refusals);
-        let is_refused = matches!(life.phase, Phase::Unknown { answered: true, .. })
+        let endpoint = lifecycle.endpoint;
+        let after = lifecycle.handle_outcome(now, outcome, &self.venue.refusals);
+        let is_refused = matches!(lifecycle.phase, Phase::Unknown { answered: true, .. })
             || after == TransmissionOutcome::ProvenDead;
         if is_refused {
             let pause_ms = self.config.resend_after_ms;
@@ -63,8 +63,8 @@ impl State {
                 self.acknowledged(id, outcome);
             }
             TransmissionOutcome::Contradicted => {
-                let said = reply_name(outcome);
-                let detail = format!("{} of {id} answered with {said}", endpoint.name());
+                let reply = reply_name(outcome);
+                let detail = format!("{} of {id} answered with {reply}", endpoint.name());
                 self.violated("submit_answer", detail, actions);
             }
             TransmissionOutcome::ProvenDead => {
@@ -95,7 +95,7 @@ impl State {
         let Some(tracked) = self.orders.get_mut(id) else {
             return;
         };
-        if let Some(cancel) = &mut tracked.life.cancel {
+        if let Some(cancel) = &mut tracked.lifecycle.cancel {
             cancel.in_flight = None;
             let done = match outcome {
                 Outcome::Reply(_) => true,
@@ -132,7 +132,7 @@ impl State {
                 if let Some(tracked) = self.orders.get_mut(id)
                     && fence::is_behind(asked_at, tracked.rests_until(), grace_ms)
                 {
-                    tracked.life.evidence = VenueEvidence::Denied;
+                    tracked.lifecycle.evidence = VenueEvidence::Denied;
                 }
             }
             Outcome::Reply(_) | Outcome::Refused(_) | Outcome::NotSent | Outcome::Unknown(_) => {}
@@ -179,8 +179,8 @@ impl State {
         let shown = u32::try_from(pass.seen.len()).unwrap_or(u32::MAX);
         actions.push(Action::Notify(Notification::Reconciled { orders: shown }));
         for tracked in self.orders.iter_mut() {
-            let missed = tracked.life.passed(pass);
-            tracked.read_wanted |= missed && tracked.life.evidence != VenueEvidence::None;
+            let missed = tracked.lifecycle.passed(pass);
+            tracked.read_wanted |= missed && tracked.lifecycle.evidence != VenueEvidence::None;
         }
         if !self.ready && self.recovery_is_held_up() {
             self.touch_all();
@@ -194,12 +194,12 @@ impl State {
             let mut moves = self.orders.pool_transactions.iter();
             self.orders
                 .iter()
-                .all(|t| t.life.is_accounted(arrived, Some(pass)))
-                && moves.all(|t| t.life.is_accounted(arrived, None))
+                .all(|t| t.lifecycle.is_accounted(arrived, Some(pass)))
+                && moves.all(|t| t.lifecycle.is_accounted(arrived, None))
         });
-        let stood = self.resting_listed_at.is_some();
+        let rests_listed = self.resting_listed_at.is_some();
         let all_seen = all_seen && (self.ready || !self.instances_bar_opening());
-        match self.ledger.pass_ended(pass.begun, all_seen && stood) {
+        match self.ledger.pass_ended(pass.begun, all_seen && rests_listed) {
             // A fill came in between, and nothing else prevents the opening.
             None | Some(ReconciliationResult::DiffersAtLeast(_)) if all_seen && !self.ready => {
                 self.polls.balances_soon();
@@ -216,7 +216,7 @@ impl State {
         let dead: Vec<_> = self
             .orders
             .iter()
-            .filter(|t| t.life.is_dead_by(pass, grace_ms))
+            .filter(|t| t.lifecycle.is_dead_by(pass, grace_ms))
             .map(|t| t.order.client_id)
             .collect();
         for id in dead {
@@ -233,10 +233,10 @@ impl State {
     ) {
         for (id, hash) in hashes {
             self.orders.set_hash(*id, *hash);
-            if let Some(life) = self.orders.life_mut(*id)
-                && life.phase == Phase::Sealing
+            if let Some(lifecycle) = self.orders.lifecycle_mut(*id)
+                && lifecycle.phase == Phase::Sealing
             {
-                life.phase = Phase::Sealed;
+                lifecycle.phase = Phase::Sealed;
                 // Intents that waited for the store are decided again.
                 if let Some(market) = self.orders.market_of(*id) {
                     self.market_mut(market).decision_due = true;

@@ -29,8 +29,8 @@ impl State {
         };
         let (market, side) = (tracked.order.market, tracked.order.side);
         tracked.read_wanted = false;
-        let new = tracked.life.phase != Phase::Live;
-        if tracked.life.shown() {
+        let new = tracked.lifecycle.phase != Phase::Live;
+        if tracked.lifecycle.shown() {
             let status = report.status;
             actions.push(Action::Notify(Notification::Resolved { order: id, status }));
         }
@@ -55,7 +55,7 @@ impl State {
             let cancel = self
                 .orders
                 .get(id)
-                .and_then(|t| t.life.cancel)
+                .and_then(|t| t.lifecycle.cancel)
                 .map(|c| c.decided);
             let end = match report.status {
                 OrderStatus::Processed => End::Filled,
@@ -219,7 +219,8 @@ impl State {
         };
         let shared = self.orders.iter().any(|other| same(&other.order));
         if !shared {
-            self.slot_numbers.free(sold, number, tracked.life.spent());
+            self.slot_numbers
+                .free(sold, number, tracked.lifecycle.spent());
         }
         let market = tracked.order.market;
         if tracked.may_have_left() {

@@ -24,10 +24,14 @@ impl State {
         id: ClientOrderId,
         actions: &mut Vec<Action>,
     ) {
-        let Some(life) = self.orders.life(id).filter(|l| l.phase == Phase::Sealed) else {
+        let Some(lifecycle) = self
+            .orders
+            .lifecycle(id)
+            .filter(|l| l.phase == Phase::Sealed)
+        else {
             return;
         };
-        if life.cancel.is_some() {
+        if lifecycle.cancel.is_some() {
             self.end(now, id, End::NeverSent, actions);
             return;
         }
@@ -80,19 +84,23 @@ impl State {
     }
 
     fn transmit(&mut self, now: Time, id: ClientOrderId, actions: &mut Vec<Action>) {
-        let Some(endpoint) = self.orders.life(id).map(|life| life.endpoint) else {
+        let Some(endpoint) = self
+            .orders
+            .lifecycle(id)
+            .map(|lifecycle| lifecycle.endpoint)
+        else {
             return;
         };
         self.counters.transmissions.add(now);
-        if let Some(tracked) = self.orders.get(id).filter(|t| t.life.attempts == 0) {
-            self.counters.left(tracked.life.batch, &tracked.order);
+        if let Some(tracked) = self.orders.get(id).filter(|t| t.lifecycle.attempts == 0) {
+            self.counters.left(tracked.lifecycle.batch, &tracked.order);
         }
         let request = self.register(now, RequestPurpose::Submit(id, endpoint));
-        let Some(life) = self.orders.life_mut(id) else {
+        let Some(lifecycle) = self.orders.lifecycle_mut(id) else {
             return;
         };
-        life.leaves(now);
-        let attempt = life.attempts;
+        lifecycle.leaves(now);
+        let attempt = lifecycle.attempts;
         let first = (attempt == 1).then(|| self.first_note(id)).flatten();
         actions.push(Action::Notify(
             first.unwrap_or(Notification::Resent { order: id, attempt }),
@@ -121,12 +129,12 @@ impl State {
     }
 
     /// Whether the same bytes may be sent once more at all.
-    pub(crate) fn may_be_resent(&self, now: Time, life: &Lifecycle) -> bool {
-        let cancelled = life.cancel.is_some();
+    pub(crate) fn may_be_resent(&self, now: Time, lifecycle: &Lifecycle) -> bool {
+        let cancelled = lifecycle.cancel.is_some();
         let venue_now = self.clock.at_least(now);
         let margin_ms = self.config.resend_margin_ms;
-        let left = life.attempts < self.config.attempts_max;
-        let accepted_until = life.lifetime.accepted_until;
+        let left = lifecycle.attempts < self.config.attempts_max;
+        let accepted_until = lifecycle.lifetime.accepted_until;
         left && fence::may_be_resent(venue_now, accepted_until, margin_ms, cancelled)
     }
 
@@ -135,9 +143,9 @@ impl State {
         let due: Vec<_> = self
             .orders
             .lives()
-            .filter(|(_, life)| self.resend_at(life).is_some_and(|at| at <= now))
-            .filter(|(_, life)| self.may_be_resent(now, life))
-            .map(|(id, life)| (id, life.endpoint))
+            .filter(|(_, lifecycle)| self.resend_at(lifecycle).is_some_and(|at| at <= now))
+            .filter(|(_, lifecycle)| self.may_be_resent(now, lifecycle))
+            .map(|(id, lifecycle)| (id, lifecycle.endpoint))
             .collect();
         for (id, endpoint) in due {
             // A refused resend ends nothing: an earlier copy may have been accepted.
@@ -153,17 +161,17 @@ impl State {
     }
 
     /// When an intent is due for another transmission, if ever.
-    pub(crate) fn resend_at(&self, life: &Lifecycle) -> Option<Time> {
+    pub(crate) fn resend_at(&self, lifecycle: &Lifecycle) -> Option<Time> {
         let unanswered = matches!(
-            life.phase,
+            lifecycle.phase,
             Phase::Unknown {
                 answered: false,
                 ..
             }
         );
-        let never_left = life.phase == Phase::Sealed;
-        let wanted = (unanswered && life.missed) || never_left;
-        let last = life.last_sent.filter(|_| wanted)?;
+        let never_left = lifecycle.phase == Phase::Sealed;
+        let wanted = (unanswered && lifecycle.missed) || never_left;
+        let last = lifecycle.last_sent.filter(|_| wanted)?;
         Some(last.plus_ms(self.config.resend_after_ms))
     }
 
@@ -174,8 +182,8 @@ impl State {
         let unsent: Vec<_> = self
             .orders
             .lives()
-            .filter(|(_, life)| life.phase == Phase::Sealed)
-            .filter(|(_, life)| stopped || !self.may_be_resent(now, life))
+            .filter(|(_, lifecycle)| lifecycle.phase == Phase::Sealed)
+            .filter(|(_, lifecycle)| stopped || !self.may_be_resent(now, lifecycle))
             .map(|(id, _)| id)
             .collect();
         for id in unsent {
@@ -189,8 +197,8 @@ impl State {
         let due: Vec<_> = self
             .orders
             .lives()
-            .filter(|(_, life)| self.cancel_at(life).is_some_and(|at| at <= now))
-            .filter_map(|(id, life)| Some((id, life.hash?)))
+            .filter(|(_, lifecycle)| self.cancel_at(lifecycle).is_some_and(|at| at <= now))
+            .filter_map(|(id, lifecycle)| Some((id, lifecycle.hash?)))
             .collect();
         for (id, hash) in due {
             if !self.budget.take(now, Endpoint::Cancel) {
@@ -207,8 +215,8 @@ impl State {
             actions.push(Action::Notify(Notification::CancelSent { order: id }));
             if let Some(cancel) = self
                 .orders
-                .life_mut(id)
-                .and_then(|life| life.cancel.as_mut())
+                .lifecycle_mut(id)
+                .and_then(|lifecycle| lifecycle.cancel.as_mut())
             {
                 cancel.in_flight = Some(request);
                 cancel.last_sent = Some(now);
@@ -219,9 +227,9 @@ impl State {
 
     /// When a cancel is due to be sent, again or for the first time. An order in flight is not cancelled before its
     /// answer: a cancel that overtakes it would find nothing.
-    pub(crate) fn cancel_at(&self, life: &Lifecycle) -> Option<Time> {
-        let cancel = life.cancel?;
-        let reachable = matches!(life.phase, Phase::Live | Phase::Unknown { .. });
+    pub(crate) fn cancel_at(&self, lifecycle: &Lifecycle) -> Option<Time> {
+        let cancel = lifecycle.cancel?;
+        let reachable = matches!(lifecycle.phase, Phase::Live | Phase::Unknown { .. });
         if !reachable || cancel.in_flight.is_some() {
             return None;
         }

@@ -197,7 +197,7 @@ impl State {
                 shares::divergence_bps(&market.spec, base, quote, mid)
             }),
             moving: under_way.is_some(),
-            unknown: under_way.is_some_and(|t| t.life.unknown_since().is_some()),
+            unknown: under_way.is_some_and(|t| t.lifecycle.unknown_since().is_some()),
             age_ms: pool.balances.map(|(_, drawn)| now.ms_since(drawn)),
             withheld: pool.withheld,
         })

@@ -52,7 +52,7 @@ impl State {
     fn moves_pass_ended(&mut self, now: Time, pass: &ListScan, actions: &mut Vec<Action>) {
         self.polls.moves_ended(pass.purpose, now);
         for tracked in self.orders.pool_transactions.iter_mut() {
-            tracked.life.passed(pass);
+            tracked.lifecycle.passed(pass);
         }
         if pass.purpose != ScanPurpose::Absence {
             return;
@@ -60,8 +60,8 @@ impl State {
         let grace_ms = self.config.grace_ms;
         let absent = self.orders.pool_transactions.iter();
         let absent: Vec<_> = absent
-            .filter(|t| t.life.is_absent_from(pass, grace_ms))
-            .map(|t| (t.wanted.client_id, t.life.evidence))
+            .filter(|t| t.lifecycle.is_absent_from(pass, grace_ms))
+            .map(|t| (t.wanted.client_id, t.lifecycle.evidence))
             .collect();
         for (id, word) in absent {
             if word == VenueEvidence::Seen {
@@ -87,7 +87,7 @@ impl State {
         let Some(tracked) = self.orders.pool_transactions.get_mut(id) else {
             return;
         };
-        let was_unknown = tracked.life.shown();
+        let was_unknown = tracked.lifecycle.shown();
         if tracked.wanted.kind != report.kind {
             let detail = format!("pool transaction {id} is listed as {}", report.kind.name());
             self.violated("move_kind", detail, actions);
@@ -185,7 +185,7 @@ impl State {
             return;
         };
         for (token, id) in tracked.wanted.slots() {
-            self.slot_numbers.free(token, id, tracked.life.spent());
+            self.slot_numbers.free(token, id, tracked.lifecycle.spent());
         }
         let market = self.market_mut(tracked.wanted.market);
         market.decision_due = true;

@@ -67,9 +67,9 @@ impl State {
     /// How long an intent of unknown state may still delay recovery.
     fn recovering(&self, now: Time) -> Withheld {
         let venue_now = self.clock.at_least(now);
-        let unknown = self.orders.lives().map(|(_, life)| life);
-        let unknown = unknown.filter(|life| life.unknown_since().is_some());
-        let fence = |life: &Lifecycle| life.last_effect().plus_ms(self.config.grace_ms);
+        let unknown = self.orders.lives().map(|(_, lifecycle)| lifecycle);
+        let unknown = unknown.filter(|lifecycle| lifecycle.unknown_since().is_some());
+        let fence = |lifecycle: &Lifecycle| lifecycle.last_effect().plus_ms(self.config.grace_ms);
         match unknown.map(fence).max() {
             Some(last) => waits(Control::Recovering, last.ms_since(venue_now)),
             None => Control::Recovering.into(),
@@ -108,11 +108,11 @@ impl State {
             mid,
             orders_age_ms: self
                 .last_complete_scan_at
-                .map(|looked| now.ms_since(looked)),
+                .map(|scan_began| now.ms_since(scan_began)),
             orders: &self.orders,
             foreign: &self.foreign,
             ledger: &self.ledger,
-            tally: &self.counters,
+            counters: &self.counters,
             signed: &self.signed,
             gross: self.gross(market.spec.quote.id),
         }

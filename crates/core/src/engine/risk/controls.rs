@@ -107,14 +107,14 @@ pub(crate) const NEW: &[Rule] = &[
     rule(Control::Balance, is_covered),
     rule(Control::Duplicate, is_no_duplicate),
     rule(Control::MessageRate, |s, _| {
-        let (tally, risk) = (s.tally, &s.config.risk);
-        let orders = tally.orders.count(s.now);
+        let (counters, risk) = (s.counters, &s.config.risk);
+        let orders = counters.orders.count(s.now);
         below("risk.orders_per_min", orders, risk.orders_per_min)?;
-        let cancels = tally.cancels.count(s.now);
+        let cancels = counters.cancels.count(s.now);
         below("risk.cancels_per_min", cancels, risk.cancels_per_min)
     }),
     rule(Control::OrderToFill, |s, _| {
-        let (messages, fills) = s.tally.messages_and_fills(s.now);
+        let (messages, fills) = s.counters.messages_and_fills(s.now);
         match s.config.risk.messages_per_fill {
             0 => Ok(()),
             most => below(
@@ -131,7 +131,7 @@ pub(crate) const LEAVING: &[Rule] = &[
     rule(Control::StaleData, leaves_in_time),
     rule(Control::ParentChild, fits_its_decision),
     rule(Control::Executions, |s, _| {
-        let sent = s.tally.transmissions.count(s.now);
+        let sent = s.counters.transmissions.count(s.now);
         let most = s.config.risk.executions_per_min;
         below("risk.executions_per_min", sent, most)
     }),
@@ -296,25 +296,36 @@ fn is_covered(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
 /// At most as many equal orders as quotes within the window: a comparison that does not know its own last order is
 /// stopped at its second try.
 fn is_no_duplicate(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
-    let like = crate::engine::risk::counters::OrderShape {
+    let shape = crate::engine::risk::counters::OrderShape {
         market: s.spec.id,
         strategy: c.strategy,
         side: c.side,
         price: c.price,
         qty: c.qty,
     };
-    let twins = s.tally.twins(s.now, &like, s.config.risk.duplicate_ms);
-    if twins < c.alike {
+    let equal_orders = s
+        .counters
+        .equal_orders(s.now, &shape, s.config.risk.duplicate_ms);
+    if equal_orders < c.alike {
         return Ok(());
     }
-    let (key, twins) = ("risk.duplicate_ms", twins as u64);
-    Err(Compared::new(Unit::Count, key, twins, c.alike as u64))
+    let (key, equal_orders) = ("risk.duplicate_ms", equal_orders as u64);
+    Err(Compared::new(
+        Unit::Count,
+        key,
+        equal_orders,
+        c.alike as u64,
+    ))
 }
 
 fn leaves_in_time(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let margin_ms = s.config.resend_margin_ms;
     let in_time = c.sealed.is_some_and(|sealed| {
-        fence::is_in_time(s.venue_now, sealed.life.lifetime.accepted_until, margin_ms)
+        fence::is_in_time(
+            s.venue_now,
+            sealed.lifecycle.lifetime.accepted_until,
+            margin_ms,
+        )
     });
     if in_time {
         return Ok(());
@@ -327,6 +338,6 @@ fn leaves_in_time(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
 /// do not count.
 fn fits_its_decision(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     only_if(c.sealed.is_some_and(|sealed| {
-        sealed.life.attempts > 0 || s.tally.fits(sealed.life.batch, &sealed.order)
+        sealed.lifecycle.attempts > 0 || s.counters.fits(sealed.lifecycle.batch, &sealed.order)
     }))
 }

@@ -67,20 +67,20 @@ impl Counters {
     }
 
     /// Records a created order.
-    pub(crate) fn made(&mut self, now: Time, like: OrderShape) {
+    pub(crate) fn made(&mut self, now: Time, shape: OrderShape) {
         self.orders.add(now);
         if self.made.len() >= MADE_KEPT {
             self.made.pop_front();
         }
-        self.made.push_back((now, like));
+        self.made.push_back((now, shape));
     }
 
     /// Number of equal orders created within the window.
-    pub(crate) fn twins(&self, now: Time, like: &OrderShape, window_ms: u64) -> usize {
+    pub(crate) fn equal_orders(&self, now: Time, shape: &OrderShape, window_ms: u64) -> usize {
         let recent = self.made.iter().rev();
         recent
             .take_while(|(at, _)| now.ms_since(*at) < window_ms)
-            .filter(|(_, made)| made == like)
+            .filter(|(_, made)| made == shape)
             .count()
     }
 
@@ -157,37 +157,37 @@ mod tests {
 
     #[test]
     fn no_more_is_sent_of_a_decision_than_was_decided() {
-        let (mut tally, batch) = (Counters::default(), BatchId(1));
-        tally.decided(batch, MarketId(0), StrategyId(0), Side::Buy, Qty(5));
-        tally.decided(batch, MarketId(0), StrategyId(0), Side::Buy, Qty(5));
-        assert!(tally.fits(batch, &order(1, 10)) && !tally.fits(batch, &order(1, 11)));
-        tally.left(batch, &order(1, 5));
-        assert!(tally.fits(batch, &order(2, 5)) && !tally.fits(batch, &order(2, 6)));
-        tally.left(batch, &order(2, 5));
-        assert!(!tally.fits(batch, &order(3, 1)), "everything has left");
+        let (mut counters, batch) = (Counters::default(), BatchId(1));
+        counters.decided(batch, MarketId(0), StrategyId(0), Side::Buy, Qty(5));
+        counters.decided(batch, MarketId(0), StrategyId(0), Side::Buy, Qty(5));
+        assert!(counters.fits(batch, &order(1, 10)) && !counters.fits(batch, &order(1, 11)));
+        counters.left(batch, &order(1, 5));
+        assert!(counters.fits(batch, &order(2, 5)) && !counters.fits(batch, &order(2, 6)));
+        counters.left(batch, &order(2, 5));
+        assert!(!counters.fits(batch, &order(3, 1)), "everything has left");
         let other = UnsignedOrder {
             side: Side::Sell,
             ..order(3, 1)
         };
-        assert!(!tally.fits(batch, &other), "the other side got nothing");
+        assert!(!counters.fits(batch, &other), "the other side got nothing");
         assert!(
-            !tally.fits(BatchId(2), &order(3, 1)),
+            !counters.fits(BatchId(2), &order(3, 1)),
             "nor another decision"
         );
     }
 
     #[test]
     fn equal_orders_are_counted_within_their_window_only() {
-        let mut tally = Counters::default();
-        tally.made(Time::from_ms(0), LIKE);
-        tally.made(
+        let mut counters = Counters::default();
+        counters.made(Time::from_ms(0), LIKE);
+        counters.made(
             Time::from_ms(100),
             OrderShape {
                 qty: Qty(6),
                 ..LIKE
             },
         );
-        assert_eq!(tally.twins(Time::from_ms(249), &LIKE, 250), 1);
-        assert_eq!(tally.twins(Time::from_ms(250), &LIKE, 250), 0);
+        assert_eq!(counters.equal_orders(Time::from_ms(249), &LIKE, 250), 1);
+        assert_eq!(counters.equal_orders(Time::from_ms(250), &LIKE, 250), 0);
     }
 }

@@ -82,7 +82,7 @@ pub(crate) struct RiskContext<'a> {
     pub(crate) orders: &'a Orders,
     pub(crate) foreign: &'a Foreign,
     pub(crate) ledger: &'a Ledger,
-    pub(crate) tally: &'a Counters,
+    pub(crate) counters: &'a Counters,
     pub(crate) signed: &'a Signed,
     /// Value of all holdings and bids in the markets of this quote token; `None` on overflow.
     pub(crate) gross: Option<Amount>,
@@ -101,7 +101,7 @@ impl RiskContext<'_> {
     /// what their signatures may still do is to rest.
     pub(crate) fn signed_without_end(&self, token: TokenId) -> Amount {
         let lapsed = |t: &&Tracked| {
-            let lifetime = t.life.lifetime;
+            let lifetime = t.lifecycle.lifetime;
             let lapsed = fence::is_behind(
                 self.venue_now,
                 lifetime.accepted_until,
@@ -156,7 +156,7 @@ impl RiskContext<'_> {
             quote,
             max_fee_bips: order.max_fee_bips,
             life_ms: tracked
-                .life
+                .lifecycle
                 .lifetime
                 .of_signature()
                 .ms_since(self.venue_now),

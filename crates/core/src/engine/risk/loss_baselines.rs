@@ -96,13 +96,13 @@ impl LossBaselines {
 
     /// High values of the last hour, each higher than all later ones.
     pub(crate) fn hour(&self, (now, venue_now): (Time, VenueTime)) -> Vec<(VenueTime, i128)> {
-        let lately = self.last_hour.highs().map(|(begun, high)| {
+        let this_run = self.last_hour.highs().map(|(begun, high)| {
             let seen = venue_now.minus_ms(now.ms_since(begun));
             (seen, high)
         });
         let before = self.earlier_hour.iter().copied();
         let mut highs: Vec<(VenueTime, i128)> = Vec::new();
-        for (seen, high) in before.chain(lately) {
+        for (seen, high) in before.chain(this_run) {
             if counts_at(seen, venue_now) {
                 highs.retain(|(_, earlier)| *earlier > high);
                 highs.push((seen, high));

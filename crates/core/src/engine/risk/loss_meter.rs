@@ -43,7 +43,8 @@ pub(crate) struct LossMeter {
     stated: Option<(Rate, Option<i128>)>,
     pub(crate) markouts: Markouts,
     /// There was a measurement since this flag was last reset.
-    pub(crate) looked: bool,
+    #[serde(rename = "looked")]
+    pub(crate) measured_since_written: bool,
     /// A sum overflowed.
     pub(crate) uncountable: bool,
 }
@@ -199,7 +200,7 @@ impl LossMeter {
             return Vec::new();
         };
         self.mid = Some(mid);
-        self.looked = true;
+        self.measured_since_written = true;
         self.baselines.measure(at, worth, then, scaled(spec, 1));
         self.stated = self
             .last_mid(spec)

@@ -85,7 +85,7 @@ impl RestrictionStore {
     }
 
     /// When the next pause ends.
-    pub(crate) fn heals_at(&self) -> Option<VenueTime> {
+    pub(crate) fn next_pause_end(&self) -> Option<VenueTime> {
         let ends = self.durable.pauses.iter().filter_map(|pause| pause.until);
         ends.filter(|until| *until > self.lapsed_before).min()
     }
@@ -147,7 +147,7 @@ impl State {
         true
     }
 
-    pub(crate) fn levels_are_pending(&self) -> bool {
+    pub(crate) fn restrictions_are_pending(&self) -> bool {
         self.restrictions.pending.is_some()
     }
 
@@ -240,7 +240,7 @@ impl State {
         if (before.state, &before.pauses) != (levels.state, pauses) {
             self.touch_all();
         }
-        self.obey_halt(now, actions);
+        self.apply_halt(now, actions);
     }
 
     /// The store could not make them durable: their restrictions apply, and the write is retried.
@@ -260,11 +260,11 @@ impl State {
             }));
         }
         self.touch_all();
-        self.obey_halt(now, actions);
+        self.apply_halt(now, actions);
     }
 
     /// A halt ends the program, whether or not it could be stored.
-    fn obey_halt(&mut self, now: Time, actions: &mut Vec<Action>) {
+    fn apply_halt(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.restrictions.level() == TradingState::Halted {
             self.start_drain(now, actions);
         }
@@ -276,7 +276,11 @@ impl State {
             self.store_levels(actions);
         }
         let venue_now = self.clock.at_least(now);
-        if self.restrictions.heals_at().is_none_or(|at| at > venue_now) {
+        if self
+            .restrictions
+            .next_pause_end()
+            .is_none_or(|at| at > venue_now)
+        {
             return;
         }
         for pause in &self.restrictions.durable.pauses {

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_has_its_own_limit_and_a_denial_costs_nothing() {
+    fn an_endpoint_has_its_own_limit_and_a_denied_request_costs_nothing() {
         let mut budget = Budget::new(
             Time(0),
             BudgetConfig {
@@ -268,7 +268,7 @@ mod tests {
             .count();
         assert_eq!(
             others, 2,
-            "its own burst, not what the denial might have eaten"
+            "its own burst, not reduced by the denied request"
         );
         let sent = budget.sent();
         assert_eq!(sent, 4);

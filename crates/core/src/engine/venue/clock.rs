@@ -50,9 +50,9 @@ struct Doubt {
 
 impl VenueClock {
     /// Starts with a time in an answer from before `now`.
-    pub(crate) fn new(now: Time, heard: VenueTime) -> Self {
+    pub(crate) fn new(now: Time, venue_time: VenueTime) -> Self {
         Self {
-            bound: heard,
+            bound: venue_time,
             answered_at: now,
             unconfirmed_leap: None,
             doubt: None,
@@ -67,8 +67,14 @@ impl VenueClock {
 
     /// Uses the time of an answer that no cache can have given: it was generated after `sent`. If the bound had already
     /// passed it then, a wrong answer has moved the bound.
-    pub(crate) fn compare(&mut self, now: Time, sent: Time, told: VenueTime, rule: ClockRule) {
-        let latest = told.plus_ms(rule.resolution_ms + now.ms_since(sent));
+    pub(crate) fn compare(
+        &mut self,
+        now: Time,
+        sent: Time,
+        venue_time: VenueTime,
+        rule: ClockRule,
+    ) {
+        let latest = venue_time.plus_ms(rule.resolution_ms + now.ms_since(sent));
         let ahead_ms = self.at_least(now).ms_since(latest);
         if ahead_ms == 0 {
             self.doubt = None;
@@ -99,32 +105,32 @@ impl VenueClock {
     }
 
     /// Uses a time in an answer that arrived at `now`.
-    pub(crate) fn observe(&mut self, now: Time, told: VenueTime) {
+    pub(crate) fn observe(&mut self, now: Time, venue_time: VenueTime) {
         let known = self.at_least(now);
         // The clock for ages is never behind the time of an answer.
-        self.ahead_ms = self.ahead_ms.min(known.ms_since(told));
-        if told <= known {
+        self.ahead_ms = self.ahead_ms.min(known.ms_since(venue_time));
+        if venue_time <= known {
             self.unconfirmed_leap = None;
             return;
         }
-        if told.ms_since(known) <= LEAP_MS {
-            (self.bound, self.answered_at, self.unconfirmed_leap) = (told, now, None);
+        if venue_time.ms_since(known) <= LEAP_MS {
+            (self.bound, self.answered_at, self.unconfirmed_leap) = (venue_time, now, None);
             return;
         }
         // A suspended host sees every answer far ahead; a corrupt answer is the only one.
         let confirmed = self.unconfirmed_leap.is_some_and(|(before, at)| {
             let passed = now.ms_since(at);
             passed >= 1_000
-                && told >= before
-                && told.ms_since(before).abs_diff(passed) <= AGREEMENT_MS
+                && venue_time >= before
+                && venue_time.ms_since(before).abs_diff(passed) <= AGREEMENT_MS
         });
         if confirmed {
-            (self.bound, self.answered_at, self.unconfirmed_leap) = (told, now, None);
+            (self.bound, self.answered_at, self.unconfirmed_leap) = (venue_time, now, None);
         } else if self
             .unconfirmed_leap
             .is_none_or(|(_, at)| now.ms_since(at) >= 1_000)
         {
-            self.unconfirmed_leap = Some((told, now));
+            self.unconfirmed_leap = Some((venue_time, now));
         }
     }
 }
@@ -196,9 +202,9 @@ mod tests {
         let mut now = Time::from_ms(1_000);
         for n in 1..=answers {
             now = Time::from_ms(1_000 + n * 4_100);
-            let told = VenueTime(ORIGIN.plus_ms(now.as_ms() - 50).0 / 1_000 * 1_000);
-            clock.observe(now, told);
-            clock.compare(now, now.minus_ms(100), told, RULE);
+            let venue_time = VenueTime(ORIGIN.plus_ms(now.as_ms() - 50).0 / 1_000 * 1_000);
+            clock.observe(now, venue_time);
+            clock.compare(now, now.minus_ms(100), venue_time, RULE);
         }
         (clock, now)
     }
@@ -236,13 +242,13 @@ mod tests {
             let now = Time::from_ms(n * 1_000);
             let honest = ORIGIN.plus_ms(10_000 + n * 1_000);
             // A private answer that was delayed by a minute proves nothing; every third is correct.
-            let (sent, told) = match n % 3 {
+            let (sent, venue_time) = match n % 3 {
                 0 => (now, honest),
                 1 => (now.minus_ms(0), honest.minus_ms(30_000 + n * 5_000)),
                 _ => (now.minus_ms(900), honest.minus_ms(1_800)),
             };
-            clock.observe(now, told);
-            clock.compare(now, sent, told, RULE);
+            clock.observe(now, venue_time);
+            clock.compare(now, sent, venue_time, RULE);
             assert_eq!(clock.for_ages(now), clock.at_least(now));
         }
     }
@@ -270,7 +276,7 @@ mod tests {
     #[test]
     fn a_leap_is_confirmed_within_its_limits() {
         let hour = ORIGIN.plus_ms(3_600_000);
-        for (after_ms, told_after_ms, confirmed) in [
+        for (after_ms, venue_after_ms, confirmed) in [
             (999, 999, false),
             (1_000, 1_000, true),
             (10_000, 15_000, true),
@@ -280,10 +286,10 @@ mod tests {
         ] {
             let mut clock = VenueClock::new(Time(0), ORIGIN);
             clock.observe(Time(0), hour);
-            let (now, told) = (Time::from_ms(after_ms), hour.plus_ms(told_after_ms));
-            clock.observe(now, told);
-            let moved = clock.at_least(now) == told;
-            assert_eq!(moved, confirmed, "{after_ms} {told_after_ms}");
+            let (now, venue_time) = (Time::from_ms(after_ms), hour.plus_ms(venue_after_ms));
+            clock.observe(now, venue_time);
+            let moved = clock.at_least(now) == venue_time;
+            assert_eq!(moved, confirmed, "{after_ms} {venue_after_ms}");
         }
         let mut clock = VenueClock::new(Time(0), ORIGIN);
         clock.observe(Time(0), hour.plus_ms(10_000));
@@ -298,8 +304,8 @@ mod tests {
         let mut now = Time(0);
         for (n, behind_ms) in (0..).zip(behind_ms) {
             now = Time::from_ms(n * 4_000);
-            let told = clock.at_least(now).minus_ms(behind_ms + RULE.resolution_ms);
-            clock.compare(now, now, told, RULE);
+            let venue_time = clock.at_least(now).minus_ms(behind_ms + RULE.resolution_ms);
+            clock.compare(now, now, venue_time, RULE);
         }
         clock.at_least(now).ms_since(clock.for_ages(now))
     }

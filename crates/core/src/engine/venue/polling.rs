@@ -119,16 +119,16 @@ impl State {
         let poll = &self.config.poll;
         let depth_max = poll.depth_age_max_ms;
         let balances_due = lapsing(self.ledger.age_ms(now), poll.balances_age_max_ms);
-        let looked = self
+        let scan_age_ms = self
             .last_complete_scan_at
-            .map(|looked| now.ms_since(looked));
-        let look_due = lapsing(looked, poll.orders_age_max_ms);
+            .map(|scan_age_ms| now.ms_since(scan_age_ms));
+        let scan_due = lapsing(scan_age_ms, poll.orders_age_max_ms);
         for index in 0..self.markets.len() {
             if lapsing(self.markets[index].book.age_ms(now), depth_max) {
                 self.poll_depth(now, index, actions);
             }
         }
-        if look_due {
+        if scan_due {
             self.poll_orders(now, actions);
         }
         if balances_due {
@@ -186,7 +186,7 @@ impl State {
         let mut own_locked = OwnLocks::new();
         for tracked in self.orders.iter() {
             let of = (tracked.order.sell_token, tracked.order.client_id);
-            let surely = tracked.life.phase == Phase::Live;
+            let surely = tracked.lifecycle.phase == Phase::Live;
             own_locked.insert(of, (tracked.reserved(), surely));
         }
         for wanted in self.orders.pool_transactions.iter().map(|t| &t.wanted) {
@@ -269,7 +269,7 @@ impl State {
         }
         if let Some(tracked) = self.orders.get_mut(id) {
             tracked.read_wanted = false;
-            if let Some(hash) = tracked.life.hash {
+            if let Some(hash) = tracked.lifecycle.hash {
                 self.send(
                     now,
                     RequestPurpose::OrderReport(id),

@@ -64,7 +64,7 @@ impl State {
         let venue_now = self.clock.at_least(now);
         let grace_ms = self.config.grace_ms;
         let mut orders = self.orders.iter();
-        self.drain_needs_proof() || orders.any(|t| t.life.is_past_fence(venue_now, grace_ms))
+        self.drain_needs_proof() || orders.any(|t| t.lifecycle.is_past_fence(venue_now, grace_ms))
     }
 
     /// The window of a proof: back to the oldest order that may be alive; when draining, back to where even a forgotten
@@ -116,7 +116,7 @@ impl State {
     fn moves_proof_is_wanted(&self, now: Time) -> bool {
         let (venue_now, grace_ms) = (self.clock.at_least(now), self.config.grace_ms);
         let mut moves = self.orders.pool_transactions.iter();
-        moves.any(|t| t.life.is_past_fence(venue_now, grace_ms))
+        moves.any(|t| t.lifecycle.is_past_fence(venue_now, grace_ms))
     }
 
     fn begin_moves_pass(&mut self, now: Time) -> ListScan {
@@ -126,7 +126,7 @@ impl State {
             .orders
             .pool_transactions
             .iter()
-            .map(|t| t.life.made_at)
+            .map(|t| t.lifecycle.made_at)
             .min();
         if self.moves_proof_is_wanted(now) && now >= self.polls.pool_transactions_absence {
             let from = oldest.unwrap_or(venue_now).minus_ms(WINDOW_MARGIN_MS);
@@ -137,7 +137,7 @@ impl State {
             .orders
             .pool_transactions
             .iter()
-            .any(|t| t.life.may_have_left());
+            .any(|t| t.lifecycle.may_have_left());
         let (pause_ms, back_ms) = if undecided {
             (poll.orders_ms, self.config.grace_ms)
         } else {

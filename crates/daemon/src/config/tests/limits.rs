@@ -45,8 +45,11 @@ fn table() -> String {
 fn the_page_of_limits_is_generated_from_the_table() {
     let (_, rest) = PAGE.split_once("<!-- limits: begin -->\n").unwrap();
     let (found, _) = rest.split_once("<!-- limits: end -->").unwrap();
-    let wanted = table();
-    assert!(found == wanted, "docs/limits.md should hold\n\n{wanted}");
+    let expected = table();
+    assert!(
+        found == expected,
+        "docs/limits.md should hold\n\n{expected}"
+    );
 }
 
 /// Parses the example with one number set.

@@ -75,7 +75,7 @@ fn a_venue_that_publishes_something_else_is_refused() {
 }
 
 #[test]
-fn the_worst_case_is_what_the_formula_says() {
+fn the_worst_case_is_that_of_the_formula() {
     let service = Daemon::parse(&example("cambist.toml")).unwrap();
     let risk = exposure::risk(&service.markets[0]);
     // 4 orders of 2000 at 1500 would be 5.33; the band leaves room for 5. (6 + 5) x 2500.
@@ -94,7 +94,7 @@ fn the_worst_case_is_what_the_formula_says() {
 }
 
 #[test]
-fn the_latch_lies_above_what_the_budget_allows() {
+fn the_kill_switch_is_above_what_the_budget_allows() {
     let daemon = Daemon::parse(&example("demo.toml")).unwrap();
     // 4 a second and a burst of 4 are 244 a minute, and half more is 366.
     assert_eq!(risk::allowed_per_min(&daemon.budget), 244);
@@ -167,7 +167,7 @@ fn signed_max(line: &str, ttl_s: u64) -> Result<u128, String> {
 }
 
 #[test]
-fn what_may_be_signed_and_unexpired_stands_in_the_file_or_follows_from_ttl() {
+fn what_may_be_signed_and_unexpired_is_configured_or_follows_from_ttl() {
     const ETH: u128 = 1_000_000_000_000_000_000;
     let daemon = Daemon::parse(&example("demo.toml")).unwrap();
     let bound = daemon.bind_expected().unwrap().unwrap();
@@ -189,8 +189,8 @@ fn what_may_be_signed_and_unexpired_stands_in_the_file_or_follows_from_ttl() {
         ("[\"7 ETH\", \"8 ETH\"]", "ETH occurs twice"),
         ("\"0.0000000000000000001 ETH\"", "risk.signed_unexpired_max"),
     ] {
-        let told = signed_max(&format!("signed_unexpired_max = {wrong}"), 10).unwrap_err();
-        assert!(told.contains(why), "{told}");
+        let message = signed_max(&format!("signed_unexpired_max = {wrong}"), 10).unwrap_err();
+        assert!(message.contains(why), "{message}");
     }
 }
 

@@ -154,7 +154,7 @@ fn disagreements_name_both_sides() {
 
 /// One error is one message, at its own line.
 #[test]
-fn one_mistake_is_told_once() {
+fn one_mistake_is_reported_once() {
     for (key, to, message) in [
         ("account_id", "account_id = -1", "found -1"),
         ("base_url", "base_url = 5", "found a whole number"),
@@ -217,7 +217,7 @@ fn a_missing_section_is_named() {
 
 /// A missing key is reported at its section.
 #[test]
-fn a_missing_key_is_told_at_its_section() {
+fn a_missing_key_is_reported_at_its_section() {
     for (key, section) in [
         ("owner = ", "[venue]"),
         ("price_floor = ", "[[market]]"),

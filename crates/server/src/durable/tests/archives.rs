@@ -108,7 +108,10 @@ fn archives_and_folder_are_chained_and_read_as_one_history() {
     let other = place.path("other");
     drop(Written::new(&other, Retention::default()).end());
     let mixed = history_of(&[&data, &other]);
-    assert!(matches!(mixed, Err(DataError::Others { .. })), "{mixed:?}");
+    assert!(
+        matches!(mixed, Err(DataError::OtherExchange { .. })),
+        "{mixed:?}"
+    );
 }
 
 #[test]

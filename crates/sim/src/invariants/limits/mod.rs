@@ -171,7 +171,7 @@ impl Limits {
         engine: &EngineConfig,
     ) -> Vec<Broken> {
         match notification {
-            Notification::DepthTaken { market, mid, .. } => {
+            Notification::DepthAccepted { market, mid, .. } => {
                 let observed = self.observed.entry(*market).or_default();
                 observed.mid = *mid;
                 observed.depths += 1;

@@ -144,11 +144,11 @@ impl RiskContext<'_> {
         let margin_ms = self.config.resend_margin_ms;
         if !fence::is_in_time(
             self.venue_now,
-            tracked.life.lifetime.accepted_until,
+            tracked.lifecycle.lifetime.accepted_until,
             margin_ms,
         ) {
             let left_ms = tracked
-                .life
+                .lifecycle
                 .lifetime
                 .accepted_until
                 .ms_since(self.venue_now);

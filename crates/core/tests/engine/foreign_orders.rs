@@ -7,7 +7,7 @@ use cambist_core::order::{Hash, OrderReport, OrderStatus};
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::{Price, Qty, Side};
 
-use crate::desk::{Desk, ORIGIN, config, spec};
+use crate::bench::{ORIGIN, TestBench, config, spec};
 
 const BID: (Side, u64, u64) = (Side::Buy, 9_995, 10);
 
@@ -30,31 +30,31 @@ fn foreign(n: u64, side: Side, price: u64, lots: u64) -> OrderReport {
     }
 }
 
-fn desk(policy: ForeignOrders, orders: Vec<OrderReport>) -> Desk {
+fn bench(policy: ForeignOrders, orders: Vec<OrderReport>) -> TestBench {
     let mut config = config();
     config.foreign = policy;
-    let mut desk = Desk::with(&[BID], config, Vec::new());
-    desk.list = orders;
-    desk.run_ms(3_000);
-    desk
+    let mut bench = TestBench::with(&[BID], config, Vec::new());
+    bench.list = orders;
+    bench.run_ms(3_000);
+    bench
 }
 
-fn told(desk: &Desk) -> usize {
+fn reported(bench: &TestBench) -> usize {
     let foreign = |n: &&Notification| matches!(n, Notification::Foreign { .. });
-    desk.notes.iter().filter(foreign).count()
+    bench.notifications.iter().filter(foreign).count()
 }
 
 #[test]
 fn alarm_stops_and_tolerate_continues() {
     let order = || vec![foreign(1, Side::Sell, 10_100, 10)];
-    let alarmed = desk(ForeignOrders::Alarm, order());
+    let alarmed = bench(ForeignOrders::Alarm, order());
     assert_eq!(alarmed.levels, [TradingState::CancelOnly]);
-    let tolerant = desk(ForeignOrders::Tolerate, order());
+    let tolerant = bench(ForeignOrders::Tolerate, order());
     assert!(tolerant.levels.is_empty());
     assert_eq!(tolerant.submits.len(), 1);
-    assert_eq!(told(&tolerant), 1, "reported once");
+    assert_eq!(reported(&tolerant), 1, "reported once");
     assert!(tolerant.cancels.is_empty());
-    let alone = desk(ForeignOrders::Alarm, Vec::new());
+    let alone = bench(ForeignOrders::Alarm, Vec::new());
     assert!(alone.levels.is_empty());
 }
 
@@ -62,64 +62,74 @@ fn alarm_stops_and_tolerate_continues() {
 fn old_resting_orders_are_listed_before_the_first_quote_and_every_minute() {
     let mut old = foreign(1, Side::Sell, 10_100, 10);
     old.valid_since = ORIGIN.minus_ms(3_600_000);
-    let alarmed = desk(ForeignOrders::Alarm, vec![old.clone()]);
+    let alarmed = bench(ForeignOrders::Alarm, vec![old.clone()]);
     assert_eq!(alarmed.levels, [TradingState::CancelOnly]);
     assert!(alarmed.submits.is_empty());
-    let mut tolerant = desk(ForeignOrders::Tolerate, Vec::new());
+    let mut tolerant = bench(ForeignOrders::Tolerate, Vec::new());
     assert_eq!(tolerant.submits.len(), 1);
     tolerant.list.push(old);
     tolerant.run_ms(50_000);
-    assert_eq!(told(&tolerant), 0, "it is in no window of creation times");
+    assert_eq!(
+        reported(&tolerant),
+        0,
+        "it is in no window of creation times"
+    );
     tolerant.run_ms(12_000);
-    assert_eq!(told(&tolerant), 1);
+    assert_eq!(reported(&tolerant), 1);
 }
 
 #[test]
 fn nothing_is_quoted_before_resting_orders_were_listed() {
     let mut config = config();
     config.foreign = ForeignOrders::Tolerate;
-    let mut desk = Desk::with(&[BID], config, Vec::new());
-    desk.resting_listed = false;
-    desk.run_ms(10_000);
-    assert!(desk.submits.is_empty());
-    desk.resting_listed = true;
-    desk.run_ms(10_000);
-    assert_eq!(desk.submits.len(), 1);
+    let mut bench = TestBench::with(&[BID], config, Vec::new());
+    bench.resting_listed = false;
+    bench.run_ms(10_000);
+    assert!(bench.submits.is_empty());
+    bench.resting_listed = true;
+    bench.run_ms(10_000);
+    assert_eq!(bench.submits.len(), 1);
 }
 
 #[test]
 fn a_managed_order_is_cancelled_until_it_has_ended_and_its_fills_are_booked() {
     let mut order = foreign(1, Side::Sell, 10_100, 10);
-    let mut desk = desk(ForeignOrders::Adopt, vec![order.clone()]);
-    let (request, hash) = desk.cancels.pop_front().expect("it is cancelled");
+    let mut bench = bench(ForeignOrders::Adopt, vec![order.clone()]);
+    let (request, hash) = bench.cancels.pop_front().expect("it is cancelled");
     assert_eq!(hash, order.hash);
     // It filled half before the cancel arrived.
     order.base_filled = order.base_amount / 2;
     order.quote_filled = order.quote_amount / 2;
     order.status = OrderStatus::Cancelled;
-    desk.balances.0 -= order.base_filled;
-    desk.balances.1 += order.quote_filled;
-    desk.list = vec![order];
+    bench.balances.0 -= order.base_filled;
+    bench.balances.1 += order.quote_filled;
+    bench.list = vec![order];
     let status = OrderStatus::Cancelling;
-    desk.answer(request, Outcome::Reply(Reply::CancelTaken { status }));
-    desk.run_ms(5_000);
-    assert!(desk.cancels.is_empty(), "seen dead: nothing more to cancel");
-    let flows = desk.notes.iter().filter_map(|note| match note {
-        Notification::Adopted { token, amount, .. } => Some((token.0, *amount)),
-        _ => None,
-    });
+    bench.answer(request, Outcome::Reply(Reply::CancelTaken { status }));
+    bench.run_ms(5_000);
+    assert!(
+        bench.cancels.is_empty(),
+        "seen dead: nothing more to cancel"
+    );
+    let flows = bench
+        .notifications
+        .iter()
+        .filter_map(|notification| match notification {
+            Notification::Adopted { token, amount, .. } => Some((token.0, *amount)),
+            _ => None,
+        });
     assert_eq!(flows.collect::<Vec<_>>(), [(0, -500), (1, 50_500)]);
 }
 
 #[test]
 fn a_managed_order_counts_in_band_and_self_cross() {
     // Their ask at 9 995: our bid there would trade with it.
-    let crossed = desk(
+    let crossed = bench(
         ForeignOrders::Adopt,
         vec![foreign(1, Side::Sell, 9_995, 10)],
     );
     assert!(crossed.submits.is_empty());
-    let beside = desk(
+    let beside = bench(
         ForeignOrders::Adopt,
         vec![foreign(1, Side::Sell, 9_996, 10)],
     );
@@ -129,11 +139,11 @@ fn a_managed_order_counts_in_band_and_self_cross() {
         let mut config = config();
         config.foreign = ForeignOrders::Adopt;
         config.markets[0].inventory_max = most;
-        let mut desk = Desk::with(&[BID], config, Vec::new());
-        desk.list = vec![foreign(1, Side::Buy, 9_900, 10)];
-        desk.run_ms(3_000);
-        assert_eq!(desk.submits.len(), sent);
-        let band = desk.notes.iter().any(|n| {
+        let mut bench = TestBench::with(&[BID], config, Vec::new());
+        bench.list = vec![foreign(1, Side::Buy, 9_900, 10)];
+        bench.run_ms(3_000);
+        assert_eq!(bench.submits.len(), sent);
+        let band = bench.notifications.iter().any(|n| {
             matches!(n, Notification::RiskRefused { control, .. } if *control == Control::InventoryBand)
         });
         assert_eq!(band, sent == 0);
@@ -145,12 +155,12 @@ fn thousands_of_foreign_orders_do_not_prevent_the_proof_of_a_drain() {
     let many: Vec<_> = (0..1_500)
         .map(|n| foreign(n, Side::Sell, 10_100, 10))
         .collect();
-    let mut desk = desk(ForeignOrders::Tolerate, many);
-    assert_eq!(told(&desk), 1_024, "as many as are remembered");
-    desk.accept_all();
-    desk.hear(&Event::Operator(Command::Drain));
-    desk.run_ms(600);
-    desk.accept_cancel();
-    desk.run_ms(20_000);
-    assert_eq!(desk.finished, Some(true));
+    let mut bench = bench(ForeignOrders::Tolerate, many);
+    assert_eq!(reported(&bench), 1_024, "as many as are remembered");
+    bench.accept_all();
+    bench.handle_event(&Event::Operator(Command::Drain));
+    bench.run_ms(600);
+    bench.accept_cancel();
+    bench.run_ms(20_000);
+    assert_eq!(bench.finished, Some(true));
 }

@@ -24,7 +24,7 @@ use cambist_core::{Amount, Engine, Intent, MarketSpec, Reason, Side, Time, Token
     clippy::struct_excessive_bools,
     reason = "independent ways in which an outside world misbehaves"
 )]
-pub struct Desk {
+pub struct TestBench {
     pub engine: Engine,
     /// The first event, passed when time first advances.
     pub start: Option<Event>,
@@ -32,9 +32,9 @@ pub struct Desk {
     pub depth: (u64, u64),
     pub version: u64,
     /// Whether the shell loses queries, so that they are never answered.
-    pub deaf: bool,
+    pub queries_lost: bool,
     /// Lost queries.
-    pub asked: Vec<(RequestId, Query)>,
+    pub lost_queries: Vec<(RequestId, Query)>,
     /// Decimals of listed prices.
     pub price_decimals: u8,
     /// Whether markets are listed as open; otherwise the account is frozen as well.
@@ -64,9 +64,9 @@ pub struct Desk {
     pub writing: Option<Restrictions>,
     /// A refusal instead of an order's report.
     pub reads_refused: Option<Reason>,
-    /// Whether list, depth and balance requests are answered by the desk itself.
+    /// Whether list, depth and balance requests are answered by the bench itself.
     pub sealed: BTreeMap<ClientOrderId, (Hash, UnsignedOrder)>,
-    pub notes: Vec<Notification>,
+    pub notifications: Vec<Notification>,
     /// Number of wake-ups that the engine requested.
     pub wakes: usize,
     pub finished: Option<bool>,
@@ -87,7 +87,7 @@ pub struct Desk {
     pub sealing: Vec<(BatchId, Vec<Intent>)>,
 }
 
-impl Desk {
+impl TestBench {
     pub fn new(quotes: &[(Side, u64, u64)]) -> Self {
         Self::with(quotes, config(), Vec::new())
     }
@@ -112,12 +112,12 @@ impl Desk {
     /// A bench with one market and several strategies.
     pub fn shared(strategies: Vec<Box<dyn Strategy>>, config: EngineConfig) -> Self {
         let seats = strategies.len();
-        let mut desk = Self::at(vec![spec()], strategies, config, Vec::new());
-        if let Some(Event::Start(start)) = &mut desk.start {
+        let mut bench = Self::at(vec![spec()], strategies, config, Vec::new());
+        if let Some(Event::Start(start)) = &mut bench.start {
             let seats = (0..).map(StrategyId).take(seats);
             start.strategies = seats.map(|id| (id, start.markets[0].id)).collect();
         }
-        desk
+        bench
     }
 
     /// A bench with several markets, a strategy for each.
@@ -162,8 +162,8 @@ impl Desk {
             now: Time::from_ms(1_000),
             depth: (9_990, 10_010),
             version: 1,
-            deaf: false,
-            asked: Vec::new(),
+            queries_lost: false,
+            lost_queries: Vec::new(),
             price_decimals: 2,
             listed_open: true,
             frozen: false,
@@ -181,7 +181,7 @@ impl Desk {
             reads_refused: None,
             writing: None,
             sealed,
-            notes: Vec::new(),
+            notifications: Vec::new(),
             wakes: 0,
             finished: None,
             submits: VecDeque::new(),
@@ -214,7 +214,7 @@ impl Desk {
     }
 
     /// Starts with an order of an earlier run that may be alive.
-    pub fn recovers(&mut self, order: UnsignedOrder, hash: Hash) {
+    pub fn add_recovered(&mut self, order: UnsignedOrder, hash: Hash) {
         self.sealed.insert(order.client_id, (hash, order.clone()));
         if let Some(Event::Start(start)) = &mut self.start {
             start.next_number = order.client_id.number + 1;
@@ -237,9 +237,9 @@ impl Desk {
 
     /// A bench after recovery.
     pub fn ready(quotes: &[(Side, u64, u64)]) -> Self {
-        let mut desk = Self::new(quotes);
-        desk.until_a_submit_waits();
-        desk
+        let mut bench = Self::new(quotes);
+        bench.until_a_submit_waits();
+        bench
     }
 
     /// Advances time until something is submitted.
@@ -258,7 +258,7 @@ impl Desk {
         ORIGIN.plus_ms(self.now.as_ms() - 1_000)
     }
 
-    pub fn hear(&mut self, event: &Event) {
+    pub fn handle_event(&mut self, event: &Event) {
         driver::step(self, event, &mut Vec::new());
     }
 
@@ -268,7 +268,7 @@ impl Desk {
             .filter(|_| matches!(outcome, Outcome::Reply(Reply::Depth(_))));
         let cached = cached.filter(|_| !self.header_errs);
         let venue_time = Some(cached.unwrap_or(self.venue_now()));
-        self.hear(&Event::Answer {
+        self.handle_event(&Event::Answer {
             request,
             outcome,
             venue_time,
@@ -284,7 +284,7 @@ impl Desk {
         retry_after_ms: Option<u64>,
     ) {
         let venue_time = Some(self.venue_now());
-        self.hear(&Event::Answer {
+        self.handle_event(&Event::Answer {
             request,
             outcome,
             venue_time,
@@ -304,7 +304,7 @@ impl Desk {
                     self.sealed.insert(order.client_id, (Hash(hash), order));
                 }
             }
-            self.hear(&Event::Sealed { batch, hashes });
+            self.handle_event(&Event::Sealed { batch, hashes });
         }
     }
 
@@ -316,7 +316,7 @@ impl Desk {
     /// Advances time and wakes the engine as requested.
     pub fn run_ms(&mut self, ms: u64) {
         if let Some(start) = self.start.take() {
-            self.hear(&start);
+            self.handle_event(&start);
         }
         let end = self.now.plus_ms(ms);
         for _ in 0..100_000 {
@@ -325,7 +325,7 @@ impl Desk {
                     self.wakes += 1;
                     assert!(at >= self.now, "time goes forward");
                     self.now = at.max(self.now);
-                    self.hear(&Event::Wake);
+                    self.handle_event(&Event::Wake);
                 }
                 _ => {
                     self.now = end;
@@ -337,9 +337,9 @@ impl Desk {
     }
 
     pub fn ends(&self) -> Vec<(ClientOrderId, End)> {
-        self.notes
+        self.notifications
             .iter()
-            .filter_map(|note| match note {
+            .filter_map(|notification| match notification {
                 Notification::Ended { order, end, .. } => Some((*order, *end)),
                 _ => None,
             })
@@ -347,9 +347,9 @@ impl Desk {
     }
 
     pub fn fills(&self) -> Vec<&Fill> {
-        self.notes
+        self.notifications
             .iter()
-            .filter_map(|note| match note {
+            .filter_map(|notification| match notification {
                 Notification::Filled(fill) => Some(fill),
                 _ => None,
             })
@@ -365,9 +365,9 @@ impl Desk {
 
     /// Number of transmissions of an order, answered or not.
     pub fn transmissions(&self, id: ClientOrderId) -> usize {
-        self.notes
+        self.notifications
             .iter()
-            .filter(|note| match note {
+            .filter(|notification| match notification {
                 Notification::Submitted { order, .. } | Notification::Resent { order, .. } => {
                     *order == id
                 }
@@ -377,16 +377,16 @@ impl Desk {
     }
 }
 
-impl Clock for Desk {
+impl Clock for TestBench {
     fn now(&self) -> Time {
         self.now
     }
 }
 
-impl Venue for Desk {
+impl Venue for TestBench {
     fn send(&mut self, request: RequestId, query: Query) {
-        if self.deaf {
-            self.asked.push((request, query));
+        if self.queries_lost {
+            self.lost_queries.push((request, query));
         } else {
             self.answer_query(request, &query);
         }
@@ -397,11 +397,11 @@ impl Venue for Desk {
     }
 }
 
-impl Store for Desk {
+impl Store for TestBench {
     fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
         if !self.store_works {
             let cause = cambist_core::event::SealFailure::Store;
-            return self.hear(&Event::SealFailed { batch, cause });
+            return self.handle_event(&Event::SealFailed { batch, cause });
         }
         self.sealing.push((batch, intents));
         if !self.store_waits {
@@ -420,9 +420,9 @@ impl Store for Desk {
             // The test answers.
             self.writing = Some(levels);
         } else if self.store_works {
-            self.hear(&Event::RestrictionsStored(levels));
+            self.handle_event(&Event::RestrictionsStored(levels));
         } else {
-            self.hear(&Event::RestrictionsFailed(levels));
+            self.handle_event(&Event::RestrictionsFailed(levels));
         }
     }
 
@@ -432,9 +432,9 @@ impl Store for Desk {
     }
 }
 
-impl Observer for Desk {
-    fn notification(&mut self, _: Time, note: Notification) {
-        self.notes.push(note);
+impl Observer for TestBench {
+    fn notification(&mut self, _: Time, notification: Notification) {
+        self.notifications.push(notification);
     }
 
     fn finished(&mut self, proven: bool) {
@@ -442,7 +442,7 @@ impl Observer for Desk {
     }
 }
 
-impl Assembly for Desk {
+impl Assembly for TestBench {
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
     }

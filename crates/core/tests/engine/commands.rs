@@ -6,15 +6,19 @@ use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, UnknownCause};
 use cambist_core::{MarketId, Price, Side, StrategyId};
 
-use crate::desk::{BASE, BOTH, Desk, ORIGIN, OTHER, QUOTE, config};
+use crate::bench::{BASE, BOTH, ORIGIN, OTHER, QUOTE, TestBench, config};
 
-fn tell(desk: &mut Desk, command: Command) -> Result<String, String> {
-    desk.hear(&Event::Operator(command));
-    let answer = desk.notes.iter().rev().find_map(|note| match note {
-        Notification::CommandTaken { detail, .. } => Some(Ok(detail.clone())),
-        Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
-        _ => None,
-    });
+fn execute(bench: &mut TestBench, command: Command) -> Result<String, String> {
+    bench.handle_event(&Event::Operator(command));
+    let answer = bench
+        .notifications
+        .iter()
+        .rev()
+        .find_map(|notification| match notification {
+            Notification::CommandAccepted { detail, .. } => Some(Ok(detail.clone())),
+            Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
+            _ => None,
+        });
     answer.expect("every command is answered")
 }
 
@@ -29,15 +33,15 @@ fn reason() -> String {
     "because".to_owned()
 }
 
-fn raise(desk: &mut Desk, level: TradingState) -> Result<String, String> {
+fn raise(bench: &mut TestBench, level: TradingState) -> Result<String, String> {
     let reason = reason();
-    tell(desk, Command::Raise { level, reason })
+    execute(bench, Command::Raise { level, reason })
 }
 
-fn lower(desk: &mut Desk, level: TradingState) -> Result<String, String> {
+fn lower(bench: &mut TestBench, level: TradingState) -> Result<String, String> {
     let reason = reason();
-    tell(
-        desk,
+    execute(
+        bench,
         Command::Lower {
             level,
             reason,
@@ -46,39 +50,39 @@ fn lower(desk: &mut Desk, level: TradingState) -> Result<String, String> {
     )
 }
 
-fn quoting() -> Desk {
-    let mut desk = Desk::ready(&BOTH);
-    desk.accept_all();
-    desk
+fn quoting() -> TestBench {
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept_all();
+    bench
 }
 
 #[test]
 fn one_side_is_paused_until_an_operator_lifts_it() {
-    let mut desk = quoting();
+    let mut bench = quoting();
     let (filter, reason) = (bids(), reason());
-    tell(
-        &mut desk,
+    execute(
+        &mut bench,
         Command::Pause {
             filter,
             reason: reason.clone(),
         },
     )
     .unwrap();
-    desk.run_ms(600);
-    assert_eq!(desk.cancels.len(), 1);
-    desk.accept_cancel();
-    desk.run_ms(30_000);
-    while !desk.submits.is_empty() {
-        let id = desk.accept();
+    bench.run_ms(600);
+    assert_eq!(bench.cancels.len(), 1);
+    bench.accept_cancel();
+    bench.run_ms(30_000);
+    while !bench.submits.is_empty() {
+        let id = bench.accept();
         assert_eq!(
-            desk.sealed[&id].1.side,
+            bench.sealed[&id].1.side,
             Side::Sell,
             "only asks are refreshed"
         );
     }
     assert!(
-        tell(
-            &mut desk,
+        execute(
+            &mut bench,
             Command::Unpause {
                 filter,
                 reason: String::new()
@@ -86,27 +90,27 @@ fn one_side_is_paused_until_an_operator_lifts_it() {
         )
         .is_err()
     );
-    tell(&mut desk, Command::Unpause { filter, reason }).unwrap();
-    desk.run_ms(1_000);
-    let sides = |desk: &Desk| desk.sealed[&desk.submits[0].1].1.side;
-    assert_eq!(sides(&desk), Side::Buy);
+    execute(&mut bench, Command::Unpause { filter, reason }).unwrap();
+    bench.run_ms(1_000);
+    let sides = |bench: &TestBench| bench.sealed[&bench.submits[0].1].1.side;
+    assert_eq!(sides(&bench), Side::Buy);
 }
 
 #[test]
 fn a_pause_forbids_before_it_is_stored_and_is_lifted_only_after() {
-    let mut desk = quoting();
-    desk.store_waits = true;
+    let mut bench = quoting();
+    bench.store_waits = true;
     let (filter, reason) = (Filter::ALL, reason());
-    tell(
-        &mut desk,
+    execute(
+        &mut bench,
         Command::Pause {
             filter,
             reason: reason.clone(),
         },
     )
     .unwrap();
-    desk.run_ms(600);
-    assert_eq!(desk.cancels.len(), 2, "at once");
+    bench.run_ms(600);
+    assert_eq!(bench.cancels.len(), 2, "at once");
     let pause = Pause {
         filter,
         since: ORIGIN,
@@ -117,47 +121,50 @@ fn a_pause_forbids_before_it_is_stored_and_is_lifted_only_after() {
         state: TradingState::Active,
         pauses: vec![pause],
     };
-    desk.hear(&Event::RestrictionsStored(held));
-    desk.accept_cancel();
-    desk.accept_cancel();
-    desk.run_ms(2_000);
-    let made = desk.sealed.len() + desk.sealing.len();
-    tell(&mut desk, Command::Unpause { filter, reason }).unwrap();
-    desk.run_ms(2_000);
+    bench.handle_event(&Event::RestrictionsStored(held));
+    bench.accept_cancel();
+    bench.accept_cancel();
+    bench.run_ms(2_000);
+    let made = bench.sealed.len() + bench.sealing.len();
+    execute(&mut bench, Command::Unpause { filter, reason }).unwrap();
+    bench.run_ms(2_000);
     assert_eq!(
-        desk.sealed.len() + desk.sealing.len(),
+        bench.sealed.len() + bench.sealing.len(),
         made,
         "not stored yet"
     );
-    desk.hear(&Event::RestrictionsStored(Restrictions::default()));
-    desk.run_ms(1_000);
-    assert!(!desk.sealing.is_empty(), "stored: it quotes again");
+    bench.handle_event(&Event::RestrictionsStored(Restrictions::default()));
+    bench.run_ms(1_000);
+    assert!(!bench.sealing.is_empty(), "stored: it quotes again");
 }
 
 #[test]
 fn changes_during_a_write_are_pending_until_written() {
-    let mut desk = quoting();
-    assert!(!desk.engine.levels_are_pending());
-    desk.store_waits = true;
+    let mut bench = quoting();
+    assert!(!bench.engine.restrictions_are_pending());
+    bench.store_waits = true;
     let raise = |level| Command::Raise {
         level,
         reason: reason(),
     };
     let (filter, reason) = (Filter::ALL, reason());
-    tell(&mut desk, Command::Pause { filter, reason }).unwrap();
-    let paused = desk.writing.take().unwrap();
-    tell(&mut desk, raise(TradingState::CancelOnly)).unwrap();
-    assert!(desk.writing.is_none(), "one write at a time");
-    desk.hear(&Event::RestrictionsStored(paused));
-    assert!(desk.engine.levels_are_pending(), "the level is not written");
-    let raised = desk.writing.take().unwrap();
-    desk.hear(&Event::RestrictionsStored(raised));
-    assert!(!desk.engine.levels_are_pending());
+    execute(&mut bench, Command::Pause { filter, reason }).unwrap();
+    let paused = bench.writing.take().unwrap();
+    execute(&mut bench, raise(TradingState::CancelOnly)).unwrap();
+    assert!(bench.writing.is_none(), "one write at a time");
+    bench.handle_event(&Event::RestrictionsStored(paused));
+    assert!(
+        bench.engine.restrictions_are_pending(),
+        "the level is not written"
+    );
+    let raised = bench.writing.take().unwrap();
+    bench.handle_event(&Event::RestrictionsStored(raised));
+    assert!(!bench.engine.restrictions_are_pending());
 }
 
 #[test]
 fn a_second_pause_keeps_both_reasons() {
-    let mut desk = quoting();
+    let mut bench = quoting();
     let filter = bids();
     let pause = |reason: &str| Command::Pause {
         filter,
@@ -168,47 +175,47 @@ fn a_second_pause_keeps_both_reasons() {
         reason: reason(),
     };
     assert!(
-        tell(&mut desk, pause("news"))
+        execute(&mut bench, pause("news"))
             .unwrap()
             .contains("until cambist resume")
     );
-    let second = tell(&mut desk, pause("lunch")).unwrap();
+    let second = execute(&mut bench, pause("lunch")).unwrap();
     assert!(
         second.contains("already (news)") && second.contains("recorded as well"),
         "{second}"
     );
-    let third = tell(&mut desk, pause("news")).unwrap();
+    let third = execute(&mut bench, pause("news")).unwrap();
     assert_eq!(third, "paused already (news; lunch)");
-    let held = desk.stored.pauses.iter();
+    let held = bench.stored.pauses.iter();
     let reasons: Vec<_> = held.map(|pause| pause.cause.as_str()).collect();
     assert_eq!(reasons, ["news", "lunch"]);
-    let wider = tell(&mut desk, lift(Filter::ALL)).unwrap();
+    let wider = execute(&mut bench, lift(Filter::ALL)).unwrap();
     assert!(wider.starts_with("2 pauses end"), "{wider}");
-    assert!(desk.stored.pauses.is_empty());
-    let nothing = tell(&mut desk, lift(filter)).unwrap();
+    assert!(bench.stored.pauses.is_empty());
+    let nothing = execute(&mut bench, lift(filter)).unwrap();
     assert!(nothing.starts_with("nothing to lift"), "{nothing}");
-    let writes = desk.levels.len();
+    let writes = bench.levels.len();
     let lower = Command::Lower {
         level: TradingState::Active,
         reason: reason(),
         forget_losses: false,
     };
-    let nothing = tell(&mut desk, lower).unwrap();
+    let nothing = execute(&mut bench, lower).unwrap();
     assert_eq!(nothing, "nothing to lower: the trading state is trading");
-    assert_eq!(desk.levels.len(), writes, "nothing is written");
+    assert_eq!(bench.levels.len(), writes, "nothing is written");
 }
 
 #[test]
 fn a_drain_replies_what_it_cancels() {
-    let mut desk = quoting();
-    let begun = tell(&mut desk, Command::Drain).unwrap();
+    let mut bench = quoting();
+    let begun = execute(&mut bench, Command::Drain).unwrap();
     assert!(begun.contains("2 orders may be alive"), "{begun}");
     assert!(begun.contains("0 joins and exits"), "{begun}");
 }
 
 #[test]
 fn a_filter_with_an_unknown_name_is_refused() {
-    let mut desk = quoting();
+    let mut bench = quoting();
     for filter in [
         Filter::market(MarketId(7)),
         Filter {
@@ -217,8 +224,8 @@ fn a_filter_with_an_unknown_name_is_refused() {
         },
     ] {
         assert!(
-            tell(
-                &mut desk,
+            execute(
+                &mut bench,
                 Command::Pause {
                     filter,
                     reason: reason()
@@ -227,21 +234,21 @@ fn a_filter_with_an_unknown_name_is_refused() {
             .is_err()
         );
     }
-    assert!(desk.levels.is_empty());
+    assert!(bench.levels.is_empty());
 }
 
 #[test]
 fn a_trading_state_is_raised_without_and_lowered_with_a_reason() {
-    let mut desk = quoting();
+    let mut bench = quoting();
     let level = TradingState::CancelOnly;
-    raise(&mut desk, level).unwrap();
-    raise(&mut desk, level).unwrap();
-    assert_eq!(desk.levels, [level], "requested twice, stored once");
+    raise(&mut bench, level).unwrap();
+    raise(&mut bench, level).unwrap();
+    assert_eq!(bench.levels, [level], "requested twice, stored once");
     let back = TradingState::Active;
-    assert!(raise(&mut desk, back).is_err());
+    assert!(raise(&mut bench, back).is_err());
     assert!(
-        tell(
-            &mut desk,
+        execute(
+            &mut bench,
             Command::Lower {
                 level: back,
                 reason: " ".into(),
@@ -250,59 +257,59 @@ fn a_trading_state_is_raised_without_and_lowered_with_a_reason() {
         )
         .is_err()
     );
-    desk.run_ms(600);
-    desk.accept_cancel();
-    desk.accept_cancel();
-    desk.run_ms(3_000);
-    assert!(desk.submits.is_empty());
-    lower(&mut desk, back).unwrap();
-    desk.run_ms(1_000);
-    assert_eq!(desk.submits.len(), 2, "it quotes again");
+    bench.run_ms(600);
+    bench.accept_cancel();
+    bench.accept_cancel();
+    bench.run_ms(3_000);
+    assert!(bench.submits.is_empty());
+    lower(&mut bench, back).unwrap();
+    bench.run_ms(1_000);
+    assert_eq!(bench.submits.len(), 2, "it quotes again");
 }
 
 #[test]
 fn a_halted_engine_ends_and_is_not_lowered() {
-    let mut desk = quoting();
+    let mut bench = quoting();
     let level = TradingState::Halted;
-    raise(&mut desk, level).unwrap();
+    raise(&mut bench, level).unwrap();
     let back = TradingState::Active;
-    assert!(lower(&mut desk, back).is_err());
+    assert!(lower(&mut bench, back).is_err());
 }
 
 #[test]
 fn a_trading_state_whose_write_fails_restricts_and_is_written_again() {
-    let mut desk = quoting();
-    desk.store_works = false;
+    let mut bench = quoting();
+    bench.store_works = false;
     let level = TradingState::CancelOnly;
-    raise(&mut desk, level).unwrap();
-    desk.run_ms(600);
-    assert_eq!(desk.cancels.len(), 2);
-    desk.run_ms(4_000);
-    assert!(desk.levels.len() >= 3, "{:?}", desk.levels);
-    desk.store_works = true;
-    desk.run_ms(10_000);
-    let tried = desk.levels.len();
-    desk.run_ms(120_000);
-    assert_eq!(desk.levels.len(), tried, "stored: no more tries");
+    raise(&mut bench, level).unwrap();
+    bench.run_ms(600);
+    assert_eq!(bench.cancels.len(), 2);
+    bench.run_ms(4_000);
+    assert!(bench.levels.len() >= 3, "{:?}", bench.levels);
+    bench.store_works = true;
+    bench.run_ms(10_000);
+    let tried = bench.levels.len();
+    bench.run_ms(120_000);
+    assert_eq!(bench.levels.len(), tried, "stored: no more tries");
 }
 
 #[test]
 fn a_deposit_is_a_difference_until_it_is_adopted() {
-    let mut desk = quoting();
-    desk.balances.1 += 1_234;
-    desk.run_ms(3_000);
-    let differs = |desk: &Desk| {
-        let last = desk.notes.iter().rev();
+    let mut bench = quoting();
+    bench.balances.1 += 1_234;
+    bench.run_ms(3_000);
+    let differs = |bench: &TestBench| {
+        let last = bench.notifications.iter().rev();
         last.clone()
             .find(|n| matches!(n, Notification::Mismatch { .. } | Notification::Balanced))
             .is_some_and(|n| matches!(n, Notification::Mismatch { .. }))
     };
-    assert!(differs(&desk));
+    assert!(differs(&bench));
     // The same amount is paid into the other token.
     let (token, amount) = (OTHER, 1_234);
     let given = reason();
-    tell(
-        &mut desk,
+    execute(
+        &mut bench,
         Command::Adopt {
             token,
             amount,
@@ -310,12 +317,12 @@ fn a_deposit_is_a_difference_until_it_is_adopted() {
         },
     )
     .unwrap();
-    desk.run_ms(3_000);
-    assert!(differs(&desk), "one of two is explained");
+    bench.run_ms(3_000);
+    assert!(differs(&bench), "one of two is explained");
     let (token, amount) = (QUOTE, 1_234);
     assert!(
-        tell(
-            &mut desk,
+        execute(
+            &mut bench,
             Command::Adopt {
                 token,
                 amount,
@@ -324,8 +331,8 @@ fn a_deposit_is_a_difference_until_it_is_adopted() {
         )
         .is_err()
     );
-    tell(
-        &mut desk,
+    execute(
+        &mut bench,
         Command::Adopt {
             token,
             amount,
@@ -333,12 +340,12 @@ fn a_deposit_is_a_difference_until_it_is_adopted() {
         },
     )
     .unwrap();
-    desk.run_ms(3_000);
-    assert!(!differs(&desk), "the residual is zero again");
+    bench.run_ms(3_000);
+    assert!(!differs(&bench), "the residual is zero again");
     let (token, amount) = (BASE, -500_000_001);
     assert!(
-        tell(
-            &mut desk,
+        execute(
+            &mut bench,
             Command::Adopt {
                 token,
                 amount,
@@ -353,14 +360,14 @@ fn a_deposit_is_a_difference_until_it_is_adopted() {
 fn an_adopted_withdrawal_is_no_loss() {
     let mut config = config();
     config.markets[0].loss.total_max = 0;
-    let mut desk = Desk::with(&BOTH, config, Vec::new());
-    desk.until_a_submit_waits();
-    desk.accept_all();
-    desk.run_ms(2_000);
-    desk.balances.0 -= 1_000_000;
+    let mut bench = TestBench::with(&BOTH, config, Vec::new());
+    bench.until_a_submit_waits();
+    bench.accept_all();
+    bench.run_ms(2_000);
+    bench.balances.0 -= 1_000_000;
     let (token, amount) = (BASE, -1_000_000);
-    tell(
-        &mut desk,
+    execute(
+        &mut bench,
         Command::Adopt {
             token,
             amount,
@@ -368,13 +375,13 @@ fn an_adopted_withdrawal_is_no_loss() {
         },
     )
     .unwrap();
-    desk.run_ms(3_000);
-    assert!(desk.levels.is_empty());
+    bench.run_ms(3_000);
+    assert!(bench.levels.is_empty());
 }
 
 #[test]
 fn tighter_limits_are_applied_and_looser_ones_need_permission() {
-    let mut desk = quoting();
+    let mut bench = quoting();
     let mut tight = config();
     tight.markets[0].collar_bps = 400;
     tight.poll.depth_ms = 250;
@@ -385,54 +392,54 @@ fn tighter_limits_are_applied_and_looser_ones_need_permission() {
             allow_loosening,
         }
     };
-    tell(&mut desk, reload(&tight, false)).unwrap();
+    execute(&mut bench, reload(&tight, false)).unwrap();
     let mut loose = tight.clone();
     loose.markets[0].collar_bps = 401;
     loose.markets[0].order_value_max += 1_500_000;
     loose.markets[0].price_min = Price(loose.markets[0].price_min.0 - 1);
     loose.ttl_ms += 1_500;
-    let why = tell(&mut desk, reload(&loose, false)).unwrap_err();
+    let why = execute(&mut bench, reload(&loose, false)).unwrap_err();
     // With the names and units of the file.
-    for told in [
+    for reported in [
         "T0-T1 collar_bps 400 → 401",
         "T0-T1 price_floor 50 T1 → 49.99 T1",
         "T0-T1 order_value_max 10000 T1 → 10001.5 T1",
         "orders.ttl_s 20 → 21.5",
     ] {
-        assert!(why.contains(told), "no {told} in {why}");
+        assert!(why.contains(reported), "no {reported} in {why}");
     }
-    tell(&mut desk, reload(&loose, true)).unwrap();
+    execute(&mut bench, reload(&loose, true)).unwrap();
     loose.markets.push(loose.markets[0].clone());
     assert!(
-        tell(&mut desk, reload(&loose, true)).is_err(),
+        execute(&mut bench, reload(&loose, true)).is_err(),
         "markets stay"
     );
 }
 
 #[test]
 fn leaving_cancels_nothing_and_reports_what_may_rest() {
-    let mut desk = Desk::ready(&BOTH);
-    desk.accept();
-    let (request, unknown) = desk.submits.pop_front().unwrap();
-    tell(&mut desk, Command::Leave).unwrap();
-    desk.run_ms(500);
-    assert_eq!(desk.finished, None, "an answer is outstanding");
-    desk.answer(request, Outcome::Unknown(UnknownCause::Timeout));
-    assert_eq!(desk.finished, Some(false));
-    assert!(desk.cancels.is_empty());
-    let dead = u64::from(desk.sealed[&unknown].1.accepted_until_s) * 1_000 + 3_000;
-    assert!(desk.notes.iter().any(|note| matches!(
-        note,
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept();
+    let (request, unknown) = bench.submits.pop_front().unwrap();
+    execute(&mut bench, Command::Leave).unwrap();
+    bench.run_ms(500);
+    assert_eq!(bench.finished, None, "an answer is outstanding");
+    bench.answer(request, Outcome::Unknown(UnknownCause::Timeout));
+    assert_eq!(bench.finished, Some(false));
+    assert!(bench.cancels.is_empty());
+    let dead = u64::from(bench.sealed[&unknown].1.accepted_until_s) * 1_000 + 3_000;
+    assert!(bench.notifications.iter().any(|notification| matches!(
+        notification,
         Notification::Left { orders: 2, unknown: 1, until } if until.0 == dead
     )));
 }
 
 #[test]
 fn stored_pauses_apply_after_a_restart() {
-    let mut desk = quoting();
+    let mut bench = quoting();
     let (filter, reason) = (bids(), reason());
-    tell(
-        &mut desk,
+    execute(
+        &mut bench,
         Command::Pause {
             filter,
             reason: reason.clone(),
@@ -445,7 +452,7 @@ fn stored_pauses_apply_after_a_restart() {
         until: None,
         cause: reason,
     };
-    let mut again = Desk::new(&BOTH);
+    let mut again = TestBench::new(&BOTH);
     again.starts_with(Restrictions {
         state: TradingState::Active,
         pauses: vec![pause],
@@ -454,7 +461,7 @@ fn stored_pauses_apply_after_a_restart() {
     assert_eq!(again.submits.len(), 1);
     let id = again.accept();
     assert_eq!(again.sealed[&id].1.side, Side::Sell);
-    assert!(again.notes.iter().any(|n| matches!(
+    assert!(again.notifications.iter().any(|n| matches!(
         n,
         Notification::RiskRefused {
             control: Control::Paused,

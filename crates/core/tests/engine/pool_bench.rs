@@ -19,7 +19,7 @@ use cambist_core::request::{
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::{Amount, Engine, Intent, MarketId, Price, Time, TokenId, VenueTime};
 
-use crate::desk::{BASE, ORIGIN, QUOTE, config, listed, spec, token};
+use crate::bench::{BASE, ORIGIN, QUOTE, config, listed, spec, token};
 pub(crate) const LP: TokenId = TokenId(9);
 /// A thousand base and a hundred thousand quote at 100.00; the value of a share is 0.2 quote.
 pub(crate) const POOL: PoolBalances = PoolBalances {
@@ -91,7 +91,7 @@ pub(crate) struct Beside {
     pub(crate) listed: bool,
     pub(crate) version: u64,
     pub(crate) sent: VecDeque<Sent>,
-    pub(crate) notes: Vec<Notification>,
+    pub(crate) notifications: Vec<Notification>,
     pub(crate) finished: Option<bool>,
     /// The durable books.
     pub(crate) books: Books,
@@ -141,7 +141,7 @@ impl Beside {
             listed: true,
             version: 0,
             sent: VecDeque::new(),
-            notes: Vec::new(),
+            notifications: Vec::new(),
             finished: None,
             books: Books::default(),
         }
@@ -159,13 +159,13 @@ impl Beside {
         ORIGIN.plus_ms(self.now.as_ms() - 1_000)
     }
 
-    pub(crate) fn hear(&mut self, event: &Event) {
+    pub(crate) fn handle_event(&mut self, event: &Event) {
         driver::step(self, event, &mut Vec::new());
     }
 
     pub(crate) fn answer(&mut self, request: RequestId, outcome: Outcome) {
         let venue_time = Some(self.venue_now());
-        self.hear(&Event::Answer {
+        self.handle_event(&Event::Answer {
             request,
             outcome,
             venue_time,
@@ -228,14 +228,14 @@ impl Beside {
 
     pub(crate) fn run_ms(&mut self, ms: u64) {
         if let Some(start) = self.start.take() {
-            self.hear(&start);
+            self.handle_event(&start);
         }
         let end = self.now.plus_ms(ms);
         for _ in 0..100_000 {
             match self.engine.next_wakeup() {
                 Some(at) if at <= end => {
                     self.now = at.max(self.now);
-                    self.hear(&Event::Wake);
+                    self.handle_event(&Event::Wake);
                 }
                 _ => {
                     self.now = end;
@@ -337,8 +337,8 @@ impl Beside {
 
     pub(crate) fn booked(&self) -> Vec<&PoolTransactionSettlement> {
         let mut booked = Vec::new();
-        for note in &self.notes {
-            if let Notification::PoolTransactionSettled(moved) = note {
+        for notification in &self.notifications {
+            if let Notification::PoolTransactionSettled(moved) = notification {
                 booked.push(moved);
             }
         }
@@ -346,22 +346,22 @@ impl Beside {
     }
 
     pub(crate) fn ends(&self) -> Vec<End> {
-        let end = |note: &Notification| match note {
+        let end = |notification: &Notification| match notification {
             Notification::PoolTransactionEnded { end, .. } => Some(*end),
             _ => None,
         };
-        self.notes.iter().filter_map(end).collect()
+        self.notifications.iter().filter_map(end).collect()
     }
 
     pub(crate) fn refused(&self, wanted: Control) -> bool {
-        let is = |note: &Notification| matches!(note, Notification::RiskRefused { control, .. } if *control == wanted);
-        self.notes.iter().any(is)
+        let is = |notification: &Notification| matches!(notification, Notification::RiskRefused { control, .. } if *control == wanted);
+        self.notifications.iter().any(is)
     }
 
     pub(crate) fn invariants(&self) -> Vec<&str> {
         let mut names = Vec::new();
-        for note in &self.notes {
-            if let Notification::InvariantFailed { name, .. } = note {
+        for notification in &self.notifications {
+            if let Notification::InvariantFailed { name, .. } = notification {
                 names.push(name.as_str());
             }
         }
@@ -369,13 +369,16 @@ impl Beside {
     }
 
     pub(crate) fn count(&self, wanted: impl Fn(&Notification) -> bool) -> usize {
-        self.notes.iter().filter(|note| wanted(note)).count()
+        self.notifications
+            .iter()
+            .filter(|notification| wanted(notification))
+            .count()
     }
 
     /// Checks that the books agree at a cut and no invariant has failed.
     pub(crate) fn is_balanced(&mut self) {
-        self.notes
-            .retain(|note| !matches!(note, Notification::Balanced));
+        self.notifications
+            .retain(|notification| !matches!(notification, Notification::Balanced));
         self.run_ms(5_000);
         assert!(
             self.count(|n| matches!(n, Notification::Balanced)) > 0,
@@ -414,7 +417,7 @@ impl Store for Beside {
     fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
         if !self.store_works {
             let cause = SealFailure::Store;
-            return self.hear(&Event::SealFailed { batch, cause });
+            return self.handle_event(&Event::SealFailed { batch, cause });
         }
         let mut hashes = Vec::new();
         for intent in intents {
@@ -426,11 +429,11 @@ impl Store for Beside {
             hashes.push((wanted.client_id, Hash(hash)));
             self.sealed.insert(wanted.client_id, (Hash(hash), wanted));
         }
-        self.hear(&Event::Sealed { batch, hashes });
+        self.handle_event(&Event::Sealed { batch, hashes });
     }
 
     fn store_restrictions(&mut self, levels: Restrictions, _: String, _: bool) {
-        self.hear(&Event::RestrictionsStored(levels));
+        self.handle_event(&Event::RestrictionsStored(levels));
     }
 
     fn book(&mut self, booking: Box<Booking>) {
@@ -439,8 +442,8 @@ impl Store for Beside {
 }
 
 impl Observer for Beside {
-    fn notification(&mut self, _: Time, note: Notification) {
-        self.notes.push(note);
+    fn notification(&mut self, _: Time, notification: Notification) {
+        self.notifications.push(notification);
     }
 
     fn finished(&mut self, proven: bool) {

@@ -8,9 +8,9 @@ use rustix::process::Signal;
 
 use super::table::{GATEWAY, HTML, JSON, instead};
 use super::{SOON, assert_whole};
+use crate::support::conditions::assert_same_bytes;
 use crate::support::http::body;
 use crate::support::stage::{lively, quick};
-use crate::support::verdict::assert_same_bytes;
 use crate::support::{Fault, Proxy, Stage, until};
 
 /// The answer to a submit, about another order.
@@ -133,7 +133,7 @@ fn connections_are_refused_in_bursts() {
 
 /// Keys and signed orders must not be sent to the target of a redirect.
 #[test]
-fn nobody_is_told_elsewhere() {
+fn redirects_are_not_followed() {
     let stage = Stage::open_kept("elsewhere", lively);
     let proxy = Proxy::start(&stage.address);
     let elsewhere = Proxy::start(&stage.address);
@@ -163,7 +163,7 @@ fn nobody_is_told_elsewhere() {
     stage.close_audited(&daemon);
 }
 
-/// A venue that cannot be talked to is waited for, the trouble is logged, and nothing is begun.
+/// A venue that cannot be reached is waited for, the error is logged, and nothing is started.
 #[test]
 fn names_and_certificates_that_are_no_good() {
     let stage = Stage::open("no-good", |_| {});
@@ -172,11 +172,11 @@ fn names_and_certificates_that_are_no_good() {
     for (name, url) in [
         ("dns", "https://no-such-venue.invalid".to_owned()),
         ("plain-behind-https", format!("https://{}", stage.address)),
-        ("nobody-behind-https", format!("https://{silent}")),
+        ("silent-behind-https", format!("https://{silent}")),
     ] {
         stage.daemon(name, &url, quick);
         let mut daemon = stage.run(name);
-        until(SOON, "the trouble in the log", || {
+        until(SOON, "the error in the log", || {
             assert!(daemon.ended().is_none(), "{}", daemon.last_words());
             daemon
                 .stderr()

@@ -8,17 +8,17 @@ use cambist_core::request::{
 };
 use cambist_core::{MarketId, Price, Qty, Reason, Side};
 
-use super::Desk;
+use super::TestBench;
 use super::setup::{BASE, LOT, OTHER, QUOTE, listed, spec};
 
-impl Desk {
+impl TestBench {
     /// The venue's book: one foreign level a side and our open orders.
     fn levels(&self, market: MarketId, side: Side) -> Vec<DepthLevel> {
-        let strange = match side {
+        let foreign = match side {
             Side::Buy => self.depth.0,
             Side::Sell => self.depth.1,
         };
-        let mut levels = BTreeMap::from([(Price(strange), 1_000 * LOT)]);
+        let mut levels = BTreeMap::from([(Price(foreign), 1_000 * LOT)]);
         for report in self.list.iter().filter(|report| !report.status.is_final()) {
             let order = self.sealed.values().find(|(hash, _)| *hash == report.hash);
             if let Some((_, order)) = order.filter(|(_, o)| o.market == market && o.side == side) {
