@@ -189,7 +189,8 @@ impl Account {
             .take_while(|order| order.created >= page.from)
             .filter(|order| page.to.0 == 0 || order.created <= page.to)
             .filter(|order| !page.resting_only || OrderStatus::RESTING.contains(&order.status));
-        let (mut found, mut total) = (Vec::new(), 0_u32);
+        let capacity = self.orders.len().min(page.limit as usize).min(64);
+        let (mut found, mut total) = (Vec::with_capacity(capacity), 0_u32);
         for order in matching {
             if total >= page.offset && (found.len() as u64) < u64::from(page.limit) {
                 found.push(report(order, markets));

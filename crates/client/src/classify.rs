@@ -39,6 +39,13 @@ pub fn classify_query(
     body: &[u8],
     context: Context<'_>,
 ) -> (Outcome, Option<VenueTime>, Option<String>) {
+    if let (Query::Depth(market), 200..=299, true) = (query, status, is_json)
+        && let Some(spec) = context.markets.iter().find(|spec| spec.id == *market)
+        && let Some(depth) = decode::plain_depth(body, spec)
+    {
+        let time = depth.timestamp;
+        return (Outcome::Reply(Reply::Depth(depth)), Some(time), None);
+    }
     outcome(classify(status, is_json, body, |json| {
         decode::reply(query, json, context)
     }))

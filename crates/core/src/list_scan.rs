@@ -174,8 +174,14 @@ impl ListScan {
         self.request = None;
         self.unanswered = 0;
         self.pages += 1;
+        if self.seen.is_empty() {
+            // Sorted once: most lists have one page.
+            self.seen = entries.iter().map(|entry| entry.entry().0).collect();
+        } else {
+            self.seen
+                .extend(entries.iter().map(|entry| entry.entry().0));
+        }
         for (hash, is_final) in entries.iter().map(Listed::entry) {
-            self.seen.insert(hash);
             if is_final {
                 self.open.remove(&hash);
             } else {

@@ -1,5 +1,6 @@
 //! Orders and the venue's reports about them.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,8 +12,27 @@ use crate::token::{Amount, TokenId};
 use crate::venue::Lifetime;
 
 /// The venue's name of an order: 32 bytes that only the signer interprets.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hash(pub [u8; 32]);
+
+/// The order of the bytes, compared eight at a time: every page of a list is looked up by hash.
+impl Ord for Hash {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        let words = |hash: &Self| {
+            let (words, _) = hash.0.as_chunks::<8>();
+            [0, 1, 2, 3].map(|at: usize| u64::from_be_bytes(words[at]))
+        };
+        words(self).cmp(&words(other))
+    }
+}
+
+impl PartialOrd for Hash {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,6 +10,7 @@ use cambist_core::request::{self, Depth, DepthLevel, Listed, Query, Reply};
 use cambist_core::{MarketSpec, PoolSpec, Side, VenueTime};
 
 use crate::decode_pool;
+use crate::depth_scan;
 use crate::json::{self, FromWire, Json, WireError};
 use crate::number;
 use crate::wire::{
@@ -107,6 +108,12 @@ pub fn depth(json: &Json, spec: &MarketSpec) -> Result<Depth, WireError> {
         bids: levels(&snapshot.bids, Side::Buy, spec).map_err(|error| error.within("bids"))?,
         asks: levels(&snapshot.asks, Side::Sell, spec).map_err(|error| error.within("asks"))?,
     })
+}
+
+/// A depth from its bytes, in one pass: a form of a success that needs no tree of values. `None` for everything else,
+/// which [`parse`] and [`depth`] then accept, or refuse with an error that names the field.
+pub fn plain_depth(bytes: &[u8], spec: &MarketSpec) -> Option<Depth> {
+    depth_scan::depth(bytes, spec)
 }
 
 /// Balances of the account; a repeated token is an error.

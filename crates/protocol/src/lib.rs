@@ -6,6 +6,7 @@
 pub mod code;
 pub mod decode;
 pub mod decode_pool;
+mod depth_scan;
 pub mod encode;
 pub mod encode_move;
 pub mod endpoint;

@@ -4,6 +4,9 @@
 //! exchange. Orders are signed beforehand and rest in the book. Every order is verified, with `--data` written to disk,
 //! and its answer is read before its connection sends the next. CPU time counts the server's threads only (from /proc,
 //! where available).
+//!
+//! `--compare [ROUNDS]` measures exchanges in memory and on disk in turns, with one connection and with several, beside
+//! hashing and prepared verification of the same orders, and prints medians as a table.
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 #![allow(
     clippy::cast_precision_loss,
@@ -16,6 +19,7 @@ mod support;
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -42,10 +46,138 @@ fn main() -> Result<(), Anything> {
         }
         data = Some(words.remove(at));
     }
+    let compares = words.first().is_some_and(|word| word == "--compare");
+    if compares {
+        words.remove(0);
+    }
     let mut numbers = words.iter().map(|text| text.parse::<usize>());
     let mut next = |default| numbers.next().transpose().map(|n| n.unwrap_or(default));
+    if compares {
+        return compare(next(5)?);
+    }
     let (orders, accounts, connections) = (next(20_000)?, next(8)?.max(1), next(8)?.max(1));
+    let measured = measure(
+        orders,
+        accounts,
+        connections,
+        data.as_deref().map(Path::new),
+    )?;
+    let count = u32::try_from(orders)?;
+    println!(
+        "{orders} orders, {accounts} accounts, {connections} connections: {:.0}/s of wall time, \
+         {:?} of server CPU each ({:.0}/s for each core), slowest {} us",
+        f64::from(count) / measured.wall.as_secs_f64(),
+        measured.cpu / count.max(1),
+        f64::from(count) / measured.cpu.as_secs_f64().max(1e-9),
+        measured.slowest_us,
+    );
+    let Measured { batches, bytes, .. } = measured;
+    if batches > 0 {
+        let per = |whole: u64, parts: u64| whole as f64 / parts.max(1) as f64;
+        println!(
+            "log: {batches} syncs, {:.1} orders each, {:.1} bytes an order",
+            per(orders as u64, batches),
+            per(bytes, orders as u64),
+        );
+    }
+    Ok(())
+}
 
+/// Orders of one measurement of a comparison.
+const COMPARED: usize = 4_000;
+
+/// Exchanges in memory and on disk in turns, beside what cryptography alone costs.
+fn compare(rounds: usize) -> Result<(), Anything> {
+    let folder = std::env::temp_dir().join(format!("cambist-load-{}", std::process::id()));
+    let kinds = [(false, 1), (true, 1), (false, 8), (true, 8)];
+    let mut measured: [Vec<Measured>; 4] = Default::default();
+    let mut alone = Vec::new();
+    for round in 0..rounds.max(1) {
+        alone.push(cryptography(COMPARED)?);
+        for (into, (durable, connections)) in measured.iter_mut().zip(kinds) {
+            let data = folder.join(format!("{round}-{connections}"));
+            let data = durable.then_some(data.as_path());
+            into.push(measure(COMPARED, 8, connections, data)?);
+        }
+    }
+    std::fs::remove_dir_all(&folder)?;
+    let alone = median(&alone);
+    let micros = |all: &[Measured], of: fn(&Measured) -> Duration| {
+        let each: Vec<_> = all.iter().map(|one| of(one).as_secs_f64()).collect();
+        median(&each) * 1e6 / COMPARED as f64
+    };
+    println!(
+        "{COMPARED} orders a round, {rounds} rounds in turns, medians; clients and server share the machine. Hash and \
+         prepared verification of an order alone: {alone:.1} µs of CPU.\n"
+    );
+    println!(
+        "| exchange | connections | server CPU an order | × hash and verification | orders a second | CPU × in memory | orders a sync |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for (at, (durable, connections)) in kinds.into_iter().enumerate() {
+        let cpu = micros(&measured[at], |one| one.cpu);
+        let wall = micros(&measured[at], |one| one.wall);
+        let in_memory = micros(&measured[at & !1], |one| one.cpu);
+        let syncs: Vec<_> = measured[at].iter().map(|one| one.batches as f64).collect();
+        let syncs = match median(&syncs) {
+            syncs if syncs > 0.0 => format!("{:.1}", COMPARED as f64 / syncs),
+            _ => "–".to_owned(),
+        };
+        println!(
+            "| {} | {connections} | {cpu:.1} µs | {:.2} | {:.0} | {:.2} | {syncs} |",
+            if durable { "on disk" } else { "in memory" },
+            cpu / alone,
+            1e6 / wall,
+            cpu / in_memory,
+        );
+    }
+    Ok(())
+}
+
+fn median(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+/// CPU microseconds of this thread to hash an order and to verify its signature with a prepared key.
+fn cryptography(orders: usize) -> Result<f64, Anything> {
+    let secret = SecretKey::from_hex("0x1")?;
+    let prepared = secret.public().prepare();
+    let signed: Vec<_> = (0..64)
+        .map(|number| {
+            let message = message(AccountId(10_001), number, 1_900_000_000)?;
+            let signature = secret.sign_unchecked(&message.hash().message())?;
+            Ok((message, signature))
+        })
+        .collect::<Result<_, Anything>>()?;
+    let begun = thread_cpu();
+    for (message, signature) in signed.iter().cycle().take(orders) {
+        if !prepared.verify(&message.hash().message(), signature) {
+            return Err("a good signature was not verified".into());
+        }
+    }
+    let spent = thread_cpu().saturating_sub(begun);
+    Ok(spent.as_secs_f64() * 1e6 / orders as f64)
+}
+
+/// What a run took.
+struct Measured {
+    wall: Duration,
+    /// Of the server's threads.
+    cpu: Duration,
+    slowest_us: u64,
+    batches: u64,
+    bytes: u64,
+}
+
+/// Sends orders to an exchange in memory, or with a data folder.
+fn measure(
+    orders: usize,
+    accounts: usize,
+    connections: usize,
+    data: Option<&Path>,
+) -> Result<Measured, Anything> {
     let mut config = ServerConfig::new(([127, 0, 0, 1], 0).into());
     config.rates = RateLimits {
         key_and_endpoint: Rate::per_s(10_000_000),
@@ -56,7 +188,8 @@ fn main() -> Result<(), Anything> {
     let server = match data {
         None => Server::bind(&config, venue()?, Vec::new())?,
         Some(folder) => {
-            let begun = DataFolder::take(folder.as_ref())?.begin(venue()?, Vec::new())?;
+            std::fs::create_dir_all(folder)?;
+            let begun = DataFolder::take(folder)?.begin(venue()?, Vec::new())?;
             Server::bind_durable(&config, begun)?
         }
     };
@@ -106,26 +239,14 @@ fn main() -> Result<(), Anything> {
     let cpu = server_cpu().saturating_sub(cpu_before);
     handle.audit()?;
     let (batches, bytes) = handle.log_written();
-    let (batches, bytes) = (batches - written_before.0, bytes - written_before.1);
     serving.abort();
-    let count = u32::try_from(orders)?;
-    println!(
-        "{orders} orders, {accounts} accounts, {connections} connections: {:.0}/s of wall time, \
-         {:?} of server CPU each ({:.0}/s for each core), slowest {} us",
-        f64::from(count) / wall.as_secs_f64(),
-        cpu / count.max(1),
-        f64::from(count) / cpu.as_secs_f64().max(1e-9),
-        slowest_us.load(Ordering::Relaxed),
-    );
-    if batches > 0 {
-        let per = |whole: u64, parts: u64| whole as f64 / parts.max(1) as f64;
-        println!(
-            "log: {batches} syncs, {:.1} orders each, {:.1} bytes an order",
-            per(orders as u64, batches),
-            per(bytes, orders as u64),
-        );
-    }
-    Ok(())
+    Ok(Measured {
+        wall,
+        cpu,
+        slowest_us: slowest_us.load(Ordering::Relaxed),
+        batches: batches - written_before.0,
+        bytes: bytes - written_before.1,
+    })
 }
 
 fn client(
@@ -163,15 +284,9 @@ fn client(
 }
 
 /// A sell order above the market, at one of a thousand prices.
-fn request(
-    account: AccountId,
-    secret: &SecretKey,
-    key: &str,
-    number: usize,
-    until: u32,
-) -> Result<Vec<u8>, Anything> {
+fn message(account: AccountId, number: usize, until: u32) -> Result<OrderMessage, Anything> {
     let cents = 250_000 + u128::try_from(number % 1_000)?;
-    let message = OrderMessage {
+    Ok(OrderMessage {
         exchange: EXCHANGE,
         storage_id: u32::try_from(2 * number)?,
         account_id: account.0,
@@ -183,7 +298,18 @@ fn request(
         max_fee_bips: 63,
         fill_by_buy: false,
         taker: Address::ZERO,
-    };
+    })
+}
+
+/// It as a request, signed.
+fn request(
+    account: AccountId,
+    secret: &SecretKey,
+    key: &str,
+    number: usize,
+    until: u32,
+) -> Result<Vec<u8>, Anything> {
+    let message = message(account, number, until)?;
     let signature = secret.sign_unchecked(&message.hash().message())?;
     let body = format!(
         "{{\"exchange\":\"{EXCHANGE}\",\"accountId\":{},\"storageId\":{},\
@@ -201,22 +327,28 @@ fn request(
     Ok((head + &body).into_bytes())
 }
 
-/// User and system time of the threads with these names. A tick is a hundredth of a second on Linux.
+/// CPU time of the threads of the server that run now: nanoseconds of the scheduler.
 fn server_cpu() -> Duration {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
         return Duration::ZERO;
     };
-    let ticks: u64 = threads
-        .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok())
-        .filter_map(|stat| {
-            let (name, rest) = stat.split_once(") ")?;
-            let fields: Vec<&str> = rest.split(' ').collect();
-            let time =
-                fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-            name.contains("(server").then_some(time)
-        })
-        .sum();
-    Duration::from_millis(10 * ticks)
+    let times = threads.filter_map(|thread| {
+        let thread = thread.ok()?.path();
+        let name = std::fs::read_to_string(thread.join("comm")).ok()?;
+        name.starts_with("server").then(|| cpu_of(&thread))?
+    });
+    times.sum()
+}
+
+/// CPU time of this thread.
+fn thread_cpu() -> Duration {
+    cpu_of(Path::new("/proc/thread-self")).unwrap_or_default()
+}
+
+fn cpu_of(thread: &Path) -> Option<Duration> {
+    let text = std::fs::read_to_string(thread.join("schedstat")).ok()?;
+    let nanos = text.split(' ').next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
 }
 
 fn venue() -> Result<Venue, Anything> {

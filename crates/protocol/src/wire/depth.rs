@@ -9,7 +9,7 @@ use super::any_text;
 use crate::json::{FromWire, Json, WireError, integer, wide};
 
 /// Most levels per side.
-const LEVELS_MAX: usize = 10_000;
+pub(crate) const LEVELS_MAX: usize = 10_000;
 
 /// One level: `[price, size, volume, count]`, four strings.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,6 +21,7 @@ pub use account::{
     Account, ApiKey, ApiKeyRequest, Balance, OffchainFee, OffchainFees, PendingBalance, StorageIds,
     Timestamp,
 };
+pub(crate) use depth::LEVELS_MAX;
 pub use depth::{DepthSnapshot, Level};
 pub use envelope::{ErrorBody, Failure};
 pub use exchange::{

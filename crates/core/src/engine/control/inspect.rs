@@ -73,8 +73,8 @@ impl State {
             strategies,
             orders: orders.map(|tracked| self.inspect_order(tracked)).collect(),
             refused_by: market.refused_by.iter().copied().collect(),
-            bids: prices.bids,
-            asks: prices.asks,
+            bids: prices.bids.clone(),
+            asks: prices.asks.clone(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! State of one market's data: the last accepted depth, own orders removed, and whether it is fit for pricing.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +53,9 @@ pub(crate) struct MarketBook {
     content_changed_at: Time,
     refused: u32,
     refused_at: VenueTime,
+    /// The accepted depth without own orders, from the first time it is asked for.
+    #[serde(skip)]
+    prices: OnceCell<Arc<Prices>>,
 }
 
 /// The inputs of pricing.
@@ -96,6 +101,7 @@ impl MarketBook {
         self.snapshot_time = depth.timestamp;
         self.depth = Some(depth.clone());
         self.own = own;
+        self.prices = OnceCell::new();
         Ok(())
     }
 
@@ -158,28 +164,30 @@ impl MarketBook {
         })
     }
 
-    /// The book without our own orders.
-    pub(crate) fn prices(&self, spec: &MarketSpec) -> Prices {
+    /// The book without our own orders. One depth is priced from many times, and computed once.
+    pub(crate) fn prices(&self, spec: &MarketSpec) -> Arc<Prices> {
+        let prices = self.prices.get_or_init(|| Arc::new(self.compute(spec)));
+        Arc::clone(prices)
+    }
+
+    fn compute(&self, spec: &MarketSpec) -> Prices {
         let Some(depth) = &self.depth else {
             return Prices::default();
         };
         let without = |levels: &[DepthLevel], side: Side| -> Vec<BookLevel> {
-            levels
-                .iter()
-                .filter_map(|level| {
-                    let ours: Amount = self
-                        .own
-                        .values()
-                        .filter(|own| own.side == side && own.price == level.price)
-                        .map(|own| own.left)
-                        .sum();
-                    let qty = spec.lots_floor(level.size.saturating_sub(ours));
-                    (qty.0 > 0).then_some(BookLevel {
-                        price: level.price,
-                        qty,
-                    })
-                })
-                .collect()
+            let own = self.own.values().filter(|own| own.side == side);
+            let own: Vec<_> = own.map(|own| (own.price, own.left)).collect();
+            let mut left = Vec::with_capacity(levels.len());
+            for level in levels {
+                let ours = own.iter().filter(|own| own.0 == level.price);
+                let ours: Amount = ours.map(|own| own.1).sum();
+                let qty = spec.lots_floor(level.size.saturating_sub(ours));
+                if qty.0 > 0 {
+                    let price = level.price;
+                    left.push(BookLevel { price, qty });
+                }
+            }
+            left
         };
         let bids = without(&depth.bids, Side::Buy);
         let asks = without(&depth.asks, Side::Sell);
@@ -398,6 +406,59 @@ mod tests {
             };
             assert_eq!(take(0, &versioned(5, 1_000, 7)), Ok(()));
             assert_eq!(take(10, &next), taken, "{next:?}");
+        }
+    }
+
+    /// Prices are computed once for a depth, and again for the next one and after a restoration.
+    #[test]
+    fn prices_are_those_of_the_newest_depth() {
+        let token = |id, decimals| crate::TokenSpec {
+            id: crate::TokenId(id),
+            symbol: format!("T{id}"),
+            decimals,
+            precision: decimals,
+            minimum: 1,
+            maximum: 1 << 60,
+            dust: 0,
+            enabled: true,
+        };
+        let spec = MarketSpec::new(
+            crate::MarketId(0),
+            "T0-T1",
+            token(0, 0),
+            token(1, 0),
+            0,
+            true,
+        );
+        let Ok(spec) = spec else {
+            panic!("a market");
+        };
+        let mut book = MarketBook::default();
+        let bid = |book: &MarketBook| book.prices(&spec).bids.first().map(|level| level.qty.0);
+        assert_eq!(bid(&book), None);
+        let id = ClientOrderId {
+            instance: 1,
+            strategy: crate::StrategyId(0),
+            number: 7,
+        };
+        let ours = OwnLevel {
+            side: Side::Buy,
+            price: Price(100),
+            left: 2,
+        };
+        for (version, size, own, left) in [
+            (1, 7, OwnLevels::new(), Some(7)),
+            (2, 9, OwnLevels::new(), Some(9)),
+            (3, 9, OwnLevels::from([(id, ours)]), Some(7)),
+            (4, 2, OwnLevels::from([(id, ours)]), None),
+        ] {
+            let depth = versioned(version, 1_000 + version, size);
+            assert_eq!(book.take(Time(0), Time(0), &depth, own), Ok(()));
+            assert_eq!((bid(&book), bid(&book)), (left, left), "version {version}");
+            let mut restored = MarketBook::default();
+            restored.clone_from(&book);
+            restored.prices = OnceCell::new();
+            assert_eq!(bid(&restored), left, "version {version}");
         }
     }
 

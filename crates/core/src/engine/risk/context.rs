@@ -1,6 +1,7 @@
 //! The inputs of gate and strategies: the book, the mid, the permissions, the exposure.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::market::MarketId;
 use crate::notification::{Control, Withheld};
@@ -152,7 +153,7 @@ impl State {
     }
 
     /// The book of a market without all own orders that may be in it.
-    pub(crate) fn prices(&self, market: MarketId) -> Prices {
+    pub(crate) fn prices(&self, market: MarketId) -> Arc<Prices> {
         let state = self.market(market);
         state.book.prices(&state.spec)
     }

@@ -1,0 +1,238 @@
+//! Depth in one pass over its bytes, in the form that exchanges write: the known fields, numbers without escapes.
+//!
+//! Everything else (other fields, escapes, numbers or an order that are refused) is `None`, and the reader with the
+//! tree of values decides: it accepts more forms, and its errors name the field. A depth that is read here is the one
+//! that it would read.
+
+use cambist_core::market::Price;
+use cambist_core::request::{Depth, DepthLevel};
+use cambist_core::{MarketSpec, Side};
+
+use crate::decode::moment;
+use crate::wire::LEVELS_MAX;
+
+/// Digits of a number of 128 bits that surely fits.
+const DIGITS_MAX: usize = 38;
+/// Digits of a number of 64 bits that surely fits.
+const SHORT_DIGITS_MAX: usize = 19;
+
+/// Reads a depth of a market; `None` if the bytes have another form.
+pub fn depth(bytes: &[u8], spec: &MarketSpec) -> Option<Depth> {
+    let mut scan = Scan { bytes, at: 0 };
+    let (mut version, mut timestamp, mut market) = (None, None, None);
+    let (mut bids, mut asks) = (None, None);
+    scan.byte(b'{')?;
+    loop {
+        let key = scan.text()?;
+        scan.byte(b':')?;
+        match key {
+            b"version" if version.is_none() => version = Some(scan.integer()?),
+            b"timestamp" if timestamp.is_none() => timestamp = Some(scan.integer()?),
+            b"market" if market.is_none() => market = Some(scan.text()?),
+            b"bids" if bids.is_none() => bids = Some(scan.levels(Side::Buy, spec)?),
+            b"asks" if asks.is_none() => asks = Some(scan.levels(Side::Sell, spec)?),
+            _ => return None,
+        }
+        if !scan.comma_or(b'}')? {
+            break;
+        }
+    }
+    scan.space();
+    let ends = scan.at == bytes.len();
+    let named = market.is_none_or(|market| market == spec.name.as_bytes());
+    (ends && named).then_some(())?;
+    Some(Depth {
+        market: spec.id,
+        version: version?,
+        timestamp: moment(timestamp?).ok()?,
+        bids: bids?,
+        asks: asks?,
+    })
+}
+
+struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Scan<'a> {
+    #[inline]
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    /// This byte, perhaps after white space.
+    #[inline]
+    fn byte(&mut self, wanted: u8) -> Option<()> {
+        if self.bytes.get(self.at) != Some(&wanted) {
+            self.space();
+        }
+        self.exactly(wanted)
+    }
+
+    /// This byte, here.
+    #[inline]
+    fn exactly(&mut self, wanted: u8) -> Option<()> {
+        (*self.bytes.get(self.at)? == wanted).then(|| self.at += 1)
+    }
+
+    /// True for a comma, false for `end`.
+    #[inline]
+    fn comma_or(&mut self, end: u8) -> Option<bool> {
+        self.space();
+        let found = *self.bytes.get(self.at)?;
+        self.at += 1;
+        match found {
+            b',' => Some(true),
+            found => (found == end).then_some(false),
+        }
+    }
+
+    /// A string of printable ASCII without escapes.
+    fn text(&mut self) -> Option<&'a [u8]> {
+        self.byte(b'"')?;
+        let rest = &self.bytes[self.at..];
+        let length = rest.iter().position(|byte| *byte == b'"')?;
+        let text = &rest[..length];
+        let plain = |byte: &u8| (b' '..=b'~').contains(byte) && *byte != b'\\';
+        self.at += length + 1;
+        text.iter().all(plain).then_some(text)
+    }
+
+    /// An integer of 64 bits, bare or in quotes.
+    fn integer(&mut self) -> Option<u64> {
+        self.space();
+        let is_quoted = self.exactly(b'"').is_some();
+        let (value, length) = self.number()?;
+        if is_quoted {
+            self.exactly(b'"')?;
+        }
+        u64::try_from(value)
+            .ok()
+            .filter(|_| length <= SHORT_DIGITS_MAX)
+    }
+
+    /// A number without leading zeros, and how many digits it has.
+    #[inline]
+    fn number(&mut self) -> Option<(u128, usize)> {
+        let first = *self.bytes.get(self.at)?;
+        let (value, length) = self.digits()?;
+        (first != b'0' || length == 1).then_some((value, length))
+    }
+
+    /// Digits, at least one.
+    #[inline]
+    fn digits(&mut self) -> Option<(u128, usize)> {
+        let begun = self.at;
+        let mut value = 0_u128;
+        while let Some(eight) = self.eight_digits() {
+            if self.at - begun + 8 > DIGITS_MAX {
+                return None;
+            }
+            value = value * 100_000_000 + u128::from(eight);
+            self.at += 8;
+        }
+        let (mut tail, mut power) = (0_u64, 1_u64);
+        while let Some(digit @ b'0'..=b'9') = self.bytes.get(self.at) {
+            // At most seven: eight would have been taken together, unless the bytes end.
+            (tail, power) = (tail * 10 + u64::from(digit - b'0'), power * 10);
+            self.at += 1;
+        }
+        let length = self.at - begun;
+        let fits = (1..=DIGITS_MAX).contains(&length);
+        fits.then(|| (value * u128::from(power) + u128::from(tail), length))
+    }
+
+    /// The value of the next eight bytes if all are digits.
+    #[inline]
+    fn eight_digits(&self) -> Option<u64> {
+        const ZEROS: u64 = 0x3030_3030_3030_3030;
+        const HIGH: u64 = 0xF0F0_F0F0_F0F0_F0F0;
+        let bytes = self.bytes.get(self.at..self.at + 8)?;
+        let eight = u64::from_le_bytes(bytes.try_into().ok()?);
+        // A digit has 3 in its high half, also when 6 is added. A byte that carries fails the first test.
+        let digits =
+            eight & HIGH == ZEROS && eight.wrapping_add(0x0606_0606_0606_0606) & HIGH == ZEROS;
+        if !digits {
+            return None;
+        }
+        // Pairs of digits, then fours, then eight.
+        let ones = eight - ZEROS;
+        let pairs = (ones * 10 + (ones >> 8)) & 0x00FF_00FF_00FF_00FF;
+        let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
+        Some((fours * 10_000 + (fours >> 32)) & 0xFFFF_FFFF)
+    }
+
+    fn levels(&mut self, side: Side, spec: &MarketSpec) -> Option<Vec<DepthLevel>> {
+        let mut levels: Vec<DepthLevel> = Vec::with_capacity(64);
+        self.byte(b'[')?;
+        self.space();
+        if self.exactly(b']').is_some() {
+            return Some(levels);
+        }
+        loop {
+            let level = self.level(spec.price_decimals)?;
+            let in_order = levels.last().is_none_or(|better| match side {
+                Side::Buy => better.price > level.price,
+                Side::Sell => better.price < level.price,
+            });
+            if !in_order || levels.len() == LEVELS_MAX {
+                return None;
+            }
+            levels.push(level);
+            if !self.comma_or(b']')? {
+                return Some(levels);
+            }
+        }
+    }
+
+    /// `["price","size","volume","count"]`
+    #[inline]
+    fn level(&mut self, decimals: u8) -> Option<DepthLevel> {
+        self.byte(b'[')?;
+        self.byte(b'"')?;
+        let price = self.price(decimals)?;
+        self.exactly(b'"')?;
+        self.byte(b',')?;
+        let size = self.quoted()?.0;
+        self.byte(b',')?;
+        self.quoted()?;
+        self.byte(b',')?;
+        let (_, count) = self.quoted()?;
+        self.byte(b']')?;
+        (size > 0 && count <= SHORT_DIGITS_MAX).then_some(DepthLevel { price, size })
+    }
+
+    /// A number in quotes.
+    #[inline]
+    fn quoted(&mut self) -> Option<(u128, usize)> {
+        self.byte(b'"')?;
+        let number = self.number()?;
+        self.exactly(b'"')?;
+        Some(number)
+    }
+
+    /// A decimal in ticks, above zero.
+    #[inline]
+    fn price(&mut self, decimals: u8) -> Option<Price> {
+        let (whole, length) = self.number()?;
+        let (mut fraction, mut places) = (0, 0);
+        if self.exactly(b'.').is_some() {
+            (fraction, places) = self.digits()?;
+        }
+        let missing = usize::from(decimals).checked_sub(places)?;
+        if length > SHORT_DIGITS_MAX || usize::from(decimals) > SHORT_DIGITS_MAX - 1 {
+            return None;
+        }
+        let power = |digits: usize| 10_u128.pow(u32::try_from(digits).unwrap_or(0));
+        let ticks = whole * power(usize::from(decimals)) + fraction * power(missing);
+        let ticks = u64::try_from(ticks).ok()?;
+        (ticks > 0).then_some(Price(ticks))
+    }
+}
+
+#[cfg(test)]
+#[path = "depth_scan_tests.rs"]
+mod tests;

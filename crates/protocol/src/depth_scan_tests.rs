@@ -1,0 +1,142 @@
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use cambist_core::{MarketId, MarketSpec, TokenId, TokenSpec};
+
+use super::depth as scanned;
+use crate::decode;
+
+fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
+    TokenSpec {
+        id: TokenId(id),
+        symbol: symbol.to_owned(),
+        decimals,
+        precision: 6,
+        minimum: 1,
+        maximum: 1 << 95,
+        dust: 0,
+        enabled: true,
+    }
+}
+
+fn market(price_decimals: u8) -> MarketSpec {
+    let (base, quote) = (token(1, "ETH", 18), token(2, "USDC", 6));
+    MarketSpec::new(MarketId(3), "ETH-USDC", base, quote, price_decimals, true).unwrap()
+}
+
+/// What the reader with the tree makes of the bytes.
+fn read(bytes: &[u8], spec: &MarketSpec) -> Option<cambist_core::request::Depth> {
+    decode::depth(&decode::parse(bytes).ok()?, spec).ok()
+}
+
+fn body(bids: &str, asks: &str) -> String {
+    format!(
+        r#"{{"version":7,"timestamp":1700000000123,"market":"ETH-USDC","bids":[{bids}],"asks":[{asks}]}}"#
+    )
+}
+
+const BIDS: &str = r#"["2500.10","1230000000000000000","3075123","2"],["2500","1","0","1"]"#;
+const ASKS: &str =
+    r#"["2500.2","340282366920938463463374607431768211","12345678901234567890","18"]"#;
+
+#[test]
+fn what_exchanges_write_is_read_in_one_pass() {
+    let spec = market(2);
+    let spaced = body(BIDS, ASKS)
+        .replace(',', " ,\n\t")
+        .replace(':', " : ")
+        .replace('[', "[ ")
+        .replace(']', " ]");
+    let quoted = body(BIDS, ASKS).replace("1700000000123", "\"1700000000\"");
+    let unnamed = body(BIDS, ASKS).replace("\"market\":\"ETH-USDC\",", "");
+    for text in [
+        body(BIDS, ASKS),
+        body("", ""),
+        body("", ASKS),
+        spaced,
+        quoted,
+        unnamed,
+    ] {
+        let depth = scanned(text.as_bytes(), &spec);
+        assert!(depth.is_some(), "{text}");
+        assert_eq!(depth, read(text.as_bytes(), &spec), "{text}");
+    }
+}
+
+#[test]
+fn another_form_is_left_to_the_reader_with_errors() {
+    let spec = market(2);
+    let level = |price: &str, size: &str| body(&format!(r#"["{price}","{size}","1","1"]"#), "");
+    for text in [
+        level("2500.101", "1"),
+        level("0", "1"),
+        level("0.00", "1"),
+        level("01", "1"),
+        level("1.", "1"),
+        level(".5", "1"),
+        level("1e3", "1"),
+        level("-1", "1"),
+        level("1", "0"),
+        level("1", "01"),
+        level("1", ""),
+        level("1", &"9".repeat(39)),
+        level("1", &"9".repeat(40)),
+        level("1", &"9".repeat(400)),
+        level(&"9".repeat(20), "1"),
+        body(r#"["1","1","1","1"],["1","1","1","1"]"#, ""),
+        body("", r#"["2","1","1","1"],["1","1","1","1"]"#),
+        body(r#"["1","1","1"]"#, ""),
+        body(r#"["1","1","1","1","1"]"#, ""),
+        body(BIDS, ASKS).replace("ETH-USDC", "BTC-USDC"),
+        body(BIDS, ASKS).replace("\"version\":7", "\"version\":7,\"version\":7"),
+        body(BIDS, ASKS).replace("\"version\":7,", ""),
+        body(BIDS, ASKS).replace("1700000000123", "17"),
+        body(BIDS, ASKS).replace("\"version\":7", "\"version\":-7"),
+        body(BIDS, ASKS) + "x",
+        body(BIDS, ASKS).replace('}', ""),
+        String::new(),
+        "[]".to_owned(),
+    ] {
+        assert_eq!(scanned(text.as_bytes(), &spec), None, "{text}");
+    }
+}
+
+/// Bytes of a good body, changed at random: whatever is read in one pass is what the other reader reads.
+#[test]
+fn what_is_read_in_one_pass_is_what_the_tree_gives() {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).unwrap()
+    };
+    let bytes = b"0123456789\"[],.:{} \\e-\x80a";
+    let specs = [market(0), market(2), market(5)];
+    let (mut read_here, mut refused_here) = (0, 0);
+    for _ in 0..60_000 {
+        let mut text = body(BIDS, ASKS).into_bytes();
+        for _ in 0..random(3) {
+            let at = random(text.len());
+            match random(3) {
+                0 => text[at] = bytes[random(bytes.len())],
+                1 => text.insert(at, bytes[random(bytes.len())]),
+                _ => {
+                    text.remove(at);
+                }
+            }
+        }
+        let spec = &specs[random(specs.len())];
+        match scanned(&text, spec) {
+            Some(depth) => {
+                let shown = String::from_utf8_lossy(&text).into_owned();
+                assert_eq!(Some(depth), read(&text, spec), "{shown}");
+                read_here += 1;
+            }
+            None => refused_here += 1,
+        }
+    }
+    assert!(
+        read_here > 5_000 && refused_here > 5_000,
+        "{read_here} {refused_here}"
+    );
+}
