@@ -1,13 +1,16 @@
-//! Prints how long hashing, signing and verifying (`signing`, the default), matching (`matching`) or a backtest
-//! (`backtest`) take here and in other implementations, in one run.
+//! What `benches/run` measures beside other implementations: one section of docs/benchmarks.md for each command.
 //!
-//! Times are of the process's CPU clock. The implementations take turns in short batches, so a busy machine slows all of
-//! them alike; the table shows the median batch and, for the peers, how many times longer theirs is. The second peer has
-//! the same curve with other parameters of the hash, of which it takes at most seven inputs: it cannot hash an order.
+//! Times are of a CPU clock. The implementations take turns in short rounds, so that a busy machine slows all of them
+//! alike; tables show medians and ratios. In `signing` the second peer has the same curve with other parameters of the
+//! hash, of which it takes at most seven inputs: it cannot hash an order.
 
 mod backtest;
+mod daemon;
+mod decision;
 mod matching;
+mod measure;
 mod plain;
+mod year;
 
 use std::hint::black_box;
 
@@ -42,11 +45,21 @@ fn subject<'a, T>(
 }
 
 fn main() {
-    match std::env::args().nth(1).as_deref() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    match arguments.first().map(String::as_str) {
         None | Some("signing") => signing(),
         Some("matching") => matching::run(),
-        Some("backtest") => backtest::run(&std::env::args().skip(2).collect::<Vec<_>>()),
-        Some(other) => panic!("{other}: signing, matching or backtest"),
+        Some("backtest") => backtest::run(rest),
+        Some("backtest-process") => backtest::process(rest),
+        Some("decision") => decision::run(),
+        Some("daemon") => daemon::demo(rest),
+        Some("worlds") => daemon::worlds(rest),
+        Some("year") => year::run(rest),
+        Some("year-process") => year::process(rest),
+        Some(other) => {
+            panic!("{other}: signing, matching, backtest, year, decision, daemon or worlds")
+        }
     }
 }
 
@@ -124,19 +137,17 @@ fn print(subjects: &mut [Subject<'_>]) {
         }
         rows.last_mut().expect("just pushed").1[subject.column] = Some(median);
     }
-    println!(
-        "{:<22} {:>12} {:>22} {:>22}",
-        "median, CPU time", "cambist", "arkworks, plain", "babyjubjub-rs"
-    );
+    println!("CPU time, medians of {BATCHES} batches of {PER_BATCH} in turns.\n");
+    println!("| | cambist | arkworks, plain | babyjubjub-rs |\n|---|---|---|---|");
     for (row, columns) in rows {
         let own = columns[0].unwrap_or(f64::NAN);
         let peer = |value: Option<f64>| {
-            value.map_or("-".to_owned(), |value| {
-                format!("{value:.1} µs  ×{:.1}", value / own)
+            value.map_or("–".to_owned(), |value| {
+                format!("{value:.1} µs (× {:.1})", value / own)
             })
         };
         println!(
-            "{row:<22} {own:>9.1} µs {:>22} {:>22}",
+            "| {row} | {own:.1} µs | {} | {} |",
             peer(columns[1]),
             peer(columns[2])
         );

@@ -2,36 +2,41 @@
 //! them; the engine is not.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use cambist_core::{Price, Qty, Side};
 use cambist_fill_model::{
-    ExecutionReport, FillRule, FillSimulator, NewOrder, Options, OrderId, Outcome, QueueModel, TimeInForce,
+    ExecutionReport, FillRule, FillSimulator, NewOrder, Options, OrderId, Outcome, QueueModel,
+    TimeInForce,
 };
 use cambist_market_data::{Book, Event, EventSource, Grid, Report, Result, Timestamp};
 
 use super::{Fill, Model, Outcomes, Scenario};
 
 /// Events that lie in memory.
-pub struct InMemory<'a> {
-    events: std::slice::Iter<'a, Event>,
+pub struct InMemory {
+    events: Rc<[Event]>,
+    next: usize,
     grid: Grid,
     report: Report,
 }
 
-impl<'a> InMemory<'a> {
-    pub fn new(events: &'a [Event], grid: Grid) -> Self {
+impl InMemory {
+    pub fn new(events: Rc<[Event]>, grid: Grid) -> Self {
         Self {
-            events: events.iter(),
+            events,
+            next: 0,
             grid,
             report: Report::default(),
         }
     }
 }
 
-impl EventSource for InMemory<'_> {
+impl EventSource for InMemory {
     #[inline]
     fn next_event(&mut self) -> Result<Option<&Event>> {
-        Ok(self.events.next())
+        self.next += 1;
+        Ok(self.events.get(self.next - 1))
     }
 
     fn grid(&self) -> Grid {
@@ -237,7 +242,10 @@ pub fn run<V: View>(source: &mut impl EventSource, view: V, scenario: &Scenario)
             let now = run.decision;
             let more = run.view.has_more(now)
                 || !run.requests.is_empty()
-                || run.answers.back().is_some_and(|answer| run.arrival(answer) > now);
+                || run
+                    .answers
+                    .back()
+                    .is_some_and(|answer| run.arrival(answer) > now);
             if !more {
                 break;
             }
@@ -257,7 +265,8 @@ impl<V: View> Run<'_, V> {
     fn fire(&mut self) {
         match self.timer {
             Timer::Look => {
-                self.view.look(Side::BOTH.map(|side| self.exchange.best(side)));
+                self.view
+                    .look(Side::BOTH.map(|side| self.exchange.best(side)));
                 (self.timer, self.due) = (Timer::Decide, self.decision);
             }
             Timer::Decide => {
@@ -269,7 +278,9 @@ impl<V: View> Run<'_, V> {
                 let now = self.due;
                 for request in self.requests.drain(..) {
                     match request {
-                        Request::Submit(order) => self.exchange.submit(now, &order, &mut self.reports),
+                        Request::Submit(order) => {
+                            self.exchange.submit(now, &order, &mut self.reports)
+                        }
                         Request::Cancel(id) => self.exchange.cancel(now, id, &mut self.reports),
                     }
                 }

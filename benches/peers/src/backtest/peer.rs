@@ -1,5 +1,7 @@
 //! The same strategy on hftbacktest.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use cambist_core::Side;
@@ -8,8 +10,9 @@ use cambist_quant::queue;
 use hftbacktest::backtest::assettype::LinearAsset;
 use hftbacktest::backtest::data::Data;
 use hftbacktest::backtest::models::{
-    CommonFees, ConstantLatency, LogProbQueueFunc, LogProbQueueFunc2, PowerProbQueueFunc, PowerProbQueueFunc2,
-    PowerProbQueueFunc3, Probability, ProbQueueModel, QueueModel, RiskAdverseQueueModel, TradingValueFeeModel,
+    CommonFees, ConstantLatency, LogProbQueueFunc, LogProbQueueFunc2, PowerProbQueueFunc,
+    PowerProbQueueFunc2, PowerProbQueueFunc3, ProbQueueModel, Probability, QueueModel,
+    RiskAdverseQueueModel, TradingValueFeeModel,
 };
 use hftbacktest::backtest::{Backtest, DataSource, ExchangeKind, L2AssetBuilder};
 use hftbacktest::depth::{INVALID_MAX, INVALID_MIN, L2MarketDepth};
@@ -31,8 +34,14 @@ pub fn row(grid: Grid, event: &Event) -> types::Event {
     };
     let (kind, side, price, qty) = match event.update {
         Update::Level { side, price, qty } => (types::DEPTH_EVENT, bit(side), price.0, qty.0),
-        Update::SnapshotLevel { side, price, qty } => (types::DEPTH_SNAPSHOT_EVENT, bit(side), price.0, qty.0),
-        Update::Trade { aggressor, price, qty } => (types::TRADE_EVENT, bit(aggressor), price.0, qty.0),
+        Update::SnapshotLevel { side, price, qty } => {
+            (types::DEPTH_SNAPSHOT_EVENT, bit(side), price.0, qty.0)
+        }
+        Update::Trade {
+            aggressor,
+            price,
+            qty,
+        } => (types::TRADE_EVENT, bit(aggressor), price.0, qty.0),
         Update::Clear { side, to } => {
             let side = side.map_or(0, bit);
             (types::DEPTH_CLEAR_EVENT, side, to.map_or(0, |to| to.0), 0)
@@ -49,6 +58,34 @@ pub fn row(grid: Grid, event: &Event) -> types::Event {
         ival: 0,
         fval: 0.0,
     }
+}
+
+/// Writes events as rows of hftbacktest, uncompressed, as its users do with `numpy.save`.
+pub fn write_npy(path: &Path, grid: Grid, events: &[Event]) {
+    let mut out = BufWriter::new(File::create(path).expect("a file"));
+    let mut header = format!(
+        "{{'descr': [('ev', '<u8'), ('exch_ts', '<i8'), ('local_ts', '<i8'), ('px', '<f8'), ('qty', '<f8'), \
+         ('order_id', '<u8'), ('ival', '<i8'), ('fval', '<f8')], 'fortran_order': False, 'shape': ({},), }}",
+        events.len()
+    );
+    while (header.len() + 11) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    out.write_all(b"\x93NUMPY\x01\x00").expect("written");
+    let length = u16::try_from(header.len()).expect("a short header");
+    out.write_all(&length.to_le_bytes()).expect("written");
+    out.write_all(header.as_bytes()).expect("written");
+    for event in events {
+        let row = row(grid, event);
+        out.write_all(&row.ev.to_le_bytes()).expect("written");
+        out.write_all(&row.exch_ts.to_le_bytes()).expect("written");
+        out.write_all(&row.local_ts.to_le_bytes()).expect("written");
+        out.write_all(&row.px.to_le_bytes()).expect("written");
+        out.write_all(&row.qty.to_le_bytes()).expect("written");
+        out.write_all(&[0; 24]).expect("written");
+    }
+    out.flush().expect("written");
 }
 
 /// Which book it keeps.
@@ -124,7 +161,11 @@ fn prepare<MD: MarketDepth + L2MarketDepth + 'static>(
         queue::Model::Log => estimated(rows, scenario, depth, LogProbQueueFunc::new()),
         queue::Model::Log2 => estimated(rows, scenario, depth, LogProbQueueFunc2::new()),
     };
-    Prepared { backtest, tick, lot }
+    Prepared {
+        backtest,
+        tick,
+        lot,
+    }
 }
 
 fn build<MD: MarketDepth + L2MarketDepth + 'static, QM: QueueModel<MD> + 'static>(
@@ -147,7 +188,10 @@ fn build<MD: MarketDepth + L2MarketDepth + 'static, QM: QueueModel<MD> + 'static
         .depth(depth)
         .build()
         .expect("an asset");
-    Backtest::builder().add_asset(asset).build().expect("a backtest")
+    Backtest::builder()
+        .add_asset(asset)
+        .build()
+        .expect("a backtest")
 }
 
 impl<MD: MarketDepth> Prepared<MD> {
@@ -163,7 +207,11 @@ impl<MD: MarketDepth> Prepared<MD> {
         loop {
             let end = hbt.elapse(scenario.step).expect("elapsed") != ElapseResult::Ok;
             if with_fills {
-                for order in hbt.orders(0).values().filter(|order| order.status == Status::Filled) {
+                for order in hbt
+                    .orders(0)
+                    .values()
+                    .filter(|order| order.status == Status::Filled)
+                {
                     outcomes.fills.push(Fill {
                         order: order.order_id,
                         time: order.exch_timestamp,
@@ -206,8 +254,17 @@ impl<MD: MarketDepth> Prepared<MD> {
                     } else {
                         Backtest::submit_sell_order
                     };
-                    submit(hbt, 0, ids[side], price, qty, TimeInForce::GTX, OrdType::Limit, false)
-                        .expect("submitted");
+                    submit(
+                        hbt,
+                        0,
+                        ids[side],
+                        price,
+                        qty,
+                        TimeInForce::GTX,
+                        OrdType::Limit,
+                        false,
+                    )
+                    .expect("submitted");
                     outcomes.submits += 1;
                 }
             }

@@ -1,8 +1,6 @@
 //! Scenario S1: a feed of level changes and trades from a seed, in integers, the same as behind the published
 //! baselines; and the same as files.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use cambist_core::{Price, Qty, Side};
@@ -137,32 +135,4 @@ pub fn write_recording(path: &Path, grid: Grid, events: &[Event]) {
         writer.write(event).expect("written");
     }
     writer.finish().expect("finished");
-}
-
-/// Writes events as rows of hftbacktest, uncompressed, as its users do with `numpy.save`.
-pub fn write_npy(path: &Path, grid: Grid, events: &[Event]) {
-    let mut out = BufWriter::new(File::create(path).expect("a file"));
-    let mut header = format!(
-        "{{'descr': [('ev', '<u8'), ('exch_ts', '<i8'), ('local_ts', '<i8'), ('px', '<f8'), ('qty', '<f8'), \
-         ('order_id', '<u8'), ('ival', '<i8'), ('fval', '<f8')], 'fortran_order': False, 'shape': ({},), }}",
-        events.len()
-    );
-    while (header.len() + 11) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    out.write_all(b"\x93NUMPY\x01\x00").expect("written");
-    let length = u16::try_from(header.len()).expect("a short header");
-    out.write_all(&length.to_le_bytes()).expect("written");
-    out.write_all(header.as_bytes()).expect("written");
-    for event in events {
-        let row = super::peer::row(grid, event);
-        out.write_all(&row.ev.to_le_bytes()).expect("written");
-        out.write_all(&row.exch_ts.to_le_bytes()).expect("written");
-        out.write_all(&row.local_ts.to_le_bytes()).expect("written");
-        out.write_all(&row.px.to_le_bytes()).expect("written");
-        out.write_all(&row.qty.to_le_bytes()).expect("written");
-        out.write_all(&[0; 24]).expect("written");
-    }
-    out.flush().expect("written");
 }

@@ -61,11 +61,10 @@ pub fn run() {
     }
     let own = subjects[0].totals.clone();
     let mine = median(&mut subjects[0].rounds);
-    println!("{TIMED} operations after {WARM_UP}, seed {SEED}, {ROUNDS} rounds: {own}");
     println!(
-        "{:<24} {:>12} {:>10}  trades",
-        "median, CPU time", "an operation", "cambist is"
+        "{TIMED} operations after {WARM_UP}, seed {SEED}; CPU time, medians of {ROUNDS} rounds in turns: {own}.\n"
     );
+    println!("| | an operation | × cambist | trades |\n|---|---|---|---|");
     for subject in &mut subjects {
         let ns = median(&mut subject.rounds);
         let same = if subject.reports {
@@ -80,7 +79,7 @@ pub fn run() {
             "volume equal; reports no fills"
         };
         println!(
-            "{:<24} {ns:>9.1} ns {:>9.2}×  {same}",
+            "| {} | {ns:.1} ns | {:.2} | {same} |",
             subject.name,
             ns / mine
         );
