@@ -60,17 +60,28 @@ pub enum Command {
         after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --strategy strategies/examples/join_best.py\n  cambist demo --scenario crash"
     )]
     Demo(DemoArgs),
-    /// Run the daemon: trade at a venue, trade on paper, or only observe (see `mode` in the file)
+    /// Run the daemon: trade, trade on paper, only record, or shadow another daemon (see `mode` in the file)
     #[command(
         after_help = "Modes: live trades with the account's keys. paper quotes on the public depth of \
-                      [market.feed] and fills in a simulated account; nothing is ever sent. observe records \
-                      that depth. paper and observe refuse a configuration with keys.\n\nExamples:\n  \
+                      [market.feed] and fills in a simulated account; nothing is ever sent. record records \
+                      that depth, observe also reports about it. shadow runs another configuration on the tape of \
+                      a daemon that trades, as paper does, and reports the difference. All but live refuse a \
+                      configuration with keys.\n\nExamples:\n  \
                       cambist run --config config/demo.toml\n  \
                       cambist run --config config/paper.toml --mode paper\n  \
                       cambist run --config config/paper.toml --for 10m --json\n  \
-                      cambist run --config config/paper.toml --mode observe"
+                      cambist run --config config/paper.toml --mode observe\n  \
+                      cambist run --config candidate.toml --mode shadow --beside /var/lib/cambist"
     )]
     Run(RunArgs),
+    /// Record public depth without trading: `run` in the mode record
+    #[command(
+        after_help = "The depth of [market.feed], or of venue.base_url, is written to store.dir/MARKET in segments that \
+                      `cambist backtest --data` reads. A configuration with keys is refused.\n\nExamples:\n  \
+                      cambist record --config config/paper.toml\n  \
+                      cambist record --config config/paper.toml --for 1h --json"
+    )]
+    Record(RecordArgs),
     /// Show the state of the daemon: markets, orders, trading state, latch. Exit 1 if none runs
     #[command(
         after_help = "Examples:\n  cambist status --config config/demo.toml\n  cambist status --config config/demo.toml --json | jq .markets"
@@ -254,6 +265,7 @@ impl Command {
         match self {
             Self::Demo(_)
             | Self::Run(_)
+            | Self::Record(_)
             | Self::Replay(_)
             | Self::Sim(_)
             | Self::Backtest(_)
@@ -331,7 +343,21 @@ pub struct RunArgs {
     /// Mode, in place of the one in the file
     #[arg(long, value_parser = modes())]
     pub mode: Option<Mode>,
-    /// Stop after this time, such as 10m; paper and observe only
+    /// Stop after this time, such as 10m; in modes that do not trade
+    #[arg(long = "for", value_name = "DURATION", value_parser = seconds)]
+    pub limit_s: Option<u64>,
+    /// Mode shadow: the state folder, or the tape, of the daemon that trades, in place of shadow.tape in the file
+    #[arg(long, value_name = "DIR")]
+    pub beside: Option<PathBuf>,
+}
+
+/// Arguments of `record`.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// Configuration file and end.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    /// Stop after this time, such as 10m
     #[arg(long = "for", value_name = "DURATION", value_parser = seconds)]
     pub limit_s: Option<u64>,
 }
@@ -554,6 +580,7 @@ const fn writes_state(command: &Command) -> bool {
         command,
         Command::Demo(_)
             | Command::Run(_)
+            | Command::Record(_)
             | Command::Venue(_)
             | Command::Init(_)
             | Command::Keygen(_)
@@ -568,6 +595,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Demo(args) => commands::demo::run(args, cli.json),
         Command::Run(args) => commands::run::run(args, cli.json),
+        Command::Record(args) => commands::run::record(args, cli.json),
         Command::Status(which) => daemon_control::status(which, cli.json),
         Command::Pause(args) => daemon_control::pause(args, cli.json),
         Command::Resume(args) => resume::resume(args, cli.json),

@@ -1,4 +1,4 @@
-//! The program: its command line, and what is only a command's: demo, paper trading, observing, backtests, replay,
+//! The program: its command line, and what is only a command's: demo, paper trading, observing, shadows, backtests, replay,
 //! campaigns of simulated worlds, panic.
 //!
 //! The daemon (`crates/daemon`) and the exchange (`crates/server`, `crates/exchange`) are crates of their own. The
@@ -17,6 +17,7 @@ pub mod paper;
 pub mod replay;
 pub mod revision;
 pub mod schema;
+pub mod shadow;
 pub mod shard;
 pub mod simulation;
 pub mod sweep;

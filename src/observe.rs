@@ -1,5 +1,5 @@
-//! The mode observe: records the depth of public feeds in the format that backtests read, and reports statistics. There
-//! is no engine and no order.
+//! The modes record and observe: records the depth of public feeds in the format that backtests read, and observe reports
+//! statistics. There is no engine and no order.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::commands::{columns, print_json, print_text};
 use crate::exit::{Exit, Failure};
 use crate::paper::feeds_of;
 use cambist_config::money;
-use cambist_daemon::config::Daemon;
+use cambist_daemon::config::{Daemon, Mode};
 use cambist_daemon::feeds::{self, LiveFeed};
 use cambist_host::clock::Clock;
 
@@ -88,10 +88,10 @@ pub fn run(
     })?;
     drop(pollers);
     if json {
-        let markets: Vec<_> = ended.iter().map(Observer::page).collect();
-        print_json(&json!({ "mode": "observe", "markets": markets }))?;
+        let markets: Vec<_> = ended.iter().map(|one| one.page(config.mode)).collect();
+        print_json(&json!({ "mode": config.mode.name(), "markets": markets }))?;
     } else {
-        let texts: Vec<_> = ended.iter().map(Observer::text).collect();
+        let texts: Vec<_> = ended.iter().map(|one| one.text(config.mode)).collect();
         print_text(&texts.join("\n"))?;
     }
     if ended
@@ -179,6 +179,7 @@ impl Observer {
         while let Ok(Some(row)) = self.feed.next_row() {
             let now = match row {
                 LiveRow::Idle(time) => time,
+                LiveRow::Trade(trade) => trade.local_time,
                 LiveRow::Snapshot(snapshot) => {
                     self.seen.take(snapshot);
                     match self.writer.write(snapshot) {
@@ -209,9 +210,10 @@ impl Observer {
         mid.map(|mid| money::whole(u128::from(mid) * 5, decimals))
     }
 
-    fn page(&self) -> Value {
+    /// The mode record counts, and leaves statistics out.
+    fn page(&self, mode: Mode) -> Value {
         let (report, seen) = (self.feed.report(), &self.seen);
-        json!({
+        let recorded = json!({
             "market": self.market.name,
             "recording": self.folder,
             "from": seen.first.map(|time| time.to_string()),
@@ -219,6 +221,11 @@ impl Observer {
             "answers": report.rows,
             "books": report.kept,
             "left_out": report.skipped,
+        });
+        if mode == Mode::Record {
+            return recorded;
+        }
+        let mut page = json!({
             "one_sided": seen.one_sided,
             "longest_gap_ms": seen.longest_gap_nanos / 1_000_000,
             "mid_first": self.price(seen.first_mid),
@@ -227,10 +234,14 @@ impl Observer {
             "mid_high": self.price(seen.mids.map(|mids| mids.1)),
             "spread_bps_p50": seen.spread(50).map(bps),
             "spread_bps_p99": seen.spread(99).map(bps),
-        })
+        });
+        if let (Some(page), Value::Object(recorded)) = (page.as_object_mut(), recorded) {
+            page.extend(recorded);
+        }
+        page
     }
 
-    fn text(&self) -> String {
+    fn text(&self, mode: Mode) -> String {
         let (report, seen) = (self.feed.report(), &self.seen);
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".to_owned());
         let price = |mid| or_none(self.price(mid));
@@ -241,6 +252,7 @@ impl Observer {
             )
         };
         let skipped: u64 = report.skipped.iter().map(|skipped| skipped.count).sum();
+        let statistics = mode != Mode::Record;
         let mut rows = vec![
             (
                 "books",
@@ -275,6 +287,7 @@ impl Observer {
             ),
             ("recorded in", self.folder.clone()),
         ];
+        rows.retain(|(name, _)| statistics || ["books", "recorded in"].contains(name));
         rows.extend(report.skipped.iter().map(|skipped| {
             (
                 "left out",

@@ -10,5 +10,5 @@ pub mod processes;
 pub mod results;
 pub mod scenario;
 pub mod table;
-mod tape;
+pub mod tape;
 pub mod text;

@@ -5,12 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cambist_backtest::compare::Beside;
 use cambist_backtest::{FillRow, Finished, Progress, SampleRow, Sink};
 use cambist_core::{Amount, MarketSpec, Price, Side};
 use cambist_fill_model::Liquidity;
 use cambist_report::money::decimal_text;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::backtest::flat::csv;
 use crate::backtest::table::{Cell, Kind, Table};
@@ -111,23 +112,32 @@ impl Results {
         })
     }
 
-    /// Writes the reports of a run with a configuration file; `kind` is what it was (`Backtest`).
+    /// Writes the reports of a run with a configuration file; `kind` is what it was (`Backtest`), `beside` how it
+    /// compares with another run, as JSON and for the page.
     pub fn conclude(
         self,
         kind: &str,
         finished: &Finished,
         config: &Path,
+        beside: Option<&(Value, Beside)>,
     ) -> anyhow::Result<Written> {
         let report = &finished.report;
-        let value = json!({
+        let mut value = json!({
             "program": VERSION,
             "config": config.display().to_string(),
             "report": report,
         });
+        if let Some((page, _)) = beside {
+            value["beside"] = page.clone();
+        }
         let json = format!("{}\n", serde_json::to_string_pretty(&value)?);
-        let text = text(report);
+        let mut text = text(report);
+        if let Some((_, section)) = beside {
+            text.push_str(&section.text());
+        }
         let config = fs::read_to_string(config)?;
-        let page = finished.html(kind, &config, &format!("cambist {VERSION}"));
+        let program = format!("cambist {VERSION}");
+        let page = finished.html(kind, &config, &program, beside.map(|(_, section)| section));
         self.finish(&[
             ("report.txt", &text),
             ("report.html", &page),

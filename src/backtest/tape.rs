@@ -1,4 +1,5 @@
-//! A tape as data: the depth that a daemon polled, without its own orders, as its engine took them out.
+//! A tape as data: the depth that a daemon polled, without its own orders, as its engine took them out, and its fills as
+//! trades of the market.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -6,14 +7,16 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cambist_core::MarketSpec;
+use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::inspection::MarketInspection;
+use cambist_core::notification::{Fill, Notification};
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::strategy::BookLevel;
+use cambist_core::{MarketSpec, Price, Qty};
 use cambist_daemon::recording::Player;
 use cambist_market_data::supplied::{Supplied, Supply};
-use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Tolerance};
+use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Tolerance, Update};
 use cambist_tape::{Entry, Reader};
 
 use super::prepare::own_grid;
@@ -47,7 +50,7 @@ pub fn open(
         .with_context(|| path.display().to_string())?;
     let grid = own_grid(&spec).with_context(|| format!("{}: units of {market}", path.display()))?;
     let source = Supplied::new(tape, grid, tolerance, max_gap_nanos);
-    Ok(Recording::Snapshots(Box::new(source)))
+    Ok(Recording::Live(Box::new(source)))
 }
 
 /// One segment that is being read.
@@ -70,6 +73,8 @@ struct TapeDepth {
     spec: Option<MarketSpec>,
     last: Option<Timestamp>,
     sequence: u64,
+    /// Fills of the daemon since the last row: trades of the market.
+    trades: Vec<Update>,
 }
 
 impl TapeDepth {
@@ -83,6 +88,7 @@ impl TapeDepth {
             spec: None,
             last: None,
             sequence: 0,
+            trades: Vec::new(),
         }
     }
 
@@ -128,8 +134,12 @@ impl TapeDepth {
                     return Err(Defect::Damaged { what });
                 }
             };
-            let Entry::Event { now, event } = entry else {
-                continue;
+            let (now, event) = match entry {
+                Entry::Event { now, event } => (now, event),
+                Entry::Actions { actions } => {
+                    self.take_fills(&actions);
+                    continue;
+                }
             };
             let is_depth = matches!(
                 &event,
@@ -158,6 +168,21 @@ impl TapeDepth {
                 && self.take(&found, row)
             {
                 return Ok(Some(number));
+            }
+        }
+    }
+
+    /// Fills of the daemon are trades of the market. Fills before the first depth are of no use.
+    fn take_fills(&mut self, actions: &[Action]) {
+        let Some((spec, id)) = self.spec.as_ref().map(|spec| (spec, spec.id)) else {
+            return;
+        };
+        for action in actions {
+            if let Action::Notify(Notification::Filled(fill)) = action
+                && fill.market == id
+                && let Some(trade) = trade_of(spec, fill)
+            {
+                self.trades.push(trade);
             }
         }
     }
@@ -195,6 +220,19 @@ impl TapeDepth {
     }
 }
 
+/// A fill of a daemon as a trade of the market.
+pub fn trade_of(spec: &MarketSpec, fill: &Fill) -> Option<Update> {
+    let lots = fill.base / spec.lot;
+    let price = fill
+        .quote
+        .checked_div(lots.checked_mul(spec.quote_per_lot_tick)?)?;
+    Some(Update::Trade {
+        aggressor: fill.side.opposite(),
+        price: Price(u64::try_from(price).ok()?),
+        qty: Qty(u64::try_from(lots).ok()?),
+    })
+}
+
 fn open_segment(path: PathBuf) -> Result<Segment, Defect> {
     let file = File::open(&path)?;
     let format = |what: String| Defect::Format { what };
@@ -215,6 +253,10 @@ impl Supply for TapeDepth {
             return Ok(Some(number));
         }
         self.advance(row)
+    }
+
+    fn take_trades(&mut self) -> Vec<Update> {
+        std::mem::take(&mut self.trades)
     }
 
     fn file(&self) -> String {

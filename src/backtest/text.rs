@@ -147,6 +147,18 @@ fn activity(report: &Report) -> Vec<Vec<String>> {
             orders.submitted, orders.acknowledged, orders.cancelled, orders.filled
         ),
     );
+    let percent = |share: Option<f64>| {
+        share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0))
+    };
+    row(
+        "ratios",
+        format!(
+            "{} of orders with fills, {} cancelled; {} of the request budget used",
+            percent(report.ratios.filled),
+            percent(report.ratios.cancelled),
+            percent(report.ratios.budget_used)
+        ),
+    );
     row(
         "quoted both sides",
         format!(

@@ -53,7 +53,7 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
         _ = write!(std::io::stderr(), "\r\x1b[K");
     }
     let Written { json: file, text } =
-        results.conclude("Backtest", &finished, &args.inputs.config)?;
+        results.conclude("Backtest", &finished, &args.inputs.config, None)?;
     let rows: u64 = report.data.iter().map(|data| data.report.rows).sum();
     if json {
         print_text(&file)?;

@@ -117,6 +117,11 @@ pub fn status_page(daemon: &Daemon) -> anyhow::Result<(Exit, Value)> {
     let dir = &daemon.store.dir;
     let (exit, mut page) = match control_client::ask(dir, &RequestJson::Status) {
         Ok(Some(page)) => (Exit::Done, page),
+        Ok(None) if !daemon.mode.trades() => {
+            let mode = daemon.mode.name();
+            let page = json!({"state": "stopped", "mode": mode, "sends_orders": false});
+            (Exit::CheckFailed, page)
+        }
         Ok(None) => (Exit::CheckFailed, stopped(dir, &daemon.source.path)?),
         Err(error @ AskError::Silent { .. }) => (Exit::CheckFailed, silent(daemon, &error)),
         Err(error) => return Err(error.into()),

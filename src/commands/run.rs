@@ -6,9 +6,9 @@ use cambist_core::{Reason, Time};
 use cambist_report::{Closing, text};
 
 use super::{print_json, print_text};
-use crate::cli::RunArgs;
+use crate::cli::{RecordArgs, RunArgs};
 use crate::exit::{self, Exit, Failure};
-use crate::{observe, paper};
+use crate::{observe, paper, shadow};
 use cambist_daemon::config::{Daemon, Mode};
 use cambist_daemon::live::daemon::{self, Run};
 use cambist_daemon::live::earlier_runs::EarlierRuns;
@@ -20,17 +20,36 @@ use cambist_host::times;
 pub fn run(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     let config = Daemon::load_for(&args.service.config, args.mode)?;
     telemetry::log::start(config.log);
+    if args.beside.is_some() && config.mode != Mode::Shadow {
+        let what = "--beside applies to the mode shadow only";
+        return Err(Failure::new(Exit::Usage, what).into());
+    }
     let limit = args.limit_s.map(Duration::from_secs);
     let until_stdin_closes = args.service.until_stdin_closes;
     match config.mode {
         Mode::Live if limit.is_some() => {
-            let what = "--for applies to the modes paper and observe only; use 'cambist drain' to stop a daemon that trades";
+            let what = "--for applies to modes that do not trade; use 'cambist drain' to stop a daemon that trades";
             Err(Failure::new(Exit::Usage, what).into())
         }
         Mode::Live => live(&config, until_stdin_closes, json),
         Mode::Paper => paper::run(&config, until_stdin_closes, limit, json),
-        Mode::Observe => observe::run(&config, until_stdin_closes, limit, json),
+        Mode::Record | Mode::Observe => observe::run(&config, until_stdin_closes, limit, json),
+        Mode::Shadow => shadow::run(
+            &config,
+            args.beside.as_deref(),
+            until_stdin_closes,
+            limit,
+            json,
+        ),
     }
+}
+
+/// Records until stopped.
+pub fn record(args: &RecordArgs, json: bool) -> anyhow::Result<Exit> {
+    let config = Daemon::load_for(&args.service.config, Some(Mode::Record))?;
+    telemetry::log::start(config.log);
+    let limit = args.limit_s.map(Duration::from_secs);
+    observe::run(&config, args.service.until_stdin_closes, limit, json)
 }
 
 /// Runs the live mode.
@@ -96,7 +115,7 @@ fn stopped(earlier: EarlierRuns, json: bool) -> anyhow::Result<Exit> {
 }
 
 /// The venue's code of a refusal.
-pub(super) fn code(reason: Reason) -> String {
+pub(crate) fn code(reason: Reason) -> String {
     match reason {
         Reason::RateLimited => "429".to_owned(),
         other => cambist_protocol::code::number(other).to_string(),

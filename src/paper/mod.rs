@@ -3,17 +3,19 @@
 //! It is a backtest (`crates/backtest`) on live data, with the same engine, queue positions, latencies, fees and
 //! report. There are no keys, no client of an account, and nothing that sends an order.
 
+mod observer;
 mod sink;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use cambist_backtest::{Assumptions, Backtest, EngineObserver, LatencyRange, RateLimit, Setup};
-use cambist_core::action::Action;
-use cambist_core::event::{Amounts, Event};
-use cambist_core::{Engine, MarketSpec, Time};
-use cambist_market_data::Recording;
+use anyhow::Context;
+use cambist_backtest::{Assumptions, Backtest, Finished, LatencyRange, RateLimit, Setup, Sink};
+use cambist_core::event::Amounts;
+use cambist_core::{MarketSpec, Time};
+use cambist_market_data::{Recording, Timestamp};
 
 use crate::backtest::prepare::{bound_without_venue, held_at_first, own_grid};
 use crate::backtest::processes;
@@ -24,9 +26,12 @@ use cambist_daemon::config::feed::Feed;
 use cambist_daemon::config::{Bound, Daemon};
 use cambist_daemon::feeds::{self, LiveFeed, Pollers};
 use cambist_daemon::live::recorder::Recorder;
+use cambist_daemon::live::status_service::{StatusService, take_folder};
 use cambist_daemon::recording;
+use cambist_daemon::telemetry::{About, Telemetry};
 use cambist_host::clock::Clock;
 use cambist_host::times;
+use observer::Observer;
 
 /// Time between two rows of equity.csv.
 const SAMPLE_MS: u64 = 1_000;
@@ -41,6 +46,7 @@ pub fn run(
     let clock = Clock::new();
     let bound = bound_without_venue(config)?;
     let opening = opening(config, &bound)?;
+    let _folder = take_folder(config)?;
     let feeds = feeds_of(config, &bound.markets);
     let folder = results_folder(config, clock);
     let header = recording::header(&bound, config.source.text.clone(), config.source.hash());
@@ -48,48 +54,25 @@ pub fn run(
     let assumed = sentences(&feeds);
     let until = (until_stdin_closes, limit);
     let pollers = feeds::start(feeds, clock, config.request_timeout_ms, until)?;
-    let processes = processes::start(&bound)?;
-    let setup = Setup {
-        strategies: bound.built(),
-        engine: bound.engine,
-        tokens: bound.tokens,
-        markets: bound.markets.clone(),
-        data: Vec::new(),
-        opening,
-        assumptions: assumptions(config),
-        from: None,
-        to: None,
-        sample_ms: SAMPLE_MS,
-        observer: Some(Box::new(Tape(recorder))),
-        processes,
-    };
     for (market, feed) in config.markets.iter().zip(&assumed) {
         tracing::info!(
             market = market.name.value,
             "paper trading: no orders are sent. {feed}"
         );
     }
-    let Some((setup, pollers)) = with_data(setup, pollers, clock) else {
-        return Ok(Exit::CheckFailed);
+    let run = SimulatedRun {
+        config,
+        bound,
+        opening,
+        clock,
+        folder: folder.clone(),
+        recorder,
+        also: None,
     };
-    let mut sink = sink::PaperSink::new(
-        Results::begin(&folder, false, false, &bound.markets, Box::new(|_| {}))?,
-        &bound.markets,
-    );
-    let backtest = match Backtest::new(setup) {
-        Ok(backtest) => backtest,
-        Err(cambist_backtest::BacktestError::Empty { market }) => {
-            let what = format!("{market}: stopped before its first depth arrived");
-            return Err(Failure::new(Exit::CheckFailed, what).into());
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let mut finished = backtest.run(&mut sink)?;
-    drop(pollers);
+    let (results, mut finished) = run.until_stopped(pollers)?;
     finished.report.assumed.splice(0..0, assumed);
     let Written { json: file, text } =
-        sink.into_results()
-            .conclude("Paper trading", &finished, &config.source.path)?;
+        results.conclude("Paper trading", &finished, &config.source.path, None)?;
     print_text(if json { &file } else { &text })?;
     // A closed stderr is not an error.
     _ = writeln!(std::io::stderr(), "results in {}", folder.display());
@@ -98,6 +81,98 @@ pub fn run(
     } else {
         Exit::Invariant
     })
+}
+
+/// A run of the engine on live books and a simulated exchange.
+pub struct SimulatedRun<'a> {
+    /// The configuration.
+    pub config: &'a Daemon,
+    /// The same, bound to units.
+    pub bound: Bound,
+    /// What the account holds at the beginning.
+    pub opening: Amounts,
+    /// The clock of the run.
+    pub clock: Clock,
+    /// Where results are written.
+    pub folder: PathBuf,
+    /// The tape.
+    pub recorder: Recorder,
+    /// Also receives the rows of the results.
+    pub also: Option<Box<dyn Sink>>,
+}
+
+impl SimulatedRun<'_> {
+    /// Runs until stopped, and shows its status meanwhile.
+    pub fn until_stopped(self, mut pollers: Pollers) -> anyhow::Result<(Results, Finished)> {
+        let Self { config, bound, .. } = self;
+        let markets = bound.markets.clone();
+        let telemetry = Arc::new(Telemetry::new(about(config, &bound), self.clock)?);
+        let service = StatusService::start(config, &telemetry)?;
+        let processes = processes::start(&bound)?;
+        let observer = Observer::new(self.recorder, Arc::clone(&telemetry), &markets);
+        let mut data = Vec::new();
+        for (spec, arrivals) in markets.iter().zip(std::mem::take(&mut pollers.arrivals)) {
+            let grid =
+                own_grid(spec).with_context(|| format!("market {}: its units", spec.name))?;
+            let stop = Arc::clone(&pollers.stop);
+            let feed = LiveFeed::new(&spec.name, grid, arrivals, stop, self.clock);
+            data.push(Recording::Live(Box::new(feed)));
+        }
+        let setup = Setup {
+            strategies: bound.built(),
+            engine: bound.engine,
+            tokens: bound.tokens,
+            markets: bound.markets,
+            data,
+            opening: self.opening,
+            assumptions: assumptions(config),
+            from: None,
+            to: None,
+            sample_ms: SAMPLE_MS,
+            observer: Some(Box::new(observer)),
+            processes,
+        };
+        let results = Results::begin(&self.folder, false, false, &markets, Box::new(|_| {}))?;
+        let mut sink = sink::PaperSink::new(results, &markets, telemetry, self.also);
+        let backtest = match Backtest::new(setup) {
+            Ok(backtest) => backtest,
+            Err(cambist_backtest::BacktestError::Empty { market }) => {
+                let what = format!("{market}: stopped before its first depth arrived");
+                return Err(Failure::new(Exit::CheckFailed, what).into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        // The engine's clock is the one that ages in the status are counted by.
+        let unix_nanos = i64::try_from(self.clock.unix_micros()).unwrap_or(i64::MAX / 1_000);
+        let begun = Timestamp(unix_nanos.saturating_mul(1_000));
+        let ago_us = begun
+            .nanos_since(backtest.starts_at())
+            .max(0)
+            .unsigned_abs()
+            / 1_000;
+        let origin = Time(self.clock.now().0.saturating_sub(ago_us));
+        let finished = backtest.with_engine_origin(origin).run(&mut sink)?;
+        drop(pollers);
+        drop(service);
+        Ok((sink.into_results(), finished))
+    }
+}
+
+/// What the status reports of the run.
+fn about(config: &Daemon, bound: &Bound) -> About {
+    About {
+        revision: cambist_host::program::build().revision.to_owned(),
+        mode: config.mode,
+        config_hash: config.source.hash(),
+        config: config.source.path.display().to_string(),
+        markets: bound.markets.clone(),
+        pools: Vec::new(),
+        tokens: bound.tokens.clone(),
+        depth_age_max_ms: config.engine.poll.depth_age_max_ms,
+        tick_age_max_ms: 5_000,
+        bursts: [config.budget.burst, config.budget.endpoint_burst],
+        ttl_ms: config.orders.ttl_s.saturating_mul(1_000),
+    }
 }
 
 /// Markets with their feeds, in the configuration's order.
@@ -113,16 +188,6 @@ pub fn feeds_of(config: &Daemon, markets: &[MarketSpec]) -> Vec<(MarketSpec, Fee
 pub fn results_folder(config: &Daemon, clock: Clock) -> PathBuf {
     let begun = times::iso(clock.unix_micros() / 1_000_000).replace(':', "");
     config.store.dir.join(begun)
-}
-
-fn with_data(mut setup: Setup, mut pollers: Pollers, clock: Clock) -> Option<(Setup, Pollers)> {
-    let arrivals = std::mem::take(&mut pollers.arrivals);
-    for (spec, arrivals) in setup.markets.iter().zip(arrivals) {
-        let stop = std::sync::Arc::clone(&pollers.stop);
-        let feed = LiveFeed::new(&spec.name, own_grid(spec)?, arrivals, stop, clock);
-        setup.data.push(Recording::Live(Box::new(feed)));
-    }
-    Some((setup, pollers))
 }
 
 fn sentences(feeds: &[(MarketSpec, Feed)]) -> Vec<String> {
@@ -157,31 +222,26 @@ fn assumptions(config: &Daemon) -> Assumptions {
 
 /// The account's initial balances.
 fn opening(config: &Daemon, bound: &Bound) -> anyhow::Result<Amounts> {
-    let refused = |what: String| Failure::new(Exit::Refused, format!("paper.balances: {what}"));
-    let mut opening = held_at_first(bound, config.paper.balances.is_empty()).ok_or_else(|| {
-        refused("the inventory bands are too large for the initial balances".to_owned())
-    })?;
-    for money in &config.paper.balances {
-        let symbol = money.symbol.as_deref().unwrap_or_default();
-        let token = bound.tokens.iter().find(|token| token.symbol == symbol);
-        let token = token.ok_or_else(|| refused(format!("no market has the token {symbol}")))?;
-        let units = money
-            .units(token)
-            .map_err(|error| refused(format!("{symbol}: {error}")))?;
-        opening.insert(token.id, units);
-    }
+    let mut opening = held_at_first(bound, config.paper.balances.is_empty())
+        .ok_or_else(|| refused("the inventory bands are too large for the initial balances"))?;
+    opening.extend(balances(config, bound)?);
     Ok(opening)
 }
 
-/// Records the engine's events and actions.
-struct Tape(Recorder);
+/// The balances that the configuration states.
+pub fn balances(config: &Daemon, bound: &Bound) -> anyhow::Result<Amounts> {
+    let each = config.paper.balances.iter().map(|money| {
+        let symbol = money.symbol.as_deref().unwrap_or_default();
+        let token = bound.tokens.iter().find(|token| token.symbol == symbol);
+        let token = token.ok_or_else(|| refused(&format!("no market has the token {symbol}")))?;
+        let units = money
+            .units(token)
+            .map_err(|error| refused(&format!("{symbol}: {error}")))?;
+        Ok((token.id, units))
+    });
+    each.collect()
+}
 
-impl EngineObserver for Tape {
-    fn event(&mut self, now: Time, event: &Event) {
-        self.0.record_event(now, event);
-    }
-
-    fn actions(&mut self, actions: &[Action], engine: &Engine) {
-        self.0.record_actions(actions, engine);
-    }
+fn refused(what: &str) -> Failure {
+    Failure::new(Exit::Refused, format!("paper.balances: {what}"))
 }

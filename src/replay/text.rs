@@ -118,7 +118,10 @@ fn market_text(inspection: &MarketInspection, moment: &Moment) -> String {
             rows.push(row("wanted", format!("{side} {qty} at {at} ({name})")));
         }
         for (side, why) in Side::BOTH.into_iter().zip(strategy.withheld) {
-            if let Some(why) = why {
+            let quotes = inspection.strategies.iter().flat_map(|one| &one.quotes);
+            let is_wanted = quotes.into_iter().any(|quote| quote.side == side);
+            // Nothing is missing on a side that has quotes.
+            if let Some(why) = why.filter(|_| !is_wanted) {
                 let why = withheld::text(spec, &why);
                 rows.push(row(
                     "wanted",

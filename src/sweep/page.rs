@@ -1,17 +1,18 @@
 //! The page of a sweep: the evidence first, then curves, maps and tables.
 
-use cambist_backtest::compare::{CURVES_MAX, Chart, Comparison, Curve, HeatMap, Table};
+use cambist_backtest::compare::{CURVES_MAX, Chart, Comparison, Curve, Table};
 use cambist_market_data::Timestamp;
 use serde_json::{Map, Value};
 
+use super::heat::heat_maps;
 use super::journal::{Header, Rows};
 use super::outputs::best_rows;
 use super::plan::Phase;
 use super::run::Row;
-use super::space::{Search, Space};
+use super::space::Space;
 use super::statements::{percent, ratio};
 use super::summary::{self, Chosen, Group, Score, Summary, annual};
-use super::values::{Choices, text};
+use super::values::text;
 
 /// Curves drawn over one another.
 const CURVES: usize = 8;
@@ -351,52 +352,4 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
         table.push(cells);
     }
     table
-}
-
-/// Profit and Sharpe ratio over the two parameters of a grid; none of other sweeps.
-fn heat_maps(space: &Space, group: &Group<'_>, quote: &str) -> Vec<HeatMap> {
-    let [down, across] = &space.parameters[..] else {
-        return Vec::new();
-    };
-    let (Choices::List(down_values), Choices::List(across_values)) =
-        (&down.choices, &across.choices)
-    else {
-        return Vec::new();
-    };
-    if space.search != Search::Grid {
-        return Vec::new();
-    }
-    let map = |title: String, decimals: usize, value: &dyn Fn(&Score<'_>) -> Option<f64>| {
-        let mut cells = vec![vec![None; across_values.len()]; down_values.len()];
-        for score in &group.scores {
-            let trial = usize::try_from(score.row.trial).unwrap_or_default();
-            let (y, x) = (trial / across_values.len(), trial % across_values.len());
-            if let Some(cell) = cells.get_mut(y).and_then(|row| row.get_mut(x)) {
-                *cell = value(score);
-            }
-        }
-        HeatMap {
-            title,
-            across: (
-                across.name.value.clone(),
-                across_values.iter().map(text).collect(),
-            ),
-            down: (
-                down.name.value.clone(),
-                down_values.iter().map(text).collect(),
-            ),
-            cells,
-            decimals,
-        }
-    };
-    let sharpe = |score: &Score<'_>| {
-        let moments = score.moments?;
-        Some(annual(moments.sharpe(), space.return_interval_s))
-    };
-    vec![
-        map(format!("Net profit and loss in {quote}"), 2, &|score| {
-            score.net
-        }),
-        map("Sharpe ratio a year".to_owned(), 1, &sharpe),
-    ]
 }

@@ -421,3 +421,43 @@ fn simulated_worlds_of_shards_are_the_bytes_of_one_machine() {
         "a line for each hundred"
     );
 }
+
+#[test]
+fn a_grid_of_three_parameters_has_a_map_for_every_two_with_means_and_the_plane_of_the_best() {
+    let third = "[[parameter]]\nname = \"most\"\n\
+        set = [\"buy_bands[0].max_amount\", \"sell_bands[0].max_amount\"]\nvalues = [0.6, 0.8]\n";
+    let text = SWEEP.replace("[12, 20, 45]", "[20, 25]") + third;
+    let sweep = Sweep::new("sweep-three", &text);
+    let output = sweep.run("out", &["--json", "--jobs", "2"]);
+    good(&output);
+    let value = json(&output);
+    let page = std::fs::read_to_string(Path::new(&sweep.out("out")).join("sweep.html")).unwrap();
+    for pair in ["margin and amount", "margin and most", "amount and most"] {
+        assert!(page.contains(&format!("Heat maps: {pair}")), "{pair}");
+    }
+    let trials = value["summary"]["best"]["deflated"]["trials"].to_string();
+    let beside = page
+        .matches(&format!("<p>{trials} trials, about 2 in each cell"))
+        .count();
+    assert_eq!(beside, 3, "{trials}");
+    assert!(page.contains("deflated Sharpe ratio of the best trial (probability)"));
+    let best = value["summary"]["best"]["trial"].to_string();
+    assert!(page.contains(&format!(
+        "the other parameters as in the best trial, {best}"
+    )));
+    // A cell is the mean of the two runs that it represents.
+    let runs = value["runs"].as_array().unwrap();
+    let cell = |run: &&Value| {
+        let parameters = &run["parameters"];
+        parameters["margin"] == 25 && parameters["amount"] == 0.5
+    };
+    let of_cell: Vec<f64> = runs
+        .iter()
+        .filter(cell)
+        .map(|run| run["figures"]["net_pnl"].as_str().unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(of_cell.len(), 2, "{runs:?}");
+    let mean = of_cell.iter().sum::<f64>() / 2.0;
+    let shown = format!("amount 0.5, margin 25: {mean:.2}<");
+    assert!(page.contains(&shown), "{shown}");
+}

@@ -11,10 +11,11 @@ use std::time::Duration;
 use serde_json::Value;
 use toml::Table;
 
+use crate::support::http::{body, metric};
 use crate::support::message::Message;
 use crate::support::process::run;
 use crate::support::stage::lively;
-use crate::support::{Edit, Folder, Stage};
+use crate::support::{Edit, Folder, Program, Stage, until};
 
 const SOON: Duration = Duration::from_mins(1);
 const PAPER: &str = include_str!("../../config/paper.toml");
@@ -260,7 +261,7 @@ fn modes_that_do_not_trade_take_no_keys() {
             let keys: Table = toml::from_str(keys).unwrap();
             file.insert("keys".to_owned(), keys.into());
         });
-        for mode in ["paper", "observe"] {
+        for mode in ["paper", "record", "observe", "shadow"] {
             let args = [
                 "run", "--json", "--config", &config, "--mode", mode, "--for", "1s",
             ];
@@ -277,7 +278,7 @@ fn modes_that_do_not_trade_take_no_keys() {
     assert_eq!(code, 77, "{log}");
     for words in [
         "keys.api_key_file",
-        "market.feed is for the modes paper and observe",
+        "market.feed is for the modes paper, record and observe",
     ] {
         assert!(log.contains(words), "{words}: {log}");
     }
@@ -391,4 +392,72 @@ fn without_a_feed_the_depth_is_that_of_an_exchange_of_the_same_interface() {
         "nothing reached the exchange"
     );
     stage.close();
+}
+
+/// Status, metrics and page of a run that is under way.
+#[test]
+fn the_status_of_paper_trading_shows_its_orders_with_their_queues_and_that_nothing_is_sent() {
+    let server = Public::start(swinging);
+    let folder = Folder::new("paper-status");
+    let url = format!("http://{}/book", server.address);
+    let config = config(folder.path(), &url, |_| {});
+    let args = ["run", "--config", &config, "--until-stdin-closes"];
+    let mut run = Program::start(folder.path(), "paper", &args);
+    let status = ["status", "--json", "--config", &config];
+    let page = until(SOON, "orders that rest, and a fill", || {
+        assert!(run.ended().is_none(), "{}", run.last_words());
+        let (code, page, _) = cambist(&folder, "status", &status);
+        std::fs::remove_file(folder.path().join("status.out")).unwrap();
+        let account = &page["simulated"];
+        let rest = account["orders"]
+            .as_array()
+            .is_some_and(|all| all.len() > 1);
+        (code == 0 && rest && account["fills"].as_u64()? > 0).then_some(page)
+    });
+    assert_eq!(page["mode"], "paper", "{page}");
+    assert_eq!(page["sends_orders"], false, "{page}");
+    assert_eq!(page["alive"], true, "{page}");
+    let account = &page["simulated"];
+    let equity = number(&account["equity"]) - number(&account["equity_at_start"]);
+    let change = number(&account["change_of_equity"]);
+    assert!((equity - change).abs() < 1e-6, "{account}");
+    for order in account["orders"].as_array().unwrap() {
+        assert_eq!(order["market"], "ETH-USDC", "{order}");
+        assert!(number(&order["price"]) > 2_000.0, "{order}");
+        assert!(number(&order["remaining"]) > 0.0, "{order}");
+        // Ahead of it is what the book has at its price: 3 ETH, or nothing between two levels.
+        let ahead = number(&order["queue_in_front"]);
+        assert!((0.0..=3.0).contains(&ahead), "{order}");
+    }
+    let address = std::fs::read_to_string(folder.path().join("paper/metrics.address")).unwrap();
+    // The engine reads of a fill some time after it.
+    let metrics = until(SOON, "a fill that the engine has booked", || {
+        let metrics = body(address.trim(), "/metrics")?;
+        (metric(&metrics, "cambist_fills_total", &[]) > 0.0).then_some(metrics)
+    });
+    assert!(metric(&metrics, "cambist_mode", &["mode=\"paper\""]) > 0.0);
+    assert!(metric(&metrics, "cambist_mode", &["mode=\"live\""]) < 1.0);
+    assert!(metrics.contains("cambist_simulated_queue_in_front_base_units{"));
+
+    // There is nothing to stop or cancel, and a second run has no place in the same folder.
+    let kill = ["pause", "--config", &config, "--reason", "test"];
+    let (code, _, log) = cambist(&folder, "pause", &kill);
+    assert_eq!(code, 1, "{log}");
+    assert!(log.contains("it sends no orders"), "{log}");
+    let (code, _, log) = cambist(&folder, "second", &args);
+    assert_eq!(code, 75, "{log}");
+    run.close_stdin();
+    assert_eq!(run.end(SOON), 0, "{}", run.last_words());
+    let (code, page, _) = cambist(&folder, "after", &status);
+    assert_eq!((code, &page["state"]), (1, &"stopped".into()));
+
+    // The state folder of a daemon that trades is not one for paper.
+    std::fs::write(folder.path().join("paper/cambist.db"), "").unwrap();
+    let (code, _, log) = cambist(&folder, "third", &args);
+    assert_eq!(code, 77, "{log}");
+    assert!(
+        log.contains("is the state folder of a daemon that trades"),
+        "{log}"
+    );
+    server.assert_only_read();
 }

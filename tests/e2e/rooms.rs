@@ -290,7 +290,8 @@ fn modes_that_do_not_trade_reach_for_nothing_that_sends() {
         "Method::",
     ];
     let mut checked = 0;
-    let folders = ["crates/daemon/src/feeds", "src/paper"].map(|name| sources(&root().join(name)));
+    let folders = ["crates/daemon/src/feeds", "src/paper", "src/shadow"]
+        .map(|name| sources(&root().join(name)));
     let files = folders.into_iter().flatten();
     for path in files.chain([root().join("src/observe.rs")]) {
         let code = code(&path);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use cambist_market_data::Timestamp;
 
 use crate::chart::{Line, chart};
-pub use crate::heat_map::HeatMap;
+pub use crate::heat_map::{HeatMap, HeatMaps};
 use crate::html::{STYLE, escape, list, section, table, tile_row};
 
 /// Colours of curves; further curves repeat them dashed.
@@ -61,6 +61,67 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+/// How a run compares with another one, as a part of its report.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Title.
+    pub title: String,
+    /// Tables of figures.
+    pub tables: Vec<Table>,
+    /// Charts.
+    pub charts: Vec<Chart>,
+    /// What the comparison rests on.
+    pub statements: Vec<String>,
+}
+
+impl Beside {
+    pub(crate) fn add_to(&self, page: &mut String) {
+        for table in &self.tables {
+            table.add_to(page);
+        }
+        for chart in &self.charts {
+            chart.add_to(page);
+        }
+        list(page, &escape(&self.title), &self.statements);
+    }
+
+    /// As text: tables in columns, then the statements.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for Table { title, head, rows } in &self.tables {
+            let all = || [head].into_iter().chain(rows);
+            let widths: Vec<_> = (0..head.len())
+                .map(|at| {
+                    let cells = all().filter_map(|row| row.get(at));
+                    cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+                })
+                .collect();
+            _ = writeln!(text, "\n{title}");
+            for row in all() {
+                let cells = row.iter().zip(&widths);
+                let line: Vec<_> = cells
+                    .map(|(cell, width)| format!("{cell:<width$}"))
+                    .collect();
+                _ = writeln!(text, "{}", line.join("  ").trim_end());
+            }
+        }
+        _ = writeln!(text, "\n{}", self.title);
+        for statement in &self.statements {
+            _ = writeln!(text, "- {statement}");
+        }
+        text
+    }
+}
+
+impl Table {
+    fn add_to(&self, page: &mut String) {
+        let head: Vec<_> = self.head.iter().map(String::as_str).collect();
+        page.push_str("<div class=\"wide\">\n");
+        table(page, &self.title, &head, &self.rows);
+        page.push_str("</div>\n");
+    }
+}
+
 /// The contents of a page, in the order of the fields.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
@@ -75,7 +136,7 @@ pub struct Comparison {
     /// Charts.
     pub charts: Vec<Chart>,
     /// Maps of two parameters.
-    pub heat_maps: Vec<HeatMap>,
+    pub heat_maps: Vec<HeatMaps>,
     /// Tables.
     pub tables: Vec<Table>,
     /// The assumptions, in sentences.
@@ -97,14 +158,11 @@ impl Comparison {
         for chart in &self.charts {
             chart.add_to(&mut page);
         }
-        for map in &self.heat_maps {
-            _ = writeln!(page, "<h2>{}</h2>\n{}", escape(&map.title), map.svg());
+        for maps in &self.heat_maps {
+            maps.add_to(&mut page);
         }
-        for Table { title, head, rows } in &self.tables {
-            let head: Vec<_> = head.iter().map(String::as_str).collect();
-            page.push_str("<div class=\"wide\">\n");
-            table(&mut page, title, &head, rows);
-            page.push_str("</div>\n");
+        for table in &self.tables {
+            table.add_to(&mut page);
         }
         list(&mut page, "Assumed", &self.assumed);
         for (name, text) in &self.details {

@@ -111,7 +111,7 @@ pub trait EngineObserver {
     /// An event, before the engine handles it.
     fn event(&mut self, now: Time, event: &Event);
     /// The actions that followed, and the engine after them.
-    fn actions(&mut self, actions: &[Action], engine: &Engine);
+    fn actions(&mut self, now: Time, actions: &[Action], engine: &Engine);
 }
 
 /// The engine's assembly in a backtest: what its venue and its store are asked for is planned by the run.
@@ -244,9 +244,9 @@ impl Observer for EngineLink {
         }
     }
 
-    fn actions(&mut self, _: Time, _: &Event, actions: &[Action]) {
+    fn actions(&mut self, now: Time, _: &Event, actions: &[Action]) {
         if let Some(observer) = &mut self.observer {
-            observer.actions(actions, &self.engine);
+            observer.actions(now, actions, &self.engine);
         }
     }
 

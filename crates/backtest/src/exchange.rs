@@ -21,6 +21,7 @@ use crate::assumptions::Assumptions;
 use crate::error::BacktestError;
 use crate::feed::lot_decimals;
 use crate::network::nanos;
+use crate::sink::OpenOrderRow;
 
 /// A fill of one of our orders, at the exchange.
 #[derive(Clone, Debug)]
@@ -445,6 +446,28 @@ impl SimulatedExchange {
             Side::Buy => prices.max(),
             Side::Sell => prices.min(),
         }
+    }
+
+    /// Our orders that rest, in the order of acceptance.
+    pub fn open_orders(&self) -> Vec<OpenOrderRow> {
+        let row = |order: &AccountOrder| {
+            let wanted = &order.order;
+            let id = OrderId(wanted.client_id.number);
+            let simulator = &self.markets[usize::from(wanted.market.0)].simulator;
+            let (_, _, remaining) = simulator.resting(id)?;
+            Some(OpenOrderRow {
+                order: wanted.client_id,
+                market: wanted.market,
+                side: wanted.side,
+                price: wanted.price,
+                remaining,
+                base_filled: order.base_filled,
+                in_front: simulator.in_front(id),
+                created: order.created,
+                expires: VenueTime::from_s(u64::from(wanted.last_effect_s())),
+            })
+        };
+        self.account.open().filter_map(row).collect()
     }
 
     /// Our account.

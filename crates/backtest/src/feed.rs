@@ -25,6 +25,8 @@ pub struct Feed {
     row: Row,
     /// Exchange time of the row; [`NEVER`] after the end.
     time: Timestamp,
+    /// Trades beside snapshots so far.
+    trades: u64,
 }
 
 /// Later than every row.
@@ -77,6 +79,7 @@ impl Feed {
             lot_factor,
             row,
             time: NEVER,
+            trades: 0,
         })
     }
 
@@ -95,6 +98,11 @@ impl Feed {
     /// The recording.
     pub const fn data(&self) -> &Recording {
         &self.data
+    }
+
+    /// Trades beside snapshots: fills of the daemon that recorded the data.
+    pub const fn trades(&self) -> u64 {
+        self.trades
     }
 
     /// Whether it is a recording of snapshots.
@@ -130,16 +138,23 @@ impl Feed {
                 self.time = row.exchange_time;
             }
             (Recording::Live(source), row) => {
-                // One buffer serves both kinds of row.
-                let (Row::Snapshot(buffer) | Row::Idle(buffer)) = row else {
-                    unreachable!("the row was made for the data");
+                // One buffer serves snapshots and rows without a change.
+                let mut buffer = match row {
+                    Row::Snapshot(buffer) | Row::Idle(buffer) => std::mem::take(buffer),
+                    Row::Event(_) => Box::default(),
                 };
-                let mut buffer = std::mem::take(buffer);
                 match source.next_row()? {
                     None => self.time = NEVER,
                     Some(LiveRow::Idle(time)) => {
                         self.time = time;
                         *row = Row::Idle(buffer);
+                    }
+                    Some(LiveRow::Trade(event)) => {
+                        let mut event = *event;
+                        self.trades += 1;
+                        scale_update(&mut event.update, ticks, lots);
+                        self.time = event.local_time;
+                        *row = Row::Event(event);
                     }
                     Some(LiveRow::Snapshot(snapshot)) => {
                         buffer.copy_from(snapshot);

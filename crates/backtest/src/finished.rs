@@ -3,6 +3,7 @@
 use cambist_core::MarketSpec;
 use cambist_market_data::Timestamp;
 
+use crate::compare::Beside;
 use crate::curves::Curves;
 use crate::html::Page;
 use crate::report::Report;
@@ -18,8 +19,8 @@ pub struct Finished {
 
 impl Finished {
     /// The report as one self-contained HTML page. `kind` names the run (`Backtest`), `config` is the configuration as
-    /// written, `program` the name of the program.
-    pub fn html(&self, kind: &str, config: &str, program: &str) -> String {
+    /// written, `program` the name of the program, `beside` how it compares with another run.
+    pub fn html(&self, kind: &str, config: &str, program: &str, beside: Option<&Beside>) -> String {
         let page = Page {
             report: &self.report,
             curves: &self.curves,
@@ -28,6 +29,7 @@ impl Finished {
             config,
             program,
             kind,
+            beside,
         };
         page.render()
     }

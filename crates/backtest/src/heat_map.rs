@@ -31,6 +31,34 @@ pub struct HeatMap {
     pub decimals: usize,
 }
 
+/// Maps of the same two parameters.
+#[derive(Clone, Debug, Default)]
+pub struct HeatMaps {
+    /// Both parameters.
+    pub title: String,
+    /// What the figures rest on.
+    pub note: String,
+    /// Whether they are shown at once; others are unfolded on request.
+    pub is_open: bool,
+    /// The maps.
+    pub maps: Vec<HeatMap>,
+}
+
+impl HeatMaps {
+    pub(crate) fn add_to(&self, page: &mut String) {
+        let (title, note) = (escape(&self.title), escape(&self.note));
+        let open = if self.is_open { " open" } else { "" };
+        _ = writeln!(
+            page,
+            "<details{open}><summary>Heat maps: {title}</summary>\n<p>{note}</p>"
+        );
+        for map in &self.maps {
+            _ = writeln!(page, "<h2>{}</h2>\n{}", escape(&map.title), map.svg());
+        }
+        page.push_str("</details>\n");
+    }
+}
+
 impl HeatMap {
     /// Renders the map.
     #[expect(clippy::cast_precision_loss, reason = "pixels")]

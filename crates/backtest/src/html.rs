@@ -6,6 +6,7 @@ use cambist_core::{Amount, MarketSpec, Price};
 use cambist_market_data::Timestamp;
 
 use crate::chart::{Line, Mark, chart};
+use crate::compare::Beside;
 use crate::curves::{Curves, MarketCurves};
 use crate::report::Report;
 
@@ -27,6 +28,8 @@ pub struct Page<'a> {
     pub program: &'a str,
     /// The kind of run, with which the title begins.
     pub kind: &'a str,
+    /// How it compares with another run.
+    pub beside: Option<&'a Beside>,
 }
 
 /// Escapes text for HTML.
@@ -59,6 +62,9 @@ impl Page<'_> {
         );
         self.tiles(&mut page);
         list(&mut page, "Advice", &report.advice);
+        if let Some(beside) = self.beside {
+            beside.add_to(&mut page);
+        }
         self.charts(&mut page);
         self.tables(&mut page);
         list(&mut page, "Assumed", &report.assumed);
@@ -230,10 +236,20 @@ impl Page<'_> {
             ("requests sent", report.requests.sent),
             ("refused by the rate limit", report.rate_limited),
         ];
-        let rows: Vec<_> = rows
+        let rows = rows
             .iter()
-            .map(|(name, n)| vec![(*name).to_owned(), n.to_string()])
-            .collect();
+            .map(|(name, n)| vec![(*name).to_owned(), n.to_string()]);
+        let ratios = &report.ratios;
+        let shares = [
+            ("orders with fills", ratios.filled),
+            ("orders cancelled", ratios.cancelled),
+            ("request budget used", ratios.budget_used),
+        ];
+        let percent = |share: Option<f64>| {
+            share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share * 100.0))
+        };
+        let shares = shares.map(|(name, share)| vec![name.to_owned(), percent(share)]);
+        let rows: Vec<_> = rows.chain(shares).collect();
         table(page, "Orders and requests", &["", "count"], &rows);
         self.more_tables(page);
     }

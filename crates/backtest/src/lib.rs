@@ -32,10 +32,11 @@ mod schedule;
 mod sink;
 
 pub use assumptions::{Assumptions, LatencyRange, RateLimit};
+pub use curves::Thinned;
 pub use engine_link::{EngineObserver, Processes, ViewAnswerer};
 pub use error::BacktestError;
 pub use finished::Finished;
 pub use markouts::MarkoutReport;
-pub use report::{DataReport, Detection, EquityReport, LevelReport, Report, SideReport};
+pub use report::{DataReport, Detection, EquityReport, LevelReport, Ratios, Report, SideReport};
 pub use run::{Backtest, Setup};
-pub use sink::{FillRow, Progress, SampleRow, Sink};
+pub use sink::{FillRow, OpenOrderRow, Progress, SampleRow, Sink};

@@ -66,6 +66,8 @@ pub struct Report {
     pub ends: Ends,
     /// Requests, as counted by the engine.
     pub requests: Requests,
+    /// Shares of orders and of the request budget.
+    pub ratios: Ratios,
     /// Requests that the exchange refused because of its rate limit.
     pub rate_limited: u64,
     /// Share of time with quotes on both sides, of the market where it was lowest.
@@ -84,6 +86,34 @@ pub struct Report {
     pub mismatches: u64,
     /// Advice that follows from the numbers, in sentences.
     pub advice: Vec<String>,
+}
+
+/// Shares; each is missing if there was nothing to divide by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Ratios {
+    /// Orders that filled, completely or in part, of those submitted.
+    pub filled: Option<f64>,
+    /// Orders that ended by a cancel, of those submitted.
+    pub cancelled: Option<f64>,
+    /// Requests sent, of those that the engine's own budget allowed.
+    pub budget_used: Option<f64>,
+}
+
+impl Ratios {
+    fn new(orders: &Orders, ends: &Ends, requests: &Requests) -> Self {
+        let share = |part: u64, of: u64| (of > 0).then(|| float(part) / float(of));
+        let filled = ends.filled.saturating_add(ends.partly_filled);
+        Self {
+            filled: share(filled, orders.submitted),
+            cancelled: share(orders.cancelled, orders.submitted),
+            budget_used: share(requests.sent, requests.allowed),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for display")]
+const fn float(count: u64) -> f64 {
+    count as f64
 }
 
 /// The data of one market.
@@ -205,9 +235,7 @@ pub fn build(source: &Source<'_>) -> Report {
         engine_ended: source.ended.map(|at| at.to_string()),
         data: data(source),
         assumptions: *source.assumptions,
-        assumed: source
-            .assumptions
-            .sentences(source.feeds.iter().any(Feed::is_snapshots)),
+        assumed: assumed(source),
         quote: source.markets[0].quote.symbol.clone(),
         opening: tokens(
             session,
@@ -235,6 +263,7 @@ pub fn build(source: &Source<'_>) -> Report {
         quote_volume: volumes(|row| row.quote_volume, false),
         markouts: source.markouts.report(),
         detection: detection(source.log),
+        ratios: Ratios::new(&polled.orders, &polled.ends, &polled.requests),
         orders: polled.orders,
         ends: polled.ends,
         requests: polled.requests,
@@ -255,6 +284,20 @@ pub fn build(source: &Source<'_>) -> Report {
     };
     report.advice = advice(&report);
     report
+}
+
+fn assumed(source: &Source<'_>) -> Vec<String> {
+    let feeds = source.feeds;
+    let mut assumed = source
+        .assumptions
+        .sentences(feeds.iter().any(Feed::is_snapshots));
+    let trades: u64 = feeds.iter().map(Feed::trades).sum();
+    if trades > 0 {
+        assumed.push(format!(
+            "The {trades} fills of the daemon that recorded the data count as trades of their size at their price, at the time at which that daemon learnt of them; trades that reached none of its orders are not known."
+        ));
+    }
+    assumed
 }
 
 fn tokens(

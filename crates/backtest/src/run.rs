@@ -21,7 +21,7 @@ use crate::report::{Source, build};
 use crate::schedule::Schedule;
 use crate::sink::{FillRow, Progress, SampleRow, Sink};
 
-/// The engine's clock at its start.
+/// The engine's clock at its start, unless the caller states another.
 const ENGINE_ORIGIN: Time = Time::from_ms(1_000);
 /// Rows between two reports of progress.
 const PROGRESS_ROWS: u64 = 1 << 18;
@@ -86,8 +86,9 @@ pub struct Backtest {
     timeout_nanos: i64,
     from: Option<Timestamp>,
     to: Timestamp,
-    /// When the engine started: the origin of its clock.
+    /// When the engine started, and what its clock showed then.
     origin: Timestamp,
+    engine_origin: Time,
     now: Timestamp,
     rows: u64,
     fills: u64,
@@ -172,6 +173,7 @@ impl Backtest {
             from: setup.from,
             to: setup.to.unwrap_or(NEVER),
             origin: Timestamp(0),
+            engine_origin: ENGINE_ORIGIN,
             now: Timestamp(0),
             rows: 0,
             fills: 0,
@@ -181,6 +183,19 @@ impl Backtest {
             executions: Vec::new(),
             outputs: Vec::new(),
         })
+    }
+
+    /// When the engine starts: the first moment at which every market has data.
+    pub fn starts_at(&self) -> Timestamp {
+        let first = self.feeds.iter().map(Feed::time).max().unwrap_or(NEVER);
+        self.from.map_or(first, |from| from.max(first))
+    }
+
+    /// Sets what the engine's clock shows at its start.
+    #[must_use]
+    pub const fn with_engine_origin(mut self, origin: Time) -> Self {
+        self.engine_origin = origin;
+        self
     }
 
     /// Runs to the end of the data.
@@ -199,9 +214,7 @@ impl Backtest {
 
     /// Reads up to the start and starts the engine.
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
-        let latest = self.feeds.iter().map(Feed::time).max();
-        let first = latest.unwrap_or(NEVER);
-        let start = self.from.map_or(first, |from| from.max(first));
+        let start = self.starts_at();
         let reaches = start <= self.to && self.read_until(start, sink)?;
         if !reaches && self.now < start {
             let market = self.markets[0].name.clone();
@@ -451,6 +464,9 @@ impl Backtest {
             self.curves.sample(&row);
             sink.sample(&row)?;
         }
+        if sink.wants_open_orders() {
+            sink.open_orders(&self.exchange.open_orders())?;
+        }
         self.sample_at = time.plus_nanos(self.sample_nanos);
         Ok(())
     }
@@ -496,13 +512,13 @@ impl Backtest {
     /// The engine's clock at a simulated time, in whole microseconds.
     fn engine_time(&self, at: Timestamp) -> Time {
         let passed = at.nanos_since(self.origin).max(0) / 1_000;
-        Time(ENGINE_ORIGIN.0 + passed.unsigned_abs())
+        Time(self.engine_origin.0 + passed.unsigned_abs())
     }
 
     /// The first simulated time at which the engine's clock shows a time.
     fn world_time(&self, at: Time) -> Timestamp {
         self.origin
-            .plus_nanos(nanos(at.micros_since(ENGINE_ORIGIN)))
+            .plus_nanos(nanos(at.micros_since(self.engine_origin)))
     }
 }
 

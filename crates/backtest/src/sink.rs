@@ -2,7 +2,7 @@
 
 use std::io;
 
-use cambist_core::{Amount, MarketId, Price, Side};
+use cambist_core::{Amount, ClientOrderId, MarketId, Price, Qty, Side, VenueTime};
 use cambist_fill_model::Liquidity;
 use cambist_market_data::Timestamp;
 
@@ -63,6 +63,30 @@ pub struct Progress {
     pub fills: u64,
 }
 
+/// One of our orders that rests at the simulated exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOrderRow {
+    /// Id of the order.
+    pub order: ClientOrderId,
+    /// The market.
+    pub market: MarketId,
+    /// Side.
+    pub side: Side,
+    /// Price in ticks.
+    pub price: Price,
+    /// Lots that rest.
+    pub remaining: Qty,
+    /// Base units filled so far.
+    pub base_filled: Amount,
+    /// Lots of others in front of it at its price, exact or estimated; `None` while the recorded depth does not reach
+    /// its price.
+    pub in_front: Option<Qty>,
+    /// When the exchange accepted it.
+    pub created: VenueTime,
+    /// When it expires.
+    pub expires: VenueTime,
+}
+
 /// Receives result rows.
 pub trait Sink {
     /// A fill of one of our orders, in the order of time.
@@ -70,6 +94,16 @@ pub trait Sink {
 
     /// A sample, market by market, at equal intervals.
     fn sample(&mut self, row: &SampleRow) -> io::Result<()>;
+
+    /// Whether [`Sink::open_orders`] is called.
+    fn wants_open_orders(&self) -> bool {
+        false
+    }
+
+    /// All orders that rest, oldest first, after every sample.
+    fn open_orders(&mut self, _rows: &[OpenOrderRow]) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Progress, at intervals.
     fn progress(&mut self, _progress: Progress) {}

@@ -340,7 +340,7 @@ fn the_page_is_complete_and_escapes_text() {
         .run(&mut ())
         .unwrap();
     let report = &outcome.report;
-    let page = outcome.html("Backtest", "name = \"<b>&\"", "cambist <test>");
+    let page = outcome.html("Backtest", "name = \"<b>&\"", "cambist <test>", None);
     assert!(
         page.contains("name = &quot;&lt;b&gt;&amp;&quot;") && page.contains("cambist &lt;test&gt;")
     );
@@ -354,6 +354,19 @@ fn the_page_is_complete_and_escapes_text() {
     assert!(!page.contains("NaN") && !page.contains("inf\""));
     let total = &report.pnl.as_ref().unwrap().total;
     assert!(page.contains(total.as_str()));
+    let (orders, ends, ratios) = (&report.orders, &report.ends, report.ratios);
+    let filled = ratios.filled.unwrap() * f64::from(u32::try_from(orders.submitted).unwrap());
+    let counted = f64::from(u32::try_from(ends.filled + ends.partly_filled).unwrap());
+    assert!(
+        counted > 0.0 && (filled - counted).abs() < 1e-6,
+        "{ratios:?}"
+    );
+    assert!(ratios.cancelled.unwrap() > 0.0 && ratios.budget_used.unwrap() < 1.0);
+    let shown = format!(
+        "<td>orders with fills</td><td>{:.1} %</td>",
+        ratios.filled.unwrap() * 100.0
+    );
+    assert!(page.contains(&shown), "{shown}");
     for sentence in report.advice.iter().chain(&report.assumed) {
         assert!(page.contains(&sentence.replace('&', "&amp;")), "{sentence}");
     }

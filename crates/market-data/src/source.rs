@@ -36,6 +36,8 @@ pub trait SnapshotSource {
 pub enum LiveRow<'a> {
     /// A snapshot. Its local time is its arrival; its exchange time is not later.
     Snapshot(&'a Snapshot),
+    /// A trade that became known, at its local time.
+    Trade(&'a Event),
     /// Nothing has arrived until this time.
     Idle(Timestamp),
 }

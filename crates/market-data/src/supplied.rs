@@ -1,12 +1,15 @@
 //! Snapshots that the caller makes or reads, with the checks that recorded files get.
 
+use std::collections::VecDeque;
+
 use crate::check::EventCheckResult;
 use crate::defect::{Defect, Place, Result};
+use crate::event::{Event, Update, Visibility};
 use crate::grid::Grid;
 use crate::report::{Inspector, Report, Tolerance};
 use crate::snapshot::Snapshot;
 use crate::snapshot_check::SnapshotCheck;
-use crate::source::SnapshotSource;
+use crate::source::{LiveRow, LiveSource, SnapshotSource};
 
 /// Where supplied snapshots come from.
 pub trait Supply {
@@ -15,6 +18,11 @@ pub trait Supply {
 
     /// The file that is read now, for messages.
     fn file(&self) -> String;
+
+    /// Trades that are known to have happened between the last two snapshots.
+    fn take_trades(&mut self) -> Vec<Update> {
+        Vec::new()
+    }
 }
 
 /// Supplied snapshots, checked like those of files.
@@ -26,6 +34,10 @@ pub struct Supplied<S> {
     check: SnapshotCheck,
     inspector: Inspector,
     ended: bool,
+    /// Trades before the row, which is returned after them.
+    trades: VecDeque<Update>,
+    trade: Event,
+    row_is_due: bool,
 }
 
 impl<S: Supply> Supplied<S> {
@@ -40,6 +52,9 @@ impl<S: Supply> Supplied<S> {
             number: 0,
             check: SnapshotCheck::new(max_gap_nanos),
             ended: false,
+            trades: VecDeque::new(),
+            trade: Event::NONE,
+            row_is_due: false,
         }
     }
 
@@ -88,6 +103,50 @@ impl<S: Supply> SnapshotSource for Supplied<S> {
                 Err(error)
             }
         }
+    }
+
+    fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    fn report(&self) -> &Report {
+        &self.inspector.report
+    }
+}
+
+/// The same rows, and trades: each has the time of the snapshot that follows it.
+impl<S: Supply> LiveSource for Supplied<S> {
+    fn next_row(&mut self) -> Result<Option<LiveRow<'_>>> {
+        if self.ended {
+            return Ok(None);
+        }
+        if !self.row_is_due {
+            match self.advance() {
+                Ok(true) => {
+                    self.row_is_due = true;
+                    self.trades.extend(self.supply.take_trades());
+                }
+                Ok(false) => {
+                    self.ended = true;
+                    return Ok(None);
+                }
+                Err(error) => {
+                    self.ended = true;
+                    return Err(error);
+                }
+            }
+        }
+        if let Some(update) = self.trades.pop_front() {
+            self.trade = Event {
+                exchange_time: self.row.exchange_time,
+                local_time: self.row.local_time,
+                visibility: Visibility::Both,
+                update,
+            };
+            return Ok(Some(LiveRow::Trade(&self.trade)));
+        }
+        self.row_is_due = false;
+        Ok(Some(LiveRow::Snapshot(&self.row)))
     }
 
     fn grid(&self) -> Grid {
@@ -153,11 +212,11 @@ mod tests {
         loop {
             match source.next_snapshot() {
                 Ok(Some(_)) => kept += 1,
-                Ok(None) => return (kept, None, source.report().clone()),
+                Ok(None) => return (kept, None, SnapshotSource::report(&source).clone()),
                 Err(error) => {
                     let error = error.to_string();
                     assert!(source.next_snapshot().unwrap().is_none());
-                    return (kept, Some(error), source.report().clone());
+                    return (kept, Some(error), SnapshotSource::report(&source).clone());
                 }
             }
         }
@@ -186,5 +245,45 @@ mod tests {
         assert_eq!((kept, error), (3, None));
         assert_eq!((report.rows, report.kept), (4, 3));
         assert_eq!(report.skipped.len(), 3, "{report:?}");
+    }
+
+    #[test]
+    fn trades_come_before_the_snapshot_after_them() {
+        struct Traded(Rows);
+        impl Supply for Traded {
+            fn next(&mut self, row: &mut Snapshot) -> std::result::Result<Option<u64>, Defect> {
+                self.0.next(row)
+            }
+            fn file(&self) -> String {
+                self.0.file()
+            }
+            fn take_trades(&mut self) -> Vec<Update> {
+                let trade = Update::Trade {
+                    aggressor: cambist_core::Side::Buy,
+                    price: Price(11),
+                    qty: Qty(self.0.1 as u64),
+                };
+                vec![trade; self.0.1 - 1]
+            }
+        }
+        let step = Step::new(1, 2).unwrap();
+        let grid = Grid {
+            tick: step,
+            lot: step,
+        };
+        let rows = Rows(vec![Some((10, 11)); 3], 0);
+        let tolerance = Tolerance::parse("").unwrap();
+        let mut source = Supplied::new(Traded(rows), grid, tolerance, i64::MAX);
+        let mut seen = Vec::new();
+        while let Some(row) = source.next_row().unwrap() {
+            seen.push(match row {
+                LiveRow::Snapshot(row) => ('S', row.local_time.0 / 1_000_000_000),
+                LiveRow::Trade(trade) => ('T', trade.local_time.0 / 1_000_000_000),
+                LiveRow::Idle(time) => ('I', time.0),
+            });
+        }
+        let expected = [('S', 0), ('T', 1), ('S', 1), ('T', 2), ('T', 2), ('S', 2)];
+        assert_eq!(seen, expected);
+        assert_eq!(LiveSource::report(&source).kept, 3);
     }
 }

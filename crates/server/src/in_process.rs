@@ -34,12 +34,16 @@ impl InProcess {
         self.shell.clock.now()
     }
 
+    /// Executes a request as if it had come from a caller over HTTP.
+    pub fn execute(&self, caller: &Caller, request: &Request) -> Result<Response, MachineError> {
+        let answer = self.shell.machine.handle(caller, request);
+        self.shell.machine.settled_blocking()?;
+        answer
+    }
+
     /// Executes an operator input.
     pub fn operate(&self, input: Operator) -> Result<Option<AccountId>, MachineError> {
-        let request = Request::Operator(input);
-        let answer = self.shell.machine.handle(&Caller::Operator, &request);
-        self.shell.machine.settled_blocking()?;
-        match answer? {
+        match self.execute(&Caller::Operator, &Request::Operator(input))? {
             Response::Done(account) => Ok(account),
             _ => Ok(None),
         }

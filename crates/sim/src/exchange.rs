@@ -35,17 +35,27 @@ pub struct Exchange {
     oracle: Oracle,
     /// Trades since the last call of `executed`.
     executed: Vec<Executed>,
+    /// Requests of others since they were last taken, for an exchange beside this one.
+    others: Option<Vec<Other>>,
 }
+
+/// A request of the operator or of a trader, and whether it was granted.
+pub(crate) type Other = (VenueTime, Caller, Request, bool);
 
 impl Exchange {
     /// An exchange with our funded account and the simulated traders.
-    pub(crate) fn new(config: &WorldConfig, seed: u64) -> Result<Self, WorldError> {
+    pub(crate) fn new(
+        config: &WorldConfig,
+        seed: u64,
+        keep_others: bool,
+    ) -> Result<Self, WorldError> {
         let mut exchange = Self {
             venue: Venue::new(config.venue.clone())?,
             agents: Vec::new(),
             origin: config.clock.venue_origin,
             oracle: Oracle::new(&config.venue, OWN_ACCOUNT),
             executed: Vec::new(),
+            others: keep_others.then(Vec::new),
         };
         exchange.venue.write_executed();
         exchange.open_own(&config.funds)?;
@@ -98,6 +108,10 @@ impl Exchange {
         request: &Request,
     ) -> Result<Response, Refusal> {
         let answer = self.venue.handle(now, caller, request);
+        let is_own = matches!(caller, Caller::Account { account, .. } if *account == OWN_ACCOUNT);
+        if let Some(others) = self.others.as_mut().filter(|_| !is_own) {
+            others.push((now, *caller, request.clone(), answer.is_ok()));
+        }
         let trades = self.venue.take_executed();
         let handled = Handled {
             request,
@@ -144,6 +158,11 @@ impl Exchange {
         let now = self.clock(now);
         self.handle(now, &Caller::Operator, &Request::Operator(request))
             .expect("an operator's request is valid");
+    }
+
+    /// Requests of others since the last call.
+    pub(crate) fn take_others(&mut self) -> Vec<Other> {
+        self.others.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Trades since the last call.

@@ -16,6 +16,7 @@ mod kept;
 mod oracle;
 pub(crate) mod profiles;
 mod queue;
+mod remote;
 mod sealer;
 mod trace;
 pub(crate) mod venue_adapter;
@@ -40,6 +41,7 @@ pub use config::{
     StoreConfig, WorldConfig, WorldError,
 };
 pub use exchange::{Exchange, OWN_ACCOUNT};
-pub use sealer::Sealer;
+pub use remote::Remote;
+pub use sealer::{OWN_KEY, Sealer};
 pub use trace::TraceHash;
 pub use world::{Tap, World};

@@ -14,8 +14,8 @@ use cambist_venue::NewOrder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Key of the account in every world.
-const KEY: &str = "0x0000000000000000000000000000000000000000000000000000000000ca9b15";
+/// Signing key of the account in every world.
+pub const OWN_KEY: &str = "0x0000000000000000000000000000000000000000000000000000000000ca9b15";
 
 /// How orders are hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,8 @@ pub enum Sealer {
     /// A digest of the order's fields.
     #[default]
     Digest,
-    /// Wire format, real hash and real signature: written, read back strictly, verified.
+    /// Wire format, real hash and real signature: written, read back strictly, verified. Times in answers are as fine
+    /// as the interface states them.
     Wire,
 }
 
@@ -40,6 +41,14 @@ impl Sealer {
                     .hash
             }
         }
+    }
+
+    /// The signed bytes of an order's request.
+    pub(crate) fn body(exchange: [u8; 20], account: u32, order: &UnsignedOrder) -> Vec<u8> {
+        let signed = sign_order(order, Address(exchange), account, key());
+        signed
+            .expect("every order that passes the gate can be signed")
+            .body
     }
 
     /// The order as the venue reads it from the shell's bytes: through the wire format if configured. The same bytes
@@ -82,7 +91,7 @@ impl Sealer {
 
 fn key() -> &'static SecretKey {
     static READ: OnceLock<SecretKey> = OnceLock::new();
-    READ.get_or_init(|| SecretKey::from_hex(KEY).expect("a key of the curve"))
+    READ.get_or_init(|| SecretKey::from_hex(OWN_KEY).expect("a key of the curve"))
 }
 
 fn digest(order: &UnsignedOrder) -> Hash {

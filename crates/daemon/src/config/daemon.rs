@@ -20,6 +20,7 @@ use super::sections::{
     check_address, check_markets, check_url, is_local, read_budget, read_keys, read_orders,
     read_poll, read_venue, require_pins, small, version,
 };
+use super::shadow;
 
 /// The venue and the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +96,8 @@ pub struct Daemon {
     pub store: StoreConfig,
     /// Assumptions of paper trading.
     pub paper: Paper,
+    /// The tape of the daemon beside which mode shadow runs.
+    pub beside: Option<PathBuf>,
     /// Recordings, unless disabled.
     pub tape: Option<TapeConfig>,
     /// Address of the metrics listener.
@@ -275,14 +278,21 @@ fn read(
         keep_days: small(keep_days.value),
     });
 
-    let paper = if mode == Mode::Paper || root.has("paper") {
+    let paper = if mode.simulates() || root.has("paper") {
         paper::read(root.section("paper"))
     } else {
         Paper::default()
     };
+    let beside = if mode == Mode::Shadow || root.has("shadow") {
+        shadow::read(root.section("shadow"), &folder)
+    } else {
+        None
+    };
 
     let mut section = root.section("metrics");
-    let listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], 9_464)));
+    // A run that does not trade must not take the port of a daemon that does.
+    let usual = if mode.trades() { 9_464 } else { 0 };
+    let listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], usual)));
     let allow_remote = section.or("allow_remote", false);
     if !listen.value.ip().is_loopback() && !allow_remote.value {
         let what = format!(
@@ -382,8 +392,13 @@ fn read(
             request_timeout_ms: request_timeout_ms.value,
             keys: keys?,
             store: store?,
+            beside,
             tape,
-            metrics: listen.value,
+            metrics: match mode {
+                // Its file is often a copy of the one of the daemon beside it, whose port it must not take.
+                Mode::Shadow => SocketAddr::new(listen.value.ip(), 0),
+                Mode::Live | Mode::Paper | Mode::Record | Mode::Observe => listen.value,
+            },
             log,
             engine,
             orders,

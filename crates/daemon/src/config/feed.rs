@@ -1,9 +1,9 @@
-//! `[market.feed]`: a public order book for modes that do not trade.
+//! `[market.feed]`: a public order book for modes that read one.
 //!
 //! A feed is a URL that returns JSON, and pointers (RFC 6901) into it; templates define them for well-known exchanges.
 //! In a pointer, `*` means the only member of an object.
 
-use super::mode::Mode;
+use super::mode::{DepthSource, Mode};
 use super::reader::{At, Section};
 
 /// Pointers to levels, sequence number and time in an answer.
@@ -119,11 +119,17 @@ pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
     let time_form = section.word("time_unit", TIME_FORMS, TimeForm::Millis);
     let quantity_decimals = section.number("quantity_decimals", 0, 0..=27);
     let poll_ms = section.number("poll_ms", 1_000, 100..=60_000);
-    if mode.trades() {
-        section.problem(
-            section.at(),
-            "market.feed is for the modes paper and observe: in mode live depth comes from the venue",
+    let elsewhere = match mode.depth() {
+        DepthSource::Feed => None,
+        DepthSource::Venue => Some("the venue"),
+        DepthSource::Tape => Some("the tape of the daemon beside this run"),
+    };
+    if let Some(source) = elsewhere {
+        let what = format!(
+            "market.feed is for the modes paper, record and observe: in mode {} depth comes from {source}",
+            mode.name()
         );
+        section.problem(section.at(), what);
     }
     let known = template.as_ref().and_then(|named| {
         let found = TEMPLATES.iter().find(|known| known.name == named.value);

@@ -10,7 +10,7 @@ use cambist_core::market::MarketSpec;
 
 use super::feed::{self, Feed};
 use super::limits::{self, Written, nothing_derived};
-use super::mode::Mode;
+use super::mode::{DepthSource, Mode};
 use super::money::Money;
 use super::pool::{self, Pool};
 use super::process::{self, ProcessChoice};
@@ -183,7 +183,7 @@ pub(super) fn read(
     let empty = read_empty(&mut section);
     let feed = if section.has("feed") {
         feed::read(section.section("feed"), mode)
-    } else if mode.trades() {
+    } else if mode.depth() != DepthSource::Feed {
         None
     } else {
         venue_feed(&section, (name.as_ref(), &expected), venue, depth_ms)

@@ -18,6 +18,7 @@ pub mod process;
 pub mod resolve;
 pub mod risk;
 mod sections;
+pub mod shadow;
 pub mod signed;
 mod tolerance;
 

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use cambist_market_data::{DefectKind, Grid, LiveRow, LiveSource, Report, Snapshot, Timestamp};
+use cambist_market_data::{
+    DefectKind, Event, Grid, LiveRow, LiveSource, Report, Snapshot, Timestamp,
+};
 
-use super::poll::{Arrival, wall};
+use super::poll::{Arrival, BookArrival, wall};
 use cambist_host::clock::Clock;
 
 /// Step of the time while nothing arrives.
@@ -22,6 +24,7 @@ pub struct LiveFeed {
     grid: Grid,
     report: Report,
     snapshot: Snapshot,
+    trade: Option<Event>,
     /// Local time of the last row.
     last: Timestamp,
     /// Whether a first book has arrived.
@@ -49,6 +52,7 @@ impl LiveFeed {
             grid,
             report: Report::default(),
             snapshot: Snapshot::default(),
+            trade: None,
             last: Timestamp(0),
             begun: false,
             sequence: None,
@@ -57,7 +61,7 @@ impl LiveFeed {
     }
 
     /// Applies an arrival to the snapshot; false if it is left out.
-    fn take(&mut self, arrival: Arrival) -> bool {
+    fn take(&mut self, arrival: BookArrival) -> bool {
         self.report.rows += 1;
         let name = &self.name;
         let book = match arrival.book {
@@ -110,7 +114,17 @@ impl LiveSource for LiveFeed {
                 return Ok(None);
             }
             match self.arrivals.recv_timeout(STEP) {
-                Ok(arrival) => {
+                Ok(Arrival::Trade(mut trade)) => {
+                    // Before the first book there is nothing that it could fill.
+                    if !self.begun {
+                        continue;
+                    }
+                    let arrived = self.later(trade.local_time);
+                    (trade.exchange_time, trade.local_time) = (arrived, arrived);
+                    self.trade = Some(trade);
+                    return Ok(self.trade.as_ref().map(LiveRow::Trade));
+                }
+                Ok(Arrival::Book(arrival)) => {
                     if self.take(arrival) {
                         self.begun = true;
                         return Ok(Some(LiveRow::Snapshot(&self.snapshot)));

@@ -6,5 +6,6 @@ mod decode;
 mod live;
 mod poll;
 
+pub use decode::Book;
 pub use live::LiveFeed;
-pub use poll::{Arrival, Pollers, start};
+pub use poll::{Arrival, BookArrival, Pollers, start, wall};

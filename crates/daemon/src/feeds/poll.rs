@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cambist_client::{ClientConfig, PublicError, PublicReader, PublicUrl};
 use cambist_core::MarketSpec;
-use cambist_market_data::Timestamp;
+use cambist_market_data::{Event, Timestamp};
 use tokio::sync::Notify;
 
 use super::decode::{Book, Units, decode};
@@ -23,9 +23,18 @@ const WAITING_MAX: usize = 64;
 /// A failing feed is logged at its first failure and at every 30th.
 const LOG_EVERY: u32 = 30;
 
+/// What arrived.
+#[derive(Clone, Debug)]
+pub enum Arrival {
+    /// An answer with a book.
+    Book(BookArrival),
+    /// A trade that became known; its local time is set on arrival.
+    Trade(Event),
+}
+
 /// A book and its times.
 #[derive(Clone, Debug)]
-pub struct Arrival {
+pub struct BookArrival {
     /// When the request was sent.
     pub requested_at: Timestamp,
     /// When the answer had arrived.
@@ -158,11 +167,11 @@ impl Poller {
                 Ok(_) => 0,
                 Err(_) => failures.saturating_add(1),
             };
-            let arrival = Arrival {
+            let arrival = Arrival::Book(BookArrival {
                 requested_at,
                 arrived: wall(self.clock),
                 book,
-            };
+            });
             // Full: the reader is too slow, and the next book is newer.
             if let Err(TrySendError::Disconnected(_)) = self.sender.try_send(arrival) {
                 return;
@@ -195,7 +204,7 @@ impl Poller {
 }
 
 /// Current time of the wall clock.
-pub(super) fn wall(clock: Clock) -> Timestamp {
+pub fn wall(clock: Clock) -> Timestamp {
     let nanos = i64::try_from(clock.unix_micros()).unwrap_or(i64::MAX / 1_000);
     Timestamp(nanos.saturating_mul(1_000))
 }

@@ -104,6 +104,7 @@ impl Listeners {
         tokio::spawn(socket.serve(sender));
         let about = About {
             revision: cambist_host::program::build().revision.to_owned(),
+            mode: daemon.mode,
             config_hash: daemon.source.hash(),
             config: daemon.source.path.display().to_string(),
             markets: Vec::new(),

@@ -27,6 +27,7 @@ pub mod signals;
 pub mod start;
 pub mod start_retry;
 pub mod start_service;
+pub mod status_service;
 
 use cambist_core::event::Event;
 use cambist_core::{ClientOrderId, Hash};

@@ -5,6 +5,7 @@ use cambist_core::notification::{BooksHold, Control, DepthFault, End};
 use cambist_core::request::Endpoint;
 use cambist_core::{PoolTransactionKind, Reason, Side};
 
+use crate::config::Mode;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{About, Operation};
 
@@ -36,6 +37,10 @@ impl Metrics {
             self.up_state
                 .with_label_values(&[state])
                 .set(i64::from(state == "starting"));
+        }
+        for (name, mode) in Mode::WORDS {
+            let runs = i64::from(mode == about.mode);
+            self.mode.with_label_values(&[name]).set(runs);
         }
         for level in RAISED {
             for cause in CAUSES {
@@ -152,6 +157,7 @@ impl Metrics {
             self.filled_quote.with_label_values(&[market, side]);
             self.quoting.with_label_values(&[market, side]);
             self.side_empty.with_label_values(&[market, side]);
+            self.queue_in_front.with_label_values(&[market, side]);
             for control in Control::ALL {
                 let labels = [market, side, control.name()];
                 self.withheld.with_label_values(&labels);

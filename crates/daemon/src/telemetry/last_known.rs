@@ -9,6 +9,7 @@ use cambist_core::{ClientOrderId, MarketId, Side, Time};
 
 use crate::telemetry::connectivity::Connectivity;
 use crate::telemetry::page::EquityHistory;
+use crate::telemetry::simulated::SimulatedAccount;
 use crate::telemetry::throttle::Throttle;
 use crate::telemetry::withheld;
 use crate::telemetry::withheld::{Quoting, Reasons};
@@ -43,6 +44,8 @@ pub struct LastKnown {
     pub(super) not_sent: BTreeMap<Endpoint, u32>,
     pub(super) equity_peak: f64,
     pub(super) equity: EquityHistory,
+    /// The account of a run on a simulated exchange.
+    pub(super) simulated: Option<SimulatedAccount>,
     /// The status line.
     pub(super) line: String,
     pub(super) throttle: Throttle,
@@ -70,6 +73,7 @@ impl LastKnown {
             not_sent: BTreeMap::new(),
             equity_peak: 0.0,
             equity: EquityHistory::default(),
+            simulated: None,
             line: String::new(),
             throttle: Throttle::default(),
             connectivity: Connectivity::default(),

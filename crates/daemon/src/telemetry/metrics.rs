@@ -94,6 +94,8 @@ pub(super) struct Metrics {
     pub(super) queue_drops: IntCounterVec,
     pub(super) invariants: IntCounterVec,
     pub(super) recording: IntGauge,
+    pub(super) mode: IntGaugeVec,
+    pub(super) queue_in_front: GaugeVec,
 }
 
 type Made<T> = Result<T, prometheus::Error>;
@@ -488,6 +490,16 @@ impl Metrics {
             recording: m.whole(
                 "cambist_tape_recording",
                 "1 while what is to be recorded is; 0 when the recording ended before the run.",
+            )?,
+            mode: m.wholes(
+                "cambist_mode",
+                "One-hot mode of the run; only live sends orders.",
+                &["mode"],
+            )?,
+            queue_in_front: m.gauges(
+                "cambist_simulated_queue_in_front_base_units",
+                "Base tokens of others in front of the best own order at a simulated exchange.",
+                &["market", "side"],
             )?,
             registry: m.registry.clone(),
         };

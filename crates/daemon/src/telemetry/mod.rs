@@ -14,6 +14,7 @@ mod observe;
 mod page;
 mod pnl;
 mod process;
+pub mod simulated;
 pub mod starting;
 mod status;
 mod throttle;
@@ -27,6 +28,7 @@ use cambist_core::notification::{BooksHold, BooksStatus, Notification};
 use cambist_core::request::Endpoint;
 use cambist_core::{MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
+use crate::config::Mode;
 use crate::telemetry::last_known::LastKnown;
 use cambist_host::clock::Clock;
 use cambist_report::pnl::Attribution;
@@ -38,6 +40,8 @@ use metrics::Metrics;
 pub struct About {
     /// Commit of the build, if known.
     pub revision: String,
+    /// What the run does.
+    pub mode: Mode,
     /// Hash of the configuration.
     pub config_hash: String,
     /// Path of the configuration, for suggested commands.

@@ -308,6 +308,8 @@ impl Telemetry {
             "version": env!("CARGO_PKG_VERSION"),
             "revision": self.about.revision,
             "config_hash": self.about.config_hash,
+            "mode": self.about.mode.name(),
+            "sends_orders": self.about.mode.trades(),
             "state": last.up_state(),
             "level": last.level.name(),
             "alive": health.alive,
@@ -316,6 +318,9 @@ impl Telemetry {
             "up_ms": now.ms_since(last.began),
             "line": last.line,
         });
+        if let Some(account) = &last.simulated {
+            page["simulated"] = self.simulated_page(account);
+        }
         if let Some((at, status)) = &last.status {
             page["status_age_ms"] = json!(now.ms_since(*at));
             page["requests"] = json!({"sent": status.sent, "allowed": status.allowed});

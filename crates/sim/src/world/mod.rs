@@ -48,6 +48,7 @@ use crate::invariants::sending::SendingRules;
 use crate::invariants::stated_loss::Meter;
 use crate::invariants::unquoted::Unquoted;
 use crate::queue::Queue;
+use crate::remote::{Connection, Remote};
 use crate::sealer::Sealer;
 use crate::trace::Trace;
 
@@ -72,6 +73,7 @@ pub struct World {
     specs: Vec<MarketSpec>,
     pools: Vec<PoolSpec>,
     exchange: Exchange,
+    connection: Option<Connection>,
     network: Network,
     active_faults: ActiveFaults,
     disk: Disk,
@@ -122,10 +124,23 @@ pub struct World {
 
 impl World {
     /// A world before its first event.
-    pub fn new(mut config: WorldConfig) -> Result<Self, WorldError> {
+    pub fn new(config: WorldConfig) -> Result<Self, WorldError> {
+        Self::connected(config, None)
+    }
+
+    /// A world whose engine gets the answers of another exchange. That exchange begins with the listed tokens and
+    /// markets and nothing else.
+    pub fn beside(config: WorldConfig, remote: Box<dyn Remote>) -> Result<Self, WorldError> {
+        Self::connected(config, Some(Connection::new(remote)))
+    }
+
+    fn connected(
+        mut config: WorldConfig,
+        connection: Option<Connection>,
+    ) -> Result<Self, WorldError> {
         let reloads = Reloads::begin(&mut config);
         let mut random = Random::new(config.seed);
-        let exchange = Exchange::new(&config, random.next_u64())?;
+        let exchange = Exchange::new(&config, random.next_u64(), connection.is_some())?;
         let network = Network::new(config.network.clone(), random.fork());
         let specs = specs(&config, &exchange)?;
         let pools = crate::workload::pool::specs(&specs, exchange.venue());
@@ -150,6 +165,7 @@ impl World {
             specs,
             pools,
             exchange,
+            connection,
             network,
             disk: Disk::default(),
             disk_busy: Time(0),
@@ -185,6 +201,7 @@ impl World {
             actions: Vec::new(),
             config,
         };
+        world.forward_others();
         world.plan_trade();
         world.plan_crash();
         world.plan_fall();
@@ -211,6 +228,7 @@ impl World {
         self.checks.begin(at);
         let faults = self.network.faults();
         self.are_configured(what);
+        self.forward_others();
         self.take_trades();
         self.end_finished_span();
         let found = self.exchange.found();
@@ -231,6 +249,15 @@ impl World {
             self.break_rules(found);
         }
         true
+    }
+
+    /// The connected exchange gets what others requested.
+    fn forward_others(&mut self) {
+        if let Some(connection) = &mut self.connection {
+            for (now, caller, request, granted) in self.exchange.take_others() {
+                connection.remote.other(now, &caller, &request, granted);
+            }
+        }
     }
 
     /// Records trades since the last call.

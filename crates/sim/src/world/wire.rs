@@ -10,6 +10,8 @@ use crate::exchange::OWN_ACCOUNT;
 use crate::faults::kinds::FaultKind;
 use crate::faults::network::{Gateway, Inbound, Outbound};
 use crate::invariants::sending::{Broken, Leaving};
+use crate::remote::Sent;
+use crate::sealer::Sealer;
 use crate::venue_adapter;
 use crate::workload::pool;
 
@@ -64,6 +66,9 @@ impl World {
         if again {
             self.obey_budget(Endpoint::Submit);
         }
+        if let Some(connection) = &mut self.connection {
+            connection.leaves(request, Sent::Order(Box::new(order.clone())));
+        }
         let exchange = self.config.venue.exchange;
         let mut asked = venue_adapter::submit(OWN_ACCOUNT, exchange, &order, hash);
         if let Request::Submit(sent) = &mut asked {
@@ -82,6 +87,9 @@ impl World {
             self.checks.fail(Invariant::CancelledAnothers, detail);
         }
         self.obey_budget(query.endpoint());
+        if let Some(connection) = &mut self.connection {
+            connection.leaves(request, Sent::Query(query.clone()));
+        }
         let asked = pool::request(OWN_ACCOUNT, &self.pools, query)
             .unwrap_or_else(|| venue_adapter::request(OWN_ACCOUNT, &self.specs, query));
         self.send(request, query.endpoint(), asked);
@@ -252,7 +260,16 @@ impl World {
         }
         let outcome = pool::outcome(&self.pools, &answer)
             .unwrap_or_else(|| venue_adapter::outcome(&self.specs, answer));
-        let venue_time = Some(timestamp);
+        let (outcome, timestamp) = match self.sealer {
+            Sealer::Digest => (outcome, timestamp),
+            Sealer::Wire => as_on_the_wire(outcome, timestamp),
+        };
+        let there = self.connection.as_mut().and_then(|connection| {
+            let now = self.exchange.clock(self.now);
+            let own = (self.config.venue.exchange, OWN_ACCOUNT.0);
+            connection.arrives(now, from.1, own)
+        });
+        let (outcome, venue_time) = there.unwrap_or((outcome, Some(timestamp)));
         let (after_us, outcome, venue_time) = match self.network.inbound(endpoint_of(request)) {
             Inbound::Lost { broken_us: None } => return,
             Inbound::Lost {
@@ -397,6 +414,23 @@ const fn turned(answer: Gateway) -> Outcome {
         Gateway::Redirect => Outcome::Unknown(UnknownCause::Redirect),
         Gateway::Refusal(reason) => Outcome::Refused(reason),
     }
+}
+
+/// Times as the interface states them: of orders in whole seconds, of a depth in milliseconds, which is then the time of
+/// the answer.
+fn as_on_the_wire(mut outcome: Outcome, timestamp: VenueTime) -> (Outcome, VenueTime) {
+    let mut time = timestamp;
+    match &mut outcome {
+        Outcome::Reply(Reply::Orders { orders, .. }) => {
+            for order in orders {
+                order.valid_since = header_time(order.valid_since);
+            }
+        }
+        Outcome::Reply(Reply::Order(order)) => order.valid_since = header_time(order.valid_since),
+        Outcome::Reply(Reply::Depth(depth)) => time = timestamp.max(depth.timestamp),
+        _ => {}
+    }
+    (outcome, time)
 }
 
 /// A clock as a Date header shows it: whole seconds.

@@ -96,7 +96,7 @@ fn mistakes_of_feeds_and_assumptions_are_named() {
         (
             "mode = \"paper\"",
             "mode = \"live\"",
-            "market.feed is for the modes paper and observe",
+            "market.feed is for the modes paper, record and observe",
         ),
         ("[store]", "[keys]\n[store]", "takes no keys: remove [keys]"),
     ] {
@@ -111,7 +111,7 @@ fn mistakes_of_feeds_and_assumptions_are_named() {
 fn the_command_lines_mode_takes_the_place_of_the_files() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config");
     let paper = folder.join("paper.toml");
-    for mode in [Mode::Paper, Mode::Observe] {
+    for mode in [Mode::Paper, Mode::Record, Mode::Observe] {
         assert_eq!(Daemon::load_for(&paper, Some(mode)).unwrap().mode, mode);
     }
     assert_eq!(Daemon::load_for(&paper, None).unwrap().mode, Mode::Paper);
