@@ -46,11 +46,14 @@ pub fn play(name: &str, seed: u64, seconds: u64, spec: &MarketSpec) -> Vec<Snaps
         agents.push(Agents::new(config, &accounts));
     }
     let mut rows = Vec::new();
+    let mut now = ORIGIN;
     for second in 0..seconds {
         let until = ORIGIN.plus_ms(WARM_UP_MS + second * 1_000);
         loop {
             let next = agents.iter().filter_map(Agents::next_wakeup).min();
-            let at = next.map_or(until, |next| next.min(until));
+            // Traders that have not acted yet are due since the beginning of time.
+            let at = next.map_or(until, |next| next.max(now).min(until));
+            now = at;
             venue.advance(at);
             for traders in &mut agents {
                 for (caller, request) in traders.step(at, &venue) {
