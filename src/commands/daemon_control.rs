@@ -354,7 +354,13 @@ fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
                     "text": text,
                 });
             }
-            let last_s = open.iter().map(|one| one.valid_until_s).max();
+            // None if one of them has no end of its own.
+            let ends = open.iter().map(|one| {
+                let rests_until_s = one.rests_until_s?;
+                Some(rests_until_s.max(one.accepted_until_s))
+            });
+            let ends: Option<Vec<u32>> = ends.collect();
+            let last_s = ends.and_then(|ends| ends.into_iter().max());
             page["last_expiry"] = json!(last_s.map(|last_s| times::iso(last_s.into())));
             page["last_expiry_s"] = json!(last_s);
             page["level"] = json!(view::level(dir)?.0.name());

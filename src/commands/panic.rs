@@ -50,7 +50,8 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     let grace = Duration::from_secs(daemon.orders.grace_s);
     let mut sweep = Sweep::new(&client, &clock, plan, Duration::from_secs(ttl_s), grace);
     for one in &remembered {
-        sweep.expires(one.valid_until_s);
+        // What was accepted before is listed, and cancelled if it rests.
+        sweep.expires(one.accepted_until_s);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -66,7 +67,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     }));
     let bound = runtime.block_on(bound(&client, &swept));
     // If the venue never sent its time, the system clock is used.
-    let last_expiry_s = remembered.iter().map(|one| one.valid_until_s).max();
+    let last_expiry_s = remembered.iter().map(|one| one.accepted_until_s).max();
     let dead_s = swept.dead_at.map_or_else(
         || (begun_s + ttl_s).max(last_expiry_s.unwrap_or(0).into()) + daemon.orders.grace_s,
         VenueTime::as_s,

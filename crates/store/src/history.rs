@@ -121,7 +121,7 @@ impl RecordKind {
                 "SELECT at_us AS t, number, market, strategy, side, base, quote, fee, mid FROM fills"
             }
             Self::Orders => {
-                "SELECT sealed_us AS t, intents.number, market, strategy, side, price, qty, valid_until_s,
+                "SELECT sealed_us AS t, intents.number, market, strategy, side, price, qty, rests_until_s,
                  ends.end, ends.base, ends.quote, ends.fee
                  FROM intents LEFT JOIN ends USING (number)"
             }
@@ -394,7 +394,9 @@ fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Rea
     let text = |name: &str| row.get::<_, String>(name);
     let optional = |name: &str| row.get::<_, Option<String>>(name);
     let (price, qty) = (text("price")?, text("qty")?);
-    let expires = times::iso(row.get::<_, u32>("valid_until_s")?.into());
+    // Empty if only a fill or a cancel ends it.
+    let expires: Option<u32> = row.get("rests_until_s")?;
+    let expires = expires.map_or_else(String::new, |until_s| times::iso(until_s.into()));
     let state = optional("end")?.unwrap_or_else(|| "open".to_owned());
     let filled = [optional("base")?, optional("quote")?, optional("fee")?];
     let side = text("side")?;

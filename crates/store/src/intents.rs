@@ -1,6 +1,7 @@
 //! Writes intents, fills and ends; removes old rows.
 
 use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
+use cambist_core::venue::SlotRule;
 use cambist_core::{ClientOrderId, MarketId, TokenId};
 use rusqlite::{Transaction, params};
 
@@ -51,11 +52,17 @@ impl Store {
             rows.push(Writing {
                 row,
                 chain: head,
-                slots: intent.intent.slots(super::schema::SLOTS),
+                slots: intent.intent.slots(self.slots),
                 body: &intent.body,
             });
         }
-        match write(&mut self.database, self.instance, next_number, &head, &rows) {
+        match write(
+            &mut self.database,
+            self.slots,
+            (self.instance, next_number),
+            &head,
+            &rows,
+        ) {
             Ok(true) => {
                 self.head = head;
                 self.next_number = next_number;
@@ -199,11 +206,11 @@ struct Writing<'a> {
     body: &'a [u8],
 }
 
-/// Returns `false` if a storage id is not above the highest one ever used.
+/// Returns `false` if a number that may be used once is not above the highest one ever used.
 fn write(
     database: &mut rusqlite::Connection,
-    instance: u32,
-    next_number: u64,
+    rule: SlotRule,
+    (instance, next_number): (u32, u64),
     head: &Sum,
     rows: &[Writing<'_>],
 ) -> rusqlite::Result<bool> {
@@ -221,11 +228,16 @@ fn write(
                 [token.0],
                 |found| found.get(0),
             )?;
-            if used.is_some_and(|next| *id < next) {
-                return Ok(false);
-            }
-            // The next even id: pool transactions use the odd one before it.
-            set_counter(&transaction, token.0, (*id | 1).saturating_add(1))?;
+            let next = match rule {
+                SlotRule::Strided { .. } if used.is_some_and(|next| *id < next) => {
+                    return Ok(false);
+                }
+                // The next even id: pool transactions use the odd one before it.
+                SlotRule::Strided { .. } => (*id | 1).saturating_add(1),
+                // A number that was never spent is used again.
+                SlotRule::Consecutive { .. } => id.saturating_add(1).max(used.unwrap_or(0)),
+            };
+            set_counter(&transaction, token.0, next)?;
         }
         row.insert(&transaction, chain)?;
         transaction.execute(

@@ -21,12 +21,14 @@ pub(crate) mod restrictions;
 pub mod results;
 mod rows;
 mod schema;
+mod slot_rule;
 pub mod view;
 
 use std::path::{Path, PathBuf};
 
 use cambist_core::event::{RecoveredOrder, Restrictions};
 use cambist_core::intent::RecoveredPoolTransaction;
+use cambist_core::venue::SlotRule;
 use cambist_core::{Amount, Hash, Intent, TokenId};
 use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
 use rusqlite::Connection;
@@ -176,6 +178,8 @@ pub struct Store {
     database: Connection,
     file: PathBuf,
     clock: Clock,
+    /// What the slot numbers of its intents follow.
+    slots: SlotRule,
     head: Sum,
     instance: u32,
     next_number: u64,
@@ -195,12 +199,25 @@ impl Store {
     /// Counters skip more numbers than a truncated log could hide, so that no number and no storage id is used twice,
     /// whatever the disk lost.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_by(dir, None)
+    }
+
+    /// As [`open`](Self::open), for orders whose slot numbers follow the venue's rule; refused if the folder holds
+    /// orders of another rule.
+    pub fn open_for(dir: &Path, slots: SlotRule) -> Result<Self, StoreError> {
+        Self::open_by(dir, Some(slots))
+    }
+
+    fn open_by(dir: &Path, wanted: Option<SlotRule>) -> Result<Self, StoreError> {
         let folder = PrivateFolder::open_or_create(dir)?;
         let accepted = folder.take()?;
         let file = dir.join(FILE);
         let mut database = schema::open(&file)?;
-        let verified = recover::verify(&database, &file)?;
-        schema::begin_run(&mut database, &verified.head, Clock::new().unix_micros())
+        let slots = slot_rule::of(&database, wanted).map_err(|error| error.at(&file))?;
+        let slots = slots.map_err(|what| StoreError::Refused { what })?;
+        let verified = recover::verify(&database, slots, &file)?;
+        let now_us = Clock::new().unix_micros();
+        schema::begin_run(&mut database, slots, &verified.head, now_us)
             .map_err(|error| database_error(&file, error))?;
         folder.sync()?;
         let next_number = verified.next_number.saturating_add(schema::NUMBER_JUMP);
@@ -208,6 +225,7 @@ impl Store {
             database,
             file,
             clock: Clock::new(),
+            slots,
             head: verified.head,
             instance: verified.instance,
             next_number,
@@ -326,6 +344,8 @@ fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
 
 #[cfg(test)]
 mod kept_tests;
+#[cfg(test)]
+mod slot_rule_tests;
 #[cfg(test)]
 mod tests;
 

@@ -23,7 +23,10 @@ pub(super) struct OrderRow {
     pub(super) buy_amount: String,
     pub(super) fill_by: String,
     pub(super) storage_id: u32,
+    /// Until when its bytes are accepted.
     pub(super) valid_until_s: u32,
+    /// Until when it rests; `None` if only a fill or a cancel ends it.
+    pub(super) rests_until_s: Option<u32>,
     pub(super) max_fee_bips: u8,
     pub(super) made_at_ms: u64,
     pub(super) hash: Hash,
@@ -54,6 +57,7 @@ impl OrderRow {
             fill_by: fill_by_name(order.fill_by).to_owned(),
             storage_id: order.slot,
             valid_until_s: order.accepted_until_s,
+            rests_until_s: order.rests_until_s,
             max_fee_bips: order.max_fee_bips,
             made_at_ms: order.made_at.0,
             hash,
@@ -64,6 +68,7 @@ impl OrderRow {
 
     pub(super) fn read(row: &SqlRow<'_>) -> rusqlite::Result<Self> {
         let body_sum: Vec<u8> = row.get("body_sum")?;
+        let valid_until_s = row.get("valid_until_s")?;
         Ok(Self {
             number: row.get::<_, i64>("number")?.cast_unsigned(),
             strategy: row.get("strategy")?,
@@ -78,7 +83,8 @@ impl OrderRow {
             buy_amount: row.get("buy_amount")?,
             fill_by: row.get("fill_by")?,
             storage_id: row.get("storage_id")?,
-            valid_until_s: row.get("valid_until_s")?,
+            valid_until_s,
+            rests_until_s: rests_until(row, valid_until_s)?,
             max_fee_bips: row.get("max_fee_bips")?,
             made_at_ms: row.get::<_, i64>("made_at_ms")?.cast_unsigned(),
             hash: Hash(row.get("hash")?),
@@ -88,9 +94,10 @@ impl OrderRow {
         })
     }
 
-    /// The chain value of this row after the given one.
+    /// The chain value of this row after the given one. A row with one time for both has the value that it had before
+    /// there were two.
     pub(super) fn chained(&self, before: &Sum) -> Sum {
-        Row::of("intent")
+        let row = Row::of("intent")
             .bytes(before.bytes())
             .number(self.number)
             .number(self.strategy.into())
@@ -110,14 +117,18 @@ impl OrderRow {
             .number(self.made_at_ms)
             .bytes(&self.hash.0)
             .bytes(self.body_sum.bytes())
-            .number(self.sealed_us)
-            .sum()
+            .number(self.sealed_us);
+        match self.rests_until_s {
+            Some(rests_until_s) if rests_until_s == self.valid_until_s => row.sum(),
+            Some(rests_until_s) => row.text("rests until").number(rests_until_s.into()).sum(),
+            None => row.text("rests until it is cancelled").sum(),
+        }
     }
 
     pub(super) fn insert(&self, change: &Transaction<'_>, chain: &Sum) -> rusqlite::Result<()> {
         change
             .execute(
-                "INSERT INTO intents VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+                "INSERT INTO intents VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
                 params![
                     self.number.cast_signed(),
                     self.strategy,
@@ -139,6 +150,7 @@ impl OrderRow {
                     self.body_sum.bytes(),
                     self.sealed_us.cast_signed(),
                     chain.bytes(),
+                    self.rests_until_s,
                 ],
             )
             .map(|_| ())
@@ -172,12 +184,22 @@ impl OrderRow {
                 .find(|by| fill_by_name(*by) == self.fill_by)?,
             slot: self.storage_id,
             accepted_until_s: self.valid_until_s,
-            // The store holds orders of the exchange interface, which has one time for both.
-            rests_until_s: Some(self.valid_until_s),
+            rests_until_s: self.rests_until_s,
             max_fee_bips: self.max_fee_bips,
             made_at: VenueTime(self.made_at_ms),
         })
     }
+}
+
+/// Until when an order rests. A store that was not upgraded has one time for both.
+pub(super) fn rests_until(
+    row: &SqlRow<'_>,
+    accepted_until_s: u32,
+) -> rusqlite::Result<Option<u32>> {
+    if row.as_ref().column_index("rests_until_s").is_err() {
+        return Ok(Some(accepted_until_s));
+    }
+    row.get("rests_until_s")
 }
 
 const fn kind_name(kind: OrderKind) -> &'static str {

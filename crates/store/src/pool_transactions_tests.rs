@@ -72,7 +72,8 @@ fn orders_and_pool_transactions_are_one_chain_and_have_the_same_ends() {
     let (exit, _) = seal(&mut store, PoolTransactionKind::Exit);
     let open_at = |is_move| Open {
         is_move,
-        valid_until_s: 1_800_000_000,
+        accepted_until_s: 1_800_000_000,
+        rests_until_s: Some(1_800_000_000),
     };
     assert_eq!(
         without_end(folder.path()).unwrap(),

@@ -6,13 +6,14 @@ use std::path::Path;
 use cambist_core::event::RecoveredOrder;
 use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::venue::SlotRule;
 use cambist_core::{Amount, Intent, MarketId, TokenId, VenueTime};
 use rusqlite::Connection;
 
 use super::chain::Sum;
 use super::intents::{end_sum, fill_sum};
 use super::rows;
-use super::schema::{SLOTS, anchor_sum, counter_sum, meta_sum};
+use super::schema::{anchor_sum, counter_sum, meta_sum};
 use super::{
     Filled, OpenIntent, OpenPoolTransaction, Recovered, Store, StoreError, database_error,
 };
@@ -59,11 +60,15 @@ impl ReadError {
 }
 
 /// Verifies every row that a start relies on.
-pub(super) fn verify(database: &Connection, file: &Path) -> Result<Verified, StoreError> {
-    verified(database).map_err(|error| error.at(file))
+pub(super) fn verify(
+    database: &Connection,
+    slots: SlotRule,
+    file: &Path,
+) -> Result<Verified, StoreError> {
+    verified(database, slots).map_err(|error| error.at(file))
 }
 
-fn verified(database: &Connection) -> Result<Verified, ReadError> {
+fn verified(database: &Connection, rule: SlotRule) -> Result<Verified, ReadError> {
     let (instance, next_number, newest, sum): (u32, i64, Vec<u8>, Vec<u8>) = database.query_row(
         "SELECT instance, next_number, head, sum FROM meta",
         [],
@@ -88,7 +93,7 @@ fn verified(database: &Connection) -> Result<Verified, ReadError> {
         );
         check(&found.chain, &expected, &what)?;
         // The index of the market does not affect these checks.
-        let slots = row.rebuild(instance, MarketId(0))?.slots(SLOTS);
+        let slots = row.rebuild(instance, MarketId(0))?.slots(rule);
         let behind = |(token, id): (TokenId, u32)| id >= counters.get(&token).copied().unwrap_or(0);
         if slots.into_iter().any(behind) || row.number() >= next_number {
             let what = format!("the counters are lower than intent {}", row.number());

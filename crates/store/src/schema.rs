@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use cambist_core::venue::{EXCHANGE_SLOTS, SlotRule};
+use cambist_core::venue::SlotRule;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::chain::{Row, Sum};
-use super::{StoreError, copies, database_error};
+use super::{StoreError, copies, database_error, slot_rule};
 use cambist_host::program;
 
 /// Name of the database file inside the state folder.
 pub const FILE: &str = "cambist.db";
 
 /// Version of the tables below.
-pub(super) const SCHEMA: i64 = 6;
+pub(super) const SCHEMA: i64 = 7;
 
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
@@ -23,11 +23,6 @@ pub(super) const NUMBER_JUMP: u64 = 1_024;
 
 /// Storage ids skipped at every start, for the same reason; even, because orders have even ids.
 pub(super) const STORAGE_JUMP: u32 = 2 * 1_024;
-
-/// Rows of slot numbers are those of the exchange interface, whose orders the store holds.
-pub(super) const SLOTS: SlotRule = SlotRule::Strided {
-    slots: EXCHANGE_SLOTS,
-};
 
 /// Rows are only added, except for counters, the anchor, and what retention removes.
 const TABLES: &str = "
@@ -116,6 +111,16 @@ UPDATE moved SET (strategy, market, kind, first_token, second_token, lp_token) =
      WHERE moves.number = moved.number);
 ";
 
+/// Since version 7: until when an order rests, beside until when its bytes are accepted (`valid_until_s`), which were
+/// the same before; NULL where only a fill or a cancel ends it. And the rule of the slot numbers, written by the next
+/// start.
+const LIFETIMES: &str = "
+ALTER TABLE intents ADD COLUMN rests_until_s INTEGER;
+UPDATE intents SET rests_until_s = valid_until_s;
+CREATE TABLE slot_rule (id INTEGER PRIMARY KEY CHECK (id = 1), rule TEXT NOT NULL, number INTEGER NOT NULL,
+    sum BLOB NOT NULL) STRICT;
+";
+
 /// The changes of each later version; a new file goes through all of them.
 const MIGRATIONS: &[&str] = &[
     "ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';",
@@ -123,6 +128,7 @@ const MIGRATIONS: &[&str] = &[
     FLOWS,
     BOOKS,
     RESULTS,
+    LIFETIMES,
 ];
 
 /// Opens the file, creating the tables in a new one.
@@ -224,9 +230,11 @@ pub(super) fn pragma(database: &Connection, name: &str) -> rusqlite::Result<i64>
     database.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
 }
 
-/// Records the start of a run and advances every counter, in one transaction.
+/// Records the start of a run and the rule of its slot numbers, and advances every counter, in one transaction.
+/// Consecutive numbers are not advanced: a gap would hold back what comes after it, and the venue states the next one.
 pub(super) fn begin_run(
     database: &mut Connection,
+    slots: SlotRule,
     head: &Sum,
     now_us: u64,
 ) -> rusqlite::Result<()> {
@@ -245,13 +253,16 @@ pub(super) fn begin_run(
         next.saturating_add(NUMBER_JUMP),
         head,
     )?;
-    let counters = {
-        let mut query = transaction.prepare("SELECT token, next_storage FROM counters")?;
-        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect::<rusqlite::Result<Vec<(u16, u32)>>>()?
-    };
-    for (token, next) in counters {
-        set_counter(&transaction, token, next.saturating_add(STORAGE_JUMP))?;
+    slot_rule::write(&transaction, slots)?;
+    if matches!(slots, SlotRule::Strided { .. }) {
+        let counters = {
+            let mut query = transaction.prepare("SELECT token, next_storage FROM counters")?;
+            let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<(u16, u32)>>>()?
+        };
+        for (token, next) in counters {
+            set_counter(&transaction, token, next.saturating_add(STORAGE_JUMP))?;
+        }
     }
     transaction.commit()?;
     // Content of the old log becomes part of the database, which is verified row by row.

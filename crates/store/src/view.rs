@@ -11,7 +11,7 @@ use cambist_core::{Amount, ClientOrderId, Hash, MarketId, StrategyId, TokenId, V
 use rusqlite::{Connection, OpenFlags};
 
 use super::books::Listing;
-use super::orders::OrderRow;
+use super::orders::{OrderRow, rests_until};
 use super::recover::{ReadError, booked};
 use super::{Filled, StoreError, database_error, schema};
 use crate::pool_transactions::PoolTransactionRow;
@@ -35,7 +35,7 @@ pub struct Remembered {
     pub sell_amount: Amount,
     /// Storage id of the sold token.
     pub storage_id: u32,
-    /// Expiry, seconds of venue time.
+    /// Until when its bytes are accepted, seconds of venue time.
     pub valid_until_s: u32,
     /// Lower bound of its creation at the venue.
     pub made_at: VenueTime,
@@ -75,8 +75,10 @@ pub fn remembered(dir: &Path) -> Result<BTreeMap<u64, Remembered>, StoreError> {
 pub struct Open {
     /// Whether it is a join or exit.
     pub is_move: bool,
-    /// Expiry, seconds of venue time.
-    pub valid_until_s: u32,
+    /// Until when its bytes are accepted, seconds of venue time.
+    pub accepted_until_s: u32,
+    /// Until when what they created can fill; `None` if only a fill or a cancel ends it.
+    pub rests_until_s: Option<u32>,
 }
 
 /// The orders and pool transactions of a folder that have no end.
@@ -135,13 +137,18 @@ fn read_open(database: &Connection) -> rusqlite::Result<Vec<Open>> {
             continue;
         }
         let mut query = database.prepare(&format!(
-            "SELECT valid_until_s FROM {table} WHERE number NOT IN (SELECT number FROM ends)"
+            "SELECT * FROM {table} WHERE number NOT IN (SELECT number FROM ends)"
         ))?;
-        for valid_until_s in query.query_map([], |row| row.get(0))? {
-            all.push(Open {
+        let open = query.query_map([], |row| {
+            let accepted_until_s = row.get("valid_until_s")?;
+            Ok(Open {
                 is_move,
-                valid_until_s: valid_until_s?,
-            });
+                accepted_until_s,
+                rests_until_s: rests_until(row, accepted_until_s)?,
+            })
+        })?;
+        for one in open {
+            all.push(one?);
         }
     }
     Ok(all)

@@ -1,0 +1,81 @@
+//! The rule of the venue's slot numbers, kept with the orders that bear them: a folder belongs to one rule, because
+//! numbers that were given out by another prove nothing.
+
+use cambist_core::TokenId;
+use cambist_core::venue::{EXCHANGE_SLOTS, SlotRule};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::chain::{Row, Sum};
+use super::recover::{ReadError, check};
+
+/// The rule of folders that were written before it was stored: that of the exchange interface.
+const UNSTATED: SlotRule = SlotRule::Strided {
+    slots: EXCHANGE_SLOTS,
+};
+
+/// The rule of a folder, if a start has stored one.
+pub(super) fn stored(database: &Connection) -> Result<Option<SlotRule>, ReadError> {
+    let row = database
+        .query_row("SELECT rule, number, sum FROM slot_rule", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .optional()?;
+    let Some((rule, number, sum)): Option<(String, u32, Vec<u8>)> = row else {
+        return Ok(None);
+    };
+    check(&sum, &sum_of(&rule, number), "the rule of slot numbers")?;
+    decode(&rule, number)
+        .map(Some)
+        .ok_or_else(|| ReadError::Damage(format!("{rule:?} is no rule of slot numbers")))
+}
+
+/// The rule of a folder that holds intents, or that is opened for this one.
+pub(super) fn of(
+    database: &Connection,
+    wanted: Option<SlotRule>,
+) -> Result<Result<SlotRule, String>, ReadError> {
+    let used = "SELECT EXISTS (SELECT 1 FROM counters)";
+    let is_used: bool = database.query_row(used, [], |row| row.get(0))?;
+    let stored = stored(database)?;
+    // Without intents there is nothing that another rule gave out.
+    let held = is_used.then(|| stored.unwrap_or(UNSTATED));
+    Ok(match (held, wanted) {
+        (Some(held), Some(wanted)) if held != wanted => Err(format!(
+            "the state folder holds orders whose slot numbers follow another rule ({held:?}) than the venue's ({wanted:?}); use another folder for another venue"
+        )),
+        (Some(held), _) => Ok(held),
+        (None, wanted) => Ok(wanted.or(stored).unwrap_or(UNSTATED)),
+    })
+}
+
+/// Stores the rule.
+pub(super) fn write(change: &Transaction<'_>, rule: SlotRule) -> rusqlite::Result<()> {
+    let (name, number) = encode(rule);
+    change
+        .execute(
+            "INSERT OR REPLACE INTO slot_rule (id, rule, number, sum) VALUES (1, ?1, ?2, ?3)",
+            params![name, number, sum_of(name, number).bytes()],
+        )
+        .map(|_| ())
+}
+
+fn sum_of(rule: &str, number: u32) -> Sum {
+    Row::of("slot_rule").text(rule).number(number.into()).sum()
+}
+
+fn encode(rule: SlotRule) -> (&'static str, u32) {
+    match rule {
+        SlotRule::Strided { slots } => ("strided", slots),
+        SlotRule::Consecutive { row } => ("consecutive", row.0.into()),
+    }
+}
+
+fn decode(rule: &str, number: u32) -> Option<SlotRule> {
+    match rule {
+        "strided" if number > 0 => Some(SlotRule::Strided { slots: number }),
+        "consecutive" => Some(SlotRule::Consecutive {
+            row: TokenId(u16::try_from(number).ok()?),
+        }),
+        _ => None,
+    }
+}
