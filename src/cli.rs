@@ -201,7 +201,7 @@ pub enum Command {
     /// Run seeded simulations of engine, exchange, network, disk, clock and operator, with all invariants checked after
     /// every step
     #[command(
-        after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less"
+        after_help = "Examples:\n  cambist sim --seeds 300\n  cambist sim --venue sequenced --seeds 100\n  cambist sim --seeds 2000 --results sim.jsonl\n  cambist sim --seeds 1 --seed 77 --trace | less"
     )]
     Sim(commands::sim::SimArgs),
     /// Run the engine on recorded market data and report what it would have earned, and why

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use cambist_sim::{Aggregate, Family, Invariant, SeedRun, WorldError, shrink};
+use cambist_sim::{Aggregate, Family, Invariant, SeedRun, SimulatedVenue, WorldError, shrink};
 use clap::Args;
 use serde_json::json;
 
@@ -55,6 +55,9 @@ pub struct SimArgs {
     /// Most strategies of each world
     #[arg(long, value_name = "N")]
     pub strategies: Option<usize>,
+    /// Venue that the worlds trade on
+    #[arg(long, value_name = "VENUE", value_enum, default_value = "exchange")]
+    pub venue: VenueArg,
     /// Number of threads
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub jobs: usize,
@@ -73,6 +76,25 @@ pub struct SimArgs {
     pub invariants: bool,
 }
 
+/// The venue of the worlds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum VenueArg {
+    /// The exchange that this program serves
+    #[default]
+    Exchange,
+    /// Its matching behind consecutive numbers, deadlines, and orders that rest until they are cancelled
+    Sequenced,
+}
+
+impl From<VenueArg> for SimulatedVenue {
+    fn from(venue: VenueArg) -> Self {
+        match venue {
+            VenueArg::Exchange => Self::Exchange,
+            VenueArg::Sequenced => Self::Sequenced,
+        }
+    }
+}
+
 impl SimArgs {
     fn trial(&self, seed: u64) -> SeedRun {
         SeedRun {
@@ -80,12 +102,13 @@ impl SimArgs {
             duration_ms: self.hours,
             without: self.without.iter().copied().collect::<BTreeSet<_>>(),
             seats_max: self.strategies,
+            venue: self.venue.into(),
         }
     }
 
     /// Whether worlds are complete, as a file of results requires.
     fn is_whole(&self) -> bool {
-        self.without.is_empty() && self.strategies.is_none()
+        self.without.is_empty() && self.strategies.is_none() && self.venue == VenueArg::Exchange
     }
 }
 
@@ -134,7 +157,9 @@ pub fn run(args: &SimArgs, json: bool) -> anyhow::Result<Exit> {
         return traced(args, json);
     }
     if args.results.is_some() && !args.is_whole() {
-        return usage("--results requires complete worlds: remove --without and --strategies");
+        return usage(
+            "--results requires complete worlds of the exchange: remove --without, --strategies and --venue",
+        );
     }
     worker_pool::catch_panics();
     let clock = Clock::new();

@@ -10,7 +10,7 @@ use cambist_core::event::Event;
 use cambist_core::notification::{End, Notification};
 use cambist_core::order::OrderReport;
 use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
-use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
+use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
 use cambist_core::{ClientOrderId, Time, TokenId, VenueTime};
 use cambist_report::Session;
 use cambist_sim::profit::Profit;
@@ -111,7 +111,7 @@ async fn orders(client: &Client, from: VenueTime) -> anyhow::Result<Vec<OrderRep
             to: VenueTime(0),
             offset: u32::try_from(all.len()).unwrap_or(u32::MAX),
             limit: PAGE,
-            resting_only: false,
+            list: OrderList::All,
         };
         let outcome = retry_while_limited(client, &Query::Orders(page)).await?;
         let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
@@ -133,7 +133,7 @@ async fn moves(client: &Client) -> anyhow::Result<Vec<PoolTransactionReport>> {
             to: VenueTime(0),
             offset: u32::try_from(all.len()).unwrap_or(u32::MAX),
             limit: PAGE,
-            resting_only: false,
+            list: OrderList::All,
         };
         let outcome = retry_while_limited(client, &Query::PoolTransactions(page)).await?;
         let Outcome::Reply(Reply::PoolTransactions { moves, total }) = outcome else {

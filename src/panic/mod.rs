@@ -15,7 +15,7 @@ use std::time::Duration;
 use cambist_client::Client;
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
-use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
+use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
 use cambist_core::{Amount, Hash, Reason, Time, TokenId, VenueTime};
 
 use cambist_host::clock::Clock;
@@ -245,7 +245,7 @@ impl<'a> Sweep<'a> {
             to: VenueTime(0),
             offset: reading.list.offset(),
             limit: self.plan.page,
-            resting_only: false,
+            list: OrderList::All,
         });
         let (reply, venue_time) = self.ask(&query).await?;
         let Some((entries, total)) = entries(reply) else {

@@ -2,7 +2,7 @@
 
 use cambist_client::{CallError, Client, ExposeSecret};
 use cambist_core::order::OrderReport;
-use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
+use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
 use cambist_core::venue::Refusal;
 use cambist_core::{
     Hash, MarketId, MarketSpec, OrderStatus, Reason, Side, TokenId, TokenSpec, VenueTime,
@@ -99,7 +99,7 @@ fn public_queries_are_answered() {
             to: VenueTime(0),
             offset: 0,
             limit: 50,
-            resting_only: false,
+            list: OrderList::All,
         };
         let listed = reply(&client, Query::Orders(page)).await;
         assert_eq!(
@@ -177,7 +177,7 @@ fn an_order_lives_and_is_seen_everywhere() {
             to: VenueTime(0),
             offset: 0,
             limit: 50,
-            resting_only: false,
+            list: OrderList::All,
         };
         let listed = reply(&client, Query::Orders(page)).await;
         assert_eq!(

@@ -15,7 +15,7 @@ use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::Notification;
 use cambist_core::order::{OrderReport, UnsignedOrder};
 use cambist_core::request::{
-    Balance, Endpoint, Listed, OrdersPage, Outcome, Query, Reply, RequestId,
+    Balance, Endpoint, Listed, OrderList, OrdersPage, Outcome, Query, Reply, RequestId,
 };
 use cambist_core::venue::VenueRules;
 use cambist_core::{
@@ -135,7 +135,7 @@ impl World {
             .filter(|(_, (_, status, made))| {
                 *made >= page.from
                     && (page.to.0 == 0 || *made <= page.to)
-                    && !(page.resting_only && status.is_final())
+                    && !(page.list == OrderList::Resting && status.is_final())
             })
             .map(|(number, (order, status, made))| self.report(*number, order, *status, *made))
             .collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cambist_core::event::{Amounts, Totals};
 use cambist_core::order::{OrderReport, UnsignedOrder};
 use cambist_core::postings::{Postings, Traded};
-use cambist_core::request::{Balance, OrdersPage};
+use cambist_core::request::{Balance, OrderList, OrdersPage};
 use cambist_core::{Amount, Hash, MarketSpec, OrderStatus, Side, TokenId, VenueTime};
 
 /// Number of one of our orders: that of its client order id.
@@ -188,7 +188,11 @@ impl Account {
         let matching = newest_first
             .take_while(|order| order.created >= page.from)
             .filter(|order| page.to.0 == 0 || order.created <= page.to)
-            .filter(|order| !page.resting_only || OrderStatus::RESTING.contains(&order.status));
+            .filter(|order| match page.list {
+                OrderList::All => true,
+                OrderList::Resting => OrderStatus::RESTING.contains(&order.status),
+                OrderList::Closed => order.status.is_final(),
+            });
         let capacity = self.orders.len().min(page.limit as usize).min(64);
         let (mut found, mut total) = (Vec::with_capacity(capacity), 0_u32);
         for order in matching {

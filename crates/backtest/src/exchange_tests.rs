@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::order::{ClientOrderId, FillBy};
-use cambist_core::request::OrdersPage;
+use cambist_core::request::{OrderList, OrdersPage};
 use cambist_core::{Qty, StrategyId, TokenId};
 use cambist_market_data::Level;
 
@@ -256,7 +256,7 @@ fn pages_are_newest_first_and_old_ended_orders_are_removed() {
             .unwrap();
     }
     exchange.cancel(at(6), hash_of(2)).unwrap();
-    let mut page = |from_s: i64, to_s: i64, offset, limit, resting_only| {
+    let mut page = |from_s: i64, to_s: i64, offset, limit, list| {
         let page = OrdersPage {
             from: venue_time(at(from_s)),
             to: if to_s == 0 {
@@ -266,7 +266,7 @@ fn pages_are_newest_first_and_old_ended_orders_are_removed() {
             },
             offset,
             limit,
-            resting_only,
+            list,
         };
         let Ok(Reply::Orders { orders, total }) = exchange.answer(at(6), &Query::Orders(page))
         else {
@@ -275,11 +275,11 @@ fn pages_are_newest_first_and_old_ended_orders_are_removed() {
         let numbers = orders.iter().map(|order| number_of(order.hash));
         (numbers.collect::<Vec<_>>(), total)
     };
-    assert_eq!(page(0, 0, 0, 10, false), (vec![5, 4, 3, 2, 1], 5));
-    assert_eq!(page(0, 0, 1, 2, false), (vec![4, 3], 5));
-    assert_eq!(page(2, 4, 0, 10, false), (vec![4, 3, 2], 3));
-    assert_eq!(page(0, 0, 0, 10, true), (vec![5, 4, 3, 1], 4));
-    assert_eq!(page(0, 0, 9, 10, false), (vec![], 5));
+    assert_eq!(page(0, 0, 0, 10, OrderList::All), (vec![5, 4, 3, 2, 1], 5));
+    assert_eq!(page(0, 0, 1, 2, OrderList::All), (vec![4, 3], 5));
+    assert_eq!(page(2, 4, 0, 10, OrderList::All), (vec![4, 3, 2], 3));
+    assert_eq!(page(0, 0, 0, 10, OrderList::Resting), (vec![5, 4, 3, 1], 4));
+    assert_eq!(page(0, 0, 9, 10, OrderList::All), (vec![], 5));
     // Ended orders are removed a minute after their creation, up to the first open one.
     exchange.cancel(at(70), hash_of(1)).unwrap();
     assert_eq!(status(&mut exchange, 1, 70), Err(Reason::OrderNotFound));

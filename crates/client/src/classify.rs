@@ -76,6 +76,7 @@ fn outcome(answer: ClassifiedAnswer<Reply>) -> (Outcome, Option<VenueTime>, Opti
                 Reply::Depth(depth) => Some(depth.timestamp),
                 Reply::Balances(_)
                 | Reply::Orders { .. }
+                | Reply::OrdersUntil { .. }
                 | Reply::Order(_)
                 | Reply::Submitted { .. }
                 | Reply::CancelTaken { .. }

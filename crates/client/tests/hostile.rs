@@ -8,7 +8,7 @@ mod server;
 use std::time::{Duration, Instant};
 
 use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString, SetupError};
-use cambist_core::request::{OrdersPage, Outcome, Query, Reply, UnknownCause};
+use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply, UnknownCause};
 use cambist_core::{
     Hash, MarketId, MarketSpec, OrderStatus, Price, Reason, TokenId, TokenSpec, VenueTime,
 };
@@ -371,7 +371,7 @@ async fn polls_are_sent_and_decoded_exactly() {
         to: VenueTime(9),
         offset: 50,
         limit: 50,
-        resting_only: false,
+        list: OrderList::All,
     };
     let answered = client.query(&Query::Orders(page), &markets).await;
     assert!(matches!(

@@ -127,8 +127,8 @@ controls! {
         "risk.streak_fills fills in a row were against us by risk.streak_bps"
         "the market is paused; quote wider"
     StorageIds "storage_ids" []
-        "no storage id is free"
-        "wait until orders have ended"
+        "no slot number (storage id) is free"
+        "wait until orders have ended, or the last one has its answer"
     Store "store" []
         "the store has not sealed the previous batch yet"
         "check whether the disk is slow"
@@ -229,6 +229,7 @@ impl Control {
                 | Self::Ending
                 | Self::Budget
                 | Self::Store
+                | Self::StorageIds
                 | Self::UnknownOrder
                 | Self::OpenOrders
                 | Self::SelfCross

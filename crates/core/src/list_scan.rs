@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::order::{Hash, OrderReport};
 use crate::pool::{PoolTransactionReport, PoolTransactionStatus};
-use crate::request::{OrdersPage, RequestId};
+use crate::request::{OrderList, OrdersPage, RequestId};
 use crate::time::{Time, VenueTime};
 
 /// A list with more pages proves nothing, and its scan is abandoned.
@@ -64,6 +64,11 @@ pub struct ListScan {
     pages: u32,
     rounds: u32,
     limit: u32,
+    /// What one round reads, one list after the other, and how many of them it has read.
+    lists: Vec<OrderList>,
+    lists_read: u8,
+    /// Every list of this round so far was as long as the venue counted.
+    whole: bool,
     /// Hashes of this round.
     pub(crate) seen: BTreeSet<Hash>,
     /// Hashes of this round in a state that is not final.
@@ -101,7 +106,20 @@ impl ListScan {
     /// A single round of everything that may still trade.
     pub(crate) fn standing(now: Time, venue_now: VenueTime, limit: u32) -> Self {
         let window = (VenueTime(0), VenueTime(0));
-        Self::new(ScanPurpose::Resting, now, venue_now, window, limit)
+        Self::new(ScanPurpose::Resting, now, venue_now, window, limit).over(&[OrderList::Resting])
+    }
+
+    /// The same over these lists, one after the other, instead of the one of all entries.
+    #[must_use]
+    pub fn over(mut self, lists: &[OrderList]) -> Self {
+        lists.clone_into(&mut self.lists);
+        self
+    }
+
+    /// The list that is read now.
+    fn list(&self) -> OrderList {
+        let list = self.lists.get(usize::from(self.lists_read));
+        list.copied().unwrap_or(OrderList::All)
     }
 
     /// Rounds over the window from `from` to now until two agree.
@@ -132,6 +150,9 @@ impl ListScan {
             pages: 0,
             rounds: 0,
             limit: limit.max(1),
+            lists: vec![OrderList::All],
+            lists_read: 0,
+            whole: true,
             seen: BTreeSet::new(),
             open: BTreeSet::new(),
             previous: None,
@@ -152,12 +173,18 @@ impl ListScan {
 
     /// The page to request next.
     pub fn page(&self) -> OrdersPage {
+        let list = self.list();
+        let (from, to) = match list {
+            OrderList::All | OrderList::Closed => (self.from, self.to),
+            // However old it is.
+            OrderList::Resting => (VenueTime(0), VenueTime(0)),
+        };
         OrdersPage {
-            from: self.from,
-            to: self.to,
+            list,
+            from,
+            to,
             offset: self.offset,
             limit: self.limit,
-            resting_only: self.purpose == ScanPurpose::Resting,
         }
     }
 
@@ -169,8 +196,33 @@ impl ListScan {
         self.purpose != ScanPurpose::Resting && self.unanswered < PAGE_ATTEMPTS
     }
 
-    /// Adds the requested page.
+    /// Adds the requested page of a list of which the venue counts so many entries.
     pub fn take<T: Listed>(&mut self, entries: &[T], total: u32) -> Progress {
+        self.note(entries);
+        let read = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        self.offset = self.offset.saturating_add(read);
+        let short = self.offset < total;
+        if short && read > 0 {
+            return self.more();
+        }
+        // The end of the list, with as many different entries as the venue counts.
+        let whole = self.seen.len() >= total as usize;
+        self.list_ended(short, whole)
+    }
+
+    /// Takes in the page that was asked for, of a list that states where its next page begins.
+    pub fn take_until<T: Listed>(&mut self, entries: &[T], next: Option<u32>) -> Progress {
+        self.note(entries);
+        match next {
+            Some(next) => {
+                self.offset = next;
+                self.more()
+            }
+            None => self.list_ended(false, true),
+        }
+    }
+
+    fn note<T: Listed>(&mut self, entries: &[T]) {
         self.request = None;
         self.unanswered = 0;
         self.pages += 1;
@@ -188,18 +240,26 @@ impl ListScan {
                 self.open.insert(hash);
             }
         }
-        let read = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-        self.offset = self.offset.saturating_add(read);
-        let short = self.offset < total;
-        if short && read > 0 {
-            return if self.pages < PAGES_MAX {
-                Progress::More
-            } else {
-                Progress::Abandoned
-            };
+    }
+
+    const fn more(&self) -> Progress {
+        if self.pages < PAGES_MAX {
+            Progress::More
+        } else {
+            Progress::Abandoned
         }
-        // The end of the list, with as many different entries as the venue counts.
-        let whole = self.seen.len() >= total as usize;
+    }
+
+    /// The last page of a list was read: the next list, or the end of the round.
+    fn list_ended(&mut self, short: bool, whole: bool) -> Progress {
+        self.whole &= whole;
+        let whole = self.whole;
+        let others = usize::from(self.lists_read) + 1 < self.lists.len();
+        if others && !short {
+            self.lists_read += 1;
+            self.offset = 0;
+            return Progress::More;
+        }
         match self.purpose {
             // An empty page before the end that the venue counts: the entries read are not a consistent list.
             ScanPurpose::Presence | ScanPurpose::Resting if short => Progress::Abandoned,
@@ -225,6 +285,7 @@ impl ListScan {
         self.previous = whole.then_some(seen);
         self.open.clear();
         (self.offset, self.pages) = (0, 0);
+        (self.lists_read, self.whole) = (0, true);
         Progress::More
     }
 }
@@ -259,6 +320,65 @@ mod tests {
 
     fn proof() -> ListScan {
         ListScan::proof(Time(0), VenueTime(1_000), VenueTime(0), 2)
+    }
+
+    /// What rests and what has closed are two lists, each read to the end that it names.
+    #[test]
+    fn a_round_reads_every_list_of_the_venue() {
+        let lists = [OrderList::Resting, OrderList::Closed];
+        let mut pass = proof().over(&lists);
+        let mut pages = Vec::new();
+        let mut take = |entries: &[OrderReport], next| {
+            let page = pass.page();
+            pages.push((page.list, page.from, page.to, page.offset));
+            pass.take_until(entries, next)
+        };
+        for round in 1..=2 {
+            assert_eq!(take(&[report(1)], Some(7)), Progress::More);
+            assert_eq!(
+                take(&[], None),
+                Progress::More,
+                "what has closed comes after"
+            );
+            let end = take(&[report(2)], None);
+            let complete = round == 2;
+            assert_eq!(end == Progress::Complete, complete, "{end:?}");
+        }
+        let none = VenueTime(0);
+        let round = [
+            (OrderList::Resting, none, none, 0),
+            (OrderList::Resting, none, none, 7),
+            (OrderList::Closed, none, VenueTime(1_000), 0),
+        ];
+        assert_eq!(pages, [round, round].concat());
+        assert!(pass.shows(Hash([1; 32])) && pass.shows(Hash([2; 32])));
+    }
+
+    #[test]
+    fn an_order_that_closes_between_two_lists_is_not_missed() {
+        let mut pass = ListScan::look(Time(0), VenueTime(1_000), VenueTime(0), 2)
+            .over(&[OrderList::Resting, OrderList::Closed]);
+        assert_eq!(pass.take_until(&[report(1)], None), Progress::More);
+        let closed = OrderReport {
+            status: OrderStatus::Cancelled,
+            ..report(1)
+        };
+        assert_eq!(pass.take_until(&[closed], None), Progress::Complete);
+        assert!(pass.shows(Hash([1; 32])) && pass.open.is_empty());
+    }
+
+    #[test]
+    fn a_list_that_never_ends_is_given_up() {
+        let mut pass = proof();
+        let mut next = 0;
+        let ends = (0..1_000).map(|_| {
+            next += 1;
+            pass.take_until(&[report(1)], Some(next))
+        });
+        let ended = ends
+            .take_while(|progress| *progress == Progress::More)
+            .count();
+        assert_eq!(ended, 199);
     }
 
     #[test]

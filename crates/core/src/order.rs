@@ -226,6 +226,14 @@ impl OrderStatus {
     /// rest or end soon.
     pub const RESTING: [Self; 2] = [Self::Processing, Self::Cancelling];
 
+    /// Every state in which an order can trade no more.
+    pub const FINAL: [Self; 4] = [
+        Self::Processed,
+        Self::Cancelled,
+        Self::Expired,
+        Self::Failed,
+    ];
+
     /// The word in logs and tables; the interface's own if it has one.
     pub const fn name(self) -> &'static str {
         match self {

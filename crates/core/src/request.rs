@@ -157,28 +157,39 @@ impl Query {
     }
 }
 
+/// Which list of orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum OrderList {
+    /// Every order of the window, whatever its state. Joins and exits have this one only.
+    All,
+    /// Everything that may still trade, whatever its age.
+    Resting,
+    /// Every order of the window that can trade no more.
+    Closed,
+}
+
 /// Bounds of one page of a list: orders, or joins and exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrdersPage {
+    /// Which list.
+    pub list: OrderList,
     /// Created at or after this venue time.
     pub from: VenueTime,
     /// Created at or before this venue time; 0 means no bound, as on the wire.
     pub to: VenueTime,
-    /// Entries skipped.
+    /// Entries skipped, or where this page begins by the page before it.
     pub offset: u32,
     /// Largest number of entries.
     pub limit: u32,
-    /// Only orders that rest. Joins and exits have no such filter.
-    pub resting_only: bool,
 }
 
 impl OrdersPage {
     /// The states to filter by; empty for all.
     pub fn statuses(&self) -> Vec<OrderStatus> {
-        if self.resting_only {
-            OrderStatus::RESTING.to_vec()
-        } else {
-            Vec::new()
+        match self.list {
+            OrderList::All => Vec::new(),
+            OrderList::Resting => OrderStatus::RESTING.to_vec(),
+            OrderList::Closed => OrderStatus::FINAL.to_vec(),
         }
     }
 }
@@ -247,6 +258,13 @@ pub enum Reply {
         /// Entries of all pages.
         total: u32,
     },
+    /// One page of a list of orders that states where its next page begins instead of how long it is.
+    OrdersUntil {
+        /// Entries of this page.
+        orders: Vec<OrderReport>,
+        /// Where the next page begins, if there is one.
+        next: Option<u32>,
+    },
     /// One order.
     Order(OrderReport),
     /// A submit, a join or an exit was accepted; `hash` as computed by the venue.
@@ -286,6 +304,16 @@ pub enum Reply {
     },
     /// Every token that the venue lists.
     Tokens(Vec<TokenSpec>),
+}
+
+impl Reply {
+    /// The orders of a page, whether it states a count or the next page.
+    pub fn page_of_orders(&self) -> Option<&[OrderReport]> {
+        match self {
+            Self::Orders { orders, .. } | Self::OrdersUntil { orders, .. } => Some(orders),
+            _ => None,
+        }
+    }
 }
 
 /// Why the result of a request that may have reached the venue is unknown.

@@ -4,8 +4,8 @@
 //!
 //! - `defect NAME: SENTENCE` declares one; `rare` instead of `defect` means that finding it takes more worlds than the
 //!   gate runs;
-//! - `found CHECK… [in worlds with falls]` after a declaration: the names of violations that must find it, instead of
-//!   any, and if stated only in worlds whose price falls while everything is filled;
+//! - `found CHECK… [in worlds with falls]` after a declaration: the names of violations that must find it, or `any`,
+//!   and if stated only in worlds whose price falls while everything is filled, or `in worlds of the sequenced venue`;
 //! - `edit FILE` begins an edit of a source: the lines that follow stand in it exactly once, those that begin with a
 //!   space stay, those with `-` go, those with `+` come (indentation does not count);
 //! - `add FILE` adds the file of that name below `defects/added`.
@@ -32,9 +32,27 @@ pub struct Defect {
     pub is_rare: bool,
     /// Violations that must find it; empty: any.
     pub checks: Vec<String>,
-    /// Whether only worlds with falls count.
-    pub falls_only: bool,
+    /// Which worlds count.
+    pub worlds: Worlds,
 }
+
+/// Which worlds count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Worlds {
+    /// Those of the exchange.
+    #[default]
+    All,
+    /// Those whose price falls while everything is filled.
+    Falls,
+    /// Those of the second venue.
+    Sequenced,
+}
+
+/// How a declaration names worlds other than all.
+const IN_WORLDS: [(&str, Worlds); 2] = [
+    (" in worlds with falls", Worlds::Falls),
+    (" in worlds of the sequenced venue", Worlds::Sequenced),
+];
 
 /// All defects and their edits.
 #[derive(Debug, Default)]
@@ -91,15 +109,19 @@ impl Defects {
                     sentence: sentence.to_owned(),
                     is_rare: first == "rare",
                     checks: Vec::new(),
-                    falls_only: false,
+                    worlds: Worlds::All,
                 });
             }
             "found" => {
                 let defect = self.list.last_mut().context("no defect before it")?;
-                let checks = rest.strip_suffix(" in worlds with falls");
-                defect.falls_only = checks.is_some();
-                let checks = checks.unwrap_or(rest).split(' ').map(str::to_owned);
-                defect.checks.extend(checks);
+                let mut checks = rest;
+                for (suffix, worlds) in IN_WORLDS {
+                    if let Some(named) = rest.strip_suffix(suffix) {
+                        (checks, defect.worlds) = (named, worlds);
+                    }
+                }
+                let checks = checks.split(' ').filter(|check| *check != "any");
+                defect.checks.extend(checks.map(str::to_owned));
             }
             "edit" => self.edits.push(Edit::new(rest)),
             "add" => {
@@ -188,9 +210,18 @@ mod tests {
             panic!()
         };
         assert_eq!((one.name.as_str(), one.checks.len()), ("one", 2));
-        assert!(one.falls_only && !one.is_rare && two.is_rare);
+        assert!(one.worlds == Worlds::Falls && !one.is_rare && two.is_rare);
+        assert_eq!(two.worlds, Worlds::All);
         let new = Line::New("    cambist_switch::on(2) || cambist_switch::on(1)".to_owned());
         assert_eq!(defects.edits[0].lines[1], new);
+    }
+
+    #[test]
+    fn a_defect_may_need_worlds_of_the_second_venue() {
+        let found = "found any in worlds of the sequenced venue";
+        let defects = parsed(&TWO.replace("found a b in worlds with falls", found)).unwrap();
+        let one = &defects.list[0];
+        assert_eq!((one.worlds, one.checks.len()), (Worlds::Sequenced, 0));
     }
 
     #[test]

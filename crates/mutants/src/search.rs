@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cargo;
-use crate::defects::{Defect, Defects};
+use crate::defects::{Defect, Defects, Worlds};
 use crate::tree::{self, Tree};
 
 /// Ten minutes and an hour, in ms.
@@ -77,6 +77,12 @@ pub fn run(args: &DefectArgs) -> anyhow::Result<bool> {
     let mut input = child.stdin.take().context("no standard input")?;
     // What is in no world with a defect must be in none without.
     writeln!(input, "0 20@{SHORT_MS} any all")?;
+    if wanted
+        .iter()
+        .any(|(_, defect)| defect.worlds == Worlds::Sequenced)
+    {
+        writeln!(input, "0 20@{SHORT_MS} any sequenced")?;
+    }
     for (number, defect) in &wanted {
         writeln!(input, "{}", search(*number, defect))?;
     }
@@ -139,7 +145,11 @@ fn search(number: u32, defect: &Defect) -> String {
         [] => "any".to_owned(),
         checks => checks.join(","),
     };
-    let kind = if defect.falls_only { "falls" } else { "all" };
+    let kind = match defect.worlds {
+        Worlds::All => "all",
+        Worlds::Falls => "falls",
+        Worlds::Sequenced => "sequenced",
+    };
     format!("{number} {lengths} {checks} {kind}")
 }
 
@@ -176,8 +186,12 @@ fn report(
             Some((seed, ms, check)) => {
                 #[expect(clippy::cast_precision_loss, reason = "hours of a command line")]
                 let hours = *ms as f64 / 3_600_000.0;
+                let venue = match defect.worlds {
+                    Worlds::Sequenced => " --venue sequenced",
+                    Worlds::All | Worlds::Falls => "",
+                };
                 let again = format!(
-                    "CAMBIST_SWITCH={number} cargo run --release -- sim --seeds 1 --seed {seed} --hours {hours} --trace"
+                    "CAMBIST_SWITCH={number} cargo run --release -- sim --seeds 1 --seed {seed} --hours {hours}{venue} --trace"
                 );
                 (found.tried.to_string(), check.as_str(), Some(again))
             }
@@ -227,10 +241,10 @@ mod tests {
             sentence: String::new(),
             is_rare: false,
             checks: vec!["a".to_owned(), "b".to_owned()],
-            falls_only: true,
+            worlds: Worlds::Falls,
         };
         assert_eq!(search(4, &defect), "4 60@600000,300@3600000 a,b falls");
-        (defect.is_rare, defect.falls_only) = (true, false);
+        (defect.is_rare, defect.worlds) = (true, Worlds::All);
         defect.checks.clear();
         assert_eq!(search(4, &defect), "4 2000@600000 any all");
     }

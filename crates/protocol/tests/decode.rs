@@ -176,7 +176,7 @@ fn orders_are_reported_with_our_id_and_the_venues_times() {
             to: VenueTime(1),
             offset: 0,
             limit: 50,
-            resting_only: false,
+            list: cambist_core::request::OrderList::All,
         }),
         &page,
     ) else {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cambist_core::config::EngineConfig;
 use cambist_core::event::Amounts;
 use cambist_core::market::MarketError;
-use cambist_core::{Amount, MarketId, VenueTime};
+use cambist_core::{Amount, MarketId, VenueRules, VenueTime};
 use cambist_strategies::ParamError;
 use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{ConfigError, VenueConfig};
@@ -145,6 +145,8 @@ pub struct WorldConfig {
     pub start_ms: u64,
     /// The exchange.
     pub venue: VenueConfig,
+    /// The rules that the engine gets. Other rules than the exchange's put a gateway in front of it.
+    pub rules: VenueRules,
     /// Simulated traders, one population per market.
     pub agents: Vec<AgentsConfig>,
     /// Names of the markets traded, in the order of the engine's configuration.

@@ -1,6 +1,7 @@
 //! The exchange of a world: the venue, its simulated traders, and our account.
 
 use cambist_core::event::Amounts;
+use cambist_core::venue::SlotRule;
 use cambist_core::{MarketSpec, Side, Time, VenueTime};
 use cambist_venue::agents::{Agents, AgentsConfig, What, found};
 use cambist_venue::{
@@ -11,6 +12,8 @@ use cambist_venue::{
 use crate::config::{WorldConfig, WorldError};
 use crate::invariants::sending::Broken;
 use crate::oracle::{Handled, Oracle};
+use crate::sequenced::gateway::Gateway;
+use crate::sequenced::page;
 use crate::workload::pool::{FIRST_FOUNDER, LIQUIDITY};
 use crate::workload::sweep;
 
@@ -31,6 +34,8 @@ pub struct Exchange {
     venue: Venue,
     agents: Vec<Agents>,
     origin: VenueTime,
+    /// Other rules in front of the matching.
+    gateway: Option<Gateway>,
     /// Checks all requests and answers.
     oracle: Oracle,
     /// Trades since the last call of `executed`.
@@ -53,6 +58,8 @@ impl Exchange {
             venue: Venue::new(config.venue.clone())?,
             agents: Vec::new(),
             origin: config.clock.venue_origin,
+            gateway: matches!(config.rules.slots, SlotRule::Consecutive { .. })
+                .then(|| Gateway::new(config.rules.lifetime.accepted_max_ms.unwrap_or(u64::MAX))),
             oracle: Oracle::new(&config.venue, OWN_ACCOUNT),
             executed: Vec::new(),
             others: keep_others.then(Vec::new),
@@ -151,6 +158,31 @@ impl Exchange {
         };
         let now = self.clock(now);
         self.handle(now, &caller, request)
+    }
+
+    /// One of the daemon's requests, by the rules that the engine has.
+    pub(crate) fn serve(&mut self, now: Time, request: &Request) -> Result<Response, Refusal> {
+        let clock = self.clock(now);
+        let Some(gateway) = &mut self.gateway else {
+            return self.ask(now, request);
+        };
+        let order = match request {
+            Request::Submit(order) => order,
+            Request::Orders(asked) => return self.ask(now, &Request::Orders(page(asked))),
+            _ => return self.ask(now, request),
+        };
+        let sold = order.sell_token;
+        let admitted = Request::Submit(Box::new(gateway.admit(clock, order)?));
+        let answer = self.ask(now, &admitted);
+        if let (Some(gateway), Ok(_)) = (&mut self.gateway, &answer) {
+            gateway.taken(sold);
+        }
+        answer
+    }
+
+    /// What is in front of the matching, if anything does.
+    pub(crate) const fn gateway(&self) -> Option<&Gateway> {
+        self.gateway.as_ref()
     }
 
     /// Executes an operator's request that is always granted.

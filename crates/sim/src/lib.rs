@@ -8,6 +8,7 @@
 
 pub(crate) mod campaign;
 mod config;
+pub mod conformance;
 mod daemon;
 mod exchange;
 pub(crate) mod faults;
@@ -18,6 +19,7 @@ pub(crate) mod profiles;
 mod queue;
 mod remote;
 mod sealer;
+pub mod sequenced;
 mod trace;
 pub(crate) mod venue_adapter;
 pub(crate) mod workload;
@@ -25,7 +27,7 @@ mod world;
 
 pub use crate::campaign::aggregate::Aggregate;
 pub use crate::campaign::outcome::{Counts, Outcome, run};
-pub use crate::campaign::seed_run::SeedRun;
+pub use crate::campaign::seed_run::{SeedRun, SimulatedVenue};
 pub use crate::campaign::shrink::shrink;
 pub use crate::faults::disk::{Disk, Durable, Intent};
 pub use crate::faults::family::{Family, NoFamily};

@@ -23,6 +23,8 @@ pub enum Sealer {
     /// A digest of the order's fields.
     #[default]
     Digest,
+    /// A digest of our id of the order, by which a venue may know it as well.
+    Name,
     /// Wire format, real hash and real signature: written, read back strictly, verified. Times in answers are as fine
     /// as the interface states them.
     Wire,
@@ -34,6 +36,7 @@ impl Sealer {
     pub fn hash(self, exchange: [u8; 20], account: u32, order: &UnsignedOrder) -> Hash {
         match self {
             Self::Digest => digest(order),
+            Self::Name => name(order),
             Self::Wire => {
                 let signed = sign_order(order, Address(exchange), account, key());
                 signed
@@ -55,7 +58,7 @@ impl Sealer {
     /// every time, because signatures are deterministic.
     pub(crate) fn arrives(self, account: u32, order: &UnsignedOrder, sent: &mut NewOrder) {
         match self {
-            Self::Digest => {}
+            Self::Digest | Self::Name => {}
             Self::Wire => {
                 let key = key();
                 let signed =
@@ -92,6 +95,12 @@ impl Sealer {
 fn key() -> &'static SecretKey {
     static READ: OnceLock<SecretKey> = OnceLock::new();
     READ.get_or_init(|| SecretKey::from_hex(OWN_KEY).expect("a key of the curve"))
+}
+
+fn name(order: &UnsignedOrder) -> Hash {
+    let mut hash: [u8; 32] = Sha256::digest(order.client_id.to_string()).into();
+    hash[0] = 0;
+    Hash(hash)
 }
 
 fn digest(order: &UnsignedOrder) -> Hash {

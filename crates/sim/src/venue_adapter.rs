@@ -191,7 +191,7 @@ fn name(markets: &[MarketSpec], market: MarketId) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use cambist_core::order::{FillBy, OrderStatus};
-    use cambist_core::request::OrdersPage;
+    use cambist_core::request::{OrderList, OrdersPage};
     use cambist_core::{OrderKind, Price, Reason, Side, TokenId, VenueTime};
     use cambist_venue::{Cancelled, DepthRow, DepthView, OrdersView};
 
@@ -241,7 +241,7 @@ mod tests {
             to: VenueTime(22),
             offset: 30,
             limit: 40,
-            resting_only: false,
+            list: OrderList::All,
         };
         let Request::Orders(asked) = request(OWN_ACCOUNT, &markets(), &Query::Orders(page)) else {
             panic!("not a page");

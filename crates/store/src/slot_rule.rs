@@ -49,9 +49,9 @@ pub(super) fn of(
 }
 
 /// Stores the rule.
-pub(super) fn write(change: &Transaction<'_>, rule: SlotRule) -> rusqlite::Result<()> {
+pub(super) fn write(transaction: &Transaction<'_>, rule: SlotRule) -> rusqlite::Result<()> {
     let (name, number) = encode(rule);
-    change
+    transaction
         .execute(
             "INSERT OR REPLACE INTO slot_rule (id, rule, number, sum) VALUES (1, ?1, ?2, ?3)",
             params![name, number, sum_of(name, number).bytes()],

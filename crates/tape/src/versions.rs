@@ -33,7 +33,35 @@ const STEPS: &[&[Step]] = &[
     AT_LEAST,
     MEMORIES,
     VENUE,
+    LISTS,
 ];
+
+/// Version 12: a page is of one of several lists, and the venue's rules name those that show every order. Before, there was
+/// one list of all orders, and one of those that rest; and pages that name the next one are new.
+const LISTS: &[Step] = &[
+    Step::Convert {
+        of: "OrdersPage",
+        with: |mut page| {
+            let list = match take(&mut page, "resting_only")? {
+                Value::Bool(true) => "Resting",
+                _ => "All",
+            };
+            put(&mut page, "list", Value::unit_variant(list))?;
+            Ok(page)
+        },
+    },
+    Step::Add {
+        of: "VenueRules",
+        field: "lists",
+        value: one_list,
+    },
+];
+
+/// One list that shows every order.
+pub fn one_list() -> Value {
+    let scanned = Value::List(vec![Value::unit_variant("All")]);
+    Value::Struct(vec![("scanned".to_owned(), scanned)])
+}
 
 /// Version 10: strategies may run in a process, and a start gives strategies what they remembered. Before, it did
 /// not.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cambist_client::{CallError, Client, ClientConfig, Credentials, SecretString};
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
-use cambist_core::request::{OrdersPage, Outcome, Query, Reply};
+use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
 use cambist_core::{Reason, TokenId, VenueTime};
 use cambist_protocol::wire::Token;
 use cambist_signing::SecretKey;
@@ -43,7 +43,7 @@ impl Books {
                     to,
                     offset,
                     limit: PAGE,
-                    resting_only: false,
+                    list: OrderList::All,
                 };
                 let Reply::Orders {
                     orders: page,
@@ -116,7 +116,7 @@ pub fn moves(base_url: &str, keys: &Path) -> Vec<PoolTransactionReport> {
             to: VenueTime(0),
             offset: 0,
             limit: PAGE,
-            resting_only: false,
+            list: OrderList::All,
         };
         match reply(&client(base_url, keys), &Query::PoolTransactions(page)).await {
             Reply::PoolTransactions { moves, .. } => moves,

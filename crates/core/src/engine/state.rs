@@ -259,6 +259,7 @@ impl State {
         self.tend_instances(now);
         self.tend_signed(now);
         self.drop_unsent(now, actions);
+        self.tend_turns();
         self.send_cancels(now, actions);
         self.cancel_foreign(now, actions);
         self.poll_lapsing(now, actions);

@@ -2,9 +2,9 @@
 //! it asks which venue it trades on.
 //!
 //! A venue is described by how it makes the same bytes count once ([`SlotRule`]), how long bytes and what they
-//! created live ([`LifetimeRule`]), what its refusals prove ([`RefusalRules`]), how exact its clock is
-//! ([`ClockRule`]), and what requests cost ([`RequestCosts`]). Translating requests and answers is an adapter's
-//! ("Venues" in `ARCHITECTURE.md`), and nothing of that is known here.
+//! created live ([`LifetimeRule`]), what its refusals prove ([`RefusalRules`]), which lists show every order
+//! ([`ListRule`]), how exact its clock is ([`ClockRule`]), and what requests cost ([`RequestCosts`]). Translating
+//! requests and answers is an adapter's (`docs/adding-a-venue.md`), and nothing of that is known here.
 
 mod lifetime;
 mod refusals;
@@ -12,7 +12,7 @@ mod slots;
 
 use serde::{Deserialize, Serialize};
 
-use crate::request::Endpoint;
+use crate::request::{Endpoint, OrderList};
 
 pub use lifetime::{Lifetime, LifetimeRule, Resting};
 pub use refusals::{Refusal, RefusalRules};
@@ -24,6 +24,14 @@ pub use slots::{EXCHANGE_SLOTS, SlotRule};
 pub struct ClockRule {
     /// A time in an answer may be this much behind the venue's clock when it was drawn up, by rounding.
     pub resolution_ms: u64,
+}
+
+/// Which lists show every order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRule {
+    /// What one scan reads, one list after the other. An order may move from one of them to a later one meanwhile,
+    /// and never back, so that a scan that read all of them to their end has met it.
+    pub scanned: Vec<OrderList>,
 }
 
 /// What requests cost of the common budget; one that is not named costs 1.
@@ -47,6 +55,8 @@ pub struct VenueRules {
     pub lifetime: LifetimeRule,
     /// What refusals prove.
     pub refusals: RefusalRules,
+    /// Which lists show every order.
+    pub lists: ListRule,
     /// How exact its times are.
     pub clock: ClockRule,
     /// What requests cost.
@@ -66,6 +76,9 @@ impl VenueRules {
                 resting: Resting::WhileAccepted,
             },
             refusals: RefusalRules::exchange(),
+            lists: ListRule {
+                scanned: vec![OrderList::All],
+            },
             clock: ClockRule {
                 resolution_ms: 1_000,
             },

@@ -26,6 +26,14 @@ pub enum SlotRule {
 }
 
 impl SlotRule {
+    /// Whether the venue takes a number only after all below it, so that one at a time is given out.
+    pub const fn is_in_turn(&self) -> bool {
+        match self {
+            Self::Strided { .. } => false,
+            Self::Consecutive { .. } => true,
+        }
+    }
+
     /// The row that an intent's number belongs to.
     pub const fn row(&self, sold: TokenId) -> TokenId {
         match self {

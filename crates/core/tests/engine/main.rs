@@ -26,3 +26,4 @@ mod recovery;
 mod signed;
 mod snapshot;
 mod unwanted;
+mod venue_rules;

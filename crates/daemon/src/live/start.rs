@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use cambist_client::{CallError, Client};
 use cambist_core::event::{Restrictions, Start, TradingState};
 use cambist_core::order::OrderReport;
-use cambist_core::request::{OrdersPage, Query, Reply};
+use cambist_core::request::{OrderList, OrdersPage, Query, Reply};
 use cambist_core::{ClientOrderId, TokenId, VenueRules, VenueTime};
 use cambist_protocol::encode_move::Owner;
 use cambist_signing::Address;
@@ -73,7 +73,7 @@ pub struct Started {
 
 /// Locks the state folder and reads it. Refused while trading is halted.
 pub fn take(daemon: &Daemon) -> anyhow::Result<StateFolder> {
-    let mut store = Store::open(&daemon.store.dir)?;
+    let mut store = Store::open_for(&daemon.store.dir, VenueRules::exchange().slots)?;
     let latch = Latch::of(&daemon.store.dir);
     if let Some(reason) = latch.raised() {
         return Err(halted(daemon, &reason).into());
@@ -220,7 +220,7 @@ async fn newest_orders(
         to: VenueTime(0),
         offset: 0,
         limit: daemon.engine.poll.orders_page,
-        resting_only: false,
+        list: OrderList::All,
     };
     match retry.query(client, &Query::Orders(page)).await? {
         (Reply::Orders { orders, .. }, _) => Ok(orders),

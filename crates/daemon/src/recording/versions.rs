@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
-use cambist_tape::versions::{exchange_rules, put, take, two_times};
+use cambist_tape::versions::{exchange_rules, one_list, put, take, two_times};
 
 /// Root type of a snapshot.
 pub(super) const SNAPSHOT: &str = "snapshot";
@@ -35,6 +35,28 @@ const STEPS: &[&[Step]] = &[
     BOOKED_SINCE,
     &[],
     VENUE,
+    LISTS,
+];
+
+/// Version 12: a scan reads the lists that the venue's rules name. Before, it read one of all entries, or one of what
+/// rests.
+const LISTS: &[Step] = &[
+    Step::Convert {
+        of: "ListScan",
+        with: |mut scan| {
+            let rests = scan.field("purpose") == Some(&Value::unit_variant("Resting"));
+            let list = Value::unit_variant(if rests { "Resting" } else { "All" });
+            put(&mut scan, "lists", Value::List(vec![list]))?;
+            put(&mut scan, "lists_read", Value::Unsigned(0))?;
+            put(&mut scan, "whole", Value::Bool(true))?;
+            Ok(scan)
+        },
+    },
+    Step::Add {
+        of: "VenueRules",
+        field: "lists",
+        value: one_list,
+    },
 ];
 
 /// Version 11: what the venue promises is data, an intent has two times, and numbers of slots know their rule.

@@ -1,8 +1,8 @@
 //! Runs simulated worlds with one edit of a patched copy on, until a world finds it.
 //!
 //! Reads searches from standard input, one a line: `NUMBER SEEDS@MILLISECONDS,… CHECKS KIND`. CHECKS are the names of
-//! violations that count, joined by commas, or `any`; KIND is `all`, or `falls` for worlds whose price falls while
-//! everything is filled. Writes one line for each search that ends: `NUMBER found SEED MILLISECONDS TRIED CHECK` or
+//! violations that count, joined by commas, or `any`; KIND is `all`, `falls` for worlds whose price falls while
+//! everything is filled, or `sequenced` for worlds of the second venue. Writes one line for each search that ends: `NUMBER found SEED MILLISECONDS TRIED CHECK` or
 //! `NUMBER missed TRIED`. A world that panics has found the edit, by the check `panic`.
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::{Mutex, mpsc};
 
-use cambist_sim::SeedRun;
+use cambist_sim::{SeedRun, SimulatedVenue};
 
 /// One search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,15 @@ struct Search {
     lengths: Vec<(u64, u64)>,
     /// Names of violations that count; none for any.
     checks: Vec<String>,
-    falls_only: bool,
+    kind: Kind,
+}
+
+/// Which worlds count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    All,
+    Falls,
+    Sequenced,
 }
 
 impl Search {
@@ -40,9 +48,10 @@ impl Search {
                 "any" => Vec::new(),
                 checks => checks.split(',').map(str::to_owned).collect(),
             },
-            falls_only: match kind {
-                "all" => false,
-                "falls" => true,
+            kind: match kind {
+                "all" => Kind::All,
+                "falls" => Kind::Falls,
+                "sequenced" => Kind::Sequenced,
                 _ => return None,
             },
         })
@@ -54,8 +63,11 @@ impl Search {
         let mut tried = 0;
         for (seeds, ms) in &self.lengths {
             for seed in 1..=*seeds {
-                let run = SeedRun::new(seed, *ms);
-                if self.falls_only && run.config().falls.mean_ms == 0 {
+                let mut run = SeedRun::new(seed, *ms);
+                if self.kind == Kind::Sequenced {
+                    run.venue = SimulatedVenue::Sequenced;
+                }
+                if self.kind == Kind::Falls && run.config().falls.mean_ms == 0 {
                     continue;
                 }
                 tried += 1;
@@ -135,9 +147,11 @@ mod tests {
             number: 7,
             lengths: vec![(60, 600_000), (300, 3_600_000)],
             checks: vec!["oracle_fee".to_owned(), "panic".to_owned()],
-            falls_only: true,
+            kind: Kind::Falls,
         };
         assert_eq!(search, Some(expected));
+        let sequenced = Search::parse("7 1@1 any sequenced");
+        assert_eq!(sequenced.map(|search| search.kind), Some(Kind::Sequenced));
         for bad in ["", "7", "x 1@1 any all", "7 1 any all", "7 1@1 any some"] {
             assert_eq!(Search::parse(bad), None, "{bad:?}");
         }

@@ -14,6 +14,27 @@ use crate::world::World;
 /// Milliseconds of an hour.
 const HOUR_MS: u64 = 3_600_000;
 
+/// Which venue a world trades on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SimulatedVenue {
+    /// The exchange that this program serves.
+    #[default]
+    Exchange,
+    /// Its matching behind consecutive numbers, deadlines, and orders without an end of their own
+    /// ([`sequenced`](crate::sequenced)).
+    Sequenced,
+}
+
+impl fmt::Display for SimulatedVenue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exchange => "exchange",
+            Self::Sequenced => "sequenced",
+        })
+    }
+}
+
 /// The world to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeedRun {
@@ -25,6 +46,9 @@ pub struct SeedRun {
     pub without: BTreeSet<Family>,
     /// Only the first `seats_max` strategies run.
     pub seats_max: Option<usize>,
+    /// Which venue it trades on.
+    #[serde(default)]
+    pub venue: SimulatedVenue,
 }
 
 impl SeedRun {
@@ -35,6 +59,7 @@ impl SeedRun {
             duration_ms,
             without: BTreeSet::new(),
             seats_max: None,
+            venue: SimulatedVenue::Exchange,
         }
     }
 
@@ -42,6 +67,9 @@ impl SeedRun {
     pub fn config(&self) -> WorldConfig {
         let mut config = WorldConfig::drawn(self.seed);
         config.duration_ms = self.duration_ms;
+        if self.venue == SimulatedVenue::Sequenced {
+            config = config.sequenced();
+        }
         for family in &self.without {
             family.remove(&mut config);
         }
@@ -78,6 +106,9 @@ impl fmt::Display for SeedRun {
         if let Some(most) = self.seats_max {
             write!(f, " --strategies {most}")?;
         }
+        if self.venue != SimulatedVenue::Exchange {
+            write!(f, " --venue {}", self.venue)?;
+        }
         Ok(())
     }
 }
@@ -105,6 +136,12 @@ mod tests {
         assert_eq!(
             trial.to_string(),
             "--seeds 1 --seed 7 --hours 0.125 --without network,crash --strategies 1"
+        );
+        let mut sequenced = SeedRun::new(7, HOUR_MS);
+        sequenced.venue = SimulatedVenue::Sequenced;
+        assert_eq!(
+            sequenced.to_string(),
+            "--seeds 1 --seed 7 --venue sequenced"
         );
     }
 }

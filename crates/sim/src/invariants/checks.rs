@@ -10,6 +10,7 @@ use cambist_core::event::{Amounts, TradingState};
 use cambist_core::notification::{End, Notification};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::Endpoint;
+use cambist_core::venue::SlotRule;
 use cambist_core::{Amount, ClientOrderId, Hash, MarketId, MarketSpec, Reason, Side, Time};
 use cambist_venue::Venue;
 use serde::Serialize;
@@ -65,6 +66,8 @@ pub(crate) struct Checks {
     booked: BTreeMap<ClientOrderId, (Amount, Amount, Amount)>,
     /// Highest storage id sent, by token.
     slots: Slots,
+    /// Who last left with a number of a row without gaps.
+    numbers: BTreeMap<u32, ClientOrderId>,
     /// The last trading state reported as durable.
     level: TradingState,
     /// Joins and exits that the venue accepted.
@@ -88,6 +91,7 @@ impl Checks {
             ended: BTreeMap::new(),
             booked: BTreeMap::new(),
             slots: Slots::new(),
+            numbers: BTreeMap::new(),
             level: TradingState::Active,
             moves: BTreeSet::new(),
             proven: false,
@@ -174,7 +178,10 @@ impl Checks {
     }
 
     /// Checks the storage id of an order whose bytes are sent, for the first time or again.
-    pub(crate) fn slot(&mut self, order: &UnsignedOrder, again: bool) {
+    pub(crate) fn slot(&mut self, order: &UnsignedOrder, again: bool, rule: SlotRule) {
+        if matches!(rule, SlotRule::Consecutive { .. }) {
+            return self.number(order);
+        }
         let highest = self.slots.get(&order.sell_token).copied();
         if !again && highest.is_some_and(|highest| order.slot <= highest) {
             let detail = format!("{} leaves with storage id {}", order.client_id, order.slot);
@@ -182,6 +189,19 @@ impl Checks {
         }
         let highest = highest.unwrap_or(0).max(order.slot);
         self.slots.insert(order.sell_token, highest);
+    }
+
+    /// An order's bytes leave with a number of a row without gaps: no other order has it whose end is not known.
+    fn number(&mut self, order: &UnsignedOrder) {
+        let holder = self.numbers.insert(order.slot, order.client_id);
+        let other = holder.filter(|holder| *holder != order.client_id);
+        if let Some(other) = other.filter(|other| !self.ended.contains_key(other)) {
+            let detail = format!(
+                "{} leaves with number {} of {other}, which may be alive",
+                order.client_id, order.slot
+            );
+            self.fail(Invariant::SlotReused, detail);
+        }
     }
 
     /// A trading state is in force and reported as durable.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::notification::Notification;
-use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
+use cambist_core::request::{Endpoint, OrderList, Outcome, Query, Reply, RequestId};
 use cambist_core::{ClientOrderId, Hash, MarketId, Price, Reason, Time, TokenId, VenueTime};
 
 use crate::invariants::data_age::DataAge;
@@ -121,7 +121,7 @@ impl SendingRules {
         };
         if let Event::Answer {
             request,
-            outcome: Outcome::Reply(Reply::Orders { .. }),
+            outcome: Outcome::Reply(Reply::Orders { .. } | Reply::OrdersUntil { .. }),
             ..
         } = event
         {
@@ -202,7 +202,7 @@ impl SendingRules {
 
     /// Records a query.
     pub(crate) fn asks(&mut self, request: RequestId, query: &Query) {
-        if matches!(query, Query::Orders(page) if page.resting_only) {
+        if matches!(query, Query::Orders(page) if page.list == OrderList::Resting) {
             self.resting_requested.insert(request);
         }
     }

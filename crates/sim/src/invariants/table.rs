@@ -44,7 +44,7 @@ invariants! {
         BytesChanged "bytes_changed" "An order leaves as the same bytes every time.",
         SentAfterEnd "sent_after_end" "Nothing leaves after its end was reported.",
         SentAfterCancel "sent_after_cancel" "Nothing leaves after its cancel was sent.",
-        SlotReused "slot_reused" "A slot of storage ids is used again only after its last use has ended.",
+        SlotReused "slot_reused" "A slot is used again only after its last use has ended.",
         Attempts "attempts" "An order is transmitted at most `orders.attempts_max` times.",
         Late "late" "Nothing leaves so late that it cannot arrive before its expiry.",
         NotReady "not_ready" "Nothing leaves before the opening balances are known.",

@@ -5,7 +5,7 @@ use cambist_core::config::{
     RampConfig, RiskConfig,
 };
 use cambist_core::event::Amounts;
-use cambist_core::{Amount, MarketId, Price, Qty, TokenId, TokenSpec, VenueTime};
+use cambist_core::{Amount, MarketId, Price, Qty, TokenId, TokenSpec, VenueRules, VenueTime};
 use cambist_venue::agents::AgentsConfig;
 use cambist_venue::{AccountId, Compat, Limits, TokenConfig, TokenKind, VenueConfig};
 
@@ -75,6 +75,7 @@ impl WorldConfig {
             duration_ms: 3_600_000,
             start_ms: 5_000,
             venue: venue(),
+            rules: VenueRules::exchange(),
             agents: vec![AgentsConfig::calm(seed, MarketId(0), PRICE, ONE / 4)],
             markets: vec!["AAA-QQQ".to_owned()],
             seats: vec![seat(strategy, MarketId(0))],

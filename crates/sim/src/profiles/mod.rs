@@ -3,5 +3,7 @@
 pub(crate) mod base;
 pub(crate) mod control_loss;
 pub(crate) mod sampling;
+
+pub(crate) mod sequenced;
 pub(crate) mod tight_limits;
 pub(crate) mod uncertain;

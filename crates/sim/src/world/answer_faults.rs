@@ -7,7 +7,6 @@ use crate::faults::kinds::FaultKind;
 use crate::invariants::sending::mid;
 
 use crate::world::World;
-use crate::world::wire::header_time;
 
 /// An own order that has rested for this long is known to the daemon as resting.
 const SETTLED_MS: u64 = 5_000;
@@ -22,16 +21,16 @@ impl World {
     /// The exchange's answer to a request of ours after faults, and its timestamp.
     pub(super) fn answered(&mut self, request: &Request) -> (Result<Response, Refusal>, VenueTime) {
         let now = self.exchange.clock(self.now);
-        let mut time = header_time(now);
+        let mut time = self.answer_time(now);
         if self.active_faults.is(FaultKind::KeyRefused) && is_private(request) {
             let refusal = Refusal::new(Reason::InvalidApiKey, "the key is not known");
             return (Err(refusal), time);
         }
-        let mut answer = self.exchange.ask(self.now, request);
+        let mut answer = self.exchange.serve(self.now, request);
         self.leave_out(request, &mut answer);
         if let Ok(Response::Depth(view)) = &mut answer {
             if let Some(of) = self.distort_depth(view) {
-                time = header_time(of);
+                time = self.answer_time(of);
             } else if !self.active_faults.is(FaultKind::DepthFrozen) {
                 // The frozen depth still contains own orders that have ended since.
                 self.note_own_prices(view);
@@ -46,6 +45,12 @@ impl World {
             };
         }
         (answer, time)
+    }
+
+    /// The venue's clock as its answers show it.
+    const fn answer_time(&self, clock: VenueTime) -> VenueTime {
+        let resolution_ms = self.config().rules.clock.resolution_ms;
+        VenueTime(clock.0 - clock.0 % resolution_ms)
     }
 
     /// Offset of a wrong time: far off, or so little ahead that the daemon cannot detect it, if its grace covers that.

@@ -14,11 +14,19 @@ use crate::faults::disk::Disk;
 use crate::faults::network::Fault;
 use crate::invariants::checks::Violation;
 use crate::invariants::stated_loss::Losses;
+use crate::sequenced::Refused;
+use crate::sequenced::gateway::Gateway;
 use crate::trace::TraceHash;
 
 use crate::world::{Tap, World};
 
 impl World {
+    /// How often the gateway in front of the matching refused something; never, where there is none.
+    pub fn refused_by_gateway(&self) -> Refused {
+        let gateway = self.exchange.gateway();
+        gateway.map_or_else(Refused::default, Gateway::refused)
+    }
+
     /// Observes every step of the engine.
     pub fn watch(&mut self, tap: Tap) {
         self.tap = Some(tap);

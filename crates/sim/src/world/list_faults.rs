@@ -3,7 +3,7 @@
 //! two equal readings of it are complete.
 
 use cambist_core::{Hash, Reason, VenueTime};
-use cambist_venue::{Refusal, Request, Response};
+use cambist_venue::{OrderView, Refusal, Request, Response};
 
 use crate::faults::active::Gaps;
 use crate::faults::kinds::FaultKind;
@@ -26,10 +26,13 @@ impl World {
             Ok(Response::Orders(page)) => {
                 let before = page.orders.len();
                 page.orders.retain(|order| {
-                    let until = VenueTime::from_s(order.valid_until_s.into());
+                    let until = self.accepted_until(order);
                     self.is_listed((order.hash, order.created, until), closed)
                 });
-                page.total -= (before - page.orders.len()) as u64;
+                // Where pages name the next one, it begins where it does whatever this one leaves out.
+                if self.exchange.gateway().is_none() {
+                    page.total -= (before - page.orders.len()) as u64;
+                }
             }
             Ok(Response::PoolTransactions(page)) => {
                 let before = page.transactions.len();
@@ -44,7 +47,7 @@ impl World {
                 page.total -= (before - page.transactions.len()) as u64;
             }
             Ok(Response::Order(view)) => {
-                let until = VenueTime::from_s(view.valid_until_s.into());
+                let until = self.accepted_until(view);
                 if self.active_faults.gaps == Gaps::Reports && self.is_in_gap(&view.hash) {
                     let refusal = Refusal::new(Reason::UnknownError, "cannot be read now");
                     *answer = Err(refusal);
@@ -77,6 +80,16 @@ impl World {
     fn is_in_gap(&self, hash: &Hash) -> bool {
         let gaps = self.active_faults.is(FaultKind::ListGaps);
         gaps && hash.0[31].is_multiple_of(2) && self.sending_rules.knows(hash)
+    }
+
+    /// Until when its bytes are accepted: its end of rest where there is one time for both.
+    fn accepted_until(&self, view: &OrderView) -> VenueTime {
+        let own = self.ground_truth.get(&view.hash).map(|taken| taken.id);
+        let sealed = own.and_then(|id| self.disk.durable().intents.get(&id));
+        sealed.map_or_else(
+            || VenueTime::from_s(view.valid_until_s.into()),
+            |sealed| sealed.order.lifetime().accepted_until,
+        )
     }
 
     /// Whether it is too young to be listed: at most until expiry and grace, by the latest time that the daemon can

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cambist_core::event::{Event, Start};
 use cambist_core::market::{MarketError, MarketSpec};
 use cambist_core::strategy::Strategy;
-use cambist_core::{Engine, MarketId, StrategyId, Time};
+use cambist_core::venue::SlotRule;
+use cambist_core::{Engine, MarketId, StrategyId, Time, TokenId};
 use cambist_report::Session;
 
 use crate::config::{WorldConfig, WorldError};
@@ -98,7 +99,7 @@ impl World {
             seed: self.config.seed,
             instance: INSTANCE,
             next_number: durable.next_number.max(1),
-            next_slots: durable.next_storage.clone(),
+            next_slots: self.next_slots(),
             open: durable.recovered(),
             open_pool_transactions: durable.moves.values().cloned().collect(),
             signed: durable.signed(self.exchange.clock(self.now), self.config.engine.grace_ms),
@@ -109,7 +110,20 @@ impl World {
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),
             taker_fee_bips: u16::from(taker),
-            venue: cambist_core::VenueRules::exchange(),
+            venue: self.config.rules.clone(),
+        }
+    }
+}
+
+impl World {
+    /// The numbers that a start goes on with: what is durable, or what the venue states of a row without gaps.
+    fn next_slots(&self) -> BTreeMap<TokenId, u32> {
+        match (self.config.rules.slots, self.exchange.gateway()) {
+            (SlotRule::Consecutive { row }, Some(gateway)) => {
+                let next = u32::try_from(gateway.next()).unwrap_or(u32::MAX);
+                BTreeMap::from([(row, next)])
+            }
+            _ => self.disk.durable().next_storage.clone(),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::faults::network::{Gateway, Inbound, Outbound};
 use crate::invariants::sending::{Broken, Leaving};
 use crate::remote::Sent;
 use crate::sealer::Sealer;
+use crate::sequenced;
 use crate::venue_adapter;
 use crate::workload::pool;
 
@@ -54,7 +55,7 @@ impl World {
         let again = self.checks.has_left(id);
         self.checks
             .leaving(order.client_id, hash, self.disk.durable());
-        self.checks.slot(&order, again);
+        self.checks.slot(&order, again, self.config.rules.slots);
         self.leave(order.client_id, order.market, order.accepted_until_s);
         let limits = &self.config.engine.markets[usize::from(order.market.0)];
         self.loss.left(&order, limits.signed_unexpired_max);
@@ -261,8 +262,13 @@ impl World {
         let outcome = pool::outcome(&self.pools, &answer)
             .unwrap_or_else(|| venue_adapter::outcome(&self.specs, answer));
         let (outcome, timestamp) = match self.sealer {
-            Sealer::Digest => (outcome, timestamp),
+            Sealer::Digest | Sealer::Name => (outcome, timestamp),
             Sealer::Wire => as_on_the_wire(outcome, timestamp),
+        };
+        let outcome = if self.exchange.gateway().is_some() {
+            sequenced::outcome(request, outcome)
+        } else {
+            outcome
         };
         let there = self.connection.as_mut().and_then(|connection| {
             let now = self.exchange.clock(self.now);
@@ -380,7 +386,9 @@ impl World {
         }
         match &received.outcome {
             Outcome::Reply(Reply::Balances(_)) => data_age.answer(Endpoint::Balances, drawn),
-            Outcome::Reply(Reply::Orders { .. }) => data_age.answer(Endpoint::Orders, drawn),
+            Outcome::Reply(Reply::Orders { .. } | Reply::OrdersUntil { .. }) => {
+                data_age.answer(Endpoint::Orders, drawn);
+            }
             _ => {}
         }
     }

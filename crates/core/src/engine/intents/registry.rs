@@ -13,6 +13,7 @@ use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use crate::request::Endpoint;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
+use crate::venue::{SlotRule, Spent};
 
 use crate::engine::intents::lifecycle::Lifecycle;
 use crate::engine::intents::pool_transactions::PoolTransactionRegistry;
@@ -221,6 +222,21 @@ impl Orders {
                 .iter()
                 .map(|t| (t.wanted.client_id, &t.lifecycle)),
         )
+    }
+
+    /// Every number of what may be alive, with its row, and whether the venue has used it up.
+    pub(crate) fn numbers(&self, rule: SlotRule) -> impl Iterator<Item = ((TokenId, u32), Spent)> {
+        let orders = self.active.values().map(move |tracked| {
+            let order = &tracked.order;
+            let number = (rule.row(order.sell_token), order.slot);
+            (number, tracked.lifecycle.spent())
+        });
+        let pools = self.pool_transactions.iter().flat_map(move |tracked| {
+            let numbers = tracked.wanted.slots();
+            numbers
+                .map(move |(token, number)| ((rule.row(token), number), tracked.lifecycle.spent()))
+        });
+        orders.chain(pools)
     }
 
     /// The market of an intent.

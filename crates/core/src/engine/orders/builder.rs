@@ -63,6 +63,9 @@ impl State {
         if let Some(until) = self.markets[index].backoff.left(now) {
             return Err(waits(Control::VenueRefusal, until.ms_since(now)));
         }
+        if !self.is_number_due() {
+            return Err(Control::StorageIds.into());
+        }
         if !self.budget.take(now, Endpoint::Submit) {
             self.budget_denied = true;
             return Err(Control::Budget.into());

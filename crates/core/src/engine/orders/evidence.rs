@@ -150,7 +150,11 @@ impl State {
         let Some(mut pass) = answered(&mut self.scan, request) else {
             return;
         };
-        let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
+        let page = match outcome {
+            Outcome::Reply(reply) => reply.page_of_orders().map(|orders| (reply, orders)),
+            Outcome::Refused(_) | Outcome::NotSent | Outcome::Unknown(_) => None,
+        };
+        let Some((reply, orders)) = page else {
             if pass.ask_again() {
                 self.scan = Some(pass);
             } else {
@@ -161,7 +165,12 @@ impl State {
         for report in orders {
             self.observe(now, report, actions);
         }
-        match pass.take(orders, *total) {
+        let progress = match reply {
+            Reply::Orders { total, .. } => pass.take(orders, *total),
+            Reply::OrdersUntil { next, .. } => pass.take_until(orders, *next),
+            _ => Progress::Abandoned,
+        };
+        match progress {
             Progress::More => self.scan = Some(pass),
             Progress::Abandoned => self.polls.pass_failed(pass.purpose, now),
             Progress::Complete => self.pass_ended(now, &pass, actions),
@@ -263,7 +272,7 @@ fn reply_name(outcome: &Outcome) -> &'static str {
     match reply {
         Reply::Depth(_) => "a depth",
         Reply::Balances(_) => "balances",
-        Reply::Orders { .. } => "orders",
+        Reply::Orders { .. } | Reply::OrdersUntil { .. } => "orders",
         Reply::Order(_) => "an order",
         Reply::Submitted { .. } => "another order's hash",
         Reply::CancelTaken { .. } => "a cancel",

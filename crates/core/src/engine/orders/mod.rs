@@ -6,3 +6,4 @@ pub(crate) mod diff;
 pub(crate) mod evidence;
 pub(crate) mod execution_reports;
 pub(crate) mod transmission;
+pub(crate) mod turns;

@@ -284,6 +284,9 @@ impl State {
 
     /// An odd storage id for every token, or for none.
     fn odd_ids(&mut self, tokens: &[TokenId]) -> Result<Vec<u32>, Withheld> {
+        if !self.is_number_due() {
+            return Err(Control::StorageIds.into());
+        }
         let mut taken = Vec::with_capacity(tokens.len());
         for token in tokens {
             if let Some(id) = self.slot_numbers.take(*token, SlotUse::PoolTransaction) {

@@ -44,7 +44,7 @@ impl State {
         let limit = self.config.poll.orders_page;
         if self.proof_is_wanted(now) && now >= self.polls.absence {
             let from = self.proof_from(venue_now);
-            return ListScan::proof(now, venue_now, from, limit);
+            return ListScan::proof(now, venue_now, from, limit).over(&self.venue.lists.scanned);
         }
         if now >= self.polls.resting {
             return ListScan::standing(now, venue_now, limit);
@@ -58,6 +58,7 @@ impl State {
             .oldest_made()
             .map_or(recent, |oldest| oldest.min(recent));
         ListScan::look(now, venue_now, from.minus_ms(WINDOW_MARGIN_MS), limit)
+            .over(&self.venue.lists.scanned)
     }
 
     pub(crate) fn proof_is_wanted(&self, now: Time) -> bool {

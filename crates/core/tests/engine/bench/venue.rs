@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::order::{ClientOrderId, OrderReport, OrderStatus};
 use cambist_core::request::{
-    Balance, Depth, DepthLevel, Listed, Outcome, Query, Reply, RequestId, UnknownCause,
+    Balance, Depth, DepthLevel, Listed, OrderList, Outcome, Query, Reply, RequestId, UnknownCause,
 };
 use cambist_core::{MarketId, Price, Qty, Reason, Side};
 
@@ -61,7 +61,8 @@ impl TestBench {
             ),
             Query::Orders(page) => {
                 self.proof_pages += u32::from(page.to.0 != 0 && page.offset > 0);
-                if page.resting_only && !self.resting_listed {
+                let resting = page.list == OrderList::Resting;
+                if resting && !self.resting_listed {
                     return;
                 }
                 if self
@@ -74,7 +75,7 @@ impl TestBench {
                 let within = |r: &&OrderReport| {
                     r.valid_since >= page.from
                         && (page.to.0 == 0 || r.valid_since <= page.to)
-                        && !((self.forgets || page.resting_only) && r.status.is_final())
+                        && !((self.forgets || resting) && r.status.is_final())
                 };
                 let all: Vec<_> = self.list.iter().filter(within).cloned().collect();
                 let total = u32::try_from(all.len()).unwrap();

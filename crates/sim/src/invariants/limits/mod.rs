@@ -158,7 +158,7 @@ impl Limits {
         };
         match reply {
             Reply::Balances(_) => self.balances = Some(shown),
-            Reply::Orders { .. } => self.orders = Some(shown),
+            Reply::Orders { .. } | Reply::OrdersUntil { .. } => self.orders = Some(shown),
             _ => {}
         }
     }

@@ -8,7 +8,7 @@ use cambist_core::request::{Outcome, Reply, UnknownCause};
 pub(crate) fn distort(outcome: &mut Outcome) {
     match outcome {
         Outcome::Reply(Reply::Order(report)) => distort_report(report),
-        Outcome::Reply(Reply::Orders { orders, .. }) => orders.iter_mut().for_each(distort_report),
+        Outcome::Reply(Reply::Orders { orders, .. } | Reply::OrdersUntil { orders, .. }) => orders.iter_mut().for_each(distort_report),
         Outcome::Reply(Reply::Submitted { .. }) if planted!(refusals_invented) => {
             *outcome = Outcome::Refused(Reason::InvalidArgument);
         }

@@ -1,0 +1,161 @@
+//! The engine by the rules of another venue: numbers without a gap, a deadline of requests, orders that rest until
+//! they are cancelled, and reasons of its own.
+
+use cambist_core::event::Event;
+use cambist_core::notification::End;
+use cambist_core::order::ClientOrderId;
+use cambist_core::request::{Endpoint, Outcome, UnknownCause};
+use cambist_core::venue::{LifetimeRule, Refusal, RequestCosts, Resting, SlotRule, VenueRules};
+use cambist_core::{Reason, TokenId};
+
+use crate::bench::{BID, BOTH, TestBench};
+
+const LOST: Outcome = Outcome::Unknown(UnknownCause::Timeout);
+const NONSENSE: Reason = Reason::Unlisted(1);
+const USED: Reason = Reason::Unlisted(2);
+const BUSY: Reason = Reason::Unlisted(3);
+
+/// A deadline of eight seconds at most; the bench's grace is three.
+fn rules() -> VenueRules {
+    let mut rules = VenueRules {
+        slots: SlotRule::Consecutive { row: TokenId(99) },
+        lifetime: LifetimeRule {
+            accepted_max_ms: Some(8_000),
+            resting: Resting::UntilCancelled,
+        },
+        ..VenueRules::exchange()
+    };
+    rules.refusals.submits = vec![
+        (Reason::RateLimited, Refusal::RateLimited),
+        (NONSENSE, Refusal::KillsBytes),
+        (USED, Refusal::KillsCopy),
+        (BUSY, Refusal::RateLimited),
+    ];
+    rules
+}
+
+/// A bench past recovery on that venue, whose row of numbers is at 40.
+fn bench(quotes: &[(cambist_core::Side, u64, u64)], rules: VenueRules) -> TestBench {
+    let mut bench = TestBench::new(quotes);
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.venue = rules;
+        start.next_slots = [(TokenId(99), 40)].into();
+    }
+    bench.until_a_submit_waits();
+    bench
+}
+
+fn slot(bench: &TestBench, id: ClientOrderId) -> u32 {
+    bench.sealed[&id].1.slot
+}
+
+/// Lets time pass; every later submit provably does not leave.
+fn run(bench: &mut TestBench, ms: u64) {
+    let end = bench.now.plus_ms(ms);
+    while bench.now < end {
+        bench.run_ms(100);
+        while !bench.submits.is_empty() {
+            bench.answer_submit(Outcome::NotSent);
+        }
+    }
+}
+
+#[test]
+fn numbers_are_given_out_in_turn_and_one_that_was_not_spent_is_used_again() {
+    let mut bench = bench(&BOTH, rules());
+    assert_eq!(bench.sealed.len(), 1, "the ask waits for the bid's answer");
+    let first = bench.answer_submit(Outcome::Refused(NONSENSE));
+    assert_eq!(slot(&bench, first), 40);
+    assert_eq!(bench.end_of(first), Some(End::Refused));
+    for number in [40, 41] {
+        bench.until_a_submit_waits();
+        assert_eq!(bench.submits.len(), 1, "one at a time, of both tokens");
+        let waiting = bench.submits[0].1;
+        assert_eq!(slot(&bench, waiting), number);
+        bench.run_ms(500);
+        assert_eq!(bench.submits.len(), 1, "it has no answer yet");
+        bench.accept();
+    }
+    let sold: Vec<_> = bench.sealed.values().map(|(_, order)| order.side).collect();
+    assert!(sold.contains(&cambist_core::Side::Buy) && sold.contains(&cambist_core::Side::Sell));
+}
+
+#[test]
+fn a_number_that_the_venue_calls_used_is_not_used_again() {
+    let mut bench = bench(&BID, rules());
+    let id = bench.answer_submit(Outcome::Refused(USED));
+    run(&mut bench, 15_000);
+    assert_eq!(bench.end_of(id), Some(End::Fenced), "no list shows it");
+    let numbers: Vec<_> = bench.sealed.values().map(|(_, order)| order.slot).collect();
+    assert_eq!(numbers.iter().filter(|number| **number == 40).count(), 1);
+}
+
+#[test]
+fn what_was_never_seen_ends_behind_its_deadline_though_it_could_rest_for_ever() {
+    let mut bench = bench(&BID, rules());
+    let id = bench.answer_submit(LOST);
+    let order = bench.sealed[&id].1.clone();
+    let venue_s = u32::try_from(bench.venue_now().as_s()).unwrap();
+    assert!((venue_s + 6..=venue_s + 8).contains(&order.accepted_until_s));
+    assert_eq!(order.rests_until_s, None);
+    run(&mut bench, 9_000);
+    assert_eq!(
+        bench.end_of(id),
+        None,
+        "deadline and grace are eleven seconds"
+    );
+    run(&mut bench, 5_000);
+    assert_eq!(bench.end_of(id), Some(End::Fenced));
+}
+
+#[test]
+fn what_the_venue_has_taken_is_neither_replaced_nor_taken_for_dead() {
+    let mut bench = bench(&BID, rules());
+    let id = bench.accept();
+    bench.run_ms(120_000);
+    assert_eq!(
+        bench.sealed.len(),
+        1,
+        "there is no end to replace it before"
+    );
+    assert_eq!(bench.end_of(id), None);
+    // Neither lists nor reports know it any more: only the venue's word ends it.
+    bench.list.clear();
+    bench.run_ms(120_000);
+    assert_eq!(bench.end_of(id), None);
+    assert!(bench.reads.len() > 1, "it is asked for");
+}
+
+/// Its signature is of no use behind the deadline, but what rests counts against the cap as long as it does.
+#[test]
+fn what_rests_without_an_end_counts_as_signed_until_it_ends() {
+    let mut bench = TestBench::new(&[
+        (cambist_core::Side::Buy, 9_995, 100),
+        (cambist_core::Side::Buy, 9_994, 100),
+    ]);
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.venue = rules();
+        // A hundred lots of a hundred units, and no second order beside the first.
+        start.config.markets[0].signed_unexpired_max = 15_000;
+    }
+    bench.until_a_submit_waits();
+    bench.accept();
+    run(&mut bench, 60_000);
+    assert_eq!(bench.sealed.len(), 1);
+}
+
+#[test]
+fn a_reason_of_its_own_lets_the_endpoint_rest_and_requests_cost_what_it_counts() {
+    let expensive = VenueRules {
+        costs: RequestCosts(vec![(Endpoint::Depth, 90)]),
+        ..rules()
+    };
+    let mut bench = bench(&BID, expensive);
+    let id = bench.answer_submit(Outcome::Refused(BUSY));
+    assert_eq!(bench.end_of(id), None);
+    let before = bench.version;
+    bench.run_ms(10_000);
+    let polled = bench.version - before;
+    // A hundred tokens a second pay for one of them; without a cost of its own there is one every half second.
+    assert!((4..=13).contains(&polled), "{polled} depths");
+}

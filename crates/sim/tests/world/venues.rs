@@ -1,0 +1,57 @@
+//! The same engine on a venue with other rules: consecutive numbers, deadlines, orders without an end of their own.
+
+use cambist_core::Time;
+use cambist_sim::{FaultKind, FaultKindConfig, World, WorldConfig, run};
+
+use crate::{assert_kept, assert_sound, minutes};
+
+#[test]
+fn a_calm_world_on_the_sequenced_venue_quotes_and_ends_with_equal_books() {
+    let outcome = run(minutes(30, WorldConfig::calm(3, "ladder").sequenced())).unwrap();
+    assert_sound(&outcome, "calm");
+    assert!(outcome.quoted_ratio > 0.9, "{}", outcome.quoted_ratio);
+    assert!(outcome.fills > 0);
+}
+
+#[test]
+fn faults_and_crashes_change_nothing_about_that() {
+    let (mut orders, mut fills, mut crashes) = (0, 0, 0);
+    for seed in 0..30 {
+        let outcome = run(minutes(20, WorldConfig::drawn(seed).sequenced())).unwrap();
+        assert_sound(&outcome, &format!("seed {seed}"));
+        orders += outcome.orders;
+        fills += outcome.fills;
+        crashes += outcome.counts.crashes;
+    }
+    assert!(
+        orders > 1_000 && fills > 50 && crashes > 20,
+        "{orders} {fills} {crashes}"
+    );
+}
+
+/// What distinguishes the venue happens: numbers that are spent, requests behind their deadline. A gap does not: numbers
+/// are sent in turn, over a network that changes their order.
+#[test]
+fn spent_numbers_and_passed_deadlines_are_met_and_gaps_are_not() {
+    let (mut used, mut gap, mut lapsed) = (0, 0, 0);
+    for seed in 0..6 {
+        let mut config = minutes(20, WorldConfig::calm(seed, "ladder").lossy()).sequenced();
+        config.engine.attempts_max = 5;
+        config.fault_kinds = FaultKindConfig {
+            kinds: [FaultKind::SubmitsLate].into(),
+            mean_ms: 60_000,
+            length_max_ms: 20_000,
+        };
+        let mut world = World::new(config).unwrap();
+        world.run_until(Time::from_ms(world.config().duration_ms));
+        assert_kept(world.violations(), &format!("seed {seed}"));
+        let refused = world.refused_by_gateway();
+        used += refused.used;
+        gap += refused.gap;
+        lapsed += refused.lapsed;
+    }
+    assert!(
+        used > 0 && gap == 0 && lapsed > 0,
+        "{used} used, {gap} behind a gap, {lapsed} lapsed"
+    );
+}
