@@ -19,7 +19,9 @@ pub struct Shard {
 
 /// A text that names no shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no shard; write which of how many, such as 1/4, of at most {PARTS_MAX}")]
+#[error(
+    "{0:?} is not a shard; write its number and the number of parts, such as 1/4, with at most {PARTS_MAX} parts"
+)]
 pub struct NoShard(String);
 
 impl FromStr for Shard {

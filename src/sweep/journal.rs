@@ -234,7 +234,7 @@ fn read(path: &Path, file: &mut File) -> anyhow::Result<Option<Found>> {
         whole += line.len() as u64;
         lines.insert(row.run, line.trim_end_matches('\n').to_owned());
         if rows.insert(row.run, row).is_some() {
-            anyhow::bail!("{}: a run that is there already", at());
+            anyhow::bail!("{}: its run is in the file already", at());
         }
     }
     Ok(Some(Found {
@@ -250,7 +250,7 @@ pub fn load(folder: &Path) -> anyhow::Result<Found> {
     let path = folder.join(NAME);
     let mut file = File::open(&path).with_context(|| path.display().to_string())?;
     read(&path, &mut file)?
-        .ok_or_else(|| anyhow::anyhow!("{}: nothing of a sweep is in it", path.display()))
+        .ok_or_else(|| anyhow::anyhow!("{}: it holds no part of a sweep", path.display()))
 }
 
 /// Writes a complete file of results into a folder.

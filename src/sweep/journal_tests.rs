@@ -115,7 +115,7 @@ fn lines_that_are_no_results_are_named() {
         ),
         (
             line(&header(None)) + &line(&row(1)) + &line(&row(1)),
-            "line 3: a run that is there already",
+            "line 3: its run is in the file already",
         ),
         (
             line(&Header {

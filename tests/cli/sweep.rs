@@ -321,7 +321,7 @@ fn contradicting_arguments_are_refused_before_anything_runs() {
             "no multiple of --sample",
         ),
         (SWEEP.to_owned(), &["--jobs", "0"], 2, "--jobs"),
-        (SWEEP.to_owned(), &["--shard", "3/2"], 2, "is no shard"),
+        (SWEEP.to_owned(), &["--shard", "3/2"], 2, "is not a shard"),
         (SWEEP.to_owned(), &["--shards", "4"], 2, "gives the part"),
         (
             SWEEP.replace("values = [12, 20, 45]", "values = [45]"),

@@ -84,7 +84,7 @@ impl DefectKind {
 #[derive(Debug, thiserror::Error)]
 pub enum Defect {
     /// See [`DefectKind::Gap`].
-    #[error("nothing for {:.3} s since {since} (allowed: {:.3} s)", seconds(*.nanos), seconds(*.limit))]
+    #[error("no row for {:.3} s since {since} (allowed: {:.3} s)", seconds(*.nanos), seconds(*.limit))]
     Gap {
         /// The time of the row before.
         since: Timestamp,

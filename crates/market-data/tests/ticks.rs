@@ -422,7 +422,7 @@ fn a_gap_is_an_error_unless_it_is_tolerated() {
     assert_eq!(events.len(), 2, "a minute is allowed");
     assert_eq!(
         error.unwrap(),
-        "a.npy: row 2: nothing for 60.000 s since 1970-01-01T00:02:00Z (allowed: 60.000 s)"
+        "a.npy: row 2: no row for 60.000 s since 1970-01-01T00:02:00Z (allowed: 60.000 s)"
     );
     let (events, error, reader) = read(reader(&rows, "gap"));
     assert_eq!((events.len(), error), (3, None));

@@ -31,7 +31,7 @@ pub enum TargetError {
     #[error("version {0}, this program has version {VERSION}")]
     Version(u32),
     /// Not the view that was sent last.
-    #[error("it answers view {0}, asked was view {1}")]
+    #[error("it answers view {0}, but view {1} was requested")]
     View(u64, u64),
     /// More quotes than allowed.
     #[error("{0} quotes, allowed are {1} (market.strategy.orders_max)")]

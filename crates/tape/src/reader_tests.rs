@@ -300,7 +300,7 @@ fn notification_kind(notification: &Notification) -> &'static str {
         Notification::Paused(_) => "paused",
         Notification::Unpaused { .. } => "unpaused",
         Notification::RestrictionsNotStored => "restrictions not stored",
-        Notification::CommandAccepted { .. } => "command taken",
+        Notification::CommandAccepted { .. } => "command accepted",
         Notification::CommandRefused { .. } => "command refused",
         Notification::Adopted { .. } => "adopted",
         Notification::ForeignAdopted { .. } => "foreign adopted",

@@ -98,8 +98,10 @@ impl State {
             Event::SealFailed { batch, cause } => {
                 self.handle_seal_failed(now, *batch, *cause, actions);
             }
-            Event::RestrictionsStored(levels) => self.handle_levels_stored(now, levels, actions),
-            Event::RestrictionsFailed(_) => self.handle_levels_failed(now, actions),
+            Event::RestrictionsStored(levels) => {
+                self.handle_restrictions_stored(now, levels, actions)
+            }
+            Event::RestrictionsFailed(_) => self.handle_restrictions_failed(now, actions),
             Event::Operator(command) => self.execute(now, command, actions),
         }
     }
@@ -205,7 +207,7 @@ impl State {
             }
             RequestPurpose::Pools => self.handle_pools(outcome),
             RequestPurpose::PoolTransactionsPage => {
-                self.handle_moves_page(now, request, outcome, actions);
+                self.handle_pool_transactions_page(now, request, outcome, actions);
             }
             RequestPurpose::Markets => self.handle_markets(outcome),
             RequestPurpose::Tokens => self.handle_tokens(outcome),
@@ -240,7 +242,7 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         match self.venue.refusals.of(reason) {
-            Refusal::RateLimited => self.budget.punish(now, endpoint),
+            Refusal::RateLimited => self.budget.back_off(now, endpoint),
             Refusal::KeysRefused => self.raise(TradingState::Halted, "keys refused", actions),
             Refusal::KillsBytes
             | Refusal::KillsCopy

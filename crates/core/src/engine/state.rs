@@ -255,9 +255,9 @@ impl State {
         self.last_step_at = now;
         self.notice_gap(now, actions);
         self.end_lost_requests(now, actions);
-        self.tend_levels(now, actions);
-        self.tend_instances(now);
-        self.tend_signed(now);
+        self.maintain_restrictions(now, actions);
+        self.maintain_instances(now);
+        self.maintain_signed(now);
         self.drop_unsent(now, actions);
         self.tend_turns();
         self.send_cancels(now, actions);

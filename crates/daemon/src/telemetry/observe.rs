@@ -86,7 +86,7 @@ pub(super) fn note(
             micros,
         } => {
             m.ack.observe(seconds(*micros));
-            debug!(%order, %hash, micros, "order taken");
+            debug!(%order, %hash, micros, "order accepted");
         }
         Notification::Refused {
             endpoint,
@@ -377,7 +377,7 @@ pub(super) fn note(
             what = part(about, pause.filter),
             why = short(&pause.cause),
             until = pause.until.map(|until| times::iso(until.as_s())),
-            "held back"
+            "quoting paused"
         ),
         Notification::Unpaused { filter, cause } => {
             info!(
@@ -390,7 +390,7 @@ pub(super) fn note(
             error!("the trading state and the pauses could not be stored; they apply nevertheless");
         }
         Notification::CommandAccepted { command, detail } => {
-            info!(command, detail, "command taken");
+            info!(command, detail, "command executed");
         }
         Notification::CommandRefused { command, why } => {
             warn!(command, why, "command refused");

@@ -158,7 +158,7 @@ pub enum DataError {
     },
     /// Replaying inputs gives other answers than those that were acknowledged.
     #[error(
-        "{file}: inputs {first} and later lead to other answers than were given (written by {writer}; this is {this}); nothing was changed: go on with the program that wrote it", this = program::build().name
+        "{file}: replaying inputs {first} and later gives other answers than the ones sent (written by {writer}; this is {this}); nothing was changed. Continue with the program that wrote it", this = program::build().name
     )]
     Diverged {
         /// The file.
@@ -214,7 +214,7 @@ impl DataError {
         // The copy was made by the program that upgraded the folder.
         let way = match upgrade::backup_in(disk) {
             Some(copy) => format!(
-                "Before it was moved on, everything in it was copied to {copy}: 'cambist venue restore --from {copy} --data NEW_FOLDER' goes back to that, without what was done since; or go on with the program that wrote it"
+                "Before it was upgraded, everything in it was copied to {copy}: 'cambist venue restore --from {copy} --data NEW_FOLDER' restores that state, without everything since; or continue with the program that wrote it"
             ),
             None => "Go on with the program that wrote it, or a later one".to_owned(),
         };

@@ -177,13 +177,13 @@ impl State {
     }
 
     /// Whether the opening has to wait: it could contain part of what others trade meanwhile.
-    pub(crate) fn instances_bar_opening(&self) -> bool {
+    pub(crate) fn instances_prevent_opening(&self) -> bool {
         let adopted = self.instances.is_any_adopted() && self.foreign.is_any_managed();
         self.instances.may_be_running() || adopted
     }
 
     /// Drops orders that are certainly dead.
-    pub(crate) fn tend_instances(&mut self, now: Time) {
+    pub(crate) fn maintain_instances(&mut self, now: Time) {
         let venue_now = self.clock.at_least(now);
         let dead = venue_now.minus_ms(self.config.grace_ms);
         let quiet_at = self.instances.quiet_at;

@@ -141,7 +141,7 @@ impl Ledger {
     }
 
     /// Books the changes of a join or an exit, like [`Ledger::book`] for a fill.
-    pub(crate) fn book_move(
+    pub(crate) fn book_pool_transaction(
         &mut self,
         wanted: &UnsignedPoolTransaction,
         moved: &PoolTransactionAmounts,
@@ -196,7 +196,7 @@ impl Ledger {
 
     /// An order scan that began at `begun` has ended. `all_seen` is whether it listed every order that may have been
     /// alive when the balances were taken.
-    pub(crate) fn pass_ended(
+    pub(crate) fn scan_ended(
         &mut self,
         begun: Time,
         all_seen: bool,
@@ -372,7 +372,7 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(total, 0));
         assert!(matches!(
-            ledger.pass_ended(Time(3), true),
+            ledger.scan_ended(Time(3), true),
             Some(ReconciliationResult::Opening(_))
         ));
         ledger
@@ -383,25 +383,25 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.balances(Time(1), Time(5), 0, OwnLocks::new(), &balance(100, 0));
         assert_eq!(
-            ledger.pass_ended(Time(4), true),
+            ledger.scan_ended(Time(4), true),
             None,
             "the pass began too early"
         );
         ledger.fills += 1;
         assert_eq!(
-            ledger.pass_ended(Time(6), true),
+            ledger.scan_ended(Time(6), true),
             None,
             "a fill was booked in between"
         );
         ledger.balances(Time(7), Time(8), 1, OwnLocks::new(), &balance(100, 0));
         assert_eq!(
-            ledger.pass_ended(Time(9), false),
+            ledger.scan_ended(Time(9), false),
             None,
             "an order was not seen"
         );
         ledger.balances(Time(10), Time(11), 1, OwnLocks::new(), &balance(100, 0));
         assert!(matches!(
-            ledger.pass_ended(Time(12), true),
+            ledger.scan_ended(Time(12), true),
             Some(ReconciliationResult::Opening(_))
         ));
     }
@@ -411,7 +411,7 @@ mod tests {
         let mut ledger = opened(100);
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &[]);
         assert_eq!(
-            ledger.pass_ended(Time(6), true),
+            ledger.scan_ended(Time(6), true),
             Some(ReconciliationResult::Differs(
                 [(
                     TOKEN,
@@ -487,7 +487,7 @@ mod tests {
         // 40 were withdrawn.
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(60, 0));
         assert_eq!(ledger.bounds(TOKEN), (60, 100));
-        let cut = ledger.pass_ended(Time(6), true);
+        let cut = ledger.scan_ended(Time(6), true);
         let apart = Difference {
             ledger: 100,
             venue: 60,
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(ledger.bounds(TOKEN), (50, 90), "the venue has 50 by now");
         ledger.balances(Time(8), Time(9), 1, OwnLocks::new(), &balance(90, 0));
         assert_eq!(
-            ledger.pass_ended(Time(10), true),
+            ledger.scan_ended(Time(10), true),
             Some(ReconciliationResult::Balanced)
         );
         assert_eq!(ledger.bounds(TOKEN), (90, 90));
@@ -532,7 +532,7 @@ mod tests {
                 ledger.booked_since_request.add(booking, TOKEN, change);
             }
             ledger.totals = Some(Totals::from([(TOKEN, 64)]));
-            ledger.pass_ended(Time(6), true)
+            ledger.scan_ended(Time(6), true)
         };
         for explained in [60, 64, 74] {
             let expected = ReconciliationResult::DiffersAtLeast(Differences::new());
@@ -551,11 +551,11 @@ mod tests {
         ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(100, 0));
         ledger.adopt(TOKEN, 5).expect("more is held");
         let unknown = ReconciliationResult::DiffersAtLeast(Differences::new());
-        assert_eq!(ledger.pass_ended(Time(6), true), Some(unknown));
+        assert_eq!(ledger.scan_ended(Time(6), true), Some(unknown));
         let fills = ledger.fills();
         ledger.balances(Time(7), Time(8), fills, OwnLocks::new(), &balance(105, 0));
         assert_eq!(
-            ledger.pass_ended(Time(9), true),
+            ledger.scan_ended(Time(9), true),
             Some(ReconciliationResult::Balanced)
         );
     }
@@ -626,7 +626,7 @@ mod tests {
             lp: 1,
             fee: 0,
         };
-        assert!(ledger.book_move(&wanted, &moved));
+        assert!(ledger.book_pool_transaction(&wanted, &moved));
         assert_eq!(ledger.bounds(TOKEN).0, 50, "60 less what the pool has now");
         assert_eq!(ledger.bounds(TokenId(9)).1, 1, "its shares may have come");
     }

@@ -123,7 +123,7 @@ impl State {
                 levels.pauses.push(pause);
             }
         };
-        self.change_levels(&cause, false, add, actions);
+        self.set_restrictions(&cause, false, add, actions);
         self.touch_all();
         match (fits, reasons.join("; ")) {
             (true, held) if held.is_empty() => {
@@ -161,7 +161,7 @@ impl State {
                 .pauses
                 .retain(|pause| !pause.holds(venue_now) || !filter.contains(&pause.filter));
         };
-        self.change_levels(reason, true, lift, actions);
+        self.set_restrictions(reason, true, lift, actions);
         let still = self.restrictions.durable().holding(venue_now);
         let wider = still.filter(|p| p.filter != filter && p.filter.contains(&filter));
         let wider = match wider.count() {

@@ -25,14 +25,14 @@ impl State {
             }
         }
         if self.pool_scan.is_none() {
-            at(self.moves_at(now));
+            at(self.pool_scan_at(now));
         }
         if self.has_pools() && !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Pools)) {
             at(self.polls.pools);
         }
         if self.scan.is_none() {
             at(self.polls.presence);
-            if self.proof_is_wanted(now) {
+            if self.absence_is_needed(now) {
                 at(self.polls.absence);
             }
         }

@@ -24,7 +24,7 @@ impl State {
         let usable = market.book.usable_mid(now, &prices, limits, age_max_ms);
         // A runaway shows in any mid; losses are counted at a mid that is fit for pricing.
         if let Some(mid) = prices.mid {
-            self.watch_move(now, id, mid, actions);
+            self.track_pool_transaction(now, id, mid, actions);
         }
         let Ok(mid) = usable else { return };
         self.market_mut(id).mid = Some(mid);
@@ -49,7 +49,13 @@ impl State {
         }
     }
 
-    fn watch_move(&mut self, now: Time, id: MarketId, mid: u64, actions: &mut Vec<Action>) {
+    fn track_pool_transaction(
+        &mut self,
+        now: Time,
+        id: MarketId,
+        mid: u64,
+        actions: &mut Vec<Action>,
+    ) {
         let (window_ms, most) = (self.config.risk.move_ms, self.config.risk.move_bps);
         let market = self.market_mut(id);
         let (low, high) = market.mid_extremes.take(now, i128::from(mid), window_ms);

@@ -37,7 +37,7 @@ impl State {
         let mut sealed = Vec::new();
         for index in 0..self.markets.len() {
             self.markets[index].decision_due |=
-                self.something_lapsed(now, index) || self.is_asked_for(now, index, strategies);
+                self.any_pause_ended(now, index) || self.is_asked_for(now, index, strategies);
             if std::mem::take(&mut self.markets[index].decision_due) {
                 self.decide_market(now, index, batch, strategies, &mut sealed, actions);
             }
@@ -108,7 +108,7 @@ impl State {
             };
             let Diff { cancel, place } = diff(targets.quotes(), &working, tolerance);
             for order in cancel {
-                self.want_cancel(now, order);
+                self.request_cancel(now, order);
             }
             let strategy = self.slots[seat].strategy;
             // One strategy decides about the pool: the first one with a target of shares.
@@ -149,15 +149,15 @@ impl State {
             }
         }
         match shares.map_or(Ok(None), |(strategy, wanted)| {
-            self.propose_move(now, index, strategy, wanted, mid, batch)
+            self.propose_pool_transaction(now, index, strategy, wanted, mid, batch)
         }) {
             Ok(proposed) => {
                 sealed.extend(proposed.map(Intent::PoolTransaction));
-                self.withhold_move(index, None);
+                self.withhold_pool_transaction(index, None);
             }
             Err(withheld) => {
                 refused.insert(withheld.control);
-                self.withhold_move(index, Some(withheld));
+                self.withhold_pool_transaction(index, Some(withheld));
             }
         }
         self.notify_refusals(index, refused, actions);
@@ -197,7 +197,7 @@ impl State {
     }
 
     /// Records why a needed join or exit was not made.
-    fn withhold_move(&mut self, index: usize, withheld: Option<Withheld>) {
+    fn withhold_pool_transaction(&mut self, index: usize, withheld: Option<Withheld>) {
         let market = &mut self.markets[index];
         market.decision_due |= withheld.is_some_and(|why| is_tried_again(why.control));
         if let Some(pool) = &mut market.pool {
@@ -227,7 +227,7 @@ impl State {
             .filter(|id| !has_seat(id.strategy))
             .collect();
         for id in orphans {
-            self.want_cancel(now, id);
+            self.request_cancel(now, id);
         }
     }
 
@@ -324,13 +324,13 @@ impl State {
                     *broken = BreakBeforeMake::Decided;
                 }
             }
-            self.want_cancel(now, old);
+            self.request_cancel(now, old);
         }
     }
 
     /// Decides to cancel an order. Its bytes are not sent any more; what may rest is cancelled at the venue as the
     /// budget allows, and an order that was never sent is dropped.
-    pub(crate) fn want_cancel(&mut self, now: Time, id: ClientOrderId) {
+    pub(crate) fn request_cancel(&mut self, now: Time, id: ClientOrderId) {
         if let Some(tracked) = self.orders.get_mut(id)
             && tracked.lifecycle.cancel.is_none()
         {
@@ -375,7 +375,7 @@ impl State {
 
     /// Whether a decision is due for another reason than the book or the orders: an order is due for replacement,
     /// prices became too old, or quoting was allowed or forbidden.
-    fn something_lapsed(&self, now: Time, index: usize) -> bool {
+    fn any_pause_ended(&self, now: Time, index: usize) -> bool {
         let market = &self.markets[index];
         let (id, limits) = (market.spec.id, &self.config.markets[index]);
         let age_max_ms = self.config.poll.depth_age_max_ms;

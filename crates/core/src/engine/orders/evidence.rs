@@ -71,7 +71,7 @@ impl State {
                 self.end(now, id, End::Refused, actions);
             }
             TransmissionOutcome::ScanNeeded if endpoint.is_pool_transaction() => {
-                self.polls.moves_soon();
+                self.polls.pool_scan_soon();
             }
             TransmissionOutcome::ScanNeeded => self.polls.scan_soon(),
             TransmissionOutcome::Nothing => {}
@@ -85,7 +85,7 @@ impl State {
             matches!(outcome, Outcome::Reply(Reply::Submitted { status, .. }) if status.is_final());
         match self.orders.get_mut(id) {
             Some(tracked) => tracked.read_wanted |= is_final,
-            None => self.polls.moves_soon(),
+            None => self.polls.pool_scan_soon(),
         }
     }
 
@@ -158,7 +158,7 @@ impl State {
             if pass.ask_again() {
                 self.scan = Some(pass);
             } else {
-                self.polls.pass_failed(pass.purpose, now);
+                self.polls.scan_failed(pass.purpose, now);
             }
             return;
         };
@@ -172,19 +172,19 @@ impl State {
         };
         match progress {
             Progress::More => self.scan = Some(pass),
-            Progress::Abandoned => self.polls.pass_failed(pass.purpose, now),
-            Progress::Complete => self.pass_ended(now, &pass, actions),
+            Progress::Abandoned => self.polls.scan_failed(pass.purpose, now),
+            Progress::Complete => self.scan_ended(now, &pass, actions),
         }
     }
 
-    fn pass_ended(&mut self, now: Time, pass: &ListScan, actions: &mut Vec<Action>) {
+    fn scan_ended(&mut self, now: Time, pass: &ListScan, actions: &mut Vec<Action>) {
         if pass.purpose == ScanPurpose::Resting {
             self.polls.resting = now.plus_ms(self.config.poll.meta_ms);
             self.resting_listed_at = Some(pass.begun);
             return;
         }
         self.last_complete_scan_at = Some(pass.begun);
-        self.polls.pass_ended(pass.purpose, now);
+        self.polls.scan_ended(pass.purpose, now);
         let shown = u32::try_from(pass.seen.len()).unwrap_or(u32::MAX);
         actions.push(Action::Notify(Notification::Reconciled { orders: shown }));
         for tracked in self.orders.iter_mut() {
@@ -207,8 +207,8 @@ impl State {
                 && moves.all(|t| t.lifecycle.is_accounted(arrived, None))
         });
         let rests_listed = self.resting_listed_at.is_some();
-        let all_seen = all_seen && (self.ready || !self.instances_bar_opening());
-        match self.ledger.pass_ended(pass.begun, all_seen && rests_listed) {
+        let all_seen = all_seen && (self.ready || !self.instances_prevent_opening());
+        match self.ledger.scan_ended(pass.begun, all_seen && rests_listed) {
             // A fill came in between, and nothing else prevents the opening.
             None | Some(ReconciliationResult::DiffersAtLeast(_)) if all_seen && !self.ready => {
                 self.polls.balances_soon();

@@ -194,7 +194,7 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         if self.orders.pool_transactions.get(id).is_some() {
-            self.end_move(now, id, end, actions);
+            self.end_pool_transaction(now, id, end, actions);
         } else {
             self.end_with(now, id, end, None, actions);
         }

@@ -80,7 +80,7 @@ impl State {
         let market = tracked.wanted.market;
         let pool = self.pool_situation(now, market)?;
         let situation = self.situation_now(now, market);
-        situation.approve_move_transmission(&pool, tracked)
+        situation.approve_pool_transaction_transmission(&pool, tracked)
     }
 
     fn transmit(&mut self, now: Time, id: ClientOrderId, actions: &mut Vec<Action>) {

@@ -222,7 +222,7 @@ impl State {
 
     /// Turns a target of shares into a join or an exit, if one is needed and none is undecided, and passes it to the
     /// store.
-    pub(crate) fn propose_move(
+    pub(crate) fn propose_pool_transaction(
         &mut self,
         now: Time,
         index: usize,
@@ -242,7 +242,7 @@ impl State {
             return Ok(None);
         };
         let situation = self.situation(now, index, mid);
-        let approved = situation.approve_move(&pool, strategy, wanted)?;
+        let approved = situation.approve_pool_transaction(&pool, strategy, wanted)?;
         let (pooled, lp, fee_max) = (pool.spec.pooled, pool.spec.lp.id, pool.config.fee_max);
         if self.store_lags(batch) {
             return Err(Control::Store.into());

@@ -21,7 +21,7 @@ const FOREIGN_KEPT: usize = 1_024;
 
 impl State {
     /// Handles a page of joins and exits.
-    pub(crate) fn handle_moves_page(
+    pub(crate) fn handle_pool_transactions_page(
         &mut self,
         now: Time,
         request: RequestId,
@@ -35,22 +35,22 @@ impl State {
             if pass.ask_again() {
                 self.pool_scan = Some(pass);
             } else {
-                self.polls.moves_failed(now);
+                self.polls.pool_scan_failed(now);
             }
             return;
         };
         for report in moves {
-            self.observe_move(now, report, actions);
+            self.observe_pool_transaction(now, report, actions);
         }
         match pass.take(moves, *total) {
             Progress::More => self.pool_scan = Some(pass),
-            Progress::Abandoned => self.polls.moves_failed(now),
-            Progress::Complete => self.moves_pass_ended(now, &pass, actions),
+            Progress::Abandoned => self.polls.pool_scan_failed(now),
+            Progress::Complete => self.pool_scan_completed(now, &pass, actions),
         }
     }
 
-    fn moves_pass_ended(&mut self, now: Time, pass: &ListScan, actions: &mut Vec<Action>) {
-        self.polls.moves_ended(pass.purpose, now);
+    fn pool_scan_completed(&mut self, now: Time, pass: &ListScan, actions: &mut Vec<Action>) {
+        self.polls.pool_scan_ended(pass.purpose, now);
         for tracked in self.orders.pool_transactions.iter_mut() {
             tracked.lifecycle.passed(pass);
         }
@@ -74,14 +74,14 @@ impl State {
     }
 
     /// Handles a report about one join or exit.
-    fn observe_move(
+    fn observe_pool_transaction(
         &mut self,
         now: Time,
         report: &PoolTransactionReport,
         actions: &mut Vec<Action>,
     ) {
         let Some(id) = self.orders.pool_transactions.id_of(report.hash) else {
-            self.observe_other_move(report, actions);
+            self.observe_foreign_pool_transaction(report, actions);
             return;
         };
         let Some(tracked) = self.orders.pool_transactions.get_mut(id) else {
@@ -104,14 +104,14 @@ impl State {
         match report.status {
             PoolTransactionStatus::Processing => {}
             PoolTransactionStatus::Processed => {
-                self.book_move(id, report, actions);
+                self.book_pool_transaction(id, report, actions);
                 self.end(now, id, End::Filled, actions);
             }
             PoolTransactionStatus::Cancelled => self.end(now, id, End::FailedLate, actions),
         }
     }
 
-    fn book_move(
+    fn book_pool_transaction(
         &mut self,
         id: ClientOrderId,
         report: &PoolTransactionReport,
@@ -121,7 +121,7 @@ impl State {
             return;
         };
         let (wanted, moved) = (&tracked.wanted, report.amounts);
-        let covered = self.ledger.book_move(wanted, &moved) || !self.ready;
+        let covered = self.ledger.book_pool_transaction(wanted, &moved) || !self.ready;
         let market = &mut self.markets[usize::from(wanted.market.0)];
         let postings = Postings::of_pool(wanted.kind, wanted.pooled, wanted.lp, &moved);
         market.losses.post(&market.spec, &postings);
@@ -151,7 +151,11 @@ impl State {
     }
 
     /// Handles a report about a join or an exit that is not among those that may be undecided.
-    fn observe_other_move(&mut self, report: &PoolTransactionReport, actions: &mut Vec<Action>) {
+    fn observe_foreign_pool_transaction(
+        &mut self,
+        report: &PoolTransactionReport,
+        actions: &mut Vec<Action>,
+    ) {
         let hash = report.hash;
         if let Some(ended) = self.orders.pool_transactions.ended_mut(hash) {
             if ended.concluded && report.status != PoolTransactionStatus::Cancelled {
@@ -174,7 +178,7 @@ impl State {
     }
 
     /// Ends a join or an exit; the strategy's pause begins, whatever its result.
-    pub(crate) fn end_move(
+    pub(crate) fn end_pool_transaction(
         &mut self,
         now: Time,
         id: ClientOrderId,

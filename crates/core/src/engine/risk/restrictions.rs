@@ -96,7 +96,7 @@ impl State {
     pub(crate) fn raise(&mut self, level: TradingState, cause: &str, actions: &mut Vec<Action>) {
         if level > self.newest().state {
             let raised = |levels: &mut Restrictions| levels.state = level;
-            self.change_levels(cause, false, raised, actions);
+            self.set_restrictions(cause, false, raised, actions);
         }
     }
 
@@ -142,7 +142,7 @@ impl State {
             Self::forget_old_pauses(levels, venue_now);
             levels.pauses.push(pause);
         };
-        self.change_levels(control.name(), false, push, actions);
+        self.set_restrictions(control.name(), false, push, actions);
         self.touch_all();
         true
     }
@@ -157,7 +157,7 @@ impl State {
     }
 
     /// Changes the pending restrictions and has them stored. True if anything changed.
-    pub(crate) fn change_levels(
+    pub(crate) fn set_restrictions(
         &mut self,
         cause: &str,
         lowers: bool,
@@ -176,7 +176,7 @@ impl State {
             lowers: lowers || lowered,
         });
         self.restrictions.failures = 0;
-        self.store_levels(actions);
+        self.store_restrictions(actions);
         true
     }
 
@@ -184,12 +184,12 @@ impl State {
     pub(crate) fn lower(&mut self, level: TradingState, reason: &str, actions: &mut Vec<Action>) {
         if level < self.newest().state {
             let lower = |levels: &mut Restrictions| levels.state = level;
-            self.change_levels(reason, true, lower, actions);
+            self.set_restrictions(reason, true, lower, actions);
             self.acknowledge_instances(self.last_step_at);
         }
     }
 
-    fn store_levels(&mut self, actions: &mut Vec<Action>) {
+    fn store_restrictions(&mut self, actions: &mut Vec<Action>) {
         self.restrictions.retry_at = None;
         if let Some(wanted) = &self.restrictions.pending
             && !self.restrictions.writing
@@ -204,7 +204,7 @@ impl State {
     }
 
     /// The store has made them durable: they are in force.
-    pub(crate) fn handle_levels_stored(
+    pub(crate) fn handle_restrictions_stored(
         &mut self,
         now: Time,
         levels: &Restrictions,
@@ -236,7 +236,7 @@ impl State {
                 cause,
             }));
         }
-        self.store_levels(actions);
+        self.store_restrictions(actions);
         if (before.state, &before.pauses) != (levels.state, pauses) {
             self.touch_all();
         }
@@ -244,7 +244,7 @@ impl State {
     }
 
     /// The store could not make them durable: their restrictions apply, and the write is retried.
-    pub(crate) fn handle_levels_failed(&mut self, now: Time, actions: &mut Vec<Action>) {
+    pub(crate) fn handle_restrictions_failed(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.restrictions.writing = false;
         self.restrictions.failures = self.restrictions.failures.saturating_add(1);
         let pause_ms = RETRY_MS << self.restrictions.failures.min(7).saturating_sub(1);
@@ -271,9 +271,9 @@ impl State {
     }
 
     /// Changes by time alone: pauses that end, writes that are due again.
-    pub(crate) fn tend_levels(&mut self, now: Time, actions: &mut Vec<Action>) {
+    pub(crate) fn maintain_restrictions(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.restrictions.retry_at.is_some_and(|at| at <= now) {
-            self.store_levels(actions);
+            self.store_restrictions(actions);
         }
         let venue_now = self.clock.at_least(now);
         if self

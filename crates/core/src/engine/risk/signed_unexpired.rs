@@ -58,7 +58,7 @@ impl Signed {
     }
 
     /// Removes dead ones; returns whether there were any.
-    pub(crate) fn tend(&mut self, venue_now: VenueTime, grace_ms: u64) -> bool {
+    pub(crate) fn maintain(&mut self, venue_now: VenueTime, grace_ms: u64) -> bool {
         let mut freed = false;
         for expiring in self.0.values_mut() {
             while let Some(first) = expiring.first_entry()
@@ -74,9 +74,9 @@ impl Signed {
 
 impl State {
     /// Removes dead ones, and has quotes that waited for them decided again.
-    pub(crate) fn tend_signed(&mut self, now: Time) {
+    pub(crate) fn maintain_signed(&mut self, now: Time) {
         let venue_now = self.clock.at_least(now);
-        if self.signed.tend(venue_now, self.config.grace_ms) {
+        if self.signed.maintain(venue_now, self.config.grace_ms) {
             for market in &mut self.markets {
                 market.decision_due |= market.refused_by.contains(&Control::SignedUnexpired);
             }
@@ -120,9 +120,9 @@ mod tests {
         assert_eq!(total(&signed, 13_000), 23);
         assert_eq!(total(&signed, 13_001), 11);
         assert_eq!(signed.frees_at(TOKEN, GRACE_MS), Some(VenueTime(13_000)));
-        assert!(!signed.tend(VenueTime(13_000), GRACE_MS));
+        assert!(!signed.maintain(VenueTime(13_000), GRACE_MS));
         assert_eq!(total(&signed, 0), 23, "nothing is dead yet");
-        assert!(signed.tend(VenueTime(13_001), GRACE_MS));
+        assert!(signed.maintain(VenueTime(13_001), GRACE_MS));
         assert_eq!(total(&signed, 0), 11, "dropped");
         assert_eq!(signed.frees_at(TOKEN, GRACE_MS), Some(VenueTime(15_000)));
         assert_eq!(signed.frees_at(TokenId(9), GRACE_MS), None);

@@ -155,7 +155,7 @@ impl Budget {
     }
 
     /// The venue answered 429: pauses the endpoint.
-    pub(crate) fn punish(&mut self, now: Time, endpoint: Endpoint) {
+    pub(crate) fn back_off(&mut self, now: Time, endpoint: Endpoint) {
         self.rest(now, endpoint, self.config.penalty_ms);
     }
 
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_429_pauses_the_endpoint() {
         let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
-        budget.punish(Time(0), Endpoint::Depth);
+        budget.back_off(Time(0), Endpoint::Depth);
         assert!(!budget.take(Time::from_ms(1_999), Endpoint::Depth));
         assert!(
             budget.take(Time::from_ms(1_999), Endpoint::Orders),
@@ -326,7 +326,7 @@ mod tests {
                 let (tokens, _) = budget.tokens(Time(0));
                 assert_eq!(tokens as usize, 10 - most, "{endpoint:?}");
                 for other in others.take(1) {
-                    budget.punish(Time(0), endpoint);
+                    budget.back_off(Time(0), endpoint);
                     assert!(!budget.take(Time::from_ms(1_999), endpoint));
                     assert!(budget.take(Time::from_ms(1_999), other), "{other:?}");
                     assert!(budget.take(Time::from_ms(2_000), endpoint));

@@ -57,16 +57,16 @@ impl Polls {
     }
 
     /// Joins and exits should be read as soon as the budget allows.
-    pub(crate) fn moves_soon(&mut self) {
+    pub(crate) fn pool_scan_soon(&mut self) {
         self.pool_transactions = Time(0);
     }
 
-    pub(crate) fn moves_failed(&mut self, now: Time) {
+    pub(crate) fn pool_scan_failed(&mut self, now: Time) {
         self.pool_transactions = now.plus_ms(RETRY_MS);
         self.pool_transactions_absence = now.plus_ms(RETRY_MS);
     }
 
-    pub(crate) fn moves_ended(&mut self, purpose: ScanPurpose, now: Time) {
+    pub(crate) fn pool_scan_ended(&mut self, purpose: ScanPurpose, now: Time) {
         if purpose == ScanPurpose::Absence {
             self.pool_transactions_absence = now.plus_ms(PROOF_PAUSE_MS);
         }
@@ -94,7 +94,7 @@ impl Polls {
         *due = (*due).min(now.plus_ms(META_RETRY_MS));
     }
 
-    pub(crate) fn pass_failed(&mut self, purpose: ScanPurpose, now: Time) {
+    pub(crate) fn scan_failed(&mut self, purpose: ScanPurpose, now: Time) {
         match purpose {
             // The other scans go first.
             ScanPurpose::Resting => self.resting = now.plus_ms(META_RETRY_MS),
@@ -105,7 +105,7 @@ impl Polls {
         }
     }
 
-    pub(crate) fn pass_ended(&mut self, purpose: ScanPurpose, now: Time) {
+    pub(crate) fn scan_ended(&mut self, purpose: ScanPurpose, now: Time) {
         if purpose == ScanPurpose::Absence {
             self.absence = now.plus_ms(PROOF_PAUSE_MS);
         }
@@ -140,7 +140,7 @@ impl State {
     pub(crate) fn poll_due(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.poll_reads(now, actions);
         self.poll_orders(now, actions);
-        self.poll_moves(now, actions);
+        self.poll_pool_transactions(now, actions);
         for index in 0..self.markets.len() {
             self.poll_depth(now, index, actions);
         }

@@ -23,26 +23,26 @@ impl State {
         {
             return;
         }
-        if self.scan.is_none() && !self.pass_is_due(now) {
+        if self.scan.is_none() && !self.scan_is_due(now) {
             return;
         }
         if !self.pay(now, Endpoint::Orders, actions) {
             return;
         }
-        let mut pass = self.scan.take().unwrap_or_else(|| self.begin_pass(now));
+        let mut pass = self.scan.take().unwrap_or_else(|| self.begin_scan(now));
         let query = Query::Orders(pass.page());
         pass.request = Some(self.send(now, RequestPurpose::OrdersPage, query, actions));
         self.scan = Some(pass);
     }
 
-    fn pass_is_due(&self, now: Time) -> bool {
-        now >= self.polls.presence || (self.proof_is_wanted(now) && now >= self.polls.absence)
+    fn scan_is_due(&self, now: Time) -> bool {
+        now >= self.polls.presence || (self.absence_is_needed(now) && now >= self.polls.absence)
     }
 
-    fn begin_pass(&mut self, now: Time) -> ListScan {
+    fn begin_scan(&mut self, now: Time) -> ListScan {
         let venue_now = self.clock.at_least(now);
         let limit = self.config.poll.orders_page;
-        if self.proof_is_wanted(now) && now >= self.polls.absence {
+        if self.absence_is_needed(now) && now >= self.polls.absence {
             let from = self.proof_from(venue_now);
             return ListScan::proof(now, venue_now, from, limit).over(&self.venue.lists.scanned);
         }
@@ -61,7 +61,7 @@ impl State {
             .over(&self.venue.lists.scanned)
     }
 
-    pub(crate) fn proof_is_wanted(&self, now: Time) -> bool {
+    pub(crate) fn absence_is_needed(&self, now: Time) -> bool {
         let venue_now = self.clock.at_least(now);
         let grace_ms = self.config.grace_ms;
         let mut orders = self.orders.iter();
@@ -82,18 +82,18 @@ impl State {
 
     /// Continues the current scan of joins and exits, or starts the one that is due: often while one is undecided,
     /// otherwise rarely, to detect foreign ones.
-    pub(crate) fn poll_moves(&mut self, now: Time, actions: &mut Vec<Action>) {
+    pub(crate) fn poll_pool_transactions(&mut self, now: Time, actions: &mut Vec<Action>) {
         let under_way = self.pool_scan.as_ref().map(|pass| pass.request.is_some());
         let due = match under_way {
             Some(waiting) => !waiting,
-            None => now >= self.moves_at(now),
+            None => now >= self.pool_scan_at(now),
         };
         if !due || !self.pay(now, Endpoint::PoolTransactions, actions) {
             return;
         }
         let mut pass = match self.pool_scan.take() {
             Some(pass) => pass,
-            None => self.begin_moves_pass(now),
+            None => self.begin_pool_scan(now),
         };
         let query = Query::PoolTransactions(pass.page());
         pass.request = Some(self.send(now, RequestPurpose::PoolTransactionsPage, query, actions));
@@ -101,11 +101,11 @@ impl State {
     }
 
     /// When the next scan of joins and exits is due.
-    pub(crate) fn moves_at(&self, now: Time) -> Time {
+    pub(crate) fn pool_scan_at(&self, now: Time) -> Time {
         if !self.has_pools() && self.orders.pool_transactions.is_empty() {
             return Time(u64::MAX);
         }
-        if self.moves_proof_is_wanted(now) {
+        if self.pool_absence_is_needed(now) {
             return self
                 .polls
                 .pool_transactions
@@ -114,13 +114,13 @@ impl State {
         self.polls.pool_transactions
     }
 
-    fn moves_proof_is_wanted(&self, now: Time) -> bool {
+    fn pool_absence_is_needed(&self, now: Time) -> bool {
         let (venue_now, grace_ms) = (self.clock.at_least(now), self.config.grace_ms);
         let mut moves = self.orders.pool_transactions.iter();
         moves.any(|t| t.lifecycle.is_past_fence(venue_now, grace_ms))
     }
 
-    fn begin_moves_pass(&mut self, now: Time) -> ListScan {
+    fn begin_pool_scan(&mut self, now: Time) -> ListScan {
         let venue_now = self.clock.at_least(now);
         let limit = self.config.poll.orders_page;
         let oldest = self
@@ -129,7 +129,7 @@ impl State {
             .iter()
             .map(|t| t.lifecycle.made_at)
             .min();
-        if self.moves_proof_is_wanted(now) && now >= self.polls.pool_transactions_absence {
+        if self.pool_absence_is_needed(now) && now >= self.polls.pool_transactions_absence {
             let from = oldest.unwrap_or(venue_now).minus_ms(WINDOW_MARGIN_MS);
             return ListScan::proof(now, venue_now, from, limit);
         }

@@ -89,13 +89,13 @@ impl Proposed {
 
 impl RiskContext<'_> {
     /// Judges a new join or exit by all controls.
-    pub(crate) fn approve_move(
+    pub(crate) fn approve_pool_transaction(
         &self,
         pool: &PoolSituation<'_>,
         strategy: StrategyId,
         new: Proposed,
     ) -> Result<Approved<Proposed>, Withheld> {
-        self.may_move(strategy)?;
+        self.may_transact(strategy)?;
         pool.takes(new.kind)?;
         let mid = self.price_is_shared(pool)?;
         let sane = |amount: Amount| amount > 0 && amount <= AMOUNT_MAX;
@@ -133,12 +133,12 @@ impl RiskContext<'_> {
 
     /// Judges a sealed join or exit again immediately before its bytes are sent. Its amounts are already reserved; what
     /// may have changed is whether the pool's price is still acceptable.
-    pub(crate) fn approve_move_transmission(
+    pub(crate) fn approve_pool_transaction_transmission(
         &self,
         pool: &PoolSituation<'_>,
         tracked: &TrackedPoolTransaction,
     ) -> Result<Approved<ClientOrderId>, Withheld> {
-        self.may_move(tracked.wanted.client_id.strategy)?;
+        self.may_transact(tracked.wanted.client_id.strategy)?;
         pool.takes(tracked.wanted.kind)?;
         self.price_is_shared(pool)?;
         let margin_ms = self.config.resend_margin_ms;
@@ -160,7 +160,7 @@ impl RiskContext<'_> {
     }
 
     /// A join or an exit trades both tokens: a restriction of either side of the market forbids it.
-    fn may_move(&self, strategy: StrategyId) -> Result<(), Withheld> {
+    fn may_transact(&self, strategy: StrategyId) -> Result<(), Withheld> {
         let candidate = |side| OrderCandidate {
             strategy,
             side,
