@@ -377,7 +377,7 @@ fn report(args: &SimArgs, done: &Campaign, clock: &Clock, json: bool) -> anyhow:
 
 /// Whether a campaign quoted for the required share of the healthy time.
 const fn quotes_enough(tally: &Aggregate) -> bool {
-    tally.seeds < QUOTED_SEEDS_MIN || tally.looks_both * 100 >= tally.looks * QUOTED_MIN_PERCENT
+    tally.seeds < QUOTED_SEEDS_MIN || tally.samples_both * 100 >= tally.samples * QUOTED_MIN_PERCENT
 }
 
 fn table(done: &Campaign, clock: &Clock) -> String {
@@ -525,10 +525,10 @@ mod tests {
 
     #[test]
     fn a_campaign_that_quotes_too_little_fails_and_a_few_seeds_do_not() {
-        let tally = |seeds, looks_both| Aggregate {
+        let tally = |seeds, samples_both| Aggregate {
             seeds,
-            looks: 1_000,
-            looks_both,
+            samples: 1_000,
+            samples_both,
             ..Aggregate::default()
         };
         assert!(quotes_enough(&tally(QUOTED_SEEDS_MIN, 950)));

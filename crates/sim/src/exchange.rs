@@ -3,7 +3,7 @@
 use cambist_core::event::Amounts;
 use cambist_core::venue::SlotRule;
 use cambist_core::{MarketSpec, Side, Time, VenueTime};
-use cambist_venue::agents::{Agents, AgentsConfig, What, found};
+use cambist_venue::agents::{Agents, AgentsConfig, MarketEvent, found};
 use cambist_venue::{
     AccountId, ApiKeyDigest, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request,
     Response, Venue,
@@ -230,10 +230,10 @@ impl Exchange {
     }
 
     /// Applies an event to all markets.
-    pub(crate) fn apply_event(&mut self, now: Time, what: What) {
+    pub(crate) fn apply_event(&mut self, now: Time, what: MarketEvent) {
         let now = self.clock(now);
         for population in &mut self.agents {
-            population.feel(now, what);
+            population.apply_event(now, what);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use cambist_core::MarketSpec;
 use cambist_venue::ExchangeMode;
-use cambist_venue::agents::{Moment, Regime, What};
+use cambist_venue::agents::{MarketEvent, Regime, TimedEvent};
 
 use super::{MarketTraders, Run};
 use crate::reader::{At, Section};
@@ -73,7 +73,10 @@ fn one(
     let found = find_traders(&section, markets, traders, market.as_ref());
     let (at, needs_end) = (
         section.at(),
-        matches!(kind, Some((What::Mode(_) | What::Refuse(_), _))),
+        matches!(
+            kind,
+            Some((MarketEvent::Mode(_) | MarketEvent::Refuse(_), _))
+        ),
     );
     let Some(at_ms) = at_ms else {
         section.problem(at, "event.at_s or event.at_percent is missing");
@@ -87,11 +90,11 @@ fn one(
     section.finish();
     let (what, text) = kind?;
     let traders = found?;
-    traders.agents.timeline.push(Moment { at_ms, what });
+    traders.agents.timeline.push(TimedEvent { at_ms, what });
     let end = for_ms.and_then(|for_ms| Some((at_ms.saturating_add(for_ms), undo(what)?)));
     let mut events = vec![Event { at_ms, text }];
     if let Some((at_ms, (what, text))) = end {
-        traders.agents.timeline.push(Moment { at_ms, what });
+        traders.agents.timeline.push(TimedEvent { at_ms, what });
         let text = text.to_owned();
         events.push(Event { at_ms, text });
     }
@@ -130,7 +133,7 @@ fn time(
 }
 
 /// Reads the kind of the event and its description.
-fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
+fn kind(section: &mut Section<'_, '_>) -> Option<(MarketEvent, String)> {
     let written: Vec<_> = KINDS.into_iter().filter(|key| section.has(key)).collect();
     let jump = section.opt::<i64>("jump_bps");
     let regime = section.word("regime", REGIMES, Regime::Calm);
@@ -171,7 +174,7 @@ fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
                 size / 100,
                 size % 100
             );
-            (What::Jump { bps }, text)
+            (MarketEvent::Jump { bps }, text)
         }
         "regime" => {
             let (regime, up) = (regime.value, up.value);
@@ -182,17 +185,17 @@ fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
                 (Regime::Trending, Some(false)) => "the market trends downwards",
                 (Regime::Volatile, _) => "the market turns volatile",
             };
-            (What::Regime { regime, up }, text.to_owned())
+            (MarketEvent::Regime { regime, up }, text.to_owned())
         }
         "liquidity_percent" => {
             let percent = small(liquidity.value);
             let text = format!("liquidity providers show {percent} % of what they did");
-            (What::Liquidity { percent }, text)
+            (MarketEvent::Liquidity { percent }, text)
         }
         "drain_percent" => {
             let percent = small(drain.value);
             (
-                What::Drain { percent },
+                MarketEvent::Drain { percent },
                 format!("{percent} % of the pool is taken out"),
             )
         }
@@ -205,7 +208,7 @@ fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
                     "the exchange is halted: requests are answered only if they read"
                 }
             };
-            (What::Mode(mode.value), text.to_owned())
+            (MarketEvent::Mode(mode.value), text.to_owned())
         }
         _ => {
             if !refuse.value {
@@ -215,26 +218,31 @@ fn kind(section: &mut Section<'_, '_>) -> Option<(What, String)> {
                 );
             }
             let text = "the exchange fails every request";
-            (What::Refuse(true), text.to_owned())
+            (MarketEvent::Refuse(true), text.to_owned())
         }
     })
 }
 
 /// What ends an event of limited duration.
-const fn undo(what: What) -> Option<(What, &'static str)> {
+const fn undo(what: MarketEvent) -> Option<(MarketEvent, &'static str)> {
     match what {
-        What::Liquidity { .. } => Some((What::Liquidity { percent: 100 }, "liquidity is back")),
-        What::Mode(_) => Some((What::Mode(ExchangeMode::Open), "the exchange is open again")),
-        What::Refuse(_) => Some((What::Refuse(false), "the exchange answers again")),
-        What::Regime { .. } => Some((
-            What::Regime {
+        MarketEvent::Liquidity { .. } => {
+            Some((MarketEvent::Liquidity { percent: 100 }, "liquidity is back"))
+        }
+        MarketEvent::Mode(_) => Some((
+            MarketEvent::Mode(ExchangeMode::Open),
+            "the exchange is open again",
+        )),
+        MarketEvent::Refuse(_) => Some((MarketEvent::Refuse(false), "the exchange answers again")),
+        MarketEvent::Regime { .. } => Some((
+            MarketEvent::Regime {
                 regime: Regime::Calm,
                 up: None,
             },
             "the market turns calm",
         )),
         // Jumps and drained pools are not undone at the end of an event.
-        What::Jump { .. } | What::Drain { .. } => None,
+        MarketEvent::Jump { .. } | MarketEvent::Drain { .. } => None,
     }
 }
 

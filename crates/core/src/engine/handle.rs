@@ -99,7 +99,7 @@ impl State {
                 self.handle_seal_failed(now, *batch, *cause, actions);
             }
             Event::RestrictionsStored(levels) => {
-                self.handle_restrictions_stored(now, levels, actions)
+                self.handle_restrictions_stored(now, levels, actions);
             }
             Event::RestrictionsFailed(_) => self.handle_restrictions_failed(now, actions),
             Event::Operator(command) => self.execute(now, command, actions),

@@ -29,9 +29,11 @@ pub struct Aggregate {
     /// Violations.
     pub violations: u64,
     /// Samples of own orders in healthy time.
-    pub looks: u64,
+    #[serde(rename = "looks")]
+    pub samples: u64,
     /// Samples with own orders on both sides of every market.
-    pub looks_both: u64,
+    #[serde(rename = "looks_both")]
+    pub samples_both: u64,
     /// Control losses that were measured, each market separately.
     #[serde(default)]
     pub loss_spans: u64,
@@ -65,8 +67,8 @@ impl Aggregate {
             resent: counts.resent,
             fills: counts.fills,
             violations,
-            looks: counts.samples,
-            looks_both: counts.samples_both,
+            samples: counts.samples,
+            samples_both: counts.samples_both,
             loss_spans: outcome.losses.spans,
             loss_ratio_ppm: outcome.losses.ratio_ppm,
             loss_ratio_seed: match outcome.losses.ratio_ppm {
@@ -93,8 +95,8 @@ impl Aggregate {
         self.resent += other.resent;
         self.fills += other.fills;
         self.violations += other.violations;
-        self.looks += other.looks;
-        self.looks_both += other.looks_both;
+        self.samples += other.samples;
+        self.samples_both += other.samples_both;
         self.loss_spans += other.loss_spans;
         let ours = (self.loss_ratio_ppm, self.loss_ratio_seed);
         let worst = worse(ours, (other.loss_ratio_ppm, other.loss_ratio_seed));
@@ -125,7 +127,7 @@ impl Aggregate {
     /// Share of healthy time with own orders on both sides of every market; `None` if there was none.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
     pub fn quoted_ratio(&self) -> Option<f64> {
-        (self.looks > 0).then(|| self.looks_both as f64 / self.looks as f64)
+        (self.samples > 0).then(|| self.samples_both as f64 / self.samples as f64)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::invariants::table::Invariant;
 use cambist_core::event::{Command, TradingState};
 use cambist_core::request::Endpoint;
 use cambist_core::{MarketId, Reason, Side};
-use cambist_venue::agents::{Regime, What};
+use cambist_venue::agents::{MarketEvent, Regime};
 use cambist_venue::{Delays, ExchangeMode, Operator, Request};
 
 use crate::exchange::OWN_ACCOUNT;
@@ -70,11 +70,11 @@ impl World {
                 };
                 let bps = if up { far } else { -far };
                 let regime = Regime::Volatile;
-                self.apply_event(What::Jump { bps });
-                self.apply_event(What::Regime { regime, up: None });
-                self.apply_event(What::Liquidity { percent: 30 });
+                self.apply_event(MarketEvent::Jump { bps });
+                self.apply_event(MarketEvent::Regime { regime, up: None });
+                self.apply_event(MarketEvent::Liquidity { percent: 30 });
             }
-            FaultKind::MarketDeserted => self.apply_event(What::Liquidity { percent: 0 }),
+            FaultKind::MarketDeserted => self.apply_event(MarketEvent::Liquidity { percent: 0 }),
             FaultKind::FeesRaised => self.set_fees(true),
             FaultKind::Suspended | FaultKind::Held => self.hold(kind, length_ms),
             FaultKind::StoreFailed => {
@@ -146,10 +146,10 @@ impl World {
             FaultKind::OrdersHidden => self.active_faults.hidden_ms = 0,
             FaultKind::MarketCrash => {
                 let regime = Regime::Calm;
-                self.apply_event(What::Regime { regime, up: None });
-                self.apply_event(What::Liquidity { percent: 100 });
+                self.apply_event(MarketEvent::Regime { regime, up: None });
+                self.apply_event(MarketEvent::Liquidity { percent: 100 });
             }
-            FaultKind::MarketDeserted => self.apply_event(What::Liquidity { percent: 100 }),
+            FaultKind::MarketDeserted => self.apply_event(MarketEvent::Liquidity { percent: 100 }),
             FaultKind::FeesRaised => self.set_fees(false),
             FaultKind::ForeignOrder => {
                 if let Some(hash) = self.active_faults.foreign.take() {
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    fn apply_event(&mut self, what: What) {
+    fn apply_event(&mut self, what: MarketEvent) {
         self.exchange.apply_event(self.now, what);
     }
 

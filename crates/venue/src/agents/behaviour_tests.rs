@@ -187,9 +187,9 @@ fn momentum_traders_buy_rising_and_sell_falling_prices() {
         for seed in 0..6 {
             let mut scenery = Scenery::new(seed, |config| {
                 config.momentum_traders = 3;
-                config.timeline = vec![Moment {
+                config.timeline = vec![TimedEvent {
                     at_ms: 30_000,
-                    what: What::Jump { bps },
+                    what: MarketEvent::Jump { bps },
                 }];
             });
             let followers = scenery.of(Kind::Momentum);
@@ -218,9 +218,9 @@ fn arbitrage_keeps_the_pool_at_the_book_within_the_fees_and_never_loses_a_unit()
             config.arbitrage_looks_per_minute = 120.0;
             config.swappers = 2;
             config.timeline = [(60_000, 200), (120_000, -300)]
-                .map(|(at_ms, bps)| Moment {
+                .map(|(at_ms, bps)| TimedEvent {
                     at_ms,
-                    what: What::Jump { bps },
+                    what: MarketEvent::Jump { bps },
                 })
                 .into();
         });
@@ -329,9 +329,9 @@ fn liquidity_providers_skew_against_their_inventory() {
 fn liquidity_providers_take_orders_beyond_their_quotes() {
     let mut scenery = Scenery::new(6, |config| {
         (config.noise_traders, config.informed_traders) = (0, 0);
-        config.timeline = vec![Moment {
+        config.timeline = vec![TimedEvent {
             at_ms: 10_000,
-            what: What::Jump { bps: -400 },
+            what: MarketEvent::Jump { bps: -400 },
         }];
     });
     scenery.pass(9_000);
@@ -347,20 +347,20 @@ fn liquidity_providers_take_orders_beyond_their_quotes() {
 /// R-AGT-12
 #[test]
 fn timeline_events_occur_at_their_times() {
-    let at = |at_ms, what| Moment { at_ms, what };
+    let at = |at_ms, what| TimedEvent { at_ms, what };
     let mut scenery = Scenery::new(8, |config| {
         config.timeline = vec![
-            at(10_000, What::Liquidity { percent: 0 }),
-            at(20_000, What::Liquidity { percent: 100 }),
-            at(30_000, What::Drain { percent: 90 }),
-            at(40_000, What::Mode(ExchangeMode::Halted)),
-            at(45_000, What::Mode(ExchangeMode::Open)),
-            at(50_000, What::Refuse(true)),
-            at(55_000, What::Refuse(false)),
-            at(60_000, What::Jump { bps: -800 }),
+            at(10_000, MarketEvent::Liquidity { percent: 0 }),
+            at(20_000, MarketEvent::Liquidity { percent: 100 }),
+            at(30_000, MarketEvent::Drain { percent: 90 }),
+            at(40_000, MarketEvent::Mode(ExchangeMode::Halted)),
+            at(45_000, MarketEvent::Mode(ExchangeMode::Open)),
+            at(50_000, MarketEvent::Refuse(true)),
+            at(55_000, MarketEvent::Refuse(false)),
+            at(60_000, MarketEvent::Jump { bps: -800 }),
             at(
                 70_000,
-                What::Regime {
+                MarketEvent::Regime {
                     regime: Regime::Trending,
                     up: Some(true),
                 },

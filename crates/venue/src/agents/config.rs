@@ -3,7 +3,7 @@
 use cambist_core::{Amount, MarketId, Price};
 use serde::{Deserialize, Serialize};
 
-use super::timeline::Moment;
+use super::timeline::TimedEvent;
 use crate::account::{AccountId, Address};
 use crate::agents::fair_price::Regimes;
 
@@ -77,7 +77,7 @@ pub struct AgentsConfig {
     /// A standard order, in base units.
     pub size_base: Amount,
     /// Timed events, in order of time; at most one per step.
-    pub timeline: Vec<Moment>,
+    pub timeline: Vec<TimedEvent>,
 }
 
 impl AgentsConfig {

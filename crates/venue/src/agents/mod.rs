@@ -17,7 +17,7 @@ use cambist_core::{Amount, MarketId, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
 pub use self::config::{AgentsConfig, PoolSeat};
-pub use self::timeline::{Moment, What};
+pub use self::timeline::{MarketEvent, TimedEvent};
 use self::trader::{Kind, Trader};
 use crate::account::{Account, AccountId, Address, PublicKey};
 use crate::agents::fair_price::FairPrice;
@@ -158,8 +158,8 @@ impl Agents {
         };
         self.moment += 1;
         let mut requests = timeline::operator_requests(moment.what);
-        self.feel(now, moment.what);
-        if let What::Drain { percent } = moment.what {
+        self.apply_event(now, moment.what);
+        if let MarketEvent::Drain { percent } = moment.what {
             self.made += 1;
             let founder = self.config.pool.map_or(AccountId(0), |seat| seat.founder);
             let mut random = Random::new(self.made);
@@ -172,11 +172,11 @@ impl Agents {
     }
 
     /// Applies an event that is not in the timeline to the traders. Requests to the exchange are left to the caller.
-    pub fn feel(&mut self, now: VenueTime, what: What) {
+    pub fn apply_event(&mut self, now: VenueTime, what: MarketEvent) {
         match what {
-            What::Regime { regime, up } => self.fair.enter(regime, up),
-            What::Jump { bps } => self.fair.jump(f64::from(bps)),
-            What::Liquidity { percent } => {
+            MarketEvent::Regime { regime, up } => self.fair.enter(regime, up),
+            MarketEvent::Jump { bps } => self.fair.jump(f64::from(bps)),
+            MarketEvent::Liquidity { percent } => {
                 self.liquidity_percent = percent;
                 // Providers that leave do so immediately.
                 for trader in &mut self.traders {
@@ -185,7 +185,7 @@ impl Agents {
                     }
                 }
             }
-            What::Drain { .. } | What::Mode(_) | What::Refuse(_) => {}
+            MarketEvent::Drain { .. } | MarketEvent::Mode(_) | MarketEvent::Refuse(_) => {}
         }
     }
 

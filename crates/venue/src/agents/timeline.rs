@@ -18,16 +18,18 @@ use crate::request::{Caller, Request, RequestKind};
 
 /// A timed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moment {
+#[serde(rename = "Moment")]
+pub struct TimedEvent {
     /// Milliseconds since the first step of the traders.
     pub at_ms: u64,
     /// The event.
-    pub what: What,
+    pub what: MarketEvent,
 }
 
 /// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum What {
+#[serde(rename = "What")]
+pub enum MarketEvent {
     /// Changes the regime of the fair price; without a direction, the direction of a trend is drawn.
     Regime {
         /// The new regime.
@@ -76,10 +78,10 @@ const ASKED: [RequestKind; 14] = [
 ];
 
 /// The operator requests of an event; empty if only the traders change.
-pub(super) fn operator_requests(what: What) -> Vec<(Caller, Request)> {
+pub(super) fn operator_requests(what: MarketEvent) -> Vec<(Caller, Request)> {
     let operator_requests = match what {
-        What::Mode(mode) => vec![Operator::SetMode(mode)],
-        What::Refuse(true) => ASKED
+        MarketEvent::Mode(mode) => vec![Operator::SetMode(mode)],
+        MarketEvent::Refuse(true) => ASKED
             .map(|kind| {
                 Operator::InjectFault(Fault::Answer {
                     kind,
@@ -88,10 +90,11 @@ pub(super) fn operator_requests(what: What) -> Vec<(Caller, Request)> {
                 })
             })
             .into(),
-        What::Refuse(false) => vec![Operator::InjectFault(Fault::Clear)],
-        What::Regime { .. } | What::Jump { .. } | What::Liquidity { .. } | What::Drain { .. } => {
-            Vec::new()
-        }
+        MarketEvent::Refuse(false) => vec![Operator::InjectFault(Fault::Clear)],
+        MarketEvent::Regime { .. }
+        | MarketEvent::Jump { .. }
+        | MarketEvent::Liquidity { .. }
+        | MarketEvent::Drain { .. } => Vec::new(),
     };
     operator_requests
         .into_iter()
