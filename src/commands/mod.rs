@@ -50,7 +50,7 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 
 /// `cambist openapi`: prints the interface of an exchange.
 pub fn openapi() -> anyhow::Result<crate::exit::Exit> {
-    print_json(&cambist_protocol::openapi::document(None))?;
+    print_json(&cambist_protocol::openapi::document(None, true))?;
     Ok(crate::exit::Exit::Done)
 }
 

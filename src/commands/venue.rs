@@ -168,6 +168,7 @@ fn server_config(exchange: &Exchange) -> ServerConfig {
         further_urls: exchange.listen.further_urls.clone(),
         require_api_key_signature: exchange.require_api_key_signature,
         require_wallet_for_funds: exchange.require_wallet_for_funds,
+        market_data: exchange.market_data,
         trusted_proxies: exchange.listen.trusted_proxies.clone(),
         cors_origin: exchange.listen.cors_origin.clone(),
         rates: exchange.bounds.rates,

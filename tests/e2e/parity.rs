@@ -48,6 +48,7 @@ impl RealExchange {
                 key_and_endpoint: rate,
                 keyless_and_endpoint: rate,
                 address: rate,
+                market_data: Rate::per_s(1_000),
                 failed_signatures: rate,
                 buckets_max: 100,
             },

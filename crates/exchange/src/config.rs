@@ -54,6 +54,10 @@ pub struct Admin {
 }
 
 /// A complete, checked configuration of the exchange.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "settings that are independent of each other"
+)]
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// Address to bind, and URLs for clients.
@@ -74,6 +78,8 @@ pub struct Exchange {
     pub require_api_key_signature: bool,
     /// Whether transfers, withdrawals and key updates require the owner's wallet or an approved hash.
     pub require_wallet_for_funds: bool,
+    /// Whether market data beside the interface is served.
+    pub market_data: bool,
     /// Whether the interface's text is applied strictly, without the differences of public clients.
     pub strict: bool,
     /// Data folder; without one everything is in memory.
@@ -160,6 +166,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     let taker_bips = section.number("taker_fee_bips", 10, 0..=63);
     let require_signature = section.or("require_api_key_signature", false);
     let require_wallet = section.or("require_wallet_for_funds", true);
+    let market_data = section.or("market_data", true);
     let compat = section.or("compat", "both".to_owned());
     if !["both", "strict"].contains(&compat.value.as_str()) {
         let what = "exchange.compat must be \"both\" or \"strict\"";
@@ -229,6 +236,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         bounds,
         require_api_key_signature: require_signature.value,
         require_wallet_for_funds: require_wallet.value,
+        market_data: market_data.value,
         strict: compat.value == "strict",
         data_dir: data_dir.map(|dir| folder.join(dir.value)),
         time_ahead_max_ms: time_ahead_max_s.value.saturating_mul(1_000),

@@ -1,4 +1,4 @@
-//! A request body that marks its connection as waiting while more of it is awaited.
+//! Bodies that say what their connection waits for.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -53,5 +53,43 @@ impl Body for RequestBody {
 
     fn size_hint(&self) -> SizeHint {
         self.incoming.size_hint()
+    }
+}
+
+/// The body of an answer. A connection takes the next frame when its client has read most of those before: each marks
+/// the beginning of another wait, so that an answer that goes on for long is no stall.
+#[derive(Debug)]
+pub struct AnswerBody<B> {
+    inner: B,
+    handle: Handle,
+}
+
+impl<B> AnswerBody<B> {
+    pub(crate) const fn new(inner: B, handle: Handle) -> Self {
+        Self { inner, handle }
+    }
+}
+
+impl<B: Body + Unpin> Body for AnswerBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let polled = Pin::new(&mut self.inner).poll_frame(context);
+        if let Poll::Ready(Some(Ok(_))) = polled {
+            self.handle.waiting();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
     }
 }

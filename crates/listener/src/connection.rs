@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tower_service::Service;
 
+use crate::body::AnswerBody;
 use crate::table::{Handle, Place};
 use crate::{Limits, RequestBody};
 
@@ -67,7 +68,7 @@ pub(crate) async fn serve<S, B>(
     mut phase: watch::Receiver<Phase>,
 ) where
     S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone,
-    B: Body + 'static,
+    B: Body + Unpin + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let is_aged = Arc::new(AtomicBool::new(false));
@@ -130,7 +131,7 @@ async fn answer<S, B>(
     mut service: S,
     is_aged: &AtomicBool,
     request: Request<Incoming>,
-) -> Result<Response<B>, Infallible>
+) -> Result<Response<AnswerBody<B>>, Infallible>
 where
     S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
 {
@@ -155,7 +156,7 @@ where
     }
     // From here on the connection waits for the client: to read the answer or to send the next request.
     handle.waiting();
-    Ok(response)
+    Ok(response.map(|body| AnswerBody::new(body, handle)))
 }
 
 /// Completes when the connection has waited for its client for `bound`, or up to a quarter longer.

@@ -11,7 +11,7 @@ pub mod descriptors;
 mod listener;
 mod table;
 
-pub use body::RequestBody;
+pub use body::{AnswerBody, RequestBody};
 pub use connection::Peer;
 pub use listener::{BindError, Listener};
 

@@ -87,7 +87,7 @@ impl Listener {
         S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>,
         S: Clone + Send + Sync + 'static,
         S::Future: Send,
-        B: Body + Send + 'static,
+        B: Body + Send + Unpin + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {

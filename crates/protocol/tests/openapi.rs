@@ -21,7 +21,7 @@ fn operation<'a>(document: &'a Value, method: Method, path: &str) -> &'a Value {
 
 #[test]
 fn the_document_has_exactly_the_endpoints_parameters_and_codes() {
-    let document = openapi::document(None);
+    let document = openapi::document(None, true);
     assert_eq!(document["openapi"], "3.1.0");
     let mut operations = 0;
     for row in &TABLE {
@@ -63,20 +63,22 @@ fn the_document_has_exactly_the_endpoints_parameters_and_codes() {
         .values()
         .map(|path| path.as_object().unwrap().len())
         .sum();
-    // And the health check.
-    assert_eq!(shown, operations + 1);
+    // And the health check, and market data where it is served.
+    assert_eq!(shown, operations + 5);
+    let without = openapi::document(None, false);
+    assert_eq!(without["paths"].as_object().unwrap().len(), paths.len() - 4);
     assert!(paths.contains_key("/health"));
-    let at = openapi::document(Some("https://exchange.example"));
+    let at = openapi::document(Some("https://exchange.example"), true);
     assert_eq!(at["servers"][0]["url"], "https://exchange.example");
     assert_eq!(
-        serde_json::from_slice::<Value>(&openapi::bytes(None)).unwrap(),
+        serde_json::from_slice::<Value>(&openapi::bytes(None, true)).unwrap(),
         document
     );
 }
 
 #[test]
 fn every_example_conforms_to_its_schema() {
-    let document = openapi::document(None);
+    let document = openapi::document(None, true);
     let check = |content: &Value, what: &str| {
         let content = &content["content"]["application/json"];
         let found = problem(&document, &content["schema"], &content["example"]);
@@ -94,11 +96,18 @@ fn every_example_conforms_to_its_schema() {
             check(&operation["requestBody"], row.path);
         }
     }
+    for name in ["trades", "ticker", "candles"] {
+        let path = format!("/api/ext/v1/{name}");
+        let operation = operation(&document, Method::Get, &path);
+        for (status, answer) in operation["responses"].as_object().unwrap() {
+            check(answer, &format!("{path} {status}"));
+        }
+    }
 }
 
 #[test]
 fn every_example_of_a_request_is_read() {
-    let document = openapi::document(None);
+    let document = openapi::document(None, true);
     for row in TABLE.iter().filter(|row| row.method == Method::Post) {
         let operation = operation(&document, row.method, row.path);
         let example = &operation["requestBody"]["content"]["application/json"]["example"];

@@ -32,6 +32,8 @@ pub struct RateLimits {
     pub keyless_and_endpoint: Rate,
     /// Per address over all endpoints, checked first.
     pub address: Rate,
+    /// Per address, for market data beside the interface.
+    pub market_data: Rate,
     /// Wrong signatures per API key, or per address where there is no key. Beyond the limit signatures are not
     /// verified.
     pub failed_signatures: Rate,
@@ -47,6 +49,10 @@ impl Default for RateLimits {
             address: Rate {
                 per_s: 200,
                 burst: 400,
+            },
+            market_data: Rate {
+                per_s: 10,
+                burst: 20,
             },
             failed_signatures: Rate {
                 per_s: 1,
@@ -65,6 +71,10 @@ pub struct ConnectionLimits {
     pub connections_max: usize,
     /// As above for one address.
     pub connections_per_address_max: usize,
+    /// Most streams of market data at a time.
+    pub streams_max: usize,
+    /// As above for one address.
+    pub streams_per_address_max: usize,
     /// Longest time to receive the head of a request, idle time before it included, and to send an answer.
     /// Milliseconds.
     pub head_timeout_ms: u64,
@@ -85,6 +95,8 @@ impl Default for ConnectionLimits {
         Self {
             connections_max: 1_024,
             connections_per_address_max: 256,
+            streams_max: 64,
+            streams_per_address_max: 8,
             head_timeout_ms: 30_000,
             body_timeout_ms: 10_000,
             body_bytes_max: 65_536,
@@ -112,6 +124,10 @@ impl ConnectionLimits {
 }
 
 /// Configuration of the server.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "settings that are independent of each other"
+)]
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// Address to bind; port 0 chooses a free port.
@@ -130,6 +146,8 @@ pub struct ServerConfig {
     /// Whether transfers, withdrawals and key updates need the owner's wallet or an approved hash in addition to the
     /// layer-2 key.
     pub require_wallet_for_funds: bool,
+    /// Whether market data beside the interface is served: trades, tickers, candles, streams.
+    pub market_data: bool,
     /// Rate limits.
     pub rates: RateLimits,
     /// Connections.
@@ -153,6 +171,7 @@ impl ServerConfig {
             trusted_proxies: Vec::new(),
             require_api_key_signature: false,
             require_wallet_for_funds: true,
+            market_data: true,
             rates: RateLimits::default(),
             connections: ConnectionLimits::default(),
             prepared_keys_max: 512,

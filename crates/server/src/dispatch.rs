@@ -19,6 +19,7 @@ use crate::error_response::ErrorResponse;
 use crate::key_requests::KeyRequests;
 use crate::keys::PreparedKeys;
 use crate::limits::{Limiter, Use};
+use crate::market_data::{MarketData, Streams};
 use crate::state::State;
 use crate::state_machine::{Machine, MachineError};
 use crate::{accounts, funds, orders, pools, public};
@@ -67,7 +68,15 @@ impl Dispatch {
         let public_url = config.public_url.as_ref().map(bare);
         let urls = public_url.iter().cloned();
         let urls = urls.chain(config.further_urls.iter().map(bare)).collect();
-        let machine = Machine::new(state, log, config.clock.clone(), config.audit_every_request);
+        let market_data = config.market_data.then(|| {
+            let bounds = config.connections;
+            let stall_ms = bounds.listener().stall_timeout_ms;
+            let streams =
+                Streams::new(bounds.streams_max, bounds.streams_per_address_max, stall_ms);
+            MarketData::new(config.clock.now().max(state.venue.now()), streams)
+        });
+        let clock = config.clock.clone();
+        let machine = Machine::new(state, log, clock, config.audit_every_request, market_data);
         Self {
             machine,
             keys: PreparedKeys::new(config.prepared_keys_max),

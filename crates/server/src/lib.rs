@@ -16,10 +16,11 @@
 //! | POST, GET, DELETE order · GET orders | `orders` |
 //! | GET account · GET user/balances · POST apiKey · GET apiKey\* · GET storageId\* | `accounts` |
 //! | GET depth · GET exchange/info, tokens, markets · GET timestamp\*, user/offchainFee\* | `public` |
+//! | GET ext/v1/trades\*, ticker\*, candles\*, stream\* | `market_data` |
 //! | POST transfer, user/withdrawals, account | `funds` |
 //! | GET amm/pools, amm/balance, amm/user/transactions · POST amm/join, amm/exit | `pools` |
 //!
-//! \* outside the interface, for public clients.
+//! \* outside the interface.
 //!
 //! A request passes `cambist_listener` (connections, slow clients) → `router` (paths, bodies, headers) → `dispatch`
 //! (address, key, rate) → its endpoint's module (account, fields) → `signatures`, `authorisation` (outside the lock) →
@@ -45,6 +46,7 @@ pub(crate) mod in_process;
 mod key_requests;
 mod keys;
 mod limits;
+mod market_data;
 mod orders;
 mod pools;
 mod public;

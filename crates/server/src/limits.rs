@@ -21,6 +21,8 @@ pub(crate) enum Use {
     Address(Network),
     /// A request without a valid key.
     Keyless(Network, Endpoint),
+    /// A request for market data beside the interface.
+    MarketData(Network),
     /// Requests of an account.
     Key(AccountId, Endpoint),
     /// Wrong signatures of an account.
@@ -34,6 +36,7 @@ impl Use {
         match self {
             Self::Address(_) => limits.address,
             Self::Keyless(..) => limits.keyless_and_endpoint,
+            Self::MarketData(_) => limits.market_data,
             Self::Key(..) => limits.key_and_endpoint,
             Self::FailedByKey(_) | Self::FailedByAddress(_) => limits.failed_signatures,
         }

@@ -1,6 +1,7 @@
 //! HTTP routing: routes from the endpoint table, bodies with a size limit and a deadline, response headers.
 
 use std::future::ready;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -21,8 +22,11 @@ use crate::clock_watch::AHEAD_MS;
 use crate::config::ConnectionLimits;
 use crate::dispatch::{Call, Dispatch};
 use crate::error_response::ErrorResponse;
+use crate::limits::Use;
+use crate::market_data::{self, STREAM_PATH};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const SIGNATURE: HeaderName = HeaderName::from_static("x-api-sig");
 
 /// Most bytes of a host name.
@@ -47,8 +51,15 @@ pub(crate) fn router(shell: Arc<Dispatch>, limits: ConnectionLimits, browsers: B
     for row in &TABLE {
         router = router.route(row.path, route(row, &context));
     }
+    let has_market_data = context.shell.machine.market_data.is_some();
+    if has_market_data {
+        router = with_market_data(router, &context);
+    }
     let (unknown, wrong_method, health) = (context.clone(), context.clone(), context.clone());
-    let text = Bytes::from(openapi::bytes(context.shell.public_url.as_deref()));
+    let text = Bytes::from(openapi::bytes(
+        context.shell.public_url.as_deref(),
+        has_market_data,
+    ));
     router
         .route(
             "/openapi.json",
@@ -74,6 +85,79 @@ pub(crate) fn router(shell: Arc<Dispatch>, limits: ConnectionLimits, browsers: B
             let error = ErrorResponse::transport(404, "no such path");
             ready(refused(&unknown, &request, error))
         })
+}
+
+/// The routes of the market data beside the interface.
+fn with_market_data(mut router: Router, context: &Context) -> Router {
+    for kind in market_data::Kind::ALL {
+        let context = context.clone();
+        let answer = move |request: Request<Body>| {
+            let context = context.clone();
+            let admitted = admit_to_market_data(&context, &request);
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            async move {
+                let result = match admitted {
+                    Ok(_) => market_data(&context, kind, &query).await,
+                    Err(error) => Err(error),
+                };
+                respond(&context, result)
+            }
+        };
+        router = router.route(kind.path(), on(MethodFilter::GET, answer));
+    }
+    let context = context.clone();
+    let answer = move |request: Request<Body>| ready(stream(&context, &request));
+    router.route(STREAM_PATH, on(MethodFilter::GET, answer))
+}
+
+async fn market_data(
+    context: &Context,
+    kind: market_data::Kind,
+    query: &str,
+) -> Result<Vec<u8>, ErrorResponse> {
+    let machine = &context.shell.machine;
+    let Some(data) = &machine.market_data else {
+        return Err(ErrorResponse::internal());
+    };
+    let result = data.answer(machine, kind, query);
+    // What is shown may not be durable yet.
+    machine.settled().await?;
+    result
+}
+
+/// Checks the rates of an address, and returns it.
+fn admit_to_market_data(
+    context: &Context,
+    request: &Request<Body>,
+) -> Result<IpAddr, ErrorResponse> {
+    let peer = request.extensions().get::<Peer>();
+    let address = peer.ok_or_else(ErrorResponse::internal)?.address();
+    let shell = &context.shell;
+    shell.check_address_rate(address)?;
+    let now_ms = shell.clock.monotonic_ms();
+    shell
+        .limiter
+        .take(Use::MarketData(address.into()), now_ms)?;
+    Ok(address)
+}
+
+/// GET stream: an answer that goes on.
+fn stream(context: &Context, request: &Request<Body>) -> Response<Body> {
+    let opened = admit_to_market_data(context, request).and_then(|address| {
+        let query = request.uri().query().unwrap_or_default();
+        let last = text(request.headers(), &LAST_EVENT_ID);
+        market_data::open_stream(&context.shell, address, query, last.as_deref())
+    });
+    match opened {
+        Ok(body) => {
+            let mut response = respond(context, Ok(Vec::new()));
+            let kind = HeaderValue::from_static("text/event-stream");
+            response.headers_mut().insert(header::CONTENT_TYPE, kind);
+            *response.body_mut() = body;
+            response
+        }
+        Err(error) => respond(context, Err(error)),
+    }
 }
 
 /// The OpenAPI document, which is the same for all clients.

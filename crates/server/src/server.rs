@@ -114,6 +114,9 @@ impl Server {
                 why = self.shell.machine.broken() => Err(why.into()),
                 () = let_time_pass(&self.shell, watch) => Err(self.shell.machine.why_broken().into()),
             };
+            if let Some(data) = &self.shell.machine.market_data {
+                data.streams.end();
+            }
         };
         self.listener.serve(router, stop).await?;
         ended

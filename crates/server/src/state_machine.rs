@@ -7,11 +7,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cambist_core::VenueTime;
 use cambist_venue::{Caller, Refusal, Request, Response, Venue};
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::durable::{Log, LogState};
+use crate::market_data::MarketData;
 use crate::state::{Answers, Entry, State};
 
 /// Why a request was not executed or has no result.
@@ -41,10 +43,21 @@ pub(crate) struct Machine {
     audit_every_request: bool,
     audit_failures: AtomicU64,
     broken: Notify,
+    /// Receives every trade, if it is served.
+    pub market_data: Option<MarketData>,
 }
 
 impl Machine {
-    pub fn new(state: State, log: Option<Log>, clock: Clock, audit_every_request: bool) -> Self {
+    pub fn new(
+        mut state: State,
+        log: Option<Log>,
+        clock: Clock,
+        audit_every_request: bool,
+        market_data: Option<MarketData>,
+    ) -> Self {
+        if market_data.is_some() {
+            state.venue.write_executed();
+        }
         // If the system clock was set back, the venue's time does not follow.
         clock.not_before(state.venue.now());
         Self {
@@ -54,12 +67,18 @@ impl Machine {
             audit_every_request,
             audit_failures: AtomicU64::new(0),
             broken: Notify::new(),
+            market_data,
         }
     }
 
     /// Reads the venue's state.
     pub fn read<T>(&self, look: impl FnOnce(&Venue) -> T) -> Result<T, MachineError> {
         Ok(look(&self.lock()?.venue))
+    }
+
+    /// The current time, to which the venue advances with its next request.
+    pub fn now(&self) -> VenueTime {
+        self.clock.now()
     }
 
     /// Executes a request.
@@ -72,6 +91,7 @@ impl Machine {
         let response = state.ask(now, caller, request, |entry, answers| {
             self.keep(entry, answers);
         });
+        self.publish(&mut state.venue);
         self.audit_if_asked(&state.venue)?;
         Ok(response?)
     }
@@ -83,7 +103,15 @@ impl Machine {
         state.pass(self.clock.now(), |entry, answers| {
             self.keep(entry, answers);
         });
+        self.publish(&mut state.venue);
         self.audit_if_asked(&state.venue)
+    }
+
+    /// Passes on what was executed. Whoever shows it waits until it is durable.
+    fn publish(&self, venue: &mut Venue) {
+        if let Some(data) = &self.market_data {
+            data.add(venue.take_executed());
+        }
     }
 
     /// Waits until everything executed so far is durable. No answer may be sent before.
@@ -205,7 +233,6 @@ impl Machine {
 mod tests {
     use super::*;
     use crate::error_response::ErrorResponse;
-    use cambist_core::VenueTime;
     use cambist_venue::{AccountId, Compat, Limits, VenueConfig};
 
     fn machine() -> Option<Machine> {
@@ -224,7 +251,7 @@ mod tests {
         });
         let clock = Clock::by_hand(VenueTime(1_000));
         let state = State::new(venue.ok()?, Vec::new());
-        Some(Machine::new(state, None, clock, true))
+        Some(Machine::new(state, None, clock, true, None))
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! Depth: a market's levels, coarser by one decimal for each aggregation level.
 
-use cambist_core::{Amount, Price, Reason, Side};
+use cambist_core::{Amount, MarketId, Price, Reason, Side};
 
 use crate::response::{DepthRow, DepthView, Refusal};
 use crate::venue::{Market, Venue};
 
 impl Venue {
-    pub(crate) fn depth(
-        &self,
-        name: &str,
-        level: u64,
-        limit: Option<u64>,
-    ) -> Result<DepthView, Refusal> {
+    /// A number that rises with every change of a market's book, as in its depth.
+    pub fn book_version(&self, market: MarketId) -> Option<u64> {
+        let market = self.markets.get(usize::from(market.0))?;
+        Some(market.book.version)
+    }
+
+    /// Depth of a listed market, without the faults that a request can meet. `limit` is the most levels per side.
+    pub fn depth(&self, name: &str, level: u64, limit: Option<u64>) -> Result<DepthView, Refusal> {
         let Some(market) = self
             .markets
             .iter()

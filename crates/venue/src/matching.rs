@@ -140,6 +140,7 @@ impl Venue {
             let taker = self.orders.get(taker_key);
             executed.push(Executed {
                 at: self.now,
+                market: taker.market,
                 taker: taker.hash,
                 taker_account: taker.account,
                 trade: trade.clone(),

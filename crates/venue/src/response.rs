@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use cambist_core::order::FillBy;
-use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Price, Reason, Side, TokenId, VenueTime};
+use cambist_core::{
+    Amount, Hash, MarketId, OrderKind, OrderStatus, Price, Reason, Side, TokenId, VenueTime,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::account::{AccountId, Address, ApiKeyDigest, KeyEpoch, PublicKey};
@@ -211,6 +213,8 @@ pub struct Trade {
 pub struct Executed {
     /// The venue's time.
     pub at: VenueTime,
+    /// The market.
+    pub market: MarketId,
     /// The incoming order.
     pub taker: Hash,
     /// Its owner.

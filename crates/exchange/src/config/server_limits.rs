@@ -96,6 +96,7 @@ fn connections(section: &mut Section<'_, '_>) -> ConnectionLimits {
         head_bytes_max,
         connection_age_max_ms: time("connection_age_max_ms", usual.connection_age_max_ms),
         shutdown_ms: time("shutdown_ms", usual.shutdown_ms),
+        ..usual
     }
 }
 

@@ -5,6 +5,7 @@
 //! docs/venue-rules.md.
 
 mod examples;
+mod market_data;
 mod schemas;
 
 use cambist_core::Reason;
@@ -15,20 +16,24 @@ use crate::code;
 use crate::Endpoint;
 use crate::endpoint::{KeyRule, Kind, Parameter, Place, Row, SignatureHeader, TABLE};
 
-/// The document. `server` is the venue's URL for clients, if known.
-pub fn document(server: Option<&str>) -> Value {
+/// The document. `server` is the venue's URL for clients, if known; `market_data` says whether it serves what is beside
+/// the interface.
+pub fn document(server: Option<&str>, market_data: bool) -> Value {
     let mut paths = Map::new();
     for row in &TABLE {
         let path = paths.entry(row.path).or_insert_with(|| json!({}));
         path[row.method.name().to_ascii_lowercase()] = operation(row);
     }
     paths.insert("/health".to_owned(), health());
+    if market_data {
+        paths.extend(market_data::paths());
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Off-chain exchange trading service",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Every refusal is HTTP 400 with resultInfo; too many requests are 429 with Retry-After, failures of the exchange 500. Operations marked x-outside-interface are extras that public clients need.",
+            "description": "Every refusal is HTTP 400 with resultInfo; too many requests are 429 with Retry-After, failures of the exchange 500. Operations marked x-outside-interface are extras.",
         },
         "servers": [{"url": server.unwrap_or("/")}],
         "paths": paths,
@@ -42,9 +47,9 @@ pub fn document(server: Option<&str>) -> Value {
 }
 
 /// The document as text.
-pub fn bytes(server: Option<&str>) -> Vec<u8> {
+pub fn bytes(server: Option<&str>, market_data: bool) -> Vec<u8> {
     // Maps with string keys always serialise.
-    serde_json::to_vec_pretty(&document(server)).unwrap_or_default()
+    serde_json::to_vec_pretty(&document(server, market_data)).unwrap_or_default()
 }
 
 fn operation(row: &Row) -> Value {

@@ -95,6 +95,7 @@ fn has_type(name: &str, value: &Value) -> bool {
         "string" => value.is_string(),
         "integer" => value.is_u64() || value.is_i64(),
         "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
         other => panic!("type {other}"),
     }
 }

@@ -11,6 +11,7 @@ mod funds;
 mod golden;
 mod hostile;
 mod kept;
+mod market_data;
 mod openapi;
 mod pairs;
 mod path;

@@ -9,7 +9,7 @@ use crate::pairs::World;
 use crate::support::{Call, Exchange, config};
 
 #[path = "../../../protocol/tests/schema/mod.rs"]
-mod schema;
+pub mod schema;
 
 #[test]
 fn the_openapi_document_is_public_and_has_the_public_url() {

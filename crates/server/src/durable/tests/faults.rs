@@ -26,7 +26,7 @@ fn begun(disk: &Model) -> Machine {
 
 fn running(durable: crate::durable::Durable) -> Machine {
     let clock = Clock::by_hand(VenueTime(1_700_000_000_000));
-    Machine::new(durable.state, Some(durable.log), clock, true)
+    Machine::new(durable.state, Some(durable.log), clock, true, None)
 }
 
 fn deposit(machine: &Machine, amount: u128) -> Result<(), MachineError> {

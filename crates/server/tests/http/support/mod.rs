@@ -104,6 +104,7 @@ pub fn generous() -> RateLimits {
         key_and_endpoint: Rate::per_s(10_000),
         keyless_and_endpoint: Rate::per_s(10_000),
         address: Rate::per_s(100_000),
+        market_data: Rate::per_s(10_000),
         failed_signatures: Rate::per_s(10_000),
         buckets_max: 1_000,
     }
