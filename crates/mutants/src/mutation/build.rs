@@ -150,17 +150,8 @@ fn blame(error: &Value, patched: &BTreeMap<String, Patched>, drawn: &[Drawn]) ->
     let spans = spans.into_iter().flatten();
     let (primary, others): (Vec<_>, Vec<_>) = spans.partition(|span| span["is_primary"] == true);
     for span in primary.into_iter().chain(others) {
-        let file = span["file_name"].as_str().unwrap_or_default();
-        let Some(patched) = patched.get(file) else {
-            continue;
-        };
-        let [Some(start), Some(end)] = ["byte_start", "byte_end"]
-            .map(|key| span[key].as_u64().and_then(|at| usize::try_from(at).ok()))
-        else {
-            continue;
-        };
-        let found = blamed(patched, start..end);
-        if !found.is_empty() {
+        let found = expansions(span).find_map(|span| blame_span(span, patched));
+        if let Some(found) = found {
             return found;
         }
     }
@@ -171,6 +162,24 @@ fn blame(error: &Value, patched: &BTreeMap<String, Patched>, drawn: &[Drawn]) ->
     let constant = drawn.iter().filter(|one| one.mutant.constness.is_some());
     let same = constant.filter(|one| one.mutant.function.rsplit("::").next() == Some(name));
     same.map(|one| one.number).collect()
+}
+
+/// A place, and where the macros around it were called, innermost first.
+fn expansions(span: &Value) -> impl Iterator<Item = &Value> {
+    std::iter::successors(Some(span), |span| {
+        Some(&span["expansion"]["span"]).filter(|span| span.is_object())
+    })
+}
+
+/// The mutants at a place, unless it is in another file.
+fn blame_span(span: &Value, patched: &BTreeMap<String, Patched>) -> Option<Vec<u32>> {
+    let patched = patched.get(span["file_name"].as_str()?)?;
+    let [start, end] = ["byte_start", "byte_end"].map(|key| {
+        let at = span[key].as_u64()?;
+        usize::try_from(at).ok()
+    });
+    let found = blamed(patched, start?..end?);
+    (!found.is_empty()).then_some(found)
 }
 
 /// Executables by package, with the package's folder.
@@ -207,4 +216,28 @@ fn executables(
         tests.push((executable.into(), package.to_owned()));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_error_within_a_macro_blames_the_mutant_around_its_call() {
+        let done = Patched {
+            text: "f(on(7) format!(a))".to_owned(),
+            places: vec![(7, 2..18)],
+        };
+        let patched = BTreeMap::from([("src/f.rs".to_owned(), done)]);
+        let call = json!({"file_name": "src/f.rs", "byte_start": 8, "byte_end": 17});
+        let within = json!({
+            "file_name": "macros.rs", "byte_start": 1, "byte_end": 2, "is_primary": true,
+            "expansion": {"span": call},
+        });
+        let error = json!({"message": {"message": "mismatched types", "spans": [within]}});
+        assert_eq!(blame(&error, &patched, &[]), vec![7]);
+    }
 }
