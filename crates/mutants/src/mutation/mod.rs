@@ -230,6 +230,9 @@ fn execute(
         .iter()
         .filter(|one| in_shard(args, one) && !built.dropped.contains(&one.number));
     let mut left: VecDeque<_> = left.filter(|one| !known(one)).collect();
+    // Areas are mixed, so that an interrupted campaign is a sample of all of them.
+    left.make_contiguous()
+        .sort_by_key(|one| (one.number.wrapping_mul(0x9e37_79b9), one.number));
     left.truncate(args.limit.unwrap_or(usize::MAX));
     let total = left.len();
     let queue = Mutex::new(left);
