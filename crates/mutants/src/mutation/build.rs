@@ -71,12 +71,14 @@ pub fn build(
     let mut arguments = vec!["test", "--no-run", "--tests"];
     arguments.extend(packages.iter().flat_map(|package| ["--package", package]));
     let tests = executables(folder, target, &arguments)?;
-    if packages.contains(WORLDS) {
-        executables(folder, target, &["build", "--bins", "--package", WORLDS])?;
-    }
+    let worlds = if packages.contains(WORLDS) {
+        cargo::build_worlds(folder, target)?
+    } else {
+        PathBuf::new()
+    };
     Ok(Built {
         tests,
-        worlds: target.join("debug").join(WORLDS),
+        worlds,
         dropped,
     })
 }

@@ -217,7 +217,7 @@ fn execute(
         },
         unreliable: args.unreliable.clone(),
     };
-    runner.measure()?;
+    runner.measure(&args.root().join(&args.build).join("baseline.json"))?;
     if !runner.worlds.is_empty() {
         runs::check_worlds(&runner)?;
     }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
 
 use super::build::Built;
 use super::sample::{Area, Drawn};
@@ -47,6 +48,36 @@ pub struct Runner<'a> {
     pub unreliable: Vec<String>,
 }
 
+/// An executable without a mutant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Baseline {
+    needed_ms: u64,
+    /// Tests that fail.
+    failed: Vec<String>,
+}
+
+impl Baseline {
+    fn measure(package: &str, executable: &Path, folder: &Path) -> anyhow::Result<Self> {
+        let watch = Stopwatch::begin();
+        let ended = run(executable, folder, 0, &[], Duration::from_mins(30))?;
+        let needed = watch.elapsed();
+        eprintln!("{package}: {} ms without a mutant", needed.as_millis());
+        let failed = match ended {
+            Ended::Well => Vec::new(),
+            Ended::Hung => anyhow::bail!("{package} hangs without a mutant"),
+            Ended::Failed(output) => {
+                let failed = failed_tests(&output);
+                ensure!(!failed.is_empty(), "{package} ends early without a mutant");
+                failed
+            }
+        };
+        Ok(Self {
+            needed_ms: u64::try_from(needed.as_millis())?,
+            failed,
+        })
+    }
+}
+
 enum Ended {
     Well,
     Failed(String),
@@ -54,23 +85,31 @@ enum Ended {
 }
 
 impl Runner<'_> {
-    /// Runs every executable without a mutant. A test that fails finds nothing; it is named, and does not count: in the
-    /// copy that is no repository, the ones that need one fail.
-    pub fn measure(&mut self) -> anyhow::Result<()> {
+    /// Runs every executable without a mutant, or takes from the file what an earlier call measured of the same one. A
+    /// test that fails finds nothing; it is named, and does not count: in the copy that is no repository, the ones that
+    /// need one fail.
+    pub fn measure(&mut self, file: &Path) -> anyhow::Result<()> {
+        let text = std::fs::read(file).unwrap_or_else(|_| b"{}".to_vec());
+        let mut known: BTreeMap<String, Baseline> = serde_json::from_slice(&text)
+            .with_context(|| format!("{}: remove it", file.display()))?;
         for (package, tests) in &self.built.tests {
             for (executable, folder) in tests {
-                let watch = Stopwatch::begin();
-                let ended = run(executable, folder, 0, &[], Duration::from_mins(30))?;
-                let needed = watch.elapsed();
-                eprintln!("{package}: {} ms without a mutant", needed.as_millis());
-                if let Ended::Failed(output) = ended {
-                    let failed = failed_tests(&output);
-                    ensure!(!failed.is_empty(), "{package} ends early without a mutant");
-                    let names = failed.join(", ");
+                let built = std::fs::metadata(executable)?.modified()?;
+                let built = built.duration_since(std::time::UNIX_EPOCH)?.as_nanos();
+                let key = format!("{} {built}", executable.display());
+                let baseline = match known.get(&key) {
+                    Some(baseline) => baseline.clone(),
+                    None => Baseline::measure(package, executable, folder)?,
+                };
+                if !baseline.failed.is_empty() {
+                    let names = baseline.failed.join(", ");
                     eprintln!("{package}: not counted, because it fails without a mutant: {names}");
-                    self.unreliable.extend(failed);
                 }
+                self.unreliable.extend(baseline.failed.iter().cloned());
+                let needed = Duration::from_millis(baseline.needed_ms);
                 self.needs.insert(executable.clone(), needed);
+                known.insert(key, baseline);
+                std::fs::write(file, serde_json::to_vec(&known)?)?;
             }
         }
         Ok(())
