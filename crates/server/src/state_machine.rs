@@ -107,7 +107,7 @@ impl Machine {
         self.audit_if_asked(&state.venue)
     }
 
-    /// Passes on what was executed. Whoever shows it waits until it is durable.
+    /// Passes on what was executed. The reader that shows it waits until it is durable.
     fn publish(&self, venue: &mut Venue) {
         if let Some(data) = &self.market_data {
             data.add(venue.take_executed());

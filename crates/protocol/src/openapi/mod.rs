@@ -16,7 +16,7 @@ use crate::code;
 use crate::Endpoint;
 use crate::endpoint::{KeyRule, Kind, Parameter, Place, Row, SignatureHeader, TABLE};
 
-/// The document. `server` is the venue's URL for clients, if known; `market_data` says whether it serves what is beside
+/// The document. `server` is the venue's URL for clients, if known; `market_data` states whether it serves what is beside
 /// the interface.
 pub fn document(server: Option<&str>, market_data: bool) -> Value {
     let mut paths = Map::new();

@@ -27,11 +27,11 @@ pub const GUARANTEES: &[Guarantee] = &[
     guarantee("slots", slots_follow_their_rule),
     guarantee("end of acceptance", late_bytes_create_nothing),
     guarantee("end of rest", what_rests_ends_when_it_is_declared_to),
-    guarantee("refusals", refusals_prove_what_they_are_said_to),
+    guarantee("refusals", refusals_prove_what_the_rules_state),
     guarantee("unknown orders", an_unknown_order_is_refused_as_unknown),
     guarantee("lists", a_complete_list_shows_every_order),
-    guarantee("books", a_fill_moves_what_its_report_says),
-    guarantee("clock", times_are_as_exact_as_they_are_said_to_be),
+    guarantee("books", a_fill_moves_what_it_reports),
+    guarantee("clock", times_are_as_exact_as_the_rules_state),
 ];
 
 const fn guarantee(name: &'static str, keeps: fn(&mut dyn Subject) -> Kept) -> Guarantee {
@@ -211,7 +211,7 @@ fn what_rests_ends_when_it_is_declared_to(subject: &mut dyn Subject) -> Kept {
 }
 
 /// A refusal that is declared to kill the bytes is given to every later copy, and one that may be lifted is not.
-fn refusals_prove_what_they_are_said_to(subject: &mut dyn Subject) -> Kept {
+fn refusals_prove_what_the_rules_state(subject: &mut dyn Subject) -> Kept {
     let good = bid(subject, 0);
     let wrong = [
         UnsignedOrder {
@@ -295,7 +295,7 @@ fn a_complete_list_shows_every_order(subject: &mut dyn Subject) -> Kept {
     Ok(())
 }
 
-fn a_fill_moves_what_its_report_says(subject: &mut dyn Subject) -> Kept {
+fn a_fill_moves_what_it_reports(subject: &mut dyn Subject) -> Kept {
     let spec = subject.market();
     for (n, side, price) in [(0, Side::Buy, BID), (1, Side::Sell, BID + 20_000)] {
         let before = balances(subject)?;
@@ -329,7 +329,7 @@ fn a_fill_moves_what_its_report_says(subject: &mut dyn Subject) -> Kept {
     Ok(())
 }
 
-fn times_are_as_exact_as_they_are_said_to_be(subject: &mut dyn Subject) -> Kept {
+fn times_are_as_exact_as_the_rules_state(subject: &mut dyn Subject) -> Kept {
     let resolution_ms = subject.rules().clock.resolution_ms;
     for _ in 0..20 {
         subject.pass_ms(77);
