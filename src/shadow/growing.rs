@@ -137,6 +137,12 @@ mod tests {
         });
         assert_eq!(bytes.recv().unwrap(), b'a');
         assert_eq!(bytes.recv().unwrap(), b'b');
+        // The reader waits for more: only then everything was read once.
+        let waits = (0..500).any(|_| {
+            std::thread::sleep(PAUSE);
+            growing.has_caught_up()
+        });
+        assert!(waits);
         first.write_all(b"c").unwrap();
         assert_eq!(bytes.recv().unwrap(), b'c');
         // Written before the later segment was begun, and read although there is one.
@@ -144,7 +150,6 @@ mod tests {
         File::create(folder.file(3)).unwrap();
         assert_eq!(bytes.recv().unwrap(), b'd');
         reading.join().unwrap();
-        assert!(growing.has_caught_up());
         let (mut file, missed) = growing.next().unwrap().unwrap();
         assert!(missed, "the second segment was never there");
         stop.store(true, Ordering::Release);
