@@ -18,7 +18,8 @@ impl World {
     /// Removes from an answer what active faults hide.
     pub(super) fn leave_out(&mut self, request: &Request, answer: &mut Result<Response, Refusal>) {
         let closed = match request {
-            Request::Orders(query) => query.end.0 > 0,
+            // Where open and closed orders are two lists, the first has no window and is part of every proof.
+            Request::Orders(query) => query.end.0 > 0 || self.exchange.gateway().is_some(),
             Request::PoolTransactions(query) => query.end.0 > 0,
             _ => false,
         };
