@@ -16,7 +16,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use cambist_core::{MarketId, Reason};
 use cambist_protocol::encode::to_bytes;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::MissedTickBehavior;
 
 use super::query::{Query, refused};
 use super::{Shown, market, shapes};
@@ -170,33 +170,34 @@ async fn feed(
     silent_max: Duration,
     mut ended: watch::Receiver<bool>,
 ) {
-    let begun = Instant::now();
-    let mut sent_at = begun;
+    // Times are those of the ticks. The first is at once.
+    let (mut begun, mut sent_at) = (None, None);
     let mut version = None;
     let mut tick = tokio::time::interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            _ = tick.tick() => {}
+        let now = tokio::select! {
+            now = tick.tick() => now,
             () = frames.closed() => return,
             _ = ended.wait_for(|ended| *ended) => return,
-        }
+        };
+        let lasted = now - *begun.get_or_insert(now);
         let Some(mut text) = events(shell, &mut wanted, &mut version) else {
             return;
         };
-        if text.is_empty() && sent_at.elapsed() < silent_max {
+        if text.is_empty() && now - *sent_at.get_or_insert(now) < silent_max {
             continue;
         }
         if text.is_empty() {
             text.push_str(":\n\n");
         }
-        sent_at = Instant::now();
+        sent_at = Some(now);
         let sent = async {
             shell.machine.settled().await.ok()?;
             frames.send(Bytes::from(text)).await.ok()
         };
         tokio::select! {
-            sent = sent => if sent.is_none() || begun.elapsed() > LIFE { return },
+            sent = sent => if sent.is_none() || lasted > LIFE { return },
             _ = ended.wait_for(|ended| *ended) => return,
         }
     }
