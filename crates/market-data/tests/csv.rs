@@ -289,7 +289,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
 fn a_gap_stays_when_it_is_tolerated() {
     let text = WIDE.replace("1723161258000", "1723161318000");
     let error = read(open(&text, &options("")).unwrap()).1.unwrap();
-    assert!(error.contains("line 5: nothing for 61.000 s"), "{error}");
+    assert!(error.contains("line 5: no row for 61.000 s"), "{error}");
     let (snapshots, error, reader) = read(open(&text, &options("gap")).unwrap());
     assert_eq!((snapshots.len(), error), (3, None));
     assert_eq!(reader.report().skipped(DefectKind::Gap), 1);

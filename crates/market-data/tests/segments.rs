@@ -281,7 +281,7 @@ fn gaps_in_a_recording_are_named() {
     writer.finish().unwrap();
     let (snapshots, error, _) = read(open(&path, ""));
     assert_eq!(snapshots.len(), 3);
-    assert!(error.unwrap().contains("row 3: nothing for 61.000 s"));
+    assert!(error.unwrap().contains("row 3: no row for 61.000 s"));
     let (snapshots, error, reader) = read(open(&path, "gap"));
     assert_eq!((snapshots.len(), error), (4, None));
     assert_eq!(reader.report().skipped(DefectKind::Gap), 1);
