@@ -311,11 +311,16 @@ fn load_and_kill(clients: &mut [Client], running: Running, answers: u64) {
     let address = running.address;
     let answered = AtomicU64::new(0);
     let (enough, signal) = (Mutex::new(false), Condvar::new());
+    // All are connected before the first asks, because the last answer may come before the last client.
+    let connected: Vec<_> = clients
+        .iter_mut()
+        .map(|client| (client, Connection::open(address)))
+        .collect();
+    let (answered, enough, signal) = (&answered, &enough, &signal);
     std::thread::scope(|scope| {
-        for client in clients {
-            scope.spawn(|| {
+        for (client, mut connection) in connected {
+            scope.spawn(move || {
                 let base_url = format!("http://{address}");
-                let mut connection = Connection::open(address);
                 while client.act(&mut connection, &base_url).is_some() {
                     if answered.fetch_add(1, Ordering::Relaxed) + 1 == answers {
                         *enough.lock().unwrap() = true;
