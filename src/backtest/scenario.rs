@@ -8,11 +8,8 @@ use cambist_core::{MarketId, MarketSpec, VenueTime};
 use cambist_exchange::config::scenario as files;
 use cambist_market_data::supplied::{Supplied, Supply};
 use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Tolerance};
-use cambist_venue::agents::{Agents, AgentsConfig};
-use cambist_venue::{
-    AccountId, Caller, Compat, DepthRow, Limits, MarketConfig, Request, Response, TokenConfig,
-    TokenKind, Venue, VenueConfig,
-};
+use cambist_venue::DepthRow;
+use cambist_venue::agents::TradedMarket;
 use std::path::Path;
 
 use super::prepare::own_grid;
@@ -24,8 +21,6 @@ const INTERVAL_MS: u64 = 250;
 const ORIGIN: VenueTime = VenueTime::from_s(1_704_067_200);
 /// Before the first snapshot the traders make a book.
 const WARM_UP_MS: u64 = 30_000;
-/// Accounts of traders are numbered from here.
-const FIRST_TRADER: u32 = 1_000;
 /// Levels a side of a snapshot.
 const LEVELS: u64 = 50;
 
@@ -80,14 +75,11 @@ pub fn open(
     ))))
 }
 
-/// An exchange with the traders of a scenario.
+/// The depth of a scenario's market, at equal distances.
 struct ScenarioMarket {
     name: String,
-    market: String,
     lot: u128,
-    venue: Venue,
-    agents: Vec<Agents>,
-    now: VenueTime,
+    market: TradedMarket,
     next: VenueTime,
     end: VenueTime,
     rows: u64,
@@ -95,61 +87,16 @@ struct ScenarioMarket {
 
 impl ScenarioMarket {
     fn new(spec: &MarketSpec, scenario: Scenario, play: &Play<'_>) -> Result<Self, String> {
-        let mut venue = Venue::new(config(spec)).map_err(|error| error.to_string())?;
-        let mut agents = Vec::new();
-        let mut first = FIRST_TRADER;
-        for traders in scenario.traders {
-            // Pools are not recorded, and no simulated trader uses one here.
-            let config = AgentsConfig {
-                pool: None,
-                ..traders.agents
-            };
-            let accounts: Vec<_> = (first..).take(config.accounts()).map(AccountId).collect();
-            first += u32::try_from(accounts.len()).unwrap_or(u32::MAX);
-            for request in Agents::setup(&config, &accounts, &venue) {
-                let answer = venue.handle(ORIGIN, &Caller::Operator, &request);
-                answer.map_err(|refusal| format!("its traders' accounts: {refusal:?}"))?;
-            }
-            agents.push(Agents::new(config, &accounts));
-        }
+        // Pools are not recorded, and no simulated trader uses one here.
+        let traders = scenario.traders.into_iter().map(|traders| traders.agents);
         Ok(Self {
             name: format!("scenario {}", play.name),
-            market: spec.name.clone(),
             lot: spec.lot,
-            venue,
-            agents,
-            now: ORIGIN,
+            market: TradedMarket::open(spec, traders, ORIGIN)?,
             next: ORIGIN.plus_ms(WARM_UP_MS),
             end: ORIGIN.plus_ms(WARM_UP_MS.saturating_add(play.duration_ms)),
             rows: 0,
         })
-    }
-
-    /// Lets traders act until a time.
-    fn play_until(&mut self, until: VenueTime) {
-        while let Some(next) = self
-            .agents
-            .iter()
-            .filter_map(Agents::next_wakeup)
-            .min()
-            .filter(|next| *next <= until)
-        {
-            self.now = next.max(self.now);
-            self.venue.advance(self.now);
-            self.step();
-        }
-        self.now = until.max(self.now);
-        self.venue.advance(self.now);
-        self.step();
-    }
-
-    fn step(&mut self) {
-        for index in 0..self.agents.len() {
-            for (caller, request) in self.agents[index].step(self.now, &self.venue) {
-                // A refused trader tries again.
-                _ = self.venue.handle(self.now, &caller, &request);
-            }
-        }
     }
 }
 
@@ -158,18 +105,12 @@ impl Supply for ScenarioMarket {
         if self.next > self.end {
             return Ok(None);
         }
-        self.play_until(self.next);
+        self.market.play_until(self.next);
         self.next = self.next.plus_ms(INTERVAL_MS);
-        let request = Request::Depth {
-            market: self.market.clone(),
-            level: 0,
-            limit: Some(LEVELS),
-        };
-        let answer = self.venue.handle(self.now, &Caller::Public, &request);
-        let Ok(Response::Depth(view)) = answer else {
-            let what = format!("its exchange showed no depth: {answer:?}");
-            return Err(Defect::Format { what });
-        };
+        let view = self.market.depth(LEVELS).map_err(|refusal| {
+            let what = format!("its exchange showed no depth: {refusal:?}");
+            Defect::Format { what }
+        })?;
         let levels = |rows: &[DepthRow]| {
             let levels = rows.iter().map(|row| Level {
                 price: row.price,
@@ -177,7 +118,7 @@ impl Supply for ScenarioMarket {
             });
             levels.filter(|level| level.qty.0 > 0).collect()
         };
-        let nanos = self.now.0.saturating_mul(1_000_000);
+        let nanos = self.market.now().0.saturating_mul(1_000_000);
         let time = Timestamp(i64::try_from(nanos).unwrap_or(i64::MAX));
         *row = Snapshot {
             exchange_time: time,
@@ -192,42 +133,5 @@ impl Supply for ScenarioMarket {
 
     fn file(&self) -> String {
         self.name.clone()
-    }
-}
-
-/// An exchange that lists one market.
-fn config(spec: &MarketSpec) -> VenueConfig {
-    let token = |token: &cambist_core::TokenSpec, number: u8| TokenConfig {
-        spec: token.clone(),
-        name: token.symbol.clone(),
-        address: [number; 20],
-        kind: TokenKind::Erc20,
-        fast_withdraw_limit: token.maximum,
-    };
-    VenueConfig {
-        exchange: [7; 20],
-        deposit: [8; 20],
-        tokens: vec![token(&spec.base, 1), token(&spec.quote, 2)],
-        markets: vec![MarketConfig {
-            name: spec.name.clone(),
-            base: spec.base.id,
-            quote: spec.quote.id,
-            price_decimals: spec.price_decimals,
-            aggregation_levels: 1,
-            enabled: true,
-            maker_fee_bips: 0,
-            taker_fee_bips: 0,
-            price_band: None,
-        }],
-        limits: Limits {
-            // The histories of background traders are not used.
-            internal_history_orders_max: 10,
-            ..Limits::default()
-        },
-        fee_collector: AccountId(0),
-        fee_collector_owner: [9; 20],
-        first_account: AccountId(10),
-        compat: Compat::Both,
-        ..VenueConfig::default()
     }
 }

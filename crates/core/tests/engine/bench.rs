@@ -11,7 +11,7 @@ use cambist_core::books::{Booking, Books};
 use cambist_core::config::EngineConfig;
 use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{
-    BatchId, Event, LossBaseline, RecoveredOrder, Restrictions, Start, TradingState,
+    BatchId, Command, Event, LossBaseline, RecoveredOrder, Restrictions, Start, TradingState,
 };
 use cambist_core::notification::{End, Fill, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
@@ -446,4 +446,19 @@ impl Assembly for TestBench {
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
     }
+}
+
+/// Gives an operator's command; its reply, or why it was refused.
+pub fn execute(bench: &mut TestBench, command: Command) -> Result<String, String> {
+    bench.handle_event(&Event::Operator(command));
+    let reply = bench
+        .notifications
+        .iter()
+        .rev()
+        .find_map(|notification| match notification {
+            Notification::CommandAccepted { detail, .. } => Some(Ok(detail.clone())),
+            Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
+            _ => None,
+        });
+    reply.expect("every command has a reply")
 }

@@ -10,7 +10,7 @@ use cambist_core::notification::{BooksHold, BooksStatus, Control, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::{Amount, ClientOrderId, MarketId, Side, TokenId};
 
-use crate::bench::{BASE, BOTH, OTHER, QUOTE, TestBench, config};
+use crate::bench::{BASE, BOTH, OTHER, QUOTE, TestBench, config, execute};
 use crate::pool_bench::{Beside, LP, POOL, limits};
 
 /// At the mid of 10 000 the value of a base unit is a hundred quote units.
@@ -73,23 +73,9 @@ fn resting(bench: &TestBench) -> usize {
     open.count()
 }
 
-fn answered(bench: &mut TestBench, command: Command) -> Result<String, String> {
-    bench.handle_event(&Event::Operator(command));
-    let answers = bench
-        .notifications
-        .iter()
-        .rev()
-        .find_map(|notification| match notification {
-            Notification::CommandAccepted { detail, .. } => Some(Ok(detail.clone())),
-            Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
-            _ => None,
-        });
-    answers.unwrap()
-}
-
 fn adopt(bench: &mut TestBench, token: TokenId, amount: i128) -> Result<String, String> {
     let reason = "seen".to_owned();
-    answered(
+    execute(
         bench,
         Command::Adopt {
             token,
@@ -101,7 +87,7 @@ fn adopt(bench: &mut TestBench, token: TokenId, amount: i128) -> Result<String, 
 
 fn resume(bench: &mut TestBench) -> Result<String, String> {
     let (level, reason) = (TradingState::Active, "checked".to_owned());
-    answered(
+    execute(
         bench,
         Command::Lower {
             level,

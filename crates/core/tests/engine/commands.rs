@@ -6,21 +6,7 @@ use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, UnknownCause};
 use cambist_core::{MarketId, Price, Side, StrategyId};
 
-use crate::bench::{BASE, BOTH, ORIGIN, OTHER, QUOTE, TestBench, config};
-
-fn execute(bench: &mut TestBench, command: Command) -> Result<String, String> {
-    bench.handle_event(&Event::Operator(command));
-    let answer = bench
-        .notifications
-        .iter()
-        .rev()
-        .find_map(|notification| match notification {
-            Notification::CommandAccepted { detail, .. } => Some(Ok(detail.clone())),
-            Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
-            _ => None,
-        });
-    answer.expect("every command is answered")
-}
+use crate::bench::{BASE, BOTH, ORIGIN, OTHER, QUOTE, TestBench, config, execute};
 
 fn bids() -> Filter {
     Filter {

@@ -1,13 +1,13 @@
 //! Orders of other instances on the account: no new orders, a reason, and never a cancel of theirs.
 
 use cambist_core::config::{EngineConfig, ForeignOrders};
-use cambist_core::event::{Command, Event, TradingState};
+use cambist_core::event::{Command, TradingState};
 use cambist_core::notification::{Control, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, OrderStatus};
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::{Price, Qty, Side, StrategyId, VenueTime};
 
-use crate::bench::{BOTH, ORIGIN, TestBench, config, spec};
+use crate::bench::{BOTH, ORIGIN, TestBench, config, execute, spec};
 
 /// The bench's own is 7.
 const OTHER: u32 = 0x7530_e7d1;
@@ -174,20 +174,6 @@ fn an_uncertain_creation_time_is_no_proof_of_a_second_daemon() {
         assert_eq!(!bench.levels.is_empty(), raised, "{created_ms}");
         assert!(bench.submits.is_empty(), "either way it is waited for");
     }
-}
-
-fn execute(bench: &mut TestBench, command: Command) -> Result<String, String> {
-    bench.handle_event(&Event::Operator(command));
-    let answer = bench
-        .notifications
-        .iter()
-        .rev()
-        .find_map(|notification| match notification {
-            Notification::CommandAccepted { detail, .. } => Some(Ok(detail.clone())),
-            Notification::CommandRefused { why, .. } => Some(Err(why.clone())),
-            _ => None,
-        });
-    answer.unwrap()
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod momentum;
 pub(crate) mod pool_funder;
 pub(crate) mod pool_traders;
 mod timeline;
+mod traded_market;
 mod trader;
 
 use cambist_core::{Amount, MarketId, Price, Side, VenueTime};
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::config::{AgentsConfig, PoolSeat};
 pub use self::timeline::{MarketEvent, TimedEvent};
+pub use self::traded_market::TradedMarket;
 use self::trader::{Kind, Trader};
 use crate::account::{Account, AccountId, Address, PublicKey};
 use crate::agents::fair_price::FairPrice;
