@@ -113,6 +113,11 @@ pub enum Command {
         after_help = "Examples:\n  cambist reload --config config/demo.toml\n  cambist reload --config config/demo.toml --allow-loosening"
     )]
     Reload(daemon_control::ReloadArgs),
+    /// Set parameters of strategies of a running daemon, without a restart
+    #[command(
+        after_help = "The values are checked together and take effect together, or none does. They are stored before they take effect, with who set them and why, and apply in place of the file's through reloads and restarts, until --reset restores the file's: also without a running daemon. `status` shows what is set and the file's values. A value that bears more risk (`strategy show NAME` lists which way that is) needs --allow-loosening. Limits are not parameters: they change in the file, with `reload`.\n\nExamples:\n  cambist set --config config/demo.toml --reason 'volatile' ladder.bid_spread_bps=25 ladder.ask_spread_bps=25\n  cambist set --config config/demo.toml --reason 'smaller' 'bands.buy_bands[0].avg_amount=0.5'\n  cambist set --config config/demo.toml --reset --reason 'calm again' ladder.bid_spread_bps"
+    )]
+    Set(commands::set::SetArgs),
     /// Show balances and orders at the venue; explain deposits, withdrawals and manual trades
     #[command(
         subcommand,
@@ -286,7 +291,8 @@ impl Command {
             | Self::Resume(_)
             | Self::Kill(_)
             | Self::Drain(_)
-            | Self::Reload(_) => true,
+            | Self::Reload(_)
+            | Self::Set(_) => true,
             Self::Check(_)
             | Self::Venue(_)
             | Self::Openapi
@@ -602,6 +608,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Kill(args) => daemon_control::kill(args, cli.json),
         Command::Drain(args) => daemon_control::drain(args, cli.json),
         Command::Reload(args) => daemon_control::reload(args, cli.json),
+        Command::Set(args) => commands::set::run(args, cli.json),
         Command::Account(command) => commands::account::run(command, cli.json),
         Command::Watch(args) => commands::watch::run(args, cli.json),
         Command::Top(args) => commands::top::run(args, cli.json),

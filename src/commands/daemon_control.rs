@@ -15,7 +15,9 @@ use cambist_daemon::live::control_client;
 use cambist_daemon::live::control_client::AskError;
 use cambist_daemon::live::control_requests::{RequestJson, ScopeJson};
 use cambist_daemon::live::latch::Latch;
+use cambist_daemon::live::reload;
 use cambist_daemon::telemetry;
+use cambist_daemon::telemetry::parameters;
 use cambist_host::times;
 use cambist_store::{StoreError, view};
 
@@ -122,7 +124,7 @@ pub fn status_page(daemon: &Daemon) -> anyhow::Result<(Exit, Value)> {
             let page = json!({"state": "stopped", "mode": mode, "sends_orders": false});
             (Exit::CheckFailed, page)
         }
-        Ok(None) => (Exit::CheckFailed, stopped(dir, &daemon.source.path)?),
+        Ok(None) => (Exit::CheckFailed, stopped(daemon)?),
         Err(error @ AskError::Silent { .. }) => (Exit::CheckFailed, silent(daemon, &error)),
         Err(error) => return Err(error.into()),
     };
@@ -133,7 +135,7 @@ pub fn status_page(daemon: &Daemon) -> anyhow::Result<(Exit, Value)> {
 /// The state of a daemon that does not answer.
 fn silent(daemon: &Daemon, error: &AskError) -> Value {
     let config = daemon.source.path.display();
-    let mut page = stopped(&daemon.store.dir, &daemon.source.path).unwrap_or_else(|_| json!({}));
+    let mut page = stopped(daemon).unwrap_or_else(|_| json!({}));
     page["state"] = json!("silent");
     page["error"] = json!(error.to_string());
     page["advice"] = json!(format!(
@@ -335,7 +337,8 @@ pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
 }
 
 /// The content of a stopped daemon's state folder.
-fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
+fn stopped(daemon: &Daemon) -> anyhow::Result<Value> {
+    let (dir, config) = (&daemon.store.dir, &daemon.source.path);
     let mut page = json!({"state": "stopped"});
     match view::without_end(dir) {
         Ok(open) => {
@@ -364,6 +367,8 @@ fn stopped(dir: &Path, config: &Path) -> anyhow::Result<Value> {
             page["last_expiry"] = json!(last_s.map(|last_s| times::iso(last_s.into())));
             page["last_expiry_s"] = json!(last_s);
             page["level"] = json!(view::level(dir)?.0.name());
+            let set = cambist_store::parameters::set(dir)?;
+            page["parameters"] = parameters::page(&reload::differences(daemon, &set));
             if let Some((books, listing)) = view::books(dir)? {
                 page["books"] = telemetry::stopped_books(&books, listing, config);
             }

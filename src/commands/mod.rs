@@ -27,6 +27,7 @@ pub mod replay;
 pub mod report;
 pub mod resume;
 pub mod run;
+pub mod set;
 pub mod sim;
 pub(crate) mod stated_loss;
 pub mod strategy;

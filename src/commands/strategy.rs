@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use cambist_strategies::{Kind, Parameter, StrategyInfo};
+use cambist_strategies::{Kind, Looser, Parameter, StrategyInfo};
 use serde_json::json;
 use toml::{Table, Value};
 
@@ -119,6 +119,7 @@ fn parameter(parameter: &Parameter) -> serde_json::Value {
         "kind": parameter.kind.name(),
         "unit": parameter.unit,
         "default": parameter.default,
+        "looser": parameter.looser.name(),
         "range": parameter.kind.range(),
         "meaning": parameter.meaning,
     });
@@ -147,6 +148,10 @@ fn describe(parameters: &[Parameter], indent: &str, text: &mut String) {
         let inner = format!("{indent}    ");
         let facts = format!("{kind}; {default}; {}", parameter.kind.range());
         wrap(&inner, inner.len(), &facts, text);
+        if !matches!(parameter.looser, Looser::Never | Looser::Fields) {
+            let looser = format!("looser: {}", parameter.looser.name());
+            wrap(&inner, inner.len(), &looser, text);
+        }
         wrap(&inner, inner.len(), parameter.meaning, text);
         if let Kind::Tables { fields, .. } = parameter.kind {
             let _ = writeln!(text, "{indent}    Each table:");

@@ -13,7 +13,7 @@ use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
 use cambist_core::withheld::Withheld;
 use cambist_core::{MarketSpec, Price, Qty, Side};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, PriceLimits};
 use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
@@ -41,6 +41,7 @@ const OWN: [Parameter; 4] = [
             max: 16,
         },
         default: Some("[]"),
+        looser: Looser::Fields,
         meaning: "Bands below the mid. They may touch but not overlap.",
     },
     Parameter {
@@ -51,6 +52,7 @@ const OWN: [Parameter; 4] = [
             max: 16,
         },
         default: Some("[]"),
+        looser: Looser::Fields,
         meaning: "Bands above the mid. They may touch but not overlap.",
     },
     Parameter {
@@ -61,6 +63,7 @@ const OWN: [Parameter; 4] = [
             max: "1000000000",
         },
         default: Some("0"),
+        looser: Looser::Never,
         meaning: "A top-up below this is not worth an order.",
     },
     FEE,
@@ -78,6 +81,7 @@ const BAND: &[Parameter] = &[
         unit: "bps of the mid",
         kind: MARGIN,
         default: None,
+        looser: Looser::Lower,
         meaning: "Inner edge of the band, included: an order nearer to the mid is cancelled.",
     },
     Parameter {
@@ -85,6 +89,7 @@ const BAND: &[Parameter] = &[
         unit: "bps of the mid",
         kind: MARGIN,
         default: None,
+        looser: Looser::Lower,
         meaning: "Where new orders of the band are placed; rounded away from the mid.",
     },
     Parameter {
@@ -92,6 +97,7 @@ const BAND: &[Parameter] = &[
         unit: "bps of the mid",
         kind: MARGIN,
         default: None,
+        looser: Looser::Never,
         meaning: "Outer edge of the band, excluded: an order further from the mid is cancelled.",
     },
     Parameter {
@@ -99,6 +105,7 @@ const BAND: &[Parameter] = &[
         unit: "base tokens",
         kind: AMOUNT,
         default: None,
+        looser: Looser::Higher,
         meaning: "Below this the band is topped up. Rounded down to whole lots.",
     },
     Parameter {
@@ -106,6 +113,7 @@ const BAND: &[Parameter] = &[
         unit: "base tokens",
         kind: AMOUNT,
         default: None,
+        looser: Looser::Higher,
         meaning: "Amount of the band after a top-up. Rounded down to whole lots.",
     },
     Parameter {
@@ -113,6 +121,7 @@ const BAND: &[Parameter] = &[
         unit: "base tokens",
         kind: AMOUNT,
         default: None,
+        looser: Looser::Higher,
         meaning: "Above this the band's outermost orders are cancelled. Rounded down to whole lots.",
     },
 ];

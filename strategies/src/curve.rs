@@ -14,7 +14,7 @@ use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 use cambist_quant::lp::curve::{Curve as Shape, Rung};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, PriceLimits};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{base_floor, quote_floor};
@@ -43,6 +43,7 @@ const OWN: [Parameter; 7] = [
         unit: "base tokens",
         kind: AMOUNT,
         default: Some("0"),
+        looser: Looser::Changed,
         meaning: "Virtual amount added to the base holdings. Rounded down to whole lots.",
     },
     Parameter {
@@ -50,6 +51,7 @@ const OWN: [Parameter; 7] = [
         unit: "quote tokens",
         kind: AMOUNT,
         default: Some("0"),
+        looser: Looser::Changed,
         meaning: "Virtual amount added to the quote holdings. The price is the ratio of both sums: at the \
                   market's price, virtual_quote is virtual_base times it.",
     },
@@ -58,6 +60,7 @@ const OWN: [Parameter; 7] = [
         unit: "",
         kind: Kind::Integer { min: 1, max: 32 },
         default: Some("3"),
+        looser: Looser::Higher,
         meaning: "Levels on each side.",
     },
     Parameter {
@@ -65,6 +68,7 @@ const OWN: [Parameter; 7] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 1, max: 1_000 },
         default: Some("10"),
+        looser: Looser::Changed,
         meaning: "Distance between levels, at least one tick. A level trades the amount that the \
                   curve trades within a step.",
     },
@@ -73,6 +77,7 @@ const OWN: [Parameter; 7] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("5"),
+        looser: Looser::Lower,
         meaning: "Distance of every price from the curve: the profit of a fill, from which the maker \
                   fee is paid.",
     },
@@ -81,6 +86,7 @@ const OWN: [Parameter; 7] = [
         unit: "bps of the mid",
         kind: Kind::Bps { min: 1, max: BPS },
         default: Some("200"),
+        looser: Looser::Higher,
         meaning: "Nothing is quoted while the curve's price is further than this from the mid, because \
                   the holdings do not match the market's price.",
     },
@@ -89,6 +95,7 @@ const OWN: [Parameter; 7] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("1"),
+        looser: Looser::Never,
         meaning: "A resting order that is within this of its level's price keeps it, if as many \
                   rest as there are levels.",
     },

@@ -15,7 +15,7 @@ use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{MarketSpec, Price, Qty, Side};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, Band, PriceLimits};
 use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
@@ -54,6 +54,7 @@ const OWN: [Parameter; 18] = [
             of: &[GLFT, AVELLANEDA_STOIKOV],
         },
         default: Some("\"glft\""),
+        looser: Looser::Changed,
         meaning: "The model. avellaneda_stoikov needs a horizon and skews more; it serves for \
                   comparison.",
     },
@@ -65,6 +66,7 @@ const OWN: [Parameter; 18] = [
             max: "1000000000",
         },
         default: None,
+        looser: Looser::Higher,
         meaning: "Size of every order, and the unit in which the model counts inventory. Rounded \
                   down to whole lots.",
     },
@@ -73,6 +75,7 @@ const OWN: [Parameter; 18] = [
         unit: "",
         kind: Kind::Integer { min: 1, max: 16 },
         default: Some("1"),
+        looser: Looser::Higher,
         meaning: "Orders on each side. Each further one is quoted as if the one before had \
                   filled. Levels that fall on one tick become one order.",
     },
@@ -81,6 +84,7 @@ const OWN: [Parameter; 18] = [
         unit: "bps of all holdings",
         kind: Kind::Bps { min: 0, max: BPS },
         default: Some("5000"),
+        looser: Looser::Changed,
         meaning: "Target share of base in the value of all holdings.",
     },
     Parameter {
@@ -88,6 +92,7 @@ const OWN: [Parameter; 18] = [
         unit: "orders",
         kind: Kind::Integer { min: 1, max: 200 },
         default: Some("10"),
+        looser: Looser::Higher,
         meaning: "How far holdings may move from the target: no bid whose fill would exceed it, \
                   no ask whose fill would fall below.",
     },
@@ -99,6 +104,7 @@ const OWN: [Parameter; 18] = [
             max: "100",
         },
         default: Some("0.01"),
+        looser: Looser::Lower,
         meaning: "The higher, the more the quotes are skewed against inventory. 0 skews only \
                   near the bound.",
     },
@@ -107,6 +113,7 @@ const OWN: [Parameter; 18] = [
         unit: "bps of the mid for each square root of a second",
         kind: POSITIVE,
         default: None,
+        looser: Looser::Lower,
         meaning: "Volatility until half of volatility_window_s was observed, and while the mid \
                   does not move. 1 is 2.9 % a day.",
     },
@@ -115,6 +122,7 @@ const OWN: [Parameter; 18] = [
         unit: "1/s",
         kind: POSITIVE,
         default: None,
+        looser: Looser::Higher,
         meaning: "Fills per second of an order at the mid: a prior with the weight of five \
                   fills, which own fills correct.",
     },
@@ -123,6 +131,7 @@ const OWN: [Parameter; 18] = [
         unit: "1/bps",
         kind: POSITIVE,
         default: None,
+        looser: Looser::Higher,
         meaning: "How fast fills decrease with the distance: by the factor e for each 1/decay \
                   bps. The half-spread before costs is about 1/decay.",
     },
@@ -134,6 +143,7 @@ const OWN: [Parameter; 18] = [
             max: "1000",
         },
         default: Some("5"),
+        looser: Looser::Higher,
         meaning: "Estimates stay between the three numbers above divided and multiplied by \
                   this. 1 fixes them: nothing is estimated.",
     },
@@ -145,6 +155,7 @@ const OWN: [Parameter; 18] = [
             max: 7_200,
         },
         default: Some("600"),
+        looser: Looser::Never,
         meaning: "Time window of the volatility estimate, which uses one mid a second.",
     },
     Parameter {
@@ -155,6 +166,7 @@ const OWN: [Parameter; 18] = [
             max: 2_592_000,
         },
         default: Some("3600"),
+        looser: Looser::Never,
         meaning: "Half-life of own resting time and fills in the estimate.",
     },
     Parameter {
@@ -165,6 +177,7 @@ const OWN: [Parameter; 18] = [
             max: "100",
         },
         default: None,
+        looser: Looser::Lower,
         meaning: "The exchange's maker fee; it widens both sides.",
     },
     Parameter {
@@ -175,6 +188,7 @@ const OWN: [Parameter; 18] = [
             max: "1000",
         },
         default: Some("1"),
+        looser: Looser::Lower,
         meaning: "How far a fill moves the mid against it (adverse selection; the markouts in \
                   status and reports show it); half of it widens both sides.",
     },
@@ -186,6 +200,7 @@ const OWN: [Parameter; 18] = [
             max: "100",
         },
         default: Some("0"),
+        looser: Looser::Changed,
         meaning: "Expected drift of the mid; above 0 the quotes favour larger holdings.",
     },
     Parameter {
@@ -196,6 +211,7 @@ const OWN: [Parameter; 18] = [
             max: 86_400,
         },
         default: Some("0"),
+        looser: Looser::Changed,
         meaning: "Time until inventory is valued at the mid, the same at every decision; 0 means \
                   no end (glft only). The longer, the more avellaneda_stoikov skews.",
     },
@@ -204,6 +220,7 @@ const OWN: [Parameter; 18] = [
         unit: "bps of the mid",
         kind: Kind::Bps { min: 1, max: 5_000 },
         default: Some("1"),
+        looser: Looser::Lower,
         meaning: "Smallest distance of an order from the mid, whatever the model computes.",
     },
     Parameter {
@@ -211,6 +228,7 @@ const OWN: [Parameter; 18] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("1"),
+        looser: Looser::Never,
         meaning: "A resting order that is within this of its level's price keeps it, if as many \
                   rest as there are levels.",
     },

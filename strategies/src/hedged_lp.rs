@@ -14,7 +14,7 @@ use cambist_core::strategy::{PoolView, Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, PriceLimits};
 use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
@@ -44,6 +44,7 @@ const OWN: [Parameter; 9] = [
         unit: "base tokens",
         kind: AMOUNT,
         default: None,
+        looser: Looser::Changed,
         meaning: "Base to hold in the wallet and in the pool together. Rounded down to whole lots.",
     },
     Parameter {
@@ -51,6 +52,7 @@ const OWN: [Parameter; 9] = [
         unit: "base tokens",
         kind: AMOUNT,
         default: None,
+        looser: Looser::Higher,
         meaning: "This far from the target, only the side that leads back is quoted.",
     },
     Parameter {
@@ -58,6 +60,7 @@ const OWN: [Parameter; 9] = [
         unit: "bps of the mid",
         kind: Kind::Bps { min: 0, max: 5_000 },
         default: Some("20"),
+        looser: Looser::Lower,
         meaning: "How far both sides are moved at inventory_bound, in proportion before it: down with \
                   too much base, up with too little.",
     },
@@ -66,6 +69,7 @@ const OWN: [Parameter; 9] = [
         unit: "bps of the mid",
         kind: Kind::Bps { min: 1, max: 5_000 },
         default: Some("10"),
+        looser: Looser::Lower,
         meaning: "Distance of the first level of each side from the moved mid; rounded away from it.",
     },
     FEE,
@@ -74,6 +78,7 @@ const OWN: [Parameter; 9] = [
         unit: "base tokens",
         kind: AMOUNT,
         default: None,
+        looser: Looser::Higher,
         meaning: "Size of every level. Rounded down to whole lots.",
     },
     Parameter {
@@ -81,6 +86,7 @@ const OWN: [Parameter; 9] = [
         unit: "",
         kind: Kind::Integer { min: 1, max: 32 },
         default: Some("1"),
+        looser: Looser::Higher,
         meaning: "Levels on each side. Levels that fall on one tick become one order.",
     },
     Parameter {
@@ -88,6 +94,7 @@ const OWN: [Parameter; 9] = [
         unit: "bps of the mid",
         kind: Kind::Bps { min: 0, max: 5_000 },
         default: Some("10"),
+        looser: Looser::Lower,
         meaning: "Further distance of each level after the first.",
     },
     Parameter {
@@ -95,6 +102,7 @@ const OWN: [Parameter; 9] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("2"),
+        looser: Looser::Never,
         meaning: "A resting order keeps its price while it is within this of its level's.",
     },
 ];

@@ -17,7 +17,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::optimization::{self, Optimization};
-use crate::parameter::{Kind, ParamError, Parameter, Params, joined};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, Band, PriceLimits};
 use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
@@ -62,6 +62,7 @@ const OWN: [Parameter; 16] = [
         unit: "bps of the mid",
         kind: FIRST_SPREAD,
         default: Some("0"),
+        looser: Looser::Lower,
         meaning: "Distance of the first bid from the mid; rounded away from it. Must be given \
                   unless bid_levels is.",
     },
@@ -70,6 +71,7 @@ const OWN: [Parameter; 16] = [
         unit: "bps of the mid",
         kind: FIRST_SPREAD,
         default: Some("0"),
+        looser: Looser::Lower,
         meaning: "Distance of the first ask from the mid; rounded away from it. Must be given \
                   unless ask_levels is.",
     },
@@ -78,6 +80,7 @@ const OWN: [Parameter; 16] = [
         unit: "bps of the mid",
         kind: SPREAD,
         default: Some("1"),
+        looser: Looser::Lower,
         meaning: "Smallest distance from the mid, together with fee_bps. A resting order that the \
                   mid has come nearer to is not kept, whatever the refresh tolerance.",
     },
@@ -87,6 +90,7 @@ const OWN: [Parameter; 16] = [
         unit: "base tokens",
         kind: AMOUNT,
         default: Some("0"),
+        looser: Looser::Higher,
         meaning: "Size of the first level on each side, before skew. Rounded down to whole lots. \
                   Must be given unless both sides have lists of levels.",
     },
@@ -95,6 +99,7 @@ const OWN: [Parameter; 16] = [
         unit: "",
         kind: Kind::Integer { min: 1, max: 32 },
         default: Some("1"),
+        looser: Looser::Higher,
         meaning: "Levels on each side. Levels that fall on one tick become one order.",
     },
     Parameter {
@@ -102,6 +107,7 @@ const OWN: [Parameter; 16] = [
         unit: "bps of the mid",
         kind: Kind::Bps { min: 0, max: 5_000 },
         default: Some("100"),
+        looser: Looser::Lower,
         meaning: "Further distance of each level after the first.",
     },
     Parameter {
@@ -109,6 +115,7 @@ const OWN: [Parameter; 16] = [
         unit: "base tokens",
         kind: AMOUNT,
         default: Some("0"),
+        looser: Looser::Higher,
         meaning: "How much larger each level is than the one before. Rounded down to whole lots.",
     },
     Parameter {
@@ -116,6 +123,7 @@ const OWN: [Parameter; 16] = [
         unit: "",
         kind: LEVELS,
         default: Some("[]"),
+        looser: Looser::Fields,
         meaning: "The bids level by level, in place of bid_spread_bps and the order_ keys above.",
     },
     Parameter {
@@ -123,6 +131,7 @@ const OWN: [Parameter; 16] = [
         unit: "",
         kind: LEVELS,
         default: Some("[]"),
+        looser: Looser::Fields,
         meaning: "The asks level by level, in place of ask_spread_bps and the order_ keys above.",
     },
     Parameter {
@@ -130,6 +139,7 @@ const OWN: [Parameter; 16] = [
         unit: "",
         kind: Kind::Bool,
         default: Some("false"),
+        looser: Looser::Lower,
         meaning: "Whether sizes are skewed towards the target share of base.",
     },
     Parameter {
@@ -137,6 +147,7 @@ const OWN: [Parameter; 16] = [
         unit: "bps of all holdings",
         kind: Kind::Bps { min: 0, max: BPS },
         default: Some("5000"),
+        looser: Looser::Changed,
         meaning: "Target share of base in the value of all holdings.",
     },
     Parameter {
@@ -147,6 +158,7 @@ const OWN: [Parameter; 16] = [
             max: "1000",
         },
         default: Some("1"),
+        looser: Looser::Higher,
         meaning: "How far from the target, in sizes of all orders of both sides together, one \
                   side reaches zero and the other twice its size.",
     },
@@ -155,6 +167,7 @@ const OWN: [Parameter; 16] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("0"),
+        looser: Looser::Never,
         meaning: "A side whose resting orders are as many as its levels and all within this of \
                   their target prices keeps its prices.",
     },
@@ -166,6 +179,7 @@ const OWN: [Parameter; 16] = [
             max: 3_600_000,
         },
         default: Some("60000"),
+        looser: Looser::Lower,
         meaning: "Time after a fill for which that side places no new orders; resting orders stay.",
     },
     Parameter {
@@ -173,6 +187,7 @@ const OWN: [Parameter; 16] = [
         unit: "bps of the mid",
         kind: Kind::Bps { min: 0, max: BPS },
         default: Some("0"),
+        looser: Looser::Higher,
         meaning: "After a fill the nearest order of the other side hangs: it stays at its price, \
                   beside the levels, until it fills or is further than this from the mid. 0 is \
                   off.",

@@ -45,7 +45,7 @@ strategies! {
 }
 
 pub use lp_manager::LP_MANAGER;
-pub use parameter::{Kind, ParamError, Parameter, Params, Problem};
+pub use parameter::{Change, Kind, Looser, ParamError, Parameter, Params, Problem};
 pub use registry::{Promise, StrategyInfo, all, find};
 
 /// Compiles and runs the example in the README.

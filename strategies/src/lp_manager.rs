@@ -21,7 +21,7 @@ use cambist_quant::lp::hold::Hysteresis;
 use cambist_quant::lp::income::{Income, Observed};
 use serde::{Deserialize, Serialize};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::quote_floor;
 use entry::Entry;
@@ -43,6 +43,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
             unit: "of holdings",
             kind: Kind::Bps { min: 0, max: 9_999 },
             default: Some("2000"),
+            looser: Looser::Higher,
             meaning: "Target share of the pool shares in the value of base, quote and pool shares \
                       together.",
         },
@@ -51,6 +52,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
             unit: "of holdings",
             kind: Kind::Bps { min: 0, max: 9_999 },
             default: Some("1500"),
+            looser: Looser::Higher,
             meaning: "Below this share it joins. At most the target.",
         },
         Parameter {
@@ -61,6 +63,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: 10_000,
             },
             default: Some("2500"),
+            looser: Looser::Higher,
             meaning: "Above this share it exits. At least the target.",
         },
         Parameter {
@@ -71,6 +74,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: 604_800,
             },
             default: Some("60"),
+            looser: Looser::Lower,
             meaning: "Pause after every join and exit, whatever its result.",
         },
         Parameter {
@@ -78,6 +82,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
             unit: "of the mid",
             kind: Kind::Bps { min: 1, max: 5_000 },
             default: Some("50"),
+            looser: Looser::Higher,
             meaning: "While the pool's price and the mid differ by more it neither joins nor exits.",
         },
         Parameter {
@@ -88,6 +93,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: "1000000000000",
             },
             default: Some("0"),
+            looser: Looser::HigherOrZero,
             meaning: "Largest value of one join or exit; a larger difference takes several steps. 0 means \
                       no limit.",
         },
@@ -99,6 +105,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: 2_592_000,
             },
             default: Some("0"),
+            looser: Looser::HigherOrZero,
             meaning: "Compares the pool's fee income with the loss to rebalancing; observations lose \
                       half of their weight in this time, and before as much was observed it does not \
                       join. 0 is off.",
@@ -111,6 +118,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: 10_000,
             },
             default: Some("5"),
+            looser: Looser::Lower,
             meaning: "Joins only while fee income less loss to rebalancing is above this.",
         },
         Parameter {
@@ -121,6 +129,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: 10_000,
             },
             default: Some("5"),
+            looser: Looser::Higher,
             meaning: "Exits everything when fee income is below the loss to rebalancing by more than \
                       this.",
         },
@@ -132,6 +141,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: 10_000,
             },
             default: Some("0"),
+            looser: Looser::HigherOrZero,
             meaning: "Exits everything when the shares, with the fees they earned, are worth less by \
                       more than this than what they were due when they were taken. 0 is off.",
         },
@@ -143,6 +153,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: 604_800,
             },
             default: Some("0"),
+            looser: Looser::HigherOrZero,
             meaning: "Exits everything when the pool's data come back after they were too old for \
                       longer than this. 0 is off.",
         },
@@ -154,6 +165,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: 2_592_000,
             },
             default: Some("86400"),
+            looser: Looser::Lower,
             meaning: "How long it does not join after it left for a loss or for stale data.",
         },
     ],

@@ -5,7 +5,7 @@
 use cambist_core::strategy::View;
 use cambist_core::{MarketSpec, Price, Qty, Side};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
 use crate::scale::lots_floor;
 use crate::sizing::further;
 
@@ -16,6 +16,7 @@ pub const PARAMETERS: [Parameter; 2] = [
         unit: "",
         kind: Kind::Bool,
         default: Some("false"),
+        looser: Looser::Lower,
         meaning: "Whether orders move away from the mid to one tick before the best order of the \
                   others. They never move nearer.",
     },
@@ -27,6 +28,7 @@ pub const PARAMETERS: [Parameter; 2] = [
             max: "1000000000",
         },
         default: Some("0"),
+        looser: Looser::Never,
         meaning: "Quantity of the others' best orders that is not worth outbidding. Rounded down to \
                   whole lots.",
     },

@@ -5,10 +5,14 @@
 //! file: errors carry the key's path inside the table (`buy_bands[1].min_amount`), from which the caller finds the
 //! line.
 
+mod changes;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use rust_decimal::Decimal;
+
+pub use changes::Change;
 
 /// Kind and range of a parameter's value. Ranges are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,6 +79,38 @@ impl Kind {
     }
 }
 
+/// Which values of a parameter bear more risk: nearer or larger quotes, weaker guards. A running strategy takes such a
+/// change only with permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looser {
+    /// A higher value bears more risk.
+    Higher,
+    /// A lower value bears more risk; of two switches, `false`.
+    Lower,
+    /// A higher value bears more risk, and 0 (off) the most.
+    HigherOrZero,
+    /// Neither direction is the safer one: every other value needs permission.
+    Changed,
+    /// A list of tables: their fields say it. A table more bears more risk.
+    Fields,
+    /// No value bears more risk than another.
+    Never,
+}
+
+impl Looser {
+    /// Its name in listings; empty if no value bears more risk.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+            Self::HigherOrZero => "higher, or 0: off",
+            Self::Changed => "any other value",
+            Self::Fields => "one more table, and by its fields",
+            Self::Never => "",
+        }
+    }
+}
+
 /// One parameter of a strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
@@ -86,6 +122,8 @@ pub struct Parameter {
     pub kind: Kind,
     /// Default in TOML spelling; `None` means that the parameter must be given.
     pub default: Option<&'static str>,
+    /// Which values bear more risk.
+    pub looser: Looser,
     /// What it does, in one or two sentences.
     pub meaning: &'static str,
 }
@@ -100,6 +138,7 @@ pub const fn joined<const N: usize>(parts: &[&[Parameter]]) -> [Parameter; N] {
         unit: "",
         kind: Kind::Bool,
         default: None,
+        looser: Looser::Never,
         meaning: "",
     };
     let mut all = [NONE; N];

@@ -7,7 +7,7 @@ use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{MarketSpec, Price, Side, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
 use crate::scale::{ticks_ceil, ticks_floor};
 use crate::sizing::{BPS, further};
 
@@ -23,6 +23,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "quote per base",
         kind: PRICE,
         default: Some("0"),
+        looser: Looser::Lower,
         meaning: "While the mid is below, there are no asks. 0 is off. Rounded up to a \
                   tick.",
     },
@@ -31,6 +32,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "quote per base",
         kind: PRICE,
         default: Some("0"),
+        looser: Looser::HigherOrZero,
         meaning: "While the mid is above, there are no bids. 0 is off. Rounded down to a \
                   tick.",
     },
@@ -39,6 +41,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "quote per base",
         kind: PRICE,
         default: Some("0"),
+        looser: Looser::HigherOrZero,
         meaning: "Highest price of a bid, wherever the mid is; bids above it are placed at it. 0 is off. \
                   Rounded down to a tick.",
     },
@@ -47,6 +50,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "quote per base",
         kind: PRICE,
         default: Some("0"),
+        looser: Looser::Lower,
         meaning: "Lowest price of an ask, wherever the mid is; asks below it are placed at it. 0 is off. \
                   Rounded up to a tick.",
     },
@@ -55,6 +59,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "bps of the peg",
         kind: Kind::Bps { min: 0, max: BPS },
         default: Some("0"),
+        looser: Looser::HigherOrZero,
         meaning: "While the mid is further than this from the middle of buy_price_max and \
                   sell_price_min (the peg), nothing is quoted and resting orders are cancelled. 0 is off.",
     },
@@ -63,6 +68,7 @@ pub const PARAMETERS: [Parameter; 7] = [
         unit: "bps of the mid",
         kind: Kind::Bps { min: 0, max: BPS },
         default: Some("0"),
+        looser: Looser::HigherOrZero,
         meaning: "While the mid is more than this above the mid at which the band was last set, there \
                   are no bids; while more than this below, no asks. 0 is off.",
     },
@@ -74,6 +80,7 @@ pub const PARAMETERS: [Parameter; 7] = [
             max: 2_592_000,
         },
         default: Some("86400"),
+        looser: Looser::Lower,
         meaning: "How often the moving band is set to the mid; the first time at a start.",
     },
 ];

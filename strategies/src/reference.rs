@@ -11,7 +11,7 @@ use cambist_core::{MarketSpec, Qty, Side};
 use cambist_quant::book::{Book, Level};
 use cambist_quant::reference::{Guards, Rule, Source, combine};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
 use crate::scale::{float, lots_floor, ticks_floor};
 use crate::sizing::BPS;
 
@@ -36,6 +36,7 @@ const SOURCE: &[Parameter] = &[
             of: &[MID, MICRO_PRICE, DEPTH, POOL, FIXED],
         },
         default: None,
+        looser: Looser::Changed,
         meaning: "mid: of the book, without own orders. micro_price: between the best prices, \
                   nearer to the side with less quantity. depth: mean price of buying and of selling \
                   amount at once. pool: price of the pool beside the market. fixed: price.",
@@ -48,6 +49,7 @@ const SOURCE: &[Parameter] = &[
             max: "1000",
         },
         default: Some("1"),
+        looser: Looser::Changed,
         meaning: "Weight in a weighted mean.",
     },
     Parameter {
@@ -55,6 +57,7 @@ const SOURCE: &[Parameter] = &[
         unit: "base tokens",
         kind: AMOUNT,
         default: Some("0"),
+        looser: Looser::Changed,
         meaning: "Amount bought and sold, for depth; a book with less has no such price.",
     },
     Parameter {
@@ -62,6 +65,7 @@ const SOURCE: &[Parameter] = &[
         unit: "quote per base",
         kind: AMOUNT,
         default: Some("0"),
+        looser: Looser::Changed,
         meaning: "The price, for fixed. Rounded down to a tick.",
     },
 ];
@@ -76,6 +80,7 @@ pub const PARAMETERS: [Parameter; 4] = [
             max: 8,
         },
         default: Some("[]"),
+        looser: Looser::Fields,
         meaning: "Sources of the fair price, which replaces the mid. Without sources the mid is \
                   used.",
     },
@@ -86,6 +91,7 @@ pub const PARAMETERS: [Parameter; 4] = [
             of: &[MEDIAN, WEIGHTED],
         },
         default: Some("\"median\""),
+        looser: Looser::Changed,
         meaning: "How several sources are combined.",
     },
     Parameter {
@@ -93,6 +99,7 @@ pub const PARAMETERS: [Parameter; 4] = [
         unit: "sources",
         kind: Kind::Integer { min: 0, max: 8 },
         default: Some("0"),
+        looser: Looser::Changed,
         meaning: "Nothing is quoted while fewer sources have a price. 0 means all of them.",
     },
     Parameter {
@@ -100,6 +107,7 @@ pub const PARAMETERS: [Parameter; 4] = [
         unit: "bps of their median",
         kind: Kind::Bps { min: 1, max: BPS },
         default: Some("100"),
+        looser: Looser::Higher,
         meaning: "Nothing is quoted while two sources differ by more than this, because it is not \
                   known which of them is wrong.",
     },

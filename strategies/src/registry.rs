@@ -1,7 +1,8 @@
 //! Facts about a strategy before it is built, and lookup by name. The list is in `lib.rs`.
 
 use cambist_core::MarketSpec;
-use cambist_core::strategy::Strategy;
+use cambist_core::Time;
+use cambist_core::strategy::{ProcessMessage, Replacement, Strategy, Targets, View};
 
 use crate::ALL;
 use crate::parameter::{ParamError, Parameter, Params};
@@ -35,13 +36,110 @@ pub struct StrategyInfo {
 }
 
 impl StrategyInfo {
-    /// Reads the user's table and builds the strategy from it.
+    /// Reads the user's table and builds the strategy from it. It takes other parameters while it runs, as the text of
+    /// such a table.
     pub fn build_from(
         &self,
         table: &toml::Table,
         market: &MarketSpec,
     ) -> Result<Box<dyn Strategy>, ParamError> {
-        (self.build)(&Params::read(self.parameters, table)?, market)
+        let params = Params::read(self.parameters, table)?;
+        Ok(Box::new(Configured {
+            inner: (self.build)(&params, market)?,
+            params,
+            name: self.name,
+            parameters: self.parameters,
+            build: self.build,
+        }))
+    }
+}
+
+/// A strategy with the parameters that it was built from.
+struct Configured {
+    inner: Box<dyn Strategy>,
+    params: Params,
+    name: &'static str,
+    parameters: &'static [Parameter],
+    build: Build,
+}
+
+impl Strategy for Configured {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        self.inner.decide(view, targets);
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.inner.save()
+    }
+
+    fn restore(&mut self, saved: &[u8]) -> bool {
+        self.inner.restore(saved)
+    }
+
+    fn save_durable(&self) -> Vec<u8> {
+        self.inner.save_durable()
+    }
+
+    fn resume(&mut self, saved: &[u8]) -> bool {
+        self.inner.resume(saved)
+    }
+
+    fn with_parameters(
+        &self,
+        market: &MarketSpec,
+        parameters: &str,
+    ) -> Result<Replacement, String> {
+        let named = |what: &dyn std::fmt::Display| format!("{}.{what}", self.name);
+        let table = parameters
+            .parse()
+            .map_err(|_| format!("the parameters of {} are not TOML", self.name))?;
+        let params = Params::read(self.parameters, &table).map_err(|error| named(&error))?;
+        let mut inner = (self.build)(&params, market).map_err(|error| named(&error))?;
+        if !inner.restore(&self.inner.save()) {
+            let name = self.name;
+            return Err(format!(
+                "{name} cannot continue from its state with these parameters; they need a restart"
+            ));
+        }
+        let (mut changed, mut looser) = (Vec::new(), Vec::new());
+        for change in self.params.changes(&params, self.parameters) {
+            let text = named(&format_args!(
+                "{} {} → {}",
+                change.key, change.old, change.new
+            ));
+            if change.looser {
+                looser.push(text.clone());
+            }
+            changed.push(text);
+        }
+        let strategy = Box::new(Self {
+            inner,
+            params,
+            name: self.name,
+            parameters: self.parameters,
+            build: self.build,
+        });
+        Ok(Replacement {
+            strategy,
+            changed,
+            looser,
+        })
+    }
+
+    fn next_decision(&self) -> Option<Time> {
+        self.inner.next_decision()
+    }
+
+    fn view_seq(&self) -> u64 {
+        self.inner.view_seq()
+    }
+
+    fn take_view(&mut self) -> Option<String> {
+        self.inner.take_view()
+    }
+
+    fn receive(&mut self, now: Time, message: &ProcessMessage) -> Result<(), String> {
+        self.inner.receive(now, message)
     }
 }
 

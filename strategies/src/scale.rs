@@ -97,7 +97,7 @@ fn whole_tokens(units: u128, decimals: u8) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
-    use crate::parameter::{Kind, Parameter};
+    use crate::parameter::{Kind, Looser, Parameter};
     use crate::testing::market;
 
     const DECLARED: &[Parameter] = &[Parameter {
@@ -108,6 +108,7 @@ mod tests {
             max: "1000000000",
         },
         default: None,
+        looser: Looser::Never,
         meaning: "A number.",
     }];
 

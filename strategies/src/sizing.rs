@@ -6,7 +6,7 @@ use cambist_core::strategy::{Holdings, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
-use crate::parameter::{Kind, Parameter};
+use crate::parameter::{Kind, Looser, Parameter};
 
 /// Ten-thousandths in one.
 pub const BPS: u32 = 10_000;
@@ -17,6 +17,7 @@ pub const FEE: Parameter = Parameter {
     unit: "bps",
     kind: Kind::Bps { min: 0, max: 100 },
     default: Some("0"),
+    looser: Looser::Lower,
     meaning: "The exchange's maker fee; no order is so near to the mid that a fill would not earn \
               it.",
 };

@@ -8,7 +8,7 @@ use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::withheld::Withheld;
 use cambist_core::{MarketSpec, Price, Qty, Side};
 
-use crate::parameter::{Kind, ParamError, Parameter, Params};
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::lots_floor;
 use crate::sizing::{Funds, is_orderable, passive, price_at, unorderable};
@@ -24,6 +24,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
             unit: "bps of the mid",
             kind: Kind::Bps { min: 1, max: 5_000 },
             default: Some("10"),
+            looser: Looser::Lower,
             meaning: "Distance of both orders from the mid; rounded away from it.",
         },
         Parameter {
@@ -34,6 +35,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
                 max: "1000000000",
             },
             default: Some("0.5"),
+            looser: Looser::Higher,
             meaning: "Size of each order. Rounded down to whole lots.",
         },
     ],

@@ -18,6 +18,7 @@ mod operator;
 mod page;
 mod panic;
 mod paper;
+mod parameters;
 mod parity;
 mod process_strategies;
 mod provenance;

@@ -156,13 +156,27 @@ pub enum Command {
         /// Why.
         reason: String,
     },
-    /// Use other limits and polling parameters. Markets, tokens and strategies remain.
+    /// Use other limits, polling parameters and parameters of strategies, all or none of them. Markets, tokens and
+    /// strategies remain.
     Reconfigure {
         /// The whole configuration.
         config: Box<crate::config::EngineConfig>,
-        /// Whether limits may become looser.
+        /// The strategies that get other parameters.
+        parameters: Vec<StrategyParameters>,
+        /// Why, if an operator set single parameters; empty for a configuration that was read again.
+        reason: String,
+        /// Whether limits and parameters may become looser.
         allow_loosening: bool,
     },
+}
+
+/// All parameters of a strategy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StrategyParameters {
+    /// Which strategy.
+    pub strategy: StrategyId,
+    /// The text that it is built from.
+    pub text: String,
 }
 
 impl Command {

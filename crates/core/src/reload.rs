@@ -23,10 +23,20 @@ pub struct Units<'a> {
     pub pools: Vec<&'a MarketSpec>,
 }
 
-/// The changes, or why the new configuration is refused.
+/// Parameters of strategies that differ, named by market and strategy, with both values.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// All of them.
+    pub all: Vec<String>,
+    /// Those that bear more risk than before.
+    pub looser: Vec<String>,
+}
+
+/// The changes, or why the new configuration is refused. `parameters` are the changes of strategies that come with it.
 pub fn judge(
     old: &EngineConfig,
     new: &EngineConfig,
+    parameters: Changes,
     allow_loosening: bool,
     units: &Units<'_>,
 ) -> Result<String, String> {
@@ -44,18 +54,32 @@ pub fn judge(
             new.pools.len()
         ));
     }
-    let looser = loosens(old, new, units);
+    let mut looser = loosens(old, new, units);
+    looser.extend(parameters.looser);
     if !looser.is_empty() && !allow_loosening {
         return Err(format!(
             "{} would become looser, which needs --allow-loosening",
             looser.join(", ")
         ));
     }
-    Ok(match (old == new, looser.is_empty()) {
-        (true, _) => "nothing changes".to_owned(),
-        (false, true) => "configuration reloaded; no limit became looser".to_owned(),
-        (false, false) => format!("configuration reloaded; looser: {}", looser.join(", ")),
-    })
+    let mut parts = Vec::new();
+    if old != new {
+        parts.push("configuration reloaded".to_owned());
+    }
+    if !parameters.all.is_empty() {
+        parts.push(format!("parameters changed: {}", parameters.all.join(", ")));
+    }
+    if parts.is_empty() {
+        return Ok("nothing changes".to_owned());
+    }
+    parts.push(if !looser.is_empty() {
+        format!("looser: {}", looser.join(", "))
+    } else if parameters.all.is_empty() {
+        "no limit became looser".to_owned()
+    } else {
+        "nothing became looser".to_owned()
+    });
+    Ok(parts.join("; "))
 }
 
 /// Every limit that the new configuration loosens, by its key, with both values.

@@ -224,6 +224,16 @@ impl Targets {
     }
 }
 
+/// A strategy with other parameters and the state of the one that it replaces.
+pub struct Replacement {
+    /// The strategy.
+    pub strategy: Box<dyn Strategy>,
+    /// The parameters that differ, with both values: `bid_spread_bps 10 → 25`.
+    pub changed: Vec<String>,
+    /// Those of them that bear more risk than before.
+    pub looser: Vec<String>,
+}
+
 /// A strategy: a deterministic function from views to targets, with a small state.
 pub trait Strategy: Send {
     /// Decides the targets. `targets` is empty on entry.
@@ -249,6 +259,16 @@ pub trait Strategy: Send {
     /// Returns false if the bytes are not understood, in which case the strategy begins without memory.
     fn resume(&mut self, saved: &[u8]) -> bool {
         self.restore(saved)
+    }
+
+    /// The same strategy with other parameters, as the text that the shell builds it from, and with the state that this
+    /// one has; or why not. The default is for strategies that are built without a text.
+    fn with_parameters(
+        &self,
+        _market: &MarketSpec,
+        _parameters: &str,
+    ) -> Result<Replacement, String> {
+        Err("its parameters are fixed".to_owned())
     }
 
     /// When it is asked again at the latest, although nothing has changed. A time that has passed means

@@ -48,10 +48,6 @@ pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
         Some(_) => format!("{PROCESS}{}", choice.name.value),
         None => choice.name.value.clone(),
     };
-    let text = |choice: &StrategyChoice| match &choice.process {
-        Some(process) => process.recorded(&choice.params).to_string(),
-        None => choice.params.to_string(),
-    };
     Header {
         program: program::build().name.to_owned(),
         config,
@@ -62,9 +58,17 @@ pub fn header(bound: &Bound, config: String, config_hash: String) -> Header {
             .map(|(_, market, choice)| StrategyText {
                 name: name(choice),
                 market: *market,
-                parameters: text(choice),
+                parameters: parameters_text(choice),
             })
             .collect(),
+    }
+}
+
+/// The text of all parameters of a strategy, from which it is built again.
+pub fn parameters_text(choice: &StrategyChoice) -> String {
+    match &choice.process {
+        Some(process) => process.recorded(&choice.params).to_string(),
+        None => choice.params.to_string(),
     }
 }
 

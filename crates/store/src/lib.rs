@@ -13,6 +13,7 @@ pub mod history;
 mod intents;
 pub mod offline;
 mod orders;
+pub mod parameters;
 pub(crate) mod pool_transactions;
 #[cfg(test)]
 pub(crate) mod pool_transactions_tests;
@@ -38,6 +39,7 @@ use chain::Sum;
 
 pub use booking::StoreEntry;
 pub use books::Listing;
+pub use parameters::SetParameter;
 pub use schema::FILE;
 
 /// Why the store cannot be used.
@@ -170,6 +172,8 @@ pub struct Recovered {
     pub restrictions: Restrictions,
     /// Cause of the trading state; empty if it was never set.
     pub cause: String,
+    /// The parameters of strategies that operators set, and that apply in place of the file's.
+    pub parameters: Vec<SetParameter>,
 }
 
 /// The open store. Dropping it releases the folder.

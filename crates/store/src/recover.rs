@@ -17,7 +17,7 @@ use super::schema::{anchor_sum, counter_sum, meta_sum};
 use super::{
     Filled, OpenIntent, OpenPoolTransaction, Recovered, Store, StoreError, database_error,
 };
-use super::{books, flows};
+use super::{books, flows, parameters};
 use crate::restrictions;
 
 /// Result of a verification.
@@ -110,6 +110,7 @@ fn verified(database: &Connection, rule: SlotRule) -> Result<Verified, ReadError
     }
     ends(database)?;
     flows::read(database)?;
+    parameters::read(database)?;
     books::read(database)?;
     books::listing(database)?;
     match restrictions::newest(database)? {
@@ -230,6 +231,7 @@ impl Store {
             open_moves,
             restrictions,
             cause,
+            parameters: parameters::in_force(&self.database).map_err(at)?,
         })
     }
 }

@@ -13,7 +13,7 @@ use cambist_host::program;
 pub const FILE: &str = "cambist.db";
 
 /// Version of the tables below.
-pub(super) const SCHEMA: i64 = 7;
+pub(super) const SCHEMA: i64 = 8;
 
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
@@ -121,6 +121,15 @@ CREATE TABLE slot_rule (id INTEGER PRIMARY KEY CHECK (id = 1), rule TEXT NOT NUL
     sum BLOB NOT NULL) STRICT;
 ";
 
+/// Since version 8: parameters that operators set while the daemon ran. The newest row of a parameter applies; one
+/// without a value restores the
+/// configuration file's.
+const PARAMETERS: &str = "
+CREATE TABLE parameters (id INTEGER PRIMARY KEY, market TEXT NOT NULL, strategy TEXT NOT NULL,
+    key TEXT NOT NULL, value TEXT, operator TEXT NOT NULL, reason TEXT NOT NULL, at_us INTEGER NOT NULL,
+    sum BLOB NOT NULL) STRICT;
+";
+
 /// The changes of each later version; a new file goes through all of them.
 const MIGRATIONS: &[&str] = &[
     "ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';",
@@ -129,6 +138,7 @@ const MIGRATIONS: &[&str] = &[
     BOOKS,
     RESULTS,
     LIFETIMES,
+    PARAMETERS,
 ];
 
 /// Opens the file, creating the tables in a new one.

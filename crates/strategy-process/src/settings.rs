@@ -1,5 +1,7 @@
 //! What is configured of a process strategy as far as the engine is concerned, and its text on tapes.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// What is configured of a process strategy as far as the engine is concerned.
@@ -62,6 +64,26 @@ impl ProcessSettings {
             ("orders_max".to_owned(), whole(orders_max as u64)),
             ("params".to_owned(), toml::Value::Table(params.clone())),
         ])
+    }
+
+    /// The parameters and settings that differ from `old`, with both values.
+    pub fn changes(&self, old: &Self) -> Vec<String> {
+        let text = |value: Option<&Value>| value.map_or("none".to_owned(), Value::to_string);
+        let keys: BTreeSet<_> = old.params.keys().chain(self.params.keys()).collect();
+        let params = keys.into_iter().filter_map(|key| {
+            let (before, after) = (old.params.get(key), self.params.get(key));
+            let change = || format!("{key} {} → {}", text(before), text(after));
+            (before != after).then(change)
+        });
+        let settings = [
+            ("timeout_ms", old.timeout_ms, self.timeout_ms),
+            ("orders_max", old.orders_max as u64, self.orders_max as u64),
+        ];
+        let settings = settings
+            .into_iter()
+            .filter(|(_, before, after)| before != after);
+        let settings = settings.map(|(key, before, after)| format!("{key} {before} → {after}"));
+        settings.chain(params).collect()
     }
 
     /// Reads what [`ProcessSettings::write`] wrote.

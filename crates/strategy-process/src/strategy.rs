@@ -6,7 +6,7 @@
 //! less what was filled since its view.
 
 use cambist_core::control::Control;
-use cambist_core::strategy::{ProcessMessage, Strategy, Targets, View};
+use cambist_core::strategy::{ProcessMessage, Replacement, Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit};
 use cambist_core::{MarketSpec, Side, Time, Withheld};
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,25 @@ impl Strategy for ProcessStrategy {
         };
         (self.memory, self.view_due, self.line) = (memory, view_due, None);
         true
+    }
+
+    fn with_parameters(
+        &self,
+        market: &MarketSpec,
+        parameters: &str,
+    ) -> Result<Replacement, String> {
+        let table = parameters.parse();
+        let table: toml::Table = table.map_err(|_| "the parameters are not TOML".to_owned())?;
+        let settings = ProcessSettings::read(&table).map_err(|error| error.to_string())?;
+        // What they mean is known to the process alone: every change may bear more risk.
+        let changed = settings.changes(&self.settings);
+        let mut strategy = Self::new(settings, market);
+        (strategy.memory, strategy.view_due) = (self.memory.clone(), self.view_due);
+        Ok(Replacement {
+            strategy: Box::new(strategy),
+            looser: changed.clone(),
+            changed,
+        })
     }
 
     fn save_durable(&self) -> Vec<u8> {

@@ -34,6 +34,21 @@ const STEPS: &[&[Step]] = &[
     MEMORIES,
     VENUE,
     LISTS,
+    PARAMETERS,
+];
+
+/// Version 13: strategies get other parameters while they run. Before, they did not.
+const PARAMETERS: &[Step] = &[
+    Step::Add {
+        of: "Command::Reconfigure",
+        field: "parameters",
+        value: || Value::List(Vec::new()),
+    },
+    Step::Add {
+        of: "Command::Reconfigure",
+        field: "reason",
+        value: || Value::Text(String::new()),
+    },
 ];
 
 /// Version 12: a page is of one of several lists, and the venue's rules name those that show every order. Before, there was

@@ -3,7 +3,7 @@
 use cambist_core::{MarketSpec, Qty, Side};
 
 use super::{AMOUNT, SPREAD};
-use crate::parameter::{ParamError, Parameter, Params};
+use crate::parameter::{Looser, ParamError, Parameter, Params};
 use crate::scale::lots_floor;
 use crate::sizing::BPS;
 
@@ -14,6 +14,7 @@ pub const LEVEL: &[Parameter] = &[
         unit: "bps of the mid",
         kind: SPREAD,
         default: None,
+        looser: Looser::Lower,
         meaning: "Distance from the mid; rounded away from it.",
     },
     Parameter {
@@ -21,6 +22,7 @@ pub const LEVEL: &[Parameter] = &[
         unit: "base tokens",
         kind: AMOUNT,
         default: None,
+        looser: Looser::Higher,
         meaning: "Size before skew. Rounded down to whole lots.",
     },
 ];

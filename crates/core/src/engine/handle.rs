@@ -72,8 +72,8 @@ impl State {
             Event::Start(_) if self.restrictions.level() == TradingState::Halted => {
                 self.start_drain(now, actions);
             }
-            // The strategy has taken in what happened to its process.
-            Event::Start(_) | Event::Wake | Event::Process { .. } => {}
+            // The strategy has taken in what happened to its process, and the command was executed.
+            Event::Start(_) | Event::Wake | Event::Process { .. } | Event::Operator(_) => {}
             Event::Answer {
                 request,
                 outcome,
@@ -102,7 +102,6 @@ impl State {
                 self.handle_restrictions_stored(now, levels, actions);
             }
             Event::RestrictionsFailed(_) => self.handle_restrictions_failed(now, actions),
-            Event::Operator(command) => self.execute(now, command, actions),
         }
     }
 

@@ -22,7 +22,7 @@ pub(crate) mod venue;
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
-use crate::event::{Event, Start};
+use crate::event::{Command, Event, Start};
 use crate::inspection::Inspection;
 use crate::market::MarketId;
 use crate::notification::Notification;
@@ -80,7 +80,11 @@ impl Engine {
             self.handle_process(now, *strategy, message, actions);
         }
         let state = self.state.as_mut().expect("the first event is the start");
-        state.handle_event(now, event, actions);
+        if let Event::Operator(command) = event {
+            state.execute(now, command, &mut self.strategies, actions);
+        } else {
+            state.handle_event(now, event, actions);
+        }
         state.step(now, &mut self.strategies, actions);
     }
 
@@ -144,6 +148,17 @@ impl Engine {
             .map(State::wakeup)
     }
 
+    /// What a command would answer that changes the configuration or parameters, without changing anything; other
+    /// commands are not judged.
+    pub fn judge(&self, command: &Command) -> Result<String, String> {
+        match (&self.state, command) {
+            (Some(state), Command::Reconfigure { .. }) => state
+                .judge_configuration(command, &self.strategies)
+                .map(|(detail, _)| detail),
+            (_, _) => Ok(String::new()),
+        }
+    }
+
     /// Whether trading state or pauses are not stored yet: prohibitions already apply, but are not durable.
     pub fn restrictions_are_pending(&self) -> bool {
         self.state
@@ -198,12 +213,13 @@ impl Engine {
         if strategies.len() != self.strategies.len() {
             return Err(SnapshotMismatch);
         }
+        let state = self.state.as_ref();
+        take_parameters(state, &mut strategies)?;
         for (copy, own) in strategies.iter_mut().zip(&self.strategies) {
             if !copy.restore(&own.save()) {
                 return Err(SnapshotMismatch);
             }
         }
-        let state = self.state.as_ref();
         Ok(state.map(|state| state.inspect(now, &mut strategies)))
     }
 
@@ -215,6 +231,7 @@ impl Engine {
         if strategies.len() != snapshot.strategies.len() {
             return Err(SnapshotMismatch);
         }
+        take_parameters(snapshot.state.as_ref(), &mut strategies)?;
         for (strategy, saved) in strategies.iter_mut().zip(&snapshot.strategies) {
             if !strategy.restore(saved) {
                 return Err(SnapshotMismatch);
@@ -256,4 +273,20 @@ impl Engine {
             );
         }
     }
+}
+
+/// Gives strategies that were built with the parameters of the start those that they have by now.
+fn take_parameters(
+    state: Option<&State>,
+    strategies: &mut [Box<dyn Strategy>],
+) -> Result<(), SnapshotMismatch> {
+    let Some(state) = state else { return Ok(()) };
+    for (slot, strategy) in state.slots.iter().zip(strategies) {
+        if let Some(text) = &slot.parameters {
+            let spec = &state.market(slot.market).spec;
+            let replacement = strategy.with_parameters(spec, text);
+            *strategy = replacement.map_err(|_| SnapshotMismatch)?.strategy;
+        }
+    }
+    Ok(())
 }

@@ -48,6 +48,8 @@ pub(crate) struct StrategySlot {
     pub(crate) market: MarketId,
     /// Fills since its last decision.
     pub(crate) fills: Vec<Fill>,
+    /// Its parameters, if they were changed since the start.
+    pub(crate) parameters: Option<String>,
 }
 
 /// Purpose of a request.
@@ -181,6 +183,7 @@ impl State {
                 strategy: *strategy,
                 market: *market,
                 fills: Vec::new(),
+                parameters: None,
             })
             .collect();
         if start.restrictions.state > TradingState::Active {

@@ -375,6 +375,8 @@ fn tighter_limits_are_applied_and_looser_ones_need_permission() {
         let config = Box::new(config.clone());
         Command::Reconfigure {
             config,
+            parameters: Vec::new(),
+            reason: String::new(),
             allow_loosening,
         }
     };

@@ -16,6 +16,7 @@ mod hostile;
 mod instances;
 mod losses;
 mod pace;
+mod parameters;
 mod pool_bench;
 mod pool_worth;
 mod pools;

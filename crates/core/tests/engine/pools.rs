@@ -351,6 +351,8 @@ fn a_reload_applies_limits_of_pools_and_a_looser_one_needs_permission() {
     let reload = |allow_loosening| {
         Event::Operator(Command::Reconfigure {
             config: Box::new(limits()),
+            parameters: Vec::new(),
+            reason: String::new(),
             allow_loosening,
         })
     };
@@ -364,6 +366,8 @@ fn a_reload_applies_limits_of_pools_and_a_looser_one_needs_permission() {
     let refused = |n: &Notification| matches!(n, Notification::CommandRefused { .. });
     bench.handle_event(&Event::Operator(Command::Reconfigure {
         config: Box::new(two),
+        parameters: Vec::new(),
+        reason: String::new(),
         allow_loosening: true,
     }));
     assert_eq!(bench.count(refused), 2, "pools change with a restart");

@@ -13,6 +13,7 @@ pub mod market;
 pub mod messages;
 pub mod mode;
 pub mod paper;
+pub mod parameters;
 pub mod pool;
 pub mod process;
 pub mod resolve;

@@ -62,6 +62,7 @@ pub fn ask(dir: &Path, json: &RequestJson) -> Result<Option<Value>, AskError> {
         | RequestJson::Drain { .. }
         | RequestJson::Leave { .. }
         | RequestJson::Reload { .. }
+        | RequestJson::Set { .. }
         | RequestJson::Adopt { .. }
         | RequestJson::AdoptOrders { .. } => {
             if ask_within(dir, &RequestJson::Status, SILENCE_TIMEOUT)?.is_none() {

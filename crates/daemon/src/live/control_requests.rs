@@ -8,6 +8,7 @@ use cambist_core::{MarketId, MarketSpec, PoolSpec, Side, StrategyId, TokenId, To
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
+use crate::config::parameters::Assignment;
 use crate::config::{Bound, money};
 use crate::live::operator_commands::ControlRequest;
 use cambist_store::Listing;
@@ -70,6 +71,16 @@ pub enum RequestJson {
         #[serde(default)]
         allow_loosening: bool,
     },
+    /// Set parameters of strategies, or restore those of the file: all of them or none.
+    Set {
+        /// Which.
+        values: Vec<ValueJson>,
+        /// The reason.
+        reason: String,
+        /// Allow values that bear more risk.
+        #[serde(default)]
+        allow_loosening: bool,
+    },
     /// Treat orders of another instance as own orders: it is gone and left them.
     AdoptOrders {
         /// Instance number, as in its order ids.
@@ -99,6 +110,21 @@ impl RequestJson {
             Self::Drain { wait: true } | Self::Leave { wait: true }
         )
     }
+}
+
+/// A parameter of a strategy and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValueJson {
+    /// Market name; needed if several markets have the strategy.
+    #[serde(default)]
+    pub market: Option<String>,
+    /// Strategy name.
+    pub strategy: String,
+    /// Path inside its parameters.
+    pub path: String,
+    /// The value in TOML spelling; null restores the file's.
+    pub value: Option<String>,
 }
 
 /// A part of the quoting, by names.
@@ -168,6 +194,18 @@ impl Names {
                     allow_loosening,
                 });
             }
+            RequestJson::Set {
+                values,
+                reason,
+                allow_loosening,
+            } => {
+                let values = values.into_iter().map(|value| self.assignment(value));
+                return Ok(ControlRequest::Set {
+                    assignments: values.collect::<Result<_, _>>()?,
+                    reason: required(&reason)?,
+                    allow_loosening,
+                });
+            }
             RequestJson::Pause { part, reason } => Command::Pause {
                 filter: self.filter(&part)?,
                 reason: short(&reason),
@@ -216,6 +254,25 @@ impl Names {
                 });
             }
         }))
+    }
+
+    fn assignment(&self, value: ValueJson) -> Result<Assignment, String> {
+        let part = ScopeJson {
+            market: value.market,
+            side: None,
+            strategy: Some(value.strategy.clone()),
+        };
+        let filter = self.filter(&part)?;
+        let id = filter.strategy;
+        let mut known = self.strategies.iter();
+        let market = known.find(|(known, ..)| Some(*known) == id);
+        let market = market.and_then(|(_, market, _)| self.markets.get(usize::from(market.0)));
+        Ok(Assignment {
+            market: market.map(|spec| spec.name.clone()).unwrap_or_default(),
+            strategy: value.strategy,
+            path: value.path,
+            value: value.value,
+        })
     }
 
     /// Formats a signed amount of a token: `+1.5 ETH`.
@@ -339,6 +396,14 @@ fn instance_number(text: &str) -> Result<u32, String> {
 
 /// Most characters of a stored reason.
 const REASON_MAX: usize = 500;
+
+fn required(reason: &str) -> Result<String, String> {
+    let reason = short(reason);
+    if reason.is_empty() {
+        return Err("a reason is required; it is recorded".to_owned());
+    }
+    Ok(reason)
+}
 
 fn short(reason: &str) -> String {
     reason.trim().chars().take(REASON_MAX).collect()

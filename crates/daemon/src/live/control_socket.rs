@@ -108,7 +108,7 @@ impl ControlSocket {
                 let uid = caller.peer_cred().map(|peer| peer.uid());
                 let answer = match uid {
                     Ok(uid) if uid == 0 || uid == getuid().as_raw() => {
-                        answer_request(&mut caller, &requests).await
+                        answer_request(&mut caller, &requests, user(uid)).await
                     }
                     Ok(_) | Err(_) => refused("another user"),
                 };
@@ -128,10 +128,25 @@ impl Drop for ControlSocket {
     }
 }
 
+/// A user for the record: the name, if the system has one, and the number.
+fn user(uid: u32) -> String {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let of_uid = |line: &&str| line.split(':').nth(2).and_then(|id| id.parse().ok()) == Some(uid);
+    let name = users
+        .lines()
+        .find(of_uid)
+        .and_then(|line| line.split(':').next());
+    name.map_or_else(
+        || format!("uid {uid}"),
+        |name| format!("{name} (uid {uid})"),
+    )
+}
+
 /// Reads a request, passes it on, and returns the answer.
 async fn answer_request(
     caller: &mut tokio::net::UnixStream,
     requests: &mpsc::Sender<Request>,
+    operator: String,
 ) -> Value {
     let mut line = String::new();
     let mut reader = BufReader::new(caller.take(LINE_MAX));
@@ -145,7 +160,15 @@ async fn answer_request(
     };
     let waits_for_the_end = json.waits_for_the_end();
     let (answer, answered) = oneshot::channel();
-    if requests.send(Request { json, answer }).await.is_err() {
+    if requests
+        .send(Request {
+            json,
+            answer,
+            operator,
+        })
+        .await
+        .is_err()
+    {
         return ending("the daemon is ending");
     }
     // The end has a deadline of its own.

@@ -66,11 +66,14 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
         return Err(daemon.source.invalid(forbidden).into());
     }
     let mut state = start::take(daemon)?;
+    let (file, set) = (daemon, state.recovered.parameters.clone());
+    let daemon = &start::with_set(file, &set)?;
     signals.watch(Latch::of(&daemon.store.dir));
     let access = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
     let earlier = EarlierRuns::of(&state.recovered, daemon);
     let mut listeners = Listeners::open(daemon, clock, signals, earlier)?;
-    let venue = match listeners.ask(daemon, access, &mut state).await {
+    let queried = listeners.ask(daemon, access, &mut state).await;
+    let venue = match queried.map_err(|error| start::beside_set(error, &set)) {
         Ok(Queried::Everything(venue)) => venue,
         stopped => {
             listeners.callers.answered().await;
@@ -79,7 +82,8 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     };
     let started = start::begin(daemon, state, venue, seed)?;
     let callers = listeners.callers.clone();
-    let (event_loop, first) = event_loop(daemon, clock, listeners, started)?;
+    let reload = Reload::new(file, set, &started.bound.markets);
+    let (event_loop, first) = event_loop(daemon, reload, clock, listeners, started)?;
     let (ended, session, waiting) = event_loop.run(first).await;
     for answer in waiting {
         send_reply(Some(answer), exit_report::reply(&ended, &session, daemon));
@@ -159,6 +163,7 @@ impl Listeners {
 /// The event loop and its first event.
 fn event_loop(
     daemon: &Daemon,
+    reload: Reload,
     clock: Clock,
     listeners: Listeners,
     started: Started,
@@ -201,7 +206,7 @@ fn event_loop(
     );
     let memories = Memories::begin(&daemon.store.dir, bound)?;
     let processes = Processes::start(bound, &processes_inbox)?;
-    let reload = Reload::new(daemon, &bound.markets);
+    telemetry.parameters(reload.differences());
     let ended = Ended {
         proven: false,
         level: started.start.restrictions.state,

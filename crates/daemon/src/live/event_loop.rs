@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use crate::live::LoopMessage;
 use crate::live::memories::Memories;
-use crate::live::operator_commands::{OperatorCommands, PendingRequest};
+use crate::live::operator_commands::{Begun, OperatorCommands, PendingRequest};
 use crate::live::pending_replies::Reply;
 use crate::live::processes::Processes;
 use crate::live::recorder::Recorder;
@@ -110,6 +110,7 @@ pub struct EventLoop {
 enum Turn {
     Event(Event),
     Request(PendingRequest),
+    ParametersStored { durable: bool },
 }
 
 impl EventLoop {
@@ -120,6 +121,7 @@ impl EventLoop {
             finished = match self.next().await {
                 Turn::Event(event) => self.handle_event(&event),
                 Turn::Request(request) => self.execute(request),
+                Turn::ParametersStored { durable } => self.parameters_stored(durable),
             };
             self.prune();
             self.memories
@@ -152,6 +154,9 @@ impl EventLoop {
                     self.bodies.extend(bodies);
                     Event::Sealed { batch, hashes }
                 }
+                Some(LoopMessage::ParametersStored { durable }) => {
+                    return Turn::ParametersStored { durable };
+                }
                 Some(LoopMessage::Booked { durable }) => {
                     self.operator_commands.booked(durable);
                     Event::Wake
@@ -166,12 +171,40 @@ impl EventLoop {
 
     /// Executes an operator request. True when the engine has finished.
     fn execute(&mut self, request: PendingRequest) -> bool {
-        let Some(command) = self.operator_commands.begin(request, &self.telemetry) else {
-            return false;
-        };
+        match self.operator_commands.begin(request, &self.telemetry) {
+            Begun::Answered => false,
+            Begun::Command(command) => self.command(command),
+            Begun::Parameters(command) => {
+                // Judged before it is stored, so that the next start does not begin with what was refused.
+                let judged = self.engine.judge(&command);
+                if let Some(set) = self.operator_commands.judged(judged) {
+                    let passed = self.seal_worker.parameters(set);
+                    if passed.is_err() {
+                        self.operator_commands.parameters_stored(false);
+                    }
+                    self.on_store_result(passed, None);
+                }
+                false
+            }
+        }
+    }
+
+    /// Uses parameters that are stored. True when the engine has finished.
+    fn parameters_stored(&mut self, durable: bool) -> bool {
+        let command = self.operator_commands.parameters_stored(durable);
+        command.is_some_and(|command| self.command(command))
+    }
+
+    /// Passes a command to the engine and its answer to the operator. True when the engine has finished.
+    fn command(&mut self, command: Command) -> bool {
+        let changes_parameters = matches!(command, Command::Reconfigure { .. });
         let finished = self.handle_event(&Event::Operator(command));
         self.operator_commands
             .end(self.engine.restrictions_are_pending());
+        if changes_parameters {
+            let differences = self.operator_commands.differences();
+            self.telemetry.parameters(differences);
+        }
         finished
     }
 

@@ -48,6 +48,11 @@ pub enum LoopMessage {
         /// Bytes of every order in it.
         bodies: Bodies,
     },
+    /// Parameters that an operator set were stored, or could not be.
+    ParametersStored {
+        /// Whether they are on disk.
+        durable: bool,
+    },
     /// The oldest booking that an operator waits for and that is not confirmed yet was stored, or could not be.
     Booked {
         /// Whether it is on disk.

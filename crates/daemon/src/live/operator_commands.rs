@@ -4,19 +4,21 @@
 use std::path::{Path, PathBuf};
 
 use cambist_core::TokenId;
-use cambist_core::config::EngineConfig;
 use cambist_core::event::Command;
 use cambist_core::notification::Notification;
+use cambist_host::clock::Clock;
+use cambist_store::SetParameter;
 use tokio::sync::mpsc;
 
-use crate::config::Daemon;
 use crate::config::daemon::OnShutdown;
+use crate::config::parameters::Assignment;
 use crate::live::control_requests::{Names, RequestJson};
 use crate::live::pending_replies::{PendingReplies, Reply, refused, send_reply};
-use crate::live::reload::Reload;
+use crate::live::reload::{Prepared, Reload};
 use crate::live::signals::{SignalAction, Signals};
 use crate::notify;
 use crate::telemetry::Telemetry;
+use crate::telemetry::parameters::ParameterDifference;
 
 /// Most requests that may wait.
 pub const REQUESTS_MAX: usize = 16;
@@ -38,6 +40,15 @@ pub enum ControlRequest {
         /// Whether it is booked even if it explains nothing.
         force: bool,
     },
+    /// Set parameters of strategies.
+    Set {
+        /// Which, and their values.
+        assignments: Vec<Assignment>,
+        /// The reason.
+        reason: String,
+        /// Whether they may bear more risk.
+        allow_loosening: bool,
+    },
     /// Reload the configuration.
     Reload {
         /// The requested file; `None` for a signal.
@@ -56,6 +67,19 @@ pub struct PendingRequest {
     pub answer: Option<Reply>,
     /// Whether the reply is the result of the run.
     pub at_end: bool,
+    /// Who asks.
+    pub operator: String,
+}
+
+/// What a request leads to.
+#[derive(Debug)]
+pub enum Begun {
+    /// It is answered.
+    Answered,
+    /// A command for the engine.
+    Command(Command),
+    /// A command that the engine judges now and executes once the parameters in it are stored.
+    Parameters(Command),
 }
 
 /// A request of the control socket in its JSON form, and its reply channel.
@@ -65,6 +89,16 @@ pub struct Request {
     pub json: RequestJson,
     /// The reply channel.
     pub answer: Reply,
+    /// The user at the other end.
+    pub operator: String,
+}
+
+/// Parameters that are being stored.
+struct Setting {
+    prepared: Box<Prepared>,
+    rows: Vec<SetParameter>,
+    command: Command,
+    answer: Option<Reply>,
 }
 
 /// All sources of operator requests.
@@ -77,7 +111,12 @@ pub struct OperatorCommands {
     at_end: Command,
     answers: PendingReplies,
     /// The configuration that applies if the current request is accepted.
-    config: Option<Box<Daemon>>,
+    prepared: Option<Box<Prepared>>,
+    /// Whether the current request reads the file.
+    is_reload: bool,
+    /// Parameters that are being stored.
+    setting: Option<Setting>,
+    clock: Clock,
 }
 
 impl OperatorCommands {
@@ -99,14 +138,21 @@ impl OperatorCommands {
             names,
             reload,
             answers: PendingReplies::default(),
-            config: None,
+            prepared: None,
+            is_reload: false,
+            setting: None,
+            clock: Clock::new(),
         }
     }
 
     /// The next request.
     pub async fn next(&mut self) -> PendingRequest {
         let signal = loop {
-            let Request { json, answer } = tokio::select! {
+            let Request {
+                json,
+                answer,
+                operator,
+            } = tokio::select! {
                 signal = self.signals.next() => break signal,
                 Some(request) = self.requests.recv() => request,
             };
@@ -117,6 +163,7 @@ impl OperatorCommands {
                         what,
                         answer: Some(answer),
                         at_end,
+                        operator,
                     };
                 }
                 Err(why) => send_reply(Some(answer), refused(&why)),
@@ -134,22 +181,24 @@ impl OperatorCommands {
             what,
             answer: None,
             at_end: false,
+            operator: "a signal".to_owned(),
         }
     }
 
-    /// The command for the engine; `None` if the request is answered without it.
-    pub fn begin(&mut self, pending: PendingRequest, telemetry: &Telemetry) -> Option<Command> {
+    /// Begins a request.
+    pub fn begin(&mut self, pending: PendingRequest, telemetry: &Telemetry) -> Begun {
         let PendingRequest {
             what,
             answer,
             at_end,
+            operator,
         } = pending;
-        let (command, config, file) = match what {
+        let (command, about) = match what {
             ControlRequest::Status => {
                 send_reply(answer, telemetry.status());
-                return None;
+                return Begun::Answered;
             }
-            ControlRequest::Command(command) => (command, None, None),
+            ControlRequest::Command(command) => (command, None),
             ControlRequest::Adopt {
                 token,
                 amount,
@@ -158,54 +207,144 @@ impl OperatorCommands {
             } => {
                 if !force && let Err(why) = self.explains(token, amount, telemetry) {
                     send_reply(answer, refused(&why));
-                    return None;
+                    return Begun::Answered;
                 }
+                let about = format!("{} adopted", self.names.flow_text(token, amount));
                 let command = Command::Adopt {
                     token,
                     amount,
                     reason,
                 };
-                (command, None, None)
+                (command, Some(about))
+            }
+            ControlRequest::Set {
+                assignments,
+                reason,
+                allow_loosening,
+            } => {
+                let set = self.set(&assignments, &operator, reason, allow_loosening);
+                return match set {
+                    Ok(setting) => {
+                        let command = setting.command.clone();
+                        self.setting = Some(Setting { answer, ..setting });
+                        Begun::Parameters(command)
+                    }
+                    Err(why) => {
+                        send_reply(answer, refused(&why));
+                        Begun::Answered
+                    }
+                };
             }
             ControlRequest::Reload {
                 named,
                 allow_loosening,
             } => match self.read_again(named.as_deref()) {
-                Ok((config, engine)) => {
-                    let command = Command::Reconfigure {
-                        config: Box::new(engine),
-                        allow_loosening,
-                    };
-                    let file = config.source.path.display().to_string();
-                    (command, Some(Box::new(config)), Some(file))
+                Ok(prepared) => {
+                    let about = format!("{} was read", self.reload.now().source.path.display());
+                    let command = reconfigure(&prepared, String::new(), allow_loosening);
+                    self.prepared = Some(Box::new(prepared));
+                    self.is_reload = true;
+                    (command, Some(about))
                 }
                 Err(why) => {
                     tracing::error!(%why, "the configuration was not reloaded");
                     notify::reloaded();
                     send_reply(answer, refused(&why));
-                    return None;
+                    return Begun::Answered;
                 }
             },
-        };
-        let about = match &command {
-            Command::Adopt { token, amount, .. } => {
-                Some(format!("{} adopted", self.names.flow_text(*token, *amount)))
-            }
-            _ => file.map(|file| format!("{file} was read")),
         };
         if matches!(command, Command::Raise { .. }) {
             telemetry.operator_asked();
         }
-        self.config = config;
         self.answers.begin(answer, &command, at_end);
         self.answers.about(about);
-        Some(command)
+        Begun::Command(command)
     }
 
     /// Reads the configuration file; from here until [`notify::reloaded`] the service manager sees a reload.
-    fn read_again(&self, named: Option<&Path>) -> Result<(Daemon, EngineConfig), String> {
+    fn read_again(&self, named: Option<&Path>) -> Result<Prepared, String> {
         notify::reloading();
+        self.is_free()?;
         self.reload.read(named)
+    }
+
+    /// Checks parameters that an operator sets.
+    fn set(
+        &self,
+        assignments: &[Assignment],
+        operator: &str,
+        reason: String,
+        allow_loosening: bool,
+    ) -> Result<Setting, String> {
+        self.is_free()?;
+        let at_us = self.clock.unix_micros();
+        let (prepared, rows) = self.reload.assign(assignments, operator, &reason, at_us)?;
+        Ok(Setting {
+            command: reconfigure(&prepared, reason, allow_loosening),
+            prepared: Box::new(prepared),
+            rows,
+            answer: None,
+        })
+    }
+
+    /// A configuration is made from the one before it, so that two cannot be made at a time.
+    fn is_free(&self) -> Result<(), String> {
+        match self.setting {
+            Some(_) => Err("other parameters are being stored; try again".to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    /// The engine has judged the parameters of [`Begun::Parameters`]. What has to be stored, if it takes them.
+    pub fn judged(&mut self, judged: Result<String, String>) -> Option<Vec<SetParameter>> {
+        if let Err(why) = judged {
+            let setting = self.setting.take();
+            send_reply(setting.and_then(|setting| setting.answer), refused(&why));
+        }
+        self.setting.as_ref().map(|setting| setting.rows.clone())
+    }
+
+    /// The parameters are on disk, or could not be written. The command that uses them.
+    pub fn parameters_stored(&mut self, durable: bool) -> Option<Command> {
+        let Setting {
+            prepared,
+            rows,
+            command,
+            answer,
+        } = self.setting.take()?;
+        if !durable {
+            let why = "the store could not be written; nothing was changed";
+            send_reply(answer, refused(why));
+            return None;
+        }
+        for one in rows {
+            let SetParameter {
+                market,
+                strategy,
+                key,
+                value,
+                operator,
+                reason,
+                ..
+            } = one;
+            let value = value.unwrap_or_else(|| "as in the file".to_owned());
+            tracing::info!(
+                market,
+                operator,
+                reason,
+                "parameter {strategy}.{key} was set: {value}"
+            );
+        }
+        self.answers.begin(answer, &command, false);
+        self.answers.stored();
+        self.prepared = Some(prepared);
+        Some(command)
+    }
+
+    /// The parameters that operators set, with the file's values.
+    pub fn differences(&self) -> Vec<ParameterDifference> {
+        self.reload.differences()
     }
 
     /// Whether a flow explains a difference of the last reconciliation.
@@ -239,13 +378,14 @@ impl OperatorCommands {
     /// The engine has executed the request: replies, or waits until it is durable. `restrictions_are_pending` states whether
     /// the trading state or the pauses are not durable yet.
     pub fn end(&mut self, restrictions_are_pending: bool) {
-        let config = self.config.take();
+        let prepared = self.prepared.take();
         let accepted = self.answers.end(restrictions_are_pending);
-        let Some(config) = config else { return };
-        if accepted {
-            self.reload.set_current(*config);
+        if let Some(prepared) = prepared.filter(|_| accepted) {
+            self.reload.accept(*prepared);
         }
-        notify::reloaded();
+        if std::mem::take(&mut self.is_reload) {
+            notify::reloaded();
+        }
     }
 
     /// The trading state and pauses are durable, or could not be written.
@@ -261,5 +401,14 @@ impl OperatorCommands {
     /// The oldest such booking is on disk, or could not be written.
     pub fn booked(&mut self, durable: bool) {
         self.answers.booked(durable);
+    }
+}
+
+fn reconfigure(prepared: &Prepared, reason: String, allow_loosening: bool) -> Command {
+    Command::Reconfigure {
+        config: Box::new(prepared.engine.clone()),
+        parameters: prepared.parameters.clone(),
+        reason,
+        allow_loosening,
     }
 }

@@ -39,6 +39,8 @@ struct CurrentRequest {
     at_end: bool,
     /// A text before the engine's.
     about: Option<String>,
+    /// Whether what it changes was stored before.
+    stored: bool,
 }
 
 /// Sent and waiting replies.
@@ -79,6 +81,11 @@ impl PendingReplies {
         self.current.about = about;
     }
 
+    /// What the current request changes was stored before.
+    pub fn stored(&mut self) {
+        self.current.stored = true;
+    }
+
     /// Takes in a notification of the engine while it executes the request.
     pub fn handle_notification(&mut self, notification: &Notification) {
         if let Notification::CommandAccepted { detail, .. } = notification {
@@ -106,6 +113,16 @@ impl PendingReplies {
                 Some(about) => format!("{about}; {detail}"),
                 None => detail,
             },
+            Some(Err(why)) if current.stored => {
+                let why = format!("it is stored, and applies from the next start; now {why}");
+                send_reply(current.answer, refused(&why));
+                return false;
+            }
+            None if current.stored => {
+                let detail = "stored; the daemon is ending, and its next start uses it";
+                send_reply(current.answer, done(detail, Some(true)));
+                return false;
+            }
             Some(Err(why)) => {
                 send_reply(current.answer, refused(&why));
                 return false;
@@ -136,7 +153,11 @@ impl PendingReplies {
             });
         } else {
             // A disk that so many replies wait for has stored nothing for a long time.
-            let stored = (waits || !durable).then_some(false);
+            let stored = if waits || !durable {
+                Some(false)
+            } else {
+                current.stored.then_some(true)
+            };
             send_reply(current.answer, done(&detail, stored));
         }
         true

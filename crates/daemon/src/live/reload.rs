@@ -1,28 +1,52 @@
-//! Reloads the configuration while running: limits, intervals and budgets may change; what a start depends on may not.
-//! An invalid file changes nothing.
+//! Changes the configuration while running: limits, intervals, budgets and parameters of strategies may change; what a
+//! start depends on may not. An invalid file or value changes nothing.
 
 use std::path::{Path, PathBuf};
 
-use cambist_core::MarketSpec;
 use cambist_core::config::EngineConfig;
+use cambist_core::event::StrategyParameters;
+use cambist_core::{MarketSpec, StrategyId};
+use cambist_store::SetParameter;
 
 use crate::config::Daemon;
+use crate::config::parameters::{Assignment, assigned};
 use crate::config::pool::Pool;
 use crate::config::process::ProcessChoice;
+use crate::recording;
+use crate::telemetry::parameters::ParameterDifference;
 
-/// The current configuration and its file.
+/// The current configuration, its file, and the parameters that operators set in place of the file's.
 pub struct Reload {
     path: PathBuf,
+    /// As it was read last.
+    file: Daemon,
+    /// The parameters that operators set.
+    set: Vec<SetParameter>,
+    /// Both together.
     now: Daemon,
     markets: Vec<MarketSpec>,
 }
 
+/// Another configuration, checked against the running daemon.
+#[derive(Debug)]
+pub struct Prepared {
+    file: Daemon,
+    set: Vec<SetParameter>,
+    now: Daemon,
+    /// For the engine.
+    pub engine: EngineConfig,
+    /// The strategies whose parameters differ.
+    pub parameters: Vec<StrategyParameters>,
+}
+
 impl Reload {
-    /// For a daemon that was started with this file on these markets.
-    pub fn new(now: &Daemon, markets: &[MarketSpec]) -> Self {
+    /// For a daemon that was started with this file and these parameters on these markets.
+    pub fn new(file: &Daemon, set: Vec<SetParameter>, markets: &[MarketSpec]) -> Self {
         Self {
-            path: now.source.path.clone(),
-            now: now.clone(),
+            path: file.source.path.clone(),
+            now: file.with_set(&set),
+            file: file.clone(),
+            set,
             markets: markets.to_vec(),
         }
     }
@@ -34,8 +58,8 @@ impl Reload {
 
     /// Reads the file and checks it against the running daemon. An error has line and column if the file is invalid. A
     /// `named` file (absolute, without symbolic links) must be the daemon's own: no other is read, now or by the next
-    /// start.
-    pub fn read(&self, named: Option<&Path>) -> Result<(Daemon, EngineConfig), String> {
+    /// start. Parameters that operators set stay in place of the file's.
+    pub fn read(&self, named: Option<&Path>) -> Result<Prepared, String> {
         if let Some(named) = named {
             let own = self.path.canonicalize();
             let own = own.map_err(|error| format!("{}: {error}", self.path.display()))?;
@@ -48,7 +72,7 @@ impl Reload {
             }
         }
         let new = Daemon::load(&self.path).map_err(|error| error.to_string())?;
-        let fixed: Vec<_> = fixed(&self.now)
+        let fixed: Vec<_> = fixed(&self.file)
             .into_iter()
             .zip(fixed(&new))
             .filter(|(old, new)| old.1 != new.1)
@@ -72,16 +96,152 @@ impl Reload {
                 ));
             }
         }
-        let pools = new.expected_pools(&self.markets);
-        let bound = new.bind_specs(self.markets.clone(), pools);
+        self.prepare(new, self.set.clone())
+    }
+
+    /// Checks parameters that an operator sets. Also returns them as the store keeps them.
+    pub fn assign(
+        &self,
+        assignments: &[Assignment],
+        operator: &str,
+        reason: &str,
+        at_us: u64,
+    ) -> Result<(Prepared, Vec<SetParameter>), String> {
+        if assignments.is_empty() {
+            return Err("no parameter is named".to_owned());
+        }
+        let mut set = self.set.clone();
+        let mut rows = Vec::new();
+        for one in assignments {
+            let row = self.row(&set, one)?;
+            let row = SetParameter {
+                operator: operator.to_owned(),
+                reason: reason.to_owned(),
+                at_us,
+                ..row
+            };
+            for list in [&mut set, &mut rows] {
+                list.retain(|known| !is_of(known, &row));
+                list.push(row.clone());
+            }
+        }
+        set.retain(|one| one.value.is_some());
+        let now = self.file.with_set(&set);
+        for one in assignments {
+            self.check(&now, one)?;
+        }
+        Ok((self.prepare(self.file.clone(), set)?, rows))
+    }
+
+    /// An assignment as a row of the store. `set` is what was set before it.
+    fn row(&self, set: &[SetParameter], one: &Assignment) -> Result<SetParameter, String> {
+        let Assignment {
+            market, strategy, ..
+        } = one;
+        let now = self.file.with_set(set);
+        let choice = now.choice(market, strategy);
+        let choice = choice.ok_or_else(|| {
+            format!("{market} has several strategies {strategy}; change the file and reload")
+        })?;
+        let named = |why: String| format!("{strategy}.{why}");
+        let (key, value) = match &one.value {
+            Some(text) => {
+                let (key, value) = assigned(&choice.params, &one.path, text).map_err(named)?;
+                (key, Some(value.to_string()))
+            }
+            None => (one.path.clone(), None),
+        };
+        let row = SetParameter {
+            market: market.clone(),
+            strategy: strategy.clone(),
+            key,
+            value,
+            operator: String::new(),
+            reason: String::new(),
+            at_us: 0,
+        };
+        if row.value.is_none() && !set.iter().any(|known| is_of(known, &row)) {
+            let name = &row.key;
+            return Err(format!(
+                "{strategy}.{name} was not set: the file's value applies already"
+            ));
+        }
+        Ok(row)
+    }
+
+    /// Builds the strategy of an assignment alone, so that an error names the parameter and not a line of the file.
+    fn check(&self, now: &Daemon, one: &Assignment) -> Result<(), String> {
+        let spec = self.markets.iter().find(|spec| spec.name == one.market);
+        let choice = now.choice(&one.market, &one.strategy);
+        let (Some(spec), Some(choice)) = (spec, choice) else {
+            return Ok(());
+        };
+        let name = &one.strategy;
+        match (&choice.process, cambist_strategies::find(name)) {
+            (Some(process), _) => {
+                let settings = process.settings(&choice.params).map(|_| ());
+                settings.map_err(|error| format!("{name}.{error}"))
+            }
+            (None, Some(info)) => {
+                let built = info.build_from(&choice.params, spec).map(|_| ());
+                built.map_err(|error| format!("{name}.{error}"))
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn prepare(&self, file: Daemon, set: Vec<SetParameter>) -> Result<Prepared, String> {
+        let now = file.with_set(&set);
+        let pools = now.expected_pools(&self.markets);
+        let bound = now.bind_specs(self.markets.clone(), pools);
         let engine = bound.map_err(|error| error.to_string())?.engine;
-        Ok((new, engine))
+        let choices = |daemon: &Daemon| -> Vec<String> {
+            let markets = daemon.markets.iter();
+            let choices = markets.flat_map(|market| &market.strategies);
+            choices.map(recording::parameters_text).collect()
+        };
+        let texts = (0..).zip(choices(&self.now)).zip(choices(&now));
+        let parameters = texts
+            .filter(|((_, old), new)| old != new)
+            .map(|((id, _), text)| StrategyParameters {
+                strategy: StrategyId(id),
+                text,
+            })
+            .collect();
+        Ok(Prepared {
+            file,
+            set,
+            now,
+            engine,
+            parameters,
+        })
     }
 
     /// Sets the current configuration.
-    pub fn set_current(&mut self, config: Daemon) {
-        self.now = config;
+    pub fn accept(&mut self, prepared: Prepared) {
+        let Prepared { file, set, now, .. } = prepared;
+        (self.file, self.set, self.now) = (file, set, now);
     }
+
+    /// The parameters that operators set, with the file's values.
+    pub fn differences(&self) -> Vec<ParameterDifference> {
+        differences(&self.file, &self.set)
+    }
+}
+
+/// The parameters that operators set, with the values of a file.
+pub fn differences(file: &Daemon, set: &[SetParameter]) -> Vec<ParameterDifference> {
+    let each = set.iter().map(|one| ParameterDifference {
+        in_file: file.value_text(&one.market, &one.strategy, &one.key),
+        applies: file.choice(&one.market, &one.strategy).is_some(),
+        set: one.clone(),
+    });
+    each.collect()
+}
+
+/// Whether both are about one parameter.
+fn is_of(one: &SetParameter, other: &SetParameter) -> bool {
+    (&one.market, &one.strategy, &one.key) == (&other.market, &other.strategy, &other.key)
 }
 
 /// What a start depends on, by section, as comparable text.
@@ -100,7 +260,7 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
         .map(|market| {
             let strategies = market.strategies.iter().map(|choice| {
                 let process = choice.process.as_ref().map(ProcessChoice::spec);
-                format!("{} {} {process:?}", choice.name.value, choice.params)
+                format!("{} {process:?}", choice.name.value)
             });
             let pool = market.pool.as_ref().map(Pool::values);
             (&market.name.value, strategies.collect::<Vec<_>>(), pool)
@@ -119,7 +279,7 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
         ),
         ("[fees]", format!("{:?}", daemon.fee_bips)),
         (
-            "[[market]] names, [[market.strategy]] or [market.pool]",
+            "[[market]] names, the strategies of [[market.strategy]] or [market.pool]",
             format!("{markets:?}"),
         ),
     ]
@@ -139,7 +299,7 @@ mod tests {
         std::fs::write(&path, &text).unwrap();
         let daemon = Daemon::load(&path).unwrap();
         let markets = daemon.bind_expected().unwrap().unwrap().markets;
-        (folder, Reload::new(&daemon, &markets), text)
+        (folder, Reload::new(&daemon, Vec::new(), &markets), text)
     }
 
     #[test]
@@ -150,9 +310,10 @@ mod tests {
             text.replace("collar_bps = 200", "collar_bps = 150")
         );
         std::fs::write(&reload.path, new).unwrap();
-        let (daemon, engine) = reload.read(None).unwrap();
-        assert_eq!(engine.markets[0].collar_bps, 150);
-        reload.set_current(daemon);
+        let prepared = reload.read(None).unwrap();
+        assert_eq!(prepared.engine.markets[0].collar_bps, 150);
+        assert_eq!(prepared.parameters, []);
+        reload.accept(prepared);
         assert!(reload.read(None).is_ok());
     }
 
@@ -164,8 +325,8 @@ mod tests {
             ("keep_days = 1", "keep_days = 2", "[store]"),
             ("taker_bips = 10", "taker_bips = 11", "[fees]"),
             (
-                "avg_amount = 0.6",
-                "avg_amount = 0.7",
+                "name = \"lp_manager\"",
+                "name = \"ladder\"",
                 "[[market.strategy]]",
             ),
         ] {

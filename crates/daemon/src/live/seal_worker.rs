@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use crate::live::LoopMessage;
 use crate::telemetry::{Operation, Telemetry};
 use cambist_host::clock::Clock;
-use cambist_store::{Filled, SealedIntent, Store, StoreEntry, StoreError};
+use cambist_store::{Filled, SealedIntent, SetParameter, Store, StoreEntry, StoreError};
 
 /// The exact bytes of sealed intents, the same for every transmission.
 pub type Bodies = Vec<(ClientOrderId, Arc<[u8]>)>;
@@ -38,6 +38,7 @@ enum Task {
     Seal(BatchId, Vec<Intent>),
     Book(Box<Booking>, BTreeMap<TokenId, String>, Pools),
     Levels(Restrictions, String, bool),
+    Parameters(Vec<SetParameter>),
     Prune,
 }
 
@@ -142,6 +143,11 @@ impl SealWorker {
         self.enqueue(Task::Levels(restrictions, cause, lowers))
     }
 
+    /// Makes parameters of strategies durable; answered by `ParametersStored`.
+    pub fn parameters(&self, set: Vec<SetParameter>) -> Result<(), SealWorkerStuck> {
+        self.enqueue(Task::Parameters(set))
+    }
+
     /// Removes old intents.
     pub fn prune(&self) -> Result<(), SealWorkerStuck> {
         self.enqueue(Task::Prune)
@@ -201,6 +207,12 @@ impl Worker {
                 }
                 Task::Levels(restrictions, cause, lowers) => {
                     self.restrictions(restrictions, &cause, lowers);
+                }
+                Task::Parameters(set) => {
+                    let stored = self.store.set_parameters(&set);
+                    let durable = stored.is_ok();
+                    self.report_failure("parameters", stored);
+                    self.send(LoopMessage::ParametersStored { durable });
                 }
                 Task::Prune => {
                     let pruned = self.store.prune(self.keep_days).map(|_| ());

@@ -20,13 +20,16 @@ use super::latch::Latch;
 use super::memories;
 use crate::config::pool::ListedPool;
 use crate::config::resolve::Listed;
-use crate::config::{Bound, Daemon, feasible};
+use crate::config::{Bound, ConfigError, Daemon, feasible};
 use crate::live::account_access;
 use crate::live::account_access::AccountAccess;
 use crate::live::seal_worker::{Bodies, Signer};
 use crate::live::start_retry::StartRetry;
 use cambist_host::exit::{Exit, Failure};
-use cambist_store::{Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, Store};
+use cambist_store::{
+    Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, SetParameter, Store,
+};
+use cambist_strategies::Params;
 
 /// Answers from which the venue's clock is read.
 const TIMES_COMPARED: usize = 3;
@@ -88,6 +91,66 @@ pub fn take(daemon: &Daemon) -> anyhow::Result<StateFolder> {
         .forget_proof()
         .with_context(|| format!("state folder {}", daemon.store.dir.display()))?;
     Ok(StateFolder { store, recovered })
+}
+
+/// The configuration with the parameters that operators set. Refused where the file has changed so that they do not fit
+/// any more: without them the daemon would quote otherwise than they set.
+pub fn with_set(file: &Daemon, set: &[SetParameter]) -> anyhow::Result<Daemon> {
+    for one in file.set_for_nothing(set) {
+        let SetParameter {
+            market,
+            strategy,
+            key,
+            ..
+        } = one;
+        tracing::warn!(
+            market,
+            "parameter {strategy}.{key} was set for a strategy that the configuration does not have; it applies to none"
+        );
+    }
+    let daemon = file.with_set(set);
+    for one in set {
+        let (Some(choice), Some(info)) = (
+            daemon.choice(&one.market, &one.strategy),
+            cambist_strategies::find(&one.strategy),
+        ) else {
+            continue;
+        };
+        let name = format!("{}.{}", one.strategy, one.key);
+        let value = one.value.as_deref().unwrap_or_default();
+        if let Err(error) = Params::read(info.parameters, &choice.params) {
+            let what = format!(
+                "{}: strategy {}: {error}. {name} = {value} was set by {} ({}) and applies in place of the file's: cambist set --config {} --reset {name} --reason TEXT",
+                file.source.path.display(),
+                one.strategy,
+                one.operator,
+                one.reason,
+                file.source.path.display()
+            );
+            return Err(Failure::new(Exit::Refused, what).into());
+        }
+        tracing::info!(
+            market = one.market,
+            operator = one.operator,
+            reason = one.reason,
+            "parameter {name} = {value} was set and applies in place of the file's"
+        );
+    }
+    Ok(daemon)
+}
+
+/// An error of the configuration, which may be one of the parameters that operators set.
+pub fn beside_set(error: anyhow::Error, set: &[SetParameter]) -> anyhow::Error {
+    if set.is_empty() || !error.is::<ConfigError>() {
+        return error;
+    }
+    let names = set
+        .iter()
+        .map(|one| format!("{}.{}", one.strategy, one.key));
+    error.context(format!(
+        "{} were set by operators and apply in place of the file's values (cambist status shows them); cambist set --reset restores the file's",
+        names.collect::<Vec<_>>().join(", ")
+    ))
 }
 
 /// Queries the venue for everything that a start needs. Ends early only with errors that a retry cannot change.

@@ -66,7 +66,7 @@ impl StartService<'_> {
                         "the configuration cannot be reloaded during a start; restart the daemon instead"
                     ),
                 },
-                Some(Request { json, answer }) = self.requests.recv() => {
+                Some(Request { json, answer, .. }) = self.requests.recv() => {
                     let done = self.execute(&json);
                     let (reply, stops) = done.unwrap_or_else(|error| (refused(&error.to_string()), false));
                     send_reply(Some(answer), reply);
@@ -113,6 +113,7 @@ impl StartService<'_> {
             | RequestJson::Unpause { .. }
             | RequestJson::Lower { .. }
             | RequestJson::Reload { .. }
+            | RequestJson::Set { .. }
             | RequestJson::Adopt { .. }
             | RequestJson::AdoptOrders { .. } => {
                 let what = format!(

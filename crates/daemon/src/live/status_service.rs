@@ -94,7 +94,7 @@ impl Drop for StatusService {
 }
 
 async fn answer(mut requests: mpsc::Receiver<Request>, telemetry: &Telemetry, mode: &str) {
-    while let Some(Request { json, answer }) = requests.recv().await {
+    while let Some(Request { json, answer, .. }) = requests.recv().await {
         let page = if json == RequestJson::Status {
             telemetry.status()
         } else {

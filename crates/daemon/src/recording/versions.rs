@@ -36,7 +36,15 @@ const STEPS: &[&[Step]] = &[
     &[],
     VENUE,
     LISTS,
+    PARAMETERS,
 ];
+
+/// Version 13: a strategy may have other parameters than at the start. Before, it had not.
+const PARAMETERS: &[Step] = &[Step::Add {
+    of: "StrategySlot",
+    field: "parameters",
+    value: || Value::NONE,
+}];
 
 /// Version 12: a scan reads the lists that the venue's rules name. Before, it read one of all entries, or one of what
 /// rests.

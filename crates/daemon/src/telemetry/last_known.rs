@@ -9,6 +9,7 @@ use cambist_core::{ClientOrderId, MarketId, Side, Time};
 
 use crate::telemetry::connectivity::Connectivity;
 use crate::telemetry::page::EquityHistory;
+use crate::telemetry::parameters::ParameterDifference;
 use crate::telemetry::simulated::SimulatedAccount;
 use crate::telemetry::throttle::Throttle;
 use crate::telemetry::withheld;
@@ -46,6 +47,8 @@ pub struct LastKnown {
     pub(super) equity: EquityHistory,
     /// The account of a run on a simulated exchange.
     pub(super) simulated: Option<SimulatedAccount>,
+    /// The parameters that operators set.
+    pub(super) parameters: Vec<ParameterDifference>,
     /// The status line.
     pub(super) line: String,
     pub(super) throttle: Throttle,
@@ -74,6 +77,7 @@ impl LastKnown {
             equity_peak: 0.0,
             equity: EquityHistory::default(),
             simulated: None,
+            parameters: Vec::new(),
             line: String::new(),
             throttle: Throttle::default(),
             connectivity: Connectivity::default(),

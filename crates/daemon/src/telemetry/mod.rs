@@ -12,6 +12,7 @@ pub mod log;
 mod metrics;
 mod observe;
 mod page;
+pub mod parameters;
 mod pnl;
 mod process;
 pub mod simulated;
@@ -30,6 +31,7 @@ use cambist_core::{MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
 
 use crate::config::Mode;
 use crate::telemetry::last_known::LastKnown;
+use crate::telemetry::parameters::ParameterDifference;
 use cambist_host::clock::Clock;
 use cambist_report::pnl::Attribution;
 use cambist_store::Listing;
@@ -129,6 +131,11 @@ impl Telemetry {
     /// Sets the status line, which is part of `/status`.
     pub fn line(&self, text: String) {
         self.last().line = text;
+    }
+
+    /// The parameters that operators set, which are part of `/status`.
+    pub fn parameters(&self, differences: Vec<ParameterDifference>) {
+        self.last().parameters = differences;
     }
 
     /// The event loop has finished a turn, which took `micros`.

@@ -12,7 +12,7 @@ use super::books;
 use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
 use super::withheld::Reasons;
-use super::{About, Telemetry, seconds, withheld};
+use super::{About, Telemetry, parameters, seconds, withheld};
 use crate::config::money;
 use crate::telemetry::label_sets::POOL;
 use crate::telemetry::last_known::LastKnown;
@@ -318,6 +318,7 @@ impl Telemetry {
             "up_ms": now.ms_since(last.began),
             "line": last.line,
         });
+        page["parameters"] = parameters::page(&last.parameters);
         if let Some(account) = &last.simulated {
             page["simulated"] = self.simulated_page(account);
         }

@@ -111,6 +111,8 @@ impl World {
         let config = Box::new(config);
         self.command(Command::Reconfigure {
             config,
+            parameters: Vec::new(),
+            reason: String::new(),
             allow_loosening,
         });
     }

@@ -1,10 +1,9 @@
 //! Operator commands and their replies.
 
 use crate::action::Action;
-use crate::config::EngineConfig;
 use crate::event::{Command, Filter, Pause, Restrictions, TradingState};
 use crate::notification::Notification;
-use crate::reload::{self, Units};
+use crate::strategy::Strategy;
 use crate::time::Time;
 use crate::token::TokenId;
 
@@ -12,7 +11,13 @@ use crate::engine::state::State;
 
 impl State {
     /// Executes a command; returns its reply, or why it is refused.
-    pub(crate) fn execute(&mut self, now: Time, command: &Command, actions: &mut Vec<Action>) {
+    pub(crate) fn execute(
+        &mut self,
+        now: Time,
+        command: &Command,
+        strategies: &mut [Box<dyn Strategy>],
+        actions: &mut Vec<Action>,
+    ) {
         let done = match command {
             Command::Drain => {
                 let detail = self.draining();
@@ -38,41 +43,13 @@ impl State {
             Command::AdoptInstance { instance, reason } => {
                 required_reason(reason).and_then(|_| self.adopt_instance(now, *instance, actions))
             }
-            Command::Reconfigure {
-                config,
-                allow_loosening,
-            } => self.reconfigure(config, *allow_loosening),
+            Command::Reconfigure { .. } => self.reconfigure(command, strategies),
         };
         let command = command.name().to_owned();
         actions.push(Action::Notify(match done {
             Ok(detail) => Notification::CommandAccepted { command, detail },
             Err(why) => Notification::CommandRefused { command, why },
         }));
-    }
-
-    fn reconfigure(
-        &mut self,
-        config: &EngineConfig,
-        allow_loosening: bool,
-    ) -> Result<String, String> {
-        let mut pools: Vec<_> = self
-            .markets
-            .iter()
-            .filter_map(|market| Some((market.pool.as_ref()?.config_index, &market.spec)))
-            .collect();
-        pools.sort_by_key(|(at, _)| *at);
-        let units = Units {
-            markets: self.markets.iter().map(|market| &market.spec).collect(),
-            pools: pools.into_iter().map(|(_, spec)| spec).collect(),
-        };
-        let done = reload::judge(&self.config, config, allow_loosening, &units)?;
-        self.budget.reconfigure(&config.budget);
-        self.config = config.clone();
-        for pool in self.markets.iter_mut().filter_map(|m| m.pool.as_mut()) {
-            pool.config = config.pools[pool.config_index].clone();
-        }
-        self.touch_all();
-        Ok(done)
     }
 
     fn raise_by_hand(
