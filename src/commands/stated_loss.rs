@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use cambist_core::bound::LossBound;
+use cambist_core::bound::{KeptLoss, LossBound};
 use cambist_core::config::EngineConfig;
 use cambist_core::event::Amounts;
 use cambist_core::{Amount, TokenSpec};
@@ -22,7 +22,8 @@ pub struct Worst {
     /// The price of the valuation: the ceiling.
     price: String,
     gap_bps: u32,
-    dead_after_s: u64,
+    /// Absent where orders rest until they are filled or cancelled.
+    dead_after_s: Option<u64>,
     inventory_max: String,
     fillable: String,
     by_gap: String,
@@ -40,7 +41,17 @@ pub struct Worst {
 
 /// Possible loss with a venue that keeps every signed order until its expiry, whatever it reports.
 #[derive(Serialize)]
-struct IfKept {
+#[serde(untagged)]
+enum IfKept {
+    /// Signatures lapse.
+    Stated(StatedIfKept),
+    /// Orders have no end of their own: what is held of these tokens is the only bound.
+    Holdings { all_held_of: [String; 2] },
+}
+
+/// The figure where signatures lapse.
+#[derive(Serialize)]
+struct StatedIfKept {
     signed_unexpired_max: String,
     by_gap: String,
     by_fills: String,
@@ -67,8 +78,8 @@ pub struct Losses {
     markets: Vec<Worst>,
     /// Sum of the bounds by quote token.
     together: BTreeMap<String, String>,
-    /// The same with a venue that keeps ended orders; without amounts that are too large.
-    together_if_kept: BTreeMap<String, String>,
+    /// The same with a venue that keeps ended orders; without markets that have no such figure.
+    together_if_kept: Option<BTreeMap<String, String>>,
     gross_max: BTreeMap<String, String>,
     /// Largest difference between ledger and venue before all new orders stop immediately, by quote token.
     mismatch_max: BTreeMap<String, String>,
@@ -82,9 +93,10 @@ pub fn losses(bound: &Bound) -> Losses {
     let whole = |units: Amount, token: &TokenSpec| money::whole(units, token.decimals);
     let mut sums: BTreeMap<&String, [(Amount, &TokenSpec); 2]> = BTreeMap::new();
     let kept = Variants::of(bound);
-    let mut markets = Vec::new();
+    let (mut markets, mut all_bounded) = (Vec::new(), true);
     let engine = &bound.engine;
-    let found = risk::bounds(engine, &bound.markets, &bound.pools);
+    let terms = (engine, &bound.venue.lifetime);
+    let found = risk::bounds(terms, &bound.markets, &bound.pools);
     let each = bound.markets.iter().zip(&engine.markets).zip(found);
     for (index, ((spec, limits), found)) in each.enumerate() {
         let Some((found, (if_kept, lost_if_kept))) = found.zip(kept.market(index)) else {
@@ -98,14 +110,15 @@ pub fn losses(bound: &Bound) -> Losses {
         let sum = sums.entry(&spec.quote.symbol);
         let sum = sum.or_insert([(0, &spec.quote); 2]);
         sum[0].0 = sum[0].0.saturating_add(found.total());
-        sum[1].0 = sum[1].0.saturating_add(lost_if_kept);
+        sum[1].0 = sum[1].0.saturating_add(lost_if_kept.unwrap_or(0));
+        all_bounded &= lost_if_kept.is_some();
         markets.push(Worst {
             market: spec.name.clone(),
             base: spec.base.symbol.clone(),
             quote: spec.quote.symbol.clone(),
             price: price(&found, spec.price_decimals),
             gap_bps: found.gap_bps,
-            dead_after_s: found.dead_after_ms / 1_000,
+            dead_after_s: found.dead_after_ms.map(|ms| ms / 1_000),
             inventory_max: whole(found.held, &spec.base),
             fillable: whole(found.fillable, &spec.base),
             by_gap: quote(found.by_gap),
@@ -136,7 +149,7 @@ pub fn losses(bound: &Bound) -> Losses {
     Losses {
         markets,
         together,
-        together_if_kept,
+        together_if_kept: all_bounded.then_some(together_if_kept),
         gross_max: by_quote(&engine.risk.gross_max),
         mismatch_max: by_quote(&engine.risk.mismatch_max),
         executions_per_min: engine.risk.executions_per_min,
@@ -148,7 +161,7 @@ pub fn losses(bound: &Bound) -> Losses {
 struct Variants<'b> {
     bound: &'b Bound,
     /// Seconds, the configuration with it, and the resulting bounds.
-    each: Vec<(u64, EngineConfig, Vec<Option<LossBound>>)>,
+    each: Vec<(u64, EngineConfig, Vec<Option<KeptLoss>>)>,
 }
 
 impl<'b> Variants<'b> {
@@ -159,7 +172,8 @@ impl<'b> Variants<'b> {
         ttls.dedup();
         let each = ttls.into_iter().map(|ttl_s| {
             let engine = bound.with_ttl(ttl_s);
-            let found = signed::bounds_if_kept(&engine, &bound.markets, &bound.pools);
+            let terms = (&engine, &bound.venue.lifetime);
+            let found = signed::bounds_if_kept(terms, &bound.markets, &bound.pools);
             (ttl_s, engine, found)
         });
         Self {
@@ -168,19 +182,26 @@ impl<'b> Variants<'b> {
         }
     }
 
-    /// Possible loss of a market, and the amount in quote units.
-    fn market(&self, index: usize) -> Option<(IfKept, Amount)> {
+    /// Possible loss of a market, and the amount in quote units if one bounds it below what is held.
+    fn market(&self, index: usize) -> Option<(IfKept, Option<Amount>)> {
         let spec = self.bound.markets.get(index)?;
         let base = |units| money::whole(units, spec.base.decimals);
         let quote = |units| money::whole(units, spec.quote.decimals);
         let mut by_ttl = Vec::new();
         for (ttl_s, engine, bounds) in &self.each {
-            let found = bounds.get(index).copied().flatten()?;
-            let per_min =
-                found.fillable.saturating_mul(60_000) / Amount::from(found.dead_after_ms.max(1));
+            let found = match bounds.get(index).copied().flatten()? {
+                KeptLoss::Bounded(found) => found,
+                KeptLoss::Holdings => {
+                    let all_held_of = [&spec.base, &spec.quote].map(|token| token.symbol.clone());
+                    return Some((IfKept::Holdings { all_held_of }, None));
+                }
+            };
+            let lives_ms = engine.ttl_ms.saturating_add(engine.grace_ms);
+            let dead_after_ms = found.dead_after_ms.unwrap_or(lives_ms).max(1);
+            let per_min = found.fillable.saturating_mul(60_000) / Amount::from(dead_after_ms);
             by_ttl.push(ByTtl {
                 ttl_s: *ttl_s,
-                dead_after_s: (engine.ttl_ms + engine.grace_ms) / 1_000,
+                dead_after_s: dead_after_ms / 1_000,
                 signed_unexpired_max: base(found.fillable),
                 signed_per_min: base(
                     per_min
@@ -195,7 +216,8 @@ impl<'b> Variants<'b> {
             .iter()
             .find(|(_, engine, _)| engine.ttl_ms == ttl_ms)?;
         let found = as_it_is.2.get(index).copied().flatten()?;
-        let if_kept = IfKept {
+        let found = *found.bound()?;
+        let if_kept = StatedIfKept {
             signed_unexpired_max: base(found.fillable),
             by_gap: quote(found.by_gap),
             by_fills: quote(found.by_fills),
@@ -203,7 +225,7 @@ impl<'b> Variants<'b> {
             loss_max: quote(found.total()),
             by_ttl,
         };
-        Some((if_kept, found.total()))
+        Some((IfKept::Stated(if_kept), Some(found.total())))
     }
 }
 
@@ -217,6 +239,20 @@ fn price(found: &LossBound, decimals: u8) -> String {
 
 impl IfKept {
     /// Adds lines of text.
+    fn write(&self, base: &str, quote: &str, text: &mut String) {
+        match self {
+            Self::Stated(stated) => stated.write(base, quote, text),
+            Self::Holdings { .. } => {
+                let _ = writeln!(
+                    text,
+                    "  with a venue that keeps orders that it reports as ended: everything that the account holds of {base}\n  and {quote}, because orders have no end of their own there and no limit bounds what was ever signed"
+                );
+            }
+        }
+    }
+}
+
+impl StatedIfKept {
     fn write(&self, base: &str, quote: &str, text: &mut String) {
         let signed = &self.signed_unexpired_max;
         let _ = writeln!(
@@ -260,10 +296,14 @@ impl Losses {
         for worst in &self.markets {
             let Worst { base, quote, .. } = worst;
             let percent = cambist_daemon::config::exposure::percent(u64::from(worst.gap_bps));
+            let end = worst.dead_after_s.map_or_else(
+                || "until orders are cancelled, because they have no end of their own".to_owned(),
+                |dead_after_s| format!("to the end of the last order ({dead_after_s} s)"),
+            );
             let _ = writeln!(
                 text,
-                "\n{}: at most {} {quote} lost from the loss of all control to the end of the last order ({} s),\nif the price jumps by no more than {percent} from {} {quote} or less",
-                worst.market, worst.loss_max, worst.dead_after_s, worst.price
+                "\n{}: at most {} {quote} lost from the loss of all control {end},\nif the price jumps by no more than {percent} from {} {quote} or less",
+                worst.market, worst.loss_max, worst.price
             );
             let row = |name: &str, value: String| vec![format!("  {name}"), value];
             let (held, fillable) = (&worst.inventory_max, &worst.fillable);
@@ -307,11 +347,14 @@ impl Losses {
             let each = sums.iter().map(|(symbol, sum)| format!("{sum} {symbol}"));
             each.collect::<Vec<_>>().join(" and ")
         };
+        let if_kept = self
+            .together_if_kept
+            .as_ref()
+            .map_or_else(|| "everything that is held".to_owned(), &sums);
         let _ = writeln!(
             text,
-            "\nall markets together: at most {}; with a venue that keeps ended orders {}",
-            sums(&self.together),
-            sums(&self.together_if_kept)
+            "\nall markets together: at most {}; with a venue that keeps ended orders {if_kept}",
+            sums(&self.together)
         );
         let mismatch: Vec<_> = self
             .mismatch_max
@@ -330,5 +373,47 @@ impl Losses {
             self.executions_least * 2 / 3
         );
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use cambist_core::venue::Resting;
+    use cambist_daemon::config::Daemon;
+
+    use super::*;
+
+    /// The losses of the demo's configuration at a venue with this end of orders: as text and as JSON.
+    fn at_a_venue_with(resting: Resting) -> (String, serde_json::Value) {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
+        let daemon = Daemon::load(std::path::Path::new(example)).unwrap();
+        let mut bound = daemon.bind_expected().unwrap().unwrap();
+        bound.venue.lifetime.resting = resting;
+        let found = losses(&bound);
+        (found.text(), serde_json::to_value(&found).unwrap())
+    }
+
+    #[test]
+    fn a_venue_whose_orders_have_no_end_has_no_figure_below_what_is_held() {
+        let (text, json) = at_a_venue_with(Resting::UntilCancelled);
+        assert!(text.contains("everything that the account holds of ETH\n  and USDC"));
+        assert!(text.contains("until orders are cancelled"), "{text}");
+        assert!(text.contains("with a venue that keeps ended orders everything that is held"));
+        let market = &json["markets"][0];
+        assert_eq!(market["dead_after_s"], serde_json::Value::Null);
+        assert_eq!(
+            market["if_kept"],
+            serde_json::json!({"all_held_of": ["ETH", "USDC"]})
+        );
+        assert_eq!(json["together_if_kept"], serde_json::Value::Null);
+        // What a truthful venue can cost does not depend on it.
+        let (text, with_an_end) = at_a_venue_with(Resting::WhileAccepted);
+        assert!(
+            text.contains("to the end of the last order (13 s)"),
+            "{text}"
+        );
+        assert!(with_an_end["together_if_kept"].is_object());
+        assert_eq!(with_an_end["markets"][0]["loss_max"], market["loss_max"]);
     }
 }

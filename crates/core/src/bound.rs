@@ -21,6 +21,11 @@
 //! order type is not signed), and an ask at no less than `p · (1 − g) · (1 − c)`; so the loss is at most
 //! `(inventory_max + K) · p · g + K · p · c` and the fees. Reported fills and balances are trusted here as well: a
 //! venue that invents them holds the money.
+//!
+//! `K` is finite because signatures lapse. Where an order rests until it is cancelled ([`Resting::UntilCancelled`]),
+//! everything that was ever signed can fill at a venue that keeps ended orders, in both directions, again and again: the
+//! figure is what the account holds of the two tokens, and no limit of the engine makes it smaller
+//! ([`KeptLoss::Holdings`]). For the same reason nothing bounds the time until the last order is dead.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +33,7 @@ use crate::config::{EngineConfig, MarketConfig, PoolConfig};
 use crate::market::{MarketSpec, Price};
 use crate::math::{mul_div_ceil, mul_div_floor};
 use crate::token::Amount;
+use crate::venue::{LifetimeRule, Resting};
 
 const WHOLE_BPS: u128 = 10_000;
 /// Precision of a root of ten-thousandths, in parts of one.
@@ -40,8 +46,9 @@ pub struct LossBound {
     pub price: Price,
     /// The jump it is stated for.
     pub gap_bps: u32,
-    /// Milliseconds from the loss of control to the death of the last order.
-    pub dead_after_ms: u64,
+    /// Milliseconds from the loss of control to the death of the last order; `None` where orders have no end of their
+    /// own, and rest until they are filled or cancelled.
+    pub dead_after_ms: Option<u64>,
     /// Most base units held.
     pub held: Amount,
     /// Most base units that can still fill, both sides together.
@@ -77,10 +84,29 @@ impl LossBound {
     }
 }
 
+/// What a venue that keeps ended orders can cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeptLoss {
+    /// At most this, because signatures lapse.
+    Bounded(LossBound),
+    /// All that the account holds of both tokens: no order ends by itself.
+    Holdings,
+}
+
+impl KeptLoss {
+    /// The bound, if there is one below what is held.
+    pub const fn bound(&self) -> Option<&LossBound> {
+        match self {
+            Self::Bounded(bound) => Some(bound),
+            Self::Holdings => None,
+        }
+    }
+}
+
 /// The bound of a market at a price, for a jump of `gap_bps`. `None` on overflow.
 pub fn loss_bound(
     spec: &MarketSpec,
-    config: &EngineConfig,
+    (config, lifetime): (&EngineConfig, &LifetimeRule),
     limits: &MarketConfig,
     price: Price,
     gap_bps: u32,
@@ -101,28 +127,34 @@ pub fn loss_bound(
     } else {
         limits.collar_bps
     };
-    bounded(spec, config, (price, gap_bps), (held, fillable), slip_bps)
+    let terms = (config, lifetime);
+    bounded(spec, terms, (price, gap_bps), (held, fillable), slip_bps)
 }
 
-/// As [`loss_bound`], with a venue that keeps every signed order until its expiry and grace, whatever it reports about
-/// it. Without the pool part: joins and exits are few, and count there until their end.
+/// As [`loss_bound`], with a venue that keeps every signed order until its expiry and grace, or forever if it has no
+/// expiry, whatever it reports about it. Without the pool part: joins and exits are few, and count there until their
+/// end.
 pub fn loss_bound_if_kept(
     spec: &MarketSpec,
-    config: &EngineConfig,
+    (config, lifetime): (&EngineConfig, &LifetimeRule),
     limits: &MarketConfig,
     price: Price,
     gap_bps: u32,
-) -> Option<LossBound> {
+) -> Option<KeptLoss> {
+    match lifetime.resting {
+        Resting::WhileAccepted | Resting::UntilExpiry => {}
+        Resting::UntilCancelled => return Some(KeptLoss::Holdings),
+    }
     let fillable = limits.signed_unexpired_max;
     let held = limits.inventory_max.checked_add(fillable)?;
-    let slip_bps = limits.collar_bps;
-    bounded(spec, config, (price, gap_bps), (held, fillable), slip_bps)
+    let (terms, slip_bps) = ((config, lifetime), limits.collar_bps);
+    bounded(spec, terms, (price, gap_bps), (held, fillable), slip_bps).map(KeptLoss::Bounded)
 }
 
 /// Loss of `held` through the jump, and of `filled` at that distance from the mid.
 fn bounded(
     spec: &MarketSpec,
-    config: &EngineConfig,
+    (config, lifetime): (&EngineConfig, &LifetimeRule),
     (price, gap_bps): (Price, u32),
     (held, fillable): (Amount, Amount),
     slip_bps: u32,
@@ -138,7 +170,7 @@ fn bounded(
     Some(LossBound {
         price,
         gap_bps,
-        dead_after_ms: config.ttl_ms.saturating_add(config.grace_ms),
+        dead_after_ms: lifetime.dead_after_ms(config.ttl_ms, config.grace_ms),
         held,
         fillable,
         by_gap: share(held, gap_bps)?,

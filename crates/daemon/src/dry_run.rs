@@ -10,11 +10,12 @@ use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::{Control, Notification, Withheld};
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
-use cambist_core::venue::VenueRules;
 use cambist_core::{
     ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, OrderStatus, Reason, Side,
     StrategyId, Time, VenueTime,
 };
+
+use crate::adapter;
 
 /// Engine time after which the run ends.
 const LONGEST_MS: u64 = 120_000;
@@ -99,7 +100,7 @@ impl<'a> Stage<'a> {
             venue_time: run.venue_time,
             maker_fee_bips: 0,
             taker_fee_bips: 0,
-            venue: VenueRules::exchange(),
+            venue: adapter::rules(),
         };
         let now = Time::from_ms(1_000_000);
         Self {

@@ -5,6 +5,7 @@
 //! trade. The program (`src/`) has the command line and the modes. There is no decision here: an `if` about prices,
 //! orders or balances is a bug.
 
+pub mod adapter;
 pub mod address;
 pub mod config;
 pub mod dry_run;

@@ -4,12 +4,17 @@
 //! The real exchange is unchanged; this model beside it holds the same orders, never drops one, and fills what the real
 //! one fills. The cost of its additional fills is compared with the bound that `check` states for such a venue
 //! ([`loss_bound_if_kept`]), from the highest mid at which any living order was signed.
+//!
+//! Where orders have no end of their own it holds every order that was ever sent and not filled, and the stated figure is
+//! what the account holds. There its fills are paid from what is held, the ones with the largest loss first.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cambist_core::bound::loss_bound_if_kept;
+use cambist_core::bound::{KeptLoss, loss_bound_if_kept};
 use cambist_core::config::{EngineConfig, MarketConfig};
+use cambist_core::math::mul_div_floor;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::venue::LifetimeRule;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
 
 const WHOLE_BPS: u128 = 10_000;
@@ -33,6 +38,25 @@ struct Order {
 pub(crate) struct Kept {
     orders: BTreeMap<u64, Order>,
     mids: BTreeMap<MarketId, VecDeque<(VenueTime, u64)>>,
+}
+
+/// What one market is measured by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms<'a> {
+    pub(crate) spec: &'a MarketSpec,
+    pub(crate) engine: &'a EngineConfig,
+    pub(crate) limits: &'a MarketConfig,
+    pub(crate) lifetime: &'a LifetimeRule,
+}
+
+/// A span: the mids at its ends in half ticks, the loss at the real exchange, and what the account holds of base and
+/// quote at its ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub(crate) mids: (u64, u64),
+    pub(crate) lost: i128,
+    pub(crate) before: (Amount, Amount),
+    pub(crate) after: (Amount, Amount),
 }
 
 /// Loss of a span, with the stated bound.
@@ -96,12 +120,9 @@ impl Kept {
 
     /// The loss of its fills when the mid has moved from one value to another, in addition to the loss at the real
     /// exchange, and the bound stated for that. `None` on overflow.
-    pub(crate) fn cost(
-        &self,
-        (spec, engine, limits): (&MarketSpec, &EngineConfig, &MarketConfig),
-        (from, to): (u64, u64),
-        lost: i128,
-    ) -> Option<Cost> {
+    pub(crate) fn cost(&self, terms: Terms<'_>, moved: Moved) -> Option<Cost> {
+        let Terms { spec, limits, .. } = terms;
+        let (from, to) = moved.mids;
         let mids_of_market = self.mids.get(&spec.id).into_iter().flatten();
         let mids = || {
             mids_of_market
@@ -111,11 +132,7 @@ impl Kept {
         };
         let (high, low) = (mids().max()?, mids().min()?);
         let of_market = self.orders.values().filter(|order| order.market == spec.id);
-        let more: i128 = of_market
-            .clone()
-            .map(|order| order.loss(spec, to).max(0))
-            .sum();
-        let cap = of_market.map(|order| order.cap).max().unwrap_or(0);
+        let cap = of_market.clone().map(|order| order.cap).max().unwrap_or(0);
         let limits = MarketConfig {
             signed_unexpired_max: cap.max(limits.signed_unexpired_max),
             ..limits.clone()
@@ -123,15 +140,69 @@ impl Kept {
         let fell = u128::from(high - low) * WHOLE_BPS;
         let gap_bps = u32::try_from(fell.div_ceil(high.max(1).into())).ok()?;
         let price = Price(high.div_ceil(2));
-        let bound = loss_bound_if_kept(spec, engine, &limits, price, gap_bps)?;
-        Some(Cost {
-            lost: u128::try_from(lost.saturating_add(more)).unwrap_or(0),
-            stated: bound.total(),
-        })
+        let engine = (terms.engine, terms.lifetime);
+        match loss_bound_if_kept(spec, engine, &limits, price, gap_bps)? {
+            KeptLoss::Bounded(bound) => {
+                let each = of_market.map(|order| order.loss(spec, to).max(0));
+                let lost = moved.lost.saturating_add(each.sum());
+                Some(Cost {
+                    lost: u128::try_from(lost).unwrap_or(0),
+                    stated: bound.total(),
+                })
+            }
+            KeptLoss::Holdings => {
+                let stated = value(spec, moved.before, from)?;
+                let left = value(spec, self.filled_from(spec, to, moved.after), to)?;
+                let lost = stated.saturating_sub(left);
+                Some(Cost { lost, stated })
+            }
+        }
+    }
+
+    /// What is left of base and quote after every order that loses at this mid was filled as far as they cover it, the
+    /// largest loss first.
+    fn filled_from(
+        &self,
+        spec: &MarketSpec,
+        mid: u64,
+        mut held: (Amount, Amount),
+    ) -> (Amount, Amount) {
+        let of_market = self.orders.values().filter(|order| order.market == spec.id);
+        let losses = of_market.map(|order| (order.loss(spec, mid), order));
+        let mut losing: Vec<_> = losses.filter(|(loss, _)| *loss > 0).collect();
+        losing.sort_by_key(|(loss, _)| std::cmp::Reverse(*loss));
+        for (_, order) in losing {
+            held = order.fill(held).unwrap_or(held);
+        }
+        held
     }
 }
 
+/// Value in quote units of base and quote at a mid in half ticks, rounded down. `None` on overflow.
+fn value(spec: &MarketSpec, (base, quote): (Amount, Amount), mid: u64) -> Option<Amount> {
+    let worth = base.checked_mul(spec.quote_per_lot_tick.checked_mul(mid.into())?)?;
+    (worth / (2 * spec.lot)).checked_add(quote)
+}
+
 impl Order {
+    /// What is held after as much of the rest was filled as that covers.
+    fn fill(&self, (base, quote): (Amount, Amount)) -> Option<(Amount, Amount)> {
+        let fee = |amount: Amount| (amount * Amount::from(self.fee_bips)).div_ceil(WHOLE_BPS);
+        let (of_base, of_quote) = self.left;
+        match self.side {
+            Side::Buy => {
+                let paid = of_quote.min(quote);
+                let got = mul_div_floor(of_base, paid, of_quote.max(1))?;
+                Some((base + got.saturating_sub(fee(got)), quote - paid))
+            }
+            Side::Sell => {
+                let given = of_base.min(base);
+                let got = mul_div_floor(of_quote, given, of_base.max(1))?;
+                Some((base - given, quote + got.saturating_sub(fee(got))))
+            }
+        }
+    }
+
     /// Loss in quote units of filling the rest at a mid, fee included, rounded up.
     fn loss(&self, spec: &MarketSpec, mid: u64) -> i128 {
         let signed = |amount: u128| i128::try_from(amount).unwrap_or(i128::MAX);
@@ -210,17 +281,80 @@ mod tests {
         assert_eq!(kept.alive(MarketId(0)), 5 * ONE / 2, "one has expired");
         // Two and a half bought at 2,500 are worth 2,250, and their fee of 20 is paid.
         let by_fills = 5 * 125_000_000 + 2_250_000_000 * 5 / 2 / 500;
-        let all = (spec, &config.engine, &limits);
-        let cost = kept.cost(all, (500_000, 450_000), 100).unwrap();
+        let all = Terms {
+            spec,
+            engine: &config.engine,
+            limits: &limits,
+            lifetime: &config.rules.lifetime,
+        };
+        let moved = |to, lost| Moved {
+            mids: (500_000, to),
+            lost,
+            before: (0, 0),
+            after: (0, 0),
+        };
+        let stated = |price, gap_bps| {
+            let engine = (all.engine, all.lifetime);
+            let bound = loss_bound_if_kept(spec, engine, &limits, price, gap_bps);
+            bound.unwrap().bound().unwrap().total()
+        };
+        let cost = kept.cost(all, moved(450_000, 100)).unwrap();
         assert_eq!(cost.lost, 100 + by_fills);
-        let bound = loss_bound_if_kept(spec, &config.engine, &limits, Price(250_000), 1_000);
-        assert_eq!(cost.stated, bound.unwrap().total());
+        assert_eq!(cost.stated, stated(Price(250_000), 1_000));
         // In the other direction bids lose nothing.
-        assert_eq!(kept.cost(all, (500_000, 550_000), 100).unwrap().lost, 100);
+        assert_eq!(kept.cost(all, moved(550_000, 100)).unwrap().lost, 100);
         // Stated from the highest mid of any living order.
         kept.observe_mid(VenueTime::from_s(30), MarketId(0), 520_000);
-        let cost = kept.cost(all, (500_000, 450_000), 0).unwrap();
-        let bound = loss_bound_if_kept(spec, &config.engine, &limits, Price(260_000), 1_347);
-        assert_eq!(cost.stated, bound.unwrap().total());
+        let cost = kept.cost(all, moved(450_000, 0)).unwrap();
+        assert_eq!(cost.stated, stated(Price(260_000), 1_347));
+    }
+
+    #[test]
+    fn without_an_end_of_orders_everything_ever_signed_fills_until_nothing_is_left_to_pay_with() {
+        let mut config = WorldConfig::calm(1, "ladder").sequenced();
+        let specs = World::new(config.clone()).unwrap().specs().to_vec();
+        let limits = &mut config.engine.markets[0];
+        (limits.inventory_max, limits.signed_unexpired_max) = (40 * ONE, 3 * ONE);
+        let (spec, limits) = (&specs[0], config.engine.markets[0].clone());
+        let terms = Terms {
+            spec,
+            engine: &config.engine,
+            limits: &limits,
+            lifetime: &config.rules.lifetime,
+        };
+        let mut kept = Kept::default();
+        let endless = |number| UnsignedOrder {
+            rests_until_s: None,
+            ..bid(number, 30, 1)
+        };
+        for number in 0..200 {
+            kept.left(&endless(number), 3 * ONE);
+            kept.prune(VenueTime::from_s(number * 30), &config.engine);
+        }
+        assert_eq!(kept.alive(MarketId(0)), 200 * ONE, "none of them has ended");
+        let holds = |quote| Moved {
+            mids: (500_000, 250_000),
+            lost: 0,
+            before: (0, quote),
+            after: (0, quote),
+        };
+        // 200 are bought at 2,500 and are worth 1,250; their fee of 20 is paid.
+        let (whole, half) = (200 * 2_500_000_000, 200 * 1_250_000_000);
+        let cost = kept.cost(terms, holds(whole)).unwrap();
+        assert_eq!((cost.lost, cost.stated), (half + half / 500, whole));
+        // A figure with a cap on what is signed and unexpired would be too small.
+        let capped = LifetimeRule {
+            resting: cambist_core::venue::Resting::UntilExpiry,
+            ..*terms.lifetime
+        };
+        let engine = (terms.engine, &capped);
+        let bound = loss_bound_if_kept(spec, engine, &limits, Price(250_000), 5_000).unwrap();
+        assert!(cost.lost > bound.bound().unwrap().total());
+        // A tenth of the money buys a tenth.
+        let cost = kept.cost(terms, holds(whole / 10)).unwrap();
+        assert_eq!(
+            (cost.lost, cost.stated),
+            ((half + half / 500) / 10, whole / 10)
+        );
     }
 }

@@ -37,6 +37,17 @@ impl LifetimeRule {
         };
         (accepted_until_s, rests_until_s)
     }
+
+    /// How long after it was made an order wanted for `ttl_ms` can have an effect or be listed for the first time;
+    /// `None` if nothing but a fill or a cancel ends it.
+    pub fn dead_after_ms(&self, ttl_ms: u64, grace_ms: u64) -> Option<u64> {
+        let lives_ms = match self.resting {
+            Resting::WhileAccepted => self.accepted_max_ms.map_or(ttl_ms, |most| most.min(ttl_ms)),
+            Resting::UntilExpiry => ttl_ms,
+            Resting::UntilCancelled => return None,
+        };
+        Some(lives_ms.saturating_add(grace_ms))
+    }
 }
 
 /// The times of one intent, as the venue's clock shows them.
@@ -92,6 +103,7 @@ mod tests {
             resting: Resting::WhileAccepted,
         };
         assert_eq!(rule.of_order(NOW, 20_000), (120, Some(120)));
+        assert_eq!(rule.dead_after_ms(20_000, 3_000), Some(23_000));
     }
 
     #[test]
@@ -104,6 +116,10 @@ mod tests {
         assert_eq!(times(Resting::UntilExpiry, 20_000), (106, Some(120)));
         assert_eq!(times(Resting::UntilCancelled, 20_000), (106, None));
         assert_eq!(times(Resting::UntilCancelled, 5_000), (105, None));
+        let dead_after = |resting| with(resting).dead_after_ms(20_000, 3_000);
+        assert_eq!(dead_after(Resting::WhileAccepted), Some(9_000));
+        assert_eq!(dead_after(Resting::UntilExpiry), Some(23_000));
+        assert_eq!(dead_after(Resting::UntilCancelled), None);
         let endless = Lifetime::from_s(106, None);
         assert_eq!(endless.last_effect(), VenueTime(u64::MAX));
         assert_eq!(Lifetime::from_s(106, Some(120)).last_effect().as_s(), 120);

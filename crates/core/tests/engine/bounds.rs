@@ -1,10 +1,17 @@
 //! The stated worst case, computed by hand.
 
-use cambist_core::bound::{loss_bound, loss_bound_if_kept};
+use cambist_core::bound::{KeptLoss, loss_bound, loss_bound_if_kept};
 use cambist_core::config::PoolConfig;
+use cambist_core::venue::{LifetimeRule, Resting};
 use cambist_core::{Price, Qty};
 
 use crate::bench::{config, spec};
+
+/// Orders that rest as long as their bytes are accepted.
+const LASTING: LifetimeRule = LifetimeRule {
+    accepted_max_ms: None,
+    resting: Resting::WhileAccepted,
+};
 
 #[test]
 fn the_bound_is_band_and_fillable_times_gap_slip_and_fee() {
@@ -16,7 +23,7 @@ fn the_bound_is_band_and_fillable_times_gap_slip_and_fee() {
     limits.order_value_max = 1_000_000;
     limits.open_orders_max = 4;
     let limits = limits.clone();
-    let bound = loss_bound(&spec(), &config, &limits, Price(10_000), 1_000).unwrap();
+    let bound = loss_bound(&spec(), (&config, &LASTING), &limits, Price(10_000), 1_000).unwrap();
     // Ten whole tokens at 100 have a value of 1 000 000 000; the jump loses a tenth.
     assert_eq!(bound.by_gap, 100_000_000);
     // Eight orders of 1 000 000 at the collar's 9 500: 105 lots each, 84 000 units.
@@ -26,18 +33,25 @@ fn the_bound_is_band_and_fillable_times_gap_slip_and_fee() {
     assert_eq!(bound.total(), 100_134_400);
     let mut narrow = limits.clone();
     narrow.inventory_min = narrow.inventory_max - 500;
-    let bound = loss_bound(&spec(), &config, &narrow, Price(10_000), 1_000).unwrap();
+    let bound = loss_bound(&spec(), (&config, &LASTING), &narrow, Price(10_000), 1_000).unwrap();
     assert_eq!(bound.fillable, 500, "no more than the band is wide");
     let mut small = limits;
     small.order_qty_max = Qty(1);
-    let bound = loss_bound(&spec(), &config, &small, Price(10_000), 1_000).unwrap();
+    let bound = loss_bound(&spec(), (&config, &LASTING), &small, Price(10_000), 1_000).unwrap();
     assert_eq!(bound.fillable, 800, "no more than the orders hold");
 }
 
 #[test]
 fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
     let config = config();
-    let alone = loss_bound(&spec(), &config, &config.markets[0], Price(10_000), 1_900).unwrap();
+    let alone = loss_bound(
+        &spec(),
+        (&config, &LASTING),
+        &config.markets[0],
+        Price(10_000),
+        1_900,
+    )
+    .unwrap();
     let pool = PoolConfig {
         poll_ms: 1_000,
         age_max_ms: 5_000,
@@ -51,7 +65,13 @@ fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
     let with = alone.with_pool(&pool).unwrap();
     assert_eq!(with.by_pool, 100_000 + 6 + 7);
     assert_eq!(with.total(), alone.total() + with.by_pool);
-    let all = loss_bound(&spec(), &config, &config.markets[0], Price(10_000), 10_000);
+    let all = loss_bound(
+        &spec(),
+        (&config, &LASTING),
+        &config.markets[0],
+        Price(10_000),
+        10_000,
+    );
     let all = all.unwrap().with_pool(&pool).unwrap();
     assert_eq!(
         all.by_pool,
@@ -67,8 +87,14 @@ fn a_pool_traded_to_the_new_price_loses_at_most_the_stated_loss() {
     let (base, quote) = (1_000_000_u128, 100_000_000_u128);
     let mut least = u128::MAX;
     for gap_bps in (100..=9_900).step_by(100) {
-        let bound =
-            loss_bound(&spec(), &config, &config.markets[0], Price(10_000), gap_bps).unwrap();
+        let bound = loss_bound(
+            &spec(),
+            (&config, &LASTING),
+            &config.markets[0],
+            Price(10_000),
+            gap_bps,
+        )
+        .unwrap();
         let pool = PoolConfig {
             poll_ms: 1_000,
             age_max_ms: 5_000,
@@ -97,15 +123,41 @@ fn with_kept_orders_everything_signed_fills_at_the_collar() {
     let limits = &mut config.markets[0];
     (limits.inventory_max, limits.signed_unexpired_max) = (10_000_000, 2_000_000);
     let limits = limits.clone();
-    let bound = loss_bound_if_kept(&spec(), &config, &limits, Price(10_000), 1_000).unwrap();
+    let found = loss_bound_if_kept(&spec(), (&config, &LASTING), &limits, Price(10_000), 1_000);
+    let bound = *found.unwrap().bound().unwrap();
     // Twelve whole tokens at 100 lose a tenth; two of them fill 500 ten-thousandths off, with a fee of ten.
     assert_eq!((bound.held, bound.fillable), (12_000_000, 2_000_000));
     assert_eq!(bound.by_gap, 120_000_000);
     assert_eq!((bound.by_fills, bound.by_fees), (10_000_000, 200_000));
-    let more = loss_bound_if_kept(&spec(), &config, &limits, Price(10_001), 1_000).unwrap();
-    assert!(more.total() > bound.total());
+    let more = loss_bound_if_kept(&spec(), (&config, &LASTING), &limits, Price(10_001), 1_000);
+    assert!(more.unwrap().bound().unwrap().total() > bound.total());
+    assert_eq!(bound.dead_after_ms, Some(config.ttl_ms + config.grace_ms));
     let mut endless = limits;
     endless.signed_unexpired_max = u128::MAX;
-    let none = loss_bound_if_kept(&spec(), &config, &endless, Price(10_000), 1_000);
+    let none = loss_bound_if_kept(&spec(), (&config, &LASTING), &endless, Price(10_000), 1_000);
     assert_eq!(none, None, "no limit is no bound");
+}
+
+#[test]
+fn where_orders_have_no_end_a_venue_that_keeps_them_costs_what_is_held() {
+    let config = config();
+    let limits = &config.markets[0];
+    let until = |resting| LifetimeRule {
+        accepted_max_ms: Some(6_000),
+        resting,
+    };
+    let of = |resting| {
+        let terms = (&config, &until(resting));
+        let kept = loss_bound_if_kept(&spec(), terms, limits, Price(10_000), 1_000).unwrap();
+        let truthful = loss_bound(&spec(), terms, limits, Price(10_000), 1_000).unwrap();
+        (kept, truthful.dead_after_ms)
+    };
+    assert_eq!(
+        of(Resting::UntilCancelled),
+        (KeptLoss::Holdings, None),
+        "no cap on what was signed bounds it, and no time ends it"
+    );
+    let (kept, dead_after_ms) = of(Resting::UntilExpiry);
+    assert!(kept.bound().is_some());
+    assert_eq!(dead_after_ms, Some(config.ttl_ms + config.grace_ms));
 }

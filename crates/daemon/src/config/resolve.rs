@@ -6,12 +6,15 @@ use std::collections::BTreeMap;
 
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
 use cambist_core::strategy::{BookLevel, Holdings, PoolView, Quote, Strategy, Targets, View};
+use cambist_core::venue::LifetimeRule;
 use cambist_core::{
     Amount, MarketId, MarketSpec, PoolSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
+    VenueRules,
 };
 
 use cambist_strategy_process::ProcessStrategy;
 
+use crate::adapter;
 use crate::config::daemon::Daemon;
 use crate::config::exposure;
 use crate::config::exposure::Load;
@@ -43,6 +46,8 @@ pub struct Listed {
 pub struct Bound {
     /// The engine's configuration.
     pub engine: EngineConfig,
+    /// What the venue guarantees.
+    pub venue: VenueRules,
     /// Markets, in the order of the file.
     pub markets: Vec<MarketSpec>,
     /// Pools beside them.
@@ -67,8 +72,9 @@ impl Bound {
             ..self.engine.clone()
         };
         // Errors of the file were reported when it was bound.
+        let terms = (&mut engine, &self.venue.lifetime);
         self.risk
-            .limit_signed(&mut engine, &self.markets, &mut Vec::new());
+            .limit_signed(terms, &self.markets, &mut Vec::new());
         engine
     }
 
@@ -224,13 +230,17 @@ impl Daemon {
             pools: pool_configs,
             ..self.engine.clone()
         };
-        self.risk.limit_signed(&mut engine, &markets, &mut problems);
-        self.limit_losses(&mut engine, &markets, &pools, &mut problems);
+        let venue = adapter::rules();
+        let terms = (&mut engine, &venue.lifetime);
+        self.risk.limit_signed(terms, &markets, &mut problems);
+        let terms = (&mut engine, &venue.lifetime);
+        self.limit_losses(terms, &markets, &pools, &mut problems);
         if !problems.is_empty() {
             return Err(self.source.invalid(problems));
         }
         Ok(Bound {
             engine,
+            venue,
             tokens: traded(&markets, &pools),
             markets,
             pools,
@@ -244,12 +254,12 @@ impl Daemon {
     /// Loss limits of every market: as written, or shares of its worst case.
     fn limit_losses(
         &self,
-        engine: &mut EngineConfig,
+        (engine, lifetime): (&mut EngineConfig, &LifetimeRule),
         specs: &[MarketSpec],
         pools: &[PoolSpec],
         problems: &mut Vec<Problem>,
     ) {
-        let bounds = risk::bounds(engine, specs, pools);
+        let bounds = risk::bounds((engine, lifetime), specs, pools);
         for (index, limits) in engine.markets.iter_mut().enumerate() {
             let (market, spec) = (&self.markets[index], &specs[index]);
             let mut loss = risk::derived(bounds[index].as_ref());

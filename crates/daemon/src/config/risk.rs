@@ -9,6 +9,7 @@ use cambist_core::config::{
 use cambist_core::event::Amounts;
 use cambist_core::limits::{self, About};
 use cambist_core::pool::PoolSpec;
+use cambist_core::venue::LifetimeRule;
 use cambist_core::{Amount, MarketSpec};
 
 use super::daemon::Orders;
@@ -190,13 +191,14 @@ pub(super) fn beside(
 
 /// The bound of every market at its ceiling, its pool included, for the stated jump.
 pub fn bounds(
-    engine: &EngineConfig,
+    (engine, lifetime): (&EngineConfig, &LifetimeRule),
     markets: &[MarketSpec],
     pools: &[PoolSpec],
 ) -> Vec<Option<LossBound>> {
     let each = markets.iter().zip(&engine.markets);
     each.map(|(spec, limits)| {
-        let bound = loss_bound(spec, engine, limits, limits.price_max, engine.risk.gap_bps)?;
+        let terms = (engine, lifetime);
+        let bound = loss_bound(spec, terms, limits, limits.price_max, engine.risk.gap_bps)?;
         beside(bound, spec, engine, pools)
     })
     .collect()

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use cambist_core::bound::{LossBound, loss_bound, loss_bound_if_kept};
+use cambist_core::bound::{KeptLoss, LossBound, loss_bound, loss_bound_if_kept};
 use cambist_core::config::EngineConfig;
 use cambist_core::event::Amounts;
 use cambist_core::pool::PoolSpec;
+use cambist_core::venue::LifetimeRule;
 use cambist_core::{Amount, MarketSpec, TokenSpec};
 
 use super::money::Money;
@@ -29,13 +30,14 @@ impl Risk {
     /// markets.
     pub(super) fn limit_signed(
         &self,
-        engine: &mut EngineConfig,
+        (engine, lifetime): (&mut EngineConfig, &LifetimeRule),
         markets: &[MarketSpec],
         problems: &mut Vec<Problem>,
     ) {
         let mut most = Amounts::new();
         for (spec, limits) in markets.iter().zip(&engine.markets) {
-            let bound = loss_bound(spec, engine, limits, limits.price_max, engine.risk.gap_bps);
+            let terms = (&*engine, lifetime);
+            let bound = loss_bound(spec, terms, limits, limits.price_max, engine.risk.gap_bps);
             let sum = most.entry(spec.base.id).or_default();
             *sum = sum.saturating_add(signed_derived(engine, bound.as_ref()));
         }
@@ -49,17 +51,20 @@ impl Risk {
     }
 }
 
-/// The bound of every market at its ceiling with a venue that keeps ended orders, for the stated jump.
+/// The loss of every market at its ceiling with a venue that keeps ended orders, for the stated jump.
 pub fn bounds_if_kept(
-    engine: &EngineConfig,
+    (engine, lifetime): (&EngineConfig, &LifetimeRule),
     markets: &[MarketSpec],
     pools: &[PoolSpec],
-) -> Vec<Option<LossBound>> {
+) -> Vec<Option<KeptLoss>> {
     let each = markets.iter().zip(&engine.markets);
     each.map(|(spec, limits)| {
         let gap_bps = engine.risk.gap_bps;
-        let bound = loss_bound_if_kept(spec, engine, limits, limits.price_max, gap_bps)?;
-        beside(bound, spec, engine, pools)
+        let terms = (engine, lifetime);
+        match loss_bound_if_kept(spec, terms, limits, limits.price_max, gap_bps)? {
+            KeptLoss::Bounded(bound) => beside(bound, spec, engine, pools).map(KeptLoss::Bounded),
+            KeptLoss::Holdings => Some(KeptLoss::Holdings),
+        }
     })
     .collect()
 }

@@ -12,12 +12,13 @@ use cambist_client::{CallError, Client};
 use cambist_core::event::{Restrictions, Start, TradingState};
 use cambist_core::order::OrderReport;
 use cambist_core::request::{OrderList, OrdersPage, Query, Reply};
-use cambist_core::{ClientOrderId, TokenId, VenueRules, VenueTime};
+use cambist_core::{ClientOrderId, TokenId, VenueTime};
 use cambist_protocol::encode_move::Owner;
 use cambist_signing::Address;
 
 use super::latch::Latch;
 use super::memories;
+use crate::adapter;
 use crate::config::pool::ListedPool;
 use crate::config::resolve::Listed;
 use crate::config::{Bound, ConfigError, Daemon, feasible};
@@ -76,7 +77,7 @@ pub struct Started {
 
 /// Locks the state folder and reads it. Refused while trading is halted.
 pub fn take(daemon: &Daemon) -> anyhow::Result<StateFolder> {
-    let mut store = Store::open_for(&daemon.store.dir, VenueRules::exchange().slots)?;
+    let mut store = Store::open_for(&daemon.store.dir, adapter::rules().slots)?;
     let latch = Latch::of(&daemon.store.dir);
     if let Some(reason) = latch.raised() {
         return Err(halted(daemon, &reason).into());
@@ -244,7 +245,7 @@ pub fn begin(
         venue_time: venue.time,
         maker_fee_bips: daemon.fee_bips[0],
         taker_fee_bips: daemon.fee_bips[1],
-        venue: VenueRules::exchange(),
+        venue: bound.venue.clone(),
     };
     let signer = Signer {
         key: access.key,

@@ -6,17 +6,19 @@
 //! occurred, without the pool: shares are left out on both sides, and amounts moved by a join or an exit in the
 //! meantime stay where they were.
 //!
-//! Beside it is the loss of the same span at a venue that keeps ended orders (`kept.rs`).
+//! Beside it is the loss of the same span at a venue that keeps ended orders (`kept.rs`). At a venue whose orders have no
+//! end of their own a span ends when the next begins, or the world.
 
 use crate::invariants::table::Invariant;
 use cambist_core::bound::loss_bound;
 use cambist_core::config::EngineConfig;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::venue::LifetimeRule;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
 use serde::Serialize;
 
 use crate::invariants::sending::Broken;
-use crate::kept::Kept;
+use crate::kept::{Kept, Moved, Terms};
 
 /// One, in parts per million.
 const WHOLE: u128 = 1_000_000;
@@ -39,16 +41,26 @@ pub(crate) struct Spot {
     pub(crate) mid: u64,
     /// Base units held.
     pub(crate) base: Amount,
+    /// Quote units held.
+    pub(crate) quote: Amount,
     moved: (i128, i128),
 }
 
 impl Spot {
-    pub(crate) const fn new(mid: u64, base: Amount) -> Self {
+    pub(crate) const fn new(mid: u64, (base, quote): (Amount, Amount)) -> Self {
         Self {
             mid,
             base,
+            quote,
             moved: (0, 0),
         }
+    }
+
+    /// Base and quote units held now.
+    fn held(&self) -> (Amount, Amount) {
+        let (base, quote) = self.moved;
+        let added = |held: Amount, moved| held.saturating_add_signed(moved);
+        (added(self.base, base), added(self.quote, quote))
     }
 }
 
@@ -152,7 +164,7 @@ impl Meter {
     pub(crate) fn end(
         &mut self,
         specs: &[MarketSpec],
-        engine: &EngineConfig,
+        (engine, lifetime): (&EngineConfig, &LifetimeRule),
         mids: &[Option<u64>],
     ) -> Vec<Broken> {
         let (kept, spots) = match self.span.take() {
@@ -171,7 +183,8 @@ impl Meter {
             let price = Price(spot.mid.div_ceil(2));
             let jump = u128::from(spot.mid.abs_diff(*mid)) * 10_000;
             let gap_bps = u32::try_from(jump.div_ceil(spot.mid.max(1).into())).unwrap_or(u32::MAX);
-            let Some(bound) = loss_bound(spec, engine, limits, price, gap_bps) else {
+            let terms = (engine, lifetime);
+            let Some(bound) = loss_bound(spec, terms, limits, price, gap_bps) else {
                 continue;
             };
             let paid = lost(spec, spot, *mid);
@@ -179,7 +192,19 @@ impl Meter {
             self.losses.spans += 1;
             let ratio = ratio_ppm(lost, bound.total());
             self.losses.ratio_ppm = self.losses.ratio_ppm.max(ratio);
-            if let Some(cost) = kept.cost((spec, engine, limits), (spot.mid, *mid), paid) {
+            let terms = Terms {
+                spec,
+                engine,
+                limits,
+                lifetime,
+            };
+            let moved = Moved {
+                mids: (spot.mid, *mid),
+                lost: paid,
+                before: (spot.base, spot.quote),
+                after: spot.held(),
+            };
+            if let Some(cost) = kept.cost(terms, moved) {
                 let ratio = ratio_ppm(cost.lost, cost.stated);
                 self.losses.kept_ratio_ppm = self.losses.kept_ratio_ppm.max(ratio);
                 if cost.lost > cost.stated {
@@ -234,6 +259,12 @@ mod tests {
 
     const ONE: Amount = 1_000_000_000_000_000_000;
 
+    /// Orders that rest as long as their bytes are accepted.
+    const LASTING: LifetimeRule = LifetimeRule {
+        accepted_max_ms: None,
+        resting: cambist_core::venue::Resting::WhileAccepted,
+    };
+
     /// A market with a band of 36 to 44, at 2,500.00.
     fn world() -> (Vec<MarketSpec>, EngineConfig) {
         let mut config = WorldConfig::calm(1, "ladder");
@@ -253,13 +284,13 @@ mod tests {
         let (specs, engine) = world();
         let mut meter = Meter::default();
         meter.left(&order(5, 30), 0);
-        let spots = vec![Some(Spot::new(500_000, 40 * ONE))];
+        let spots = vec![Some(Spot::new(500_000, (40 * ONE, 0)))];
         meter.begin(VenueTime(0), &engine, spots);
         for (side, base, quote) in fills {
             meter.traded(5, (MarketId(0), *side), (*base, *quote, 0));
         }
         assert!(!meter.is_over(VenueTime::from_s(29)) && meter.is_over(VenueTime::from_s(30)));
-        let found = meter.end(&specs, &engine, &[Some(cents * 2)]);
+        let found = meter.end(&specs, (&engine, &LASTING), &[Some(cents * 2)]);
         (meter.losses, found)
     }
 
@@ -302,13 +333,13 @@ mod tests {
         let (specs, engine) = world();
         let mut meter = Meter::default();
         meter.left(&order(5, 30), 0);
-        let spots = vec![Some(Spot::new(500_000, 40 * ONE))];
+        let spots = vec![Some(Spot::new(500_000, (40 * ONE, 0)))];
         meter.begin(VenueTime(0), &engine, spots);
         assert!(meter.is_in_one() && !meter.is_newer(5) && meter.is_newer(6));
         meter.left(&order(6, 30), 0);
         assert!(!meter.is_in_one(), "a newer order was sent");
         meter.flowed();
-        assert_eq!(meter.end(&specs, &engine, &[Some(1)]), []);
+        assert_eq!(meter.end(&specs, (&engine, &LASTING), &[Some(1)]), []);
         assert_eq!(meter.losses.spans, 0);
     }
 }

@@ -121,7 +121,7 @@ invariants! {
         LossLimit "loss_limit" "Nothing is ordered while a loss limit is exceeded.",
         LossForgotten "loss_forgotten" "Losses survive restarts.",
         LossAboveBound "loss_above_bound" "A loss of control costs at most what `check` states.",
-        LossAboveKeptBound "loss_above_kept_bound" "So it does at an exchange that keeps ended orders.",
+        LossAboveKeptBound "loss_above_kept_bound" "So it does at an exchange that keeps ended orders: what the account holds, where orders have no end of their own.",
         PausesPerDay "pauses_per_day" "More pauses within a day than configured change the trading state.",
         PauseLength "pause_length" "A pause lasts as long as configured.",
         Paused "paused" "Nothing is ordered where a pause applies.",

@@ -67,7 +67,8 @@ impl World {
         let spots = self.specs.iter().map(|spec| {
             let oracle = self.exchange.oracle();
             let mid = oracle.mid_of_others(spec.base.id, spec.quote.id)?;
-            Some(Spot::new(mid, own?.balance(spec.base.id).total))
+            let held = |token| own.map(|own| own.balance(token).total);
+            Some(Spot::new(mid, (held(spec.base.id)?, held(spec.quote.id)?)))
         });
         let spots = spots.collect();
         let venue_now = self.exchange.clock(self.now);
@@ -89,7 +90,8 @@ impl World {
     /// Ends the open span now.
     pub(super) fn end_span(&mut self) {
         let mids = self.mids();
-        let found = self.loss.end(&self.specs, &self.config.engine, &mids);
+        let terms = (&self.config.engine, &self.config.rules.lifetime);
+        let found = self.loss.end(&self.specs, terms, &mids);
         self.break_rules(found);
     }
 

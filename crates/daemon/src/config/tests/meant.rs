@@ -110,7 +110,12 @@ fn losses_follow_from_the_worst_case_where_the_file_is_silent() {
     source.text = silent.join("\n");
     let daemon = Daemon::parse(&source).unwrap();
     let bound = daemon.bind_expected().unwrap().unwrap();
-    let worst = risk::bounds(&bound.engine, &bound.markets, &bound.pools)[0].unwrap();
+    let worst = risk::bounds(
+        (&bound.engine, &bound.venue.lifetime),
+        &bound.markets,
+        &bound.pools,
+    )[0]
+    .unwrap();
     let loss = bound.engine.markets[0].loss;
     assert_eq!(loss.total_max, worst.total());
     assert_eq!(
@@ -172,7 +177,11 @@ fn what_may_be_signed_and_unexpired_is_configured_or_follows_from_ttl() {
     let daemon = Daemon::parse(&example("demo.toml")).unwrap();
     let bound = daemon.bind_expected().unwrap().unwrap();
     assert_eq!(bound.engine.markets[0].signed_unexpired_max, 40 * ETH);
-    let fillable = risk::bounds(&bound.engine, &bound.markets, &bound.pools)[0];
+    let fillable = risk::bounds(
+        (&bound.engine, &bound.venue.lifetime),
+        &bound.markets,
+        &bound.pools,
+    )[0];
     let fillable = fillable.unwrap().fillable;
     // 13 s of life are three times five, and once more; 23 s are five times.
     assert_eq!(signed_max("", 10), Ok(4 * fillable));
