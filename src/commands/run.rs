@@ -116,10 +116,7 @@ fn stopped(earlier: EarlierRuns, json: bool) -> anyhow::Result<Exit> {
 
 /// The venue's code of a refusal.
 pub(crate) fn code(reason: Reason) -> String {
-    match reason {
-        Reason::RateLimited => "429".to_owned(),
-        other => cambist_protocol::code::number(other).to_string(),
-    }
+    cambist_protocol::code::number(reason).to_string()
 }
 
 #[expect(

@@ -18,6 +18,7 @@ use cambist_tape::{Reader, compare};
 
 use crate::demo::deduplicate::Deduplicated;
 use cambist_config::money;
+use cambist_daemon::adapter;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::live::account_access::AccountAccess;
 use cambist_daemon::recording::Player;
@@ -157,7 +158,7 @@ async fn retry_while_limited(client: &Client, query: &Query) -> anyhow::Result<O
     for _ in 0..40 {
         let answered = client.query(query, &[]).await;
         match answered.outcome {
-            Outcome::Refused(cambist_core::Reason::RateLimited) => {
+            Outcome::Refused(reason) if adapter::is_rate_limited(reason) => {
                 tokio::time::sleep(crate::demo::child::POLL_INTERVAL * 10).await;
             }
             outcome @ (Outcome::Reply(_)

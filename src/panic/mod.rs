@@ -16,7 +16,8 @@ use cambist_client::Client;
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
 use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
-use cambist_core::{Amount, Hash, Reason, Time, TokenId, VenueTime};
+use cambist_core::{Amount, Hash, Time, TokenId, VenueTime};
+use cambist_daemon::adapter;
 
 use cambist_host::clock::Clock;
 use fence::Fence;
@@ -326,7 +327,7 @@ impl<'a> Sweep<'a> {
         let answer = answered.retry_after_ms.map(Duration::from_millis);
         let (pause, what) = match answered.outcome {
             Outcome::Reply(reply) => return Some((reply, answered.venue_time)),
-            Outcome::Refused(Reason::RateLimited) => {
+            Outcome::Refused(reason) if adapter::is_rate_limited(reason) => {
                 (answer.unwrap_or(RETRY), "429: too many requests".to_owned())
             }
             // A refused cancel proves nothing; the next list decides.

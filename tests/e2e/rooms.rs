@@ -549,6 +549,29 @@ fn the_fence_knows_nothing_of_the_engine() {
     }
 }
 
+/// What a status code says is the venue's: the daemon and the program ask its adapter, and name no code and no venue's
+/// rules beside it.
+#[test]
+fn one_file_of_the_daemon_knows_its_venue() {
+    let folders = ["crates/daemon/src", "src"];
+    let files = folders
+        .iter()
+        .flat_map(|folder| sources(&root().join(folder)));
+    let knows = |code: &str| {
+        let mut codes = code.split("Reason::").skip(1);
+        let is_one = |rest: &str| rest.chars().nth(1).is_some_and(|c| c.is_ascii_lowercase());
+        codes.any(is_one) || code.contains("VenueRules::exchange")
+    };
+    let mut knowing: Vec<_> = files.filter(|path| knows(&code(path))).collect();
+    let adapter = root().join("crates/daemon/src/adapter.rs");
+    assert!(
+        knowing.contains(&adapter),
+        "the check finds what it looks for"
+    );
+    knowing.retain(|path| *path != adapter);
+    assert!(knowing.is_empty(), "{knowing:#?}");
+}
+
 /// Every listed status code is what the exchange answers with somewhere.
 #[test]
 fn every_status_code_is_emitted_by_the_exchange() {

@@ -1,9 +1,112 @@
-//! The venue that this daemon is built for: the one place that says which description the engine, the limits that are
-//! derived from it, the store and dry runs use.
+//! The venue that this daemon is built for: which description the engine, the limits that are derived from it, the store
+//! and dry runs use, and what its status codes mean for requests that are no submits of the engine.
+//!
+//! No other file of the daemon and the program names a status code (`tests/e2e/rooms.rs`). What refusals prove of an order
+//! is in the rules, and the engine's.
 
-use cambist_core::VenueRules;
+use cambist_core::request::Endpoint;
+use cambist_core::venue::Refusal;
+use cambist_core::{Reason, VenueRules};
 
 /// What the venue guarantees. The client, the seal worker and the start's questions are those of this venue.
 pub fn rules() -> VenueRules {
     VenueRules::exchange()
+}
+
+/// Whether sending a refused request again can succeed, and if not, why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestRefusal {
+    /// Too many requests: it was not processed, and a later one may be.
+    RateLimited,
+    /// The venue could not process it; a later one may succeed.
+    Passing,
+    /// The venue does not know the API key.
+    KeyUnknown,
+    /// The API key is not that of the account.
+    KeyOfAnotherAccount,
+    /// The address has no account.
+    NoAccount,
+    /// Whatever is sent again is refused again.
+    Permanent,
+}
+
+impl RequestRefusal {
+    /// By the venue's reason.
+    pub fn of(reason: Reason) -> Self {
+        if refusal(reason) == Refusal::RateLimited {
+            return Self::RateLimited;
+        }
+        match reason {
+            Reason::UnknownError | Reason::SubmitFailed | Reason::Unlisted(_) => Self::Passing,
+            Reason::EmptyApiKey | Reason::InvalidApiKey => Self::KeyUnknown,
+            Reason::InvalidAccount => Self::KeyOfAnotherAccount,
+            Reason::AddressNotFound | Reason::UserNotFound => Self::NoAccount,
+            _ => Self::Permanent,
+        }
+    }
+
+    /// Whether a later attempt may succeed.
+    pub const fn may_pass(self) -> bool {
+        matches!(self, Self::RateLimited | Self::Passing)
+    }
+}
+
+/// What a refusal proves of a submit.
+pub fn refusal(reason: Reason) -> Refusal {
+    rules().refusals.of(reason)
+}
+
+/// Whether a request was refused because there were too many.
+pub fn is_rate_limited(reason: Reason) -> bool {
+    refusal(reason) == Refusal::RateLimited
+}
+
+/// Whether a cancel was refused because its order had ended. The engine concludes nothing from it: the interface gives
+/// the same code to a cancel that names nothing.
+pub fn is_late_cancel(endpoint: Endpoint, reason: Reason) -> bool {
+    endpoint == Endpoint::Cancel && reason == Reason::InvalidArgument
+}
+
+/// The refusal in place of an answer that a dry run was not given.
+pub const NO_ANSWER: Reason = Reason::UnknownError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A start waits for what may pass, and ends at once at what cannot.
+    #[test]
+    fn what_a_later_request_cannot_change_is_permanent() {
+        let passing: Vec<_> = Reason::LISTED
+            .into_iter()
+            .filter(|reason| RequestRefusal::of(*reason).may_pass())
+            .collect();
+        assert_eq!(passing, [Reason::UnknownError, Reason::SubmitFailed]);
+        assert!(RequestRefusal::of(Reason::RateLimited).may_pass());
+        assert!(RequestRefusal::of(Reason::Unlisted(7)).may_pass());
+    }
+
+    #[test]
+    fn keys_and_accounts_are_distinguished() {
+        let of = |refusal| -> Vec<_> {
+            let each = Reason::LISTED.into_iter();
+            each.filter(|reason| RequestRefusal::of(*reason) == refusal)
+                .collect()
+        };
+        assert_eq!(
+            of(RequestRefusal::KeyUnknown),
+            [Reason::EmptyApiKey, Reason::InvalidApiKey]
+        );
+        assert_eq!(
+            of(RequestRefusal::KeyOfAnotherAccount),
+            [Reason::InvalidAccount]
+        );
+        assert_eq!(
+            of(RequestRefusal::NoAccount),
+            [Reason::AddressNotFound, Reason::UserNotFound]
+        );
+        assert!(is_late_cancel(Endpoint::Cancel, Reason::InvalidArgument));
+        assert!(!is_late_cancel(Endpoint::Submit, Reason::InvalidArgument));
+        assert!(is_rate_limited(Reason::RateLimited));
+    }
 }

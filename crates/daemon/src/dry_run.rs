@@ -11,8 +11,8 @@ use cambist_core::notification::{Control, Notification, Withheld};
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
 use cambist_core::{
-    ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, OrderStatus, Reason, Side,
-    StrategyId, Time, VenueTime,
+    ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, OrderStatus, Side, StrategyId, Time,
+    VenueTime,
 };
 
 use crate::adapter;
@@ -175,7 +175,7 @@ impl Clock for Stage<'_> {
 impl Venue for Stage<'_> {
     fn send(&mut self, request: RequestId, query: Query) {
         let reply = self.answers.answer(&query, self.venue_time());
-        let outcome = reply.map_or(Outcome::Refused(Reason::UnknownError), Outcome::Reply);
+        let outcome = reply.map_or(Outcome::Refused(adapter::NO_ANSWER), Outcome::Reply);
         self.answer(request, outcome);
     }
 

@@ -11,6 +11,7 @@ use cambist_protocol::encode_move::Owner;
 use cambist_protocol::query::AccountQuery;
 use cambist_signing::{Address, SecretKey};
 
+use crate::adapter::RequestRefusal;
 use crate::config::Daemon;
 use crate::live::start_retry::StartRetry;
 use cambist_host::exit::{Exit, Failure};
@@ -136,12 +137,13 @@ fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::
 fn no_account(daemon: &Daemon, error: CallError) -> anyhow::Error {
     let owner = &daemon.venue.owner;
     let what = match &error {
-        CallError::Refused { reason, .. } => match reason {
-            Reason::AddressNotFound | Reason::UserNotFound => {
+        CallError::Refused { reason, .. } => {
+            if RequestRefusal::of(*reason) == RequestRefusal::NoAccount {
                 format!("venue.owner = {owner} has no account at the venue")
+            } else {
+                format!("venue.owner = {owner}: {error}")
             }
-            _ => format!("venue.owner = {owner}: {error}"),
-        },
+        }
         CallError::NoCredentials { .. }
         | CallError::Sign { .. }
         | CallError::NotSent { .. }
@@ -170,14 +172,15 @@ async fn check_api_key(
 fn key_refusal(daemon: &Daemon, reason: Reason) -> Option<Failure> {
     let account_id = daemon.venue.account_id;
     let [file, _] = daemon.keys.names();
-    let what = match reason {
-        Reason::EmptyApiKey | Reason::InvalidApiKey => {
-            format!("the venue does not know the API key in {file}")
-        }
-        Reason::InvalidAccount => {
+    let what = match RequestRefusal::of(reason) {
+        RequestRefusal::KeyUnknown => format!("the venue does not know the API key in {file}"),
+        RequestRefusal::KeyOfAnotherAccount => {
             format!("the API key in {file} is not that of account {account_id}")
         }
-        _ => return None,
+        RequestRefusal::RateLimited
+        | RequestRefusal::Passing
+        | RequestRefusal::NoAccount
+        | RequestRefusal::Permanent => return None,
     };
     Some(Failure::new(Exit::Refused, what))
 }

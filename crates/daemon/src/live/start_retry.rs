@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use cambist_client::{CallError, Client};
+use cambist_core::VenueTime;
 use cambist_core::request::{Outcome, Query, Reply};
-use cambist_core::{Reason, VenueTime};
 
+use crate::adapter::RequestRefusal;
 use crate::telemetry::starting::Starting;
 
 /// Pause between two attempts.
@@ -87,13 +88,10 @@ impl<'a> StartRetry<'a> {
 }
 
 /// Whether a later attempt may succeed. Refusals about keys, account and arguments are permanent.
-const fn may_pass(error: &CallError) -> bool {
+fn may_pass(error: &CallError) -> bool {
     match error {
         CallError::NotSent { .. } | CallError::Unknown { .. } => true,
-        CallError::Refused { reason, .. } => matches!(
-            reason,
-            Reason::RateLimited | Reason::UnknownError | Reason::SubmitFailed | Reason::Unlisted(_)
-        ),
+        CallError::Refused { reason, .. } => RequestRefusal::of(*reason).may_pass(),
         CallError::NoCredentials { .. } | CallError::Sign { .. } => false,
     }
 }

@@ -14,6 +14,7 @@ use tracing::{debug, error, info, warn};
 use super::books;
 use super::metrics::Metrics;
 use super::{About, seconds, status, withheld};
+use crate::adapter;
 use crate::config::money;
 use crate::telemetry::label_sets::UP_STATES;
 use crate::telemetry::last_known::LastKnown;
@@ -488,7 +489,7 @@ fn refused(
     reason: Reason,
 ) {
     last.answered = None;
-    let limited = reason == Reason::RateLimited;
+    let limited = adapter::is_rate_limited(reason);
     let outcome = if limited { "rate_limited" } else { "reject" };
     m.http_requests
         .with_label_values(&[endpoint.name(), outcome])
@@ -510,9 +511,9 @@ fn refused(
         return;
     };
     // The answer to a cancel of an order that has ended.
-    let is_late_cancel = endpoint == Endpoint::Cancel && reason == Reason::InvalidArgument;
+    let is_late_cancel = adapter::is_late_cancel(endpoint, reason);
     let (endpoint, what) = (endpoint.name(), code::message(reason));
-    if reason.refusal() == Refusal::KeysRefused {
+    if adapter::refusal(reason) == Refusal::KeysRefused {
         error!(
             endpoint,
             code = number,
