@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use cambist_backtest::compare::Beside;
 use cambist_backtest::{FillRow, Finished, Progress, SampleRow, Sink};
-use cambist_core::{Amount, MarketSpec, Price, Side};
+use cambist_core::{Amount, MarketSpec, Price};
 use cambist_fill_model::Liquidity;
 use cambist_report::money::decimal_text;
 
@@ -181,10 +181,7 @@ fn amount(units: Amount, decimals: u8) -> Cell {
 impl Sink for Results {
     fn fill(&mut self, row: &FillRow) -> io::Result<()> {
         let spec = self.market(row.market)?;
-        let bought = match row.side {
-            Side::Buy => &spec.base,
-            Side::Sell => &spec.quote,
-        };
+        let charged = spec.fee_token(row.side);
         let liquidity = match row.liquidity {
             Liquidity::Maker => "maker",
             Liquidity::Taker => "taker",
@@ -197,8 +194,8 @@ impl Sink for Results {
             Cell::Decimal(price(spec, row.price)),
             amount(row.base, spec.base.decimals),
             amount(row.quote, spec.quote.decimals),
-            amount(row.fee, bought.decimals),
-            Cell::Text(bought.symbol.clone()),
+            amount(row.fee, charged.decimals),
+            Cell::Text(charged.symbol.clone()),
             Cell::Text(liquidity.to_owned()),
             Cell::decimal(row.mid.map(|mid| mid_price(spec, mid))),
         ];

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::math::decimal;
 use crate::token::{Amount, TokenId, TokenSpec};
+use crate::venue::FeeToken;
 
 /// Index of a market in the engine's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -83,6 +84,9 @@ pub struct MarketSpec {
     pub quote_per_lot_tick: Amount,
     /// Whether the venue lists the market as open.
     pub enabled: bool,
+    /// Which token the fees of its trades are taken in.
+    #[serde(default)]
+    pub fee_in: FeeToken,
 }
 
 /// Why a market cannot be traded with exact amounts.
@@ -178,7 +182,23 @@ impl MarketSpec {
             lot,
             quote_per_lot_tick,
             enabled,
+            fee_in: FeeToken::Bought,
         })
+    }
+
+    /// The same market with fees in this token.
+    #[must_use]
+    pub fn with_fee_in(self, fee_in: FeeToken) -> Self {
+        Self { fee_in, ..self }
+    }
+
+    /// The token that the fee of a trade on `side` is taken in.
+    pub const fn fee_token(&self, side: Side) -> &TokenSpec {
+        if self.fee_in.is_base(side) {
+            &self.base
+        } else {
+            &self.quote
+        }
     }
 
     /// A price as text: `2500.01 USDC`.

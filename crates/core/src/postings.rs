@@ -13,14 +13,14 @@ use crate::token::{Amount, TokenId};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Postings(Vec<(TokenId, i128)>);
 
-/// Amounts that a trade pays and receives: base units, quote units, and the fee in the received token.
+/// Amounts that a trade pays and receives: base units, quote units, and the fee in the market's fee token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traded {
     /// Base units.
     pub base: Amount,
     /// Quote units.
     pub quote: Amount,
-    /// Fee, in the bought token.
+    /// Fee, in the token that the market takes it in ([`MarketSpec::fee_token`]).
     pub fee: Amount,
 }
 
@@ -37,10 +37,14 @@ impl Postings {
             Side::Buy => ((spec.quote.id, quote), (spec.base.id, base)),
             Side::Sell => ((spec.base.id, base), (spec.quote.id, quote)),
         };
-        Self(vec![
-            (paid.0, -signed(paid.1)),
-            (got.0, signed(got.1).saturating_sub(signed(fee))),
-        ])
+        let (mut paid, mut got) = ((paid.0, -signed(paid.1)), (got.0, signed(got.1)));
+        let from = if spec.fee_in.is_on_top(side) {
+            &mut paid.1
+        } else {
+            &mut got.1
+        };
+        *from = from.saturating_sub(signed(fee));
+        Self(vec![paid, got])
     }
 
     /// The changes by a fill.
@@ -110,6 +114,7 @@ mod tests {
     use super::*;
     use crate::MarketId;
     use crate::token::TokenSpec;
+    use crate::venue::FeeToken;
 
     const BASE: TokenId = TokenId(0);
     const QUOTE: TokenId = TokenId(1);
@@ -142,6 +147,21 @@ mod tests {
         };
         assert_eq!(of(Side::Buy), (97, -250));
         assert_eq!(of(Side::Sell), (-100, 247));
+    }
+
+    #[test]
+    fn fees_in_the_quote_token_come_on_top_where_it_is_sold() {
+        let traded = Traded {
+            base: 100,
+            quote: 250,
+            fee: 3,
+        };
+        let of = |fee_in, side| {
+            let postings = Postings::of_trade(&spec().with_fee_in(fee_in), side, traded);
+            (postings.of(BASE), postings.of(QUOTE))
+        };
+        assert_eq!(of(FeeToken::Quote, Side::Buy), (100, -253));
+        assert_eq!(of(FeeToken::Quote, Side::Sell), (-100, 247));
     }
 
     #[test]

@@ -11,105 +11,13 @@ use crate::reason::Reason;
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId, TokenSpec};
 
+pub use crate::venue::{Endpoint, RequestKind};
+
 /// Number of a request; its answer has the same.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct RequestId(pub u64);
-
-/// Endpoints the engine uses; the key of rate budgets and of metrics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Endpoint {
-    /// POST order.
-    Submit,
-    /// DELETE order.
-    Cancel,
-    /// GET order.
-    Order,
-    /// GET orders.
-    Orders,
-    /// GET depth.
-    Depth,
-    /// GET balances.
-    Balances,
-    /// GET markets.
-    Markets,
-    /// GET account.
-    Account,
-    /// GET amm/pools.
-    Pools,
-    /// GET amm/balance.
-    PoolBalance,
-    /// POST amm/join.
-    Join,
-    /// POST amm/exit.
-    Exit,
-    /// GET amm/user/transactions.
-    PoolTransactions,
-    /// GET tokens.
-    Tokens,
-}
-
-impl Endpoint {
-    /// Every endpoint, in a fixed order.
-    pub const ALL: [Self; 14] = [
-        Self::Submit,
-        Self::Cancel,
-        Self::Order,
-        Self::Orders,
-        Self::Depth,
-        Self::Balances,
-        Self::Markets,
-        Self::Account,
-        Self::Pools,
-        Self::PoolBalance,
-        Self::Join,
-        Self::Exit,
-        Self::PoolTransactions,
-        Self::Tokens,
-    ];
-
-    /// Whether sealed joins or exits are sent to it.
-    pub const fn is_pool_transaction(self) -> bool {
-        matches!(self, Self::Join | Self::Exit)
-    }
-
-    /// Whether its answers concern one account, so that no cache may give them.
-    pub const fn is_of_the_account(self) -> bool {
-        match self {
-            Self::Submit
-            | Self::Cancel
-            | Self::Order
-            | Self::Orders
-            | Self::Balances
-            | Self::Account
-            | Self::Join
-            | Self::Exit
-            | Self::PoolTransactions => true,
-            Self::Depth | Self::Markets | Self::Pools | Self::PoolBalance | Self::Tokens => false,
-        }
-    }
-
-    /// The label used in metrics and logs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Submit => "order_submit",
-            Self::Cancel => "order_cancel",
-            Self::Order => "order_get",
-            Self::Orders => "orders_list",
-            Self::Depth => "depth",
-            Self::Balances => "balances",
-            Self::Markets => "markets",
-            Self::Account => "account",
-            Self::Pools => "pools",
-            Self::PoolBalance => "pool_balance",
-            Self::Join => "pool_join",
-            Self::Exit => "pool_exit",
-            Self::PoolTransactions => "pool_transactions",
-            Self::Tokens => "tokens",
-        }
-    }
-}
 
 /// A request without a signed intent: polls and cancels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

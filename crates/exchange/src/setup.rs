@@ -111,6 +111,7 @@ pub fn config(exchange: &Exchange) -> anyhow::Result<VenueConfig> {
         maker_fee_bips: bips(exchange.fee_bips[0]),
         taker_fee_bips: bips(exchange.fee_bips[1]),
         price_band: *band,
+        fee_in: cambist_core::venue::FeeToken::Bought,
     });
     let mut pools = Vec::new();
     for pool in &exchange.pools {

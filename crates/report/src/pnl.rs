@@ -136,12 +136,12 @@ impl Flow {
             ..fill.clone()
         };
         let gross = Postings::of_fill(market, &gross);
-        let buys = fill.side == cambist_core::Side::Buy;
+        let in_base = market.fee_in.is_base(fill.side);
         Self {
             base: gross.of(market.base.id),
             quote: gross.of(market.quote.id),
-            fee_base: if buys { fee } else { 0 },
-            fee_quote: if buys { 0 } else { fee },
+            fee_base: if in_base { fee } else { 0 },
+            fee_quote: if in_base { 0 } else { fee },
         }
     }
 

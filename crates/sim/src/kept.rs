@@ -14,7 +14,7 @@ use cambist_core::bound::{KeptLoss, loss_bound_if_kept};
 use cambist_core::config::{EngineConfig, MarketConfig};
 use cambist_core::math::mul_div_floor;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::venue::LifetimeRule;
+use cambist_core::venue::{FeeToken, LifetimeRule};
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
 
 const WHOLE_BPS: u128 = 10_000;
@@ -172,7 +172,7 @@ impl Kept {
         let mut losing: Vec<_> = losses.filter(|(loss, _)| *loss > 0).collect();
         losing.sort_by_key(|(loss, _)| std::cmp::Reverse(*loss));
         for (_, order) in losing {
-            held = order.fill(held).unwrap_or(held);
+            held = order.fill(spec.fee_in, held).unwrap_or(held);
         }
         held
     }
@@ -186,13 +186,17 @@ fn value(spec: &MarketSpec, (base, quote): (Amount, Amount), mid: u64) -> Option
 
 impl Order {
     /// What is held after as much of the rest was filled as that covers.
-    fn fill(&self, (base, quote): (Amount, Amount)) -> Option<(Amount, Amount)> {
+    fn fill(&self, fee_in: FeeToken, (base, quote): (Amount, Amount)) -> Option<(Amount, Amount)> {
         let fee = |amount: Amount| (amount * Amount::from(self.fee_bips)).div_ceil(WHOLE_BPS);
         let (of_base, of_quote) = self.left;
         match self.side {
             Side::Buy => {
                 let paid = of_quote.min(quote);
                 let got = mul_div_floor(of_base, paid, of_quote.max(1))?;
+                if fee_in == FeeToken::Quote {
+                    // A last part that the fee leaves nothing for is paid as far as there is money.
+                    return Some((base + got, quote.saturating_sub(paid + fee(paid))));
+                }
                 Some((base + got.saturating_sub(fee(got)), quote - paid))
             }
             Side::Sell => {
@@ -211,8 +215,12 @@ impl Order {
         let worth = |base: Amount| base.saturating_mul(spec.quote_per_lot_tick * u128::from(mid));
         match self.side {
             Side::Buy => {
-                let got = worth(base.saturating_sub(fee(base))) / (2 * spec.lot);
-                signed(quote) - signed(got)
+                let (got, paid) = if spec.fee_in == FeeToken::Quote {
+                    (base, quote + fee(quote))
+                } else {
+                    (base.saturating_sub(fee(base)), quote)
+                };
+                signed(paid) - signed(worth(got) / (2 * spec.lot))
             }
             Side::Sell => {
                 let given = worth(base).div_ceil(2 * spec.lot);
@@ -338,10 +346,11 @@ mod tests {
             before: (0, quote),
             after: (0, quote),
         };
-        // 200 are bought at 2,500 and are worth 1,250; their fee of 20 is paid.
-        let (whole, half) = (200 * 2_500_000_000, 200 * 1_250_000_000);
+        // 200 are bought at 2,500 and are worth 1,250; their fee of 20 comes on top.
+        let (price, half) = (200 * 2_500_000_000, 200 * 1_250_000_000);
+        let (fees, whole) = (price / 500, price + price / 500);
         let cost = kept.cost(terms, holds(whole)).unwrap();
-        assert_eq!((cost.lost, cost.stated), (half + half / 500, whole));
+        assert_eq!((cost.lost, cost.stated), (half + fees, whole));
         // A figure with a cap on what is signed and unexpired would be too small.
         let capped = LifetimeRule {
             resting: cambist_core::venue::Resting::UntilExpiry,
@@ -352,9 +361,6 @@ mod tests {
         assert!(cost.lost > bound.bound().unwrap().total());
         // A tenth of the money buys a tenth.
         let cost = kept.cost(terms, holds(whole / 10)).unwrap();
-        assert_eq!(
-            (cost.lost, cost.stated),
-            ((half + half / 500) / 10, whole / 10)
-        );
+        assert_eq!((cost.lost, cost.stated), ((half + fees) / 10, whole / 10));
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use cambist_core::math::mul_div_floor;
-use cambist_core::{ClientOrderId, MarketSpec, Price, Qty, StrategyId, TokenId};
+use cambist_core::{ClientOrderId, MarketSpec, Price, Qty, Side, StrategyId, TokenId};
 use cambist_report::money::decimal_text;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row as SqlRow, params_from_iter};
@@ -401,11 +401,8 @@ fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Rea
     let filled = [optional("base")?, optional("quote")?, optional("fee")?];
     let side = text("side")?;
     let fee_token = |spec: &MarketSpec| {
-        if side == "buy" {
-            spec.base.decimals
-        } else {
-            spec.quote.decimals
-        }
+        let side = if side == "buy" { Side::Buy } else { Side::Sell };
+        spec.fee_token(side).decimals
     };
     let whole = |units: &Option<String>, decimals: Option<u8>| {
         let decimals = decimals.map_or(0, usize::from);

@@ -3,7 +3,7 @@
 use cambist_core::math::decimal;
 use cambist_core::notification::Fill;
 use cambist_core::strategy::{BookLevel, OwnOrder, View};
-use cambist_core::{MarketSpec, Price, Side};
+use cambist_core::{MarketSpec, Price};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -183,15 +183,11 @@ fn own(order: &OwnOrder) -> OwnJson {
 }
 
 fn fill_json(spec: &MarketSpec, fill: &Fill) -> FillJson {
-    let bought = match fill.side {
-        Side::Buy => &spec.base,
-        Side::Sell => &spec.quote,
-    };
     FillJson {
         order: fill.order.to_string(),
         side: fill.side.name().to_owned(),
         base: decimal(fill.base, spec.base.decimals),
         quote: decimal(fill.quote, spec.quote.decimals),
-        fee: decimal(fill.fee, bought.decimals),
+        fee: decimal(fill.fee, spec.fee_token(fill.side).decimals),
     }
 }

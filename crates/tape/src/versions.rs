@@ -35,7 +35,33 @@ const STEPS: &[&[Step]] = &[
     VENUE,
     LISTS,
     PARAMETERS,
+    FEES,
 ];
+
+/// Version 14: every market states which token its fees are taken in, which was the bought one, and the venue's rules what
+/// bounds them.
+const FEES: &[Step] = &[
+    Step::Add {
+        of: "MarketSpec",
+        field: "fee_in",
+        value: fees_in_what_is_bought,
+    },
+    Step::Add {
+        of: "VenueRules",
+        field: "fees",
+        value: fees_as_stated,
+    },
+];
+
+/// The token of fees before there were others.
+pub fn fees_in_what_is_bought() -> Value {
+    Value::unit_variant("Bought")
+}
+
+/// What bounded fees before rules stated it: orders named up to 63 ten-thousandths.
+pub fn fees_as_stated() -> Value {
+    Value::Struct(vec![("stated_max_bips".to_owned(), Value::Unsigned(63))])
+}
 
 /// Version 13: strategies get other parameters while they run. Before, they did not.
 const PARAMETERS: &[Step] = &[

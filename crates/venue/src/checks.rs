@@ -246,7 +246,10 @@ impl Venue {
         }
         self.check_mode(kind, placement)?;
         let released = replaced.map_or(0, |key| self.orders.get(key).locked());
-        if account.balance(order.sell_token).free() + released < order.sell_amount {
+        let (side, bips) = (placement.side, placement.max_fee_bips);
+        let fee_in = self.fee_token_of(placement);
+        let on_top = fee_in.on_top(side, order.sell_amount, bips);
+        if account.balance(order.sell_token).free() + released < order.sell_amount + on_top {
             return refuse(
                 Reason::InsufficientBalance,
                 format!(

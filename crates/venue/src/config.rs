@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use cambist_core::token::AMOUNT_MAX;
+use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, TokenId, TokenSpec};
 use serde::{Deserialize, Serialize};
 
@@ -53,12 +54,15 @@ pub struct MarketConfig {
     pub aggregation_levels: u8,
     /// Whether orders are accepted.
     pub enabled: bool,
-    /// Maker fee in ten-thousandths of the received amount.
+    /// Maker fee in ten-thousandths of the amount in the fee token.
     pub maker_fee_bips: u8,
-    /// Taker fee in ten-thousandths of the received amount.
+    /// Taker fee in ten-thousandths of the amount in the fee token.
     pub taker_fee_bips: u8,
     /// Price band of the market; `None` for no bound.
     pub price_band: Option<PriceBand>,
+    /// Which token fees are taken in; the interface knows the bought one only.
+    #[serde(default)]
+    pub fee_in: FeeToken,
 }
 
 /// Bounds on the resources of one account or one request.

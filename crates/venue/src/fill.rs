@@ -120,6 +120,7 @@ mod tests {
             base_filled: 0,
             quote_filled: 0,
             fee: 0,
+            fee_in: cambist_core::venue::FeeToken::Bought,
             rest: 0,
             before: None,
             after: None,

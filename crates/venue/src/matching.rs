@@ -158,7 +158,7 @@ impl Venue {
         trade
     }
 
-    /// One party's half of a fill: pays from its locked funds, receives less the fee. Returns the fee.
+    /// One party's half of a fill: pays from its locked funds and receives, one of them with the fee. Returns the fee.
     pub(crate) fn exchange_one(
         &mut self,
         key: OrderKey,
@@ -174,16 +174,24 @@ impl Venue {
         };
         // Amounts are below 2^97 and a fee below 2^6, so the product fits. The signed maximum is never exceeded,
         // whatever the market's current fee.
-        let fee = bought * Amount::from(bips.min(order.max_fee_bips)) / 10_000;
+        let on_top = order.fee_in.is_on_top(order.side);
+        let charged = if on_top { sold } else { bought };
+        let fee = charged * Amount::from(bips.min(order.max_fee_bips)) / 10_000;
         order.base_filled += base;
         order.quote_filled += quote;
         order.fee += fee;
         order.updated = self.now;
         let owner = order.account;
         let account = self.account_mut(owner);
-        account.pay_locked(sell, sold);
-        account.credit(buy, bought - fee);
-        self.collect(buy, fee);
+        if on_top {
+            account.pay_locked(sell, sold + fee);
+            account.credit(buy, bought);
+            self.collect(sell, fee);
+        } else {
+            account.pay_locked(sell, sold);
+            account.credit(buy, bought - fee);
+            self.collect(buy, fee);
+        }
         fee
     }
 

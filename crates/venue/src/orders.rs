@@ -1,6 +1,7 @@
 //! Stored orders, in a slab whose indices are reused.
 
 use cambist_core::order::FillBy;
+use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Hash, MarketId, OrderKind, OrderStatus, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +35,11 @@ pub(crate) struct Order {
     pub status: OrderStatus,
     pub base_filled: Amount,
     pub quote_filled: Amount,
-    /// Fee paid so far, in the bought token.
+    /// Fee paid so far, in the market's fee token.
     pub fee: Amount,
+    /// Which token its fee is taken in.
+    #[serde(default)]
+    pub fee_in: FeeToken,
     /// Base units offered at the level while resting.
     pub rest: Amount,
     pub before: Option<OrderKey>,
@@ -70,8 +74,17 @@ impl Order {
         if self.status.is_final() {
             0
         } else {
-            self.sell_amount() - self.sold()
+            self.sell_amount() - self.sold() + self.fee_on_top()
         }
+    }
+
+    /// Units of the sell token that fees may still take on top of what it sells.
+    fn fee_on_top(&self) -> Amount {
+        let most = self
+            .fee_in
+            .on_top(self.side, self.sell_amount(), self.max_fee_bips);
+        // Every fill's fee is rounded down, and the most is rounded up.
+        if most > 0 { most - self.fee } else { 0 }
     }
 
     /// Whether the base amount limits the order (else the quote amount).

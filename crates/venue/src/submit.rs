@@ -1,5 +1,6 @@
 //! Accepts orders: checks, admission, matching.
 
+use cambist_core::venue::FeeToken;
 use cambist_core::{MarketId, OrderKind, OrderStatus, Reason, Side, TokenId};
 
 use crate::checks::{Placement, client_id};
@@ -69,9 +70,18 @@ impl Venue {
         }
     }
 
+    /// The token that an order pays its fees in. A swap pays out of what it buys (R-SWP-04).
+    pub(crate) fn fee_token_of(&self, placement: &Placement) -> FeeToken {
+        match placement.pool {
+            Some(_) => FeeToken::Bought,
+            None => self.markets[usize::from(placement.market.0)].config.fee_in,
+        }
+    }
+
     /// Stores the order, locks its funds and uses its slot. It does not rest yet.
     fn admit(&mut self, order: &NewOrder, placement: &Placement) -> OrderKey {
         let client_id = client_id(order).map(str::to_owned);
+        let fee_in = self.fee_token_of(placement);
         let key = self.orders.insert(Order {
             sequence: self.sequence,
             hash: order.hash,
@@ -97,6 +107,7 @@ impl Venue {
             base_filled: 0,
             quote_filled: 0,
             fee: 0,
+            fee_in,
             rest: 0,
             before: None,
             after: None,
@@ -104,11 +115,12 @@ impl Venue {
             due: None,
             fails: false,
         });
+        let locked = self.orders.get(key).locked();
         let account = self
             .accounts
             .get_mut(&order.account)
             .expect("checked before admission");
-        account.lock(order.sell_token, order.sell_amount);
+        account.lock(order.sell_token, locked);
         account
             .slots
             .entry(order.sell_token)

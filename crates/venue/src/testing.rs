@@ -66,6 +66,7 @@ pub(crate) fn config() -> VenueConfig {
         maker_fee_bips: 2,
         taker_fee_bips: 10,
         price_band: None,
+        fee_in: cambist_core::venue::FeeToken::Bought,
     };
     VenueConfig {
         chain_id: 1,

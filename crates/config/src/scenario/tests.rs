@@ -76,6 +76,7 @@ fn stage(scenario: &Scenario) -> (Venue, Agents) {
             maker_fee_bips: 0,
             taker_fee_bips: 10,
             price_band: None,
+            fee_in: cambist_core::venue::FeeToken::Bought,
         }],
         pools: vec![pool.clone()],
         ..VenueConfig::default()

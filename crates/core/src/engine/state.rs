@@ -14,7 +14,7 @@ use crate::order::{ClientOrderId, Hash, StrategyId};
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
-use crate::venue::VenueRules;
+use crate::venue::{FeeToken, VenueRules};
 
 use crate::engine::account::booking::Pending;
 use crate::engine::account::foreign::Foreign;
@@ -385,7 +385,10 @@ fn recovered(now: Time, start: &Start) -> (SlotNumbers, Orders) {
     let mut orders = Orders::default();
     for recovered in &start.open {
         slot_numbers.occupy(recovered.order.sell_token, recovered.order.slot);
-        let mut tracked = Tracked::sealing(recovered.order.clone(), BatchId::default());
+        let order = recovered.order.clone();
+        let spec = start.markets.get(usize::from(order.market.0));
+        let fee_in = spec.map_or(FeeToken::default(), |spec| spec.fee_in);
+        let mut tracked = Tracked::sealing(order, fee_in, BatchId::default());
         let lifecycle = &mut tracked.lifecycle;
         lifecycle.recover(now, recovered.hash, start.config.attempts_max);
         tracked.base_filled = recovered.base_filled;

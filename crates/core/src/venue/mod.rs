@@ -3,21 +3,29 @@
 //!
 //! A venue is described by how it makes the same bytes count once ([`SlotRule`]), how long bytes and what they
 //! created live ([`LifetimeRule`]), what its refusals prove ([`RefusalRules`]), which lists show every order
-//! ([`ListRule`]), how exact its clock is ([`ClockRule`]), and what requests cost ([`RequestCosts`]). Translating
+//! ([`ListRule`]), how exact its clock is ([`ClockRule`]), what requests cost ([`RequestCosts`]), and what bounds fees
+//! ([`FeeRule`]). What it can be asked is one table ([`Endpoint`]). Translating
 //! requests and answers is an adapter's (`docs/adding-a-venue.md`), and nothing of that is known here.
 
+mod endpoints;
+mod fees;
 mod lifetime;
 mod refusals;
 mod slots;
 
 use serde::{Deserialize, Serialize};
 
-use crate::request::{Endpoint, OrderList};
+use crate::request::OrderList;
 
+pub use endpoints::{Endpoint, RequestKind};
+pub use fees::{FeeRule, FeeToken};
 pub use lifetime::{Lifetime, LifetimeRule, Resting};
 pub use refusals::{Refusal, RefusalRules};
 pub(crate) use slots::Spent;
 pub use slots::{EXCHANGE_SLOTS, SlotRule};
+
+/// The highest fee that an order of the exchange interface can state, in ten-thousandths.
+pub const EXCHANGE_FEE_BIPS_MAX: u8 = 63;
 
 /// How exact the times in answers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +69,9 @@ pub struct VenueRules {
     pub clock: ClockRule,
     /// What requests cost.
     pub costs: RequestCosts,
+    /// What bounds the fees of an order. The token that they are taken in is the market's
+    /// ([`MarketSpec::fee_in`](crate::MarketSpec::fee_in)).
+    pub fees: FeeRule,
 }
 
 impl VenueRules {
@@ -83,6 +94,9 @@ impl VenueRules {
                 resolution_ms: 1_000,
             },
             costs: RequestCosts::default(),
+            fees: FeeRule {
+                stated_max_bips: EXCHANGE_FEE_BIPS_MAX,
+            },
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The engine by the rules of another venue: numbers without a gap, a deadline of requests, orders that rest until
-//! they are cancelled, and reasons of its own.
+//! they are cancelled, fees on top of the price, and reasons of its own.
 
 use cambist_core::event::Event;
 use cambist_core::notification::End;
 use cambist_core::order::ClientOrderId;
 use cambist_core::request::{Endpoint, Outcome, UnknownCause};
-use cambist_core::venue::{LifetimeRule, Refusal, RequestCosts, Resting, SlotRule, VenueRules};
+use cambist_core::venue::{
+    FeeRule, FeeToken, LifetimeRule, Refusal, RequestCosts, Resting, SlotRule, VenueRules,
+};
 use cambist_core::{Reason, TokenId};
 
 use crate::bench::{BID, BOTH, TestBench};
@@ -158,4 +160,44 @@ fn a_reason_of_its_own_lets_the_endpoint_rest_and_requests_cost_what_it_counts()
     let polled = bench.version - before;
     // A hundred tokens a second pay for one of them; without a cost of its own there is one every half second.
     assert!((4..=13).contains(&polled), "{polled} depths");
+}
+
+/// No order states a higher fee than the venue reads.
+#[test]
+fn the_stated_fee_is_at_most_what_the_venue_reads() {
+    let stated = |stated_max_bips| {
+        let mut bench = TestBench::new(&BID);
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.venue.fees = FeeRule { stated_max_bips };
+        }
+        bench.run_ms(5_000);
+        let order = bench.sealed.values().next().unwrap();
+        order.1.max_fee_bips
+    };
+    let configured = stated(63);
+    assert!(configured > 1);
+    assert_eq!(stated(configured - 1), configured - 1);
+}
+
+/// A purchase whose fee comes on top is made only if the balance covers price and fee.
+#[test]
+fn fees_on_top_of_the_price_have_to_be_covered() {
+    let sealed = |quote_balance| {
+        let mut bench = TestBench::new(&BID);
+        bench.balances.1 = quote_balance;
+        if let Some(Event::Start(start)) = &mut bench.start {
+            for spec in &mut start.markets {
+                spec.fee_in = FeeToken::Quote;
+            }
+        }
+        bench.run_ms(5_000);
+        let mut orders = bench.sealed.values().map(|(_, order)| order.clone());
+        orders.next()
+    };
+    let order = sealed(100_000_000_000).unwrap();
+    let fees = (order.sell_amount * u128::from(order.max_fee_bips)).div_ceil(10_000);
+    assert!(fees > 0);
+    let whole = order.sell_amount + fees;
+    assert!(sealed(whole).is_some());
+    assert_eq!(sealed(whole - 1), None);
 }

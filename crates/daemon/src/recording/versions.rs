@@ -7,7 +7,9 @@
 use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
-use cambist_tape::versions::{exchange_rules, one_list, put, take, two_times};
+use cambist_tape::versions::{
+    exchange_rules, fees_as_stated, fees_in_what_is_bought, one_list, put, take, two_times,
+};
 
 /// Root type of a snapshot.
 pub(super) const SNAPSHOT: &str = "snapshot";
@@ -37,6 +39,27 @@ const STEPS: &[&[Step]] = &[
     VENUE,
     LISTS,
     PARAMETERS,
+    FEES,
+];
+
+/// Version 14: markets state which token their fees are taken in, the venue's rules what bounds them, and orders what fees
+/// may take on top of what they sell, which was nothing.
+const FEES: &[Step] = &[
+    Step::Add {
+        of: "MarketSpec",
+        field: "fee_in",
+        value: fees_in_what_is_bought,
+    },
+    Step::Add {
+        of: "VenueRules",
+        field: "fees",
+        value: fees_as_stated,
+    },
+    Step::Add {
+        of: "Tracked",
+        field: "fee_on_top",
+        value: || Value::Unsigned(0),
+    },
 ];
 
 /// Version 13: a strategy may have other parameters than at the start. Before, it had not.

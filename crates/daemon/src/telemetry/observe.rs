@@ -540,18 +540,15 @@ fn filled(about: &About, m: &Metrics, fill: &Fill) {
         whole(fill.quote, &market.quote),
     );
     m.filled_quote.with_label_values(&labels).inc_by(quote);
-    let fee = match fill.side {
-        Side::Sell => whole(fill.fee, &market.quote),
-        Side::Buy if base > 0.0 => whole(fill.fee, &market.base) * quote / base,
-        Side::Buy => 0.0,
+    let charged = market.fee_token(fill.side);
+    let fee = match market.fee_in.is_base(fill.side) {
+        false => whole(fill.fee, charged),
+        true if base > 0.0 => whole(fill.fee, charged) * quote / base,
+        true => 0.0,
     };
     m.fees_quote.with_label_values(&[&market.name]).inc_by(fee);
-    let bought = match fill.side {
-        Side::Buy => &market.base,
-        Side::Sell => &market.quote,
-    };
     let (base, quote) = (market.base.text(fill.base), market.quote.text(fill.quote));
-    let fee = bought.text(fill.fee);
+    let fee = charged.text(fill.fee);
     info!(order = %fill.order, market = market.name, side = fill.side.name(), base, quote, fee, "filled");
 }
 
@@ -569,21 +566,18 @@ fn pool_texts(about: &About, market: MarketId, pooled: [Amount; 2], lp: Amount) 
     [text(0), text(1), pool.lp.text(lp)]
 }
 
-/// Formats fees of an order, in the token that it buys.
+/// Formats fees of an order, in the token that its market takes them in.
 fn fee_texts(
     about: &About,
     last: &LastKnown,
     order: ClientOrderId,
     fees: [Amount; 2],
 ) -> [String; 2] {
-    let bought = last.orders.get(&order).and_then(|(market, side)| {
+    let charged = last.orders.get(&order).and_then(|(market, side)| {
         let spec = market_spec(about, *market)?;
-        Some(match side {
-            Side::Buy => &spec.base,
-            Side::Sell => &spec.quote,
-        })
+        Some(spec.fee_token(*side))
     });
-    fees.map(|fee| bought.map_or_else(|| format!("{fee} base units"), |token| token.text(fee)))
+    fees.map(|fee| charged.map_or_else(|| format!("{fee} base units"), |token| token.text(fee)))
 }
 
 fn level_changed(m: &Metrics, last: &mut LastKnown, level: TradingState, why: &str) {

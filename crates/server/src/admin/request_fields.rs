@@ -350,6 +350,7 @@ pub(super) fn operator(request: &OperatorRequest, fields: &Fields<'_>) -> Read<O
             maker_fee_bips: fields.number_or("maker_fee_bips", 0)?,
             taker_fee_bips: fields.number_or("taker_fee_bips", 10)?,
             price_band: None,
+            fee_in: cambist_core::venue::FeeToken::Bought,
         })),
         "delist-market" => Operator::DelistMarket {
             market: fields.text("market")?,

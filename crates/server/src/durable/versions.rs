@@ -63,7 +63,17 @@ pub(super) fn earlier(layout: &Layout) -> Option<u32> {
 }
 
 /// The steps to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[TRADERS, DIGESTS];
+const STEPS: &[&[Step]] = &[TRADERS, DIGESTS, FEES];
+
+/// Version 4: which token the fees of a market and of an order are taken in, which was the bought one.
+const FEES: &[Step] = &[
+    add("MarketConfig", "fee_in", bought),
+    add("Order", "fee_in", bought),
+];
+
+fn bought() -> Value {
+    Value::unit_variant("Bought")
+}
 
 /// Version 2: more kinds of simulated traders, regimes of the fair price, a timeline. Old folders have no traders of
 /// the new kinds and a calm market.

@@ -31,6 +31,7 @@ pub const GUARANTEES: &[Guarantee] = &[
     guarantee("unknown orders", an_unknown_order_is_refused_as_unknown),
     guarantee("lists", a_complete_list_shows_every_order),
     guarantee("books", a_fill_moves_what_it_reports),
+    guarantee("fees", fees_stay_within_what_an_order_states),
     guarantee("clock", times_are_as_exact_as_the_rules_state),
 ];
 
@@ -325,6 +326,31 @@ fn a_fill_moves_what_it_reports(subject: &mut dyn Subject) -> Kept {
                 )
             })?;
         }
+    }
+    Ok(())
+}
+
+/// The highest fee that the rules let an order state is taken, and what a fill charges of the amount in the fee token
+/// stays within it. That it is taken in that token is part of the books.
+fn fees_stay_within_what_an_order_states(subject: &mut dyn Subject) -> Kept {
+    let (spec, most) = (subject.market(), subject.rules().fees.stated_max_bips);
+    for (n, side, price) in [(0, Side::Buy, BID), (1, Side::Sell, BID + 20_000)] {
+        let placed = UnsignedOrder {
+            max_fee_bips: most,
+            ..order(subject, n, side, price, LOTS)
+        };
+        let key = place(subject, &placed)?;
+        subject.take_all(side);
+        let known = report(subject, key)?;
+        let charged = if spec.fee_in.is_base(side) {
+            known.base_filled
+        } else {
+            known.quote_filled
+        };
+        only_if(known.fee <= charged * u128::from(most) / 10_000, || {
+            let fee = known.fee;
+            format!("a fee of {fee} on {charged}, where at most {most} bips were stated")
+        })?;
     }
     Ok(())
 }

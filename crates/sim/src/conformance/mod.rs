@@ -92,7 +92,7 @@ fn order(subject: &dyn Subject, n: u32, side: Side, price: u64, lots: u64) -> Un
         },
         accepted_until_s,
         rests_until_s,
-        max_fee_bips: 20,
+        max_fee_bips: rules.fees.of_order(10),
         made_at: subject.now(),
     }
 }
@@ -157,7 +157,7 @@ mod tests {
         };
         let sequenced = || crate::sequenced::rules(10_000);
         let mistaken = names(Simulated::sequenced, VenueRules::exchange);
-        for guarantee in ["slots", "end of rest"] {
+        for guarantee in ["slots", "end of rest", "fees"] {
             assert!(
                 mistaken.iter().any(|name| name == guarantee),
                 "{mistaken:?}"

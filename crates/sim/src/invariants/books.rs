@@ -10,6 +10,7 @@ use cambist_core::notification::Notification;
 use cambist_core::{Amount, ClientOrderId, MarketId, MarketSpec, PoolSpec, TokenId};
 
 use crate::invariants::sending::Broken;
+use crate::invariants::trade_flow;
 
 /// A small difference may last for five minutes plus the time of a comparison.
 const LASTING_MS: u64 = 330_000;
@@ -78,12 +79,9 @@ impl Ledger {
             Notification::Filled(fill) => {
                 let spec = &self.specs[usize::from(fill.market.0)];
                 let (base, quote) = (spec.base.id, spec.quote.id);
-                let (b, q, fee) = (signed(fill.base), signed(fill.quote), signed(fill.fee));
-                let changes = match fill.side {
-                    cambist_core::Side::Buy => [(base, b - fee), (quote, -q)],
-                    cambist_core::Side::Sell => [(base, -b), (quote, q - fee)],
-                };
-                self.post(&changes);
+                let amounts = (fill.base, fill.quote, fill.fee);
+                let (b, q) = trade_flow::of_trade(spec.fee_in, fill.side, amounts);
+                self.post(&[(base, b), (quote, q)]);
             }
             Notification::PoolTransactionSettled(moved) => {
                 let join = moved.kind == cambist_core::PoolTransactionKind::Join;

@@ -9,4 +9,5 @@ pub mod profit;
 pub(crate) mod sending;
 pub(crate) mod stated_loss;
 pub mod table;
+pub(crate) mod trade_flow;
 pub(crate) mod unquoted;

@@ -3,12 +3,13 @@
 //! Simulated worlds and the demo check every status with it.
 
 use crate::invariants::table::Invariant;
+use crate::invariants::trade_flow;
 use std::collections::BTreeMap;
 
 use cambist_core::event::Amounts;
 use cambist_core::notification::{Fill, Notification, PoolTransactionSettlement, Status};
 use cambist_core::pool::PoolBalances;
-use cambist_core::{Amount, MarketId, MarketSpec, PoolSpec, PoolTransactionKind, Side, TokenId};
+use cambist_core::{Amount, MarketId, MarketSpec, PoolSpec, PoolTransactionKind, TokenId};
 use cambist_report::Session;
 
 /// The holdings of one market and what they are compared with. Values are in 1/(2 · lot) quote units.
@@ -194,12 +195,9 @@ impl Profit {
             return;
         }
         self.observe_mid(fill.market, fill.mid);
-        let (base, quote, fee) = (signed(fill.base), signed(fill.quote), signed(fill.fee));
-        let (base, quote) = match fill.side {
-            Side::Buy => (base - fee, -quote),
-            Side::Sell => (-base, quote - fee),
-        };
         if let Some(books) = self.books.get_mut(&fill.market) {
+            let amounts = (fill.base, fill.quote, fill.fee);
+            let (base, quote) = trade_flow::of_trade(books.spec.fee_in, fill.side, amounts);
             books.trades(base, quote);
             let (first, second) = (books.spec.base.id, books.spec.quote.id);
             *self.held.entry(first).or_default() += base;

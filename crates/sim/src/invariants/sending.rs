@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::notification::Notification;
-use cambist_core::request::{Endpoint, OrderList, Outcome, Query, Reply, RequestId};
+use cambist_core::request::{Endpoint, OrderList, Outcome, Query, Reply, RequestId, RequestKind};
 use cambist_core::{ClientOrderId, Hash, MarketId, Price, Reason, Time, TokenId, VenueTime};
 
 use crate::invariants::data_age::DataAge;
@@ -217,19 +217,10 @@ impl SendingRules {
         let budget = &engine.budget;
         // The token of a join or an exit is taken when it is approved, and it is sent when durable: several that were
         // paid for earlier may come together. One token of rounding is allowed.
-        let needed = match endpoint {
-            Endpoint::Cancel => 1,
-            Endpoint::Submit | Endpoint::Join | Endpoint::Exit => 0,
-            Endpoint::Order
-            | Endpoint::Orders
-            | Endpoint::Depth
-            | Endpoint::Balances
-            | Endpoint::Markets
-            | Endpoint::Tokens
-            | Endpoint::Account
-            | Endpoint::Pools
-            | Endpoint::PoolBalance
-            | Endpoint::PoolTransactions => 1 + u64::from(budget.cancel_reserve).saturating_sub(2),
+        let needed = match endpoint.kind() {
+            RequestKind::Cancel => 1,
+            RequestKind::Order | RequestKind::PoolTransaction => 0,
+            RequestKind::Read => 1 + u64::from(budget.cancel_reserve).saturating_sub(2),
         };
         let common = self.bucket.get_or_insert(Bucket::full(now, budget.burst));
         let enough = common.take(now, (budget.per_s, budget.burst), needed);

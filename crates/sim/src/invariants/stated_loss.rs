@@ -13,11 +13,12 @@ use crate::invariants::table::Invariant;
 use cambist_core::bound::loss_bound;
 use cambist_core::config::EngineConfig;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::venue::LifetimeRule;
+use cambist_core::venue::{FeeToken, LifetimeRule};
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Side, VenueTime};
 use serde::Serialize;
 
 use crate::invariants::sending::Broken;
+use crate::invariants::trade_flow;
 use crate::kept::{Kept, Moved, Terms};
 
 /// One, in parts per million.
@@ -43,15 +44,17 @@ pub(crate) struct Spot {
     pub(crate) base: Amount,
     /// Quote units held.
     pub(crate) quote: Amount,
+    fee_in: FeeToken,
     moved: (i128, i128),
 }
 
 impl Spot {
-    pub(crate) const fn new(mid: u64, (base, quote): (Amount, Amount)) -> Self {
+    pub(crate) const fn new(mid: u64, (base, quote): (Amount, Amount), fee_in: FeeToken) -> Self {
         Self {
             mid,
             base,
             quote,
+            fee_in,
             moved: (0, 0),
         }
     }
@@ -148,15 +151,11 @@ impl Meter {
         if let Some(span) = &mut self.span {
             span.kept.traded(number, (base, quote));
         }
-        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
-        let (base, quote, fee) = (signed(base), signed(quote), signed(fee));
         let spots = self.span.as_mut().map(|span| &mut span.spots);
         let spot = spots.and_then(|spots| spots.get_mut(usize::from(market.0)));
-        if let Some(Some(Spot { moved, .. })) = spot {
-            match side {
-                Side::Buy => *moved = (moved.0 + base - fee, moved.1 - quote),
-                Side::Sell => *moved = (moved.0 - base, moved.1 + quote - fee),
-            }
+        if let Some(Some(spot)) = spot {
+            let (base, quote) = trade_flow::of_trade(spot.fee_in, side, (base, quote, fee));
+            spot.moved = (spot.moved.0 + base, spot.moved.1 + quote);
         }
     }
 
@@ -284,7 +283,7 @@ mod tests {
         let (specs, engine) = world();
         let mut meter = Meter::default();
         meter.left(&order(5, 30), 0);
-        let spots = vec![Some(Spot::new(500_000, (40 * ONE, 0)))];
+        let spots = vec![Some(Spot::new(500_000, (40 * ONE, 0), FeeToken::Bought))];
         meter.begin(VenueTime(0), &engine, spots);
         for (side, base, quote) in fills {
             meter.traded(5, (MarketId(0), *side), (*base, *quote, 0));
@@ -333,7 +332,7 @@ mod tests {
         let (specs, engine) = world();
         let mut meter = Meter::default();
         meter.left(&order(5, 30), 0);
-        let spots = vec![Some(Spot::new(500_000, (40 * ONE, 0)))];
+        let spots = vec![Some(Spot::new(500_000, (40 * ONE, 0), FeeToken::Bought))];
         meter.begin(VenueTime(0), &engine, spots);
         assert!(meter.is_in_one() && !meter.is_newer(5) && meter.is_newer(6));
         meter.left(&order(6, 30), 0);

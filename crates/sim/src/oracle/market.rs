@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Side, TokenId};
 use cambist_venue::MarketConfig;
 
@@ -20,6 +21,7 @@ pub(super) struct Market {
     pub(super) open: bool,
     pub(super) maker_bips: u8,
     pub(super) taker_bips: u8,
+    pub(super) fee_in: FeeToken,
     /// A tick is `times / per` quote units per base unit.
     times: u128,
     per: u128,
@@ -44,6 +46,7 @@ impl Market {
             open: config.enabled,
             maker_bips: config.maker_fee_bips,
             taker_bips: config.taker_fee_bips,
+            fee_in: config.fee_in,
             times: 10_u128.checked_pow(up.saturating_sub(down))?,
             per: 10_u128.checked_pow(down.saturating_sub(up))?,
             lines: [BTreeMap::new(), BTreeMap::new()],

@@ -240,7 +240,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// One party's half: pays from its lock, receives less the fee, which is returned.
+    /// One party's half: pays from its lock and receives, one of them with the fee, which is returned.
     pub(super) fn pay(
         &mut self,
         number: u64,
@@ -254,15 +254,22 @@ impl Oracle {
             Side::Buy => (quote, base),
             Side::Sell => (base, quote),
         };
-        let fee = bought * Amount::from(bips) / 10_000;
+        let on_top = order.fee_on_top;
+        let charged = if on_top { sold } else { bought };
+        let fee = charged * Amount::from(bips) / 10_000;
         order.base_filled += base;
         order.quote_filled += quote;
         order.fee += fee;
         let (sell, buy) = self.tokens_of(&self.orders[&number]);
-        self.money.unlock(account, sell, sold)?;
-        self.money.take(account, sell, sold)?;
-        self.money.give(account, buy, bought - fee);
-        self.money.give(self.collector, buy, fee);
+        let (paid, got, fee_token) = if on_top {
+            (sold + fee, bought, sell)
+        } else {
+            (sold, bought - fee, buy)
+        };
+        self.money.unlock(account, sell, paid)?;
+        self.money.take(account, sell, paid)?;
+        self.money.give(account, buy, got);
+        self.money.give(self.collector, fee_token, fee);
         self.note_own(number);
         Ok(fee)
     }
@@ -355,5 +362,5 @@ fn within(order: &Order, (base, quote): (Amount, Amount)) -> bool {
         Side::Buy => quote,
         Side::Sell => base,
     };
-    gives <= order.bound() && allows(order, base, quote)
+    gives <= order.unsold() && allows(order, base, quote)
 }

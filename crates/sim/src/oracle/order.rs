@@ -1,6 +1,7 @@
 //! One order as requested, and its state.
 
 use cambist_core::order::FillBy;
+use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, VenueTime};
 use cambist_venue::{AccountId, NewOrder};
 
@@ -32,6 +33,8 @@ pub(super) struct Order {
     pub(super) base_filled: Amount,
     pub(super) quote_filled: Amount,
     pub(super) fee: Amount,
+    /// Whether its fee comes on top of what it sells.
+    pub(super) fee_on_top: bool,
     /// The remainder in the book, and its position.
     pub(super) rest: Amount,
     pub(super) place: Option<Place>,
@@ -75,17 +78,31 @@ impl Order {
             base_filled: 0,
             quote_filled: 0,
             fee: 0,
+            fee_on_top: market.1.fee_in == FeeToken::Quote && side == Side::Buy,
             rest: 0,
             place: None,
         })
     }
 
-    /// Amount of the sold token that it still locks.
-    pub(super) const fn bound(&self) -> Amount {
+    /// Amount of the sold token that it still sells.
+    pub(super) const fn unsold(&self) -> Amount {
         match self.side {
             Side::Buy => self.quote.saturating_sub(self.quote_filled),
             Side::Sell => self.base.saturating_sub(self.base_filled),
         }
+    }
+
+    /// Amount of the sold token that it still locks: what it sells, and the highest fee on top of that.
+    pub(super) fn bound(&self) -> Amount {
+        if !self.fee_on_top {
+            return self.unsold();
+        }
+        let whole = match self.side {
+            Side::Buy => self.quote,
+            Side::Sell => self.base,
+        };
+        let fees = (whole * Amount::from(self.fee_bips_max)).div_ceil(10_000);
+        self.unsold() + fees.saturating_sub(self.fee)
     }
 
     /// Base units that it can still trade at a price (R-FIL-04).

@@ -194,6 +194,7 @@ fn venue() -> VenueConfig {
         maker_fee_bips: 2,
         taker_fee_bips: 10,
         price_band: None,
+        fee_in: cambist_core::venue::FeeToken::Bought,
     };
     VenueConfig {
         chain_id: 1,

@@ -1,5 +1,6 @@
 //! The same worlds on a venue with other rules (`sequenced`).
 
+use cambist_core::venue::FeeToken;
 use cambist_venue::Random;
 
 use crate::config::WorldConfig;
@@ -19,6 +20,10 @@ impl WorldConfig {
         let accepted_max_ms = least_ms + *choose(&mut random, &[0, 4_000, 20_000]);
         self.rules = rules(accepted_max_ms);
         self.sealer = Sealer::Name;
+        // Fees are always quote: a purchase pays them on top of its price.
+        for market in &mut self.venue.markets {
+            market.fee_in = FeeToken::Quote;
+        }
         // It has no pools; what is stated of a lost control needs an end of what rests.
         engine.pools.clear();
         self.venue.pools.clear();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cambist_core::{TokenId, VenueTime};
 use cambist_venue::{NewOrder, Refusal};
 
-use crate::sequenced::{FAR, GAP, LAPSED, USED};
+use crate::sequenced::{FAR, FEE, FEE_BIPS_MAX, GAP, LAPSED, USED};
 
 /// Slots of the matching that orders of ours use in turn; above them are those of other hands.
 const SLOTS: u64 = 7_000;
@@ -70,6 +70,9 @@ impl Gateway {
             self.refused.used += 1;
             let words = format!("number {number} is spent, {} is next", self.next);
             return Err(Refusal::new(USED, words));
+        }
+        if order.max_fee_bips > u64::from(FEE_BIPS_MAX) {
+            return Err(Refusal::new(FEE, "the stated fee is too high"));
         }
         if VenueTime::from_s(order.valid_until_s) <= now {
             self.refused.lapsed += 1;

@@ -2,9 +2,9 @@
 //!
 //! Requests bear consecutive numbers, and a number is accepted only after all below it were spent. They have a
 //! deadline; what they create rests until it is filled or cancelled. Orders are named by our id, reasons are its
-//! own, times are milliseconds, open and closed orders are two lists whose pages name the next one instead of counting,
-//! and a page costs twice as much as other requests. The engine knows all of that from
-//! [`rules`] alone.
+//! own, fees are always taken in the quote token and may be at most 15 ten-thousandths, times are milliseconds, open and
+//! closed orders are two lists whose pages name the next one instead of counting, and a page costs twice as much as
+//! other requests. The engine knows all of that from [`rules`] and the fee token of the market alone.
 
 pub(crate) mod gateway;
 
@@ -12,7 +12,8 @@ pub use gateway::Refused;
 
 use cambist_core::request::{Endpoint, OrderList, Outcome, Reply};
 use cambist_core::venue::{
-    ClockRule, LifetimeRule, ListRule, Refusal, RefusalRules, RequestCosts, Resting, SlotRule,
+    ClockRule, FeeRule, LifetimeRule, ListRule, Refusal, RefusalRules, RequestCosts, Resting,
+    SlotRule,
 };
 use cambist_core::{OrderStatus, Reason, TokenId, VenueRules};
 use cambist_venue::{OrdersQuery, Request};
@@ -25,6 +26,11 @@ pub const GAP: Reason = Reason::Unlisted(2);
 pub const LAPSED: Reason = Reason::Unlisted(3);
 /// The deadline is too far ahead; later it may not be.
 pub const FAR: Reason = Reason::Unlisted(4);
+/// The stated fee is higher than the venue reads.
+pub const FEE: Reason = Reason::Unlisted(5);
+
+/// The highest fee that an order can state, in ten-thousandths.
+pub(crate) const FEE_BIPS_MAX: u8 = 15;
 
 /// The token under whose name the row of numbers is counted: none of the market's.
 pub const ROW: TokenId = TokenId(u16::MAX);
@@ -35,6 +41,7 @@ pub fn rules(accepted_max_ms: u64) -> VenueRules {
     refusals.submits.extend([
         (USED, Refusal::KillsCopy),
         (GAP, Refusal::NotProcessed),
+        (FEE, Refusal::KillsBytes),
         // A copy that arrived in time may have been taken.
         (LAPSED, Refusal::ProvesNothing),
     ]);
@@ -51,6 +58,9 @@ pub fn rules(accepted_max_ms: u64) -> VenueRules {
         },
         clock: ClockRule { resolution_ms: 1 },
         costs: RequestCosts(vec![(Endpoint::Orders, 2)]),
+        fees: FeeRule {
+            stated_max_bips: FEE_BIPS_MAX,
+        },
     }
 }
 

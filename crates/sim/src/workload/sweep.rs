@@ -6,6 +6,8 @@ use cambist_venue::{AccountId, Caller, NewOrder, Operator, PublicKey, Request, V
 
 /// Its account.
 const SWEEPER: AccountId = AccountId(800);
+/// The highest fee it accepts.
+const MAX_FEE_BIPS: u8 = 63;
 /// Its owner.
 const OWNER: cambist_venue::Address = [0x80; 20];
 
@@ -54,7 +56,7 @@ pub(crate) fn requests(
     requests.push(operator(Operator::Deposit {
         account: SWEEPER,
         token: sell,
-        amount: sold,
+        amount: sold + spec.fee_in.on_top(way, sold, MAX_FEE_BIPS),
     }));
     let order = NewOrder {
         hash: Hash(hash),
@@ -68,7 +70,7 @@ pub(crate) fn requests(
         fill_by,
         all_or_none: false,
         valid_until_s: venue.now().as_s() + 600,
-        max_fee_bips: 63,
+        max_fee_bips: MAX_FEE_BIPS.into(),
         taker: [0; 20],
         kind: OrderKind::TakerOnly,
         pool: None,

@@ -68,7 +68,8 @@ impl World {
             let oracle = self.exchange.oracle();
             let mid = oracle.mid_of_others(spec.base.id, spec.quote.id)?;
             let held = |token| own.map(|own| own.balance(token).total);
-            Some(Spot::new(mid, (held(spec.base.id)?, held(spec.quote.id)?)))
+            let held = (held(spec.base.id)?, held(spec.quote.id)?);
+            Some(Spot::new(mid, held, spec.fee_in))
         });
         let spots = spots.collect();
         let venue_now = self.exchange.clock(self.now);

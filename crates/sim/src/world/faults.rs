@@ -206,7 +206,8 @@ impl World {
 
     fn set_fees(&mut self, raised: bool) {
         self.checks.excuse(Invariant::FeeAbove, None);
-        let most = self.config.engine.max_fee_bips;
+        let configured = self.config.engine.max_fee_bips;
+        let most = self.config.rules.fees.of_order(configured);
         for market in self.config.venue.markets.clone() {
             let usual = (market.maker_fee_bips, market.taker_fee_bips);
             let (maker_fee_bips, taker_fee_bips) = if raised {

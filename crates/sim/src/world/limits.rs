@@ -3,13 +3,14 @@
 use cambist_core::event::Start;
 use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::{Amount, ClientOrderId, MarketSpec, Side, Time, TokenId};
+use cambist_core::{Amount, ClientOrderId, MarketSpec, Time, TokenId};
 use cambist_venue::Venue;
 
 use crate::exchange::OWN_ACCOUNT;
 use crate::faults::family::Family;
 use crate::faults::kinds::FaultKind;
 use crate::invariants::limits::{Held, Limits, StrategyCalls};
+use crate::invariants::trade_flow;
 
 use super::World;
 
@@ -41,12 +42,7 @@ impl World {
         let of_market = |order: &UnsignedOrder| order.market == spec.id;
         let intents = self.disk.durable().intents.values();
         for intent in intents.filter(|intent| of_market(&intent.order)) {
-            let (traded, paid, fee) = intent.filled;
-            let (traded, paid, fee) = (signed(traded)?, signed(paid)?, signed(fee)?);
-            let (got, flowed) = match intent.order.side {
-                Side::Buy => (traded - fee, -paid),
-                Side::Sell => (-traded, paid - fee),
-            };
+            let (got, flowed) = trade_flow::of_trade(spec.fee_in, intent.order.side, intent.filled);
             base += got;
             cash += flowed;
         }

@@ -149,7 +149,8 @@ pub(super) fn specs(
             let id = MarketId(id);
             let spec =
                 MarketSpec::new(id, name, base, quote, listed.price_decimals, listed.enabled);
-            spec.map_err(|error: MarketError| error.into())
+            let spec = spec.map_err(|error: MarketError| WorldError::from(error))?;
+            Ok(spec.with_fee_in(listed.fee_in))
         })
         .collect()
 }

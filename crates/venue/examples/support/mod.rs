@@ -47,6 +47,7 @@ pub fn config() -> VenueConfig {
             maker_fee_bips: 2,
             taker_fee_bips: 10,
             price_band: None,
+            fee_in: cambist_core::venue::FeeToken::Bought,
         }],
         limits: Limits {
             open_orders_max: 1_000_000,

@@ -121,6 +121,7 @@ fn config(spec: &MarketSpec) -> VenueConfig {
             maker_fee_bips: 0,
             taker_fee_bips: 0,
             price_band: None,
+            fee_in: cambist_core::venue::FeeToken::Bought,
         }],
         limits: Limits {
             // The histories of background traders are not used.

@@ -1,7 +1,8 @@
 //! Order of matching, prices, fees and remainders.
 
 use cambist_core::order::FillBy;
-use cambist_core::{Hash, OrderKind, OrderStatus, Side};
+use cambist_core::venue::FeeToken;
+use cambist_core::{Hash, OrderKind, OrderStatus, Reason, Side};
 
 use crate::Operator;
 use crate::testing::*;
@@ -236,6 +237,33 @@ fn fees_are_floored_in_the_bought_token_and_collected() {
     );
     assert_eq!(world.view(ALICE, hash).fee, trade.taker_fee);
     assert_eq!(world.view(ALICE, hash).base_filled, odd, "before the fee");
+}
+
+/// Where fees are taken in the quote token, a purchase pays its own on top of its price, and locks the highest that it
+/// stated until it is filled.
+#[test]
+fn fees_in_the_quote_token_come_on_top_of_a_purchase() {
+    let mut config = config();
+    config.markets[0].fee_in = FeeToken::Quote;
+    let mut world = World::with(config);
+    let odd = ONE + 9_999;
+    let (bid, _) = world.place(ALICE, Side::Buy, 250_000, odd);
+    let price = world.view(ALICE, bid).quote_amount;
+    let locked = price + (price * 63).div_ceil(10_000);
+    assert_eq!(world.held(ALICE, QUOTE).1, locked);
+    let (_, made) = world.place(BOB, Side::Sell, 250_000, odd);
+    let trade = &made.trades[0];
+    assert_eq!(trade.maker_fee, trade.quote * 2 / 10_000);
+    assert_eq!(trade.taker_fee, trade.quote * 10 / 10_000);
+    assert_eq!(world.held(FEES, QUOTE).0, trade.maker_fee + trade.taker_fee);
+    assert_eq!(world.held(FEES, BASE).0, 0);
+    let paid = trade.quote + trade.maker_fee;
+    let quote = world.held(ALICE, QUOTE);
+    assert_eq!(quote, (1_000_000 * UNIT - paid, 0));
+    assert_eq!(world.held(ALICE, BASE).0, 1_000 * ONE + odd);
+    // A purchase that leaves nothing for its fee is refused.
+    let whole = world.order(CAROL, Side::Buy, 250_000, 400 * ONE);
+    assert_eq!(world.submit_refused(&whole), Reason::InsufficientBalance);
 }
 
 /// R-FEE-02

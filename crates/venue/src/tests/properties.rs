@@ -2,7 +2,7 @@
 
 use cambist_core::{Hash, OrderKind, OrderStatus, Side};
 
-use super::random_history::{COARSE, DUSTY, FINE, ROUGH, RandomHistory, Style};
+use super::random_history::{COARSE, DUSTY, FINE, QUOTE_FEES, ROUGH, RandomHistory, Style};
 use crate::{NewOrder, Request, Response, Venue};
 
 /// Counts of what a history contained, so that an empty history does not pass.
@@ -90,7 +90,7 @@ fn history(style: Style, seed: u64, requests: u32, seen: &mut Seen) {
 /// R-GEN-04, R-MAT-01, R-MAT-05, R-FIL-05, R-ORD-23
 #[test]
 fn every_history_balances_and_every_queue_is_fair() {
-    for style in [FINE, ROUGH, DUSTY, COARSE] {
+    for style in [FINE, ROUGH, DUSTY, QUOTE_FEES, COARSE] {
         let mut seen = Seen::default();
         for seed in 0..6 {
             history(style, seed, 700, &mut seen);

@@ -1,6 +1,7 @@
 //! Random histories: seeded requests of three accounts, valid and invalid, on and off the tick.
 
 use cambist_core::order::FillBy;
+use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Hash, OrderKind, Price, Side, TokenId};
 
 use crate::testing::*;
@@ -17,6 +18,7 @@ pub(super) struct Style {
     /// Orders are between a thousandth of this and this.
     pub size: Amount,
     pub dust: Amount,
+    pub fee_in: FeeToken,
 }
 
 /// Many base units per quote unit, as ether against a dollar.
@@ -26,6 +28,7 @@ pub(super) const FINE: Style = Style {
     center: 250_000,
     size: 20 * ONE,
     dust: 0,
+    fee_in: FeeToken::Bought,
 };
 
 /// Few units, so that rounding matters often; products fit into 128 bits.
@@ -35,10 +38,17 @@ pub(super) const ROUGH: Style = Style {
     center: 773,
     size: 2_000_000,
     dust: 0,
+    fee_in: FeeToken::Bought,
 };
 
 /// As `ROUGH`, with dust.
 pub(super) const DUSTY: Style = Style { dust: 900, ..ROUGH };
+
+/// As `ROUGH`, with fees that purchases pay on top of their price.
+pub(super) const QUOTE_FEES: Style = Style {
+    fee_in: FeeToken::Quote,
+    ..ROUGH
+};
 
 /// A base unit costs many quote units.
 pub(super) const COARSE: Style = Style {
@@ -47,6 +57,7 @@ pub(super) const COARSE: Style = Style {
     center: 90,
     size: 5_000,
     dust: 3,
+    fee_in: FeeToken::Bought,
 };
 
 impl Style {
@@ -59,6 +70,9 @@ impl Style {
             spec.minimum = self.dust.max(1);
             spec.maximum = 1 << 95;
             spec.dust = self.dust;
+        }
+        for market in &mut config.markets {
+            market.fee_in = self.fee_in;
         }
         config
     }

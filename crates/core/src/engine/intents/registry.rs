@@ -13,7 +13,7 @@ use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use crate::request::Endpoint;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
-use crate::venue::{SlotRule, Spent};
+use crate::venue::{FeeToken, SlotRule, Spent};
 
 use crate::engine::intents::lifecycle::Lifecycle;
 use crate::engine::intents::pool_transactions::PoolTransactionRegistry;
@@ -30,11 +30,14 @@ pub(crate) struct Tracked {
     pub(crate) base_filled: Amount,
     pub(crate) quote_filled: Amount,
     pub(crate) fee: Amount,
+    /// The most that fees take of the sold token on top of what is sold; 0 where they reduce what is received.
+    pub(crate) fee_on_top: Amount,
 }
 
 impl Tracked {
     /// A new order being sealed.
-    pub(crate) fn sealing(order: UnsignedOrder, batch: BatchId) -> Self {
+    pub(crate) fn sealing(order: UnsignedOrder, fee_in: FeeToken, batch: BatchId) -> Self {
+        let fee_on_top = fee_in.on_top(order.side, order.sell_amount, order.max_fee_bips);
         Self {
             lifecycle: Lifecycle::sealing(Endpoint::Submit, order.lifetime(), order.made_at, batch),
             order,
@@ -42,6 +45,7 @@ impl Tracked {
             base_filled: 0,
             quote_filled: 0,
             fee: 0,
+            fee_on_top,
         }
     }
 
@@ -58,9 +62,14 @@ impl Tracked {
         }
     }
 
-    /// Amount of the sell token that may still be paid.
+    /// Amount of the sell token that may still be paid, with the fees that come on top of it.
     pub(crate) fn reserved(&self) -> Amount {
-        self.order.sell_amount.saturating_sub(self.paid())
+        let fees = match self.fee_on_top {
+            0 => 0,
+            most => most.saturating_sub(self.fee),
+        };
+        let left = self.order.sell_amount.saturating_sub(self.paid());
+        left.saturating_add(fees)
     }
 
     /// Amount of the bought token that may still be received at the limit price.

@@ -77,7 +77,9 @@ impl State {
             .ok_or(Control::StorageIds)?;
         let order = self.complete(now, index, strategy, approved, slot);
         self.signed.add_order(&order);
-        self.orders.insert(Tracked::sealing(order.clone(), batch));
+        let fee_in = self.markets[index].spec.fee_in;
+        self.orders
+            .insert(Tracked::sealing(order.clone(), fee_in, batch));
         let like = OrderShape {
             market: order.market,
             strategy,
@@ -140,7 +142,7 @@ impl State {
             slot,
             accepted_until_s,
             rests_until_s,
-            max_fee_bips: self.config.max_fee_bips,
+            max_fee_bips: self.venue.fees.of_order(self.config.max_fee_bips),
             made_at: venue_now,
         }
     }

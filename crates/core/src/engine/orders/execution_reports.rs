@@ -125,13 +125,13 @@ impl State {
         let mid = self.prices(market).mid;
         let covered = self.book_flow(now, market, side, step);
         let Increment { base, quote, fee } = step;
-        let got = if side == crate::Side::Buy {
+        let charged = if self.market(market).spec.fee_in.is_base(side) {
             base
         } else {
             quote
         };
         let bips = self.maker_fee_bips.max(self.taker_fee_bips);
-        let expected = got.saturating_mul(u128::from(bips)) / 10_000;
+        let expected = charged.saturating_mul(u128::from(bips)) / 10_000;
         let fill = Fill {
             order: id,
             market,

@@ -102,6 +102,7 @@ impl State {
             config: &self.config,
             limits: &self.config.markets[index],
             spec: &market.spec,
+            fees: self.venue.fees,
             permits: &self.restrictions,
             hold: self.hold(),
             permitted: market.spec.enabled && self.account_is_open(),

@@ -284,13 +284,14 @@ pub(crate) fn not_above_gross(s: &RiskContext<'_>, after: Option<Amount>) -> Che
     }
 }
 
-/// Whether the sold token covers the order. The fee is taken from the bought token and needs no cover.
+/// Whether the sold token covers the order, and the fee where that comes on top of it.
 fn is_covered(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let (unit, token, amount) = match c.side {
         Side::Buy => (Unit::Quote, s.spec.quote.id, c.quote),
         Side::Sell => (Unit::Base, s.spec.base.id, c.base),
     };
-    at_most(unit, "", Some(amount), s.free(token))
+    let on_top = s.spec.fee_in.on_top(c.side, amount, c.max_fee_bips);
+    at_most(unit, "", amount.checked_add(on_top), s.free(token))
 }
 
 /// At most as many equal orders as quotes within the window: a comparison that does not know its own last order is

@@ -12,6 +12,7 @@ use crate::notification::Withheld;
 use crate::order::{ClientOrderId, StrategyId};
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
+use crate::venue::FeeRule;
 
 pub(crate) mod pools;
 
@@ -68,6 +69,7 @@ pub(crate) struct RiskContext<'a> {
     pub(crate) config: &'a EngineConfig,
     pub(crate) limits: &'a MarketConfig,
     pub(crate) spec: &'a MarketSpec,
+    pub(crate) fees: FeeRule,
     pub(crate) permits: &'a RestrictionStore,
     /// A reason that stops all markets: `Recovering` or `BooksDiffer`.
     pub(crate) hold: Option<Control>,
@@ -127,7 +129,7 @@ impl RiskContext<'_> {
             qty: new.qty,
             base: new.base,
             quote: new.quote,
-            max_fee_bips: self.config.max_fee_bips,
+            max_fee_bips: self.fees.of_order(self.config.max_fee_bips),
             life_ms: self.config.ttl_ms,
             sealed: None,
             alike,

@@ -87,6 +87,7 @@ pub fn venue(compat: Compat) -> Venue {
             maker_fee_bips: 2,
             taker_fee_bips: 10,
             price_band: None,
+            fee_in: cambist_core::venue::FeeToken::Bought,
         }],
         limits: Limits::default(),
         fee_collector: AccountId(0),

@@ -10,11 +10,13 @@ use cambist_core::event::Start;
 use cambist_core::level::Rate;
 use cambist_core::notification::Fill;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::{Amount, MarketId, MarketSpec, Side, Time, TokenId, VenueTime};
+use cambist_core::venue::FeeToken;
+use cambist_core::{Amount, MarketId, MarketSpec, Time, TokenId, VenueTime};
 
 use crate::invariants::sending::Broken;
 
 use crate::invariants::limits::recent::Recent;
+use crate::invariants::trade_flow;
 
 /// Consecutive samples that must show it; the engine needs two.
 const LOOKS: u32 = 4;
@@ -233,21 +235,14 @@ impl Losses {
         }
     }
 
-    pub(crate) fn fill(&mut self, fill: &Fill) {
+    pub(crate) fn fill(&mut self, fee_in: FeeToken, fill: &Fill) {
         let Some(books) = self.books.get_mut(&fill.market) else {
             return;
         };
-        let (base, quote, fee) = (signed(fill.base), signed(fill.quote), signed(fill.fee));
-        match fill.side {
-            Side::Buy => {
-                books.base += base - fee;
-                books.quote -= quote;
-            }
-            Side::Sell => {
-                books.base -= base;
-                books.quote += quote - fee;
-            }
-        }
+        let amounts = (fill.base, fill.quote, fill.fee);
+        let (base, quote) = trade_flow::of_trade(fee_in, fill.side, amounts);
+        books.base += base;
+        books.quote += quote;
     }
 
     /// A depth was accepted: a loss that it does not show counts as not existing, in any decision.

@@ -185,7 +185,8 @@ impl Limits {
             }
             Notification::Filled(fill) => {
                 self.fills.add(shown, ());
-                self.losses.fill(fill);
+                let fee_in = self.specs[usize::from(fill.market.0)].fee_in;
+                self.losses.fill(fee_in, fill);
             }
             Notification::Ended { order, end, .. } => {
                 if *end == cambist_core::notification::End::Filled {
