@@ -118,10 +118,11 @@ pub enum Command {
         after_help = "The values are checked together and take effect together, or none does. They are stored before they take effect, with who set them and why, and apply in place of the file's through reloads and restarts, until --reset restores the file's: also without a running daemon. `status` shows what is set and the file's values. A value that bears more risk (`strategy show NAME` lists which way that is) needs --allow-loosening. Limits are not parameters: they change in the file, with `reload`.\n\nExamples:\n  cambist set --config config/demo.toml --reason 'volatile' ladder.bid_spread_bps=25 ladder.ask_spread_bps=25\n  cambist set --config config/demo.toml --reason 'smaller' 'bands.buy_bands[0].avg_amount=0.5'\n  cambist set --config config/demo.toml --reset --reason 'calm again' ladder.bid_spread_bps"
     )]
     Set(commands::set::SetArgs),
-    /// Show balances and orders at the venue; explain deposits, withdrawals and manual trades
+    /// Show balances and orders at the venue; transfer, withdraw, join and exit pools, replace keys; explain deposits
+    /// and manual trades
     #[command(
         subcommand,
-        after_help = "Examples:\n  cambist account balances --config config/demo.toml\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
+        after_help = "Examples:\n  cambist account balances --config config/demo.toml\n  cambist account withdraw --config config/demo.toml --token ETH --amount 1.5 --dry-run\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
     )]
     Account(commands::account::AccountCommand),
     /// Show the daemon live in a terminal: quotes and reasons, book, orders, limits, equity
@@ -459,7 +460,7 @@ pub struct VectorsArgs {
 }
 
 /// Parses a duration such as `25s`, `10m` or `2h`.
-fn seconds(text: &str) -> Result<u64, String> {
+pub fn seconds(text: &str) -> Result<u64, String> {
     let wrong =
         || format!("{text:?} is not a duration; write a whole number and s, m or h, such as 25s");
     let split = text
@@ -590,6 +591,7 @@ const fn writes_state(command: &Command) -> bool {
             | Command::Venue(_)
             | Command::Init(_)
             | Command::Keygen(_)
+            | Command::Account(_)
     )
 }
 

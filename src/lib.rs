@@ -1,9 +1,10 @@
-//! The program: its command line, and what is only a command's: demo, paper trading, observing, shadows, backtests, replay,
+//! The program: its command line, and what is only a command's: requests about the account, demo, paper trading, observing, shadows, backtests, replay,
 //! campaigns of simulated worlds, panic.
 //!
 //! The daemon (`crates/daemon`) and the exchange (`crates/server`, `crates/exchange`) are crates of their own. The
 //! binary is a thin shell over this library, so that tests reach every part.
 
+pub mod account;
 pub mod backtest;
 pub mod cli;
 pub mod commands;

@@ -2,11 +2,14 @@
 
 use cambist_core::Side;
 use cambist_core::order::OrderReport;
+use cambist_core::pool::PoolTransactionKind;
 use clap::{Args, Subcommand};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::{columns, print_json, print_text};
+use super::{
+    account_funds, account_keys, account_open, account_requests, columns, print_json, print_text,
+};
 use crate::commands::daemon_control;
 use crate::commands::daemon_control::Which;
 use crate::demo::end_checks;
@@ -30,6 +33,49 @@ pub enum AccountCommand {
         after_help = "Example:\n  cambist account orders --config config/demo.toml --all --json"
     )]
     Orders(OrdersArgs),
+    /// Send tokens to another account of the exchange; the daemon, if it runs, goes on trading
+    #[command(
+        after_help = "Signed by the account's key and by the owner's wallet, whose key is read from its file for this one signature. The request is on disk before it is sent; if no answer comes, the same bytes are sent again and count once. Its flow is booked as explained when the balances show it.\n\nExit codes: 0 processed, 1 refused, failed, or not known yet (see --json, state), 2 usage, 77 keys or configuration.\n\nExamples:\n  cambist account transfer --config config/demo.toml --to 0xC07Ad42eA9A232BFA2B5a21E8e0CFfCC8762f62b --token USDC --amount 250 --dry-run\n  cambist account transfer --config config/demo.toml --to 0xC07Ad42eA9A232BFA2B5a21E8e0CFfCC8762f62b --token USDC --amount 250 --owner-key keys/owner_key --yes"
+    )]
+    Transfer(account_funds::TransferArgs),
+    /// Withdraw tokens to layer 1; the daemon, if it runs, goes on trading
+    #[command(
+        after_help = "As account transfer. The amount leaves the balance when the exchange reports its arrival on layer 1, which may take long; it is booked then.\n\nExamples:\n  cambist account withdraw --config config/demo.toml --token ETH --amount 1.5 --dry-run\n  cambist account withdraw --config config/demo.toml --token ETH --amount 1.5 --owner-key keys/owner_key"
+    )]
+    Withdraw(account_funds::WithdrawArgs),
+    /// Put tokens into the pool beside a market for a number of its shares
+    #[command(
+        after_help = "A strategy that manages the pool's shares (lp_manager) will return to its own target; pause it first.\n\nExample:\n  cambist account join --config config/demo.toml --market ETH-USDC --shares 2 --dry-run"
+    )]
+    Join(account_funds::PoolArgs),
+    /// Return pool shares for the tokens that they are due
+    #[command(
+        after_help = "Example:\n  cambist account exit --config config/demo.toml --market ETH-USDC --shares 2 --dry-run"
+    )]
+    Exit(account_funds::PoolArgs),
+    /// List transfers, withdrawals, joins and exits made by these commands, and find out about those whose end is not known
+    #[command(
+        after_help = "Exit 1 if the end of a request is not known.\n\nExamples:\n  cambist account requests --config config/demo.toml\n  cambist account requests --config config/demo.toml --settle --json"
+    )]
+    Requests(account_requests::RequestsArgs),
+    /// List the account's joins and exits of pools, as the venue has them
+    #[command(after_help = "Example:\n  cambist account transactions --config config/demo.toml")]
+    Transactions(Which),
+    /// Make the keys of a wallet's account at an exchange: register a signing key, fetch the API key
+    #[command(
+        after_help = "The operator has opened the account (cambist venue onboard), or tokens were sent to the wallet's address. Run again after a failure: it goes on where it ended, and never overwrites a key.\n\nExample:\n  cambist account open --venue http://127.0.0.1:8787 --owner-key owner_key --out keys"
+    )]
+    Open(account_open::OpenArgs),
+    /// Replace the account's signing key; the daemon must be stopped
+    #[command(
+        after_help = "The new key is on disk before it is registered. A command that was killed, or got no answer, is run again as it is.\n\nExample:\n  cambist account update-key --config config/demo.toml --owner-key keys/owner_key --dry-run"
+    )]
+    UpdateKey(account_keys::UpdateKeyArgs),
+    /// Replace the account's API key; the daemon must be stopped
+    #[command(
+        after_help = "Example:\n  cambist account rotate-api-key --config config/demo.toml --dry-run"
+    )]
+    RotateApiKey(account_keys::RotateArgs),
     /// Explain a deposit, a withdrawal or a manual trade, to a running or stopped daemon
     #[command(
         after_help = "Example:\n  cambist account adopt --config config/demo.toml --token ETH --amount +1.5 --reason 'deposit of Monday'"
@@ -94,6 +140,15 @@ pub fn run(command: &AccountCommand, json: bool) -> anyhow::Result<Exit> {
     match command {
         AccountCommand::Balances(which) => balances(which, json),
         AccountCommand::Orders(args) => orders(args, json),
+        AccountCommand::Transfer(args) => account_funds::transfer(args, json),
+        AccountCommand::Withdraw(args) => account_funds::withdraw(args, json),
+        AccountCommand::Join(args) => account_funds::pool(args, PoolTransactionKind::Join, json),
+        AccountCommand::Exit(args) => account_funds::pool(args, PoolTransactionKind::Exit, json),
+        AccountCommand::Requests(args) => account_requests::requests(args, json),
+        AccountCommand::Transactions(which) => account_requests::transactions(which, json),
+        AccountCommand::Open(args) => account_open::run(args, json),
+        AccountCommand::UpdateKey(args) => account_keys::update_key(args, json),
+        AccountCommand::RotateApiKey(args) => account_keys::rotate_api_key(args, json),
         AccountCommand::Adopt(args) => adopt(args, json),
         AccountCommand::AdoptOrders(args) => adopt_orders(args, json),
         AccountCommand::Flows(which) => explained(which, json),

@@ -21,6 +21,7 @@ use crate::commands::json_text;
 use crate::exit::{Exit, Failure};
 use cambist_exchange::config::Exchange;
 use cambist_host::secrets;
+use zeroize::Zeroizing;
 
 /// Timeout of a request.
 const WAIT: Duration = Duration::from_secs(30);
@@ -34,6 +35,16 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
     after_help = "Examples:\n  cambist venue admin --config config/venue.toml status\n  cambist venue admin --config config/venue.toml deposit --account 10000 --token ETH --amount \"1.5 ETH\"\n  cambist venue admin --address 127.0.0.1:8788 --token-file admin_token set-mode --mode cancel-only\n\nAmounts are whole tokens with their symbol, or base units. Each command has its own --help with an example."
 )]
 pub struct AdminArgs {
+    #[command(flatten)]
+    operator: OperatorArgs,
+    /// The request.
+    #[command(subcommand)]
+    asked: Asked,
+}
+
+/// Where the operator's listener is, and its token.
+#[derive(Debug, Args)]
+pub struct OperatorArgs {
     /// Configuration file of the exchange, with the listener's address and the token file
     #[arg(long, value_name = "FILE", required_unless_present_all = ["address", "token_file"])]
     config: Option<PathBuf>,
@@ -43,9 +54,12 @@ pub struct AdminArgs {
     /// File with the token, mode 0600
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// The request.
-    #[command(subcommand)]
-    asked: Asked,
+}
+
+/// A running exchange's operator listener.
+pub struct Operator {
+    address: SocketAddr,
+    token: Zeroizing<String>,
 }
 
 /// One request as given.
@@ -162,45 +176,62 @@ fn add(body: &mut Map<String, Value>, field: &Field, value: &str) -> Result<(), 
 
 /// Sends a request to a running exchange and prints the answer; exit 1 if it is refused.
 pub fn run(args: &AdminArgs, json: bool) -> anyhow::Result<Exit> {
-    let exchange = args.config.as_deref().map(Exchange::load).transpose()?;
-    let admin = exchange
-        .as_ref()
-        .and_then(|exchange| exchange.admin.as_ref());
-    let off = || {
-        Failure::new(
-            Exit::Refused,
-            "the configuration has no [admin] token_file, so the exchange has no operator listener",
-        )
-    };
-    let token_file = args
-        .token_file
-        .as_ref()
-        .or(admin.map(|admin| &admin.token_file))
-        .ok_or_else(off)?;
-    let address = match (args.address, &exchange) {
-        (Some(address), _) => address,
-        (None, Some(exchange)) => running(exchange).ok_or_else(|| {
-            Failure::new(
-                Exit::CheckFailed,
-                "the exchange is not running, or has no operator listener",
-            )
-        })?,
-        (None, None) => return Err(off().into()),
-    };
-    let token = secrets::read(token_file, false)?;
-    let (status, text) = ask(address, &token, &args.asked)
-        .with_context(|| format!("sending the request to the exchange at {address}"))?;
-    if status == 200 {
-        let answer: Value = serde_json::from_str(&text).context("reading the exchange's answer")?;
-        if json {
-            print_json(&answer)?;
-        } else {
-            print_text(&json_text::lines(&answer))?;
-        }
-        return Ok(Exit::Done);
+    let answer = Operator::of(&args.operator)?.ask(&args.asked)?;
+    if json {
+        print_json(&answer)?;
+    } else {
+        print_text(&json_text::lines(&answer))?;
     }
-    let refused = Refused::read(text.as_bytes());
-    Err(Failure::new(Exit::CheckFailed, refused.message).into())
+    Ok(Exit::Done)
+}
+
+impl Operator {
+    /// Finds the listener and reads the token.
+    pub fn of(args: &OperatorArgs) -> anyhow::Result<Self> {
+        let exchange = args.config.as_deref().map(Exchange::load).transpose()?;
+        let admin = exchange
+            .as_ref()
+            .and_then(|exchange| exchange.admin.as_ref());
+        let off = || {
+            Failure::new(
+                Exit::Refused,
+                "the configuration has no [admin] token_file, so the exchange has no operator listener",
+            )
+        };
+        let token_file = args
+            .token_file
+            .as_ref()
+            .or(admin.map(|admin| &admin.token_file))
+            .ok_or_else(off)?;
+        let address = match (args.address, &exchange) {
+            (Some(address), _) => address,
+            (None, Some(exchange)) => running(exchange).ok_or_else(|| {
+                Failure::new(
+                    Exit::CheckFailed,
+                    "the exchange is not running, or has no operator listener",
+                )
+            })?,
+            (None, None) => return Err(off().into()),
+        };
+        let token = secrets::read(token_file, false)?;
+        Ok(Self { address, token })
+    }
+
+    /// Sends a request of the table by its name.
+    pub fn send(&self, name: &str, body: Map<String, Value>) -> anyhow::Result<Value> {
+        let request = find(name).context("no such request")?;
+        self.ask(&Asked { request, body })
+    }
+
+    fn ask(&self, asked: &Asked) -> anyhow::Result<Value> {
+        let (status, text) = ask(self.address, &self.token, asked)
+            .with_context(|| format!("sending the request to the exchange at {}", self.address))?;
+        if status == 200 {
+            return serde_json::from_str(&text).context("reading the exchange's answer");
+        }
+        let refused = Refused::read(text.as_bytes());
+        Err(Failure::new(Exit::CheckFailed, refused.message).into())
+    }
 }
 
 /// Address of the operator listener of a running exchange.

@@ -1,6 +1,10 @@
 //! One file per command. Results go to stdout, everything else to stderr.
 
 pub mod account;
+pub mod account_funds;
+pub mod account_keys;
+pub mod account_open;
+pub mod account_requests;
 pub(crate) mod admin;
 pub mod backtest;
 pub mod check;
@@ -22,6 +26,7 @@ pub(crate) mod json_text;
 pub mod keygen;
 pub mod merge;
 mod new_strategy;
+pub mod onboard;
 pub mod panic;
 pub mod replay;
 pub mod report;
@@ -39,9 +44,11 @@ pub mod venue_data;
 pub mod watch;
 
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
+
+use crate::exit::{Exit, Failure};
 
 /// Writes one JSON value to stdout.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
@@ -86,4 +93,27 @@ pub fn columns(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Asks the user, unless they have agreed already.
+pub fn confirm(question: &str, agreed: bool) -> anyhow::Result<()> {
+    if agreed {
+        return Ok(());
+    }
+    let refused = |what: &str| Failure::new(Exit::Usage, what.to_owned()).into();
+    if !std::io::stdin().is_terminal() {
+        return Err(refused(
+            "there is no terminal for the confirmation; --yes confirms",
+        ));
+    }
+    let mut stderr = std::io::stderr().lock();
+    stderr.write_all(format!("{question} [y/N] ").as_bytes())?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+        Ok(())
+    } else {
+        Err(refused("nothing was done"))
+    }
 }

@@ -1,6 +1,6 @@
 //! `cambist panic`: cancels all orders of the account, with or without a daemon, and proves it.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use cambist_core::{Amount, TokenId, VenueTime};
 
 use super::{print_json, print_text};
 use crate::cli::PanicArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::panic::report;
 use crate::panic::report::{Bound, Came};
 use crate::panic::{Plan, Sweep, Swept};
@@ -126,24 +126,8 @@ async fn bound(client: &Client, swept: &Swept) -> Option<Vec<Bound>> {
 fn confirm(daemon: &Daemon) -> anyhow::Result<()> {
     let account = daemon.venue.account_id;
     let venue = &daemon.venue.base_url.value;
-    let refused = |what: &str| Failure::new(Exit::Usage, what.to_owned()).into();
-    if !std::io::stdin().is_terminal() {
-        return Err(refused(
-            "there is no terminal for the confirmation; use --yes to cancel everything",
-        ));
-    }
-    let question =
-        format!("stop trading and cancel every order of account {account} at {venue}? [y/N] ");
-    let mut stderr = std::io::stderr().lock();
-    stderr.write_all(question.as_bytes())?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    if ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
-        Ok(())
-    } else {
-        Err(refused("nothing was done"))
-    }
+    let question = format!("stop trading and cancel every order of account {account} at {venue}?");
+    super::confirm(&question, false)
 }
 
 /// Sets the latch first: a running daemon ends, a starting one is refused.

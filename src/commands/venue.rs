@@ -48,6 +48,8 @@ pub enum VenueCommand {
     Data(DataCommand),
     /// Send an operator request to a running exchange, such as deposits, listings and limits
     Admin(super::admin::AdminArgs),
+    /// Open an account for a trader, with its first deposits, in one command
+    Onboard(super::onboard::OnboardArgs),
 }
 
 /// Runs the exchange until stopped (exit 79 if its books do not add up at the end), or executes a command on a data
@@ -57,6 +59,7 @@ pub fn run(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
         None => exchange(args, json),
         Some(VenueCommand::Data(command)) => super::venue_data::run(command, json),
         Some(VenueCommand::Admin(args)) => super::admin::run(args, json),
+        Some(VenueCommand::Onboard(args)) => super::onboard::run(args, json),
     }
 }
 

@@ -126,7 +126,8 @@ async fn orders(client: &Client, from: VenueTime) -> anyhow::Result<Vec<OrderRep
     }
 }
 
-async fn moves(client: &Client) -> anyhow::Result<Vec<PoolTransactionReport>> {
+/// Reads the account's joins and exits with a client.
+pub async fn moves(client: &Client) -> anyhow::Result<Vec<PoolTransactionReport>> {
     let mut all = Vec::new();
     loop {
         let page = OrdersPage {

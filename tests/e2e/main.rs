@@ -5,6 +5,7 @@
 
 mod support;
 
+mod account;
 mod auditor;
 mod clients;
 mod crash;
@@ -14,6 +15,7 @@ mod hostile;
 mod instances;
 mod messages;
 mod neighbours;
+mod onboarding;
 mod operator;
 mod page;
 mod panic;

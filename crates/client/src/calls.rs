@@ -4,12 +4,13 @@
 
 use cambist_core::TokenId;
 use cambist_protocol::encode::to_bytes;
-use cambist_protocol::query::{AccountQuery, ApiKeyQuery, StorageIdQuery};
+use cambist_protocol::query::{AccountQuery, ApiKeyQuery, PoolBalanceQuery, StorageIdQuery};
 use cambist_protocol::wire::{
-    Account, ApiKey, ApiKeyRequest, ExchangeInfo, Market, Markets, Pool, Pools, StorageIds,
-    Timestamp, Token, tokens,
+    Account, ApiKey, ApiKeyRequest, ExchangeInfo, Market, Markets, Pool, PoolBalance, Pools,
+    StorageIds, Submission, Timestamp, Token, tokens,
 };
 use cambist_protocol::{Endpoint, FromWire, Json, WireError};
+use cambist_signing::Address;
 use secrecy::SecretString;
 
 use crate::classify::{NoAnswer, classify};
@@ -42,6 +43,13 @@ impl Client {
         let call = public(Endpoint::Pools, String::new());
         let pools = self.call("pools", call, Pools::read).await?;
         Ok(pools.pools)
+    }
+
+    /// GET amm/balance, by the pool's address.
+    pub async fn pool_balance(&self, pool_address: Address) -> Result<PoolBalance, CallError> {
+        let query = PoolBalanceQuery { pool_address };
+        let call = public(Endpoint::PoolBalance, query.write());
+        self.call("pool_balance", call, PoolBalance::read).await
     }
 
     /// GET account, by owner or id.
@@ -107,6 +115,24 @@ impl Client {
         self.call(name, call, StorageIds::read).await
     }
 
+    /// Sends the exact bytes of a request that moves funds or keys, with the owner's signature in the header if the
+    /// endpoint requires one. The same bytes take effect at most once, so that they may be sent again after
+    /// `CallError::Unknown`. The API key is sent if there is one: an account has its first signing key before.
+    pub async fn submit_request(
+        &self,
+        endpoint: Endpoint,
+        body: &[u8],
+        wallet_signature: Option<&str>,
+    ) -> Result<Submission, CallError> {
+        let call = Call {
+            body: Some(body.to_vec()),
+            wallet_signature: wallet_signature.map(str::to_owned),
+            is_list: false,
+            ..public(endpoint, String::new())
+        };
+        self.call(endpoint.path(), call, Submission::read).await
+    }
+
     fn own_id(&self, call: &'static str) -> Result<u32, CallError> {
         self.account_id().ok_or(CallError::NoCredentials { call })
     }
@@ -157,6 +183,7 @@ fn public(endpoint: Endpoint, query: String) -> Call {
         body: None,
         with_api_key: false,
         with_signature: false,
+        wallet_signature: None,
         is_list: true,
     }
 }

@@ -68,6 +68,8 @@ pub(crate) struct Call {
     pub body: Option<Vec<u8>>,
     pub with_api_key: bool,
     pub with_signature: bool,
+    /// A signature of the owner's wallet, sent instead of one by the signing key.
+    pub wallet_signature: Option<String>,
     pub is_list: bool,
 }
 
@@ -171,6 +173,7 @@ impl Client {
             body: Some(body.to_vec()),
             with_api_key: true,
             with_signature: false,
+            wallet_signature: None,
             is_list: false,
         };
         self.answered(call, |whole| {
@@ -186,7 +189,10 @@ impl Client {
             None if call.with_api_key => return Err(Unmade::NoCredentials),
             key => key.filter(|_| call.endpoint != Endpoint::GetApiKey),
         };
-        let signature = if call.with_signature {
+        let signature = if let Some(text) = &call.wallet_signature {
+            let header = HeaderValue::from_str(text);
+            Some(header.map_err(|_| Unmade::Sign(SignError::MalformedEcdsa))?)
+        } else if call.with_signature {
             let identity = identity.ok_or(Unmade::NoCredentials)?;
             Some(self.signature(&call, &identity.key).map_err(Unmade::Sign)?)
         } else {
@@ -384,6 +390,7 @@ fn call_of(
         body: None,
         with_api_key: !is_public,
         with_signature: matches!(query, Query::Cancel(_)),
+        wallet_signature: None,
         is_list,
     })
 }

@@ -344,6 +344,13 @@ pub enum Entry {
     },
     /// An operator reset the losses.
     LossesForgotten,
+    /// A slot number was taken for a request beside the engine.
+    SlotTaken {
+        /// The sold token.
+        token: TokenId,
+        /// The number.
+        number: u32,
+    },
 }
 
 /// All changes of orders and books by one event: durable as a whole or not at all.
@@ -364,9 +371,10 @@ pub struct Booking {
 impl Booking {
     /// Whether it contains an entry that an operator's command waits for.
     pub fn is_asked_for(&self) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| matches!(entry, Entry::Flow { .. } | Entry::LossesForgotten))
+        self.entries.iter().any(|entry| match entry {
+            Entry::Flow { .. } | Entry::LossesForgotten | Entry::SlotTaken { .. } => true,
+            Entry::Fill(_) | Entry::Moved(_) | Entry::Ended(..) => false,
+        })
     }
 }
 

@@ -156,6 +156,27 @@ pub enum Command {
         /// Why.
         reason: String,
     },
+    /// Announce a flow that a request beside the engine may cause: a difference that is exactly this amount, or the sum
+    /// of several, is booked as explained when it is found. Not durable: the next run needs it again.
+    Expect {
+        /// Token.
+        token: TokenId,
+        /// Base units, negative for an outflow.
+        amount: i128,
+        /// What it is; identifies the flow.
+        reason: String,
+    },
+    /// The announced flow of this reason will not happen.
+    ExpectNoMore {
+        /// Its reason.
+        reason: String,
+    },
+    /// Take a slot number of a token for a request beside the engine. The reply's detail is the number; it is durable
+    /// with the booking of the same event.
+    TakeSlot {
+        /// The sold token.
+        token: TokenId,
+    },
     /// Use other limits, polling parameters and parameters of strategies, all or none of them. Markets, tokens and
     /// strategies remain.
     Reconfigure {
@@ -191,6 +212,9 @@ impl Command {
             Self::Unpause { .. } => "unpause",
             Self::Adopt { .. } => "adopt",
             Self::AdoptInstance { .. } => "adopt_instance",
+            Self::Expect { .. } => "expect",
+            Self::ExpectNoMore { .. } => "expect_no_more",
+            Self::TakeSlot { .. } => "take_slot",
             Self::Reconfigure { .. } => "reconfigure",
         }
     }

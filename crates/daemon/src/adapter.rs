@@ -67,6 +67,12 @@ pub fn is_late_cancel(endpoint: Endpoint, reason: Reason) -> bool {
     endpoint == Endpoint::Cancel && reason == Reason::InvalidArgument
 }
 
+/// Whether a request was refused because its number, or its bytes, were used before. A copy that was accepted earlier
+/// may have used them.
+pub fn is_number_used(reason: Reason) -> bool {
+    matches!(reason, Reason::InvalidNonce | Reason::OrderExists)
+}
+
 /// The refusal in place of an answer that a dry run was not given.
 pub const NO_ANSWER: Reason = Reason::UnknownError;
 
@@ -108,5 +114,6 @@ mod tests {
         assert!(is_late_cancel(Endpoint::Cancel, Reason::InvalidArgument));
         assert!(!is_late_cancel(Endpoint::Submit, Reason::InvalidArgument));
         assert!(is_rate_limited(Reason::RateLimited));
+        assert!(is_number_used(Reason::InvalidNonce) && !is_number_used(Reason::OrderExpired));
     }
 }

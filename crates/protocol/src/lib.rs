@@ -8,6 +8,7 @@ pub mod decode;
 pub mod decode_pool;
 mod depth_scan;
 pub mod encode;
+pub mod encode_funds;
 pub mod encode_move;
 pub mod endpoint;
 pub mod json;

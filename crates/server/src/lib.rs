@@ -48,6 +48,7 @@ mod keys;
 mod limits;
 mod market_data;
 mod orders;
+mod page;
 mod pools;
 mod public;
 pub(crate) mod responses;

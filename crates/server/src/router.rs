@@ -24,6 +24,7 @@ use crate::dispatch::{Call, Dispatch};
 use crate::error_response::ErrorResponse;
 use crate::limits::Use;
 use crate::market_data::{self, STREAM_PATH};
+use crate::page;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -53,7 +54,7 @@ pub(crate) fn router(shell: Arc<Dispatch>, limits: ConnectionLimits, browsers: B
     }
     let has_market_data = context.shell.machine.market_data.is_some();
     if has_market_data {
-        router = with_market_data(router, &context);
+        router = with_page(with_market_data(router, &context), &context);
     }
     let (unknown, wrong_method, health) = (context.clone(), context.clone(), context.clone());
     let text = Bytes::from(openapi::bytes(
@@ -108,6 +109,23 @@ fn with_market_data(mut router: Router, context: &Context) -> Router {
     let context = context.clone();
     let answer = move |request: Request<Body>| ready(stream(&context, &request));
     router.route(STREAM_PATH, on(MethodFilter::GET, answer))
+}
+
+/// The routes of the page, which shows that data.
+fn with_page(mut router: Router, context: &Context) -> Router {
+    for file in page::FILES {
+        let context = context.clone();
+        let answer = move |request: Request<Body>| {
+            let text = || Ok(file.text.as_bytes().to_vec());
+            let mut response = public_answer(&context, &request, text);
+            if response.status() == StatusCode::OK {
+                file.mark(&mut response);
+            }
+            ready(response)
+        };
+        router = router.route(file.path, on(MethodFilter::GET, answer));
+    }
+    router
 }
 
 async fn market_data(

@@ -10,6 +10,7 @@ use rusqlite::Transaction;
 
 use super::books::{self, Listing};
 use super::intents::{insert_end, insert_fill};
+use super::schema::set_counter;
 use super::{Filled, Store, StoreError, flows};
 use crate::restrictions;
 
@@ -42,6 +43,13 @@ pub enum StoreEntry {
     },
     /// Losses are counted from zero again.
     LossesForgotten,
+    /// A slot number of a token was taken for a request beside the engine: no later intent gets it, or a lower one.
+    SlotTaken {
+        /// The sold token.
+        token: TokenId,
+        /// The number.
+        number: u32,
+    },
 }
 
 impl Store {
@@ -164,6 +172,16 @@ fn write_entry(
             flows::insert(transaction, &flow)?;
         }
         StoreEntry::LossesForgotten => restrictions::forget_carried(transaction)?,
+        StoreEntry::SlotTaken { token, number } => {
+            // Intents with higher numbers may be stored already.
+            let used: Option<u32> = transaction.query_row(
+                "SELECT max(next_storage) FROM counters WHERE token = ?1",
+                [token.0],
+                |found| found.get(0),
+            )?;
+            let next = (*number | 1).saturating_add(1).max(used.unwrap_or(0));
+            set_counter(transaction, token.0, next)?;
+        }
     }
     Ok(true)
 }

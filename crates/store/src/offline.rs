@@ -114,6 +114,25 @@ impl Store {
         }))
     }
 
+    /// Takes a slot number of a token for a request beside the engine, at least `least`; durable when this returns.
+    pub fn take_slot(&mut self, token: TokenId, least: u32) -> Result<u32, StoreError> {
+        let at = |error: rusqlite::Error| super::database_error(&self.file, error);
+        let used: Option<u32> = self
+            .database
+            .query_row(
+                "SELECT max(next_storage) FROM counters WHERE token = ?1",
+                [token.0],
+                |found| found.get(0),
+            )
+            .map_err(at)?;
+        let number = used.unwrap_or(0).max(least) | 1;
+        self.book(
+            &[StoreEntry::SlotTaken { token, number }],
+            &Booking::default(),
+        )?;
+        Ok(number)
+    }
+
     /// Books a flow that the operator explains.
     pub fn explain(
         &mut self,

@@ -21,7 +21,8 @@ pub(crate) fn history() -> &'static History {
 
 /// The steps to version 2, 3, and so on.
 ///
-/// Version 8 has one more reason.
+/// Version 8 has one more reason. Version 15 has commands about flows that are announced and slot numbers that are taken
+/// beside the engine.
 const STEPS: &[&[Step]] = &[
     SIDES,
     INSTANCES,
@@ -36,6 +37,7 @@ const STEPS: &[&[Step]] = &[
     LISTS,
     PARAMETERS,
     FEES,
+    &[],
 ];
 
 /// Version 14: every market states which token its fees are taken in, which was the bought one, and the venue's rules what

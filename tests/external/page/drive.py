@@ -1,6 +1,6 @@
-"""Opens the daemon's page in headless Chromium, checks what it shows, and takes pictures.
+"""Opens the page of a daemon or of an exchange in headless Chromium, checks what it shows, and takes pictures.
 
-    drive.py BROWSER URL FOLDER
+    drive.py BROWSER daemon|exchange URL FOLDER
 
 Speaks the browser's debugging protocol over a pair of pipes. Exit 1 if a part of the page is missing.
 """
@@ -16,7 +16,7 @@ import time
 
 PATIENCE_S = 30
 
-PARTS = [
+DAEMON = [
     ("the state is shown", r'id="state"[^>]*>(active|not_quoting|paused)<'),
     ("a side and its quote or reason", r"(quoted at [0-9.]+|no quotes: [a-z_]+)"),
     ("the book with its mid", r'colspan="3">mid [0-9.]+'),
@@ -27,6 +27,27 @@ PARTS = [
     ("the budget of requests", r"[0-9]+ sent of [0-9]+ allowed"),
     ("no warning of an old page", r'id="connection"[^>]*hidden'),
 ]
+
+EXCHANGE = [
+    ("the state is shown", r'id="state"[^>]*>open<'),
+    ("the market", r'<button type="button" aria-pressed="true">ETH-USDC<'),
+    ("both sides of the book and their spread", r'<td class="sell">[0-9.]+<.*spread [0-9.]+ bps.*<td class="buy">[0-9.]+<'),
+    ("a trade with its time", r"<td[^>]*>[0-9]{2}:[0-9]{2}:[0-9]{2}</td><td class=\"(buy|sell)\">"),
+    ("the last price", r'id="price-now">[0-9.]+ USDC<'),
+    ("the day's volume", r"<dt>volume</dt><dd>[0-9.]+ ETH / [0-9.]+ USDC</dd>"),
+    ("a pool with its reserves", r"<dt>pool</dt><dd>AMM-ETH-USDC</dd><dt>ETH</dt><dd>[0-9.]+</dd>"),
+    ("how to connect", r"<dt>base URL</dt><dd>http://[0-9.:]+</dd>"),
+    ("a command to try", r"curl -N '?http://[0-9.:]+/api/ext/v1/stream\?market=ETH-USDC"),
+    ("the course of the price", r'<path d="M'),
+    ("how to open an account", r"cambist account open --venue http://[0-9.:]+ --owner-key"),
+    ("no warning of an old page", r'id="connection"[^>]*hidden'),
+]
+
+# What must be on a page, and what its next event changes.
+PAGES = {
+    "daemon": (DAEMON, "document.getElementById('summary').textContent"),
+    "exchange": (EXCHANGE, "document.querySelector('#book tbody').textContent"),
+}
 
 
 class Browser:
@@ -90,7 +111,8 @@ class Browser:
 
 
 def main():
-    program, url, folder = sys.argv[1:]
+    program, kind, url, folder = sys.argv[1:]
+    parts, live_part = PAGES[kind]
     failed = 0
 
     def told(good, what):
@@ -101,22 +123,22 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(program, profile)
         browser.ask("Page.navigate", url=url)
-        until, missing = time.monotonic() + PATIENCE_S, PARTS
+        until, missing = time.monotonic() + PATIENCE_S, parts
         while missing and time.monotonic() < until:
             page = browser.value("document.documentElement.outerHTML") or ""
-            missing = [(what, part) for what, part in PARTS if not re.search(part, page)]
-        for what, part in PARTS:
+            missing = [(what, part) for what, part in parts if not re.search(part, page, re.DOTALL)]
+        for what, part in parts:
             told((what, part) not in missing, what)
         # The next event changes what is shown.
-        summary = browser.value("document.getElementById('summary').textContent")
+        before = browser.value(live_part)
         until = time.monotonic() + PATIENCE_S
-        while (live := browser.value("document.getElementById('summary').textContent") != summary) is False:
+        while (live := browser.value(live_part) != before) is False:
             if time.monotonic() > until:
                 break
         told(live, "it is live")
         for name, width, height, scheme in [
             ("wide", 1280, 1100, "light"), ("dark", 1280, 1100, "dark"), ("phone", 375, 2400, "light")]:
-            fits = browser.picture(os.path.join(folder, name + ".png"), width, height, scheme)
+            fits = browser.picture(os.path.join(folder, f"{kind}-{name}.png"), width, height, scheme)
             told(fits, f"{width} pixels are wide enough ({scheme})")
         paint = browser.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
         told(paint is not None, f"first paint after {paint and round(paint)} ms")

@@ -17,6 +17,7 @@ use crate::time::{Time, VenueTime};
 use crate::venue::{FeeToken, VenueRules};
 
 use crate::engine::account::booking::Pending;
+use crate::engine::account::expected_flows::ExpectedFlows;
 use crate::engine::account::foreign::Foreign;
 use crate::engine::account::instances::Instances;
 use crate::engine::account::ledger::{Ledger, OwnLocks};
@@ -121,6 +122,8 @@ pub(crate) struct State {
     pub(crate) restrictions: RestrictionStore,
     /// Comparison of ledger and venue.
     pub(crate) reconciliation: Reconciliation,
+    /// Flows that operators have announced.
+    pub(crate) expected_flows: ExpectedFlows,
     /// Changes to make durable at the end of the step.
     pub(crate) pending: Pending,
     /// Ledger and venue were compared, and every order of earlier runs is accounted for.
@@ -224,6 +227,7 @@ impl State {
             taker_fee_bips: start.taker_fee_bips,
             restrictions: RestrictionStore::new(start.restrictions.clone(), start.venue_time),
             reconciliation: Reconciliation::default(),
+            expected_flows: ExpectedFlows::default(),
             pending: Pending::after(now, &start.books.positions),
             ready: false,
             store_failed: false,

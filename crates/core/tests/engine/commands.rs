@@ -1,5 +1,6 @@
 //! Operator commands to a running engine: pauses, trading states, flows, other limits, leaving.
 
+use cambist_core::books::Entry;
 use cambist_core::event::{Command, Event, Filter, Pause, Restrictions, TradingState};
 use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
@@ -363,6 +364,75 @@ fn an_adopted_withdrawal_is_no_loss() {
     .unwrap();
     bench.run_ms(3_000);
     assert!(bench.levels.is_empty());
+}
+
+#[test]
+fn an_announced_flow_is_booked_once_and_stops_nothing() {
+    let mut bench = quoting();
+    bench.accept_all();
+    bench.run_ms(2_000);
+    let adopted = |bench: &TestBench| {
+        let notifications = bench.notifications.iter();
+        notifications
+            .filter(|n| matches!(n, Notification::Adopted { .. }))
+            .count()
+    };
+    let mismatches = |bench: &TestBench| {
+        let notifications = bench.notifications.iter();
+        notifications
+            .filter(|n| matches!(n, Notification::Mismatch { .. }))
+            .count()
+    };
+    let expect = |amount| Command::Expect {
+        token: BASE,
+        amount,
+        reason: "withdrawal".to_owned(),
+    };
+    for _ in 0..2 {
+        execute(&mut bench, expect(-1_000_000)).unwrap();
+    }
+    assert!(execute(&mut bench, expect(-1_000_001)).is_err());
+    // It is not booked before it happens.
+    bench.run_ms(3_000);
+    assert_eq!((adopted(&bench), mismatches(&bench)), (0, 0));
+    bench.balances.0 -= 1_000_000;
+    bench.run_ms(3_000);
+    assert_eq!((adopted(&bench), mismatches(&bench)), (1, 0));
+    // The same amount again was not announced.
+    bench.balances.0 -= 1_000_000;
+    bench.run_ms(3_000);
+    assert_eq!(adopted(&bench), 1);
+    assert!(mismatches(&bench) > 0);
+    // An announcement explains a difference that was found before it.
+    execute(&mut bench, expect(-1_000_000)).unwrap();
+    bench.run_ms(3_000);
+    assert_eq!(adopted(&bench), 2);
+    let gone = Command::ExpectNoMore {
+        reason: "withdrawal".to_owned(),
+    };
+    execute(&mut bench, expect(-1_000_000)).unwrap();
+    execute(&mut bench, gone).unwrap();
+    bench.balances.0 -= 1_000_000;
+    bench.run_ms(3_000);
+    assert_eq!(adopted(&bench), 2);
+}
+
+#[test]
+fn slot_numbers_taken_beside_the_engine_are_odd_and_durable() {
+    let mut bench = quoting();
+    let mut take = || {
+        let take = Command::TakeSlot { token: BASE };
+        let number: u32 = execute(&mut bench, take).unwrap().parse().unwrap();
+        let booked = bench.bookings.iter().flat_map(|booking| &booking.entries);
+        let taken = Entry::SlotTaken {
+            token: BASE,
+            number,
+        };
+        assert_eq!(booked.filter(|entry| **entry == taken).count(), 1);
+        number
+    };
+    let (first, second) = (take(), take());
+    assert!(first % 2 == 1 && second % 2 == 1 && second > first);
 }
 
 #[test]

@@ -64,6 +64,9 @@ pub fn ask(dir: &Path, json: &RequestJson) -> Result<Option<Value>, AskError> {
         | RequestJson::Reload { .. }
         | RequestJson::Set { .. }
         | RequestJson::Adopt { .. }
+        | RequestJson::TakeSlot { .. }
+        | RequestJson::Expect { .. }
+        | RequestJson::ExpectNoMore { .. }
         | RequestJson::AdoptOrders { .. } => {
             if ask_within(dir, &RequestJson::Status, SILENCE_TIMEOUT)?.is_none() {
                 return Ok(None);

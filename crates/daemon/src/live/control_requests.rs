@@ -88,6 +88,25 @@ pub enum RequestJson {
         /// The reason.
         reason: String,
     },
+    /// Take a slot number of a token for a request beside the engine; the answer's detail is the number.
+    TakeSlot {
+        /// Symbol or number of the token.
+        token: String,
+    },
+    /// Announce a flow of such a request.
+    Expect {
+        /// Symbol or number of the token.
+        token: String,
+        /// Base units, negative for an outflow; a string, because it may exceed 64 bits.
+        units: String,
+        /// The reason; identifies the flow.
+        reason: String,
+    },
+    /// The announced flow will not happen.
+    ExpectNoMore {
+        /// Its reason.
+        reason: String,
+    },
     /// Book a flow that is not from own orders.
     Adopt {
         /// Symbol.
@@ -237,6 +256,23 @@ impl Names {
             RequestJson::Leave { .. } => Command::Leave,
             RequestJson::AdoptOrders { instance, reason } => Command::AdoptInstance {
                 instance: instance_number(&instance)?,
+                reason: short(&reason),
+            },
+            RequestJson::TakeSlot { token } => Command::TakeSlot {
+                token: self.token(&token)?.id,
+            },
+            RequestJson::Expect {
+                token,
+                units,
+                reason,
+            } => Command::Expect {
+                token: self.token(&token)?.id,
+                amount: units
+                    .parse()
+                    .map_err(|_| format!("{units:?} is not a number of base units"))?,
+                reason: short(&reason),
+            },
+            RequestJson::ExpectNoMore { reason } => Command::ExpectNoMore {
                 reason: short(&reason),
             },
             RequestJson::Adopt {

@@ -27,6 +27,7 @@ use crate::live::memories::Memories;
 use crate::live::operator_commands::{OperatorCommands, REQUESTS_MAX, Request};
 use crate::live::pending_replies::send_reply;
 use crate::live::processes::Processes;
+use crate::live::request_folder;
 use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::SealWorker;
 use crate::live::start_retry::StartRetry;
@@ -207,6 +208,9 @@ fn event_loop(
     let memories = Memories::begin(&daemon.store.dir, bound)?;
     let processes = Processes::start(bound, &processes_inbox)?;
     telemetry.parameters(reload.differences());
+    let booked_requests = request_folder::booked(&daemon.store.dir);
+    let has_ledger = started.start.books.ledger.is_some();
+    let expected = request_folder::announcements(&daemon.store.dir, &booked_requests, has_ledger);
     let ended = Ended {
         proven: false,
         level: started.start.restrictions.state,
@@ -233,13 +237,14 @@ fn event_loop(
             listeners.requests,
             Names::of(bound),
             reload,
+            booked_requests,
         ),
         is_ready: false,
         start_extended: Time(0),
         actions: Vec::new(),
         finished: false,
         ended,
-        next: std::collections::VecDeque::new(),
+        next: expected.into(),
         pruned: Time(0),
     };
     Ok((event_loop, Event::Start(Box::new(started.start))))

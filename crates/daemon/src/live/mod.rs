@@ -7,6 +7,7 @@
 //! balances in this folder is a bug.
 
 pub mod account_access;
+pub mod account_requests;
 pub mod control_client;
 pub mod control_requests;
 pub mod control_socket;
@@ -21,6 +22,7 @@ pub mod pending_replies;
 pub mod processes;
 pub mod recorder;
 pub mod reload;
+pub mod request_folder;
 pub mod request_workers;
 pub mod seal_worker;
 pub mod signals;

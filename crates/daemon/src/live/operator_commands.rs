@@ -1,6 +1,7 @@
 //! Operator requests to a running daemon, handled one after the other. The engine defines their meaning,
 //! `pending_replies` when they are answered.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use cambist_core::TokenId;
@@ -12,8 +13,9 @@ use tokio::sync::mpsc;
 
 use crate::config::daemon::OnShutdown;
 use crate::config::parameters::Assignment;
+use crate::live::account_requests::is_of_a_request;
 use crate::live::control_requests::{Names, RequestJson};
-use crate::live::pending_replies::{PendingReplies, Reply, refused, send_reply};
+use crate::live::pending_replies::{PendingReplies, Reply, done, refused, send_reply};
 use crate::live::reload::{Prepared, Reload};
 use crate::live::signals::{SignalAction, Signals};
 use crate::notify;
@@ -117,6 +119,8 @@ pub struct OperatorCommands {
     /// Parameters that are being stored.
     setting: Option<Setting>,
     clock: Clock,
+    /// Reasons of the flows of requests (`account_requests`) that were booked.
+    booked_requests: BTreeSet<String>,
 }
 
 impl OperatorCommands {
@@ -126,6 +130,7 @@ impl OperatorCommands {
         requests: mpsc::Receiver<Request>,
         names: Names,
         reload: Reload,
+        booked_requests: BTreeSet<String>,
     ) -> Self {
         let at_end = match reload.now().on_shutdown {
             OnShutdown::Cancel => Command::Drain,
@@ -142,6 +147,7 @@ impl OperatorCommands {
             is_reload: false,
             setting: None,
             clock: Clock::new(),
+            booked_requests,
         }
     }
 
@@ -196,6 +202,12 @@ impl OperatorCommands {
         let (command, about) = match what {
             ControlRequest::Status => {
                 send_reply(answer, telemetry.status());
+                return Begun::Answered;
+            }
+            ControlRequest::Command(Command::Expect { reason, .. })
+                if self.booked_requests.contains(&reason) =>
+            {
+                send_reply(answer, done("the flow was booked", None));
                 return Begun::Answered;
             }
             ControlRequest::Command(command) => (command, None),
@@ -373,6 +385,11 @@ impl OperatorCommands {
     /// Takes in a notification of the engine while it executes the request.
     pub fn handle_notification(&mut self, notification: &Notification) {
         self.answers.handle_notification(notification);
+        if let Notification::Adopted { reason, .. } = notification
+            && is_of_a_request(reason)
+        {
+            self.booked_requests.insert(reason.clone());
+        }
     }
 
     /// The engine has executed the request: replies, or waits until it is durable. `restrictions_are_pending` states whether

@@ -66,6 +66,9 @@ impl PendingReplies {
             | Command::Leave
             | Command::Adopt { .. }
             | Command::AdoptInstance { .. }
+            | Command::Expect { .. }
+            | Command::ExpectNoMore { .. }
+            | Command::TakeSlot { .. }
             | Command::Reconfigure { .. } => false,
         };
         self.current = CurrentRequest {
@@ -209,7 +212,7 @@ pub fn send_reply(answer: Option<Reply>, value: Value) {
 }
 
 /// `durable` is null if nothing had to be stored.
-fn done(detail: &str, durable: Option<bool>) -> Value {
+pub fn done(detail: &str, durable: Option<bool>) -> Value {
     json!({"done": true, "detail": detail, "durable": durable})
 }
 

@@ -321,6 +321,7 @@ impl Worker {
                 reason,
             },
             Entry::LossesForgotten => StoreEntry::LossesForgotten,
+            Entry::SlotTaken { token, number } => StoreEntry::SlotTaken { token, number },
         })
     }
 

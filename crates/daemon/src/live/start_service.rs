@@ -115,6 +115,9 @@ impl StartService<'_> {
             | RequestJson::Reload { .. }
             | RequestJson::Set { .. }
             | RequestJson::Adopt { .. }
+            | RequestJson::TakeSlot { .. }
+            | RequestJson::Expect { .. }
+            | RequestJson::ExpectNoMore { .. }
             | RequestJson::AdoptOrders { .. } => {
                 let what = format!(
                     "the daemon is still starting ({}); try again when it trades, or stop it with drain or kill",

@@ -40,6 +40,7 @@ const STEPS: &[&[Step]] = &[
     LISTS,
     PARAMETERS,
     FEES,
+    EXPECTED_FLOWS,
 ];
 
 /// Version 14: markets state which token their fees are taken in, the venue's rules what bounds them, and orders what fees
@@ -61,6 +62,13 @@ const FEES: &[Step] = &[
         value: || Value::Unsigned(0),
     },
 ];
+
+/// Version 15: flows are announced by operators. Before, none were.
+const EXPECTED_FLOWS: &[Step] = &[Step::Add {
+    of: "State",
+    field: "expected_flows",
+    value: || Value::Struct(vec![("flows".to_owned(), Value::List(Vec::new()))]),
+}];
 
 /// Version 13: a strategy may have other parameters than at the start. Before, it had not.
 const PARAMETERS: &[Step] = &[Step::Add {

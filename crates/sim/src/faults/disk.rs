@@ -118,7 +118,10 @@ impl Durable {
                 self.open.remove(id);
                 self.moves.remove(id);
             }
-            Entry::Moved(_) | Entry::Flow { .. } | Entry::LossesForgotten => {}
+            Entry::Moved(_)
+            | Entry::Flow { .. }
+            | Entry::LossesForgotten
+            | Entry::SlotTaken { .. } => {}
         }
     }
 

@@ -332,7 +332,8 @@ impl Results {
             // Flows are counted from the change of the books.
             StoreEntry::End { moved: None, .. }
             | StoreEntry::Flow { .. }
-            | StoreEntry::LossesForgotten => None,
+            | StoreEntry::LossesForgotten
+            | StoreEntry::SlotTaken { .. } => None,
         }
     }
 

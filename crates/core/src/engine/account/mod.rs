@@ -1,7 +1,8 @@
-//! The account: ledger, reconciliation with the venue, slot numbers, foreign orders.
+//! The account: ledger, reconciliation with the venue, announced flows, slot numbers, foreign orders.
 
 pub(crate) mod booked_since;
 pub(crate) mod booking;
+pub(crate) mod expected_flows;
 pub(crate) mod foreign;
 pub(crate) mod instances;
 pub(crate) mod ledger;

@@ -4,7 +4,8 @@
 //! start: the ledger outlives the run, and contains the changes by fills and by settled joins and exits. A difference
 //! is reported, and its cause is not guessed. It stops all new orders at once if it was found at a start, or if its
 //! value exceeds `risk.mismatch_max`; otherwise after five minutes. It ends when ledger and venue agree, because an
-//! operator has explained it or because it has disappeared.
+//! operator has explained it or because it has disappeared. One that was announced (`expected_flows`) is explained
+//! before anything follows from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,14 +82,21 @@ impl State {
                 self.books_agree(actions);
                 self.drain_cut();
             }
-            ReconciliationResult::Differs(tokens) => {
+            ReconciliationResult::Differs(_) => {
                 self.become_ready(actions);
                 self.reconciliation.at_least.clear();
-                self.books_differ(now, &tokens, actions);
+                self.explain_expected(actions);
+                let left = self.ledger.differing().clone();
+                if left.is_empty() {
+                    self.books_agree(actions);
+                } else {
+                    self.books_differ(now, &left, actions);
+                }
                 self.drain_cut();
             }
             ReconciliationResult::DiffersAtLeast(tokens) => {
-                self.books_differ_at_least(now, &tokens, actions);
+                let unexpected = self.unexpected(&tokens);
+                self.books_differ_at_least(now, &unexpected, actions);
             }
         }
     }

@@ -1,12 +1,14 @@
 //! Operator commands and their replies.
 
 use crate::action::Action;
+use crate::books::Entry;
 use crate::event::{Command, Filter, Pause, Restrictions, TradingState};
 use crate::notification::Notification;
 use crate::strategy::Strategy;
 use crate::time::Time;
 use crate::token::TokenId;
 
+use crate::engine::account::slot_numbers::SlotUse;
 use crate::engine::state::State;
 
 impl State {
@@ -43,6 +45,13 @@ impl State {
             Command::AdoptInstance { instance, reason } => {
                 required_reason(reason).and_then(|_| self.adopt_instance(now, *instance, actions))
             }
+            Command::Expect {
+                token,
+                amount,
+                reason,
+            } => required_reason(reason).and_then(|why| self.expect_flow(*token, *amount, why)),
+            Command::ExpectNoMore { reason } => Ok(self.drop_expected_flow(reason.trim())),
+            Command::TakeSlot { token } => self.take_slot(*token),
             Command::Reconfigure { .. } => self.reconfigure(command, strategies),
         };
         let command = command.name().to_owned();
@@ -50,6 +59,20 @@ impl State {
             Ok(detail) => Notification::CommandAccepted { command, detail },
             Err(why) => Notification::CommandRefused { command, why },
         }));
+    }
+
+    /// Takes a slot number, which stays taken for this run: what bears it is not known here.
+    fn take_slot(&mut self, token: TokenId) -> Result<String, String> {
+        if self.venue.slots.is_in_turn() {
+            return Err(
+                "this venue's numbers must not have gaps, so none is given out beside the engine"
+                    .to_owned(),
+            );
+        }
+        let taken = self.slot_numbers.take(token, SlotUse::PoolTransaction);
+        let number = taken.ok_or("every slot number of the token is in use")?;
+        self.pending.entry(Entry::SlotTaken { token, number });
+        Ok(number.to_string())
     }
 
     fn raise_by_hand(
