@@ -35,6 +35,7 @@ pub fn run(
     let bound = bound_without_venue(config)?;
     let mut pollers = feeds::start(
         feeds_of(config, &bound.markets),
+        &[],
         clock,
         config.request_timeout_ms,
         (until_stdin_closes, limit),
@@ -180,6 +181,7 @@ impl Observer {
             let now = match row {
                 LiveRow::Idle(time) => time,
                 LiveRow::Trade(trade) => trade.local_time,
+                LiveRow::Reference(_, time) => time,
                 LiveRow::Snapshot(snapshot) => {
                     self.seen.take(snapshot);
                     match self.writer.write(snapshot) {

@@ -28,12 +28,14 @@ pub fn prepare(args: &Inputs) -> anyhow::Result<Setup> {
 /// As [`prepare`], with a configuration that was read before.
 pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
     let bound = bound_without_venue(daemon)?;
+    bound.without_references().map_err(usage)?;
     let processes = processes::start(&bound)?;
     let data = recordings(args, &bound.markets)?;
     let opening = opening(args, &bound)?;
     let mut assumptions = args.assumptions();
     [assumptions.maker_fee_bips, assumptions.taker_fee_bips] = daemon.fee_bips;
     Ok(Setup {
+        references: Vec::new(),
         strategies: bound.built(),
         engine: bound.engine,
         tokens: bound.tokens,

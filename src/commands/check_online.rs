@@ -62,6 +62,11 @@ pub async fn of(daemon: &Daemon, client: &Client, bound: &Bound) -> anyhow::Resu
     let run = DryRun {
         config: bound.engine.clone(),
         markets: bound.markets.clone(),
+        references: bound
+            .references
+            .iter()
+            .map(|(source, _)| source.clone())
+            .collect(),
         strategies: bound.built(),
         instance: 0,
         venue_time: found.venue_time,

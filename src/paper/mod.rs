@@ -53,7 +53,13 @@ pub fn run(
     let recorder = Recorder::begin(config.tape.as_ref(), header, &bound.markets, clock)?;
     let assumed = sentences(&feeds);
     let until = (until_stdin_closes, limit);
-    let pollers = feeds::start(feeds, clock, config.request_timeout_ms, until)?;
+    let pollers = feeds::start(
+        feeds,
+        &bound.references,
+        clock,
+        config.request_timeout_ms,
+        until,
+    )?;
     for (market, feed) in config.markets.iter().zip(&assumed) {
         tracing::info!(
             market = market.name.value,
@@ -119,6 +125,11 @@ impl SimulatedRun<'_> {
             data.push(Recording::Live(Box::new(feed)));
         }
         let setup = Setup {
+            references: bound
+                .references
+                .iter()
+                .map(|(source, _)| source.clone())
+                .collect(),
             strategies: bound.built(),
             engine: bound.engine,
             tokens: bound.tokens,

@@ -55,6 +55,9 @@ fn value(parameter: &Parameter) -> Value {
         Kind::Decimal { min, max } => decimal(min, max),
         Kind::Bool => json!({"type": "boolean"}),
         Kind::Choice { of } => json!({"enum": of}),
+        Kind::Name { max } => {
+            json!({"type": "string", "pattern": format!("^[A-Za-z0-9_-]{{0,{max}}}$")})
+        }
         Kind::Tables { fields, max } => {
             json!({"type": "array", "maxItems": max, "items": table(fields)})
         }

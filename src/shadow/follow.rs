@@ -253,6 +253,8 @@ impl Follower {
             Arrival::Book(BookArrival {
                 requested_at: arrived,
                 arrived,
+                sent: self.clock.now(),
+                received: self.clock.now(),
                 book: Ok(Book {
                     bids: levels(&found.bids),
                     asks: levels(&found.asks),

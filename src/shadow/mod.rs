@@ -43,10 +43,13 @@ pub fn run(
         let what = "mode = \"shadow\": pools are not simulated; remove market.pool and the strategies that use it";
         return Err(Failure::new(Exit::Refused, what).into());
     }
+    bound
+        .without_references()
+        .map_err(|what| Failure::new(Exit::Refused, what))?;
     let _folder = take_folder(config)?;
     let markets = bound.markets.clone();
     let until = (until_stdin_closes, limit);
-    let mut pollers = feeds::start(Vec::new(), clock, config.request_timeout_ms, until)?;
+    let mut pollers = feeds::start(Vec::new(), &[], clock, config.request_timeout_ms, until)?;
     let mut followed = Followed::begin(&tape, &markets, clock, &pollers.stop)?;
     tracing::info!(
         "shadow of the daemon that records {}: no orders are sent; waiting for its next input",

@@ -308,6 +308,10 @@ impl Bands {
 }
 
 impl Strategy for Bands {
+    fn references(&self) -> &[String] {
+        self.reference.feeds()
+    }
+
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let Some(view) = self.reference.apply_or_withhold(view, targets) else {
             return;

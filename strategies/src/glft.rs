@@ -382,6 +382,10 @@ impl Glft {
 }
 
 impl Strategy for Glft {
+    fn references(&self) -> &[String] {
+        self.reference.feeds()
+    }
+
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let Some(view) = self.reference.apply_or_withhold(view, targets) else {
             return;

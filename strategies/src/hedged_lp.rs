@@ -218,6 +218,10 @@ fn base_due(pool: &PoolView) -> Option<Amount> {
 }
 
 impl Strategy for HedgedLp {
+    fn references(&self) -> &[String] {
+        self.reference.feeds()
+    }
+
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let Some(view) = self.reference.apply_or_withhold(view, targets) else {
             return;

@@ -387,6 +387,10 @@ fn place(targets: &mut Targets, side: Side, quotes: Vec<(Price, Qty)>) {
 }
 
 impl Strategy for Ladder {
+    fn references(&self) -> &[String] {
+        self.reference.feeds()
+    }
+
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let latest = view.now.plus_ms(self.delay_ms);
         let paused_until = &mut self.memory.paused_until;

@@ -45,6 +45,11 @@ pub enum Kind {
         /// The allowed words.
         of: &'static [&'static str],
     },
+    /// A name: letters, digits, `-` and `_`, or nothing.
+    Name {
+        /// Most characters.
+        max: usize,
+    },
     /// A list of tables, each with these parameters.
     Tables {
         /// Parameters of one table.
@@ -63,6 +68,7 @@ impl Kind {
             Self::Decimal { .. } => "decimal",
             Self::Bool => "bool",
             Self::Choice { .. } => "choice",
+            Self::Name { .. } => "name",
             Self::Tables { .. } => "tables",
         }
     }
@@ -74,6 +80,7 @@ impl Kind {
             Self::Decimal { min, max } => format!("{min} to {max}"),
             Self::Bool => "true or false".to_owned(),
             Self::Choice { of } => of.join(", "),
+            Self::Name { max } => format!("up to {max} letters, digits, - or _"),
             Self::Tables { max, .. } => format!("0 to {max} tables"),
         }
     }
@@ -220,6 +227,7 @@ enum Value {
     Decimal(Decimal),
     Bool(bool),
     Choice(&'static str),
+    Name(String),
     Tables(Vec<Params>),
 }
 
@@ -286,6 +294,14 @@ impl Params {
     pub fn choice(&self, name: &str) -> Result<&'static str, ParamError> {
         match self.values.get(name) {
             Some(Value::Choice(word)) => Ok(word),
+            Some(_) | None => Err(self.error(name, Problem::Undeclared)),
+        }
+    }
+
+    /// A name; empty if there is none.
+    pub fn name(&self, name: &str) -> Result<&str, ParamError> {
+        match self.values.get(name) {
+            Some(Value::Name(value)) => Ok(value),
             Some(_) | None => Err(self.error(name, Problem::Undeclared)),
         }
     }
@@ -384,6 +400,15 @@ fn read_value(
             let word = written.as_str().ok_or_else(|| wrong("a word"))?;
             let known = of.iter().find(|known| **known == word);
             known.map(|known| Value::Choice(known)).ok_or_else(outside)
+        }
+        Kind::Name { max } => {
+            let name = written.as_str().ok_or_else(|| wrong("a name"))?;
+            let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+            if name.len() <= max && name.bytes().all(letter) {
+                Ok(Value::Name(name.to_owned()))
+            } else {
+                Err(outside())
+            }
         }
         Kind::Tables { fields, max } => {
             let list = written

@@ -2,7 +2,8 @@
 //! weighted mean, if enough are available and agree.
 //!
 //! A missing source counts as missing, never as a neutral value. The age of sources is limited by the engine: it asks
-//! no strategy with a depth older than `poll.depth_age_max_ms`, and shows no pool older than `market.pool.age_max_ms`.
+//! no strategy with a depth older than `poll.depth_age_max_ms`, and shows no pool older than `market.pool.age_max_ms`
+//! and no feed older than `market.reference_feed.age_max_ms`.
 
 use cambist_core::control::Control;
 use cambist_core::strategy::{BookLevel, Targets, View};
@@ -20,6 +21,7 @@ const MICRO_PRICE: &str = "micro_price";
 const DEPTH: &str = "depth";
 const POOL: &str = "pool";
 const FIXED: &str = "fixed";
+const FEED: &str = "feed";
 const MEDIAN: &str = "median";
 const WEIGHTED: &str = "weighted";
 /// A price or an amount of tokens; 0 if the source needs none.
@@ -33,13 +35,14 @@ const SOURCE: &[Parameter] = &[
         name: "source",
         unit: "",
         kind: Kind::Choice {
-            of: &[MID, MICRO_PRICE, DEPTH, POOL, FIXED],
+            of: &[MID, MICRO_PRICE, DEPTH, POOL, FIXED, FEED],
         },
         default: None,
         looser: Looser::Changed,
         meaning: "mid: of the book, without own orders. micro_price: between the best prices, \
                   nearer to the side with less quantity. depth: mean price of buying and of selling \
-                  amount at once. pool: price of the pool beside the market. fixed: price.",
+                  amount at once. pool: price of the pool beside the market. fixed: price. feed: the \
+                  middle of another place's book.",
     },
     Parameter {
         name: "weight",
@@ -67,6 +70,15 @@ const SOURCE: &[Parameter] = &[
         default: Some("0"),
         looser: Looser::Changed,
         meaning: "The price, for fixed. Rounded down to a tick.",
+    },
+    Parameter {
+        name: "feed",
+        unit: "",
+        kind: Kind::Name { max: 32 },
+        default: Some("\"\""),
+        looser: Looser::Changed,
+        meaning: "Name of the [[market.reference_feed]], for feed. Without a price that is young \
+                  enough for it (its age_max_ms) the source is missing.",
     },
 ];
 
@@ -123,6 +135,8 @@ enum Origin {
     Pool,
     /// Ticks.
     Fixed(f64),
+    /// Position in `feeds`.
+    Feed(usize),
 }
 
 /// The sources and how they are combined.
@@ -130,6 +144,8 @@ enum Origin {
 pub struct Reference {
     /// Sources and their weights.
     sources: Vec<(Origin, f64)>,
+    /// Names of the sources that are read from elsewhere.
+    feeds: Vec<String>,
     rule: Rule,
     least: usize,
     divergence_bps: u32,
@@ -138,6 +154,7 @@ pub struct Reference {
 impl Reference {
     /// Checks that every source has the values it needs.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
+        let mut feeds = Vec::new();
         let read = params.tables("reference")?.iter().map(|table| {
             let from = match table.choice("source")? {
                 MICRO_PRICE => Origin::MicroPrice,
@@ -149,6 +166,15 @@ impl Reference {
                         return Err(table.conflict("price", "must be at least one tick"));
                     }
                     Origin::Fixed(number(price.0))
+                }
+                FEED => {
+                    let name = table.name("feed")?;
+                    if name.is_empty() {
+                        let what = "must name a [[market.reference_feed]] for this source";
+                        return Err(table.conflict("feed", what));
+                    }
+                    feeds.push(name.to_owned());
+                    Origin::Feed(feeds.len() - 1)
                 }
                 _ => Origin::Mid,
             };
@@ -165,6 +191,7 @@ impl Reference {
         }
         Ok(Self {
             sources,
+            feeds,
             least,
             rule: match params.choice("reference_rule")? {
                 WEIGHTED => Rule::Weighted,
@@ -172,6 +199,11 @@ impl Reference {
             },
             divergence_bps: params.whole("reference_divergence_bps")?,
         })
+    }
+
+    /// Names of the sources that are read from elsewhere.
+    pub fn feeds(&self) -> &[String] {
+        &self.feeds
     }
 
     /// The view with the fair price in place of the mid, or why there is none.
@@ -211,6 +243,7 @@ impl Reference {
                 Origin::Depth(qty) => book.as_ref()?.mid_for(&number(qty.0)).ok().flatten(),
                 Origin::Pool => pool_price(view),
                 Origin::Fixed(ticks) => Some(ticks),
+                Origin::Feed(at) => self.feed_price(view, at),
             };
             let price = price.filter(|price| price.is_finite() && *price > 0.0)?;
             Some(Source {
@@ -241,6 +274,16 @@ impl Reference {
             return Err(Withheld::compared(Control::NoFairPrice, compared));
         }
         whole((2.0 * combined.price).round()).ok_or(Control::NoFairPrice.into())
+    }
+}
+
+impl Reference {
+    /// The price of a feed in ticks, if it has one that is young enough.
+    fn feed_price(&self, view: &View<'_>, at: usize) -> Option<f64> {
+        let name = self.feeds.get(at)?;
+        let mut references = view.references.iter();
+        let found = references.find(|reference| reference.name == name)?;
+        Some(number(found.mid?) / 2.0)
     }
 }
 

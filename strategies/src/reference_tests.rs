@@ -22,7 +22,18 @@ fn scene() -> Scene {
     scene.bids = vec![level(249_900, 10_000), level(249_800, 30_000)];
     scene.asks = vec![level(250_100, 30_000), level(250_200, 10_000)];
     scene.pool = Some(pool(0));
+    scene.references = vec![
+        reference_of("old", None),
+        reference_of("elsewhere", Some(500_300)),
+    ];
     scene
+}
+
+fn reference_of(
+    name: &'static str,
+    mid: Option<u64>,
+) -> cambist_core::reference::Reference<'static> {
+    cambist_core::reference::Reference { name, mid }
 }
 
 /// A reason's key and numbers.
@@ -51,6 +62,7 @@ fn every_source_has_its_price() {
         ("source = \"depth\", amount = 2", 499_950),
         ("source = \"pool\"", 500_000),
         ("source = \"fixed\", price = 2499.999", 499_998),
+        ("source = \"feed\", feed = \"elsewhere\"", 500_300),
     ] {
         let table = format!("reference = [{{ {source} }}]\n");
         assert_eq!(price(&table, &scene()), Ok(half_ticks), "{source}");
@@ -91,6 +103,11 @@ fn a_missing_source_is_never_neutral() {
     let mut empty = scene();
     empty.pool = Some(cambist_core::strategy::PoolView { base: 0, ..pool(0) });
     assert_eq!(missing("{ source = \"pool\" }", &empty), none);
+    // One without a price that is young enough, and one that the market does not have.
+    for name in ["old", "unknown"] {
+        let feed = format!("{{ source = \"feed\", feed = \"{name}\" }}");
+        assert_eq!(missing(&feed, &scene()), none, "{name}");
+    }
     // All are required, unless a smaller number is configured.
     let two = "reference = [{ source = \"pool\" }, { source = \"fixed\", price = 2500 }]\n";
     assert_eq!(
@@ -144,9 +161,28 @@ fn sources_without_what_they_need_are_refused_by_name() {
         ),
         (
             "reference = [{ source = \"oracle\" }]\n",
-            "reference[0].source: \"oracle\" is out of range, allowed is mid, micro_price, depth, pool, fixed",
+            "reference[0].source: \"oracle\" is out of range, allowed is mid, micro_price, depth, pool, fixed, feed",
         ),
     ] {
         assert_eq!(reference(table).err().unwrap().to_string(), message);
+    }
+}
+
+#[test]
+fn the_feeds_that_it_reads_are_stated_and_have_names() {
+    let two = "reference = [{ source = \"feed\", feed = \"b\" }, { source = \"mid\" }, { source = \"feed\", feed = \"a\" }]\n";
+    assert_eq!(reference(two).unwrap().feeds(), ["b", "a"]);
+    let nameless = reference("reference = [{ source = \"feed\" }]\n").unwrap_err();
+    assert_eq!(
+        nameless.to_string(),
+        "reference[0].feed: must name a [[market.reference_feed]] for this source"
+    );
+    for bad in ["a b", "ä", "123456789012345678901234567890123"] {
+        let table = format!("reference = [{{ source = \"feed\", feed = \"{bad}\" }}]\n");
+        let error = reference(&table).unwrap_err().to_string();
+        assert!(
+            error.contains("up to 32 letters, digits, - or _"),
+            "{error}"
+        );
     }
 }

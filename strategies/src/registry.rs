@@ -64,6 +64,10 @@ struct Configured {
 }
 
 impl Strategy for Configured {
+    fn references(&self) -> &[String] {
+        self.inner.references()
+    }
+
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         self.inner.decide(view, targets);
     }

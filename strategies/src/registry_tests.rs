@@ -4,6 +4,7 @@
 
 use cambist_core::Side::{Buy, Sell};
 use cambist_core::control::Control;
+use cambist_core::reference::Reference;
 use toml::{Table, Value};
 
 use super::*;
@@ -20,7 +21,10 @@ fn samples() -> Vec<(&'static StrategyInfo, &'static [Sample])> {
 /// Decisions of one strategy at several moments: no orders, resting orders, one fill, three seconds later.
 fn decisions(info: &StrategyInfo, table: &Table) -> String {
     let mut built = info.build_from(table, &market()).unwrap();
-    let empty = Scene::new(249_900, 250_100, 11, 26_000);
+    let mut empty = Scene::new(249_900, 250_100, 11, 26_000);
+    empty.references = [("elsewhere", Some(500_300)), ("nowhere", None)]
+        .map(|(name, mid)| Reference { name, mid })
+        .to_vec();
     let resting = empty
         .clone()
         .with_own(Buy, 249_510, 9_000)

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use cambist_core::notification::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};
+use cambist_core::reference::Reference;
 use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, PoolView, Strategy, Targets, View};
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, Time, TokenId, TokenSpec};
 
@@ -29,8 +30,9 @@ pub const REFERENCE_CHANGES: &[(&str, &str)] = &[
     ("reference.weight", "5"),
     ("reference.amount", "5"),
     ("reference.price", "2530"),
+    ("reference.feed", "\"nowhere\""),
     ("reference_rule", "\"median\""),
-    ("reference_sources_min", "3"),
+    ("reference_sources_min", "4"),
     ("reference_divergence_bps", "1"),
 ];
 
@@ -61,6 +63,7 @@ pub struct Scene {
     pub mid: u64,
     pub holdings: Holdings,
     pub pool: Option<PoolView>,
+    pub references: Vec<Reference<'static>>,
     pub own: Vec<OwnOrder>,
     pub fills: Vec<Fill>,
 }
@@ -83,6 +86,7 @@ impl Scene {
                 quote: usdc * 1_000_000,
             },
             pool: None,
+            references: Vec::new(),
             own: Vec::new(),
             fills: Vec::new(),
         }
@@ -97,6 +101,7 @@ impl Scene {
             mid: self.mid,
             holdings: self.holdings,
             pool: self.pool,
+            references: &self.references,
             own: &self.own,
             fills: &self.fills,
         }
@@ -233,6 +238,11 @@ impl Random {
             order.cancelling = self.chance(1);
             order.expiring = self.chance(1);
             scene.own.push(order);
+        }
+        let elsewhere = self.chance(9).then(|| scene.mid + self.below(3));
+        let nowhere = self.chance(1).then_some(scene.mid);
+        for (name, mid) in [("elsewhere", elsewhere), ("nowhere", nowhere)] {
+            scene.references.push(Reference { name, mid });
         }
         if self.chance(1) {
             scene = scene.with_fill(if self.chance(5) {

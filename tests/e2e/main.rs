@@ -27,6 +27,7 @@ mod provenance;
 mod reasons;
 mod reconciliation;
 mod recovery;
+mod reference_feeds;
 mod replay;
 mod results;
 mod rooms;

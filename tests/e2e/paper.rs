@@ -21,15 +21,15 @@ const SOON: Duration = Duration::from_mins(1);
 const PAPER: &str = include_str!("../../config/paper.toml");
 
 /// A server of public pages that records every request.
-struct Public {
-    address: String,
+pub struct Public {
+    pub address: String,
     requests: Arc<Mutex<Vec<Vec<String>>>>,
-    is_down: Arc<AtomicBool>,
+    pub is_down: Arc<AtomicBool>,
 }
 
 impl Public {
     /// Answers every request with `page` of its path and number.
-    fn start(page: impl Fn(&str, u64) -> String + Send + Sync + 'static) -> Self {
+    pub fn start(page: impl Fn(&str, u64) -> String + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (requests, is_down) = (Arc::default(), Arc::new(AtomicBool::new(false)));
@@ -51,7 +51,7 @@ impl Public {
     }
 
     /// Every request was a GET without a body, without a key and without a signature.
-    fn assert_only_read(&self) {
+    pub fn assert_only_read(&self) {
         let requests = self.requests.lock().unwrap();
         assert!(!requests.is_empty());
         for head in requests.iter() {

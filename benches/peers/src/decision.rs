@@ -319,6 +319,7 @@ fn world() -> World {
         maker_fee_bips: 0,
         taker_fee_bips: 0,
         venue: VenueRules::exchange(),
+        references: Vec::new(),
     };
     World {
         engine: Engine::new(vec![year::strategy(&spec)]),

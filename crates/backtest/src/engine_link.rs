@@ -11,6 +11,7 @@ use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::reference::{ReferencePrice, ReferenceSource};
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId};
 use cambist_core::strategy::{ProcessMessage, Strategy};
 use cambist_core::venue::VenueRules;
@@ -88,6 +89,11 @@ impl Input {
         })
     }
 
+    /// A reference price has arrived.
+    pub const fn reference(price: ReferencePrice) -> Self {
+        Self(Event::Reference(price))
+    }
+
     /// The wakeup time of the engine has come.
     pub const fn wake() -> Self {
         Self(Event::Wake)
@@ -103,6 +109,7 @@ pub struct Begin {
     pub venue_time: VenueTime,
     pub fee_bips: [u16; 2],
     pub observer: Option<Box<dyn EngineObserver>>,
+    pub references: Vec<ReferenceSource>,
     pub processes: Processes,
 }
 
@@ -155,6 +162,7 @@ impl EngineLink {
             maker_fee_bips: begin.fee_bips[0],
             taker_fee_bips: begin.fee_bips[1],
             venue: VenueRules::exchange(),
+            references: begin.references,
         };
         let link = Self {
             engine: Engine::new(strategies),

@@ -1,5 +1,6 @@
 //! Recorded or live data of one market, in the market's ticks and lots.
 
+use cambist_core::reference::ReferenceReading;
 use cambist_core::{MarketSpec, Price, Qty};
 use cambist_market_data::{Event, Grid, LiveRow, Recording, Snapshot, Step, Timestamp, Update};
 
@@ -14,6 +15,8 @@ pub enum Row {
     Snapshot(Box<Snapshot>),
     /// No change: time has passed.
     Idle(Box<Snapshot>),
+    /// A price of another place.
+    Reference(ReferenceReading),
 }
 
 /// A recording with its next row, in ticks and lots of the market.
@@ -141,13 +144,17 @@ impl Feed {
                 // One buffer serves snapshots and rows without a change.
                 let mut buffer = match row {
                     Row::Snapshot(buffer) | Row::Idle(buffer) => std::mem::take(buffer),
-                    Row::Event(_) => Box::default(),
+                    Row::Event(_) | Row::Reference(_) => Box::default(),
                 };
                 match source.next_row()? {
                     None => self.time = NEVER,
                     Some(LiveRow::Idle(time)) => {
                         self.time = time;
                         *row = Row::Idle(buffer);
+                    }
+                    Some(LiveRow::Reference(price, time)) => {
+                        self.time = time;
+                        *row = Row::Reference(price);
                     }
                     Some(LiveRow::Trade(event)) => {
                         let mut event = *event;

@@ -2,6 +2,7 @@
 
 use cambist_core::config::EngineConfig;
 use cambist_core::event::Amounts;
+use cambist_core::reference::ReferenceSource;
 use cambist_core::request::{Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::{MarketId, MarketSpec, Reason, Side, StrategyId, Time, TokenSpec, VenueTime};
@@ -52,6 +53,8 @@ pub struct Setup {
     pub sample_ms: u64,
     /// Observes all events and actions of the engine.
     pub observer: Option<Box<dyn EngineObserver>>,
+    /// Sources of reference prices, which only live data have.
+    pub references: Vec<ReferenceSource>,
     /// Processes behind strategies. One answers 5 ms of the run after its view, however long it takes.
     pub processes: Processes,
 }
@@ -80,6 +83,8 @@ pub struct Backtest {
     limiter: Option<RateLimiter>,
     random: Random,
     schedule: Schedule<Planned>,
+    /// When the engine takes in what a row has for it, until it does.
+    planned_by_row: Option<Timestamp>,
     wake_at: Timestamp,
     sample_at: Timestamp,
     sample_nanos: i64,
@@ -156,6 +161,7 @@ impl Backtest {
                 venue_time: VenueTime(0),
                 fee_bips: [assumptions.maker_fee_bips, assumptions.taker_fee_bips],
                 observer: setup.observer,
+                references: setup.references,
                 processes: setup.processes,
             }),
             engine: None,
@@ -167,6 +173,7 @@ impl Backtest {
             random: Random::new(assumptions.seed),
             assumptions,
             schedule: Schedule::new(),
+            planned_by_row: None,
             wake_at: NEVER,
             sample_at: NEVER,
             sample_nanos: nanos(setup.sample_ms * 1_000),
@@ -203,7 +210,9 @@ impl Backtest {
         self.begin(sink)?;
         loop {
             let next = self.next_planned();
-            if !self.read_until(next.min(self.to), sink)? || next > self.to {
+            let goes_on = self.read_until(next.min(self.to), sink)?;
+            let next = self.planned_by_row.take().unwrap_or(next);
+            if !goes_on || next > self.to {
                 break;
             }
             self.now = next;
@@ -246,8 +255,13 @@ impl Backtest {
         first.min(self.wake_at).min(self.sample_at)
     }
 
-    /// Applies rows of the recorded market up to and including a time; false if a recording has ended before.
-    fn read_until(&mut self, until: Timestamp, sink: &mut dyn Sink) -> Result<bool, BacktestError> {
+    /// Applies rows of the recorded market up to and including a time; false if a recording has ended before. A row
+    /// that is planned for the engine ends it earlier.
+    fn read_until(
+        &mut self,
+        mut until: Timestamp,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, BacktestError> {
         loop {
             // The end of one recording ends the run: the state of its market is not known after that.
             if self.data_ended {
@@ -265,6 +279,15 @@ impl Backtest {
                 Row::Event(event) => self.exchange.apply_event(index, event),
                 Row::Snapshot(snapshot) => self.exchange.apply_snapshot(index, snapshot),
                 Row::Idle(_) => {}
+                Row::Reference(price) if self.engine.is_some() => {
+                    // The engine takes it in at its time, before any later row.
+                    let price = price.received(self.engine_time(time));
+                    let input = Planned::Input(Input::reference(price));
+                    self.schedule.plan(time, input);
+                    self.planned_by_row = Some(time);
+                    until = time;
+                }
+                Row::Reference(_) => {}
             }
             if self.exchange.has_executions() {
                 self.book_executions(sink)?;

@@ -9,6 +9,7 @@ use crate::intent::RecoveredPoolTransaction;
 use crate::market::{MarketId, MarketSpec};
 use crate::order::{ClientOrderId, Hash, StrategyId, UnsignedOrder};
 use crate::pool::PoolSpec;
+use crate::reference::{ReferencePrice, ReferenceSource};
 use crate::request::{Outcome, RequestId};
 use crate::strategy::ProcessMessage;
 use crate::time::VenueTime;
@@ -81,6 +82,8 @@ pub struct Start {
     pub taker_fee_bips: u16,
     /// What the venue guarantees.
     pub venue: VenueRules,
+    /// Sources of reference prices.
+    pub references: Vec<ReferenceSource>,
 }
 
 /// Why a batch could not be made durable.
@@ -266,6 +269,8 @@ pub enum Event {
     },
     /// The time of `next_wakeup` has come.
     Wake,
+    /// A source of reference prices has a price.
+    Reference(ReferencePrice),
 }
 
 /// Amounts by token, ordered so that iteration does not depend on a hasher.

@@ -25,6 +25,7 @@ pub mod order;
 pub mod pool;
 pub mod postings;
 pub mod reason;
+pub mod reference;
 pub mod reload;
 pub mod request;
 pub mod shares;

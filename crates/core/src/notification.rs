@@ -11,6 +11,7 @@ use crate::market::{MarketId, Price, Qty, Side};
 use crate::order::{ClientOrderId, Hash, OrderStatus, StrategyId};
 use crate::pool::{PoolBalances, PoolTransactionAmounts, PoolTransactionKind};
 use crate::reason::Reason;
+use crate::reference::ReferenceStatus;
 use crate::request::{Endpoint, UnknownCause};
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
@@ -242,6 +243,8 @@ pub struct Status {
     pub markets: Vec<MarketStatus>,
     /// By pool, in configuration order.
     pub pools: Vec<PoolStatus>,
+    /// By source of reference prices, in configuration order.
+    pub references: Vec<ReferenceStatus>,
     /// Ledger totals by token (opening plus booked fills).
     pub ledger: Amounts,
     /// Venue totals as last polled.

@@ -10,6 +10,7 @@ use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::notification::{Fill, Withheld};
 use crate::order::ClientOrderId;
 use crate::pool::PoolBalances;
+use crate::reference::Reference;
 use crate::time::Time;
 use crate::token::Amount;
 
@@ -103,6 +104,8 @@ pub struct View<'a> {
     pub holdings: Holdings,
     /// The pool beside the market.
     pub pool: Option<PoolView>,
+    /// Prices of other places, in the order of the configuration.
+    pub references: &'a [Reference<'a>],
     /// Own orders that may be resting, oldest first.
     pub own: &'a [OwnOrder],
     /// Fills booked since the last decision of the strategy.
@@ -238,6 +241,11 @@ pub struct Replacement {
 pub trait Strategy: Send {
     /// Decides the targets. `targets` is empty on entry.
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets);
+
+    /// Names of the sources of reference prices that it reads.
+    fn references(&self) -> &[String] {
+        &[]
+    }
 
     /// The state as bytes for `restore`; stateless strategies keep the default.
     fn save(&self) -> Vec<u8> {

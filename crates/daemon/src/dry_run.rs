@@ -8,6 +8,7 @@ use cambist_core::config::EngineConfig;
 use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::{Control, Notification, Withheld};
+use cambist_core::reference::{ReferenceId, ReferencePrice, ReferenceSource};
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
 use cambist_core::{
@@ -28,6 +29,8 @@ pub struct DryRun {
     pub config: EngineConfig,
     /// Markets, in the order of the configuration.
     pub markets: Vec<MarketSpec>,
+    /// Sources of reference prices. They are taken to agree with the book.
+    pub references: Vec<ReferenceSource>,
     /// Strategies and their markets.
     pub strategies: Vec<(StrategyId, MarketId, Box<dyn Strategy>)>,
     /// Instance number in the ids of own orders.
@@ -60,6 +63,7 @@ pub fn reasons(run: DryRun, answers: &mut dyn Answers) -> Vec<[Option<Withheld>;
 /// A running engine: every query is answered at once, and everything is stored at once.
 struct Stage<'a> {
     answers: &'a mut dyn Answers,
+    references: Vec<ReferenceSource>,
     engine: Engine,
     now: Time,
     origin: (Time, VenueTime),
@@ -101,10 +105,12 @@ impl<'a> Stage<'a> {
             maker_fee_bips: 0,
             taker_fee_bips: 0,
             venue: adapter::rules(),
+            references: run.references.clone(),
         };
         let now = Time::from_ms(1_000_000);
         Self {
             answers,
+            references: run.references,
             engine: Engine::new(built),
             now,
             origin: (now, run.venue_time),
@@ -207,6 +213,23 @@ impl Store for Stage<'_> {
 
 impl Observer for Stage<'_> {
     fn notification(&mut self, _: Time, note: Notification) {
+        if let Notification::DepthAccepted {
+            market,
+            mid: Some(mid),
+            ..
+        } = note
+        {
+            let own = (0..).map(ReferenceId).zip(&self.references);
+            let own = own.filter(|(_, source)| source.market == market);
+            let events = own.map(|(source, _)| {
+                Event::Reference(ReferencePrice {
+                    source,
+                    mid,
+                    at: self.now,
+                })
+            });
+            self.waiting.extend(events);
+        }
         if let Notification::Withheld {
             market,
             side,

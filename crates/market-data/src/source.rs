@@ -1,5 +1,7 @@
 //! Sources of market data: events or snapshots for backtests, live snapshots for paper trading.
 
+use cambist_core::reference::ReferenceReading;
+
 use crate::defect::Result;
 use crate::event::Event;
 use crate::grid::Grid;
@@ -38,6 +40,8 @@ pub enum LiveRow<'a> {
     Snapshot(&'a Snapshot),
     /// A trade that became known, at its local time.
     Trade(&'a Event),
+    /// A price of another place, at its arrival.
+    Reference(ReferenceReading, Timestamp),
     /// Nothing has arrived until this time.
     Idle(Timestamp),
 }

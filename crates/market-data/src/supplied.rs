@@ -279,6 +279,7 @@ mod tests {
             seen.push(match row {
                 LiveRow::Snapshot(row) => ('S', row.local_time.0 / 1_000_000_000),
                 LiveRow::Trade(trade) => ('T', trade.local_time.0 / 1_000_000_000),
+                LiveRow::Reference(_, time) => ('R', time.0),
                 LiveRow::Idle(time) => ('I', time.0),
             });
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use cambist_core::config::EngineConfig;
 use cambist_core::event::Amounts;
 use cambist_core::market::MarketError;
+use cambist_core::reference::ReferenceSource;
 use cambist_core::{Amount, MarketId, VenueRules, VenueTime};
 use cambist_strategies::ParamError;
 use cambist_venue::agents::AgentsConfig;
@@ -147,6 +148,8 @@ pub struct WorldConfig {
     pub venue: VenueConfig,
     /// The rules that the engine gets. Other rules than the exchange's put a gateway in front of it.
     pub rules: VenueRules,
+    /// Sources of reference prices: books of other places, which follow the price of the market.
+    pub references: Vec<ReferenceSource>,
     /// Simulated traders, one population per market.
     pub agents: Vec<AgentsConfig>,
     /// Names of the markets traded, in the order of the engine's configuration.

@@ -2,6 +2,7 @@
 //! The published JSON Schema against what this program writes and accepts.
 
 use cambist_core::notification::Fill;
+use cambist_core::reference::Reference;
 use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, View};
 use cambist_core::{ClientOrderId, MarketId, Price, Qty, Side, StrategyId, Time};
 use serde_json::{Map, Value, json};
@@ -125,6 +126,16 @@ fn view() -> Value {
         mid: 3,
         holdings: Holdings::default(),
         pool: None,
+        references: &[
+            Reference {
+                name: "old",
+                mid: None,
+            },
+            Reference {
+                name: "elsewhere",
+                mid: Some(5),
+            },
+        ],
         own: &[OwnOrder {
             id,
             side: Side::Buy,

@@ -107,6 +107,7 @@ impl Scene {
                 quote: 2_000_000_000,
             },
             pool: None,
+            references: &[],
             own: &self.own,
             fills: &std::mem::take(&mut self.fills),
         };

@@ -39,6 +39,9 @@ pub struct Content {
     pub asks: Vec<(u64, u64)>,
     /// What is held.
     pub holdings: HoldingsJson,
+    /// Reference prices, in the order of the configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<ReferenceJson>,
     /// Own orders that may be resting, oldest first.
     pub own: Vec<OwnJson>,
     /// Fills since the last view that was answered.
@@ -71,6 +74,16 @@ pub struct HoldingsJson {
     pub base: String,
     /// Quote tokens.
     pub quote: String,
+}
+
+/// A source of reference prices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReferenceJson {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The middle of its best prices in half ticks; absent while it has none that is young enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mid_half_ticks: Option<u64>,
 }
 
 /// An own order.
@@ -129,6 +142,14 @@ impl Content {
                 base: decimal(view.holdings.base, spec.base.decimals),
                 quote: decimal(view.holdings.quote, spec.quote.decimals),
             },
+            references: view
+                .references
+                .iter()
+                .map(|reference| ReferenceJson {
+                    name: reference.name.to_owned(),
+                    mid_half_ticks: reference.mid,
+                })
+                .collect(),
             own: view.own.iter().map(own).collect(),
             fills: fills.map(|fill| fill_json(spec, fill)).collect(),
             params: params.clone(),

@@ -63,7 +63,7 @@ fn every_event_and_action_is_read_back() {
         assert_eq!(end.unwrap(), Tail::Clean);
     }
     // The number of arms below, where a new variant does not compile until it is named.
-    assert_eq!(seen.len(), 85, "{seen:?}");
+    assert_eq!(seen.len(), 86, "{seen:?}");
 }
 
 #[test]
@@ -218,6 +218,7 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Operator(_) => "operator",
         Event::Process { .. } => "process",
         Event::Wake => "wake",
+        Event::Reference(_) => "reference",
     }
 }
 

@@ -38,6 +38,21 @@ const STEPS: &[&[Step]] = &[
     PARAMETERS,
     FEES,
     &[],
+    REFERENCES,
+];
+
+/// Version 16: sources of reference prices. Before, there were none.
+const REFERENCES: &[Step] = &[
+    Step::Add {
+        of: "Start",
+        field: "references",
+        value: || Value::List(Vec::new()),
+    },
+    Step::Add {
+        of: "Status",
+        field: "references",
+        value: || Value::List(Vec::new()),
+    },
 ];
 
 /// Version 14: every market states which token its fees are taken in, which was the bought one, and the venue's rules what

@@ -84,7 +84,7 @@ impl Value {
             Self::Decimal(number) => *number,
             Self::Bool(switch) => Decimal::from(u8::from(*switch)),
             // These have no order: a test refuses a direction for them.
-            Self::Choice(_) | Self::Tables(_) => Decimal::ZERO,
+            Self::Choice(_) | Self::Name(_) | Self::Tables(_) => Decimal::ZERO,
         }
     }
 
@@ -94,6 +94,7 @@ impl Value {
             Self::Decimal(number) => number.to_string(),
             Self::Bool(switch) => switch.to_string(),
             Self::Choice(word) => (*word).to_owned(),
+            Self::Name(name) => name.clone(),
             Self::Tables(tables) => format!("{} tables", tables.len()),
         }
     }
@@ -183,7 +184,7 @@ mod tests {
                     Kind::Bool => {
                         !matches!(parameter.looser, Looser::Fields | Looser::HigherOrZero)
                     }
-                    Kind::Choice { .. } => {
+                    Kind::Choice { .. } | Kind::Name { .. } => {
                         matches!(parameter.looser, Looser::Changed | Looser::Never)
                     }
                     Kind::Tables { fields, .. } => {

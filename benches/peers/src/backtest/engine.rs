@@ -201,6 +201,7 @@ pub fn run(data: Recording, scenario: &Scenario) -> Outcomes {
         waits: [false; 2],
     };
     let setup = Setup {
+        references: Vec::new(),
         engine: config(scenario),
         tokens: vec![spec.base.clone(), spec.quote.clone()],
         strategies: vec![(StrategyId(0), MarketId(0), Box::new(join))],

@@ -213,6 +213,7 @@ fn backtest(data: Recording, count: u64) -> String {
     let strategy = strategy(&spec);
     let last = scenario::ORIGIN.as_s() + count - 1;
     let setup = Setup {
+        references: Vec::new(),
         engine: config(),
         tokens: vec![spec.base.clone(), spec.quote.clone()],
         strategies: vec![(StrategyId(0), MarketId(0), strategy)],

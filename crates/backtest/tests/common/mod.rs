@@ -138,6 +138,7 @@ pub fn setup_of(name: &str, params: &str, data: Recording, assumptions: Assumpti
     let info = cambist_strategies::find(name).unwrap();
     let strategy = info.build_from(&params.parse().unwrap(), &spec).unwrap();
     Setup {
+        references: Vec::new(),
         engine: engine(),
         tokens: vec![spec.base.clone(), spec.quote.clone()],
         strategies: vec![(StrategyId(0), MarketId(0), strategy)],

@@ -102,6 +102,11 @@ impl State {
                 self.handle_restrictions_stored(now, levels, actions);
             }
             Event::RestrictionsFailed(_) => self.handle_restrictions_failed(now, actions),
+            Event::Reference(price) => {
+                if let Some(market) = self.references.take(*price) {
+                    self.market_mut(market).decision_due = true;
+                }
+            }
         }
     }
 

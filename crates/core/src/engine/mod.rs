@@ -259,6 +259,12 @@ impl Engine {
             start.config.pools.len(),
             "limits per pool"
         );
+        for source in &start.references {
+            assert!(
+                usize::from(source.market.0) < start.markets.len(),
+                "sources at markets"
+            );
+        }
         for (index, spec) in start.markets.iter().enumerate() {
             assert_eq!(
                 usize::from(spec.id.0),

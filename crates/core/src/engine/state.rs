@@ -11,6 +11,7 @@ use crate::intent::RecoveredPoolTransaction;
 use crate::market::MarketId;
 use crate::notification::{Fill, Notification};
 use crate::order::{ClientOrderId, Hash, StrategyId};
+use crate::reference::References;
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use crate::strategy::Strategy;
 use crate::time::{Time, VenueTime};
@@ -97,6 +98,8 @@ pub(crate) struct State {
     pub(crate) config: EngineConfig,
     /// What the venue guarantees.
     pub(crate) venue: VenueRules,
+    /// Prices of other places.
+    pub(crate) references: References,
     pub(crate) markets: Vec<Market>,
     pub(crate) slots: Vec<StrategySlot>,
     pub(crate) clock: VenueClock,
@@ -206,6 +209,7 @@ impl State {
         Self {
             config: start.config.clone(),
             venue: start.venue.clone(),
+            references: References::new(&start.references),
             markets,
             slots: seats,
             clock: VenueClock::new(now, start.venue_time),

@@ -136,6 +136,7 @@ impl TestBench {
             .collect();
         let next_number = 1 + open.len() as u64;
         let start = Event::Start(Box::new(Start {
+            references: Vec::new(),
             config,
             markets,
             pools: Vec::new(),

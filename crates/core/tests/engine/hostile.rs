@@ -293,6 +293,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
         };
         let mut actions = Vec::new();
         let mut event = Event::Start(Box::new(Start {
+            references: Vec::new(),
             config: config(),
             markets: vec![spec()],
             pools: Vec::new(),

@@ -109,6 +109,7 @@ impl Beside {
         });
         let sealed = sealed.collect();
         let start = Event::Start(Box::new(Start {
+            references: Vec::new(),
             config,
             markets: vec![spec()],
             pools: vec![pool_spec()],

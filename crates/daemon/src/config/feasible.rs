@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use cambist_core::config::{EngineConfig, MarketConfig, RampConfig};
 use cambist_core::notification::{Control, Withheld};
+use cambist_core::reference::ReferenceSource;
 use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Query, Reply};
 use cambist_core::withheld::Unit;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, VenueTime};
@@ -120,6 +121,7 @@ struct Trials<'a> {
     engine: EngineConfig,
     spec: MarketSpec,
     choices: Vec<&'a StrategyChoice>,
+    references: Vec<ReferenceSource>,
     waiting: VecDeque<Trial>,
     tried: BTreeSet<Trial>,
 }
@@ -145,6 +147,15 @@ impl<'a> Trials<'a> {
             choices: choices
                 .filter(|(_, market, _)| *market == id)
                 .map(|(_, _, choice)| choice)
+                .collect(),
+            references: bound
+                .references
+                .iter()
+                .filter(|(source, _)| source.market == id)
+                .map(|(source, _)| ReferenceSource {
+                    market: MarketId(0),
+                    ..source.clone()
+                })
                 .collect(),
             waiting: VecDeque::new(),
             tried: BTreeSet::new(),
@@ -242,6 +253,7 @@ impl<'a> Trials<'a> {
         let run = DryRun {
             config: self.engine.clone(),
             markets: vec![self.spec.clone()],
+            references: self.references.clone(),
             strategies: built.collect(),
             instance: 1,
             venue_time: THEN,

@@ -1,4 +1,5 @@
-//! `[market.feed]`: a public order book for modes that read one.
+//! `[market.feed]`: a public order book for modes that read one; `[[market.reference_feed]]`: one whose middle is a
+//! reference price.
 //!
 //! A feed is a URL that returns JSON, and pointers (RFC 6901) into it; templates define them for well-known exchanges.
 //! In a pointer, `*` means the only member of an object.
@@ -49,6 +50,17 @@ pub struct Feed {
     pub pointers: Pointers,
     /// Quantities are whole numbers of 10^−this.
     pub quantity_decimals: u32,
+}
+
+/// A public order book whose middle strategies read beside the depth of the market.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferenceFeed {
+    /// Its name for strategies.
+    pub name: At<String>,
+    /// An older price is missing.
+    pub age_max_ms: At<u64>,
+    /// Where it is.
+    pub feed: Feed,
 }
 
 /// A known exchange.
@@ -106,19 +118,7 @@ const TIME_FORMS: &[(&str, TimeForm)] = &[
 ];
 
 /// Reads an existing `[market.feed]`; `None` if it is invalid.
-pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
-    let template = section.opt::<String>("template");
-    let symbol = section.opt::<String>("symbol");
-    let url = section.opt::<String>("url");
-    let bids = section.opt::<String>("bids");
-    let asks = section.opt::<String>("asks");
-    let price = section.or("price", "/0".to_owned());
-    let quantity = section.or("quantity", "/1".to_owned());
-    let sequence = section.opt::<String>("sequence");
-    let time = section.opt::<String>("time");
-    let time_form = section.word("time_unit", TIME_FORMS, TimeForm::Millis);
-    let quantity_decimals = section.number("quantity_decimals", 0, 0..=27);
-    let poll_ms = section.number("poll_ms", 1_000, 100..=60_000);
+pub(super) fn read(section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
     let elsewhere = match mode.depth() {
         DepthSource::Feed => None,
         DepthSource::Venue => Some("the venue"),
@@ -131,12 +131,55 @@ pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
         );
         section.problem(section.at(), what);
     }
+    read_keys(section, "market.feed")
+}
+
+/// Reads one `[[market.reference_feed]]`; `None` if it is invalid.
+pub(super) fn read_reference(mut section: Section<'_, '_>) -> Option<ReferenceFeed> {
+    let name = section.req::<String>("name");
+    let age_max_ms = section.number("age_max_ms", 5_000, 100..=3_600_000);
+    if let Some(name) = &name
+        && !is_name(&name.value)
+    {
+        let what = format!(
+            "market.reference_feed.name = {:?} must be 1 to 32 letters, digits, - or _",
+            name.value
+        );
+        section.problem(name.at, what);
+    }
+    let feed = read_keys(section, "market.reference_feed");
+    Some(ReferenceFeed {
+        name: name?,
+        age_max_ms,
+        feed: feed?,
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    (1..=32).contains(&name.len()) && name.bytes().all(letter)
+}
+
+/// Reads the keys of a feed; `of` is the section's name in errors.
+fn read_keys(mut section: Section<'_, '_>, of: &str) -> Option<Feed> {
+    let template = section.opt::<String>("template");
+    let symbol = section.opt::<String>("symbol");
+    let url = section.opt::<String>("url");
+    let bids = section.opt::<String>("bids");
+    let asks = section.opt::<String>("asks");
+    let price = section.or("price", "/0".to_owned());
+    let quantity = section.or("quantity", "/1".to_owned());
+    let sequence = section.opt::<String>("sequence");
+    let time = section.opt::<String>("time");
+    let time_form = section.word("time_unit", TIME_FORMS, TimeForm::Millis);
+    let quantity_decimals = section.number("quantity_decimals", 0, 0..=27);
+    let poll_ms = section.number("poll_ms", 1_000, 100..=60_000);
     let known = template.as_ref().and_then(|named| {
         let found = TEMPLATES.iter().find(|known| known.name == named.value);
         if found.is_none() {
             let names = TEMPLATES.map(|known| known.name).join(", ");
             let what = format!(
-                "market.feed.template = {:?} is unknown; known templates are {names}; or set url, bids and asks",
+                "{of}.template = {:?} is unknown; known templates are {names}; or set url, bids and asks",
                 named.value
             );
             section.problem(named.at, what);
@@ -146,7 +189,7 @@ pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
     let of_template = known.and_then(|known| {
         if url.is_none() && symbol.is_none() {
             let what = format!(
-                "market.feed.symbol is missing: the name of the market at {}",
+                "{of}.symbol is missing: the name of the market at {}",
                 known.name
             );
             section.missing("symbol", what);
@@ -171,15 +214,12 @@ pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
             ("asks", asks.is_some()),
         ] {
             if !is_there {
-                section.missing(
-                    key,
-                    format!("market.feed.{key} is missing; or name a template"),
-                );
+                section.missing(key, format!("{of}.{key} is missing; or name a template"));
             }
         }
     }
     if let Some(url) = &url {
-        check_url(&section, url);
+        check_url(&section, of, url);
     }
     let sequence = pointer(sequence, known.and_then(|known| known.sequence));
     let own_time = time.map(|time| (time.value, time_form.value));
@@ -201,19 +241,19 @@ pub(super) fn read(mut section: Section<'_, '_>, mode: Mode) -> Option<Feed> {
         })
     })();
     if let Some(feed) = &feed {
-        check_pointers(&section, feed);
+        check_pointers(&section, of, feed);
     }
     section.finish();
     feed
 }
 
-fn check_url(section: &Section<'_, '_>, url: &At<String>) {
+fn check_url(section: &Section<'_, '_>, of: &str, url: &At<String>) {
     if let Err(error) = cambist_client::PublicUrl::parse(&url.value) {
-        section.problem(url.at, format!("market.feed: {error}"));
+        section.problem(url.at, format!("{of}: {error}"));
     }
 }
 
-fn check_pointers(section: &Section<'_, '_>, feed: &Feed) {
+fn check_pointers(section: &Section<'_, '_>, of: &str, feed: &Feed) {
     let pointers = &feed.pointers;
     let time = pointers.time.as_ref().map(|(at, _)| at);
     let all = [
@@ -225,7 +265,7 @@ fn check_pointers(section: &Section<'_, '_>, feed: &Feed) {
     for pointer in all.into_iter().chain(&pointers.sequence).chain(time) {
         if !pointer.starts_with('/') {
             let what = format!(
-                "market.feed: {pointer:?} is not a JSON pointer: it must begin with /, such as /result/bids"
+                "{of}: {pointer:?} is not a JSON pointer: it must begin with /, such as /result/bids"
             );
             section.problem(section.at(), what);
         }

@@ -6,16 +6,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cambist_core::config::{LossConfig, MarketConfig, PoolConfig};
-use cambist_core::market::MarketSpec;
+use cambist_core::market::{MarketId, MarketSpec};
+use cambist_core::reference::ReferenceSource;
+use cambist_core::strategy::Strategy;
 
-use super::feed::{self, Feed};
+use super::feed::{self, Feed, ReferenceFeed};
 use super::limits::{self, Written, nothing_derived};
 use super::mode::{DepthSource, Mode};
 use super::money::Money;
 use super::pool::{self, Pool};
 use super::process::{self, ProcessChoice};
-use super::reader::{At, Place, Section};
+use super::reader::{At, Place, Problem, Section};
 use super::sections::{require_pins, small};
+
+/// Most sources of reference prices of a market.
+const REFERENCE_FEEDS_MAX: usize = 8;
 
 /// Behaviour on an empty or one-sided book.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +94,8 @@ pub struct Market {
     pub empty: EmptyBook,
     /// Depth source in modes that do not trade.
     pub feed: Option<Feed>,
+    /// Sources of reference prices.
+    pub reference_feeds: Vec<ReferenceFeed>,
     /// The pool of the market.
     pub pool: Option<Pool>,
     /// Strategies, at least one.
@@ -99,6 +106,51 @@ impl Market {
     /// Position of an amount, or of the market if it is not in the file.
     pub(super) fn place(&self, key: &str) -> Place {
         self.amounts.place(key).unwrap_or(self.name.at)
+    }
+
+    /// Its sources of reference prices.
+    pub fn references(&self, market: MarketId) -> Vec<(ReferenceSource, Feed)> {
+        let each = self.reference_feeds.iter().map(|feed| {
+            let source = ReferenceSource {
+                market,
+                name: feed.name.value.clone(),
+                age_max_ms: feed.age_max_ms.value,
+            };
+            (source, feed.feed.clone())
+        });
+        each.collect()
+    }
+
+    /// Checks that the sources that a strategy reads are configured.
+    pub(super) fn check_references(
+        &self,
+        choice: &StrategyChoice,
+        strategy: &dyn Strategy,
+    ) -> Result<(), Problem> {
+        let is_known = |name: &&String| {
+            let mut feeds = self.reference_feeds.iter();
+            feeds.any(|feed| feed.name.value == **name)
+        };
+        let Some(name) = strategy.references().iter().find(|name| !is_known(name)) else {
+            return Ok(());
+        };
+        let known: Vec<_> = self
+            .reference_feeds
+            .iter()
+            .map(|feed| feed.name.value.as_str())
+            .collect();
+        let known = if known.is_empty() {
+            "this market has none".to_owned()
+        } else {
+            format!("this market has {}", known.join(", "))
+        };
+        Err(Problem {
+            at: choice.place("reference"),
+            what: format!(
+                "strategy {}: no [[market.reference_feed]] has the name {name:?}; {known}",
+                choice.name.value
+            ),
+        })
     }
 
     /// Differences between the expected and the published values.
@@ -188,6 +240,7 @@ pub(super) fn read(
     } else {
         venue_feed(&section, (name.as_ref(), &expected), venue, depth_ms)
     };
+    let reference_feeds = read_reference_feeds(&mut section);
     let pool = pool::read(section.section("pool"), pinned);
     let strategies: Vec<_> = section
         .sections("strategy")
@@ -236,9 +289,34 @@ pub(super) fn read(
         amounts,
         empty,
         feed,
+        reference_feeds: reference_feeds?,
         pool,
         strategies: strategies.into_iter().collect::<Option<_>>()?,
     })
+}
+
+/// Sources of reference prices; `None` if one is invalid or two have the same name.
+fn read_reference_feeds(section: &mut Section<'_, '_>) -> Option<Vec<ReferenceFeed>> {
+    let sections = section.sections("reference_feed");
+    if sections.len() > REFERENCE_FEEDS_MAX {
+        let what = format!("a market has at most {REFERENCE_FEEDS_MAX} [[market.reference_feed]]");
+        section.problem(section.at(), what);
+    }
+    let feeds: Vec<_> = sections.into_iter().map(feed::read_reference).collect();
+    let feeds: Vec<_> = feeds.into_iter().collect::<Option<_>>()?;
+    for (index, feed) in feeds.iter().enumerate() {
+        if feeds[..index]
+            .iter()
+            .any(|other| other.name.value == feed.name.value)
+        {
+            let what = format!(
+                "another [[market.reference_feed]] of this market has the name {:?}",
+                feed.name.value
+            );
+            section.problem(feed.name.at, what);
+        }
+    }
+    Some(feeds)
 }
 
 /// The venue's own book, if no other feed is configured.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
+use cambist_core::reference::{Reference, ReferenceSource};
 use cambist_core::strategy::{BookLevel, Holdings, PoolView, Quote, Strategy, Targets, View};
 use cambist_core::venue::LifetimeRule;
 use cambist_core::{
@@ -18,6 +19,7 @@ use crate::adapter;
 use crate::config::daemon::Daemon;
 use crate::config::exposure;
 use crate::config::exposure::Load;
+use crate::config::feed::Feed;
 use crate::config::market::{EmptyBook, Market, StrategyChoice};
 use crate::config::pool;
 use crate::config::pool::ListedPool;
@@ -56,6 +58,8 @@ pub struct Bound {
     pub tokens: Vec<TokenSpec>,
     /// Every strategy with its market and its section in the file, in order of ids.
     pub strategies: Vec<(StrategyId, MarketId, StrategyChoice)>,
+    /// Sources of reference prices, in order of their ids, and where each is read.
+    pub references: Vec<(ReferenceSource, Feed)>,
     /// Load in requests.
     pub load: Load,
     /// `[risk]` as in the file.
@@ -76,6 +80,22 @@ impl Bound {
         self.risk
             .limit_signed(terms, &self.markets, &mut Vec::new());
         engine
+    }
+
+    /// Refuses strategies that read reference prices, for runs on data that have none.
+    pub fn without_references(&self) -> Result<(), String> {
+        let built = self.built();
+        let mut reading = built.iter().zip(&self.strategies);
+        let found = reading.find_map(|((_, _, strategy), (_, _, choice))| {
+            Some((strategy.references().first()?.clone(), choice))
+        });
+        found.map_or(Ok(()), |(source, choice)| {
+            Err(format!(
+                "strategy {} reads the reference feed {source:?}, and the data of this run have no prices of other \
+                 places: take it out of market.strategy.params.reference",
+                choice.name.value
+            ))
+        })
     }
 
     /// Every strategy, built.
@@ -174,13 +194,19 @@ impl Daemon {
         let mut configs = Vec::new();
         let mut pool_configs = Vec::new();
         let mut strategies = Vec::new();
+        let mut references = Vec::new();
         let mut quotes_max = 0;
         let mut warnings = Vec::new();
         for (market, spec) in self.markets.iter().zip(&markets) {
             let config = market_config(market, spec, &mut problems);
             let mut together = Vec::new();
+            references.extend(market.references(spec.id));
             for choice in &market.strategies {
-                match (build(choice, spec), &config) {
+                let built = build(choice, spec).and_then(|strategy| {
+                    market.check_references(choice, strategy.as_ref())?;
+                    Ok(strategy)
+                });
+                match (built, &config) {
                     // What it will want is not known before it runs.
                     (Ok(_), Some(_)) if choice.process.is_some() => {
                         let process = choice.process.as_ref();
@@ -245,6 +271,7 @@ impl Daemon {
             markets,
             pools,
             strategies,
+            references,
             load,
             risk: self.risk.clone(),
             warnings,
@@ -476,6 +503,14 @@ pub(super) fn quiet(
     };
     let bids = level(price.0.saturating_sub(1).max(1));
     let asks = level(price.0.saturating_add(1));
+    let references = strategy.references().to_vec();
+    let references: Vec<_> = references
+        .iter()
+        .map(|name| Reference {
+            name,
+            mid: Some(mid),
+        })
+        .collect();
     let view = View {
         now: Time::default(),
         market: spec,
@@ -491,6 +526,7 @@ pub(super) fn quiet(
             moving: false,
             moved: None,
         }),
+        references: &references,
         own: &[],
         fills: &[],
     };

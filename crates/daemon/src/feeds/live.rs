@@ -124,6 +124,12 @@ impl LiveSource for LiveFeed {
                     self.trade = Some(trade);
                     return Ok(self.trade.as_ref().map(LiveRow::Trade));
                 }
+                // Nothing is decided before the first book.
+                Ok(Arrival::Reference(..)) if !self.begun => {}
+                Ok(Arrival::Reference(price, arrived)) => {
+                    let time = self.later(arrived);
+                    return Ok(Some(LiveRow::Reference(price, time)));
+                }
                 Ok(Arrival::Book(arrival)) => {
                     if self.take(arrival) {
                         self.begun = true;

@@ -1,11 +1,13 @@
-//! Public order books read over HTTP, for paper trading and recording.
+//! Public order books read over HTTP, for paper trading, recording and reference prices.
 //!
 //! Reads only: there are no keys and no requests with a body (`cambist_client::PublicReader`).
 
 mod decode;
 mod live;
 mod poll;
+mod reference;
 
 pub use decode::Book;
 pub use live::LiveFeed;
-pub use poll::{Arrival, BookArrival, Pollers, start, wall};
+pub use poll::{Arrival, BookArrival, Poller, Pollers, start, wall};
+pub use reference::ReferenceReader;

@@ -1,5 +1,6 @@
 //! The thread that polls feeds, each at its own interval, and less often while it fails.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -7,11 +8,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cambist_client::{ClientConfig, PublicError, PublicReader, PublicUrl};
-use cambist_core::MarketSpec;
+use cambist_core::reference::{ReferenceId, ReferenceReading, ReferenceSource};
+use cambist_core::{MarketSpec, Time};
 use cambist_market_data::{Event, Timestamp};
 use tokio::sync::Notify;
 
 use super::decode::{Book, Units, decode};
+use super::reference::ReferenceReader;
 use crate::config::feed::Feed;
 use crate::live::signals::Signals;
 use cambist_host::clock::Clock;
@@ -30,6 +33,8 @@ pub enum Arrival {
     Book(BookArrival),
     /// A trade that became known; its local time is set on arrival.
     Trade(Event),
+    /// A source of reference prices has a price, and when it arrived.
+    Reference(ReferenceReading, Timestamp),
 }
 
 /// A book and its times.
@@ -39,6 +44,10 @@ pub struct BookArrival {
     pub requested_at: Timestamp,
     /// When the answer had arrived.
     pub arrived: Timestamp,
+    /// The same two moments by the clock that never jumps.
+    pub sent: Time,
+    /// See `sent`.
+    pub received: Time,
     /// The book, or why the answer is invalid.
     pub book: Result<Book, String>,
 }
@@ -63,32 +72,35 @@ impl Drop for Pollers {
     }
 }
 
-/// Polls the feeds of markets until a signal, until the end of standard input if requested, or for `limit`.
+/// Polls the feeds of markets, and their sources of reference prices, until a signal, until the end of standard input
+/// if requested, or for `limit`.
 pub fn start(
     feeds: Vec<(MarketSpec, Feed)>,
+    references: &[(ReferenceSource, Feed)],
     clock: Clock,
     timeout_ms: u64,
     (until_stdin_closes, limit): (bool, Option<Duration>),
 ) -> anyhow::Result<Pollers> {
     let mut arrivals = Vec::new();
-    let mut readers = Vec::new();
-    for (spec, feed) in feeds {
-        let config = ClientConfig {
-            timeout_ms,
-            ..ClientConfig::new(&feed.url.value)
-        };
-        let reader = PublicReader::new(&config, PublicUrl::parse(&feed.url.value)?)?;
+    let mut polls: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
+    for (index, (spec, feed)) in feeds.into_iter().enumerate() {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         arrivals.push(receiver);
-        let units = Units::of(&spec);
-        readers.push(Poller {
-            name: spec.name,
-            feed,
-            units,
-            reader,
-            sender,
-            clock,
-        });
+        for (id, (source, feed)) in (0..).map(ReferenceId).zip(references) {
+            if usize::from(source.market.0) == index {
+                let name = format!("{} {}", spec.name, source.name);
+                let poller = Poller::new(name, &spec, feed.clone(), clock, timeout_ms)?;
+                let (sender, mut reader) = (sender.clone(), ReferenceReader::new(id));
+                polls.push(Box::pin(poller.run(move |arrival| {
+                    let price = reader.read(&arrival);
+                    let price = price.map(|price| Arrival::Reference(price, arrival.arrived));
+                    price.is_none_or(|price| is_wanted(&sender, price))
+                })));
+            }
+        }
+        let poller = Poller::new(spec.name.clone(), &spec, feed, clock, timeout_ms)?;
+        let to_books = move |arrival| is_wanted(&sender, Arrival::Book(arrival));
+        polls.push(Box::pin(poller.run(to_books)));
     }
     let (stop, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -99,8 +111,8 @@ pub fn start(
         .name("feeds".to_owned())
         .spawn(move || {
             runtime.block_on(async move {
-                for poller in readers {
-                    tokio::spawn(poller.run());
+                for poll in polls {
+                    tokio::spawn(poll);
                 }
                 let signals = Signals::listen(until_stdin_closes);
                 let subscribed = async {
@@ -136,20 +148,49 @@ pub fn start(
     })
 }
 
-struct Poller {
+/// Hands over what arrived; false once the reader has ended. If it is too slow it is left out: the next one is
+/// newer.
+fn is_wanted(sender: &SyncSender<Arrival>, arrival: Arrival) -> bool {
+    !matches!(sender.try_send(arrival), Err(TrySendError::Disconnected(_)))
+}
+
+/// A feed that is polled.
+pub struct Poller {
     name: String,
     feed: Feed,
     units: Units,
     reader: PublicReader,
-    sender: SyncSender<Arrival>,
     clock: Clock,
 }
 
 impl Poller {
-    async fn run(self) {
+    /// A feed in the units of a market; `name` is what logs call it.
+    pub fn new(
+        name: String,
+        market: &MarketSpec,
+        feed: Feed,
+        clock: Clock,
+        timeout_ms: u64,
+    ) -> anyhow::Result<Self> {
+        let config = ClientConfig {
+            timeout_ms,
+            ..ClientConfig::new(&feed.url.value)
+        };
+        let reader = PublicReader::new(&config, PublicUrl::parse(&feed.url.value)?)?;
+        Ok(Self {
+            name,
+            feed,
+            units: Units::of(market),
+            reader,
+            clock,
+        })
+    }
+
+    /// Polls, and hands over every answer until it is no longer wanted.
+    pub async fn run(self, mut hand_over: impl FnMut(BookArrival) -> bool + Send) {
         let mut failures = 0_u32;
         loop {
-            let begun = self.clock.now();
+            let sent = self.clock.now();
             let requested_at = wall(self.clock);
             let (book, at_least_ms) = match self.reader.get().await {
                 Ok(body) => (decode(&self.feed, &self.units, &body), 0),
@@ -167,20 +208,21 @@ impl Poller {
                 Ok(_) => 0,
                 Err(_) => failures.saturating_add(1),
             };
-            let arrival = Arrival::Book(BookArrival {
+            let arrival = BookArrival {
                 requested_at,
                 arrived: wall(self.clock),
+                sent,
+                received: self.clock.now(),
                 book,
-            });
-            // Full: the reader is too slow, and the next book is newer.
-            if let Err(TrySendError::Disconnected(_)) = self.sender.try_send(arrival) {
+            };
+            if !hand_over(arrival) {
                 return;
             }
             let pause_ms = self.feed.poll_ms.saturating_mul(1 << failures.min(10));
             let pause_ms = pause_ms
                 .min(WAIT_MAX_MS.max(self.feed.poll_ms))
                 .max(at_least_ms);
-            let used_ms = self.clock.now().ms_since(begun);
+            let used_ms = self.clock.now().ms_since(sent);
             tokio::time::sleep(Duration::from_millis(pause_ms.saturating_sub(used_ms))).await;
         }
     }

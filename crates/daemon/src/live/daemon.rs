@@ -14,7 +14,7 @@ use super::recorder::Recorder;
 use super::reload::Reload;
 use super::signals::Signals;
 use super::start::{Started, StateFolder};
-use super::{INBOX, start};
+use super::{INBOX, reference_feeds, start};
 use crate::config::market::Market;
 use crate::config::{Daemon, process};
 use crate::live::account_access::AccountAccess;
@@ -207,6 +207,7 @@ fn event_loop(
     );
     let memories = Memories::begin(&daemon.store.dir, bound)?;
     let processes = Processes::start(bound, &processes_inbox)?;
+    reference_feeds::start(daemon, bound, clock, &processes_inbox)?;
     telemetry.parameters(reload.differences());
     let booked_requests = request_folder::booked(&daemon.store.dir);
     let has_ledger = started.start.books.ledger.is_some();

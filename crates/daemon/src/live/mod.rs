@@ -21,6 +21,7 @@ pub mod operator_commands;
 pub mod pending_replies;
 pub mod processes;
 pub mod recorder;
+mod reference_feeds;
 pub mod reload;
 pub mod request_folder;
 pub mod request_workers;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cambist_core::config::EngineConfig;
 use cambist_core::event::StrategyParameters;
-use cambist_core::{MarketSpec, StrategyId};
+use cambist_core::{MarketId, MarketSpec, StrategyId};
 use cambist_store::SetParameter;
 
 use crate::config::Daemon;
@@ -263,7 +263,24 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
                 format!("{} {process:?}", choice.name.value)
             });
             let pool = market.pool.as_ref().map(Pool::values);
-            (&market.name.value, strategies.collect::<Vec<_>>(), pool)
+            // Without their places in the file, which any edit moves.
+            let feeds = market.references(MarketId(0));
+            let strategies = strategies.collect::<Vec<_>>();
+            let feeds = feeds.into_iter().map(|(source, feed)| {
+                (
+                    source,
+                    feed.url.value,
+                    feed.poll_ms,
+                    feed.pointers,
+                    feed.quantity_decimals,
+                )
+            });
+            (
+                &market.name.value,
+                strategies,
+                pool,
+                feeds.collect::<Vec<_>>(),
+            )
         })
         .collect();
     [
@@ -279,7 +296,7 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
         ),
         ("[fees]", format!("{:?}", daemon.fee_bips)),
         (
-            "[[market]] names, the strategies of [[market.strategy]] or [market.pool]",
+            "[[market]] names, the strategies of [[market.strategy]], [market.pool] or [[market.reference_feed]]",
             format!("{markets:?}"),
         ),
     ]
@@ -328,6 +345,11 @@ mod tests {
                 "name = \"lp_manager\"",
                 "name = \"ladder\"",
                 "[[market.strategy]]",
+            ),
+            (
+                "[market.pool]",
+                "[[market.reference_feed]]\nname = \"a\"\ntemplate = \"okx\"\nsymbol = \"ETH-USDC\"\n\n[market.pool]",
+                "[[market.reference_feed]]",
             ),
         ] {
             std::fs::write(&reload.path, text.replace(from, to)).unwrap();

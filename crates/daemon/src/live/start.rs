@@ -246,6 +246,11 @@ pub fn begin(
         maker_fee_bips: daemon.fee_bips[0],
         taker_fee_bips: daemon.fee_bips[1],
         venue: bound.venue.clone(),
+        references: bound
+            .references
+            .iter()
+            .map(|(source, _)| source.clone())
+            .collect(),
     };
     let signer = Signer {
         key: access.key,

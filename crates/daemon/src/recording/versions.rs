@@ -41,6 +41,7 @@ const STEPS: &[&[Step]] = &[
     PARAMETERS,
     FEES,
     EXPECTED_FLOWS,
+    REFERENCES,
 ];
 
 /// Version 14: markets state which token their fees are taken in, the venue's rules what bounds them, and orders what fees
@@ -62,6 +63,13 @@ const FEES: &[Step] = &[
         value: || Value::Unsigned(0),
     },
 ];
+
+/// Version 16: sources of reference prices. Before, there were none.
+const REFERENCES: &[Step] = &[Step::Add {
+    of: "State",
+    field: "references",
+    value: || Value::List(Vec::new()),
+}];
 
 /// Version 15: flows are announced by operators. Before, none were.
 const EXPECTED_FLOWS: &[Step] = &[Step::Add {

@@ -60,6 +60,7 @@ pub(super) struct Metrics {
     pub(super) pool_value: GaugeVec,
     pub(super) pool_share: GaugeVec,
     pub(super) pool_age: GaugeVec,
+    pub(super) reference_age: GaugeVec,
     pub(super) pool_moving: IntGaugeVec,
     pub(super) balance: GaugeVec,
     pub(super) mismatch: GaugeVec,
@@ -323,6 +324,11 @@ impl Metrics {
                 "cambist_pool_age_seconds",
                 "Seconds since the pool was asked what it holds.",
                 &["market"],
+            )?,
+            reference_age: m.gauges(
+                "cambist_reference_age_seconds",
+                "Age of the last price of a source of reference prices.",
+                &["market", "source"],
             )?,
             pool_moving: m.wholes(
                 "cambist_pool_moves_open",

@@ -5,6 +5,7 @@ use cambist_core::market::MarketSpec;
 use cambist_core::notification::{
     BooksStatus, Control, MarketStatus, OtherOrder, PoolStatus, Status,
 };
+use cambist_core::reference::ReferenceStatus;
 use cambist_core::{Side, Time};
 use serde_json::{Value, json};
 
@@ -49,6 +50,14 @@ pub(super) fn update(
     }
     for pool in &status.pools {
         pool_gauges(about, m, pool);
+    }
+    for source in &status.references {
+        if let (Some(market), Some((_, age_ms))) = (market_spec(about, source.market), source.last)
+        {
+            let labels = [market.name.as_str(), source.name.as_str()];
+            let age = seconds(age_ms.saturating_mul(1_000));
+            m.reference_age.with_label_values(&labels).set(age);
+        }
     }
     for (kind, amounts) in [("total", &status.venue), ("ledger", &status.ledger)] {
         for (token, amount) in amounts {
@@ -350,6 +359,9 @@ impl Telemetry {
                 .collect();
             let pools = status.pools.iter().map(|pool| self.pool_page(pool));
             page["pools"] = pools.collect();
+            let references = status.references.iter();
+            let references = references.map(|source| reference_page(&self.about, source));
+            page["references"] = references.collect();
         }
         page
     }
@@ -389,6 +401,20 @@ impl Telemetry {
         });
         Value::Object(named.collect())
     }
+}
+
+fn reference_page(about: &About, source: &ReferenceStatus) -> Value {
+    let market = market_spec(about, source.market);
+    let price = source.last.zip(market).map(|((half_ticks, _), market)| {
+        money::whole(u128::from(half_ticks) * 5, market.price_decimals + 1)
+    });
+    json!({
+        "market": market.map(|market| &market.name),
+        "name": source.name,
+        "price": price,
+        "age_ms": source.last.map(|(_, age_ms)| age_ms),
+        "stale": source.stale,
+    })
 }
 
 fn pause(about: &About, pause: &Pause) -> Value {

@@ -76,6 +76,7 @@ impl WorldConfig {
             start_ms: 5_000,
             venue: venue(),
             rules: VenueRules::exchange(),
+            references: Vec::new(),
             agents: vec![AgentsConfig::calm(seed, MarketId(0), PRICE, ONE / 4)],
             markets: vec!["AAA-QQQ".to_owned()],
             seats: vec![seat(strategy, MarketId(0))],

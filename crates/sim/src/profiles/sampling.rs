@@ -1,8 +1,9 @@
 //! Draws a world from its seed: which faults occur and how often, all latencies, and the daemon's configuration. It is
 //! determined by the seed alone, so that one number reproduces a run.
 
-use cambist_core::VenueTime;
 use cambist_core::config::ForeignOrders;
+use cambist_core::reference::ReferenceSource;
+use cambist_core::{MarketId, VenueTime};
 use cambist_venue::Random;
 
 use crate::config::{CrashConfig, FaultKindConfig, FaultScheduleConfig, WorldConfig};
@@ -10,19 +11,32 @@ use crate::faults::kinds::FaultKind;
 use crate::sealer::Sealer;
 use crate::world::processes::PROCESS;
 
+fn strategy(seed: u64, random: &mut Random) -> &'static str {
+    let quoter = *choose(random, &["ladder", "bands"]);
+    match seed {
+        _ if seed % 16 == 9 => PROCESS,
+        _ if seed % 5 == 4 => "glft",
+        _ => quoter,
+    }
+}
+
+const REFERENCES: &str = "
+reference = [
+    { source = \"mid\", weight = 8 },
+    { source = \"feed\", feed = \"near\" },
+    { source = \"feed\", feed = \"far\" },
+]
+reference_rule = \"weighted\"
+reference_sources_min = 1
+reference_divergence_bps = 9999
+";
+
 impl WorldConfig {
     /// The world of a seed. Every fault family is on in about half of all worlds, at its own rate.
     pub fn drawn(seed: u64) -> Self {
         // Another random stream than that of the world itself.
         let mut random = Random::new(seed.rotate_left(32) ^ 0x0063_616d_6269_7374);
-        let mut strategy = *choose(&mut random, &["ladder", "bands"]);
-        if seed % 5 == 4 {
-            strategy = "glft";
-        }
-        if seed % 16 == 9 {
-            strategy = PROCESS;
-        }
-        let mut config = Self::calm(seed, strategy);
+        let mut config = Self::calm(seed, strategy(seed, &mut random));
         config = match random.below(4) {
             0 => config.shared(),
             1 => config.twofold(),
@@ -120,7 +134,9 @@ impl WorldConfig {
         // From a stream of its own: what is drawn for a seed otherwise stays as it is.
         let mut random_of_fees = Random::new(seed.rotate_left(16) ^ 0x0066_6565);
         config.draw_fees_and_policy(&mut random_of_fees);
-        config = config.among_drawn_traders(&mut random);
+        config = config
+            .with_references(seed % 6 == 2)
+            .among_drawn_traders(&mut random);
         if random.chance(1, 12) {
             config = config.falling(&mut random);
         }
@@ -130,6 +146,30 @@ impl WorldConfig {
 }
 
 impl WorldConfig {
+    /// In some worlds, two sources of reference prices at every market, which the quoters combine with the book. Without them they quote
+    /// by the book alone, so that a world's expectations of quoting stay.
+    fn with_references(mut self, is_one: bool) -> Self {
+        if !is_one {
+            return self;
+        }
+        for market in (0..).map(MarketId).take(self.markets.len()) {
+            for (name, age_max_ms) in [("near", 2_500), ("far", 8_000)] {
+                self.references.push(ReferenceSource {
+                    market,
+                    name: name.to_owned(),
+                    age_max_ms,
+                });
+            }
+        }
+        for seat in &mut self.seats {
+            if ["ladder", "bands", "glft"].contains(&seat.strategy.as_str()) {
+                let parameters = format!("{REFERENCES}{}", seat.parameters);
+                seat.parameters = parameters;
+            }
+        }
+        self
+    }
+
     /// What joins and exits cost beside the pool, and what orders mean that this daemon did not make.
     fn draw_fees_and_policy(&mut self, random: &mut Random) {
         for pool in &mut self.venue.pools {

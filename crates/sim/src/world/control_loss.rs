@@ -96,7 +96,7 @@ impl World {
         self.break_rules(found);
     }
 
-    fn mids(&self) -> Vec<Option<u64>> {
+    pub(super) fn mids(&self) -> Vec<Option<u64>> {
         let oracle = self.exchange.oracle();
         let mid =
             |spec: &cambist_core::MarketSpec| oracle.mid_of_others(spec.base.id, spec.quote.id);

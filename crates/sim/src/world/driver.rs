@@ -25,6 +25,7 @@ impl World {
         if let Some(limits) = &mut self.limits {
             limits.sample_views(shown, &self.config.engine);
         }
+        self.check_references(shown);
         self.plan_wakeup();
     }
 

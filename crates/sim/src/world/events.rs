@@ -3,6 +3,7 @@
 //! Their effects are elsewhere: here they are only passed on, unless the daemon cannot receive them now.
 
 use cambist_core::event::{Command, Event};
+use cambist_core::reference::ReferenceId;
 use cambist_core::request::RequestId;
 use cambist_core::strategy::ProcessMessage;
 use cambist_core::{StrategyId, Time};
@@ -48,6 +49,11 @@ pub(super) enum WorldEvent {
         strategy: StrategyId,
         message: ProcessMessage,
     },
+    /// A source of reference prices is polled, if that daemon is alive.
+    Reference {
+        incarnation: u32,
+        source: ReferenceId,
+    },
     /// Simulated traders act.
     Trade,
     /// A period with faults starts or ends.
@@ -69,6 +75,7 @@ impl World {
             | WorldEvent::Wake { .. }
             | WorldEvent::Answer { .. }
             | WorldEvent::Process { .. }
+            | WorldEvent::Reference { .. }
             | WorldEvent::Synced { .. } => true,
             WorldEvent::CrashDue
             | WorldEvent::Fall
@@ -138,6 +145,10 @@ impl World {
                 strategy,
                 message,
             } => self.process(life, strategy, message),
+            WorldEvent::Reference {
+                incarnation,
+                source,
+            } => self.reference(incarnation, source),
             WorldEvent::Trade => {
                 self.exchange.trade(self.now);
                 self.plan_trade();

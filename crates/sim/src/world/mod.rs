@@ -17,6 +17,7 @@ pub(crate) mod list_faults;
 pub(crate) mod operator;
 pub(crate) mod processes;
 pub(crate) mod quoting_uptime;
+mod references;
 mod reloads;
 pub(crate) mod resting_bounds;
 pub(crate) mod sealing;
@@ -55,6 +56,7 @@ use crate::trace::Trace;
 use crate::world::events::WorldEvent;
 pub(crate) use crate::world::snapshot_replica::SnapshotReplica;
 use processes::Processes;
+use references::References;
 use reloads::Reloads;
 use start::{specs, strategies};
 
@@ -109,6 +111,7 @@ pub struct World {
     ledger: Option<Ledger>,
     reloads: Reloads,
     processes: Processes,
+    references: References,
     trace: Trace,
     counts: Counts,
     loss: Meter,
@@ -190,6 +193,7 @@ impl World {
             ledger: None,
             reloads,
             processes: Processes::new(config.seed),
+            references: References::new(config.seed, &config.references),
             trace: Trace::default(),
             counts: Counts::default(),
             loss: Meter::default(),

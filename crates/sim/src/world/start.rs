@@ -74,6 +74,7 @@ impl World {
         self.profit = Profit::begin(&self.specs, &self.pools);
         self.handle_event(&start);
         self.start_processes();
+        self.start_references();
     }
 
     fn start_event(&mut self) -> Start {
@@ -111,6 +112,7 @@ impl World {
             maker_fee_bips: u16::from(maker),
             taker_fee_bips: u16::from(taker),
             venue: self.config.rules.clone(),
+            references: self.config.references.clone(),
         }
     }
 }

@@ -254,6 +254,7 @@ impl State {
                 quote: self.ledger.total(spec.quote.id),
             },
             pool: self.pool_view(now, spec.id),
+            references: &self.references.of(spec.id, now),
             own,
             fills: &fills,
         };
@@ -405,7 +406,8 @@ impl State {
             != self
                 .ramp
                 .share_bps(self.last_decision_at, &self.config.ramp);
-        changed || grown || self.orders.of_market(id).any(expires)
+        let lapsed = self.references.lapsed(id, self.last_decision_at, now);
+        changed || grown || lapsed || self.orders.of_market(id).any(expires)
     }
 }
 

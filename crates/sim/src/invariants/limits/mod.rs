@@ -232,6 +232,20 @@ impl Limits {
             || self.filled.count(shown, MINUTE_MS) >= most;
     }
 
+    /// The prices of sources that strategies were shown at a time, with their markets.
+    pub(crate) fn calls_at(
+        &self,
+        shown: Time,
+    ) -> impl Iterator<Item = (MarketId, Vec<Option<u64>>)> + '_ {
+        self.seats
+            .iter()
+            .enumerate()
+            .filter_map(move |(seat, (_, market))| {
+                let call = self.calls.of(seat).filter(|call| call.at == shown)?;
+                Some((*market, call.references))
+            })
+    }
+
     /// Samples the views of the strategies since the last step.
     pub(crate) fn sample_views(&mut self, shown: Time, engine: &EngineConfig) {
         for (seat, (_, market)) in self.seats.iter().enumerate() {

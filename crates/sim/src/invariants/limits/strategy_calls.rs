@@ -14,6 +14,8 @@ pub(crate) struct StrategyCall {
     pub(crate) mid: u64,
     pub(crate) bids: Vec<BookLevel>,
     pub(crate) asks: Vec<BookLevel>,
+    /// The prices of the sources.
+    pub(crate) references: Vec<Option<u64>>,
     pub(crate) quotes: Vec<Quote>,
 }
 
@@ -65,9 +67,14 @@ impl Strategy for Recorder {
             mid: view.mid,
             bids: view.bids.to_vec(),
             asks: view.asks.to_vec(),
+            references: view.references.iter().map(|source| source.mid).collect(),
             quotes: targets.quotes().to_vec(),
         };
         self.calls.set(self.seat, call);
+    }
+
+    fn references(&self) -> &[String] {
+        self.inner.references()
     }
 
     fn save(&self) -> Vec<u8> {
