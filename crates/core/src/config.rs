@@ -339,3 +339,28 @@ limits! {
         pub pools: Vec<PoolConfig>;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_loss_control_has_its_own_limit_and_no_other_has_one() {
+        let limits = LossConfig {
+            hour_max: 1,
+            day_max: 2,
+            total_max: 3,
+            drawdown_max: 4,
+        };
+        for control in Control::ALL {
+            let most = match control {
+                Control::LossHour => Some(1),
+                Control::LossDay => Some(2),
+                Control::LossTotal => Some(3),
+                Control::Drawdown => Some(4),
+                _ => None,
+            };
+            assert_eq!(limits.of(control), most, "{control:?}");
+        }
+    }
+}

@@ -194,3 +194,31 @@ fn every_limit_has_one_complete_row() {
         assert_eq!(limits::find(name), Some(about));
     }
 }
+
+/// Whatever is declared as a limit is listed with its value, once for each part of the configuration.
+#[test]
+fn every_limit_is_among_those_in_force() {
+    let spec = spec();
+    let listed = crate::limits::in_force(&config(), &[spec.clone()], &[&spec]);
+    let names: Vec<_> = listed.iter().map(|limit| limit.about.name).collect();
+    let by_token = crate::limits::BY_QUOTE_TOKEN
+        .iter()
+        .map(|limit| limit.about.name);
+    let by_token: Vec<_> = by_token.collect();
+    for about in crate::limits::all() {
+        let times = names.iter().filter(|name| **name == about.name).count();
+        let wanted = about.is_limit() && !by_token.contains(&about.name);
+        assert_eq!(times, usize::from(wanted), "{}", about.name);
+    }
+    for limit in listed
+        .iter()
+        .filter(|l| l.about.section.starts_with("market"))
+    {
+        assert_eq!(
+            limit.market.as_deref(),
+            Some("T0-T1"),
+            "{}",
+            limit.about.name
+        );
+    }
+}

@@ -264,3 +264,27 @@ pub enum Outcome {
     /// Unknown: the venue may or may not have processed it.
     Unknown(UnknownCause),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_endpoint_has_its_own_name_and_two_are_of_sealed_joins_and_exits() {
+        let all = || Endpoint::ALL.into_iter();
+        let sealed: Vec<_> = all().filter(|at| at.is_pool_transaction()).collect();
+        assert_eq!(sealed, [Endpoint::Join, Endpoint::Exit]);
+        let public = all().filter(|at| !at.is_of_the_account());
+        let public: std::collections::BTreeSet<_> = public.collect();
+        let open = [
+            Endpoint::Depth,
+            Endpoint::Markets,
+            Endpoint::Pools,
+            Endpoint::PoolBalance,
+            Endpoint::Tokens,
+        ];
+        assert_eq!(public, open.into());
+        let names: std::collections::BTreeSet<_> = all().map(Endpoint::name).collect();
+        assert_eq!(names.len(), Endpoint::ALL.len());
+    }
+}

@@ -13,9 +13,9 @@ use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{
     BatchId, Command, Event, LossBaseline, RecoveredOrder, Restrictions, Start, TradingState,
 };
-use cambist_core::notification::{End, Fill, Notification};
+use cambist_core::notification::{End, Fill, Notification, Status};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
-use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
+use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::{Amount, Engine, Intent, MarketSpec, Reason, Side, Time, TokenSpec, VenueTime};
 
@@ -30,11 +30,18 @@ pub struct TestBench {
     pub start: Option<Event>,
     pub now: Time,
     pub depth: (u64, u64),
+    /// Prices of further foreign levels: bids below the best ask, asks from there.
+    pub more_levels: Vec<u64>,
     pub version: u64,
     /// Whether the shell loses queries, so that they are never answered.
     pub queries_lost: bool,
     /// Lost queries.
     pub lost_queries: Vec<(RequestId, Query)>,
+    /// Every query, and when it was sent.
+    pub asked: Vec<(Time, Query)>,
+    /// Queries that are never answered, and those whose answer is lost.
+    pub unanswered: fn(&Query) -> bool,
+    pub fails: fn(&Query) -> bool,
     /// Decimals of listed prices.
     pub price_decimals: u8,
     /// Whether markets are listed as open; otherwise the account is frozen as well.
@@ -49,6 +56,8 @@ pub struct TestBench {
     /// Whether the header of such a depth has the present time.
     pub header_errs: bool,
     pub balances: (Amount, Amount),
+    /// What the venue has locked of the first quote token.
+    pub locked: Amount,
     /// Balance of the other quote token, if not that of the first.
     pub other: Option<Amount>,
     /// Our orders at the venue.
@@ -67,6 +76,8 @@ pub struct TestBench {
     /// Whether list, depth and balance requests are answered by the bench itself.
     pub sealed: BTreeMap<ClientOrderId, (Hash, UnsignedOrder)>,
     pub notifications: Vec<Notification>,
+    /// When each was emitted.
+    pub noted_at: Vec<Time>,
     /// Number of wake-ups that the engine requested.
     pub wakes: usize,
     pub finished: Option<bool>,
@@ -75,6 +86,8 @@ pub struct TestBench {
     pub cancels: VecDeque<(RequestId, Hash)>,
     pub reads: Vec<Hash>,
     pub levels: Vec<TradingState>,
+    /// Whether each of them allows trading again.
+    pub lowers: Vec<bool>,
     /// The last restrictions to store.
     pub stored: Restrictions,
     /// The durable books after all bookings.
@@ -162,9 +175,13 @@ impl TestBench {
             start: Some(start),
             now: Time::from_ms(1_000),
             depth: (9_990, 10_010),
+            more_levels: Vec::new(),
             version: 1,
             queries_lost: false,
             lost_queries: Vec::new(),
+            asked: Vec::new(),
+            unanswered: |_| false,
+            fails: |_| false,
             price_decimals: 2,
             listed_open: true,
             frozen: false,
@@ -173,6 +190,7 @@ impl TestBench {
             cached: None,
             header_errs: false,
             balances: (500_000_000, 100_000_000_000),
+            locked: 0,
             other: None,
             list: Vec::new(),
             forgets: false,
@@ -183,12 +201,14 @@ impl TestBench {
             writing: None,
             sealed,
             notifications: Vec::new(),
+            noted_at: Vec::new(),
             wakes: 0,
             finished: None,
             submits: VecDeque::new(),
             cancels: VecDeque::new(),
             reads: Vec::new(),
             levels: Vec::new(),
+            lowers: Vec::new(),
             stored: Restrictions::default(),
             books: Books::default(),
             bookings: Vec::new(),
@@ -347,6 +367,27 @@ impl TestBench {
             .collect()
     }
 
+    /// Times at which queries of an endpoint were sent.
+    pub fn asked_at(&self, endpoint: Endpoint) -> Vec<Time> {
+        let sent = self.asked.iter();
+        let sent = sent.filter(|(_, query)| query.endpoint() == endpoint);
+        sent.map(|(at, _)| *at).collect()
+    }
+
+    pub fn count(&self, wanted: impl Fn(&Notification) -> bool) -> usize {
+        self.notifications.iter().filter(|n| wanted(n)).count()
+    }
+
+    /// The last status that was emitted.
+    pub fn status(&self) -> &Status {
+        let statuses = self.notifications.iter().rev();
+        let mut statuses = statuses.filter_map(|notification| match notification {
+            Notification::Status(status) => Some(&**status),
+            _ => None,
+        });
+        statuses.next().expect("a status was emitted")
+    }
+
     pub fn fills(&self) -> Vec<&Fill> {
         self.notifications
             .iter()
@@ -386,8 +427,11 @@ impl Clock for TestBench {
 
 impl Venue for TestBench {
     fn send(&mut self, request: RequestId, query: Query) {
-        if self.queries_lost {
+        self.asked.push((self.now, query.clone()));
+        if self.queries_lost || (self.unanswered)(&query) {
             self.lost_queries.push((request, query));
+        } else if (self.fails)(&query) {
+            self.answer(request, Outcome::Unknown(UnknownCause::Timeout));
         } else {
             self.answer_query(request, &query);
         }
@@ -410,9 +454,10 @@ impl Store for TestBench {
         }
     }
 
-    fn store_restrictions(&mut self, levels: Restrictions, _: String, _: bool) {
+    fn store_restrictions(&mut self, levels: Restrictions, _: String, lowers: bool) {
         if self.stored != levels {
             self.levels.push(levels.state);
+            self.lowers.push(lowers);
         }
         if self.store_works {
             self.stored = levels.clone();
@@ -434,7 +479,8 @@ impl Store for TestBench {
 }
 
 impl Observer for TestBench {
-    fn notification(&mut self, _: Time, notification: Notification) {
+    fn notification(&mut self, now: Time, notification: Notification) {
+        self.noted_at.push(now);
         self.notifications.push(notification);
     }
 

@@ -641,3 +641,38 @@ fn nothing_is_quoted_while_held_shares_have_no_value() {
     });
     assert!(barred);
 }
+
+/// A difference is reported when it changes and when it begins to stop orders, not at every comparison.
+#[test]
+fn a_difference_is_reported_once_and_again_when_it_stops_orders() {
+    let mut bench = quoting();
+    let reported = |bench: &TestBench| bench.count(|n| matches!(n, Notification::Books(_)));
+    let before = reported(&bench);
+    bench.balances.0 += 7;
+    trade(&mut bench, 20);
+    assert_eq!(reported(&bench) - before, 1);
+    assert_eq!(books(&bench).hold, None);
+    bench.balances.0 += 1;
+    trade(&mut bench, 20);
+    assert_eq!(reported(&bench) - before, 2);
+    trade(&mut bench, 300);
+    assert_eq!(books(&bench).hold, Some(BooksHold::Lasting));
+    assert_eq!(reported(&bench) - before, 3);
+}
+
+/// A fee up to the configured rate is expected; a unit more is reported, and booked all the same.
+#[test]
+fn a_fee_above_the_rate_is_reported() {
+    // 100 lots are 10 000 base units, and the rate is 20 ten-thousandths.
+    for (fee, reported) in [(0, 0), (20, 0), (21, 1)] {
+        let mut bench = TestBench::ready(&BOTH);
+        let id = bench.accept();
+        bench.accept();
+        assert_eq!(bench.sealed[&id].1.side, Side::Buy);
+        bench.show(id, OrderStatus::Processed, 100);
+        bench.list.last_mut().unwrap().fee = fee;
+        bench.run_ms(2_000);
+        let above = bench.count(|n| matches!(n, Notification::FeeAbove { expected: 20, .. }));
+        assert_eq!((above, bench.fills()[0].fee), (reported, fee));
+    }
+}

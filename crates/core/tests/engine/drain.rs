@@ -165,3 +165,20 @@ fn an_order_that_ends_while_the_proof_is_read_contradicts_nothing() {
     assert!(!bench.notifications.iter().any(failed));
     assert_eq!(bench.finished, Some(true));
 }
+
+/// What was sealed and provably never left needs no proof: it ends at once when nothing may be sent any more.
+#[test]
+fn an_unsent_order_is_dropped_when_a_drain_or_a_trading_state_forbids_it() {
+    let raise = Command::Raise {
+        level: TradingState::CancelOnly,
+        reason: String::new(),
+    };
+    for command in [Command::Drain, raise] {
+        let mut bench = TestBench::ready(&BOTH);
+        bench.accept();
+        let id = bench.answer_submit(Outcome::NotSent);
+        assert_eq!(bench.end_of(id), None);
+        bench.handle_event(&Event::Operator(command.clone()));
+        assert_eq!(bench.end_of(id), Some(End::NeverSent), "{command:?}");
+    }
+}

@@ -3,8 +3,8 @@
 use cambist_core::config::ForeignOrders;
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::notification::{Control, Notification};
-use cambist_core::order::{Hash, OrderReport, OrderStatus};
-use cambist_core::request::{Outcome, Reply};
+use cambist_core::order::{ClientOrderId, Hash, OrderReport, OrderStatus, StrategyId};
+use cambist_core::request::{Outcome, Reply, UnknownCause};
 use cambist_core::{Price, Qty, Side};
 
 use crate::bench::{ORIGIN, TestBench, config, spec};
@@ -163,4 +163,63 @@ fn thousands_of_foreign_orders_do_not_prevent_the_proof_of_a_drain() {
     bench.accept_cancel();
     bench.run_ms(20_000);
     assert_eq!(bench.finished, Some(true));
+}
+
+/// While a foreign order is known, a lock at the venue is ours only if the order certainly rested when the balances
+/// were requested: then it is not counted twice, and otherwise it is not ours at all.
+#[test]
+fn a_lock_is_ours_if_the_order_certainly_rested() {
+    // Our bid locks 99 950 units; there is as much again, and the bid is replaced before its expiry.
+    let lock = 99_950;
+    for rests in [true, false] {
+        let mut config = config();
+        config.foreign = ForeignOrders::Tolerate;
+        let mut bench = TestBench::with(&[BID], config, Vec::new());
+        bench.list = vec![foreign(1, Side::Sell, 10_100, 10)];
+        bench.balances.1 = 2 * lock;
+        bench.until_a_submit_waits();
+        let lost = Outcome::Unknown(UnknownCause::Timeout);
+        if rests {
+            bench.accept();
+        } else {
+            bench.answer_submit(lost);
+        }
+        bench.locked = lock;
+        bench.run_ms(18_000);
+        let refused = bench.count(|n| {
+            matches!(n, Notification::RiskRefused { control, .. } if *control == Control::Balance)
+        });
+        assert_eq!(refused == 0, rests);
+    }
+}
+
+/// However many orders there are, so many are remembered, and each of them is reported once.
+#[test]
+fn as_many_unexpected_orders_are_reported_as_are_remembered() {
+    const KEPT: u64 = 1_024;
+    let stray = |instance: u32| {
+        move |number: u64| {
+            let mut order = foreign(number, Side::Sell, 10_100, 10);
+            order.valid_since = ORIGIN.plus_ms(8_000);
+            order.client_id = Some(ClientOrderId {
+                instance,
+                strategy: StrategyId(0),
+                number,
+            });
+            order
+        }
+    };
+    for (instance, count) in [(7, KEPT - 1), (7, KEPT), (7, KEPT + 9), (8, KEPT + 9)] {
+        let mut bench = TestBench::with(&[], config(), Vec::new());
+        bench.run_ms(9_000);
+        bench.list = (1_000..1_000 + count).map(stray(instance)).collect();
+        bench.run_ms(4_000);
+        let reported = bench.count(|n| match n {
+            Notification::InvariantFailed { name, .. } => name == "forgotten_order",
+            Notification::OtherInstance { later, .. } => *later,
+            _ => false,
+        });
+        assert_eq!(reported as u64, count.min(KEPT), "{count} of {instance}");
+        assert_eq!(bench.stored.state, TradingState::CancelOnly);
+    }
 }

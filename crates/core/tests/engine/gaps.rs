@@ -1,12 +1,12 @@
 //! Faulty clocks, books and venues: jumps, suspensions, frozen data.
 
 use cambist_core::event::Event;
-use cambist_core::notification::Notification;
+use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
-use cambist_core::request::{Outcome, Query};
+use cambist_core::request::{Listed, Outcome, Query, Reply};
 use cambist_core::{TokenSpec, VenueTime};
 
-use crate::bench::{BID, BOTH, TestBench, config};
+use crate::bench::{BID, BOTH, OTHER, QUOTE, TestBench, config, listed};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -226,4 +226,36 @@ fn retry_after_is_obeyed_up_to_a_bound() {
         bench.version > rested && rested >= before,
         "no longer than a minute"
     );
+}
+
+/// A market that is closed or not listed at all may not be traded; one that is listed otherwise is another market.
+#[test]
+fn a_market_that_is_not_listed_is_closed_and_no_other_market() {
+    let with = |decimals: u8, enabled: bool| Listed {
+        price_decimals: decimals,
+        enabled,
+        ..listed("T0-T1", QUOTE)
+    };
+    for (listed, control) in [
+        (vec![], Some(Control::Permission)),
+        (vec![listed("T0-T2", OTHER)], Some(Control::Permission)),
+        (vec![with(2, false)], Some(Control::Permission)),
+        (vec![with(3, true)], Some(Control::Listing)),
+        (vec![with(2, true)], None),
+    ] {
+        let mut config = config();
+        config.status_ms = 100;
+        let mut bench = TestBench::with(&[], config, Vec::new());
+        bench.unanswered = |query| matches!(query, Query::Markets);
+        bench.run_ms(3_000);
+        let (request, _) = bench.lost_queries.remove(0);
+        let listed = listed.clone();
+        bench.answer(request, Outcome::Reply(Reply::Markets { listed }));
+        bench.run_ms(2_000);
+        let withheld = bench.status().markets[0]
+            .withheld
+            .map(|why| why.map(|why| why.control));
+        let found = control.unwrap_or(Control::NotWanted);
+        assert_eq!(withheld, [Some(found); 2]);
+    }
 }

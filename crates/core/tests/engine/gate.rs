@@ -3,10 +3,11 @@
 use cambist_core::config::EngineConfig;
 use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
+use cambist_core::request::Query;
 use cambist_core::strategy::Strategy;
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side};
 
-use crate::bench::{Always, BASE, OTHER, TestBench, config, spec, token};
+use crate::bench::{Always, BASE, Below, OTHER, TestBench, config, spec, token};
 
 /// The control that refuses one quote under a changed configuration; `None` if it is sent.
 fn judge(quote: (Side, u64, u64), change: impl Fn(&mut EngineConfig)) -> Option<Control> {
@@ -224,4 +225,51 @@ fn the_inventory_band_counts_orders_of_every_market_with_the_token() {
     let mut bench = TestBench::at(vec![spec(), other], vec![bid(), bid()], config, Vec::new());
     bench.run_ms(4_000);
     assert_eq!(bench.submits.len(), 1);
+}
+
+/// Every input that decisions need is fresh enough or nothing is placed: the book, the list of orders, the balances.
+#[test]
+fn nothing_is_placed_on_an_input_that_is_too_old() {
+    type Which = fn(&Query) -> bool;
+    let inputs: [(Which, &str); 3] = [
+        (
+            |query| matches!(query, Query::Depth(_)),
+            "poll.depth_age_max_ms",
+        ),
+        (
+            |query| matches!(query, Query::Orders(_)),
+            "poll.orders_age_max_ms",
+        ),
+        (
+            |query| matches!(query, Query::Balances),
+            "poll.balances_age_max_ms",
+        ),
+    ];
+    for (unanswered, key) in inputs {
+        let mut config = config();
+        let poll = &mut config.poll;
+        (poll.depth_age_max_ms, poll.orders_age_max_ms) = (4_000, 4_000);
+        poll.balances_age_max_ms = 4_000;
+        let mut bench = TestBench::of(Box::new(Below(5)), config, Vec::new());
+        bench.until_a_submit_waits();
+        bench.accept();
+        bench.run_ms(1_000);
+        bench.unanswered = unanswered;
+        // Within the age, a moved book is quoted; a depth that does not come moves nothing.
+        bench.depth = (10_010, 10_030);
+        bench.run_ms(2_500);
+        let is_depth = unanswered(&Query::Depth(MarketId(0)));
+        assert_eq!(bench.sealed.len(), if is_depth { 1 } else { 2 }, "{key}");
+        bench.accept_all();
+        bench.run_ms(2_600);
+        let before = bench.sealed.len();
+        bench.depth = (10_030, 10_050);
+        bench.run_ms(3_000);
+        assert_eq!(bench.sealed.len(), before, "{key}");
+        let named = bench.count(|n| {
+            matches!(n, Notification::Withheld { withheld: Some(why), .. }
+                if why.control == Control::StaleData && why.key() == Some(key))
+        });
+        assert!(named > 0, "{key}: {:?}", bench.notifications.last());
+    }
 }

@@ -1,10 +1,11 @@
 //! The pace of retries: neither immediately without end, nor never.
 
+use cambist_core::event::{Command, Filter};
 use cambist_core::order::OrderStatus;
-use cambist_core::request::{Outcome, UnknownCause};
+use cambist_core::request::{Endpoint, Outcome, Query, UnknownCause};
 use cambist_core::{Reason, Side};
 
-use crate::bench::{BID, TestBench, config};
+use crate::bench::{BID, TestBench, config, execute};
 
 #[test]
 fn a_venue_that_refuses_every_order_gets_fewer_and_fewer() {
@@ -69,4 +70,51 @@ fn a_quote_without_a_token_is_sent_when_there_is_one_not_at_the_next_depth() {
     assert_eq!(bench.submits.len(), 1);
     bench.run_ms(300);
     assert_eq!(bench.submits.len(), 2);
+}
+
+/// Times between cancels of one order, whose answers are lost.
+#[test]
+fn an_unanswered_cancel_is_sent_again_after_pauses_that_double() {
+    let mut config = config();
+    config.ttl_ms = 300_000;
+    let mut bench = TestBench::with(&BID, config, Vec::new());
+    bench.until_a_submit_waits();
+    bench.accept();
+    bench.fails = |query| matches!(query, Query::Cancel(_));
+    let (filter, reason) = (Filter::ALL, "test".to_owned());
+    execute(&mut bench, Command::Pause { filter, reason }).unwrap();
+    bench.run_ms(65_000);
+    let times = bench.asked_at(Endpoint::Cancel);
+    let apart: Vec<_> = times
+        .windows(2)
+        .map(|pair| pair[1].ms_since(pair[0]))
+        .collect();
+    assert_eq!(apart, [1_000, 2_000, 4_000, 8_000, 16_000, 16_000, 16_000]);
+}
+
+#[test]
+fn cancels_keep_the_budget() {
+    let quotes = [
+        (Side::Buy, 9_995, 10),
+        (Side::Buy, 9_994, 10),
+        (Side::Buy, 9_993, 10),
+        (Side::Buy, 9_992, 10),
+    ];
+    let mut config = config();
+    config.ttl_ms = 300_000;
+    (config.budget.endpoint_per_s, config.budget.endpoint_burst) = (1, 1);
+    let mut bench = TestBench::with(&quotes, config, Vec::new());
+    for _ in 0..10 {
+        bench.run_ms(1_000);
+        bench.accept_all();
+    }
+    assert_eq!(bench.list.len(), 4, "one each second");
+    let (filter, reason) = (Filter::ALL, "test".to_owned());
+    execute(&mut bench, Command::Pause { filter, reason }).unwrap();
+    for sent in 1..=4 {
+        assert_eq!(bench.cancels.len(), sent);
+        bench.run_ms(900);
+        assert_eq!(bench.cancels.len(), sent, "the next token is not there yet");
+        bench.run_ms(120);
+    }
 }

@@ -7,7 +7,7 @@ use cambist_core::config::{EngineConfig, PoolConfig};
 use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{BatchId, Event, Restrictions, SealFailure, Start};
 use cambist_core::intent::RecoveredPoolTransaction;
-use cambist_core::notification::{Control, End, Notification, PoolTransactionSettlement};
+use cambist_core::notification::{Control, End, Notification, PoolTransactionSettlement, Status};
 use cambist_core::order::{ClientOrderId, Hash, OrderStatus, StrategyId};
 use cambist_core::pool::{
     PoolBalances, PoolListed, PoolSpec, PoolTransactionAmounts, PoolTransactionKind,
@@ -92,6 +92,15 @@ pub(crate) struct Beside {
     pub(crate) version: u64,
     pub(crate) sent: VecDeque<Sent>,
     pub(crate) notifications: Vec<Notification>,
+    /// Every query, and when it was sent.
+    pub(crate) asked: Vec<(Time, Query)>,
+    /// Queries that are never answered, and those whose answer is lost.
+    pub(crate) unanswered: fn(&Query) -> bool,
+    pub(crate) fails: fn(&Query) -> bool,
+    /// Number of wake-ups that the engine requested.
+    pub(crate) wakes: usize,
+    /// The order of the pooled tokens: base first, or quote first.
+    pub(crate) base_at: usize,
     pub(crate) finished: Option<bool>,
     /// The durable books.
     pub(crate) books: Books,
@@ -143,9 +152,35 @@ impl Beside {
             version: 0,
             sent: VecDeque::new(),
             notifications: Vec::new(),
+            asked: Vec::new(),
+            unanswered: |_| false,
+            fails: |_| false,
+            wakes: 0,
+            base_at: 0,
             finished: None,
             books: Books::default(),
         }
+    }
+
+    /// The same with the quote token first in the pool.
+    pub(crate) fn reversed(shares: Amount, config: EngineConfig) -> Self {
+        let mut bench = Self::new(shares, config, Vec::new());
+        bench.base_at = 1;
+        bench.pool.pooled.reverse();
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.pools[0].pooled.reverse();
+        }
+        bench
+    }
+
+    /// The last status that was emitted.
+    pub(crate) fn status(&self) -> &Status {
+        let statuses = self.notifications.iter().rev();
+        let mut statuses = statuses.filter_map(|notification| match notification {
+            Notification::Status(status) => Some(&**status),
+            _ => None,
+        });
+        statuses.next().expect("a status was emitted")
     }
 
     /// Starts with stored books.
@@ -235,6 +270,7 @@ impl Beside {
         for _ in 0..100_000 {
             match self.engine.next_wakeup() {
                 Some(at) if at <= end => {
+                    self.wakes += 1;
                     self.now = at.max(self.now);
                     self.handle_event(&Event::Wake);
                 }
@@ -283,8 +319,8 @@ impl Beside {
             };
         };
         let joins = wanted.kind == PoolTransactionKind::Join;
-        change(BASE, moved.pooled[0], !joins);
-        change(QUOTE, moved.pooled[1], !joins);
+        change(BASE, moved.pooled[self.base_at], !joins);
+        change(QUOTE, moved.pooled[1 - self.base_at], !joins);
         change(LP, lp, joins);
         for at in 0..2 {
             let pooled = &mut self.pool.pooled[at];
@@ -401,6 +437,13 @@ impl Clock for Beside {
 
 impl Venue for Beside {
     fn send(&mut self, request: RequestId, query: Query) {
+        self.asked.push((self.now, query.clone()));
+        if (self.unanswered)(&query) {
+            return;
+        }
+        if (self.fails)(&query) {
+            return self.answer(request, Outcome::Unknown(UnknownCause::Timeout));
+        }
         let reply = self.reply(&query);
         self.answer(request, Outcome::Reply(reply));
     }

@@ -123,12 +123,18 @@ fn shares_count_in_the_gross_exposure() {
     }
     // Shares already held count in full for the next one.
     for (most, joins) in [(worth + 100_000_000, true), (worth + 99_999_999, false)] {
-        let mut config = limits();
-        config.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
-        let mut bench = Beside::new(2_000, config, Vec::new());
-        bench.held.insert(LP, 1_000);
-        bench.held.insert(BASE, 499_000_000);
-        bench.run_ms(3_000);
-        assert_eq!(!bench.sent.is_empty(), joins, "{most}");
+        for reversed in [false, true] {
+            let mut config = limits();
+            config.risk.gross_max = BTreeMap::from([(QUOTE, most)]);
+            let mut bench = if reversed {
+                Beside::reversed(2_000, config)
+            } else {
+                Beside::new(2_000, config, Vec::new())
+            };
+            bench.held.insert(LP, 1_000);
+            bench.held.insert(BASE, 499_000_000);
+            bench.run_ms(3_000);
+            assert_eq!(!bench.sent.is_empty(), joins, "{most} {reversed}");
+        }
     }
 }

@@ -372,3 +372,56 @@ fn a_reload_applies_limits_of_pools_and_a_looser_one_needs_permission() {
     }));
     assert_eq!(bench.count(refused), 2, "pools change with a restart");
 }
+
+/// Of two joins of an earlier run each ends at its own fence, and the pool trades only behind both.
+#[test]
+fn each_undecided_join_ends_at_its_own_fence() {
+    let (_, first) = left_behind();
+    let mut second = first.clone();
+    second.transaction.client_id.number += 1;
+    second.transaction.valid_until_s += 10;
+    second.transaction.storage_ids = vec![3, 3];
+    second.hash = Hash([5; 32]);
+    let mut bench = Beside::new(1_000, limits(), vec![first, second]);
+    bench.run_ms(20_000);
+    assert_eq!(bench.ends(), []);
+    bench.run_ms(8_000);
+    assert_eq!(
+        bench.ends(),
+        [End::Fenced],
+        "the second lives ten seconds longer"
+    );
+    bench.run_ms(10_000);
+    assert_eq!(bench.ends(), [End::Fenced; 2]);
+}
+
+/// A pool lists its tokens in its own order: everything is the same whichever comes first.
+#[test]
+fn a_pool_is_joined_and_left_whichever_token_is_first() {
+    for shares in [2_000, 250] {
+        let mut ends = Vec::new();
+        for reversed in [false, true] {
+            let mut bench = if reversed {
+                Beside::reversed(shares, limits())
+            } else {
+                Beside::new(shares, limits(), Vec::new())
+            };
+            bench.held.insert(LP, 1_000);
+            let sent = bench.until_sent();
+            let wanted = bench.sealed[&sent.id].1.clone();
+            bench.settle(sent.id);
+            bench.take(sent);
+            bench.is_balanced();
+            let [base, quote] = [bench.base_at, 1 - bench.base_at].map(|at| wanted.amounts[at]);
+            ends.push((
+                wanted.kind,
+                wanted.lp_amount,
+                base,
+                quote,
+                bench.held.clone(),
+            ));
+            assert_eq!(bench.ends(), [End::Filled]);
+        }
+        assert_eq!(ends[0], ends[1]);
+    }
+}

@@ -5,12 +5,13 @@ use cambist_core::event::Event;
 use cambist_core::notification::End;
 use cambist_core::order::ClientOrderId;
 use cambist_core::request::{Endpoint, Outcome, UnknownCause};
+use cambist_core::strategy::Strategy;
 use cambist_core::venue::{
     FeeRule, FeeToken, LifetimeRule, Refusal, RequestCosts, Resting, SlotRule, VenueRules,
 };
-use cambist_core::{Reason, TokenId};
+use cambist_core::{MarketId, MarketSpec, Reason, TokenId};
 
-use crate::bench::{BID, BOTH, TestBench};
+use crate::bench::{Always, BASE, BID, BOTH, OTHER, TestBench, config, spec, token};
 
 const LOST: Outcome = Outcome::Unknown(UnknownCause::Timeout);
 const NONSENSE: Reason = Reason::Unlisted(1);
@@ -200,4 +201,32 @@ fn fees_on_top_of_the_price_have_to_be_covered() {
     let whole = order.sell_amount + fees;
     assert!(sealed(whole).is_some());
     assert_eq!(sealed(whole - 1), None);
+}
+
+/// The number is free with the answer of the one before, and every market that waited for it is decided at once.
+#[test]
+fn another_market_gets_the_next_number_at_once() {
+    let mut config = config();
+    config.markets.push(config.markets[0].clone());
+    let other = (token(BASE, 6), token(OTHER, 6));
+    let other = MarketSpec::new(MarketId(1), "T0-T2", other.0, other.1, 2, true).unwrap();
+    let bid = || -> Box<dyn Strategy> { Box::new(Always(BID.to_vec())) };
+    let mut bench = TestBench::at(vec![spec(), other], vec![bid(), bid()], config, Vec::new());
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.venue = rules();
+        start.next_slots = [(TokenId(99), 40)].into();
+    }
+    bench.until_a_submit_waits();
+    let first = bench.submits[0].1;
+    assert_eq!(
+        (bench.submits.len(), bench.sealed[&first].1.market.0),
+        (1, 0)
+    );
+    bench.accept();
+    assert_eq!(bench.submits.len(), 1);
+    let next = bench.submits[0].1;
+    assert_eq!(
+        (slot(&bench, next), bench.sealed[&next].1.market.0),
+        (41, 1)
+    );
 }

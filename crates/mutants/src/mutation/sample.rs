@@ -124,7 +124,9 @@ pub fn draw(tree: &Tree, seed: u64, count: usize, only: &[String]) -> anyhow::Re
         }
         random.shuffle(&mut all);
         let wanted = (count * area.share).div_ceil(shares);
-        drawn.extend(all.into_iter().take(wanted).map(|(file, mutant)| Drawn {
+        // Left out after the shuffle: what else is drawn is the same with and without them.
+        let tested = all.into_iter().filter(|(file, _)| !is_test_support(file));
+        drawn.extend(tested.take(wanted).map(|(file, mutant)| Drawn {
             number: 0,
             area: area.name,
             file,
@@ -139,8 +141,17 @@ pub fn draw(tree: &Tree, seed: u64, count: usize, only: &[String]) -> anyhow::Re
     Ok(drawn)
 }
 
+/// Whether a source is compiled for tests only, though it holds none.
+fn is_test_support(file: &str) -> bool {
+    file_name(file) == "testing.rs"
+}
+
+fn file_name(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
+}
+
 fn is_source(file: &str, area: &Area) -> bool {
-    let name = file.rsplit('/').next().unwrap_or(file);
+    let name = file_name(file);
     let below = |folder: &str| {
         let rest = file.strip_prefix(folder);
         rest.is_some_and(|rest| rest.starts_with('/'))
@@ -192,5 +203,6 @@ mod tests {
             let count = drawn.iter().filter(|d| d.area == area.name).count();
             assert!(count >= area.share, "{}: {count}", area.name);
         }
+        assert!(drawn.iter().all(|d| !d.file.ends_with("/testing.rs")));
     }
 }

@@ -285,3 +285,53 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: TokenId = TokenId(0);
+    const QUOTE: TokenId = TokenId(1);
+
+    fn managed(side: Side, filled: (Amount, Amount)) -> Managed {
+        let (sell_token, buy_token) = match side {
+            Side::Buy => (QUOTE, BASE),
+            Side::Sell => (BASE, QUOTE),
+        };
+        Managed {
+            market: MarketId(0),
+            side,
+            price: Price(10),
+            sell_token,
+            buy_token,
+            amounts: (100, 1_000),
+            filled: (filled.0, filled.1, 0),
+            valid_until: VenueTime(0),
+            next_step_at: Time(0),
+            reads_next: false,
+            in_flight: false,
+            steps: 0,
+        }
+    }
+
+    /// Each side counts what is left of it in the token that it pays and in the one that it receives, and a tolerated
+    /// order counts nowhere.
+    #[test]
+    fn managed_orders_count_in_the_tokens_that_they_trade() {
+        let mut foreign = Foreign::default();
+        assert!(!foreign.is_any_known() && !foreign.is_any_managed());
+        foreign.orders.insert(Hash([1; 32]), None);
+        assert!(foreign.is_any_known() && !foreign.is_any_managed());
+        let of = |foreign: &Foreign| {
+            [BASE, QUOTE, TokenId(2)].map(|t| (foreign.paying(t), foreign.bringing(t)))
+        };
+        assert_eq!(of(&foreign), [(0, 0); 3]);
+        let ask = managed(Side::Sell, (30, 290));
+        foreign.orders.insert(Hash([2; 32]), Some(ask));
+        assert_eq!(of(&foreign), [(70, 0), (0, 710), (0, 0)]);
+        let bid = managed(Side::Buy, (1, 9));
+        foreign.orders.insert(Hash([3; 32]), Some(bid));
+        assert_eq!(of(&foreign), [(70, 99), (991, 710), (0, 0)]);
+        assert!(foreign.is_any_managed());
+    }
+}

@@ -136,20 +136,14 @@ impl State {
         }
         if report.status.is_final() {
             let quiet_at = report.valid_since.plus_ms(RECENT_MS);
-            let recent = quiet_at > self.clock.at_least(now).max(self.instances.quiet_at);
-            if recent {
+            if quiet_at > self.clock.at_least(now).max(self.instances.quiet_at) {
                 self.instances.quiet_at = quiet_at;
             }
-            if self.instances.alive.remove(&hash).is_some() || recent {
-                self.touch_all();
-            }
+            self.instances.alive.remove(&hash);
             return;
         }
-        if !self.instances.track(id, report) {
-            if !later {
-                self.emit_other(id, report, false, actions);
-            }
-            self.touch_all();
+        if !self.instances.track(id, report) && !later {
+            self.emit_other(id, report, false, actions);
         }
     }
 
@@ -187,16 +181,11 @@ impl State {
         let venue_now = self.clock.at_least(now);
         let dead = venue_now.minus_ms(self.config.grace_ms);
         let quiet_at = self.instances.quiet_at;
-        if quiet_at > VenueTime(0) && quiet_at < venue_now {
+        if quiet_at < venue_now {
             self.instances.quiet_at = VenueTime(0);
-            self.touch_all();
         }
-        let before = self.instances.alive.len();
         let lives = |report: &OrderReport| expiry(report) >= dead;
         self.instances.alive.retain(|_, (_, report)| lives(report));
-        if self.instances.alive.len() < before {
-            self.touch_all();
-        }
     }
 
     /// An operator resumed: orders created before are not reported again.

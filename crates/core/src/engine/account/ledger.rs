@@ -630,4 +630,20 @@ mod tests {
         assert_eq!(ledger.bounds(TOKEN).0, 50, "60 less what the pool has now");
         assert_eq!(ledger.bounds(TokenId(9)).1, 1, "its shares may have come");
     }
+
+    #[test]
+    fn balances_from_before_a_gap_are_neither_compared_nor_young() {
+        let mut ledger = opened(100);
+        ledger.balances(Time(4), Time(5), 0, OwnLocks::new(), &balance(90, 0));
+        ledger.invalidate();
+        assert_eq!(ledger.age_ms(Time(5)), None);
+        assert_eq!(ledger.candidate_arrived(), None);
+        assert_eq!(ledger.scan_ended(Time(6), true), None);
+        assert!(ledger.differing().is_empty());
+        ledger.balances(Time(7), Time(8), 0, OwnLocks::new(), &balance(90, 0));
+        assert!(matches!(
+            ledger.scan_ended(Time(9), true),
+            Some(ReconciliationResult::Differs(_))
+        ));
+    }
 }

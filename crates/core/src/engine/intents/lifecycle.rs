@@ -284,3 +284,115 @@ impl Lifecycle {
             && fence::is_proven_dead(begun, self.lifetime, grace_ms, shown, self.evidence)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::request::UnknownCause;
+    use crate::{OrderStatus, Reason};
+
+    const NOW: Time = Time(7);
+    const HASH: Hash = Hash([3; 32]);
+    const UNANSWERED: Phase = Phase::Unknown {
+        since: NOW,
+        answered: false,
+    };
+    const ANSWERED: Phase = Phase::Unknown {
+        since: NOW,
+        answered: true,
+    };
+
+    /// An intent in this phase after so many transmissions.
+    fn intent(phase: Phase, attempts: u8) -> Lifecycle {
+        let lifetime = Lifetime::one(VenueTime(9_000));
+        let batch = BatchId(1);
+        let mut lifecycle = Lifecycle::sealing(Endpoint::Submit, lifetime, VenueTime(0), batch);
+        (lifecycle.hash, lifecycle.phase) = (Some(HASH), phase);
+        lifecycle.attempts = attempts;
+        lifecycle
+    }
+
+    fn submitted(hash: Hash) -> Outcome {
+        Outcome::Reply(Reply::Submitted {
+            hash,
+            status: OrderStatus::Processing,
+            idempotent: false,
+        })
+    }
+
+    /// Every kind of answer to the first and to the second transmission, and what it proves.
+    #[test]
+    fn every_answer_to_a_transmission() {
+        use TransmissionOutcome::{Accepted, Contradicted, Nothing, ProvenDead, ScanNeeded};
+        let accepted = Accepted {
+            hash: HASH,
+            newly: true,
+        };
+        let other = Hash([4; 32]);
+        let refused = Outcome::Refused;
+        for (outcome, first, second, effect) in [
+            (submitted(HASH), Phase::Live, Phase::Live, accepted),
+            (submitted(other), UNANSWERED, UNANSWERED, Contradicted),
+            (
+                Outcome::Reply(Reply::Tokens(Vec::new())),
+                UNANSWERED,
+                UNANSWERED,
+                Contradicted,
+            ),
+            (
+                refused(Reason::InvalidArgument),
+                Phase::InFlight,
+                ANSWERED,
+                ProvenDead,
+            ),
+            (
+                refused(Reason::RateLimited),
+                UNANSWERED,
+                UNANSWERED,
+                ScanNeeded,
+            ),
+            (refused(Reason::Unlisted(1)), ANSWERED, ANSWERED, ScanNeeded),
+            (Outcome::NotSent, Phase::Sealed, UNANSWERED, Nothing),
+            (
+                Outcome::Unknown(UnknownCause::Timeout),
+                UNANSWERED,
+                UNANSWERED,
+                ScanNeeded,
+            ),
+        ] {
+            let judge = |lifecycle: &mut Lifecycle| {
+                lifecycle.handle_outcome(NOW, &outcome, &RefusalRules::exchange())
+            };
+            let mut once = intent(Phase::InFlight, 1);
+            assert_eq!(judge(&mut once), effect, "{outcome:?}");
+            assert_eq!(once.phase, first, "{outcome:?}");
+            let mut again = intent(Phase::InFlight, 2);
+            let after = judge(&mut again);
+            assert_ne!(after, ProvenDead, "{outcome:?}: the first copy may live");
+            assert_eq!(again.phase, second, "{outcome:?} to the second");
+            // What is known to rest is not made unknown by an answer.
+            let mut resting = intent(Phase::Live, 2);
+            let after = judge(&mut resting);
+            assert_eq!(resting.phase, Phase::Live, "{outcome:?}");
+            let newly = matches!(after, Accepted { newly: true, .. });
+            assert!(!newly, "{outcome:?}: that was known");
+        }
+    }
+
+    #[test]
+    fn the_first_transmission_decides_what_balances_may_contain_and_the_last_when_it_is_resent() {
+        let mut lifecycle = intent(Phase::Sealed, 0);
+        assert!(lifecycle.is_accounted(Time(1), None), "nothing has left");
+        lifecycle.leaves(Time(10));
+        lifecycle.missed = true;
+        lifecycle.leaves(Time(20));
+        assert_eq!(lifecycle.attempts, 2);
+        assert_eq!(lifecycle.last_sent, Some(Time(20)));
+        assert!(!lifecycle.missed, "no list has left this copy out");
+        for (arrived, accounted) in [(10, true), (11, false), (20, false), (21, false)] {
+            let found = lifecycle.is_accounted(Time(arrived), None);
+            assert_eq!(found, accounted, "balances of {arrived}");
+        }
+    }
+}

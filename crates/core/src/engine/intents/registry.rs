@@ -394,3 +394,115 @@ impl Orders {
         self.iter().map(|t| t.order.made_at).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::order::{FillBy, OrderKind, OrderStatus};
+
+    fn hash(number: u64) -> Hash {
+        let mut hash = [0; 32];
+        hash[..8].copy_from_slice(&number.to_be_bytes());
+        Hash(hash)
+    }
+
+    fn order(number: u64, side: Side, price: u64) -> Tracked {
+        let (sell_token, buy_token) = match side {
+            Side::Buy => (TokenId(1), TokenId(0)),
+            Side::Sell => (TokenId(0), TokenId(1)),
+        };
+        let order = UnsignedOrder {
+            client_id: ClientOrderId {
+                instance: 1,
+                strategy: StrategyId(0),
+                number,
+            },
+            market: MarketId(0),
+            side,
+            price: Price(price),
+            qty: crate::Qty(1),
+            kind: OrderKind::MakerOnly,
+            sell_token,
+            sell_amount: 5,
+            buy_token,
+            buy_amount: 7,
+            fill_by: FillBy::Buy,
+            slot: 0,
+            accepted_until_s: 10,
+            rests_until_s: Some(10),
+            max_fee_bips: 1,
+            made_at: VenueTime(0),
+        };
+        let mut tracked = Tracked::sealing(order, FeeToken::Bought, BatchId(1));
+        tracked.lifecycle.hash = Some(hash(number));
+        tracked
+    }
+
+    #[test]
+    fn of_more_ended_orders_than_are_kept_the_first_is_forgotten() {
+        let mut orders = Orders::default();
+        let kept = ENDED_KEPT as u64;
+        for number in 1..=kept + 1 {
+            let tracked = order(number, Side::Buy, 10);
+            let id = tracked.order.client_id;
+            orders.insert(tracked);
+            assert!(orders.end(Time(number), id, true).is_some());
+            assert!(orders.knows_hash(hash(1)) == (number <= kept), "{number}");
+            assert!(orders.knows_hash(hash(number)));
+        }
+        assert_eq!(orders.ended.len(), ENDED_KEPT);
+        assert_eq!(orders.ended_order.len(), ENDED_KEPT);
+    }
+
+    #[test]
+    fn the_best_price_is_the_one_nearest_to_the_other_side() {
+        let mut orders = Orders::default();
+        assert_eq!(orders.best_price(MarketId(0), Side::Buy), None);
+        for (number, side, price) in [
+            (1, Side::Buy, 9),
+            (2, Side::Buy, 10),
+            (3, Side::Buy, 8),
+            (4, Side::Sell, 12),
+            (5, Side::Sell, 11),
+            (6, Side::Sell, 13),
+        ] {
+            orders.insert(order(number, side, price));
+        }
+        let best = Side::BOTH.map(|side| orders.best_price(MarketId(0), side));
+        assert_eq!(best, [Some(Price(10)), Some(Price(11))]);
+        assert_eq!(orders.best_price(MarketId(1), Side::Buy), None);
+    }
+
+    #[test]
+    fn one_unit_of_anything_is_an_increment_and_less_than_known_is_none() {
+        let known = (10, 20, 3);
+        for (base, quote, fee, found) in [
+            (10, 20, 3, None),
+            (11, 20, 3, Some((1, 0, 0))),
+            (10, 21, 3, Some((0, 1, 0))),
+            (10, 20, 4, Some((0, 0, 1))),
+            (9, 21, 3, None),
+            (11, 19, 3, None),
+            (11, 21, 2, Some((1, 1, 0))),
+        ] {
+            let report = OrderReport {
+                hash: hash(1),
+                client_id: None,
+                market: String::new(),
+                side: Side::Buy,
+                status: OrderStatus::Processing,
+                base_amount: 100,
+                quote_amount: 200,
+                base_filled: base,
+                quote_filled: quote,
+                fee,
+                valid_until_s: 10,
+                valid_since: VenueTime(0),
+            };
+            let step = Increment::between(known, &report);
+            let step = step.map(|step| (step.base, step.quote, step.fee));
+            assert_eq!(step, found, "{base} {quote} {fee}");
+        }
+    }
+}

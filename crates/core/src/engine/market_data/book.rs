@@ -371,6 +371,13 @@ mod tests {
             own[&id].left
         };
         assert_eq!((left(50), left(51)), (7, 3), "whole before it was filled");
+        let kept = |ms| {
+            let mut book = book.clone();
+            let next = ClientOrderId { number: 8, ..id };
+            book.part(Time(50).plus_ms(ms), next, level);
+            book.departed.contains_key(&id)
+        };
+        assert!(kept(PARTED_MS - 1) && !kept(PARTED_MS));
         for number in 0..2 * PARTED_KEPT as u64 {
             book.part(Time(60), ClientOrderId { number, ..id }, level);
         }
@@ -470,6 +477,8 @@ mod tests {
             (&[2_000, 3_000], false),
             (&[2_000, 3_000, 3_000], false),
             (&[900, 950, 980], false),
+            (&[1_000, 2_000, 3_000], false),
+            (&[1_000, 2_000, 3_000, 4_000], true),
             (&[2_000, 1_500, 3_000, 4_000], false),
             (&[2_000, 1_500, 3_000, 4_000, 5_000], true),
         ] {

@@ -77,17 +77,6 @@ impl State {
         }
     }
 
-    /// A reason that stops all markets.
-    fn hold(&self) -> Option<Control> {
-        let open = self.ready && !self.is_stopped();
-        let differ = || self.books_hold().map(|_| Control::BooksDiffer);
-        if open {
-            differ()
-        } else {
-            Some(Control::Recovering)
-        }
-    }
-
     /// The inputs of the gate.
     pub(crate) fn situation(
         &self,
@@ -104,7 +93,6 @@ impl State {
             spec: &market.spec,
             fees: self.venue.fees,
             permits: &self.restrictions,
-            hold: self.hold(),
             permitted: market.spec.enabled && self.account_is_open(),
             listed: market.is_as_listed(),
             mid,

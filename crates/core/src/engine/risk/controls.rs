@@ -60,12 +60,6 @@ pub(crate) const READY: &[Rule] = &[
         only_if(s.permits.level() == TradingState::Active)
     }),
     rule(Control::Paused, is_not_held_back),
-    rule(Control::Recovering, |s, _| {
-        only_if(s.hold != Some(Control::Recovering))
-    }),
-    rule(Control::BooksDiffer, |s, _| {
-        only_if(s.hold != Some(Control::BooksDiffer))
-    }),
     rule(Control::Permission, |s, _| only_if(s.permitted)),
     rule(Control::Listing, |s, _| only_if(s.listed)),
     rule(Control::StaleData, is_fresh),

@@ -5,7 +5,6 @@
 //! `controls`, one function for each.
 
 use crate::config::{EngineConfig, MarketConfig};
-use crate::control::Control;
 use crate::fence;
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::notification::Withheld;
@@ -71,13 +70,11 @@ pub(crate) struct RiskContext<'a> {
     pub(crate) spec: &'a MarketSpec,
     pub(crate) fees: FeeRule,
     pub(crate) permits: &'a RestrictionStore,
-    /// A reason that stops all markets: `Recovering` or `BooksDiffer`.
-    pub(crate) hold: Option<Control>,
     /// Market enabled and account not frozen.
     pub(crate) permitted: bool,
     /// The listing of the market is that of the start.
     pub(crate) listed: bool,
-    /// Half ticks, or why there is no mid to price from.
+    /// Half ticks, or why there is none to price from: also whatever stops the market, the books or all trading.
     pub(crate) mid: Result<u64, Withheld>,
     /// Age of the last complete scan of orders.
     pub(crate) orders_age_ms: Option<u64>,

@@ -210,3 +210,38 @@ impl LossBaselines {
         marks.map(|at| at.saturating_sub(worth))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value of this run is dated by the venue's clock when it was observed, however long the run already lasts.
+    #[test]
+    fn highs_of_the_hour_are_dated_when_they_were_observed() {
+        let origin = VenueTime(1_700_000_000_000);
+        let at = |minutes: u64| {
+            let ms = minutes * 60_000;
+            (Time::from_ms(ms), origin.plus_ms(ms))
+        };
+        let mut baselines = LossBaselines {
+            earlier_hour: vec![(origin.minus_ms(60_000), 200)],
+            ..LossBaselines::default()
+        };
+        for (minute, worth) in [(0, 100), (10, 90), (20, 95), (30, 80)] {
+            baselines.measure(at(minute), worth, worth, 1);
+        }
+        let mut highs = baselines.hour(at(40));
+        let (seen, first) = highs.remove(0);
+        assert_eq!((seen, first), (origin.minus_ms(60_000), 200));
+        // The meter keeps them by intervals: each is dated within one of them.
+        for ((seen, high), (minute, worth)) in highs.iter().zip([(0, 100), (20, 95), (30, 80)]) {
+            let apart_ms = seen.0.abs_diff(at(minute).1.0);
+            assert!(
+                *high == worth && apart_ms <= 2 * 60_000,
+                "{high} of {seen:?}"
+            );
+        }
+        assert_eq!(highs.len(), 3, "{highs:?}");
+        assert_eq!(baselines.hour(at(91)), [], "nothing of the last hour");
+    }
+}

@@ -89,3 +89,82 @@ impl Waiting {
         lost > 0 && lost.saturating_mul(10_000) >= paid.saturating_mul(i128::from(bps))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+mod tests {
+    use super::*;
+
+    use crate::token::TokenSpec;
+    use crate::{MarketId, TokenId};
+
+    fn spec() -> MarketSpec {
+        let token = |id| TokenSpec {
+            id: TokenId(id),
+            symbol: format!("T{id}"),
+            decimals: 0,
+            precision: 0,
+            minimum: 1,
+            maximum: 1 << 60,
+            dust: 0,
+            enabled: true,
+        };
+        MarketSpec::new(MarketId(0), "T0-T1", token(0), token(1), 0, true).unwrap()
+    }
+
+    /// Whether so many fills of one unit at 100 are too many losing ones, at this mid in half ticks.
+    fn is_streak(fills: usize, side: Side, mid: u64, risk: &RiskConfig) -> bool {
+        let mut markouts = Markouts::default();
+        for _ in 0..fills {
+            let (base, quote, fee) = (1, 100, 0);
+            markouts.fill(Time(0), side, Increment { base, quote, fee });
+        }
+        assert!(
+            !markouts.mark(Time::from_ms(999), &spec(), mid, risk),
+            "not due"
+        );
+        markouts.mark(Time::from_ms(1_000), &spec(), mid, risk)
+    }
+
+    #[test]
+    fn a_fill_is_losing_beyond_its_price_and_at_the_stated_share_of_it() {
+        for (bps, mid, losing) in [
+            (0, 199, true),
+            (0, 200, false),
+            (0, 201, false),
+            (100, 198, true),
+            (100, 199, false),
+        ] {
+            let risk = RiskConfig {
+                streak_ms: 1_000,
+                streak_bps: bps,
+                streak_fills: 1,
+                ..RiskConfig::default()
+            };
+            assert_eq!(is_streak(1, Side::Buy, mid, &risk), losing, "{bps} {mid}");
+            let other = 400 - mid;
+            assert_eq!(
+                is_streak(1, Side::Sell, other, &risk),
+                losing,
+                "{bps} {other}"
+            );
+        }
+    }
+
+    #[test]
+    fn as_many_fills_wait_as_are_kept() {
+        for (fills, streak, found) in [
+            (WAITING_MAX - 1, WAITING_MAX, false),
+            (WAITING_MAX, WAITING_MAX, true),
+            (2 * WAITING_MAX, WAITING_MAX + 1, false),
+        ] {
+            let risk = RiskConfig {
+                streak_ms: 1_000,
+                streak_bps: 0,
+                streak_fills: u32::try_from(streak).unwrap(),
+                ..RiskConfig::default()
+            };
+            assert_eq!(is_streak(fills, Side::Buy, 199, &risk), found, "{fills}");
+        }
+    }
+}

@@ -99,4 +99,20 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_step_without_a_length_takes_a_millisecond() {
+        let config = RampConfig {
+            step_ms: 0,
+            ..CONFIG
+        };
+        let mut ramp = Ramp::default();
+        ramp.begin(Time::from_ms(5));
+        assert_eq!(ramp.share_bps(Time::from_ms(5), &config), 2_500);
+        assert_eq!(
+            ramp.grows_at(Time::from_ms(5), &config),
+            Some(Time::from_ms(6))
+        );
+        assert_eq!(ramp.share_bps(Time::from_ms(6), &config), 5_000);
+    }
 }

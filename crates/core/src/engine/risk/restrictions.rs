@@ -156,18 +156,18 @@ impl State {
         wanted.map_or(&self.restrictions.durable, |wanted| &wanted.levels)
     }
 
-    /// Changes the pending restrictions and has them stored. True if anything changed.
+    /// Changes the pending restrictions and has them stored, if that changes anything.
     pub(crate) fn set_restrictions(
         &mut self,
         cause: &str,
         lowers: bool,
         change: impl FnOnce(&mut Restrictions),
         actions: &mut Vec<Action>,
-    ) -> bool {
+    ) {
         let mut levels = self.newest().clone();
         change(&mut levels);
         if levels == *self.newest() {
-            return false;
+            return;
         }
         let lowered = self.restrictions.pending.take().is_some_and(|w| w.lowers);
         self.restrictions.pending = Some(PendingWrite {
@@ -177,7 +177,6 @@ impl State {
         });
         self.restrictions.failures = 0;
         self.store_restrictions(actions);
-        true
     }
 
     /// An operator lowers the trading state: it is lower once stored.

@@ -334,4 +334,27 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn tokens_left_are_those_that_can_be_taken() {
+        for (endpoint_per_s, endpoint_burst) in [(5, 8), (20, 20)] {
+            let config = BudgetConfig {
+                endpoint_per_s,
+                endpoint_burst,
+                ..config()
+            };
+            let begun = Time::from_ms(500);
+            let mut budget = Budget::new(begun, config, RequestCosts::default());
+            assert!((0..6).all(|_| budget.take(begun, Endpoint::Cancel)));
+            for ms in (500..2_500).step_by(20) {
+                let now = Time::from_ms(ms);
+                let (common, endpoints) = budget.tokens(now);
+                let own = endpoints.iter().find(|(of, _)| *of == Endpoint::Cancel);
+                let own = own.map_or(0, |(_, tokens)| *tokens);
+                let mut copy = budget.clone();
+                let taken = (0..20).filter(|_| copy.take(now, Endpoint::Cancel));
+                assert_eq!(taken.count(), common.min(own) as usize, "at {ms} ms");
+            }
+        }
+    }
 }

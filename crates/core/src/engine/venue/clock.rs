@@ -331,4 +331,18 @@ mod tests {
             "one fits"
         );
     }
+
+    #[test]
+    fn an_answer_that_is_not_ahead_of_the_bound_moves_nothing() {
+        let mut clock = VenueClock::new(Time(0), ORIGIN);
+        let bounds = |clock: &VenueClock| -> Vec<_> {
+            let times = (1_500..4_500).map(Time::from_ms);
+            times.map(|now| clock.at_least(now)).collect()
+        };
+        let (now, before) = (Time::from_ms(1_500), bounds(&clock));
+        for behind_ms in [0, 1, 1_000] {
+            clock.observe(now, clock.at_least(now).minus_ms(behind_ms));
+            assert_eq!(bounds(&clock), before, "{behind_ms} ms behind");
+        }
+    }
 }

@@ -19,6 +19,14 @@ impl TestBench {
             Side::Sell => self.depth.1,
         };
         let mut levels = BTreeMap::from([(Price(foreign), 1_000 * LOT)]);
+        let is_bid = |price: u64| price < self.depth.1;
+        for price in self
+            .more_levels
+            .iter()
+            .filter(|at| is_bid(**at) == (side == Side::Buy))
+        {
+            levels.insert(Price(*price), 1_000 * LOT);
+        }
         for report in self.list.iter().filter(|report| !report.status.is_final()) {
             let order = self.sealed.values().find(|(hash, _)| *hash == report.hash);
             if let Some((_, order)) = order.filter(|(_, o)| o.market == market && o.side == side) {
@@ -34,7 +42,8 @@ impl TestBench {
         }
     }
 
-    pub(super) fn answer_query(&mut self, request: RequestId, query: &Query) {
+    /// The venue answers a query: at once, or one that was held back.
+    pub fn answer_query(&mut self, request: RequestId, query: &Query) {
         let reply = match query {
             Query::Depth(market) => Reply::Depth(Depth {
                 market: *market,
@@ -55,7 +64,7 @@ impl TestBench {
                 .map(|(token, total)| Balance {
                     token,
                     total,
-                    locked: 0,
+                    locked: if token == QUOTE { self.locked } else { 0 },
                 })
                 .to_vec(),
             ),

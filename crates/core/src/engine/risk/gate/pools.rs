@@ -253,3 +253,67 @@ impl RiskContext<'_> {
             .map_err(|compared| Withheld::compared(Control::InventoryBand, compared))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::pool::PoolSpec;
+    use crate::{MarketId, TokenId, TokenSpec};
+
+    /// From a holding of a hundred shares to each target: nothing, or the difference to the unit.
+    #[test]
+    fn a_difference_of_one_share_is_proposed_and_none_is_not() {
+        let token = |id| TokenSpec {
+            id: TokenId(id),
+            symbol: format!("T{id}"),
+            decimals: 0,
+            precision: 0,
+            minimum: 1,
+            maximum: 1 << 60,
+            dust: 0,
+            enabled: true,
+        };
+        let spec = PoolSpec {
+            market: MarketId(0),
+            name: String::new(),
+            address: [0; 20],
+            pooled: [TokenId(0), TokenId(1)],
+            lp: token(2),
+            joins: true,
+            exits: true,
+        };
+        let config = PoolConfig {
+            poll_ms: 1,
+            age_max_ms: 1,
+            slippage_bps: 0,
+            divergence_max_bps: 1,
+            move_value_max: 1,
+            value_max: 1,
+            fee_max: 0,
+        };
+        let pool = PoolSituation {
+            spec: &spec,
+            config: &config,
+            base_at: 0,
+            balances: PoolBalances {
+                pooled: [1_000, 2_000],
+                supply: 1_000,
+            },
+            held: 100,
+        };
+        for (shares, kind, lp, due) in [
+            (99, Some(PoolTransactionKind::Exit), 1, [1, 2]),
+            (100, None, 0, [0, 0]),
+            (101, Some(PoolTransactionKind::Join), 1, [0, 0]),
+            (0, Some(PoolTransactionKind::Exit), 100, [100, 200]),
+        ] {
+            let proposed = Proposed::between(&pool, shares).expect("it is computable");
+            assert_eq!(proposed.map(|new| new.kind), kind, "{shares}");
+            let lots = proposed.map_or(0, |new| new.limits.lp);
+            assert_eq!(lots, lp, "{shares}");
+            assert_eq!(proposed.map_or(due, |new| new.due), due, "{shares}");
+            assert_eq!(proposed.map_or(shares, |new| new.after), shares);
+        }
+    }
+}
