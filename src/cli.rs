@@ -262,6 +262,11 @@ pub enum Command {
                       cambist replay --config config/demo.toml --at 2026-11-22T08:15:30.5Z --json | jq .markets"
     )]
     Replay(commands::replay::ReplayArgs),
+    /// Show why an own order was made, why it stayed and why it ended, from the recordings
+    #[command(
+        after_help = "The recordings are replayed from the segment in which the order was made: every decision about it with its reason (kept within tolerance; moved; replaced; its side not quoted, with the numbers compared and the configuration key), and what was sent and answered. `status`, `top` and `replay --at` show why a side has no quotes.\n\nExamples:\n  cambist why c8292274-0-17 --config config/demo.toml\n  cambist why c8292274-0-17 /var/lib/cambist/tape --json | jq .steps"
+    )]
+    Why(commands::why::WhyArgs),
 }
 
 impl Command {
@@ -293,7 +298,8 @@ impl Command {
             | Self::Kill(_)
             | Self::Drain(_)
             | Self::Reload(_)
-            | Self::Set(_) => true,
+            | Self::Set(_)
+            | Self::Why(_) => true,
             Self::Check(_)
             | Self::Venue(_)
             | Self::Openapi
@@ -629,6 +635,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Strategy(command) => commands::strategy::run(command, cli.json),
         Command::Vectors(args) => commands::vectors::run(args, cli.json),
         Command::Replay(args) => commands::replay::run(args, cli.json),
+        Command::Why(args) => commands::why::run(args, cli.json),
         Command::Sim(args) => commands::sim::run(args, cli.json),
         Command::Backtest(args) => commands::backtest::run(args, cli.json),
         Command::Compare(args) => commands::compare::run(args, cli.json),

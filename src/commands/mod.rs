@@ -42,6 +42,7 @@ pub mod vectors;
 pub mod venue;
 pub mod venue_data;
 pub mod watch;
+pub mod why;
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};

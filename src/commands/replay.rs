@@ -2,7 +2,7 @@
 //! moment.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cambist_core::VenueTime;
 use cambist_market_data::Timestamp;
@@ -33,7 +33,7 @@ pub struct ReplayArgs {
 
 /// Replays recordings; exit 1 at the first difference from what this build recorded.
 pub fn run(args: &ReplayArgs, json: bool) -> anyhow::Result<Exit> {
-    let path = path(args)?;
+    let path = path(args.config.as_deref(), args.tape.as_deref())?;
     if let Some(at) = args.at {
         let at = VenueTime(u64::try_from(at.0).unwrap_or(0) / 1_000_000);
         let moment = moment::at(&path, at)?;
@@ -60,9 +60,10 @@ pub fn run(args: &ReplayArgs, json: bool) -> anyhow::Result<Exit> {
     })
 }
 
-fn path(args: &ReplayArgs) -> anyhow::Result<PathBuf> {
-    let Some(config) = &args.config else {
-        return Ok(args.tape.clone().unwrap_or_default());
+/// The recordings of a daemon, or the named ones.
+pub(super) fn path(config: Option<&Path>, tape: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let Some(config) = config else {
+        return Ok(tape.map(Path::to_owned).unwrap_or_default());
     };
     let daemon = Daemon::load_unpinned(config)?;
     let tape = daemon.tape.map(|tape| tape.dir);

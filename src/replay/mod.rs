@@ -2,6 +2,7 @@
 
 mod find;
 pub mod moment;
+pub mod order;
 mod page;
 mod text;
 pub mod whole;
@@ -12,7 +13,8 @@ use anyhow::Context;
 use cambist_tape::{Difference, Folder, Shelf};
 use serde_json::{Value, json};
 
-pub use page::page;
+pub use moment::iso_ms;
+pub use page::{mid_text, page, strategy_name};
 pub use text::text;
 
 /// The recordings of a path in order of creation: a file is one; a folder has numbered segments.

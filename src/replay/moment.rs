@@ -129,7 +129,7 @@ impl Run {
 }
 
 /// Formats a time as `2026-01-31T12:00:00.250Z`.
-pub(super) fn iso_ms(time: VenueTime) -> String {
+pub fn iso_ms(time: VenueTime) -> String {
     let whole = times::iso(time.as_s());
     let seconds = whole.trim_end_matches('Z');
     format!("{seconds}.{:03}Z", time.0 % 1_000)

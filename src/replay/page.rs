@@ -87,6 +87,8 @@ fn order_page(spec: &MarketSpec, order: &OrderInspection) -> Value {
         "remaining": quantity(spec, order.remaining),
         "state": order.state.name(),
         "cancelling": order.cancelling,
+        "decision": order.decision.map(|decision| decision.name()),
+        "cause": order.decision.and_then(|decision| decision.cause()).map(|cause| cause.name()),
         "valid_until": iso_ms(order.valid_until),
     })
 }
@@ -98,12 +100,12 @@ fn used(limits: &[(Control, u64)]) -> Map<String, Value> {
 }
 
 /// The name of a strategy by its number; strategies of a recording are in order of numbers.
-pub(super) fn strategy_name(header: &Header, number: u8) -> String {
+pub fn strategy_name(header: &Header, number: u8) -> String {
     let found = header.strategies.get(usize::from(number));
     found.map_or_else(|| number.to_string(), |text| text.name.clone())
 }
 
 /// Formats half ticks as a price.
-pub(super) fn mid_text(spec: &MarketSpec, mid: u64) -> String {
+pub fn mid_text(spec: &MarketSpec, mid: u64) -> String {
     whole(u128::from(mid) * 5, spec.price_decimals + 1)
 }

@@ -35,5 +35,6 @@ mod secrets;
 mod shadow;
 mod starts;
 mod waiting;
+mod why;
 mod words;
 mod write_ahead;

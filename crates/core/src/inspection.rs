@@ -81,6 +81,8 @@ pub struct OrderInspection {
     pub state: OrderState,
     /// Whether a cancel was decided.
     pub cancelling: bool,
+    /// What the last decision about it was, and why; `None` before the first.
+    pub decision: Option<OrderDecision>,
     /// Expiry.
     pub valid_until: VenueTime,
 }
@@ -109,6 +111,101 @@ impl OrderState {
             Self::InFlight => "in_flight",
             Self::Unknown => "unknown",
             Self::Live => "live",
+        }
+    }
+}
+
+/// What a decision meant for an own order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderDecision {
+    /// It was made for a quote that had no order.
+    Placed {
+        /// The quote.
+        wanted: Quote,
+        /// The mid in half ticks.
+        mid: Option<u64>,
+        /// The order close to its expiry that it replaces.
+        replaces: Option<ClientOrderId>,
+    },
+    /// It stays: within the tolerances of a quote.
+    Kept {
+        /// The quote.
+        wanted: Quote,
+    },
+    /// It is close to its expiry, and stays until the order that replaces it rests.
+    Expiring {
+        /// The quote.
+        wanted: Quote,
+    },
+    /// It is not wanted any more, and cannot be cancelled before the venue has answered its transmission.
+    Awaited(CancelCause),
+    /// It is cancelled.
+    Cancelled(CancelCause),
+}
+
+/// Why an order is not wanted any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelCause {
+    /// Its side has no quotes.
+    NotQuoted(Withheld),
+    /// No quote of its side is within the tolerances; the nearest one.
+    Moved {
+        /// The nearest quote.
+        wanted: Quote,
+    },
+    /// It was close to its expiry, and its replacement rests.
+    Replaced,
+    /// The quotes of its side have other orders.
+    Surplus,
+    /// No strategy that quotes the market made it.
+    NoStrategy,
+    /// There is no room for it and its replacement at once: what refused the replacement.
+    NoRoom(Control),
+}
+
+impl OrderDecision {
+    /// Its name in text and JSON.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Placed { .. } => "placed",
+            Self::Kept { .. } => "kept",
+            Self::Expiring { .. } => "expiring",
+            Self::Awaited(_) => "awaited",
+            Self::Cancelled(_) => "cancelled",
+        }
+    }
+
+    /// Why it is not wanted any more, if it is not.
+    pub const fn cause(&self) -> Option<CancelCause> {
+        match self {
+            Self::Placed { .. } | Self::Kept { .. } | Self::Expiring { .. } => None,
+            Self::Awaited(cause) | Self::Cancelled(cause) => Some(*cause),
+        }
+    }
+
+    /// The quote that it is for, or the nearest one.
+    pub const fn wanted(&self) -> Option<Quote> {
+        match self {
+            Self::Placed { wanted, .. }
+            | Self::Kept { wanted }
+            | Self::Expiring { wanted }
+            | Self::Awaited(CancelCause::Moved { wanted })
+            | Self::Cancelled(CancelCause::Moved { wanted }) => Some(*wanted),
+            Self::Awaited(_) | Self::Cancelled(_) => None,
+        }
+    }
+}
+
+impl CancelCause {
+    /// Its name in text and JSON.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::NotQuoted(_) => "not_quoted",
+            Self::Moved { .. } => "moved",
+            Self::Replaced => "replaced",
+            Self::Surplus => "surplus",
+            Self::NoStrategy => "no_strategy",
+            Self::NoRoom(_) => "no_room",
         }
     }
 }

@@ -585,3 +585,24 @@ pub enum Notification {
     /// The complete status.
     Status(Box<Status>),
 }
+
+impl Notification {
+    /// The order, join or exit that it is about, if it is about one of ours.
+    pub fn order(&self) -> Option<ClientOrderId> {
+        match self {
+            Self::Submitted { order, .. }
+            | Self::Resent { order, .. }
+            | Self::Acknowledged { order, .. }
+            | Self::CancelSent { order }
+            | Self::Ended { order, .. }
+            | Self::Resolved { order, .. }
+            | Self::PoolTransactionSubmitted { order, .. }
+            | Self::PoolTransactionEnded { order, .. }
+            | Self::FeeAbove { order, .. } => Some(*order),
+            Self::PoolTransactionSettled(settled) => Some(settled.order),
+            Self::Filled(fill) => Some(fill.order),
+            Self::Refused { order, .. } | Self::Unknown { order, .. } => *order,
+            _ => None,
+        }
+    }
+}

@@ -11,7 +11,7 @@ use cambist_core::engine::Snapshot;
 use cambist_core::event::Event;
 use cambist_core::inspection::Inspection;
 use cambist_core::strategy::Strategy;
-use cambist_core::{Engine, MarketSpec, Time};
+use cambist_core::{Engine, MarketId, MarketSpec, Time};
 use cambist_strategy_process::{ProcessSettings, ProcessStrategy};
 use cambist_tape::{Header, Reader, StrategyText, UNTYPED};
 use serde::{Deserialize, Serialize};
@@ -222,6 +222,11 @@ impl Player {
     /// The current engine; `None` before the first event of a tape without a snapshot.
     pub const fn engine(&self) -> Option<&Engine> {
         self.engine.as_ref()
+    }
+
+    /// A market of the recording.
+    pub fn market(&self, market: MarketId) -> Option<&MarketSpec> {
+        self.markets.get(usize::from(market.0))
     }
 
     /// State and targets of the engine at `now`; `None` before its start.

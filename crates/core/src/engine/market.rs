@@ -10,6 +10,7 @@ use crate::time::Time;
 
 use crate::engine::intents::unquoted::Unquoted;
 use crate::engine::market_data::book::MarketBook;
+use crate::engine::orders::decisions::Decisions;
 use crate::engine::pools::positions::Pool;
 use crate::engine::risk::loss_meter::LossMeter;
 use crate::engine::risk::sliding_window::Extremes;
@@ -39,6 +40,9 @@ pub(crate) struct Market {
     pub(crate) both_sides_quoted: bool,
     /// An input of decisions has changed since the last one.
     pub(crate) decision_due: bool,
+    /// What the last decision meant for each order.
+    #[serde(skip)]
+    pub(crate) decisions: Decisions,
     /// Pause after refused orders.
     pub(crate) backoff: Backoff,
     /// The pool beside it.
@@ -70,6 +74,7 @@ impl Market {
             refused_by: BTreeSet::new(),
             both_sides_quoted: false,
             decision_due: false,
+            decisions: Decisions::default(),
             backoff: Backoff::default(),
             pool,
         }

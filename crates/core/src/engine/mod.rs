@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
 use crate::event::{Command, Event, Start};
-use crate::inspection::Inspection;
+use crate::inspection::{Inspection, OrderDecision};
 use crate::market::MarketId;
 use crate::notification::Notification;
-use crate::order::StrategyId;
+use crate::order::{ClientOrderId, StrategyId};
 use crate::pool::PoolBalances;
 use crate::strategy::{ProcessMessage, Strategy};
 use crate::time::{Time, VenueTime};
@@ -170,6 +170,13 @@ impl Engine {
     pub fn pool_balances(&self) -> impl Iterator<Item = (MarketId, PoolBalances)> + '_ {
         let markets = self.state.iter().flat_map(|state| &state.markets);
         markets.filter_map(|market| Some((market.spec.id, market.pool.as_ref()?.known()?)))
+    }
+
+    /// What the last decision about an order was, and why; `None` for one that is not alive or was not decided about
+    /// since the start or the snapshot.
+    pub fn decision(&self, order: ClientOrderId) -> Option<OrderDecision> {
+        let mut markets = self.state.iter().flat_map(|state| &state.markets);
+        markets.find_map(|market| market.decisions.of(order))
     }
 
     /// The complete state.

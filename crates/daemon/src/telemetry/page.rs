@@ -258,6 +258,8 @@ fn add_market(
             "remaining": quantity(&market.market, order.remaining),
             "state": order.state.name(),
             "cancelling": order.cancelling,
+            "decision": order.decision.map(|decision| decision.name()),
+            "cause": order.decision.and_then(|decision| decision.cause()).map(|cause| cause.name()),
             "valid_until_ms": order.valid_until.0,
             "age_ms": about.ttl_ms.saturating_sub(left_ms),
         })

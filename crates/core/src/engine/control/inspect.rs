@@ -96,6 +96,7 @@ impl State {
                 Phase::Live => OrderState::Live,
             },
             cancelling: tracked.lifecycle.cancel.is_some(),
+            decision: self.market(order.market).decisions.of(order.client_id),
             valid_until: tracked.rests_until(),
         }
     }

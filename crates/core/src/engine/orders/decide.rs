@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::action::Action;
+use crate::inspection::{CancelCause, OrderDecision};
 use crate::intent::Intent;
 use crate::market::{MarketId, Side};
 use crate::notification::{Control, Notification, Withheld};
-use crate::order::{ClientOrderId, StrategyId};
+use crate::order::{ClientOrderId, StrategyId, UnsignedOrder};
 use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View};
 use crate::time::{Time, VenueTime};
 use crate::withheld::{Compared, Unit};
@@ -15,6 +16,7 @@ use crate::engine::intents::lifecycle::{CancelState, Phase};
 use crate::engine::intents::registry::Tracked;
 use crate::engine::market_data::book::Prices;
 use crate::engine::orders::builder::WantedQuote;
+use crate::engine::orders::decisions::explain;
 use crate::engine::orders::diff::{Diff, Missing, Tolerance, Working, WorkingState, diff};
 use crate::engine::risk::ramp::{full_size, scaled};
 
@@ -74,6 +76,9 @@ impl State {
             self.markets[index].unquoted.decide(mid.err(), &findings);
             return;
         }
+        let orders = &self.orders;
+        let is_alive = |order| orders.get(order).is_some();
+        self.markets[index].decisions.begin(is_alive);
         self.cancel_orphans(now, id);
         let mut refused = BTreeSet::new();
         let mut shares = None;
@@ -94,32 +99,20 @@ impl State {
                 Err(_) => Targets::default(),
             };
             findings.wanted(&targets);
-            let held_back = self.drop_held_back(now, seat, &mut targets);
-            if held_back.contains(&true) {
-                refused.insert(Control::Paused);
-                findings.taken_out(held_back, self.paused(now, id));
-            }
-            let scaled_away = targets.scale(|qty| scaled(qty, share_bps));
-            findings.taken_out(scaled_away, ramped(share_bps));
-            let limits = &self.config.markets[index];
-            let tolerance = Tolerance {
-                price_bps: limits.price_tolerance_bps,
-                qty_bps: limits.qty_tolerance_bps,
-            };
-            let Diff { cancel, place } = diff(targets.quotes(), &working, tolerance);
-            for order in cancel {
-                self.request_cancel(now, order);
-            }
+            let because = self.restrict(
+                now,
+                seat,
+                share_bps,
+                &mut targets,
+                &mut findings,
+                &mut refused,
+            );
+            let because = mid.err().map_or(because, |why| [why; 2]);
+            let place = self.compare(now, index, &targets, &working, because);
             let strategy = self.slots[seat].strategy;
             // One strategy decides about the pool: the first one with a target of shares.
             shares = shares.or(targets.shares().map(|wanted| (strategy, wanted)));
-            for side in Side::BOTH {
-                let wanted = targets.quotes().iter().filter(|quote| quote.side == side);
-                let missing = place.iter().filter(|missing| missing.quote.side == side);
-                if wanted.count() > missing.count() {
-                    findings.served(side);
-                }
-            }
+            serve(&mut findings, targets.quotes(), &place);
             for missing in &place {
                 let Quote { side, qty, .. } = missing.quote;
                 self.counters.decided(batch, id, strategy, side, qty);
@@ -134,6 +127,7 @@ impl State {
                 };
                 match self.propose(now, index, wanted, mid, batch) {
                     Ok(order) => {
+                        self.explain_placed(index, &order, &missing, mid.ok());
                         findings.served(order.side);
                         sealed.push(Intent::Order(order));
                     }
@@ -162,6 +156,79 @@ impl State {
         }
         self.notify_refusals(index, refused, actions);
         self.markets[index].unquoted.decide(mid.err(), &findings);
+    }
+
+    /// Removes targets that a pause forbids and scales the others to the ramp's share. Returns why a side has no quotes
+    /// then, if it has none.
+    fn restrict(
+        &self,
+        now: Time,
+        seat: usize,
+        share_bps: u32,
+        targets: &mut Targets,
+        findings: &mut Findings,
+        refused: &mut BTreeSet<Control>,
+    ) -> [Withheld; 2] {
+        let mut because = Side::BOTH.map(|side| why_none(targets, side));
+        let held_back = self.drop_held_back(now, seat, targets);
+        if held_back.contains(&true) {
+            let paused = self.paused(now, self.slots[seat].market);
+            refused.insert(Control::Paused);
+            findings.taken_out(held_back, paused);
+            replace_where(&mut because, held_back, paused);
+        }
+        let scaled_away = targets.scale(|qty| scaled(qty, share_bps));
+        findings.taken_out(scaled_away, ramped(share_bps));
+        replace_where(&mut because, scaled_away, ramped(share_bps));
+        because
+    }
+
+    /// Compares targets with working orders and cancels what is not wanted any more. Returns the quotes without an
+    /// order; `because` is why a side has no quotes.
+    fn compare(
+        &mut self,
+        now: Time,
+        index: usize,
+        targets: &Targets,
+        working: &[Working],
+        because: [Withheld; 2],
+    ) -> Vec<Missing> {
+        let limits = &self.config.markets[index];
+        let tolerance = Tolerance {
+            price_bps: limits.price_tolerance_bps,
+            qty_bps: limits.qty_tolerance_bps,
+        };
+        let quotes = targets.quotes();
+        let Diff { cancel, place } = diff(quotes, working, tolerance);
+        let decisions = &mut self.markets[index].decisions;
+        for order in working {
+            let is_cancelled = cancel.contains(&order.id);
+            let because = |side: Side| because[side as usize];
+            if let Some(decision) = explain(quotes, order, tolerance, is_cancelled, because) {
+                decisions.record(order.id, decision);
+            }
+        }
+        for order in cancel {
+            self.request_cancel(now, order);
+        }
+        place
+    }
+
+    /// Records why an order is made.
+    fn explain_placed(
+        &mut self,
+        index: usize,
+        order: &UnsignedOrder,
+        missing: &Missing,
+        mid: Option<u64>,
+    ) {
+        let decision = OrderDecision::Placed {
+            wanted: missing.quote,
+            mid,
+            replaces: missing.replaces,
+        };
+        let decisions = &mut self.markets[index].decisions;
+        decisions.record(order.client_id, decision);
     }
 
     /// A strategy that decides elsewhere has a new view for its process.
@@ -227,6 +294,8 @@ impl State {
             .filter(|id| !has_seat(id.strategy))
             .collect();
         for id in orphans {
+            let decision = OrderDecision::Cancelled(CancelCause::NoStrategy);
+            self.market_mut(market).decisions.record(id, decision);
             self.request_cancel(now, id);
         }
     }
@@ -324,6 +393,8 @@ impl State {
                 if *broken == BreakBeforeMake::No {
                     *broken = BreakBeforeMake::Decided;
                 }
+                let decision = OrderDecision::Cancelled(CancelCause::NoRoom(control));
+                self.market_mut(market).decisions.record(old, decision);
             }
             self.request_cancel(now, old);
         }
@@ -414,6 +485,29 @@ impl State {
 /// Whether a refused target is decided again at the next wake-up, because it only lacked a request token.
 fn is_tried_again(control: Control) -> bool {
     matches!(control, Control::Budget | Control::VenueRefusal)
+}
+
+/// Sides on which a target has its order.
+fn serve(findings: &mut Findings, quotes: &[Quote], place: &[Missing]) {
+    for side in Side::BOTH {
+        let wanted = quotes.iter().filter(|quote| quote.side == side);
+        let missing = place.iter().filter(|missing| missing.quote.side == side);
+        if wanted.count() > missing.count() {
+            findings.served(side);
+        }
+    }
+}
+
+/// Why a strategy has no quotes on a side, if it has none.
+fn why_none(targets: &Targets, side: Side) -> Withheld {
+    targets.withheld(side).unwrap_or(Control::NotWanted.into())
+}
+
+/// Replaces the reasons of some sides.
+fn replace_where(because: &mut [Withheld; 2], sides: [bool; 2], why: Withheld) {
+    for (because, _) in because.iter_mut().zip(sides).filter(|(_, is)| *is) {
+        *because = why;
+    }
 }
 
 /// The ramp's share leaves less than a lot.

@@ -42,7 +42,7 @@ pub(crate) struct Tolerance {
 }
 
 impl Tolerance {
-    fn accepts(self, quote: &Quote, order: &Working) -> bool {
+    pub(crate) fn accepts(self, quote: &Quote, order: &Working) -> bool {
         let within = |targets: u64, has: u64, bps: u32| {
             u128::from(targets.abs_diff(has)) * 10_000 <= u128::from(targets) * u128::from(bps)
         };

@@ -2,6 +2,7 @@
 
 pub(crate) mod builder;
 pub(crate) mod decide;
+pub(crate) mod decisions;
 pub(crate) mod diff;
 pub(crate) mod evidence;
 pub(crate) mod execution_reports;
