@@ -130,7 +130,7 @@ pub enum Command {
         after_help = "Press q or Ctrl-C to quit. The command reads the daemon's page (metrics.listen) and sends no command.\n\nExamples:\n  cambist top --config config/demo.toml\n  cambist top --config config/demo.toml --once"
     )]
     Top(commands::top::TopArgs),
-    /// List fills, orders, pool transactions or flows from the store, with or without a running daemon
+    /// List fills, orders, pool transactions, flows or set parameters from the store, with or without a running daemon
     #[command(
         after_help = "Examples:\n  cambist history --config config/demo.toml\n  cambist history orders --config config/demo.toml --from 24h --side buy\n  cambist history --config config/demo.toml --from 2026-01-01 --to 2026-12-31 --csv > fills.csv\n\nThe newest come first. Fills, pool transactions and flows are kept for good, orders for store.keep_days."
     )]

@@ -1,4 +1,4 @@
-//! `cambist history`: fills, orders, pool transactions and explained flows from the store, as a table, CSV, JSON or Parquet.
+//! `cambist history`: fills, orders, pool transactions, explained flows and set parameters from the store, as a table, CSV, JSON or Parquet.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,8 @@ pub enum Kind {
     Pools,
     /// Explained deposits, withdrawals and other flows
     Flows,
+    /// Parameters of strategies that operators set; kept forever
+    Parameters,
 }
 
 /// Arguments of `history`.
@@ -72,6 +74,7 @@ pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
         Kind::Orders => RecordKind::Orders,
         Kind::Pools => RecordKind::Pools,
         Kind::Flows => RecordKind::Flows,
+        Kind::Parameters => RecordKind::Parameters,
     };
     let filter = filter(args, kind, json)?;
     let dir = &daemon.store.dir;

@@ -99,6 +99,11 @@ fn what_is_set_takes_effect_survives_a_kill_and_a_reload_and_is_restored() {
     taken(&stage, &format!("{line} --allow-loosening"));
     quoting(&stage, &mut daemon, [true, true]);
     assert_eq!(taken(&stage, "status")["parameters"], Value::Array(vec![]));
+    let (_, changes, _) = stage.command("history parameters");
+    let changes = changes.as_array().unwrap();
+    let values: Vec<_> = changes.iter().map(|one| &one["value"]).collect();
+    assert_eq!(values, ["as in the file", "1"]);
+    assert_eq!(changes[0]["reason"], "volatile");
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     stage.books().assert_ledger(&daemon.stdout());
     // The tape has every change: the strategies of both runs decide as they did.

@@ -1,4 +1,4 @@
-//! History as rows, newest first: fills, orders, pool transactions and explained flows, read while a daemon is running
+//! History as rows, newest first: fills, orders, pool transactions, explained flows and set parameters, read while a daemon is running
 //! or from the folder of a stopped one. Rows are passed on one at a time.
 
 use std::path::Path;
@@ -27,6 +27,8 @@ pub enum RecordKind {
     Pools,
     /// Deposits, withdrawals and other flows that were explained.
     Flows,
+    /// Parameters of strategies that operators set.
+    Parameters,
 }
 
 /// Filters of the rows.
@@ -112,6 +114,15 @@ impl RecordKind {
                 "transaction",
             ],
             Self::Flows => &["time", "token", "amount", "reason"],
+            Self::Parameters => &[
+                "time",
+                "market",
+                "strategy",
+                "parameter",
+                "value",
+                "operator",
+                "reason",
+            ],
         }
     }
 
@@ -130,6 +141,9 @@ impl RecordKind {
                  lp, lp_token, fee FROM moved"
             }
             Self::Flows => "SELECT at_us AS t, token, symbol, amount, reason FROM flows",
+            Self::Parameters => {
+                "SELECT at_us AS t, market, strategy, key, value, operator, reason FROM parameters"
+            }
         }
     }
 }
@@ -215,7 +229,7 @@ impl Reading {
         let (time, order) = match kind {
             RecordKind::Orders => ("sealed_us", "intents.number DESC"),
             RecordKind::Fills | RecordKind::Pools => ("at_us", "at_us DESC, number DESC"),
-            RecordKind::Flows => ("at_us", "at_us DESC, id DESC"),
+            RecordKind::Flows | RecordKind::Parameters => ("at_us", "at_us DESC, id DESC"),
         };
         let mut conditions = Vec::new();
         let mut values = Vec::new();
@@ -270,6 +284,9 @@ impl Reading {
                 reason,
             ]));
         }
+        if kind == RecordKind::Parameters {
+            return Ok(Self::parameter(time, filter, row)?);
+        }
         let number = row.get::<_, i64>("number")?.cast_unsigned();
         let strategy: Option<u8> = row.get("strategy")?;
         let (name, id) = match strategy {
@@ -291,7 +308,9 @@ impl Reading {
         match kind {
             RecordKind::Fills => cells.extend(self.fill(row, spec)?),
             RecordKind::Orders => cells.extend(order(row, spec)?),
-            RecordKind::Pools | RecordKind::Flows => cells.extend(self.pool(row)?),
+            RecordKind::Pools | RecordKind::Flows | RecordKind::Parameters => {
+                cells.extend(self.pool(row)?);
+            }
         }
         cells.push(id);
         Ok(Some(cells))
@@ -373,6 +392,29 @@ impl Reading {
         let shares = pools.clone().find(|spec| spec.id == token);
         let found = spec.or(shares);
         found.map_or_else(|| format!("token {}", token.0), |spec| spec.symbol.clone())
+    }
+
+    /// A parameter that was set; `None` if it belongs to another strategy.
+    fn parameter(
+        time: String,
+        filter: &Filter,
+        row: &SqlRow<'_>,
+    ) -> rusqlite::Result<Option<Vec<String>>> {
+        let strategy: String = row.get("strategy")?;
+        if filter.strategy.as_ref().is_some_and(|one| *one != strategy) {
+            return Ok(None);
+        }
+        let value: Option<String> = row.get("value")?;
+        let value = value.unwrap_or_else(|| "as in the file".to_owned());
+        Ok(Some(vec![
+            time,
+            row.get("market")?,
+            strategy,
+            row.get("key")?,
+            value,
+            row.get("operator")?,
+            row.get("reason")?,
+        ]))
     }
 
     /// Whole tokens of an amount in base units.
