@@ -332,11 +332,11 @@ async fn scene(
     problems.extend(unproven(&summary));
     problems.extend(crash.iter().flat_map(Crash::problems));
     problems.extend(expectations::problems(
-        promise,
+        (&config, promise),
         &summary,
         crash.as_ref(),
         scenario,
-    ));
+    )?);
     if !status.success() {
         let how = daemon.how(status);
         problems.push(format!("{how}:\n{}", daemon.last_words()));
@@ -375,7 +375,7 @@ impl Stage<'_> {
             }
             screen.say("killing the daemon with SIGKILL in the middle of a submit");
             let file = match self.promise {
-                Promise::Quotes => config.source.path.clone(),
+                Promise::Quotes | Promise::Total => config.source.path.clone(),
                 Promise::PoolShares => {
                     screen.say("after the restart the daemon's target is no pool shares");
                     files::write_leaving(folder.path())?

@@ -230,6 +230,7 @@ pub const fn what_is_back(promise: Promise) -> &'static str {
     match promise {
         Promise::Quotes => "quotes on both sides",
         Promise::PoolShares => "knowledge of the pool",
+        Promise::Total => "readiness",
     }
 }
 
@@ -244,6 +245,7 @@ impl Crash {
         let (back, open) = match self.promise {
             Promise::Quotes => ("both sides quoted", "open orders"),
             Promise::PoolShares => ("its pool known", "joins and exits under way"),
+            Promise::Total => ("ready", "open orders"),
         };
         format!(
             "daemon is back: {back} {:.2} s after the kill, {} of {} {open} had been unknown",
@@ -353,6 +355,7 @@ impl Crash {
         let back = match self.promise {
             Promise::Quotes => "both sides again",
             Promise::PoolShares => "pool known again",
+            Promise::Total => "ready again",
         };
         put(
             back,

@@ -17,8 +17,14 @@ pub fn of(config: &Daemon) -> Promise {
         let info = cambist_strategies::find(&choice.name.value);
         choice.process.is_some() || info.is_some_and(|info| info.promise == Promise::Quotes)
     };
-    if chosen.into_iter().any(quotes) {
+    let totals = |choice: &StrategyChoice| {
+        let info = cambist_strategies::find(&choice.name.value);
+        info.is_some_and(|info| info.promise == Promise::Total)
+    };
+    if chosen.clone().any(quotes) {
         Promise::Quotes
+    } else if chosen.into_iter().any(totals) {
+        Promise::Total
     } else {
         Promise::PoolShares
     }
@@ -26,12 +32,12 @@ pub fn of(config: &Daemon) -> Promise {
 
 /// Where the promise was not kept.
 pub fn problems(
-    promise: Promise,
+    (config, promise): (&Daemon, Promise),
     summary: &Summary,
     crash: Option<&Crash>,
     scenario: &ScenarioPlayer,
-) -> Vec<String> {
-    match promise {
+) -> anyhow::Result<Vec<String>> {
+    Ok(match promise {
         Promise::Quotes => {
             let duration_s = summary.duration_s;
             let recovery_s = crash.map_or(0.0, |crash| crash.recovery_s);
@@ -39,7 +45,45 @@ pub fn problems(
             scenario.problem(ratio, duration_s).into_iter().collect()
         }
         Promise::PoolShares => pool_problems(&summary.pools, summary.duration_s, crash.is_some()),
+        Promise::Total => total_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
+    })
+}
+
+/// A strategy with a total must have traded, on its side only, and not more than that; `is_long` if the demo
+/// was long enough for a fill.
+fn total_problems(config: &Daemon, is_long: bool) -> anyhow::Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let Some(bound) = config.bind_expected().transpose()? else {
+        return Ok(problems);
+    };
+    let traded = cambist_store::traded::traded(&config.store.dir)?;
+    for (_, market, choice) in &bound.strategies {
+        let name = &choice.name.value;
+        let info = cambist_strategies::find(name);
+        if info.is_none_or(|info| info.promise != Promise::Total) {
+            continue;
+        }
+        let Some(spec) = bound.markets.get(usize::from(market.0)) else {
+            continue;
+        };
+        let Some((side, total)) = cambist_strategies::twap::total(&choice.params, spec) else {
+            continue;
+        };
+        let done = traded.get(&(spec.name.clone(), name.clone()));
+        let done = done.copied().unwrap_or_default();
+        let (of_side, other) = (done.of(side), done.of(side.opposite()));
+        let texts = [of_side, total, other].map(|units| spec.base.text(units));
+        if of_side > total || other > 0 {
+            problems.push(format!(
+                "{name} traded {} of {}, and {} on the other side",
+                texts[0], texts[1], texts[2]
+            ));
+        }
+        if of_side == 0 && is_long {
+            problems.push(format!("{name} traded nothing"));
+        }
     }
+    Ok(problems)
 }
 
 /// The share of the time outside the recovery from the kill. Nothing is quoted while an order that never arrived waits

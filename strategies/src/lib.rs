@@ -6,11 +6,13 @@
 pub mod bands;
 pub mod curve;
 pub mod glft;
+pub mod grid;
 pub mod hedged_lp;
 pub mod ladder;
 pub mod lp_manager;
 pub mod parameter;
 pub mod registry;
+pub mod twap;
 
 mod optimization;
 mod price_limits;
@@ -39,9 +41,11 @@ strategies! {
     bands
     curve
     glft
+    grid
     hedged_lp
     ladder
     lp_manager
+    twap
 }
 
 pub use lp_manager::LP_MANAGER;

@@ -17,6 +17,8 @@ pub enum Promise {
     Quotes,
     /// Shares of the pool beside the market: joins and exits. It quotes nothing.
     PoolShares,
+    /// Fills of one side up to the parameter `total`, and no more.
+    Total,
 }
 
 /// Facts about a strategy before it is built.

@@ -181,6 +181,7 @@ fn the_sample_files_set_every_parameter() {
         ("bands", include_str!("../../config/strategies/bands.toml")),
         ("curve", include_str!("../../config/strategies/curve.toml")),
         ("glft", include_str!("../../config/strategies/glft.toml")),
+        ("grid", include_str!("../../config/strategies/grid.toml")),
         (
             "hedged_lp",
             include_str!("../../config/strategies/hedged_lp.toml"),
@@ -193,6 +194,7 @@ fn the_sample_files_set_every_parameter() {
             "lp_manager",
             include_str!("../../config/strategies/lp_manager.toml"),
         ),
+        ("twap", include_str!("../../config/strategies/twap.toml")),
     ] {
         let info = find(name).unwrap();
         let table: Table = file.parse().unwrap();
@@ -238,7 +240,7 @@ fn every_declaration_is_sound() {
     }
     assert!(find("nothing").is_none());
     assert_eq!(nearest("bnads"), Some("bands"));
-    assert_eq!(nearest("twap"), None);
+    assert_eq!(nearest("vwap_pov"), None);
 }
 
 /// In any market: a side without targets has a reason, and that reason names one of the strategy's own keys.

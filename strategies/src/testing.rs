@@ -7,7 +7,9 @@ use std::fmt::Write;
 use cambist_core::notification::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};
 use cambist_core::reference::Reference;
-use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, PoolView, Strategy, Targets, View};
+use cambist_core::strategy::{
+    BookLevel, Holdings, OwnOrder, PoolView, Strategy, Targets, Traded, View,
+};
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, Time, TokenId, TokenSpec};
 
 /// Samples of a strategy for the tests of the registry.
@@ -66,6 +68,8 @@ pub struct Scene {
     pub references: Vec<Reference<'static>>,
     pub own: Vec<OwnOrder>,
     pub fills: Vec<Fill>,
+    pub traded: Traded,
+    pub unknown: [u128; 2],
 }
 
 impl Scene {
@@ -89,6 +93,8 @@ impl Scene {
             references: Vec::new(),
             own: Vec::new(),
             fills: Vec::new(),
+            traded: Traded::default(),
+            unknown: [0; 2],
         }
     }
 
@@ -104,6 +110,8 @@ impl Scene {
             references: &self.references,
             own: &self.own,
             fills: &self.fills,
+            traded: self.traded,
+            unknown: self.unknown,
         }
     }
 

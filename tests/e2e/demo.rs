@@ -253,14 +253,38 @@ fn every_other_quoting_strategy_makes_a_market() {
     for info in cambist_strategies::all() {
         let own = QUOTING.contains(&info.name) || info.name == POOLING;
         assert!(
-            own || info.promise == Promise::Quotes,
+            own || info.promise != Promise::PoolShares,
             "{}: a demo belongs here",
             info.name
         );
-        if !own {
+        if !own && info.promise == Promise::Quotes {
             demo("12", info.name);
         }
     }
+}
+
+/// The demo judges it by its total, through a kill in the middle.
+#[test]
+fn a_total_is_not_exceeded_through_a_kill() {
+    let folder = Folder::new("demo-total");
+    let args = [
+        "demo",
+        "--duration",
+        "30s",
+        "--json",
+        "--seed",
+        "5",
+        "--strategy",
+        "twap",
+    ];
+    let (code, out, log) = process::run(folder.path(), "demo", &args, Duration::from_mins(2));
+    assert_eq!(code, 0, "{out}\n{log}");
+    let object: Value = serde_json::from_str(&out).unwrap();
+    assert!(object["fills"].as_u64().unwrap() > 0, "{out}");
+    assert!(!object["crash"].is_null(), "{out}");
+    // That no more than the total was sold, and nothing bought, is part of exit code 0: the demo adds up the store.
+    assert!(object["orders"]["filled"].as_u64().unwrap() > 0, "{out}");
+    assert_eq!(object["replay_equal"], true, "{out}");
 }
 
 /// Played by the tests that are named after them,

@@ -157,6 +157,7 @@ impl EngineLink {
             restrictions: Restrictions::default(),
             books: Books::default(),
             memories: Vec::new(),
+            traded: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: begin.venue_time,
             maker_fee_bips: begin.fee_bips[0],

@@ -183,7 +183,7 @@ controls! {
     NotWanted "not_wanted" []
         "the strategy has no target on this side and states no reason"
         "read what the strategy does: cambist strategy show NAME"
-    StrategyPrice "strategy_price" ["market.strategy.params.price_floor" "market.strategy.params.price_ceiling" "market.strategy.params.buy_price_max" "market.strategy.params.sell_price_min" "market.strategy.params.depeg_bps" "market.strategy.params.moving_band_bps"]
+    StrategyPrice "strategy_price" ["market.strategy.params.price_floor" "market.strategy.params.price_ceiling" "market.strategy.params.buy_price_max" "market.strategy.params.sell_price_min" "market.strategy.params.depeg_bps" "market.strategy.params.moving_band_bps" "market.strategy.params.price_low" "market.strategy.params.price_high"]
         "the strategy quotes this side only while the mid is within its own limits"
         "wait, or change the key"
     StrategyFunds "strategy_funds" ["market.strategy.params"]
@@ -201,6 +201,9 @@ controls! {
     NoFairPrice "no_fair_price" ["market.strategy.params" "market.strategy.params.reference" "market.strategy.params.reference_divergence_bps"]
         "the strategy's model or reference gives no price to quote at"
         "check which input is missing or extreme: cambist strategy show NAME explains them"
+    Schedule "schedule" ["market.strategy.params.total" "market.strategy.params.duration_s"]
+        "the strategy has traded what its schedule has released by now, or its whole total"
+        "wait; to trade more, raise the key"
     ProcessDown "process_down" []
         "the process of the strategy does not run"
         "see the log for how it ended; it is started again with growing pauses"
@@ -237,12 +240,13 @@ impl Control {
                 | Self::Ramp
                 | Self::FillDelay
                 | Self::StrategySkew
+                | Self::Schedule
         )
     }
 
     /// Whether a side without quotes is as configured, so that it needs no alert.
     pub const fn is_by_design(self) -> bool {
-        matches!(self, Self::NotConfigured)
+        matches!(self, Self::NotConfigured | Self::Schedule)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::order::{ClientOrderId, Hash, StrategyId, UnsignedOrder};
 use crate::pool::PoolSpec;
 use crate::reference::{ReferencePrice, ReferenceSource};
 use crate::request::{Outcome, RequestId};
-use crate::strategy::ProcessMessage;
+use crate::strategy::{ProcessMessage, Traded};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
 use crate::venue::VenueRules;
@@ -53,6 +53,8 @@ pub struct Start {
     /// What each of them remembered at the end of an earlier run, in the same order; nothing for one that is
     /// new. Shorter than the list if the rest are.
     pub memories: Vec<Vec<u8>>,
+    /// What each of them traded in earlier runs, in the same order; nothing for the rest if it is shorter.
+    pub traded: Vec<Traded>,
     /// Seed of the engine's generator.
     pub seed: u64,
     /// Random number of the store.

@@ -49,6 +49,35 @@ pub struct Holdings {
     pub quote: Amount,
 }
 
+/// What a strategy has traded at its market in all runs: the sums of its fills as the store keeps them, so that they are
+/// exact through kills and restarts. Base units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traded {
+    /// Bought.
+    pub bought: Amount,
+    /// Sold.
+    pub sold: Amount,
+}
+
+impl Traded {
+    /// Adds an amount to a side.
+    pub fn add(&mut self, side: Side, base: Amount) {
+        let total = match side {
+            Side::Buy => &mut self.bought,
+            Side::Sell => &mut self.sold,
+        };
+        *total = total.saturating_add(base);
+    }
+
+    /// The total of a side.
+    pub const fn of(&self, side: Side) -> Amount {
+        match side {
+            Side::Buy => self.bought,
+            Side::Sell => self.sold,
+        }
+    }
+}
+
 /// The pool beside the market, if one is configured and its balances are known and fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolView {
@@ -110,6 +139,10 @@ pub struct View<'a> {
     pub own: &'a [OwnOrder],
     /// Fills booked since the last decision of the strategy.
     pub fills: &'a [Fill],
+    /// What the strategy has traded at this market in all runs.
+    pub traded: Traded,
+    /// Base units by side, buy then sell, that its orders of unknown state may still trade. They are not among `own`.
+    pub unknown: [Amount; 2],
 }
 
 impl View<'_> {

@@ -100,6 +100,7 @@ impl<'a> Stage<'a> {
             restrictions: Restrictions::default(),
             books: Books::default(),
             memories: Vec::new(),
+            traded: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: run.venue_time,
             maker_fee_bips: 0,

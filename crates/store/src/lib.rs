@@ -23,6 +23,7 @@ pub mod results;
 mod rows;
 mod schema;
 mod slot_rule;
+pub mod traded;
 pub mod view;
 
 use std::path::{Path, PathBuf};

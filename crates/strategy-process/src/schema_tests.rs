@@ -3,7 +3,7 @@
 
 use cambist_core::notification::Fill;
 use cambist_core::reference::Reference;
-use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, View};
+use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, Traded, View};
 use cambist_core::{ClientOrderId, MarketId, Price, Qty, Side, StrategyId, Time};
 use serde_json::{Map, Value, json};
 
@@ -145,6 +145,8 @@ fn view() -> Value {
             cancelling: true,
         }],
         fills: &[],
+        traded: Traded::default(),
+        unknown: [0; 2],
     };
     let fills = vec![fill; FILLS_MAX];
     let content = Content::new(&view, fills.iter(), &Map::new());

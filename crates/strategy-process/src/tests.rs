@@ -3,7 +3,7 @@
 use cambist_core::control::Control;
 use cambist_core::notification::Fill;
 use cambist_core::strategy::{
-    BookLevel, Holdings, OwnOrder, ProcessMessage, Strategy, Targets, View,
+    BookLevel, Holdings, OwnOrder, ProcessMessage, Strategy, Targets, Traded, View,
 };
 use cambist_core::{
     ClientOrderId, MarketId, MarketSpec, Price, Qty, Side, StrategyId, Time, TokenId, TokenSpec,
@@ -110,6 +110,8 @@ impl Scene {
             references: &[],
             own: &self.own,
             fills: &std::mem::take(&mut self.fills),
+            traded: Traded::default(),
+            unknown: [0; 2],
         };
         self.strategy.decide(&view, &mut targets);
         targets

@@ -39,6 +39,7 @@ const STEPS: &[&[Step]] = &[
     FEES,
     &[],
     REFERENCES,
+    TRADED,
 ];
 
 /// Version 16: sources of reference prices. Before, there were none.
@@ -79,6 +80,13 @@ pub fn fees_in_what_is_bought() -> Value {
 pub fn fees_as_stated() -> Value {
     Value::Struct(vec![("stated_max_bips".to_owned(), Value::Unsigned(63))])
 }
+
+/// Version 17: a start has what strategies traded in earlier runs. Before, it had not.
+const TRADED: &[Step] = &[Step::Add {
+    of: "Start",
+    field: "traded",
+    value: || Value::List(Vec::new()),
+}];
 
 /// Version 13: strategies get other parameters while they run. Before, they did not.
 const PARAMETERS: &[Step] = &[

@@ -13,7 +13,7 @@ use crate::notification::{Fill, Notification};
 use crate::order::{ClientOrderId, Hash, StrategyId};
 use crate::reference::References;
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
-use crate::strategy::Strategy;
+use crate::strategy::{Strategy, Traded};
 use crate::time::{Time, VenueTime};
 use crate::venue::{FeeToken, VenueRules};
 
@@ -52,6 +52,8 @@ pub(crate) struct StrategySlot {
     pub(crate) fills: Vec<Fill>,
     /// Its parameters, if they were changed since the start.
     pub(crate) parameters: Option<String>,
+    /// What it has traded in all runs.
+    pub(crate) traded: Traded,
 }
 
 /// Purpose of a request.
@@ -190,8 +192,13 @@ impl State {
                 market: *market,
                 fills: Vec::new(),
                 parameters: None,
+                traded: Traded::default(),
             })
             .collect();
+        let mut seats: Vec<StrategySlot> = seats;
+        for (slot, traded) in seats.iter_mut().zip(&start.traded) {
+            slot.traded = *traded;
+        }
         if start.restrictions.state > TradingState::Active {
             let (level, cause) = (start.restrictions.state, "as stored".to_owned());
             actions.push(Action::Notify(Notification::TradingStateChanged {

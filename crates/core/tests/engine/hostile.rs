@@ -308,6 +308,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             restrictions: Restrictions::of(TradingState::Active),
             books: cambist_core::books::Books::default(),
             memories: Vec::new(),
+            traded: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,

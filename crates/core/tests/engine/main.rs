@@ -30,5 +30,6 @@ mod snapshot;
 mod status;
 mod strategies;
 mod timing;
+mod traded;
 mod unwanted;
 mod venue_rules;

@@ -133,6 +133,7 @@ impl Beside {
             restrictions: Restrictions::default(),
             books: Books::default(),
             memories: Vec::new(),
+            traded: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: ORIGIN,
             maker_fee_bips: 0,

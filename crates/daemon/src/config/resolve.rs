@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
 use cambist_core::reference::{Reference, ReferenceSource};
-use cambist_core::strategy::{BookLevel, Holdings, PoolView, Quote, Strategy, Targets, View};
+use cambist_core::strategy::{
+    BookLevel, Holdings, PoolView, Quote, Strategy, Targets, Traded, View,
+};
 use cambist_core::venue::LifetimeRule;
 use cambist_core::{
     Amount, MarketId, MarketSpec, PoolSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
@@ -529,6 +531,8 @@ pub(super) fn quiet(
         references: &references,
         own: &[],
         fills: &[],
+        traded: Traded::default(),
+        unknown: [0; 2],
     };
     let mut targets = Targets::default();
     strategy.decide(&view, &mut targets);

@@ -216,6 +216,14 @@ pub fn begin(
         .map(|(_, _, choice)| choice.name.value.clone())
         .collect();
     store.count_results(&listing, &strategies, &books)?;
+    let totals = store.traded()?;
+    let traded = bound.strategies.iter().map(|(_, market, choice)| {
+        let market = bound.markets.get(usize::from(market.0));
+        let market = market.map(|spec| spec.name.clone()).unwrap_or_default();
+        let total = totals.get(&(market, choice.name.value.clone()));
+        total.copied().unwrap_or_default()
+    });
+    let traded = traded.collect();
     let (open, mut bodies, filled) = split(recovered.open);
     let mut open_moves = Vec::new();
     for OpenPoolTransaction { recovered, body } in recovered.open_moves {
@@ -241,6 +249,7 @@ pub fn begin(
         restrictions: recovered.restrictions,
         books,
         memories: memories::load(&daemon.store.dir, &bound),
+        traded,
         lost,
         venue_time: venue.time,
         maker_fee_bips: daemon.fee_bips[0],

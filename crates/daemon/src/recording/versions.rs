@@ -42,6 +42,7 @@ const STEPS: &[&[Step]] = &[
     FEES,
     EXPECTED_FLOWS,
     REFERENCES,
+    TRADED,
 ];
 
 /// Version 14: markets state which token their fees are taken in, the venue's rules what bounds them, and orders what fees
@@ -76,6 +77,16 @@ const EXPECTED_FLOWS: &[Step] = &[Step::Add {
     of: "State",
     field: "expected_flows",
     value: || Value::Struct(vec![("flows".to_owned(), Value::List(Vec::new()))]),
+}];
+
+/// Version 17: what a strategy has traded. Of older snapshots it is not known; no strategy used it.
+const TRADED: &[Step] = &[Step::Add {
+    of: "StrategySlot",
+    field: "traded",
+    value: || {
+        let sides = ["bought", "sold"].map(|side| (side.to_owned(), Value::Unsigned(0)));
+        Value::Struct(sides.into())
+    },
 }];
 
 /// Version 13: a strategy may have other parameters than at the start. Before, it had not.

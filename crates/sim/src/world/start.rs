@@ -107,6 +107,7 @@ impl World {
             restrictions: durable.levels.clone(),
             books: durable.books.clone(),
             memories: Vec::new(),
+            traded: Vec::new(),
             lost: BTreeMap::new(),
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),

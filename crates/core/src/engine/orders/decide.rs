@@ -10,6 +10,7 @@ use crate::notification::{Control, Notification, Withheld};
 use crate::order::{ClientOrderId, StrategyId, UnsignedOrder};
 use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View};
 use crate::time::{Time, VenueTime};
+use crate::token::Amount;
 use crate::withheld::{Compared, Unit};
 
 use crate::engine::intents::lifecycle::{CancelState, Phase};
@@ -326,10 +327,27 @@ impl State {
             references: &self.references.of(spec.id, now),
             own,
             fills: &fills,
+            traded: self.slots[seat].traded,
+            unknown: self.unknown_amounts(now, seat),
         };
         let mut targets = Targets::default();
         strategy.decide(&view, &mut targets);
         targets
+    }
+
+    /// Base units that orders of unknown state of a strategy slot may still trade, by side.
+    fn unknown_amounts(&self, now: Time, seat: usize) -> [Amount; 2] {
+        let StrategySlot {
+            strategy, market, ..
+        } = self.slots[seat];
+        let mut amounts = [0; 2];
+        for tracked in self.orders.of_strategy(market, strategy) {
+            if self.working(now, tracked).state == WorkingState::Unknown {
+                let amount: &mut Amount = &mut amounts[tracked.order.side as usize];
+                *amount = amount.saturating_add(tracked.base_left(tracked.base_amount()));
+            }
+        }
+        amounts
     }
 
     /// Whether a strategy of the market wanted to be asked again by now.

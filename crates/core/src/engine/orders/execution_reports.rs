@@ -143,6 +143,7 @@ impl State {
         };
         for seat in &mut self.slots {
             if seat.strategy == id.strategy && seat.market == market {
+                seat.traded.add(side, base);
                 if seat.fills.len() >= FILLS_KEPT {
                     seat.fills.remove(0);
                 }
