@@ -74,8 +74,8 @@ fn the_page_shows_book_orders_and_reasons_live_and_to_its_own_origin_only() {
     until(SOON, "two points of equity", || {
         (page(&address)["equity"].as_array().unwrap().len() >= 2).then_some(())
     });
-    // Live: two events, each with the whole page.
-    let events = ask(&address, "/events", "Host: localhost\r\n", "\n\ndata: ");
+    // Live: an event with the whole page. Between two of them is the head of a chunk.
+    let events = ask(&address, "/events", "Host: localhost\r\n", "}\n\n");
     assert!(
         events.contains("text/event-stream") && events.contains("data: {"),
         "{events}"
