@@ -94,7 +94,7 @@ fn a_name_is_written_once_and_only_into_sources() {
     let new = |name: &str, more: &[&str]| {
         cambist(&[&["strategy", "new", name, "--sources", &at], more].concat())
     };
-    let nowhere = new("grid", &[]);
+    let nowhere = new("mirror", &[]);
     assert_eq!(exit(&nowhere), 2);
     assert!(
         stderr(&nowhere).contains("--sources DIR"),
@@ -112,13 +112,13 @@ fn a_name_is_written_once_and_only_into_sources() {
         assert!(!stderr(&refused).is_empty());
         assert_eq!(fs::read_to_string(&lib).unwrap(), before, "{name}");
     }
-    let written = json(&new("grid", &["--json"]));
+    let written = json(&new("mirror", &["--json"]));
     let file = written["file"].as_str().unwrap();
     let source = fs::read_to_string(file).unwrap();
-    assert!(source.contains("struct Grid") && source.contains("name: \"grid\""));
+    assert!(source.contains("struct Mirror") && source.contains("name: \"mirror\""));
     assert!(!source.to_lowercase().contains("template"), "{source}");
     let listed = fs::read_to_string(&lib).unwrap();
-    assert!(listed.contains("pub mod grid;\n") && listed.contains("    grid\n"));
-    assert_eq!(exit(&new("grid", &[])), 2, "once");
+    assert!(listed.contains("pub mod mirror;\n") && listed.contains("    mirror\n"));
+    assert_eq!(exit(&new("mirror", &[])), 2, "once");
     assert_eq!(fs::read_to_string(&lib).unwrap(), listed);
 }

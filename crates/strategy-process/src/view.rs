@@ -40,7 +40,6 @@ pub struct Content {
     /// What is held.
     pub holdings: HoldingsJson,
     /// Reference prices, in the order of the configuration.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<ReferenceJson>,
     /// Own orders that may be resting, oldest first.
     pub own: Vec<OwnJson>,
