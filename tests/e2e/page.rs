@@ -29,10 +29,12 @@ fn ask(address: &str, path: &str, headers: &str, enough: &str) -> String {
     text
 }
 
-fn page(address: &str) -> Value {
+/// Nothing if the connection was closed without an answer, as one of too many is.
+fn page(address: &str) -> Option<Value> {
     let answer = ask(address, "/page.json", "Host: localhost\r\n", "");
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-    serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
+    let (_, body) = answer.split_once("\r\n\r\n")?;
+    let page = serde_json::from_str(body);
+    Some(page.unwrap_or_else(|error| panic!("{error}: {answer}")))
 }
 
 #[test]
@@ -43,7 +45,7 @@ fn the_page_shows_book_orders_and_reasons_live_and_to_its_own_origin_only() {
     let address = stage.metrics("daemon", &mut daemon);
     let shown = until(SOON, "own orders in the book", || {
         assert!(daemon.ended().is_none(), "{}", daemon.last_words());
-        let page = page(&address);
+        let page = page(&address)?;
         let orders = page["markets"][0]["orders"].as_array().cloned();
         orders.filter(|orders| orders.len() >= 2).map(|_| page)
     });
@@ -72,7 +74,7 @@ fn the_page_shows_book_orders_and_reasons_live_and_to_its_own_origin_only() {
         "{market}"
     );
     until(SOON, "two points of equity", || {
-        (page(&address)["equity"].as_array().unwrap().len() >= 2).then_some(())
+        (page(&address)?["equity"].as_array().unwrap().len() >= 2).then_some(())
     });
     // Live: an event with the whole page. Between two of them is the head of a chunk.
     let events = ask(&address, "/events", "Host: localhost\r\n", "}\n\n");

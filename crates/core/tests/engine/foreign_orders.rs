@@ -197,7 +197,7 @@ fn a_lock_is_ours_if_the_order_certainly_rested() {
 #[test]
 fn as_many_unexpected_orders_are_reported_as_are_remembered() {
     const KEPT: u64 = 1_024;
-    let stray = |instance: u32| {
+    let of_instance = |instance: u32| {
         move |number: u64| {
             let mut order = foreign(number, Side::Sell, 10_100, 10);
             order.valid_since = ORIGIN.plus_ms(8_000);
@@ -212,7 +212,7 @@ fn as_many_unexpected_orders_are_reported_as_are_remembered() {
     for (instance, count) in [(7, KEPT - 1), (7, KEPT), (7, KEPT + 9), (8, KEPT + 9)] {
         let mut bench = TestBench::with(&[], config(), Vec::new());
         bench.run_ms(9_000);
-        bench.list = (1_000..1_000 + count).map(stray(instance)).collect();
+        bench.list = (1_000..1_000 + count).map(of_instance(instance)).collect();
         bench.run_ms(4_000);
         let reported = bench.count(|n| match n {
             Notification::InvariantFailed { name, .. } => name == "forgotten_order",

@@ -117,9 +117,9 @@ fn every_pause_ends_at_its_own_time_and_is_reported_then() {
     }
 }
 
-/// Whether a write allows trading again is said of every write, and of one that joins such a change with others.
+/// Whether a write allows trading again is stated for every write, and of one that joins such a change with others.
 #[test]
-fn a_write_says_whether_it_allows_trading_again() {
+fn a_write_states_whether_it_allows_trading_again() {
     let mut bench = TestBench::ready(&[BID]);
     bench.accept();
     let (state, reason) = (TradingState::CancelOnly, || "test".to_owned());

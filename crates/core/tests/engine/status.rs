@@ -89,7 +89,7 @@ fn an_order_is_counted_in_one_state() {
 }
 
 #[test]
-fn a_status_says_whether_the_daemon_is_ready_stopped_and_draining() {
+fn a_status_states_whether_the_daemon_is_ready_stopped_and_draining() {
     let mut bench = TestBench::with(&BOTH, often(), Vec::new());
     let facts = |bench: &TestBench| {
         let status = bench.status();
@@ -111,7 +111,7 @@ fn a_status_says_whether_the_daemon_is_ready_stopped_and_draining() {
     assert_eq!(facts(&bench), (true, TradingState::CancelOnly, true));
 }
 
-/// Whoever asks after a command sees its effect: with an interval of a quarter of an hour, statuses are those of the
+/// A status after a command shows its effect: with an interval of a quarter of an hour, statuses are those of the
 /// start, of each command, and of each change of restrictions.
 #[test]
 fn a_status_follows_every_command_at_once_and_nothing_else() {
@@ -138,7 +138,7 @@ fn a_status_follows_every_command_at_once_and_nothing_else() {
 }
 
 #[test]
-fn what_was_stored_is_said_at_the_start_and_only_if_it_restricts() {
+fn what_was_stored_is_reported_at_the_start_and_only_if_it_restricts() {
     for state in [
         TradingState::Active,
         TradingState::CancelOnly,
@@ -147,10 +147,14 @@ fn what_was_stored_is_said_at_the_start_and_only_if_it_restricts() {
         let mut bench = TestBench::new(&BOTH);
         bench.starts_with(Restrictions::of(state));
         bench.run_ms(100);
-        let said = bench.count(
+        let reported = bench.count(
             |n| matches!(n, Notification::TradingStateChanged { level, .. } if *level == state),
         );
-        assert_eq!(said, usize::from(state > TradingState::Active), "{state:?}");
+        assert_eq!(
+            reported,
+            usize::from(state > TradingState::Active),
+            "{state:?}"
+        );
         assert_eq!(
             bench.count(|n| matches!(n, Notification::Draining)),
             usize::from(state == TradingState::Halted)

@@ -19,9 +19,9 @@ struct Seen {
 }
 
 /// Has one bid as target, and writes down what it is given. A message that it started is wrong for it.
-struct Witness(u64, Arc<Mutex<Seen>>);
+struct ViewRecorder(u64, Arc<Mutex<Seen>>);
 
-impl Strategy for Witness {
+impl Strategy for ViewRecorder {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let mut seen = self.1.lock().unwrap();
         seen.decisions += 1;
@@ -44,8 +44,9 @@ impl Strategy for Witness {
 fn two(prices: [u64; 2]) -> (TestBench, [Arc<Mutex<Seen>>; 2]) {
     let seen = [(); 2].map(|()| Arc::new(Mutex::new(Seen::default())));
     let strategies = prices.iter().zip(&seen);
-    let strategies = strategies
-        .map(|(price, seen)| -> Box<dyn Strategy> { Box::new(Witness(*price, Arc::clone(seen))) });
+    let strategies = strategies.map(|(price, seen)| -> Box<dyn Strategy> {
+        Box::new(ViewRecorder(*price, Arc::clone(seen)))
+    });
     (TestBench::shared(strategies.collect(), config()), seen)
 }
 
@@ -96,9 +97,9 @@ fn a_message_of_a_process_is_taken_in_and_its_strategy_asked_again() {
         "of another one"
     );
     let message = ProcessMessage::Ended;
-    let nobody = StrategyId(9);
+    let unknown = StrategyId(9);
     bench.handle_event(&Event::Process {
-        strategy: nobody,
+        strategy: unknown,
         message,
     });
     assert!(
