@@ -203,7 +203,9 @@ impl Telemetry {
             page["budget"] = budget.into();
             page["limits_used_bps"] = used(&status.used);
             for (at, market) in status.markets.iter().enumerate() {
-                page["markets"][at]["limits_used_bps"] = used(&market.used);
+                if let Some(fields) = market_fields(&mut page, at) {
+                    fields["limits_used_bps"] = used(&market.used);
+                }
             }
         }
         drop(last);
@@ -211,14 +213,19 @@ impl Telemetry {
             let market = inspection
                 .as_ref()
                 .and_then(|inspection| inspection.markets.get(at));
-            let fields = &mut page["markets"][at];
-            if fields.is_object() {
+            if let Some(fields) = market_fields(&mut page, at) {
                 add_market(&self.about, fields, inspection.as_deref(), market);
             }
         }
         page["venue_ms"] = json!(inspection.map(|inspection| inspection.venue_time.0));
         page
     }
+}
+
+/// The fields of a market; none before the first status, when the list is empty.
+fn market_fields(page: &mut Value, at: usize) -> Option<&mut Value> {
+    let fields = page.get_mut("markets")?.get_mut(at)?;
+    fields.is_object().then_some(fields)
 }
 
 fn used(limits: &[(Control, u64)]) -> Value {

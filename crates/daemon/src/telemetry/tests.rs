@@ -313,6 +313,14 @@ fn a_status_sets_the_gauges_and_the_page() {
 
 /// A trading state applies before it is stored: it is announced even if a status reports it first.
 #[test]
+fn a_page_asked_for_before_the_first_status_or_between_two_has_no_markets() {
+    let telemetry = telemetry();
+    assert_eq!(telemetry.page()["markets"], serde_json::json!([]));
+    telemetry.observe(&Notification::Status(Box::default()));
+    assert_eq!(telemetry.page()["markets"], serde_json::json!([]));
+}
+
+#[test]
 fn a_trading_state_is_announced_once_whatever_reported_it_before() {
     let telemetry = telemetry();
     let level = TradingState::CancelOnly;

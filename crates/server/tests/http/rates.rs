@@ -68,7 +68,7 @@ fn an_address_is_limited_over_all_paths_unknown_ones_included() {
         ..RateLimits::default()
     });
     let alice = exchange.customer(1);
-    assert_eq!(exchange.ask(&Call::get("/")).status, 404);
+    assert_eq!(exchange.ask(&Call::get("/unknown")).status, 404);
     assert_eq!(exchange.ask(&Call::new("PUT", "/api/v3/order")).status, 405);
     exchange.ask(&Call::get("/api/v3/timestamp")).good();
     exchange.ask(&alice.get("/api/v3/exchange/info")).good();
