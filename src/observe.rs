@@ -179,9 +179,8 @@ impl Observer {
         // A live feed counts invalid answers and continues.
         while let Ok(Some(row)) = self.feed.next_row() {
             let now = match row {
-                LiveRow::Idle(time) => time,
                 LiveRow::Trade(trade) => trade.local_time,
-                LiveRow::Reference(_, time) => time,
+                LiveRow::Idle(time) | LiveRow::Reference(_, time) => time,
                 LiveRow::Snapshot(snapshot) => {
                     self.seen.take(snapshot);
                     match self.writer.write(snapshot) {

@@ -278,7 +278,6 @@ impl Backtest {
             match self.feeds[index].row() {
                 Row::Event(event) => self.exchange.apply_event(index, event),
                 Row::Snapshot(snapshot) => self.exchange.apply_snapshot(index, snapshot),
-                Row::Idle(_) => {}
                 Row::Reference(price) if self.engine.is_some() => {
                     // The engine takes it in at its time, before any later row.
                     let price = price.received(self.engine_time(time));
@@ -287,7 +286,7 @@ impl Backtest {
                     self.planned_by_row = Some(time);
                     until = time;
                 }
-                Row::Reference(_) => {}
+                Row::Idle(_) | Row::Reference(_) => {}
             }
             if self.exchange.has_executions() {
                 self.book_executions(sink)?;

@@ -199,7 +199,7 @@ fn every_limit_has_one_complete_row() {
 #[test]
 fn every_limit_is_among_those_in_force() {
     let spec = spec();
-    let listed = crate::limits::in_force(&config(), &[spec.clone()], &[&spec]);
+    let listed = crate::limits::in_force(&config(), std::slice::from_ref(&spec), &[&spec]);
     let names: Vec<_> = listed.iter().map(|limit| limit.about.name).collect();
     let by_token = crate::limits::BY_QUOTE_TOKEN
         .iter()

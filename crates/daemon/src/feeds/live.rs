@@ -124,9 +124,11 @@ impl LiveSource for LiveFeed {
                     self.trade = Some(trade);
                     return Ok(self.trade.as_ref().map(LiveRow::Trade));
                 }
-                // Nothing is decided before the first book.
-                Ok(Arrival::Reference(..)) if !self.begun => {}
                 Ok(Arrival::Reference(price, arrived)) => {
+                    // Nothing is decided before the first book.
+                    if !self.begun {
+                        continue;
+                    }
                     let time = self.later(arrived);
                     return Ok(Some(LiveRow::Reference(price, time)));
                 }

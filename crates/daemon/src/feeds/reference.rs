@@ -69,5 +69,6 @@ fn signed(micros: u64) -> i64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 #[path = "reference_tests.rs"]
 mod tests;
