@@ -300,7 +300,10 @@ impl Session {
 
     /// An external flow is neither profit nor loss.
     fn explained(&mut self, token: TokenId, amount: i128) {
-        self.flow(token, amount);
+        // One found during recovery is part of the opening that follows.
+        if self.opening.is_some() {
+            self.flow(token, amount);
+        }
         let of_pool = self.pools.iter().find(|pool| pool.spec.lp.id == token);
         let market = match of_pool.map(|pool| pool.spec.market) {
             Some(beside) => self.market(beside),

@@ -590,3 +590,22 @@ fn the_texts_are_narrow_and_complete() {
         "nothing is lost in wrapping"
     );
 }
+
+#[test]
+fn a_flow_that_is_found_before_the_opening_is_part_of_it() {
+    let adopted = || Notification::Adopted {
+        token: TokenId(0),
+        amount: -10i128.pow(17),
+        reason: "fill of a managed foreign order".to_owned(),
+    };
+    let held = |notifications: &[Notification]| {
+        let mut session = Session::new(&[market()]);
+        for (at, notification) in (0..).zip(notifications) {
+            session.observe(Time::from_ms(at), notification);
+        }
+        let summary = session.summary(Time(0), &Closing::default(), code);
+        summary.inventory["ETH"].clone()
+    };
+    assert_eq!(held(&[adopted(), ready()]), "10000000000000000000");
+    assert_eq!(held(&[ready(), adopted()]), "9900000000000000000");
+}
