@@ -150,6 +150,16 @@ fn a_further_level_is_quoted_as_if_the_one_before_had_filled() {
 }
 
 #[test]
+fn levels_of_a_side_are_numbered_from_the_nearest() {
+    let targets = scene(0).decide(&mut glft(&format!("{PAPER}order_levels = 3\n")));
+    for side in [Buy, Sell] {
+        let quotes = targets.quotes().iter().filter(|quote| quote.side == side);
+        let levels: Vec<_> = quotes.map(|quote| quote.level).collect();
+        assert_eq!(levels, [0, 1, 2]);
+    }
+}
+
+#[test]
 fn an_order_near_its_level_keeps_its_price() {
     let tolerant = format!("{PAPER}order_levels = 2\norder_refresh_tolerance_bps = 1\n");
     let quoted = |own: &[u64]| {

@@ -416,6 +416,10 @@ fn contradictions_are_refused_by_name() {
             "order_level_amout: unknown parameter, did you mean order_level_amount?",
         ),
         ("zzz = 1\n", "zzz: unknown parameter"),
+        (
+            "ask_levels = [{ spread_bps = 30, amount = 0 }]\n",
+            "ask_levels[0].amount: must be above zero",
+        ),
     ] {
         let table = format!("{BASE}{more}").parse().unwrap();
         let error = INFO.build_from(&table, &market()).err().unwrap();
@@ -519,6 +523,22 @@ fn a_restart_changes_no_decision() {
             );
         }
     }
+}
+
+/// The band is where the last run set it, not where a start finds the mid.
+#[test]
+fn a_moving_band_is_kept_over_a_restart() {
+    let more = "moving_band_bps = 50\nmoving_band_s = 86400\n";
+    let mut before = ladder(more);
+    scene().decide(&mut before);
+    let mut after = ladder(more);
+    assert!(after.restore(&before.save()));
+    let higher = Scene::new(253_900, 254_100, 10, 25_000);
+    let bids = |mut strategy: Ladder| {
+        let targets = higher.decide(&mut strategy);
+        of(&targets, Side::Buy).count()
+    };
+    assert_eq!([bids(before), bids(after), bids(ladder(more))], [0, 0, 1]);
 }
 
 #[test]

@@ -473,3 +473,18 @@ fn shortened(written: &toml::Value) -> String {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_is_shortened_in_a_message() {
+        // Quotation marks count.
+        for (characters, shown) in [(0, 2), (38, 40), (39, 40), (500, 40)] {
+            let text = shortened(&toml::Value::String("ä".repeat(characters)));
+            assert_eq!(text.chars().count(), shown);
+            assert_eq!(text.ends_with('…'), characters > 38, "{text}");
+        }
+    }
+}

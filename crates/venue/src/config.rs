@@ -390,3 +390,15 @@ fn token_problem(token: &TokenConfig, ids: &mut BTreeSet<TokenId>) -> Option<Str
     (spec.dust > spec.minimum)
         .then(|| "dust above the minimum would end new orders immediately".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_numbered_after_the_one_that_receives_fees() {
+        let usual = VenueConfig::default();
+        assert_eq!((usual.chain_id, usual.fee_collector.0), (1, 0));
+        assert_eq!(usual.first_account.0, usual.fee_collector.0 + 1);
+    }
+}

@@ -76,4 +76,12 @@ mod tests {
         assert_eq!(random.below(0), 0);
         assert_eq!(random.between(9, 3), 9);
     }
+
+    /// The generator's output is 0 where its state becomes 0.
+    #[test]
+    fn the_least_unit_is_above_zero() {
+        let mut random = Random::new(0_u64.wrapping_sub(0x9e37_79b9_7f4a_7c15));
+        assert_eq!(random.clone().next_u64(), 0);
+        assert!(random.unit() > 0.0);
+    }
 }

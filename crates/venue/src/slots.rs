@@ -179,4 +179,18 @@ mod tests {
         assert_eq!(table.next(0), Some(SLOTS));
         assert_eq!(table.next(1), Some(1));
     }
+
+    /// R-SLT-05
+    #[test]
+    fn the_only_free_slot_is_found_wherever_it_is() {
+        for free in [0, 2, SLOTS / 2, SLOTS - 2] {
+            let mut table = SlotTable::default();
+            for slot in (0..SLOTS).step_by(2) {
+                table.take(SLOTS + slot, KEY);
+            }
+            assert_eq!(table.next(0), None, "all are open");
+            table.release(SLOTS + free);
+            assert_eq!(table.next(0), Some(2 * SLOTS + free));
+        }
+    }
 }

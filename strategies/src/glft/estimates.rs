@@ -222,3 +222,52 @@ fn seconds(ms: u64) -> f64 {
 fn number(whole: u64) -> f64 {
     whole as f64
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+mod tests {
+    use super::*;
+    use crate::testing::Scene;
+
+    /// What is known of fills after two observations this far apart; with `own`, an order rests at both.
+    fn after(gap_ms: u64, filled: bool, own: bool) -> Calibration {
+        let assumed = Assumed {
+            estimates: Estimates {
+                sigma: 1.0,
+                intensity: 0.1,
+                decay: 0.1,
+            },
+            range: 2.0,
+            mids: 100,
+            half_life_s: 3_600.0,
+        };
+        let mut estimators = Estimators::new(assumed).unwrap();
+        let mut scene = Scene::new(249_900, 250_100, 10, 25_000).with_own(Side::Buy, 249_800, 10);
+        estimators.observe(&scene.view()).unwrap();
+        if filled {
+            scene = scene.with_fill(Side::Buy);
+        }
+        if !own {
+            scene.own.clear();
+        }
+        scene.now = scene.now.plus_ms(gap_ms);
+        estimators.observe(&scene.view()).unwrap();
+        estimators.fills
+    }
+
+    #[test]
+    fn an_order_counts_as_resting_until_it_fills_and_not_over_a_gap() {
+        for (gap_ms, filled, rested) in [
+            (1_000, false, true),
+            (1_000, true, false),
+            (GAP_MS / 2 + 1, false, true),
+            (GAP_MS, false, true),
+            (GAP_MS, true, false),
+            (GAP_MS + 1, false, false),
+            (GAP_MS + 1, true, false),
+        ] {
+            let [with, without] = [true, false].map(|own| after(gap_ms, filled, own));
+            assert_eq!(with != without, rested, "{gap_ms} ms, filled: {filled}");
+        }
+    }
+}

@@ -260,3 +260,42 @@ fn value(
     let (last, _) = levels.last()?;
     Some(sum + worth(left, *last)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PoolStatus;
+    use cambist_core::TokenId;
+
+    /// To the unit, for every rate.
+    #[test]
+    fn the_least_amount_before_a_fee_leaves_what_is_wanted() {
+        let config = PoolConfig {
+            name: String::new(),
+            address: [0; 20],
+            pooled: [TokenId(0), TokenId(1)],
+            lp: TokenId(2),
+            fee_bips: 20,
+            price_precision: 6,
+            amount_precision: 6,
+            status: PoolStatus::OPEN,
+            join_fee: 0,
+            exit_fee: 0,
+        };
+        for taker_bips in [0, 1, 20, 63] {
+            let seen = PoolView {
+                config: &config,
+                reserves: [1, 1],
+                taker_bips,
+            };
+            for wanted in [1, 99, 9_999, 10_000, 1_234_567] {
+                let before = seen.before_fee(wanted).expect("it is computable");
+                assert!(seen.after_fee(before) >= wanted, "{wanted} at {taker_bips}");
+                assert!(
+                    seen.after_fee(before - 1) < wanted,
+                    "{wanted} at {taker_bips}"
+                );
+            }
+        }
+    }
+}

@@ -229,3 +229,22 @@ fn synthetic_hashes_are_not_field_elements_and_setup_happens_once() {
         Vec::new()
     );
 }
+
+/// R-AGT-01
+#[test]
+fn a_synthetic_hash_depends_on_account_time_count_and_chance() {
+    let hash = |account, now, made, seed| {
+        let mut random = Random::new(seed);
+        trader::synthetic_hash(AccountId(account), VenueTime(now), made, &mut random)
+    };
+    let first = hash(1, 2, 3, 4);
+    assert_eq!(hash(1, 2, 3, 4), first);
+    for other in [
+        hash(9, 2, 3, 4),
+        hash(1, 9, 3, 4),
+        hash(1, 2, 9, 4),
+        hash(1, 2, 3, 9),
+    ] {
+        assert_ne!(other, first);
+    }
+}

@@ -21,7 +21,9 @@ fn a_key_update_needs_the_nonce_and_a_key() {
     none.public_key = PublicKey::default();
     assert_eq!(world.not_sent(none), Reason::InvalidReceiver);
     let key = world.new_key();
-    assert_eq!(world.sent(key.clone()), SubmissionStatus::Processed);
+    let answer = world.send(&key.clone().into()).unwrap();
+    assert_eq!(answer.status, SubmissionStatus::Processed);
+    assert!(!answer.idempotent, "it is the first of its kind");
     let account = world.venue.account(ALICE).unwrap();
     assert_eq!(account.public_key, key.public_key);
     assert_eq!(

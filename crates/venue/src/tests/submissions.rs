@@ -535,6 +535,12 @@ fn an_announced_deposit_is_shown_and_usable_when_it_is_confirmed() {
     );
     world.operate(deposit(3).1);
     assert_eq!(world.held(ALICE, LONELY), (3, 0));
+    let announced = |world: &World| {
+        let account = world.venue.account(ALICE).unwrap();
+        account.pending_deposit.get(&LONELY).copied()
+    };
+    assert_eq!(announced(&world), Some(4));
     world.operate(deposit(4).1);
     assert_eq!(world.held(ALICE, LONELY), (7, 0));
+    assert_eq!(announced(&world), None, "nothing is kept of it");
 }
