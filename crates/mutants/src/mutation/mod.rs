@@ -1,6 +1,7 @@
 //! `mutation`: how many small changes of the sources tests and simulated worlds find.
 
 mod build;
+mod child;
 mod operators;
 mod patch;
 mod results;

@@ -1,6 +1,6 @@
 //! One mutant: the tests of its area, one executable after the other, then simulated worlds, until something finds it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,11 +10,10 @@ use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::build::Built;
+use super::child::{Ended, Tests, failed_tests, wait};
 use super::sample::{Area, Drawn};
 use crate::clock::Stopwatch;
 
-/// Interval of polling a running child.
-const STEP: Duration = Duration::from_millis(20);
 /// A test that needs so many times what it needs without a mutant hangs,
 const TIMES_MAX: u32 = 10;
 /// but every one has so long: the machine may be busy.
@@ -59,7 +58,7 @@ struct Baseline {
 impl Baseline {
     fn measure(package: &str, executable: &Path, folder: &Path) -> anyhow::Result<Self> {
         let watch = Stopwatch::begin();
-        let ended = run(executable, folder, 0, &[], Duration::from_mins(30))?;
+        let ended = Tests::new(executable, folder).run(Duration::from_mins(30))?;
         let needed = watch.elapsed();
         eprintln!("{package}: {} ms without a mutant", needed.as_millis());
         let failed = match ended {
@@ -78,9 +77,9 @@ impl Baseline {
     }
 }
 
-enum Ended {
-    Well,
-    Failed(String),
+enum Search {
+    Nothing,
+    Found(String),
     Hung,
 }
 
@@ -126,13 +125,11 @@ impl Runner<'_> {
             tests.sort_by_key(|(executable, _)| need(executable));
             for (executable, folder) in tests {
                 let most = (need(executable) * TIMES_MAX).max(LEAST);
-                match run(executable, folder, drawn.number, &[], most)? {
-                    Ended::Well => {}
-                    Ended::Hung => return Ok(Outcome::Hung((*package).to_owned())),
-                    Ended::Failed(output) => {
-                        if let Some(test) = self.real(executable, folder, &output)? {
-                            return Ok(Outcome::Test((*package).to_owned(), test));
-                        }
+                match self.search(executable, folder, drawn.number, most)? {
+                    Search::Nothing => {}
+                    Search::Hung => return Ok(Outcome::Hung((*package).to_owned())),
+                    Search::Found(test) => {
+                        return Ok(Outcome::Test((*package).to_owned(), test));
                     }
                 }
             }
@@ -143,28 +140,40 @@ impl Runner<'_> {
         Ok(Outcome::Survived)
     }
 
-    /// The first test that fails with the mutant and passes without it: one that fails on a busy machine finds nothing.
-    fn real(
+    /// Runs one executable up to the first test that fails with the mutant and passes without it: one that fails on a
+    /// busy machine finds nothing.
+    fn search(
         &self,
         executable: &Path,
         folder: &Path,
-        output: &str,
-    ) -> anyhow::Result<Option<String>> {
-        let failed = failed_tests(output);
-        if failed.is_empty() {
-            // It ended without a word: the whole process died.
-            return Ok(Some("(the process died)".to_owned()));
-        }
-        for test in failed {
-            if self.unreliable.contains(&test) {
-                continue;
+        number: u32,
+        most: Duration,
+    ) -> anyhow::Result<Search> {
+        let mut ignored: BTreeSet<_> = self.unreliable.iter().cloned().collect();
+        loop {
+            let mut tests = Tests::new(executable, folder);
+            tests.switch = number;
+            tests.ignored = Some(&ignored);
+            let output = match tests.run(most)? {
+                Ended::Well => return Ok(Search::Nothing),
+                Ended::Hung => return Ok(Search::Hung),
+                Ended::Failed(output) => output,
+            };
+            let failed = failed_tests(&output);
+            if failed.is_empty() {
+                return Ok(Search::Found("(the process died)".to_owned()));
             }
-            let alone = ["--exact", test.as_str()];
-            if matches!(run(executable, folder, 0, &alone, LEAST * 5)?, Ended::Well) {
-                return Ok(Some(test));
+            let Some(test) = failed.into_iter().find(|test| !ignored.contains(test)) else {
+                return Ok(Search::Nothing);
+            };
+            let mut alone = Tests::new(executable, folder);
+            let exact = ["--exact", test.as_str()];
+            alone.arguments = &exact;
+            if matches!(alone.run(LEAST * 5)?, Ended::Well) {
+                return Ok(Search::Found(test));
             }
+            ignored.insert(test);
         }
-        Ok(None)
     }
 
     fn run_worlds(&self, number: u32) -> anyhow::Result<Outcome> {
@@ -177,7 +186,7 @@ impl Runner<'_> {
         let mut input = child.stdin.take().context("no standard input")?;
         writeln!(input, "{number} {} any all", self.worlds)?;
         drop(input);
-        let Some(status) = wait(&mut child, WORLDS_MAX)? else {
+        let Some(status) = wait(&mut child, WORLDS_MAX, &|| false)? else {
             return Ok(Outcome::Hung("worlds".to_owned()));
         };
         let mut line = String::new();
@@ -198,67 +207,6 @@ impl Runner<'_> {
     }
 }
 
-/// Runs an executable of tests with one mutant on.
-fn run(
-    executable: &Path,
-    folder: &Path,
-    number: u32,
-    arguments: &[&str],
-    most: Duration,
-) -> anyhow::Result<Ended> {
-    let output = tempfile::tempfile()?;
-    let mut child = Command::new(executable)
-        .args(arguments)
-        .current_dir(folder)
-        .env("CAMBIST_SWITCH", number.to_string())
-        .env("CARGO_MANIFEST_DIR", folder)
-        .env("RUST_BACKTRACE", "0")
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(Stdio::null())
-        .spawn()
-        .with_context(|| executable.display().to_string())?;
-    let Some(status) = wait(&mut child, most)? else {
-        return Ok(Ended::Hung);
-    };
-    if status.success() {
-        return Ok(Ended::Well);
-    }
-    let mut text = Vec::new();
-    let mut output = output;
-    std::io::Seek::rewind(&mut output)?;
-    output.read_to_end(&mut text)?;
-    Ok(Ended::Failed(String::from_utf8_lossy(&text).into_owned()))
-}
-
-/// Waits for a child, and kills it if it takes too long.
-fn wait(
-    child: &mut std::process::Child,
-    most: Duration,
-) -> anyhow::Result<Option<std::process::ExitStatus>> {
-    let watch = Stopwatch::begin();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if watch.elapsed() > most {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(STEP);
-    }
-}
-
-/// Names of tests that failed.
-fn failed_tests(output: &str) -> Vec<String> {
-    let lines = output.lines().filter_map(|line| line.strip_prefix("test "));
-    let failed = lines.filter_map(|line| line.strip_suffix(" ... FAILED"));
-    failed
-        .map(|name| name.split(" - ").next().unwrap_or(name).to_owned())
-        .collect()
-}
-
 /// Fails if the copy's worlds find something without a mutant.
 pub fn check_worlds(runner: &Runner<'_>) -> anyhow::Result<()> {
     let quiet = Runner {
@@ -273,15 +221,4 @@ pub fn check_worlds(runner: &Runner<'_>) -> anyhow::Result<()> {
         "worlds find {outcome:?} without a mutant"
     );
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failed_tests_are_read_from_what_the_harness_writes() {
-        let output = "running 2 tests\ntest a::b ... ok\ntest a::c ... FAILED\ntest d - should panic ... FAILED\n";
-        assert_eq!(failed_tests(output), ["a::c", "d"]);
-    }
 }
