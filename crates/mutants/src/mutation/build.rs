@@ -160,7 +160,10 @@ fn blame(error: &Value, patched: &BTreeMap<String, Patched>, drawn: &[Drawn]) ->
     // A function that is no longer constant is named where a constant needs it.
     let message = error["message"]["message"].as_str().unwrap_or_default();
     let called = message.split('`').nth(1).unwrap_or_default();
-    let name = called.rsplit("::").next().unwrap_or_default();
+    let mut segments = called.rsplit("::");
+    // Generic arguments are a segment too: `joined::<15>`.
+    let name = segments.find(|segment| !segment.starts_with('<'));
+    let name = name.unwrap_or_default();
     let constant = drawn.iter().filter(|one| one.mutant.constness.is_some());
     let same = constant.filter(|one| one.mutant.function.rsplit("::").next() == Some(name));
     same.map(|one| one.number).collect()
@@ -241,5 +244,23 @@ mod tests {
         });
         let error = json!({"message": {"message": "mismatched types", "spans": [within]}});
         assert_eq!(blame(&error, &patched, &[]), vec![7]);
+    }
+
+    #[test]
+    fn a_function_that_a_constant_needs_is_blamed_by_its_name() {
+        let source = "const fn joined<const N: usize>(n: u8) -> u8 { n + 1 }";
+        let mutants = super::super::operators::mutants(source).unwrap();
+        let mutant = mutants.into_iter().next().unwrap();
+        let one = Drawn {
+            number: 3,
+            area: "strategies",
+            file: "src/f.rs".to_owned(),
+            mutant,
+        };
+        for called in ["joined::<15>", "f::joined", "joined"] {
+            let message = format!("cannot call non-const function `{called}` in constants");
+            let error = json!({"message": {"message": message, "spans": []}});
+            assert_eq!(blame(&error, &BTreeMap::new(), &[one.clone()]), vec![3]);
+        }
     }
 }
