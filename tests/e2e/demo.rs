@@ -95,21 +95,22 @@ fn field<'a>(object: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(object, |at, key| &at[key])
 }
 
-fn demo(seed: &str, strategy: &str) {
-    let name = strategy.rsplit('/').next().unwrap();
-    let folder = Folder::new(&format!("demo-{name}"));
-    let args = [
-        "demo",
-        "--duration",
-        "25s",
-        "--json",
-        "--seed",
-        seed,
-        "--strategy",
-        strategy,
-    ];
+/// Runs a demo that succeeds: what it prints, and its log.
+#[track_caller]
+fn demo_run(name: &str, options: &[&str]) -> (String, String) {
+    let folder = Folder::new(name);
+    let args = [&["demo", "--json"], options].concat();
     let (code, out, log) = process::run(folder.path(), "demo", &args, Duration::from_secs(100));
     assert_eq!(code, 0, "{out}\n{log}");
+    (out, log)
+}
+
+fn demo(seed: &str, strategy: &str) {
+    let name = strategy.rsplit('/').next().unwrap();
+    let (out, log) = demo_run(
+        &format!("demo-{name}"),
+        &["--duration", "25s", "--seed", seed, "--strategy", strategy],
+    );
 
     let mut values = serde_json::Deserializer::from_str(&out).into_iter::<Value>();
     let object = values.next().unwrap().unwrap();
@@ -266,19 +267,10 @@ fn every_other_quoting_strategy_makes_a_market() {
 /// The demo judges it by its total, through a kill in the middle.
 #[test]
 fn a_total_is_not_exceeded_through_a_kill() {
-    let folder = Folder::new("demo-total");
-    let args = [
-        "demo",
-        "--duration",
-        "30s",
-        "--json",
-        "--seed",
-        "5",
-        "--strategy",
-        "twap",
-    ];
-    let (code, out, log) = process::run(folder.path(), "demo", &args, Duration::from_mins(2));
-    assert_eq!(code, 0, "{out}\n{log}");
+    let (out, _) = demo_run(
+        "demo-total",
+        &["--duration", "30s", "--seed", "5", "--strategy", "twap"],
+    );
     let object: Value = serde_json::from_str(&out).unwrap();
     assert!(object["fills"].as_u64().unwrap() > 0, "{out}");
     assert!(!object["crash"].is_null(), "{out}");
@@ -294,19 +286,10 @@ const POOLING: &str = "lp_manager";
 
 #[test]
 fn a_pool_is_joined_and_left_and_nothing_is_lost() {
-    let folder = Folder::new("demo-pool");
-    let args = [
-        "demo",
-        "--duration",
-        "25s",
-        "--json",
-        "--seed",
-        "3",
-        "--strategy",
-        POOLING,
-    ];
-    let (code, out, log) = process::run(folder.path(), "demo", &args, Duration::from_secs(100));
-    assert_eq!(code, 0, "{out}\n{log}");
+    let (out, _) = demo_run(
+        "demo-pool",
+        &["--duration", "25s", "--seed", "3", "--strategy", POOLING],
+    );
     let object: Value = serde_json::from_str(&out).unwrap();
     let pool = &object["pools"][0];
     let number = |key: &str| pool[key].as_u64().unwrap();
@@ -362,19 +345,10 @@ fn a_hedged_pool_makes_a_market() {
 /// The exchange halts, opens, fails every request and recovers: the end is still proven, and the events are reported.
 #[test]
 fn an_outage_is_survived_and_reported() {
-    let folder = Folder::new("demo-outage");
-    let args = [
-        "demo",
-        "--duration",
-        "30s",
-        "--json",
-        "--seed",
-        "8",
-        "--scenario",
-        "outage",
-    ];
-    let (code, out, log) = process::run(folder.path(), "demo", &args, Duration::from_secs(100));
-    assert_eq!(code, 0, "{out}\n{log}");
+    let (out, log) = demo_run(
+        "demo-outage",
+        &["--duration", "30s", "--seed", "8", "--scenario", "outage"],
+    );
     let object: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(object["scenario"]["name"], "outage");
     let events = object["scenario"]["events"].as_array().unwrap();

@@ -37,6 +37,17 @@ fn distances(asked: &[(Time, Query)], since: Time, wanted: impl Fn(&Query) -> bo
     apart.collect()
 }
 
+/// Between two queries of each endpoint there is always its interval, and nothing else.
+#[track_caller]
+fn assert_asked_at(asked: &[(Time, Query)], since: Time, intervals: &[(Endpoint, u64)]) {
+    for &(endpoint, interval_ms) in intervals {
+        let found = distances(asked, since, is(endpoint));
+        assert!(found.len() >= 4, "{endpoint:?}");
+        let found: BTreeSet<_> = found.into_iter().collect();
+        assert_eq!(found, [interval_ms].into(), "{endpoint:?}");
+    }
+}
+
 fn is(endpoint: Endpoint) -> impl Fn(&Query) -> bool {
     move |query| query.endpoint() == endpoint
 }
@@ -57,18 +68,14 @@ fn every_query_is_sent_at_its_interval() {
     bench.run_ms(15_000);
     let since = bench.now;
     bench.run_ms(60_000);
-    for (endpoint, interval_ms) in [
+    let intervals = [
         (Endpoint::Depth, 701),
         (Endpoint::Balances, 1_301),
         (Endpoint::Markets, 10_007),
         (Endpoint::Tokens, 10_007),
         (Endpoint::Account, 10_007),
-    ] {
-        let found = distances(&bench.asked, since, is(endpoint));
-        assert!(found.len() >= 4, "{endpoint:?}");
-        let found: BTreeSet<_> = found.into_iter().collect();
-        assert_eq!(found, [interval_ms].into(), "{endpoint:?}");
-    }
+    ];
+    assert_asked_at(&bench.asked, since, &intervals);
     let lists = distances(&bench.asked, since, |q| is_list(q, OrderList::All));
     assert!(lists.len() > 40);
     // The list of what rests takes the place of one scan.
@@ -93,16 +100,12 @@ fn every_query_about_pools_is_sent_at_its_interval() {
     bench.run_ms(15_000);
     let since = bench.now;
     bench.run_ms(60_000);
-    for (endpoint, interval_ms) in [
+    let intervals = [
         (Endpoint::PoolBalance, 499),
         (Endpoint::Pools, 10_007),
         (Endpoint::PoolTransactions, 10_007),
-    ] {
-        let found = distances(&bench.asked, since, is(endpoint));
-        assert!(found.len() >= 4, "{endpoint:?}");
-        let found: BTreeSet<_> = found.into_iter().collect();
-        assert_eq!(found, [interval_ms].into(), "{endpoint:?}");
-    }
+    ];
+    assert_asked_at(&bench.asked, since, &intervals);
 }
 
 /// A query whose answer is lost is sent again after its delay; pages of a list are asked for four times first.
