@@ -11,7 +11,7 @@ use reqwest::Url;
 use crate::error::SetupError;
 
 /// A checked base URL without a trailing slash. Request signatures cover its text.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct BaseUrl {
     url: Url,
     text: String,
@@ -29,7 +29,7 @@ impl BaseUrl {
             },
             problem: problem.to_owned(),
         };
-        let mut url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
+        let url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(bad("must not carry a user or password"));
         }
@@ -46,14 +46,10 @@ impl BaseUrl {
             }
             _ => return Err(bad("scheme must be https, or http to the same machine")),
         }
-        if url.host_str().is_none_or(str::is_empty) {
-            return Err(bad("has no host"));
-        }
-        let prefix = url.path().trim_end_matches('/').to_owned();
-        if prefix.split('/').any(|part| part.contains('%')) {
+        // Both schemes have a host: a URL without one is not parsed.
+        if url.path().contains('%') {
             return Err(bad("the prefix must not need escapes"));
         }
-        url.set_path(&prefix);
         let text = url.as_str().trim_end_matches('/').to_owned();
         Ok(Self { url, text })
     }
@@ -96,16 +92,12 @@ impl fmt::Debug for BaseUrl {
 }
 
 pub(crate) fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else {
-        return false;
-    };
-    if host == "localhost" {
-        return true;
-    }
-    host.trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<std::net::IpAddr>()
-        .is_ok_and(|address| address.is_loopback())
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -126,10 +118,19 @@ mod tests {
         ] {
             assert_eq!(BaseUrl::parse(written).unwrap().as_str(), text);
         }
-        let base = BaseUrl::parse("https://example.org/a/").unwrap();
+        for base in ["https://example.org/a/", "https://example.org/a"] {
+            let base = BaseUrl::parse(base).unwrap();
+            let url = |query| base.endpoint(Endpoint::GetOrder, query).to_string();
+            let bare = "https://example.org/a/api/v3/order";
+            assert_eq!(url("accountId=1"), format!("{bare}?accountId=1"));
+            assert_eq!(url(""), bare);
+            assert!(base.is_https());
+        }
+        let plain = BaseUrl::parse("http://127.0.0.1:8080").unwrap();
+        assert!(!plain.is_https());
         assert_eq!(
-            base.endpoint(Endpoint::GetOrder, "accountId=1").as_str(),
-            "https://example.org/a/api/v3/order?accountId=1"
+            plain.endpoint(Endpoint::GetOrder, "").as_str(),
+            "http://127.0.0.1:8080/api/v3/order"
         );
     }
 
@@ -137,7 +138,11 @@ mod tests {
     fn unsafe_or_ambiguous_urls_are_refused() {
         for bad in [
             "",
+            "https://",
+            "http:///",
             "example.org",
+            "https://user@example.org",
+            "https://:secret@example.org",
             "ftp://127.0.0.1",
             "http://example.org",
             "http://10.0.0.1",
@@ -151,7 +156,14 @@ mod tests {
         ] {
             assert!(BaseUrl::parse(bad).is_err(), "{bad}");
         }
-        let shown = BaseUrl::parse("https://user:secret@example.org").unwrap_err();
-        assert!(!shown.to_string().contains("secret"));
+        let shown = |text| BaseUrl::parse(text).unwrap_err().to_string();
+        assert!(!shown("https://user:secret@example.org").contains("secret"));
+        assert_eq!(
+            shown("ftp://127.0.0.1"),
+            "base_url ftp://127.0.0.1: scheme must be https, or http to the same machine"
+        );
+        assert!(shown("http://example.org").ends_with("use https"));
+        let long = format!("ftp://{}", "x".repeat(300));
+        assert_eq!(shown(&long).matches('x').count(), 200 - "ftp://".len());
     }
 }

@@ -14,8 +14,9 @@ use cambist_signing::Address;
 use secrecy::SecretString;
 
 use crate::classify::{NoAnswer, classify};
-use crate::client::{Call, Client, Unmade};
+use crate::client::{Client, Unmade};
 use crate::error::CallError;
+use crate::queries::Call;
 use crate::transport::Exchange;
 
 impl Client {

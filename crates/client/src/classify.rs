@@ -200,6 +200,8 @@ fn quoted_once(detail: &str) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use cambist_core::{MarketId, MarketSpec, Price, TokenId, TokenSpec};
+
     use super::*;
 
     const ACK: &[u8] =
@@ -279,7 +281,93 @@ mod tests {
             "x".repeat(5_000)
         );
         let detail = classify_submit(400, true, long.as_bytes()).2.unwrap();
-        assert!(detail.chars().count() <= DETAIL_MAX);
+        assert_eq!(detail.chars().count(), 240);
         assert!(!detail.contains('\u{1b}'));
+        assert!(detail.starts_with("\\u{1b}[2J"), "escaped once: {detail}");
+        let of = |status, is_json, body: &str| classify_submit(status, is_json, body.as_bytes()).2;
+        let refused = |message: &str| {
+            let body = format!(r#"{{"resultInfo":{{"code":102011,"message":"{message}"}}}}"#);
+            of(400, true, &body)
+        };
+        assert_eq!(refused("no funds").as_deref(), Some("no funds"));
+        assert_eq!(refused(""), None, "an empty text is no detail");
+        // What the reader itself says is escaped here.
+        let control = quoted_once(&"\u{7}".repeat(500));
+        assert_eq!(control.matches("\\u{7}").count(), 240);
+        assert_eq!(quoted_once("a\u{7}b"), "a\\u{7}b");
+        assert_eq!(
+            of(200, false, "{}").as_deref(),
+            Some("the answer's Content-Type is not JSON")
+        );
+        assert_eq!(
+            of(302, true, "").as_deref(),
+            Some("redirect 302 not followed")
+        );
+        assert_eq!(classify_submit(200, true, ACK).2, None);
+    }
+
+    fn market(id: u16, name: &str, decimals: u8) -> MarketSpec {
+        let token = |id| TokenSpec {
+            id: TokenId(id),
+            symbol: format!("T{id}"),
+            decimals: 18,
+            precision: 6,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        };
+        MarketSpec::new(MarketId(id), name, token(2), token(3), decimals, true).unwrap()
+    }
+
+    /// The fast reader and the one that names what is wrong agree, for the market that was asked for.
+    #[test]
+    fn a_depth_is_read_in_the_units_of_the_market_that_was_asked_for() {
+        let markets = [market(4, "ONE-TWO", 2), market(7, "SIX-TEN", 3)];
+        let context = Context {
+            markets: &markets,
+            pools: &[],
+            account_id: 4711,
+        };
+        let read = |id, is_json, status, body: &str| {
+            let query = Query::Depth(MarketId(id));
+            classify_query(&query, status, is_json, body.as_bytes(), context)
+        };
+        let levels = r#""bids":[["25.5","1000","25500","1"]],"asks":[["25.6","5","128","2"]]"#;
+        for (fields, has_name) in [
+            (r#""version":7,"timestamp":1700000000123,"#, false),
+            (
+                r#""version":7,"timestamp":1700000000123,"market":"SIX-TEN","#,
+                true,
+            ),
+            // Unknown to the fast reader.
+            (r#""version":7,"other":1,"timestamp":1700000000123,"#, false),
+        ] {
+            let body = format!("{{{fields}{levels}}}");
+            for (id, price) in [(4, 2_550), (7, 25_500)] {
+                let (outcome, time, detail) = read(id, true, 200, &body);
+                if has_name && id == 4 {
+                    assert_eq!(outcome, Outcome::Unknown(UnknownCause::Undecodable));
+                    continue;
+                }
+                let Outcome::Reply(Reply::Depth(depth)) = outcome else {
+                    panic!("{outcome:?} {detail:?}");
+                };
+                assert_eq!(
+                    (depth.market, depth.bids[0].price),
+                    (MarketId(id), Price(price))
+                );
+                assert_eq!((time, detail), (Some(VenueTime(1_700_000_000_123)), None));
+            }
+            // The same bytes behind another status or type are no depth.
+            for (is_json, status) in [(false, 200), (true, 300), (true, 500)] {
+                let (outcome, time, _) = read(7, is_json, status, &body);
+                assert!(
+                    matches!(outcome, Outcome::Unknown(_)),
+                    "{status}: {outcome:?}"
+                );
+                assert_eq!(time, None);
+            }
+        }
     }
 }

@@ -9,10 +9,6 @@ use std::sync::Arc;
 use cambist_core::request::{self, Outcome, Query};
 use cambist_core::{MarketSpec, PoolSpec, VenueTime};
 use cambist_protocol::decode::Context;
-use cambist_protocol::query::{
-    AccountQuery, BalancesQuery, CancelQuery, DepthQuery, OrderQuery, OrdersQuery,
-    PoolBalanceQuery, PoolTransactionsQuery,
-};
 use cambist_protocol::{Endpoint, Method};
 use cambist_signing::{Address, SecretKey, SignError, request_signature};
 use reqwest::header::HeaderValue;
@@ -22,10 +18,8 @@ use crate::base_url::BaseUrl;
 use crate::classify::{classify_move, classify_query, classify_submit};
 use crate::config::{ClientConfig, Credentials};
 use crate::error::SetupError;
+use crate::queries::{AccountOfQueries, Call, call_of};
 use crate::transport::{Exchange, Outgoing, Transport, Whole};
-
-/// Levels requested for each side of a depth.
-const DEPTH_LIMIT: u32 = 50;
 
 /// The result of one transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,16 +55,13 @@ struct Identity {
     key: Arc<SecretKey>,
 }
 
-/// A request before keys and signature are added.
-pub(crate) struct Call {
-    pub endpoint: Endpoint,
-    pub query: String,
-    pub body: Option<Vec<u8>>,
-    pub with_api_key: bool,
-    pub with_signature: bool,
-    /// A signature of the owner's wallet, sent instead of one by the signing key.
-    pub wallet_signature: Option<String>,
-    pub is_list: bool,
+impl Identity {
+    const fn account(&self) -> AccountOfQueries {
+        AccountOfQueries {
+            id: self.account_id,
+            owner: self.owner,
+        }
+    }
 }
 
 impl Client {
@@ -141,7 +132,7 @@ impl Client {
         let Some(identity) = &self.identity else {
             return not_sent("no credentials");
         };
-        let Some(call) = call_of(query, identity, markets, &self.pools) else {
+        let Some(call) = call_of(query, identity.account(), markets, &self.pools) else {
             return not_sent("market or pool is not configured");
         };
         let context = Context {
@@ -291,110 +282,6 @@ pub(crate) enum Unmade {
     Sign(SignError),
 }
 
-/// The request of a query; `None` for a market that is not configured.
-fn call_of(
-    query: &Query,
-    identity: &Identity,
-    markets: &[MarketSpec],
-    pools: &[PoolSpec],
-) -> Option<Call> {
-    let account_id = identity.account_id;
-    let (text, is_list) = match query {
-        Query::Depth(market) => {
-            let spec = markets.iter().find(|spec| spec.id == *market)?;
-            let query = DepthQuery {
-                market: spec.name.clone(),
-                level: 0,
-                limit: Some(DEPTH_LIMIT),
-            };
-            (query.write(), false)
-        }
-        Query::Balances => {
-            let query = BalancesQuery {
-                account_id,
-                tokens: None,
-            };
-            (query.write(), true)
-        }
-        Query::Orders(page) => {
-            let query = OrdersQuery {
-                account_id,
-                start: Some(page.from.0),
-                end: Some(page.to.0),
-                limit: Some(page.limit),
-                offset: Some(page.offset),
-                statuses: page.statuses(),
-                ..OrdersQuery::default()
-            };
-            (query.write(), true)
-        }
-        Query::Order(hash) => {
-            let query = OrderQuery {
-                account_id,
-                order_hash: *hash,
-            };
-            (query.write(), false)
-        }
-        Query::Cancel(hash) => {
-            let query = CancelQuery {
-                account_id,
-                order_hash: Some(*hash),
-                client_order_id: None,
-            };
-            (query.write(), false)
-        }
-        Query::Markets | Query::Tokens | Query::Pools => (String::new(), true),
-        Query::Account => {
-            let of = identity
-                .owner
-                .map_or(AccountQuery::Id(account_id), AccountQuery::Owner);
-            (of.write(), false)
-        }
-        Query::PoolBalance(market) => {
-            let spec = pools.iter().find(|spec| spec.market == *market)?;
-            let query = PoolBalanceQuery {
-                pool_address: Address(spec.address),
-            };
-            (query.write(), false)
-        }
-        Query::PoolTransactions(page) => {
-            let query = PoolTransactionsQuery {
-                account_id: Some(account_id),
-                start: Some(page.from.0),
-                end: Some(page.to.0),
-                limit: Some(page.limit),
-                offset: Some(page.offset),
-                kinds: Some(Vec::new()),
-                ..PoolTransactionsQuery::default()
-            };
-            (query.write(), true)
-        }
-    };
-    let is_public = match query {
-        Query::Depth(_)
-        | Query::Markets
-        | Query::Tokens
-        | Query::Account
-        | Query::Pools
-        | Query::PoolBalance(_) => true,
-        Query::Balances
-        | Query::Orders(_)
-        | Query::Order(_)
-        | Query::Cancel(_)
-        | Query::PoolTransactions(_) => false,
-    };
-    let endpoint = Endpoint::from(query.endpoint());
-    Some(Call {
-        endpoint,
-        query: text,
-        body: None,
-        with_api_key: !is_public,
-        with_signature: matches!(query, Query::Cancel(_)),
-        wallet_signature: None,
-        is_list,
-    })
-}
-
 fn key_header(key: &SecretString) -> Result<HeaderValue, SetupError> {
     let text = key.expose_secret();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -412,5 +299,17 @@ fn not_sent(detail: &str) -> Answered {
         http_status: None,
         retry_after_ms: None,
         detail: Some(detail.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The library leaves sensitive headers out of its messages.
+    #[test]
+    fn the_header_of_a_key_is_sensitive() {
+        let header = key_header(&SecretString::from("key")).ok();
+        assert!(header.is_some_and(|header| header.is_sensitive()));
     }
 }

@@ -18,6 +18,8 @@ pub struct ClientConfig {
     /// An idle connection is not used again after this. Well below the idle timeout of servers: if the server closes
     /// the connection first, the fate of the next request is unknown.
     pub idle_ms: u64,
+    /// Most idle connections that are kept.
+    pub idle_connections: usize,
     /// Most bytes of a body.
     pub body_max_bytes: usize,
     /// Most bytes of the body of a list (orders, tokens, markets, balances).
@@ -32,6 +34,7 @@ impl ClientConfig {
             timeout_ms: 5_000,
             connect_timeout_ms: 2_000,
             idle_ms: 15_000,
+            idle_connections: 8,
             body_max_bytes: 1 << 20,
             list_body_max_bytes: 8 << 20,
         }
@@ -74,5 +77,29 @@ impl fmt::Debug for Credentials {
         f.debug_struct("Credentials")
             .field("account_id", &self.account_id)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_these() {
+        let config = ClientConfig::new("https://example.org");
+        let ClientConfig {
+            base_url,
+            timeout_ms,
+            connect_timeout_ms,
+            idle_ms,
+            idle_connections,
+            body_max_bytes,
+            list_body_max_bytes,
+        } = config;
+        assert_eq!(base_url, "https://example.org");
+        assert_eq!((timeout_ms, connect_timeout_ms), (5_000, 2_000));
+        assert_eq!((idle_ms, idle_connections), (15_000, 8));
+        assert_eq!(body_max_bytes, 1_048_576);
+        assert_eq!(list_body_max_bytes, 8_388_608);
     }
 }

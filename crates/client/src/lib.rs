@@ -24,6 +24,7 @@ mod client;
 mod config;
 mod error;
 mod public;
+mod queries;
 mod transport;
 mod webhook;
 

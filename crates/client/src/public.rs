@@ -40,9 +40,7 @@ impl PublicUrl {
             "http" if is_loopback(&url) => {}
             _ => return Err(bad("must be https, or http to the same machine")),
         }
-        if url.host_str().is_none_or(str::is_empty) {
-            return Err(bad("has no host"));
-        }
+        // Both schemes have a host: a URL without one is not parsed.
         Ok(Self(url))
     }
 
@@ -126,6 +124,7 @@ impl PublicReader {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
 
     #[test]
@@ -142,11 +141,19 @@ mod tests {
         for bad in [
             "http://api.example.org/depth",
             "https://user:pass@example.org/",
+            "https://user@example.org/",
+            "https://:pass@example.org/",
+            "https://",
             "ftp://example.org/",
             "https://example.org/#part",
             "depth",
         ] {
             assert!(PublicUrl::parse(bad).is_err(), "{bad}");
         }
+        let shown = |text| PublicUrl::parse(text).unwrap_err().to_string();
+        assert!(!shown("https://user:pass@example.org/").contains("user:"));
+        assert!(shown("ftp://example.org/").contains("ftp://example.org/"));
+        let long = format!("ftp://{}", "x".repeat(300));
+        assert_eq!(shown(&long).matches('x').count(), 200 - "ftp://".len());
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Handles bytes, statuses and headers; `classify` interprets them.
 
-use std::error::Error as _;
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -75,15 +74,13 @@ impl Transport {
             .http1_only()
             // A redirect would send keys and signed bodies to another address.
             .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
             .no_proxy()
             // The engine decides whether to send again.
             .retry(reqwest::retry::never())
             .timeout(Duration::from_millis(config.timeout_ms))
             .connect_timeout(Duration::from_millis(config.connect_timeout_ms))
             .pool_idle_timeout(Duration::from_millis(config.idle_ms))
-            .pool_max_idle_per_host(8)
-            .tcp_nodelay(true)
+            .pool_max_idle_per_host(config.idle_connections)
             .user_agent(concat!("cambist/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| SetupError::Http(chain(&error)))?;
@@ -105,7 +102,6 @@ impl Transport {
         }
         match request.send().await {
             Ok(response) => read(response, outgoing.body_max_bytes).await,
-            Err(error) if error.is_builder() => Exchange::NotSent(chain(&error.without_url())),
             // Connection timeouts included: the request is not written before the connection is established.
             Err(error) if error.is_connect() => Exchange::NotSent(chain(&error.without_url())),
             Err(error) => broken(error, None),
@@ -123,8 +119,9 @@ async fn read(mut response: Response, max_bytes: usize) -> Exchange {
         status: Some(status),
         detail: format!("body larger than {max_bytes} bytes"),
     };
-    let announced = response.content_length().unwrap_or(0);
-    if usize::try_from(announced).map_or(true, |bytes| bytes > max_bytes) {
+    let announced = response.content_length();
+    let most = u64::try_from(max_bytes).unwrap_or(u64::MAX);
+    if announced.is_some_and(|bytes| bytes > most) {
         return too_large();
     }
     let mut body = Vec::new();
@@ -189,7 +186,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The chain of causes in one line.
-fn chain(error: &reqwest::Error) -> String {
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -244,12 +241,47 @@ mod tests {
         let wait = |value| retry_after_ms(&headers("retry-after", value));
         assert_eq!(wait("2"), Some(2_000));
         assert_eq!(wait("-2"), None);
-        assert_eq!(wait("99999999"), Some(RETRY_AFTER_MAX_MS));
+        assert_eq!(wait("3599"), Some(3_599_000));
+        assert_eq!(wait("3600"), Some(3_600_000));
+        assert_eq!(wait("3601"), Some(3_600_000), "an hour at most");
+        assert_eq!(retry_after_ms(&HeaderMap::new()), None);
         let json = |value| is_json(&headers("content-type", value));
         assert!(json("application/json; charset=utf-8"));
+        assert!(json("Application/JSON"));
+        let latin = HeaderValue::from_bytes(b"application/json \xe4").ok();
+        let mut unreadable = HeaderMap::new();
+        unreadable.extend(latin.map(|kind| (CONTENT_TYPE, kind)));
+        assert!(!is_json(&unreadable) && !unreadable.is_empty());
         assert!(!json("text/html"));
         assert!(is_json(&HeaderMap::new()));
         assert!(!is_json(&headers("content-encoding", "gzip")));
+        assert!(is_json(&headers("content-encoding", "identity")));
+        let mut packed = headers("content-encoding", "gzip");
+        packed.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        assert!(!is_json(&packed));
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Nested {
+        text: String,
+        #[source]
+        cause: Option<Box<Self>>,
+    }
+
+    fn nested(text: &str, cause: Option<Nested>) -> Nested {
+        Nested {
+            text: text.to_owned(),
+            cause: cause.map(Box::new),
+        }
+    }
+
+    #[test]
+    fn an_error_is_shown_with_its_causes_within_bounds() {
+        let error = nested("a", Some(nested("b", Some(nested("c\n", None)))));
+        assert_eq!(chain(&error), "a: b: c\\n");
+        let long = nested("a", Some(nested(&"b".repeat(500), None)));
+        assert_eq!(chain(&long), format!("a: {}…", "b".repeat(237)));
     }
 
     #[test]

@@ -30,6 +30,13 @@ pub enum WebhookError {
     Failed(String),
 }
 
+fn config() -> ClientConfig {
+    ClientConfig {
+        timeout_ms: TIMEOUT_MS,
+        ..ClientConfig::new("")
+    }
+}
+
 /// One destination.
 #[derive(Clone)]
 pub struct Webhook {
@@ -48,12 +55,8 @@ impl Webhook {
             other => other,
         };
         let url = PublicUrl::parse(url).map_err(hidden)?.into_url();
-        let config = ClientConfig {
-            timeout_ms: TIMEOUT_MS,
-            ..ClientConfig::new("")
-        };
         Ok(Self {
-            transport: Transport::with_tls(&config, url.scheme() == "https")?,
+            transport: Transport::with_tls(&config(), url.scheme() == "https")?,
             url,
         })
     }
@@ -76,14 +79,60 @@ impl Webhook {
             body_max_bytes: ANSWER_MAX_BYTES,
         };
         match self.transport.exchange(outgoing).await {
-            Exchange::Whole(answer) if (200..300).contains(&answer.status) => Ok(()),
-            Exchange::Whole(answer) => Err(WebhookError::Status {
-                status: answer.status,
-                retry_after_ms: answer.retry_after_ms,
-            }),
+            Exchange::Whole(answer) => match answer.status {
+                200..=299 => Ok(()),
+                status => Err(WebhookError::Status {
+                    status,
+                    retry_after_ms: answer.retry_after_ms,
+                }),
+            },
             Exchange::NotSent(detail) | Exchange::Broken { detail, .. } => {
                 Err(WebhookError::Failed(detail))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn an_attempt_has_ten_seconds() {
+        assert_eq!(config().timeout_ms, 10_000);
+    }
+
+    #[test]
+    fn a_topic_is_the_last_part_of_the_path() {
+        let webhook = |url| Webhook::new(url).unwrap();
+        let (root, topic) = webhook("http://127.0.0.1:9/a/topic").split_topic().unwrap();
+        assert_eq!(
+            (root.url.as_str(), topic.as_str()),
+            ("http://127.0.0.1:9/", "topic")
+        );
+        for without in [
+            "http://127.0.0.1:9/",
+            "http://127.0.0.1:9",
+            "http://127.0.0.1:9/a/",
+        ] {
+            assert!(webhook(without).split_topic().is_none(), "{without}");
+        }
+    }
+
+    /// The path of a webhook is a secret.
+    #[test]
+    fn errors_do_not_show_the_url() {
+        for bad in [
+            "http://example.org/secret",
+            "https://example.org/#secret",
+            "secret",
+        ] {
+            let error = Webhook::new(bad).err().unwrap().to_string();
+            assert!(
+                error.contains("(hidden)") && !error.contains("secret"),
+                "{error}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Proxy variables of the environment must not divert requests. A test program of its own, because the environment
-//! belongs to the whole process.
+//! What the environment of a process changes, and what it must not: proxy variables must not divert requests. A test
+//! program of its own, because the environment belongs to the whole process.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 #[expect(dead_code, reason = "shared with the other test program")]
@@ -48,4 +48,42 @@ fn proxy_variables_are_ignored() {
         assert!(status.unwrap().success());
         assert_eq!((venue.connections(), proxy.connections()), (1, 0));
     });
+}
+
+const WITHOUT_CERTIFICATES: &str = "CAMBIST_TEST_NO_CERTIFICATES";
+
+/// Plain HTTP to the same machine works without any certificate, and HTTPS never without one.
+#[test]
+fn certificates_are_needed_for_https_alone() {
+    use cambist_client::{PublicReader, PublicUrl, SetupError, Webhook};
+    // In the child process, started below with a file of certificates that does not exist.
+    if std::env::var_os(WITHOUT_CERTIFICATES).is_some() {
+        for (url, works) in [
+            ("http://127.0.0.1:1/a", true),
+            ("https://127.0.0.1:1/a", false),
+        ] {
+            let config = ClientConfig::new(url);
+            let public = PublicUrl::parse(url).unwrap();
+            let made = [
+                Client::new(&config, None).err(),
+                PublicReader::new(&config, public).err(),
+                Webhook::new(url).err(),
+            ];
+            for error in made {
+                let refused = matches!(error, Some(SetupError::Tls(_)));
+                assert_eq!(
+                    (error.is_none(), refused),
+                    (works, !works),
+                    "{url}: {error:?}"
+                );
+            }
+        }
+        return;
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "certificates_are_needed_for_https_alone"]);
+    child.env("SSL_CERT_FILE", "/nonexistent/certificates");
+    child.env_remove("SSL_CERT_DIR");
+    child.env(WITHOUT_CERTIFICATES, "1");
+    assert!(child.status().unwrap().success());
 }

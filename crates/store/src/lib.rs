@@ -348,11 +348,19 @@ fn database_error(file: &Path, source: rusqlite::Error) -> StoreError {
 }
 
 #[cfg(test)]
+mod books_tests;
+#[cfg(test)]
+mod error_tests;
+#[cfg(test)]
+mod history_tests;
+#[cfg(test)]
 mod kept_tests;
 #[cfg(test)]
 mod slot_rule_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod view_tests;
 
 #[cfg(test)]
 #[path = "../../host/src/testing.rs"]

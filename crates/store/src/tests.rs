@@ -23,6 +23,15 @@ pub(super) fn names() -> Vec<String> {
     vec!["ETH-USDC".to_owned(), "BTC-USDC".to_owned()]
 }
 
+/// The name of an order of this store.
+pub(super) fn client_id(store: &Store, number: u64) -> ClientOrderId {
+    ClientOrderId {
+        instance: store.instance(),
+        strategy: StrategyId(2),
+        number,
+    }
+}
+
 fn open(dir: &Path) -> Store {
     let mut store = Store::open(dir).unwrap();
     store.recover(&names()).unwrap();
@@ -32,11 +41,7 @@ fn open(dir: &Path) -> Store {
 fn intent(store: &Store, number: u64, storage_id: u32) -> SealedIntent {
     SealedIntent {
         intent: Intent::Order(UnsignedOrder {
-            client_id: ClientOrderId {
-                instance: store.instance(),
-                strategy: StrategyId(2),
-                number,
-            },
+            client_id: client_id(store, number),
             market: MarketId(1),
             side: Side::Sell,
             price: Price(u64::MAX),
