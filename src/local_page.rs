@@ -7,8 +7,8 @@ use anyhow::{Context, anyhow};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
-use hyper::header::HOST;
-use hyper::{Request, StatusCode};
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
@@ -18,12 +18,26 @@ const BYTES_MAX: usize = 8_000_000;
 
 /// Reads the JSON page at `path`, within `timeout` for all of it.
 pub async fn fetch(address: &str, path: &str, timeout: Duration) -> anyhow::Result<Value> {
-    let page = tokio::time::timeout(timeout, read(address, path)).await;
-    let page = page.with_context(|| format!("no page from {address} in time"))??;
-    Ok(serde_json::from_slice(&page)?)
+    let answer = answer(address, path, timeout).await?;
+    // A daemon that is starting or not ready has a page too, with 503.
+    let status = answer.status();
+    if !status.is_success() && status != StatusCode::SERVICE_UNAVAILABLE {
+        anyhow::bail!("{address} answers {status} for {path}");
+    }
+    Ok(serde_json::from_slice(answer.body())?)
 }
 
-async fn read(address: &str, path: &str) -> anyhow::Result<Bytes> {
+/// The whole answer for `path`, within `timeout`, with its status and kind of content.
+pub async fn answer(
+    address: &str,
+    path: &str,
+    timeout: Duration,
+) -> anyhow::Result<Response<Bytes>> {
+    let answer = tokio::time::timeout(timeout, read(address, path)).await;
+    answer.with_context(|| format!("no page from {address} in time"))?
+}
+
+async fn read(address: &str, path: &str) -> anyhow::Result<Response<Bytes>> {
     let stream = TokioIo::new(TcpStream::connect(address).await?);
     let (mut sender, connection) = http1::handshake(stream).await?;
     let request = Request::get(path)
@@ -31,14 +45,13 @@ async fn read(address: &str, path: &str) -> anyhow::Result<Bytes> {
         .body(Empty::<Bytes>::new())?;
     let page = async {
         let answer = sender.send_request(request).await?;
-        // A daemon that is starting or not ready has a page too, with 503.
-        let status = answer.status();
-        if !status.is_success() && status != StatusCode::SERVICE_UNAVAILABLE {
-            anyhow::bail!("{address} answers {status} for {path}");
+        let mut made = Response::builder().status(answer.status());
+        if let Some(kind) = answer.headers().get(CONTENT_TYPE) {
+            made = made.header(CONTENT_TYPE, kind);
         }
         let body = Limited::new(answer.into_body(), BYTES_MAX);
         let body = body.collect().await.map_err(|error| anyhow!(error))?;
-        Ok(body.to_bytes())
+        Ok(made.body(body.to_bytes())?)
     };
     let mut page = std::pin::pin!(page);
     tokio::select! {

@@ -6,7 +6,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -213,6 +213,11 @@ impl Operator {
             })?,
             (None, None) => return Err(off().into()),
         };
+        Self::at(address, token_file)
+    }
+
+    /// The listener at this address, with the token of a file.
+    pub fn at(address: SocketAddr, token_file: &Path) -> anyhow::Result<Self> {
         let token = secrets::read(token_file, false)?;
         Ok(Self { address, token })
     }

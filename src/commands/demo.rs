@@ -1,29 +1,32 @@
 //! `cambist demo`: runs an exchange and a daemon, and verifies the outcome.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::Context;
 use cambist_report::summary::{Closing, Orders, Summary};
 use cambist_report::text;
-use cambist_report::text::SEPARATOR;
 use cambist_strategies::Promise;
 use tokio::time::Instant;
 
+use super::admin::Operator;
 use super::{print_json, print_text};
 use crate::cli::DemoArgs;
-use crate::demo::child::{Child, POLL_INTERVAL};
+use crate::demo::child::Child;
 use crate::demo::crash_test;
 use crate::demo::crash_test::Crash;
 use crate::demo::end_checks;
 use crate::demo::end_checks::{Books, ReplayedTapes};
 use crate::demo::expectations;
+use crate::demo::faults::Faults;
 use crate::demo::files::{self, Folder};
+use crate::demo::injector::Injector;
+use crate::demo::page::{Page, Shared};
 use crate::demo::progress_line::ProgressLine;
 use crate::demo::recording_proxy::RecordingProxy;
 use crate::demo::scenario_player::ScenarioPlayer;
-use crate::demo::status;
+use crate::demo::stage::{self, Stage};
 use crate::exit::{self, Exit, Failure};
 use cambist_daemon::config::Daemon;
 use cambist_daemon::live::signals::Signals;
@@ -58,7 +61,12 @@ async fn watch(args: &DemoArgs, mut scenario: ScenarioPlayer, json: bool) -> any
     let mut screen = ProgressLine::new();
     let mut folder = Folder::new()?;
     let result = scene(args, &mut scenario, &mut screen, &mut folder, &mut signals).await;
-    let (summary, crash, problems) = match result {
+    let Ended {
+        summary,
+        crash,
+        shared,
+        problems,
+    } = match result {
         Ok(ended) => ended,
         Err(error) => {
             where_to_look(&mut screen, &folder);
@@ -69,7 +77,7 @@ async fn watch(args: &DemoArgs, mut scenario: ScenarioPlayer, json: bool) -> any
     if json {
         let failed = |what: &String| Failure::new(Exit::CheckFailed, what);
         let failures: Vec<_> = problems.iter().map(failed).collect();
-        let shape = shape(&summary, crash.as_ref(), &scenario)?;
+        let shape = shape(&summary, crash.as_ref(), &shared, &scenario)?;
         print_json(&exit::with_failures(shape, &failures))?;
     } else {
         let (played, summary) = (scenario.text(), text::summary(&summary));
@@ -77,6 +85,7 @@ async fn watch(args: &DemoArgs, mut scenario: ScenarioPlayer, json: bool) -> any
         if let Some(crash) = &crash {
             print_text(&crash.text())?;
         }
+        print_text(&shared.faults(|faults| faults.text()))?;
     }
     for problem in &problems {
         screen.say(&format!("NOT PROVEN: {problem}"));
@@ -152,6 +161,7 @@ fn program() -> String {
 fn shape(
     summary: &Summary,
     crash: Option<&Crash>,
+    shared: &Shared,
     scenario: &ScenarioPlayer,
 ) -> anyhow::Result<serde_json::Value> {
     let mut value = serde_json::to_value(summary)?;
@@ -161,21 +171,33 @@ fn shape(
         object.remove("inventory_tokens");
         object.remove("residual_tokens");
         object.insert("crash".to_owned(), serde_json::to_value(crash)?);
+        object.insert("faults".to_owned(), shared.faults(|faults| faults.json()));
         object.insert("scenario".to_owned(), scenario.json());
     }
     Ok(value)
 }
 
-/// Both processes, running.
+/// What both processes and the demo itself go by.
 struct Cast {
-    venue: Child,
     /// When the exchange, and with it the scenario, began.
     opened: Instant,
-    daemon: Child,
-    /// The proxy between them, if the daemon will be killed.
-    wire: Option<RecordingProxy>,
+    /// When the daemon began to trade.
+    begun: Instant,
+    /// The proxy between them.
+    wire: RecordingProxy,
+    shared: Shared,
     config: Daemon,
+    promise: Promise,
     metrics: String,
+}
+
+/// Both processes, running.
+struct Opened {
+    cast: Cast,
+    venue: Child,
+    daemon: Child,
+    injector: Injector,
+    page: Page,
 }
 
 /// Starts both processes.
@@ -184,7 +206,7 @@ async fn open(
     scenario: &ScenarioPlayer,
     screen: &mut ProgressLine,
     folder: &mut Folder,
-) -> anyhow::Result<Cast> {
+) -> anyhow::Result<Opened> {
     let venue_file = files::write_venue(folder.path(), args.seed, scenario)?;
     let venue_text = venue_file.display().to_string();
     let mut venue = Child::start(
@@ -193,8 +215,11 @@ async fn open(
         &["venue", "--config", &venue_text, "--until-stdin-closes"],
     )?;
     folder.keep(true);
-    let address_file = Exchange::load(&venue_file)?.address_file();
-    let address = venue.address(&address_file, READY).await?;
+    let exchange = Exchange::load(&venue_file)?;
+    let operator_file = exchange.admin_address_file();
+    // Written after the exchange's own address.
+    let operator = venue.address(&operator_file, READY).await?;
+    let address = venue.address(&exchange.address_file(), READY).await?;
     let opened = Instant::now();
     let base_url = format!("http://{address}");
     screen.say(&format!(
@@ -202,43 +227,57 @@ async fn open(
         args.seed
     ));
     screen.say(&scenario.title());
+    if let Err(why) = crash_test::when(args) {
+        screen.say(&format!("the daemon is not killed: {why}"));
+    }
 
-    let wire = match crash_test::when(args) {
-        Ok(_) => Some(RecordingProxy::lay(&address).await?),
-        Err(why) => {
-            screen.say(&format!("the daemon is not killed: {why}"));
-            None
-        }
-    };
-    let base_url = wire
-        .as_ref()
-        .map_or(base_url, |wire| format!("http://{}", wire.address()));
+    let wire = RecordingProxy::lay(&address, args.seed).await?;
+    let base_url = format!("http://{}", wire.address());
     let strategy = args.strategy.as_deref();
     let daemon_file = files::write_daemon(folder.path(), &base_url, strategy)?;
     let config = Daemon::load(&daemon_file)?;
-    let mut daemon = daemon(folder, &config.source.path, "daemon")?;
+    let mut daemon = stage::start(folder, &config.source.path, "daemon")?;
     let metrics = daemon
         .address(&config.metrics_address_file(), READY)
         .await?;
     daemon.begun(&metrics, READY).await?;
+    let begun = Instant::now();
+    let operator = Operator::at(
+        operator.parse().context("the operator's address")?,
+        &folder.path().join(files::OPERATOR_TOKEN),
+    )?;
+    let shared = Shared::new(Faults::new(begun), metrics.clone());
+    let page = Page::serve(shared.clone())?;
     screen.say(&format!(
-        "daemon trades; page http://{metrics}/, metrics at /metrics; Ctrl-C ends the demo"
+        "daemon trades; page http://{}/, metrics at /metrics; Ctrl-C ends the demo",
+        page.address()
     ));
-    Ok(Cast {
-        venue,
+    let promise = expectations::of(&config);
+    let cast = Cast {
         opened,
-        daemon,
+        begun,
         wire,
+        shared,
         config,
+        promise,
         metrics,
+    };
+    Ok(Opened {
+        cast,
+        venue,
+        daemon,
+        injector: Injector::new(operator, &exchange),
+        page,
     })
 }
 
-/// Starts the daemon; its output goes to files with this name.
-fn daemon(folder: &Folder, file: &Path, files: &str) -> anyhow::Result<Child> {
-    let file = file.display().to_string();
-    let args = ["run", "--config", &file, "--json", "--until-stdin-closes"];
-    Child::start_as("daemon", files, folder.path(), &args)
+/// How a demo ended.
+struct Ended {
+    summary: Summary,
+    /// The planned kill.
+    crash: Option<Crash>,
+    shared: Shared,
+    problems: Vec<String>,
 }
 
 /// Runs both processes and checks the outcome.
@@ -248,53 +287,31 @@ async fn scene(
     screen: &mut ProgressLine,
     folder: &mut Folder,
     signals: &mut Signals,
-) -> anyhow::Result<(Summary, Option<Crash>, Vec<String>)> {
+) -> anyhow::Result<Ended> {
     let opened = tokio::select! {
         opened = open(args, scenario, screen, folder) => Some(opened?),
         () = signals.end() => None,
     };
-    let Some(Cast {
+    let Some(Opened {
+        cast,
         mut venue,
-        opened,
         daemon,
-        wire,
-        config,
-        metrics,
+        injector,
+        page,
     }) = opened
     else {
         folder.keep(false);
         return Err(Failure::new(Exit::CheckFailed, "ended before the daemon traded").into());
     };
-    let begun = Instant::now();
-    let length = if args.forever {
-        None
-    } else {
-        Some(Duration::from_secs(args.duration))
-    };
-    let promise = expectations::of(&config);
-    let mut stage = Stage {
-        begun,
-        opened,
-        scenario,
-        daemon,
-        metrics,
-        crash: None,
-        promise,
-    };
-    let crash = wire.as_ref().zip(crash_test::when(args).ok());
-    tokio::select! {
+    let parts = (daemon, injector, page);
+    let played = tokio::select! {
         gone = venue.gone() => return Err(gone),
-        played = stage.play(screen, folder, &config, crash, length) => played?,
-        () = signals.end() => {}
-    }
-    let Stage {
-        mut daemon,
-        mut crash,
-        ..
-    } = stage;
+        played = play(args, &cast, parts, scenario, screen, folder, signals) => played?,
+    };
     screen.say("ending: cancelling all orders and proving that none rests");
+    let Played { mut daemon, .. } = played;
     daemon.ask_to_end();
-    let longest = Duration::from_millis(config.drain_deadline_ms) + GOODBYE;
+    let longest = Duration::from_millis(cast.config.drain_deadline_ms) + GOODBYE;
     let status = tokio::select! {
         gone = venue.gone() => return Err(gone),
         status = daemon.end(longest) => status?,
@@ -302,136 +319,147 @@ async fn scene(
     if status.code().is_none() {
         anyhow::bail!(daemon.how(status));
     }
-    let duration_s = begun.elapsed().as_secs_f64();
+    let duration_s = cast.begun.elapsed().as_secs_f64();
+    let books = end_checks::books(&cast.config).await?;
+    venue.ask_to_end();
+    let venue_status = venue.end(GOODBYE).await?;
+    let ended = DaemonEnd {
+        daemon,
+        status,
+        duration_s,
+        books,
+        was_killed: played.was_killed,
+    };
+    let mut judged = judge(args, cast, &ended, played.crash, scenario)?;
+    if !venue_status.success() {
+        let how = venue.how(venue_status);
+        let problem = format!("{how}:\n{}", venue.last_words());
+        judged.problems.push(problem);
+    }
+    Ok(judged)
+}
 
-    let books = end_checks::books(&config).await?;
-    let unknown_ids = crash.as_ref().map(Crash::unknown_ids).unwrap_or_default();
+/// The daemon after the demo.
+struct Played {
+    daemon: Child,
+    /// The planned kill.
+    crash: Option<Crash>,
+    was_killed: bool,
+}
+
+/// Runs the demo until its end, without faults at the end.
+async fn play(
+    args: &DemoArgs,
+    cast: &Cast,
+    (daemon, injector, page): (Child, Injector, Page),
+    scenario: &mut ScenarioPlayer,
+    screen: &mut ProgressLine,
+    folder: &Folder,
+    signals: &mut Signals,
+) -> anyhow::Result<Played> {
+    let mut stage = Stage {
+        begun: cast.begun,
+        opened: cast.opened,
+        scenario,
+        daemon,
+        wire: &cast.wire,
+        injector,
+        page,
+        shared: cast.shared.clone(),
+        config: &cast.config,
+        folder,
+        screen,
+        crash: None,
+        promise: cast.promise,
+        metrics: cast.metrics.clone(),
+        file: cast.config.source.path.clone(),
+        runs: 1,
+        is_down: false,
+    };
+    let length = (!args.forever).then(|| Duration::from_secs(args.duration));
+    tokio::select! {
+        played = stage.play(crash_test::when(args).ok(), length) => played?,
+        () = signals.end() => {}
+    }
+    stage.finish().await?;
+    Ok(Played {
+        was_killed: stage.runs > 1,
+        crash: stage.crash,
+        daemon: stage.daemon,
+    })
+}
+
+/// A daemon that has ended, and the exchange's books then.
+struct DaemonEnd {
+    daemon: Child,
+    status: ExitStatus,
+    duration_s: f64,
+    books: Books,
+    was_killed: bool,
+}
+
+/// Compares the daemon's own report with the exchange's books and with the tapes.
+fn judge(
+    args: &DemoArgs,
+    cast: Cast,
+    end: &DaemonEnd,
+    mut crash: Option<Crash>,
+    scenario: &ScenarioPlayer,
+) -> anyhow::Result<Ended> {
+    let Cast {
+        config,
+        shared,
+        promise,
+        ..
+    } = cast;
+    let DaemonEnd { daemon, books, .. } = end;
+    let unknown_ids = shared.faults(|faults| {
+        let crashes = crash.iter().chain(faults.crashes().map(|crash| &*crash));
+        crashes.flat_map(Crash::unknown_ids).collect::<Vec<_>>()
+    });
     let played = config
         .tape
         .as_ref()
         .map(|tape| end_checks::replay(&tape.dir, &unknown_ids))
         .transpose()?;
-    venue.ask_to_end();
-    let venue_status = venue.end(GOODBYE).await?;
-
     let output = daemon.output()?;
     let last_summary: Summary = serde_json::from_str(&output)
         .with_context(|| format!("the daemon printed no summary:\n{}", daemon.last_words()))?;
     let mut problems = Vec::new();
     let summary = conclude(
         args,
-        duration_s,
+        end.duration_s,
         last_summary,
-        crash.is_some(),
-        (&books, played.as_ref()),
+        end.was_killed,
+        (books, played.as_ref()),
         &mut problems,
     );
-    if let (Some(crash), Some(played)) = (&mut crash, &played) {
-        crash.conclude(played, &books, &config)?;
+    if let Some(played) = &played {
+        shared.faults(|faults| {
+            let mut crashes = crash.iter_mut().chain(faults.crashes());
+            crashes.try_for_each(|crash| crash.conclude(played, books, &config))
+        })?;
     }
     problems.extend(unproven(&summary));
     problems.extend(crash.iter().flat_map(Crash::problems));
+    problems.extend(shared.faults(|faults| faults.problems()));
+    let excused = shared.faults(|faults| faults.excused(Instant::now()));
     problems.extend(expectations::problems(
         (&config, promise),
         &summary,
-        crash.as_ref(),
+        (crash.as_ref(), excused),
         scenario,
     )?);
-    if !status.success() {
-        let how = daemon.how(status);
+    if !end.status.success() {
+        let how = daemon.how(end.status);
         problems.push(format!("{how}:\n{}", daemon.last_words()));
     }
-    if !venue_status.success() {
-        let how = venue.how(venue_status);
-        problems.push(format!("{how}:\n{}", venue.last_words()));
-    }
-    Ok((summary, crash, problems))
-}
-
-/// State while the demo runs.
-struct Stage<'p> {
-    begun: Instant,
-    opened: Instant,
-    scenario: &'p mut ScenarioPlayer,
-    daemon: Child,
-    metrics: String,
-    crash: Option<Crash>,
-    promise: Promise,
-}
-
-impl Stage<'_> {
-    /// Shows the daemon until the time is over, and kills it in between if that is planned.
-    async fn play(
-        &mut self,
-        screen: &mut ProgressLine,
-        folder: &Folder,
-        config: &Daemon,
-        crash: Option<(&RecordingProxy, Duration)>,
-        length: Option<Duration>,
-    ) -> anyhow::Result<()> {
-        if let Some((wire, at)) = crash {
-            if self.show(screen, Some(at)).await? == Shown::Ended {
-                return Ok(());
-            }
-            screen.say("killing the daemon with SIGKILL in the middle of a submit");
-            let file = match self.promise {
-                Promise::Quotes | Promise::Total => config.source.path.clone(),
-                Promise::PoolShares => {
-                    screen.say("after the restart the daemon's target is no pool shares");
-                    files::write_leaving(folder.path())?
-                }
-            };
-            let again = || daemon(folder, &file, "daemon-again");
-            let most = self.scenario.recovery_max();
-            let what = (config, self.promise);
-            let pulled = crash_test::pull(self.begun, wire, &mut self.daemon, what, most, again);
-            let (daemon, metrics, crash) = pulled.await?;
-            screen.say(&crash.recovery_line());
-            self.daemon = daemon;
-            self.metrics = metrics;
-            self.crash = Some(crash);
-        }
-        self.show(screen, length).await.map(|_| ())
-    }
-
-    /// Shows the daemon's line until `until`, or until the daemon ends.
-    async fn show(
-        &mut self,
-        screen: &mut ProgressLine,
-        until: Option<Duration>,
-    ) -> anyhow::Result<Shown> {
-        let mut next = self.begun.elapsed() + Duration::from_secs(1);
-        loop {
-            tokio::time::sleep(POLL_INTERVAL).await;
-            let now = self.begun.elapsed();
-            for text in self.scenario.due_events(self.opened.elapsed()) {
-                screen.say(&format!("{:>4} s{SEPARATOR}{text}", now.as_secs()));
-            }
-            match self.daemon.exited()? {
-                // Killed by a signal: it has printed nothing; its next start recovers.
-                Some(status) if status.code().is_none() => anyhow::bail!(self.daemon.how(status)),
-                Some(_) => return Ok(Shown::Ended),
-                None => {}
-            }
-            if until.is_some_and(|until| now >= until) {
-                return Ok(Shown::TimeIsOver);
-            }
-            if now >= next {
-                next = now + Duration::from_secs(1);
-                if let Some(line) = status::line(&self.metrics).await {
-                    screen.line(&format!("{:>4} s{SEPARATOR}{line}", now.as_secs()));
-                }
-            }
-        }
-    }
-}
-
-/// Why the loop ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    TimeIsOver,
-    /// The daemon has ended by itself.
-    Ended,
+    Ok(Ended {
+        summary,
+        crash,
+        shared,
+        problems,
+    })
 }
 
 /// The summary of all runs of the daemon compared with the exchange and the tapes, and where profit and loss differ.

@@ -107,11 +107,15 @@ impl Child {
 
     /// Sends SIGTERM.
     pub fn ask_to_end(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
         if let Ok(id) = i32::try_from(self.process.id())
             && let Some(pid) = Pid::from_raw(id)
         {
             // A child that has ended needs no signal.
-            let _ = kill_process(pid, Signal::TERM);
+            let _ = kill_process(pid, signal);
         }
     }
 
@@ -121,6 +125,15 @@ impl Child {
         killed
             .map(|_| ())
             .with_context(|| format!("killing the {}", self.name))
+    }
+
+    /// Aborts the child with SIGABRT, and waits until it has ended.
+    pub fn abort(&mut self) -> anyhow::Result<()> {
+        self.signal(Signal::ABORT);
+        self.process
+            .wait()
+            .map(|_| ())
+            .with_context(|| format!("aborting the {}", self.name))
     }
 
     /// Waits for the end of the child.

@@ -1,7 +1,7 @@
 //! The crash test: the demo kills its daemon with SIGKILL while a submit has no answer, starts it again, and measures
 //! the time until its quotes meet the bounds of its strategies again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -97,91 +97,148 @@ pub struct Crash {
     promise: Promise,
 }
 
-/// Kills the daemon and starts it again with `start`. The recovery may take `recovery_max` in addition to what the
-/// fence requires. Returns the new daemon, the address of its metrics, and the results.
-pub async fn pull(
-    begun: Instant,
+/// How the daemon's process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// SIGKILL while a submit has no answer.
+    KillMidSubmit,
+    /// SIGABRT at any time, as if a check of the program had failed.
+    Abort,
+}
+
+/// A daemon whose process has ended, and what it left in its store and with the exchange.
+pub struct Killed {
+    at: Instant,
+    mid_submit: bool,
+    unanswered: Vec<Unanswered>,
+    answered: BTreeSet<String>,
+    known: BTreeMap<u64, Remembered>,
+    moves: Vec<RememberedPoolTransaction>,
+}
+
+/// Ends the daemon's process.
+pub async fn kill(
     wire: &RecordingProxy,
     daemon: &mut Child,
-    (config, promise): (&Daemon, Promise),
-    recovery_max: Duration,
-    start: impl FnOnce() -> anyhow::Result<Child>,
-) -> anyhow::Result<(Child, String, Crash)> {
-    let mid_submit = wire.catch(CATCH).await;
-    daemon.kill()?;
-    let killed = Instant::now();
+    config: &Daemon,
+    way: Way,
+) -> anyhow::Result<Killed> {
+    let mid_submit = match way {
+        Way::KillMidSubmit => {
+            let caught = wire.catch(CATCH).await;
+            daemon.kill()?;
+            caught
+        }
+        Way::Abort => {
+            // Answers from here on do not count as received.
+            wire.catch(Duration::ZERO).await;
+            daemon.abort()?;
+            false
+        }
+    };
+    let at = Instant::now();
     let (unanswered, answered) = wire.release();
     let known = view::remembered(&config.store.dir)?;
     let moves = view::remembered_moves(&config.store.dir)?;
     let address_file = config.metrics_address_file();
     // A file of the killed daemon would have an old port.
     std::fs::remove_file(&address_file).with_context(|| address_file.display().to_string())?;
-    let mut again = start()?;
-
-    let open: Vec<_> = known.values().filter(|one| one.end.is_none()).collect();
-    let on_wire: Vec<_> = unanswered
-        .iter()
-        .filter_map(|submit| Some((submit.client_order_id()?, submit.answered())))
-        .collect();
-    let mut unknown: Vec<_> = open
-        .iter()
-        .filter_map(|one| unknown(one, &on_wire, &answered))
-        .collect();
-    let open_moves: Vec<_> = moves.iter().filter(|one| one.end.is_none()).collect();
-    // At most one request per pool is in flight: the one in the proxy.
-    let on_wire = unanswered.iter().find(|submit| submit.is_move());
-    let under_way = open_moves.first().zip(on_wire);
-    unknown.extend(under_way.map(|(one, submit)| unknown_move(one, submit)));
-
-    let metrics = again.address(&address_file, TIMEOUT).await?;
-    let fence = Duration::from_secs(config.dead_after_s());
-    let longest = recovery_max + fence + TIMEOUT;
-    while !status::does(&metrics, promise).await {
-        if let Some(status) = again.exited()? {
-            anyhow::bail!("{}:\n{}", again.how(status), again.last_words());
-        }
-        if killed.elapsed() > longest {
-            anyhow::bail!(
-                "no {} {} s after the kill:\n{}",
-                what_is_back(promise),
-                longest.as_secs(),
-                again.last_words()
-            );
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
-    let recovery = killed.elapsed();
-    // The exchange limits requests per key: the daemon's recovery has priority.
-    tokio::time::sleep(AFTERWARDS).await;
-    let since = open.iter().map(|one| one.made_at).min();
-    let since = VenueTime(since.unwrap_or(VenueTime(0)).0.saturating_sub(MARGIN_MS));
-    let shown = end_checks::orders_since(config, since).await?;
-    let pool_transactions = end_checks::pool_transactions(config).await?;
-    let taken = shown.iter().map(|order| order.hash);
-    let taken: BTreeSet<_> = taken
-        .chain(pool_transactions.iter().map(|m| m.hash))
-        .collect();
-    // An order that the exchange does not show has to wait until the exchange's clock passes expiry and grace.
-    let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
-    let recovery_max = recovery_max + if is_fenced { fence } else { Duration::ZERO };
-    let before: BTreeSet<_> = known.values().map(|one| one.hash).collect();
-    let unknown_before: BTreeSet<_> = unknown.iter().map(|one| one.hash).collect();
-    let crash = Crash {
-        at_s: (killed - begun).as_secs_f64(),
+    Ok(Killed {
+        at,
         mid_submit,
-        open: (open.len() + open_moves.len()) as u64,
-        unknown,
-        recovery_s: recovery.as_secs_f64(),
-        recovery_max_s: recovery_max.as_secs_f64(),
-        doubled: 0,
-        forgotten: 0,
-        findings: Findings {
-            doubled: audit::duplicates(&shown, &unknown_before, &before),
-            forgotten: Vec::new(),
-        },
-        promise,
-    };
-    Ok((again, metrics, crash))
+        unanswered,
+        answered,
+        known,
+        moves,
+    })
+}
+
+impl Killed {
+    /// Waits for the recovery of a daemon that was started again at `started`. It may take `recovery_max` in addition to
+    /// what the fence requires. Returns the address of its metrics, and the results.
+    pub async fn recover(
+        &self,
+        (begun, started): (Instant, Instant),
+        again: &mut Child,
+        (config, promise): (&Daemon, Promise),
+        recovery_max: Duration,
+    ) -> anyhow::Result<(String, Crash)> {
+        let open: Vec<_> = self
+            .known
+            .values()
+            .filter(|one| one.end.is_none())
+            .collect();
+        let on_wire: Vec<_> = self
+            .unanswered
+            .iter()
+            .filter_map(|submit| Some((submit.client_order_id()?, submit.answered())))
+            .collect();
+        let mut unknown: Vec<_> = open
+            .iter()
+            .filter_map(|one| unknown(one, &on_wire, &self.answered))
+            .collect();
+        let open_moves: Vec<_> = self.moves.iter().filter(|one| one.end.is_none()).collect();
+        // At most one request per pool is in flight: the one in the proxy.
+        let on_wire = self.unanswered.iter().find(|submit| submit.is_move());
+        let under_way = open_moves.first().zip(on_wire);
+        unknown.extend(under_way.map(|(one, submit)| unknown_move(one, submit)));
+
+        let address_file = config.metrics_address_file();
+        let metrics = again.address(&address_file, TIMEOUT).await?;
+        let fence = Duration::from_secs(config.dead_after_s());
+        let longest = recovery_max + fence + TIMEOUT;
+        while !status::does(&metrics, promise).await {
+            if let Some(status) = again.exited()? {
+                anyhow::bail!("{}:\n{}", again.how(status), again.last_words());
+            }
+            if started.elapsed() > longest {
+                anyhow::bail!(
+                    "no {} {} s after the start:\n{}",
+                    what_is_back(promise),
+                    longest.as_secs(),
+                    again.last_words()
+                );
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        let recovery = started.elapsed();
+        // The exchange limits requests per key: the daemon's recovery has priority.
+        tokio::time::sleep(AFTERWARDS).await;
+        let since = open.iter().map(|one| one.made_at).min();
+        let since = VenueTime(since.unwrap_or(VenueTime(0)).0.saturating_sub(MARGIN_MS));
+        let shown = end_checks::orders_since(config, since).await?;
+        let pool_transactions = end_checks::pool_transactions(config).await?;
+        let taken = shown.iter().map(|order| order.hash);
+        let taken: BTreeSet<_> = taken
+            .chain(pool_transactions.iter().map(|m| m.hash))
+            .collect();
+        // An order that the exchange does not show has to wait until the exchange's clock passes expiry and grace.
+        let is_fenced = unknown.iter().any(|one| !taken.contains(&one.hash));
+        let recovery_max = recovery_max + if is_fenced { fence } else { Duration::ZERO };
+        let before: BTreeSet<_> = self.known.values().map(|one| one.hash).collect();
+        let unknown_before: BTreeSet<_> = unknown.iter().map(|one| one.hash).collect();
+        let crash = Crash {
+            at_s: (self.at - begun).as_secs_f64(),
+            mid_submit: self.mid_submit,
+            open: (open.len() + open_moves.len()) as u64,
+            unknown,
+            recovery_s: recovery.as_secs_f64(),
+            recovery_max_s: recovery_max.as_secs_f64(),
+            doubled: 0,
+            forgotten: 0,
+            findings: Findings {
+                doubled: audit::duplicates(&shown, &unknown_before, &before),
+                forgotten: Vec::new(),
+            },
+            promise,
+        };
+        Ok((metrics, crash))
+    }
+
+    /// When the process ended.
+    pub const fn at(&self) -> Instant {
+        self.at
+    }
 }
 
 /// Whether an order that may be alive is in an unknown state: its answer was in flight, or it may have been sent.

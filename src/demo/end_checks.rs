@@ -1,6 +1,6 @@
 //! Checks the outcome at the exchange and from the tapes, independently of the daemon's own reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -181,11 +181,11 @@ pub struct ReplayedTapes {
     pub held: BTreeMap<String, i128>,
     /// Where profit and loss differs from the change of equity, computed a second time.
     pub profit: Option<String>,
-    /// Evidence for the given orders in the last run: when after its start, and what.
+    /// The first evidence for the given orders in a run that found them open at its start: when after that, and what.
     pub evidence: BTreeMap<ClientOrderId, (u64, String)>,
 }
 
-/// Replays all tapes of a folder, and collects the last run's evidence for some orders.
+/// Replays all tapes of a folder, and collects the evidence for some orders that a run was killed with.
 pub fn replay(dir: &Path, unknown_ids: &[ClientOrderId]) -> anyhow::Result<ReplayedTapes> {
     let mut tapes: Vec<_> = std::fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
@@ -241,6 +241,8 @@ struct RunHistory {
     /// When this run's clock began, on the clock of the first run.
     begun: Time,
     now: Time,
+    /// Orders, joins and exits that this run found open in its store.
+    recovered: BTreeSet<ClientOrderId>,
     evidence: BTreeMap<ClientOrderId, (u64, String)>,
 }
 
@@ -254,6 +256,7 @@ impl Default for RunHistory {
             deduplicated: Deduplicated::default(),
             begun: Time(0),
             now: Time(0),
+            recovered: BTreeSet::new(),
             evidence: BTreeMap::new(),
         }
     }
@@ -269,7 +272,10 @@ impl RunHistory {
     ) {
         if let Event::Start(start) = event {
             self.begun = self.now;
-            self.evidence.clear();
+            let orders = start.open.iter().map(|found| found.order.client_id);
+            let transactions = start.open_pool_transactions.iter();
+            let transactions = transactions.map(|found| found.transaction.client_id);
+            self.recovered = orders.chain(transactions).collect();
             self.deduplicated.begin_run(start);
             match &mut self.session {
                 None => {
@@ -310,6 +316,7 @@ impl RunHistory {
             }
             if let Some((order, what)) = finding(note)
                 && unknown_ids.contains(&order)
+                && self.recovered.contains(&order)
             {
                 let found = (now.as_ms(), what);
                 self.evidence.entry(order).or_insert(found);

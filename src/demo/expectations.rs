@@ -1,6 +1,8 @@
 //! Expectations of the demo's daemon: what its strategies promise. Quotes resting on both sides; or, if no strategy
 //! quotes, joins and exits of the pool.
 
+use std::time::Duration;
+
 use cambist_report::summary::{PoolRow, Summary};
 use cambist_strategies::Promise;
 
@@ -30,18 +32,19 @@ pub fn of(config: &Daemon) -> Promise {
     }
 }
 
-/// Where the promise was not kept.
+/// Where the promise was not kept. Times of faults that the page injected are `excused`.
 pub fn problems(
     (config, promise): (&Daemon, Promise),
     summary: &Summary,
-    crash: Option<&Crash>,
+    (crash, excused): (Option<&Crash>, Duration),
     scenario: &ScenarioPlayer,
 ) -> anyhow::Result<Vec<String>> {
     Ok(match promise {
         Promise::Quotes => {
             let duration_s = summary.duration_s;
             let recovery_s = crash.map_or(0.0, |crash| crash.recovery_s);
-            let ratio = outside(summary.quoted_both_sides_ratio, duration_s, recovery_s);
+            let excused_s = recovery_s + excused.as_secs_f64();
+            let ratio = outside(summary.quoted_both_sides_ratio, duration_s, excused_s);
             scenario.problem(ratio, duration_s).into_iter().collect()
         }
         Promise::PoolShares => pool_problems(&summary.pools, summary.duration_s, crash.is_some()),
@@ -86,10 +89,10 @@ fn total_problems(config: &Daemon, is_long: bool) -> anyhow::Result<Vec<String>>
     Ok(problems)
 }
 
-/// The share of the time outside the recovery from the kill. Nothing is quoted while an order that never arrived waits
-/// for its fence, and that time has a bound of its own.
-fn outside(ratio: f64, duration_s: f64, recovery_s: f64) -> f64 {
-    let rest_s = duration_s - recovery_s;
+/// The share of the time outside the recovery from the kill and outside faults. Nothing is quoted while an order that
+/// never arrived waits for its fence, and that time has a bound of its own.
+fn outside(ratio: f64, duration_s: f64, excused_s: f64) -> f64 {
+    let rest_s = duration_s - excused_s;
     if rest_s > 0.0 {
         (ratio * duration_s / rest_s).min(1.0)
     } else {

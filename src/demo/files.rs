@@ -15,6 +15,9 @@ const DAEMON: &str = include_str!("../../config/demo.toml");
 /// Parameters of strategies for a market like the demo's.
 const STRATEGIES: &str = include_str!("../../config/demo-strategies.toml");
 
+/// The file with the token of the exchange's operator, in the demo's folder.
+pub const OPERATOR_TOKEN: &str = "keys/admin_token";
+
 /// A private folder, removed on drop unless it is kept.
 pub struct Folder {
     path: PathBuf,
@@ -78,6 +81,9 @@ pub fn write_venue(folder: &Path, seed: u64, scenario: &ScenarioPlayer) -> anyho
         &["maker", "keys_dir"],
         folder.join("keys").display().to_string(),
     );
+    set(&mut file, &["admin", "listen"], "127.0.0.1:0");
+    let token = folder.join(OPERATOR_TOKEN).display().to_string();
+    set(&mut file, &["admin", "token_file"], token);
     file.remove("traders");
     let played = folder.join("scenario.toml");
     std::fs::write(&played, &scenario.source.text).with_context(|| played.display().to_string())?;

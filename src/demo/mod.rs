@@ -1,4 +1,5 @@
-//! The demo: an exchange and a daemon as two child processes, monitored by this one.
+//! The demo: an exchange and a daemon as two child processes, monitored by this one, which also serves the page with its
+//! faults.
 //!
 //! After two thirds of its time it kills the daemon in the middle of a submit and starts it again. The outcome is
 //! verified independently of the daemon: its orders and balances are read from the exchange, and its tapes are
@@ -10,8 +11,13 @@ pub mod crash_test;
 pub mod deduplicate;
 pub mod end_checks;
 pub mod expectations;
+pub mod faults;
 pub mod files;
+pub mod http_answer;
+pub mod injector;
+pub mod page;
 pub mod progress_line;
 pub mod recording_proxy;
 pub mod scenario_player;
+pub mod stage;
 pub mod status;

@@ -1,12 +1,15 @@
 //! The proxy between the demo's daemon and its exchange, which records the requests in flight when the daemon is
 //! killed. It passes bytes on unchanged; once armed, it holds back the answer to the next submit and everything after
-//! it, until the daemon has ended.
+//! it, until the daemon has ended. It also carries out two faults of the demo's page: answers that get lost, and a book
+//! that no longer changes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::http_answer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -17,6 +20,8 @@ const SUBMITS: [&[u8]; 3] = [
     b"POST /api/v3/amm/join ",
     b"POST /api/v3/amm/exit ",
 ];
+/// First bytes of requests for the order book.
+const DEPTH: &[u8] = b"GET /api/v3/depth?";
 /// Bytes passed on at once.
 const CHUNK: usize = 0x4000;
 /// Most bytes of a request or an answer that are kept for parsing.
@@ -38,7 +43,7 @@ impl Unanswered {
     /// The client order id.
     pub fn client_order_id(&self) -> Option<String> {
         Some(
-            body(&self.request)?
+            json(&self.request)?
                 .get("clientOrderId")?
                 .as_str()?
                 .to_owned(),
@@ -47,7 +52,7 @@ impl Unanswered {
 
     /// The status in the exchange's answer, which the daemon did not receive.
     pub fn answered(&self) -> Option<String> {
-        Some(body(&self.answer)?.get("status")?.as_str()?.to_owned())
+        Some(json(&self.answer)?.get("status")?.as_str()?.to_owned())
     }
 }
 
@@ -62,24 +67,70 @@ struct State {
     answered: BTreeSet<String>,
 }
 
+/// The faults of the connection between daemon and exchange.
+#[derive(Debug)]
+struct Faults {
+    /// How many of a hundred answers get lost.
+    lost_percent: u64,
+    /// State of the choice of these answers.
+    random: u64,
+    /// Number of answers that got lost.
+    lost: u64,
+    book: ShownBook,
+}
+
+/// Which book the daemon is shown.
+#[derive(Debug)]
+enum ShownBook {
+    Current,
+    /// The next one, from then on.
+    Next,
+    /// This one, whatever the exchange answers.
+    Frozen(Vec<u8>),
+}
+
+impl Faults {
+    /// Whether the next answer gets lost (SplitMix64).
+    fn loses(&mut self) -> bool {
+        if self.lost_percent == 0 {
+            return false;
+        }
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let lost = (mixed ^ (mixed >> 31)) % 100 < self.lost_percent;
+        self.lost += u64::from(lost);
+        lost
+    }
+}
+
 /// The proxy; it ends on drop.
 pub struct RecordingProxy {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
+    faults: Arc<Mutex<Faults>>,
     caught: Arc<Notify>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl RecordingProxy {
-    /// Starts a proxy to the exchange at `upstream`, on a free port.
-    pub async fn lay(upstream: &str) -> std::io::Result<Self> {
+    /// Starts a proxy to the exchange at `upstream`, on a free port. `seed` chooses the answers that get lost.
+    pub async fn lay(upstream: &str, seed: u64) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let state = Arc::new(Mutex::new(State::default()));
         let caught = Arc::new(Notify::new());
+        let faults = Arc::new(Mutex::new(Faults {
+            lost_percent: 0,
+            random: seed,
+            lost: 0,
+            book: ShownBook::Current,
+        }));
         let end = End {
             upstream: upstream.into(),
             state: Arc::clone(&state),
+            faults: Arc::clone(&faults),
             caught: Arc::clone(&caught),
         };
         let task = tokio::spawn(async move {
@@ -95,9 +146,30 @@ impl RecordingProxy {
         Ok(Self {
             address,
             state,
+            faults,
             caught,
             task,
         })
+    }
+
+    /// Loses this percentage of the answers from now on: the exchange has executed the request, and the daemon waits
+    /// until its timeout. With 0 none.
+    pub fn lose(&self, percent: u64) {
+        locked(&self.faults).lost_percent = percent;
+    }
+
+    /// Number of answers that got lost so far.
+    pub fn lost(&self) -> u64 {
+        locked(&self.faults).lost
+    }
+
+    /// Shows the next order book forever, or the current one again.
+    pub fn freeze_book(&self, frozen: bool) {
+        locked(&self.faults).book = if frozen {
+            ShownBook::Next
+        } else {
+            ShownBook::Current
+        };
     }
 
     /// The address that the daemon uses for the exchange.
@@ -114,9 +186,13 @@ impl RecordingProxy {
         caught.is_ok()
     }
 
-    /// Returns the unanswered submits and the ids of answered ones, clears both, and passes bytes on again.
+    /// Returns the unanswered submits, which are forgotten, and the ids of all that were answered so far; passes bytes on
+    /// again.
     pub fn release(&self) -> (Vec<Unanswered>, BTreeSet<String>) {
-        let before = std::mem::take(&mut *locked(&self.state));
+        let mut state = locked(&self.state);
+        let before = std::mem::take(&mut *state);
+        state.answered.clone_from(&before.answered);
+        drop(state);
         (before.submits.into_values().collect(), before.answered)
     }
 }
@@ -132,6 +208,7 @@ impl Drop for RecordingProxy {
 struct End {
     upstream: Arc<str>,
     state: Arc<Mutex<State>>,
+    faults: Arc<Mutex<Faults>>,
     caught: Arc<Notify>,
 }
 
@@ -141,19 +218,22 @@ impl End {
         daemon.set_nodelay(true)?;
         exchange.set_nodelay(true)?;
         let (mut from_daemon, mut from_exchange) = (vec![0; CHUNK], vec![0; CHUNK]);
+        let mut exchanged = Exchanged::default();
         loop {
             tokio::select! {
                 read = daemon.read(&mut from_daemon) => match read? {
                     0 => return Ok(()),
                     count => {
                         self.asks(number, &from_daemon[..count]);
+                        exchanged.asks(&from_daemon[..count]);
                         exchange.write_all(&from_daemon[..count]).await?;
                     }
                 },
                 read = exchange.read(&mut from_exchange) => match read? {
                     0 => return Ok(()),
                     count => if self.may_pass(number, &from_exchange[..count]) {
-                        daemon.write_all(&from_exchange[..count]).await?;
+                        let bytes = exchanged.answers(&from_exchange[..count], &self.faults);
+                        daemon.write_all(&bytes).await?;
                     },
                 },
             }
@@ -194,18 +274,70 @@ impl End {
     }
 }
 
+/// The current request of a connection, which carries one at a time.
+#[derive(Default)]
+struct Exchanged {
+    is_depth: bool,
+    /// Whether the request has been decided on: its answer has begun.
+    has_begun: bool,
+    /// Whether its answer, and with it the connection, is lost.
+    is_lost: bool,
+    /// The answer so far, if another book takes its place.
+    replaced: Option<Vec<u8>>,
+}
+
+impl Exchanged {
+    fn asks(&mut self, bytes: &[u8]) {
+        // Further bytes of a request follow before its answer begins.
+        if self.has_begun || !self.is_depth {
+            self.is_depth = bytes.starts_with(DEPTH);
+        }
+        self.has_begun = false;
+    }
+
+    /// The bytes of an answer that reach the daemon.
+    fn answers<'b>(&mut self, bytes: &'b [u8], faults: &Mutex<Faults>) -> Cow<'b, [u8]> {
+        let mut faults = locked(faults);
+        if !self.has_begun {
+            self.has_begun = true;
+            self.is_lost |= faults.loses();
+            self.replaced =
+                (self.is_depth && !matches!(faults.book, ShownBook::Current)).then(Vec::new);
+        }
+        if self.is_lost {
+            return Cow::Borrowed(&[]);
+        }
+        let Some(answer) = &mut self.replaced else {
+            return Cow::Borrowed(bytes);
+        };
+        answer.extend_from_slice(bytes);
+        if !http_answer::is_complete(answer) {
+            return Cow::Borrowed(&[]);
+        }
+        let answer = self.replaced.take().unwrap_or_default();
+        match &faults.book {
+            ShownBook::Frozen(book) => return Cow::Owned(http_answer::with_body(&answer, book)),
+            ShownBook::Next if http_answer::is_success(&answer) => {
+                let book = http_answer::body(&answer).unwrap_or_default();
+                faults.book = ShownBook::Frozen(book.to_vec());
+            }
+            ShownBook::Next | ShownBook::Current => {}
+        }
+        Cow::Owned(answer)
+    }
+}
+
 fn keep(kept: &mut Vec<u8>, bytes: &[u8]) {
     let room = KEPT_MAX.saturating_sub(kept.len());
     kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }
 
 /// The JSON body of a request or an answer, if it is complete.
-fn body(message: &[u8]) -> Option<serde_json::Value> {
-    let at = message.windows(4).position(|four| four == b"\r\n\r\n")?;
-    serde_json::from_slice(&message[at + 4..]).ok()
+fn json(message: &[u8]) -> Option<serde_json::Value> {
+    serde_json::from_slice(http_answer::body(message)?).ok()
 }
 
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic ends the whole program.
     state
         .lock()
@@ -231,7 +363,7 @@ mod tests {
     #[tokio::test]
     async fn an_armed_line_keeps_the_answer_to_a_submit_and_everything_after_it() {
         let exchange = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let wire = RecordingProxy::lay(&exchange.local_addr().unwrap().to_string())
+        let wire = RecordingProxy::lay(&exchange.local_addr().unwrap().to_string(), 1)
             .await
             .unwrap();
         let mut daemon = TcpStream::connect(wire.address()).await.unwrap();
@@ -268,9 +400,66 @@ mod tests {
         assert_eq!(left[0].answered().as_deref(), Some("processing"));
     }
 
+    #[test]
+    fn the_choice_of_lost_answers_meets_its_percentage_and_ends_with_it() {
+        let faults = Mutex::new(Faults {
+            lost_percent: 30,
+            random: 7,
+            lost: 0,
+            book: ShownBook::Current,
+        });
+        let passed = |requests: u64| {
+            let passes = |_: &u64| {
+                let mut exchanged = Exchanged::default();
+                exchanged.asks(b"GET /api/v3/timestamp HTTP/1.1\r\n\r\n");
+                !exchanged.answers(b"HTTP/1.1", &faults).is_empty()
+            };
+            (0..requests).filter(passes).count()
+        };
+        let passed_of_1000 = passed(1_000);
+        assert!((650..750).contains(&passed_of_1000), "{passed_of_1000}");
+        let lost = locked(&faults).lost;
+        assert_eq!(lost, 1_000 - passed_of_1000 as u64);
+        locked(&faults).lost_percent = 0;
+        assert_eq!(passed(1_000), 1_000);
+        // The rest of a lost answer is lost too.
+        locked(&faults).lost_percent = 100;
+        let mut exchanged = Exchanged::default();
+        exchanged.asks(REQUEST);
+        assert!(exchanged.answers(b"HTTP/1.1 200 OK", &faults).is_empty());
+        locked(&faults).lost_percent = 0;
+        assert!(exchanged.answers(b"\r\n\r\n", &faults).is_empty());
+    }
+
+    #[test]
+    fn a_frozen_book_is_the_first_one_and_other_answers_pass() {
+        let faults = Mutex::new(Faults {
+            lost_percent: 0,
+            random: 0,
+            lost: 0,
+            book: ShownBook::Next,
+        });
+        let mut exchanged = Exchanged::default();
+        let mut ask = |path: &str, body: &str| {
+            exchanged.asks(format!("GET /api/v3/{path} HTTP/1.1\r\n\r\n").as_bytes());
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+            let head = exchanged.answers(head.as_bytes(), &faults).into_owned();
+            let answer = [&head, &*exchanged.answers(body.as_bytes(), &faults)].concat();
+            http_answer::body(&answer).unwrap().to_vec()
+        };
+        assert_eq!(ask("depth?market=A", "first book"), b"first book");
+        assert_eq!(ask("timestamp", "12"), b"12");
+        assert_eq!(ask("depth?market=A", "another book"), b"first book");
+        locked(&faults).book = ShownBook::Current;
+        assert_eq!(
+            ask("depth?market=A", "the current book"),
+            b"the current book"
+        );
+    }
+
     #[tokio::test]
     async fn without_a_submit_nothing_is_caught() {
-        let wire = RecordingProxy::lay("127.0.0.1:9").await.unwrap();
+        let wire = RecordingProxy::lay("127.0.0.1:9", 1).await.unwrap();
         assert!(!wire.catch(Duration::from_millis(1)).await);
         assert!(wire.release().0.is_empty());
     }

@@ -55,10 +55,11 @@ const FIELDS: [(&str, Kind); 39] = [
 ];
 
 /// What the object itself holds, and nothing else.
-const TOP: [&str; 16] = [
+const TOP: [&str; 17] = [
     "ack_ms",
     "crash",
     "duration_s",
+    "faults",
     "fills",
     "inventory",
     "orders",

@@ -18,8 +18,8 @@ const FEE_COLLECTOR: u32 = 1;
 const FIRST_TRADER: u32 = 1_000_000;
 /// Account ids per market for simulated traders.
 const TRADERS_MAX: u32 = 10_000;
-/// First account id of pool founders, one per pool.
-const FIRST_FOUNDER: u32 = 900_000;
+/// First account id of pool founders, one per pool in the order of the file.
+pub const FIRST_FOUNDER: u32 = 900_000;
 /// First account id for clients.
 const FIRST_ACCOUNT: u32 = 20_000;
 

@@ -15,6 +15,28 @@ pub fn page(address: &str, path: &str) -> Option<(String, String)> {
     Some((head.to_owned(), body.to_owned()))
 }
 
+/// Status and body of the answer to a request with these headers; `host` replaces that of the address.
+pub fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let longest = Some(Duration::from_secs(30));
+    stream.set_read_timeout(longest).unwrap();
+    let mut headers = headers.to_vec();
+    if !headers.iter().any(|(name, _)| *name == "host") {
+        headers.push(("host", address));
+    }
+    let lines = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"));
+    let head = format!("{method} {path} HTTP/1.0\r\nContent-Length: 0\r\n");
+    let head = lines.fold(head, |head, line| head + &line);
+    stream.write_all((head + "\r\n").as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap();
+    (status.parse().unwrap(), body.to_owned())
+}
+
 /// The body of a page that was answered with 200.
 pub fn body(address: &str, path: &str) -> Option<String> {
     let (head, body) = page(address, path)?;

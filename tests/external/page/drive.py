@@ -1,6 +1,6 @@
 """Opens the page of a daemon or of an exchange in headless Chromium, checks what it shows, and takes pictures.
 
-    drive.py BROWSER daemon|exchange URL FOLDER
+    drive.py BROWSER daemon|demo|exchange URL FOLDER
 
 Speaks the browser's debugging protocol over a pair of pipes. Exit 1 if a part of the page is missing.
 """
@@ -28,6 +28,12 @@ DAEMON = [
     ("no warning of an old page", r'id="connection"[^>]*hidden'),
 ]
 
+# The demo's page is the daemon's with buttons.
+DEMO = [
+    *DAEMON,
+    ("a button of each fault", r'id="fault-buttons">(<button type="button" title="[^"]+" aria-pressed="false"><b>[^<]+</b><span>[^<]+</span></button>){7}<'),
+]
+
 EXCHANGE = [
     ("the state is shown", r'id="state"[^>]*>open<'),
     ("the market", r'<button type="button" aria-pressed="true">ETH-USDC<'),
@@ -46,8 +52,37 @@ EXCHANGE = [
 # What must be on a page, and what its next event changes.
 PAGES = {
     "daemon": (DAEMON, "document.getElementById('summary').textContent"),
+    "demo": (DEMO, "document.getElementById('summary').textContent"),
     "exchange": (EXCHANGE, "document.querySelector('#book tbody').textContent"),
 }
+
+
+# The state of the button that is pressed: freeze the account.
+BUTTON = "document.querySelectorAll('#fault-buttons button')[4]"
+
+
+def press(browser, told):
+    """Presses a button of the demo's page with the keyboard, twice."""
+    def until(script):
+        end = time.monotonic() + PATIENCE_S
+        while not (value := browser.value(script)) and time.monotonic() < end:
+            time.sleep(0.1)
+        return bool(value)
+
+    def enter():
+        for kind in ("keyDown", "keyUp"):
+            browser.ask("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+
+    browser.value(BUTTON + ".focus()")
+    told(until("document.getElementById('fault-note').textContent !== ''"), "a focused button says what it does")
+    enter()
+    told(until(BUTTON + ".getAttribute('aria-pressed') === 'true'"), "a pressed button is in effect")
+    told(until("/no quotes: /.test(document.getElementById('sides').textContent)"), "quotes go, with the reason")
+    yield
+    told(browser.value("document.activeElement === " + BUTTON), "the focus stays")
+    enter()
+    told(until(BUTTON + ".getAttribute('aria-pressed') === 'false'"), "pressed again, it ends")
+    told(until("!/no quotes: /.test(document.getElementById('sides').textContent)"), "quotes return")
 
 
 class Browser:
@@ -136,10 +171,13 @@ def main():
             if time.monotonic() > until:
                 break
         told(live, "it is live")
+        pressing = press(browser, told) if kind == "demo" else iter(())
+        next(pressing, None)
         for name, width, height, scheme in [
             ("wide", 1280, 1100, "light"), ("dark", 1280, 1100, "dark"), ("phone", 375, 2400, "light")]:
             fits = browser.picture(os.path.join(folder, f"{kind}-{name}.png"), width, height, scheme)
             told(fits, f"{width} pixels are wide enough ({scheme})")
+        next(pressing, None)
         paint = browser.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
         told(paint is not None, f"first paint after {paint and round(paint)} ms")
         told(not browser.errors, "no error in the console" + "".join("\n        " + e for e in browser.errors[:5]))

@@ -163,6 +163,11 @@ fn routes(pages: Pages, local: bool) -> Router {
         .route("/readyz", get(readyz))
         .route("/status", get(status))
         .with_state(pages);
+    guarded(routes, local)
+}
+
+/// Refuses requests of other web pages, and on an address of this machine also those under another host name.
+pub fn guarded(routes: Router, local: bool) -> Router {
     let routes = routes.layer(middleware::from_fn(no_other_origins));
     if local {
         routes.layer(middleware::from_fn(only_local_names))

@@ -11,7 +11,7 @@ pub mod last_known;
 pub mod log;
 mod metrics;
 mod observe;
-mod page;
+pub mod page;
 pub mod parameters;
 mod pnl;
 mod process;

@@ -25,9 +25,12 @@ use super::http::Pages;
 use super::{About, Telemetry};
 use cambist_config::money::{price, quantity};
 
-const HTML: &str = include_str!("page/page.html");
-const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+/// The page.
+pub const HTML: &str = include_str!("page/page.html");
+/// Its style.
+pub const STYLE: &str = include_str!("page/page.css");
+/// Its script.
+pub const SCRIPT: &str = include_str!("page/page.js");
 
 /// Only the page's own files: no other origin, no inline script, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -61,7 +64,8 @@ pub(super) async fn html() -> Response {
     file("text/html; charset=utf-8", HTML)
 }
 
-fn file(kind: &'static str, text: &'static str) -> Response {
+/// A file of a page, with the headers that every file of a page has.
+pub fn file(kind: &'static str, text: impl Into<Body>) -> Response {
     let headers = [
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -70,7 +74,7 @@ fn file(kind: &'static str, text: &'static str) -> Response {
         // A newer daemon may have another page.
         (header::CACHE_CONTROL, "no-cache"),
     ];
-    (headers, text).into_response()
+    (headers, text.into()).into_response()
 }
 
 async fn page_json(State(pages): State<Pages>) -> Response {

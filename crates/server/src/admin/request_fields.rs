@@ -164,7 +164,7 @@ impl<'a> Fields<'a> {
         Ok(found.unwrap_or_else(|| otherwise.to_owned()))
     }
 
-    fn address(&self, name: &str) -> Read<Address> {
+    pub fn address(&self, name: &str) -> Read<Address> {
         self.object
             .required(name, wire::address)
             .map(|found| found.0)

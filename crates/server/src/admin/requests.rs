@@ -8,11 +8,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
-use cambist_core::Reason;
+use cambist_core::{Hash, Reason};
 use cambist_listener::Peer;
 use cambist_protocol::encode::to_bytes;
 use cambist_protocol::json::{self, Json};
 use cambist_protocol::query::Parameters;
+use cambist_venue::agents::redeem;
 use cambist_venue::{Caller, Operator, Request as Asked, Response as Answered};
 
 use crate::admin::PREFIX;
@@ -76,6 +77,9 @@ impl AdminApi {
         requested: &'static OperatorRequest,
         body: &Json,
     ) -> Result<Vec<u8>, ErrorResponse> {
+        if requested.name == table::EXIT_POOL {
+            return self.exit_pool(requested, body);
+        }
         let operator = self.shell.machine.read(|venue| {
             let fields = Fields::new(requested, body, venue)?;
             request_fields::operator(requested, &fields)
@@ -106,6 +110,47 @@ impl AdminApi {
             }
             _ => Err(ErrorResponse::internal()),
         }
+    }
+
+    /// Sends the exit of a pool's founder, which has no key.
+    fn exit_pool(
+        &self,
+        requested: &'static OperatorRequest,
+        body: &Json,
+    ) -> Result<Vec<u8>, ErrorResponse> {
+        let machine = &self.shell.machine;
+        let hash = synthetic_hash()?;
+        let now = machine.now();
+        let (founder, exit) = machine.read(|venue| -> Result<_, ErrorResponse> {
+            let fields = Fields::new(requested, body, venue)?;
+            let founder = fields.account()?;
+            let pool = fields.address("pool")?;
+            let percent = fields.number_or("percent", 0)?;
+            if !(1..=100).contains(&percent) {
+                return Err(ErrorResponse::new(
+                    Reason::InvalidArgument,
+                    "percent is not within 1 to 100",
+                ));
+            }
+            let exit = redeem(venue, now, (founder, &pool), percent, hash);
+            Ok((founder, exit))
+        })??;
+        let (caller, exit) = exit.ok_or_else(|| {
+            ErrorResponse::new(
+                Reason::InvalidArgument,
+                "the account did not found this pool, or has no shares of it",
+            )
+        })?;
+        self.shell.ask(&caller, &exit)?;
+        tracing::info!(
+            request = requested.name,
+            account_id = founder.0,
+            "operator request executed"
+        );
+        Ok(to_bytes(&responses::Done {
+            done: true,
+            account_id: Some(founder.0),
+        }))
     }
 
     fn look(&self, requested: &OperatorRequest, body: &Json) -> Result<Vec<u8>, ErrorResponse> {
@@ -282,6 +327,14 @@ fn query(text: &str) -> Result<Json, ErrorResponse> {
             .map(|(name, value)| (name.clone(), Json::Text(value.clone())))
             .collect(),
     ))
+}
+
+/// A hash that no signed request can have, because its first byte is too large for a field element.
+fn synthetic_hash() -> Result<Hash, ErrorResponse> {
+    let mut hash = [0; 32];
+    getrandom::fill(&mut hash).map_err(|_| ErrorResponse::internal())?;
+    hash[..4].fill(0xfd);
+    Ok(Hash(hash))
 }
 
 /// Compares two secrets in a time that depends only on the length of the given one.

@@ -125,11 +125,14 @@ const REQUEST: Field = need(
 );
 const COUNT: Field = may("count", Number, "number of requests; 1 by default");
 
+/// The name of the only request that the exchange sends as one of its own accounts.
+pub(super) const EXIT_POOL: &str = "exit-pool";
+
 /// An amount of an account's funds.
 const FUNDS: &[Field] = &[ACCOUNT, TOKEN, AMOUNT];
 
 /// All operator requests.
-pub static OPERATOR_REQUESTS: [OperatorRequest; 40] = [
+pub static OPERATOR_REQUESTS: [OperatorRequest; 41] = [
     request(
         "create-account",
         "Open an account",
@@ -397,6 +400,20 @@ pub static OPERATOR_REQUESTS: [OperatorRequest; 40] = [
             need("quote_amount", Amount, "most quote tokens to join"),
         ],
         "join-pool --hash 0x1b --account 10000 --pool 0x00000000000000000000000000000000000000bb --base-amount \"1 ETH\" --quote-amount \"2500 USDC\"",
+    ),
+    request(
+        EXIT_POOL,
+        "Redeem a part of the pool shares that belong to the exchange; its tokens go to the account that founded the pool",
+        &[
+            ACCOUNT,
+            POOL,
+            need(
+                "percent",
+                Number,
+                "how many of a hundred of the shares, 1 to 100",
+            ),
+        ],
+        "exit-pool --account 900000 --pool 0x00000000000000000000000000000000000000bb --percent 90",
     ),
     request(
         "set-service-fees",

@@ -18,7 +18,7 @@ use cambist_core::{Amount, MarketId, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
 pub use self::config::{AgentsConfig, PoolSeat};
-pub use self::timeline::{MarketEvent, TimedEvent};
+pub use self::timeline::{MarketEvent, TimedEvent, redeem};
 pub use self::traded_market::TradedMarket;
 use self::trader::{Kind, Trader};
 use crate::account::{Account, AccountId, Address, PublicKey};

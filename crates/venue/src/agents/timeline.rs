@@ -2,10 +2,11 @@
 //!
 //! Times are milliseconds since the traders' first step. Files and shares of a duration are handled elsewhere.
 
-use cambist_core::{Hash, Reason};
+use cambist_core::{Hash, Reason, VenueTime};
 use serde::{Deserialize, Serialize};
 
 use super::trader;
+use crate::account::{AccountId, Address};
 use crate::agents::fair_price::Regime;
 use crate::agents::market_view::MarketView;
 use crate::agents::pool_funder;
@@ -15,6 +16,7 @@ use crate::mode::ExchangeMode;
 use crate::offchain::{NewExit, TokenAmount};
 use crate::operator::Operator;
 use crate::request::{Caller, Request, RequestKind};
+use crate::venue::Venue;
 
 /// A timed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,28 +107,49 @@ pub(super) fn operator_requests(what: MarketEvent) -> Vec<(Caller, Request)> {
 /// The founder's exit from the pool, if there is a pool and the founder has shares.
 pub(super) fn drain(scene: &MarketView<'_>, percent: u32, hash: Hash) -> Option<(Caller, Request)> {
     let seat = scene.config.pool?;
-    let pool = scene.venue.pool(&seat.pool)?;
-    let held = scene.venue.account(seat.founder)?.balance(pool.lp).free();
+    redeem(
+        scene.venue,
+        scene.now,
+        (seat.founder, &seat.pool),
+        percent,
+        hash,
+    )
+}
+
+/// The exit of a pool's founder with a percentage of its shares; nothing if the account is not the founder of the pool,
+/// or has no shares.
+pub fn redeem(
+    venue: &Venue,
+    now: VenueTime,
+    (founder, address): (AccountId, &Address),
+    percent: u32,
+    hash: Hash,
+) -> Option<(Caller, Request)> {
+    let pool = venue.pool(address)?;
+    let account = venue.account(founder)?;
+    let owner = pool_funder::owner(founder);
+    if account.owner != owner {
+        return None;
+    }
+    let held = account.balance(pool.lp).free();
     let burned = held / 100 * u128::from(percent.min(100));
     if burned == 0 {
         return None;
     }
     let exit = NewExit {
         hash,
-        owner: pool_funder::owner(seat.founder),
-        pool: seat.pool,
+        owner,
+        pool: *address,
         minimums: pool.pooled.map(|token| TokenAmount::new(token, 0)).into(),
         burned,
-        storage_id: u64::from(scene.venue.next_storage_id_of(seat.founder, pool.lp, 1)?),
+        storage_id: u64::from(venue.next_storage_id_of(founder, pool.lp, 1)?),
         max_fee: pool.exit_fee,
-        valid_until_s: scene.now.as_s() + trader::LIFE_S,
+        valid_until_s: now.as_s() + trader::LIFE_S,
         proof: Proof {
             eddsa: Some(crate::account::KeyEpoch(0)),
             ..Proof::default()
         },
     };
-    let caller = Caller::Internal {
-        account: seat.founder,
-    };
+    let caller = Caller::Internal { account: founder };
     Some((caller, Request::Exit(Box::new(exit))))
 }

@@ -28,6 +28,8 @@ const rounded = (text, places) => {
 };
 let chosen = 0;
 let last = null;
+// Further parts of the page, each called with the data.
+const parts = [];
 
 function meter(name, value, label) {
   const line = make("div", null, "meter");
@@ -135,7 +137,10 @@ function show(page) {
     $("orders-count").textContent = String(market.orders.length);
     fill($("limits"), [...limits(market.limits_used_bps), ...limits(page.limits_used_bps)]);
   } else {
-    fill($("sides"), [make("p", "No market is known yet.", "note")]);
+    fill($("sides"), [make("p", status.ready === false && status.line ? status.line : "No market is known yet.", "note")]);
+    for (const id of ["book", "orders"]) fill(body(id), []);
+    fill($("limits"), []);
+    $("orders-count").textContent = "";
   }
   const tokens = [...new Set([...Object.keys(status.ledger || {}), ...Object.keys(status.venue || {})])];
   fill(body("inventory"), tokens.map((token) => {
@@ -153,7 +158,8 @@ function show(page) {
     ["paused", (status.paused || []).map((pause) => pause.what + ": " + pause.why).join("; ") || "nothing"],
     ["version", status.version + (status.revision ? " " + status.revision : "")],
   ];
-  fill($("daemon"), facts.flatMap(([name, text]) => [make("dt", name), make("dd", text)]));
+  fill($("daemon"), facts.flatMap(([name, text]) => [make("dt", name), make("dd", text ?? "-")]));
+  for (const part of parts) part(page);
 }
 function choose(i) {
   chosen = i;
