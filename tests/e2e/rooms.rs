@@ -55,8 +55,10 @@ const ROOMS: [(&str, &[&str]); 30] = [
             "strategies",
             "strategy-process",
             "tape",
-            // In its tests: the examples of both files fit each other.
+            // In its tests: the examples of both files fit each other, and a daemon lives on an exchange.
             "exchange",
+            "server",
+            "venue",
         ],
     ),
     ("crates/vectors", &["quant", "signing"]),

@@ -210,3 +210,7 @@ fn same_address(text: &str, address: Address) -> bool {
     text.parse::<Address>()
         .is_ok_and(|parsed| parsed == address)
 }
+
+#[cfg(test)]
+#[path = "account_access_tests.rs"]
+mod tests;

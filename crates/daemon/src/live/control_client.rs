@@ -18,10 +18,22 @@ use cambist_store::StoreError;
 /// Timeout of an answer; a daemon that takes longer is treated as frozen.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Interval of polling a daemon whose end is awaited.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Polls in a row without an answer after which waiting ends.
-const SILENT_POLLS_MAX: u32 = 10;
+/// How long the end of a daemon is waited for.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Interval of asking for its status.
+    poll: Duration,
+    /// Timeout of an answer.
+    silence: Duration,
+    /// Statuses in a row without an answer after which waiting ends.
+    silent_max: u32,
+}
+
+const PATIENCE: Patience = Patience {
+    poll: Duration::from_secs(1),
+    silence: SILENCE_TIMEOUT,
+    silent_max: 10,
+};
 
 /// Why a request to a daemon failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +66,17 @@ fn of_process(process: Option<i32>) -> String {
 /// Sends a request to the daemon of a state folder; `None` if none runs. Once the daemon has shown that it answers,
 /// requests that must become durable get more time.
 pub fn ask(dir: &Path, json: &RequestJson) -> Result<Option<Value>, AskError> {
+    let (status_first, within) = timeout_of(json);
+    if status_first && ask_within(dir, &RequestJson::Status, SILENCE_TIMEOUT)?.is_none() {
+        return Ok(None);
+    }
+    ask_within(dir, json, within)
+}
+
+/// Whether the daemon has to show first that it answers, and the timeout of the answer.
+fn timeout_of(json: &RequestJson) -> (bool, Duration) {
     match json {
-        RequestJson::Status | RequestJson::Kill { .. } => ask_within(dir, json, SILENCE_TIMEOUT),
+        RequestJson::Status | RequestJson::Kill { .. } => (false, SILENCE_TIMEOUT),
         RequestJson::Pause { .. }
         | RequestJson::Unpause { .. }
         | RequestJson::Lower { .. }
@@ -67,12 +88,7 @@ pub fn ask(dir: &Path, json: &RequestJson) -> Result<Option<Value>, AskError> {
         | RequestJson::TakeSlot { .. }
         | RequestJson::Expect { .. }
         | RequestJson::ExpectNoMore { .. }
-        | RequestJson::AdoptOrders { .. } => {
-            if ask_within(dir, &RequestJson::Status, SILENCE_TIMEOUT)?.is_none() {
-                return Ok(None);
-            }
-            ask_within(dir, json, ANSWER_TIMEOUT + REQUEST_TIMEOUT)
-        }
+        | RequestJson::AdoptOrders { .. } => (true, ANSWER_TIMEOUT + REQUEST_TIMEOUT),
     }
 }
 
@@ -81,19 +97,26 @@ pub fn ask(dir: &Path, json: &RequestJson) -> Result<Option<Value>, AskError> {
 pub fn ask_and_wait(
     dir: &Path,
     json: &RequestJson,
+    on_status: impl FnMut(Result<&Value, &AskError>),
+) -> Result<Option<Value>, AskError> {
+    wait_for_end(dir, json, PATIENCE, on_status)
+}
+
+fn wait_for_end(
+    dir: &Path,
+    json: &RequestJson,
+    patience: Patience,
     mut on_status: impl FnMut(Result<&Value, &AskError>),
 ) -> Result<Option<Value>, AskError> {
-    let (Some(folder), Some(_)) = (
-        existing_folder(dir)?,
-        ask_within(dir, &RequestJson::Status, SILENCE_TIMEOUT)?,
-    ) else {
+    let status = || ask_within(dir, &RequestJson::Status, patience.silence);
+    let (Some(folder), Some(_)) = (existing_folder(dir)?, status()?) else {
         return Ok(None);
     };
-    let sent = send(&folder, json, SILENCE_TIMEOUT);
-    let Some((mut stream, _)) = unless_absent(sent, None, SILENCE_TIMEOUT)? else {
+    let sent = send(&folder, json, patience.silence);
+    let Some((mut stream, _)) = unless_absent(sent, None, patience.silence)? else {
         return Ok(None);
     };
-    set_socket_timeout(&stream, Timeout::Recv, Some(POLL_INTERVAL)).map_err(io::Error::from)?;
+    set_socket_timeout(&stream, Timeout::Recv, Some(patience.poll)).map_err(io::Error::from)?;
     let mut answer = Vec::new();
     let mut part = [0; 0x1000];
     let mut silent = 0;
@@ -102,7 +125,7 @@ pub fn ask_and_wait(
             Ok(0) => break,
             Ok(length) => answer.extend_from_slice(&part[..length]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                match ask_within(dir, &RequestJson::Status, SILENCE_TIMEOUT) {
+                match status() {
                     Ok(Some(page)) => {
                         silent = 0;
                         on_status(Ok(&page));
@@ -111,7 +134,7 @@ pub fn ask_and_wait(
                     Ok(None) => {}
                     Err(error) => {
                         silent += 1;
-                        if silent > SILENT_POLLS_MAX {
+                        if silent > patience.silent_max {
                             return Err(error);
                         }
                         on_status(Err(&error));
@@ -196,6 +219,10 @@ fn connected(path: &Path, within: Duration) -> io::Result<UnixStream> {
     connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(UnixStream::from(socket))
 }
+
+#[cfg(test)]
+#[path = "control_client_tests.rs"]
+mod end_tests;
 
 #[cfg(test)]
 mod tests {

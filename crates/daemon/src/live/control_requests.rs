@@ -506,6 +506,44 @@ mod tests {
     }
 
     #[test]
+    fn a_part_is_everything_if_it_names_nothing() {
+        let text = || Some("x".to_owned());
+        let part = |market, side, strategy| ScopeJson {
+            market,
+            side,
+            strategy,
+        };
+        assert!(part(None, None, None).is_everything());
+        for one in [
+            part(text(), None, None),
+            part(None, text(), None),
+            part(None, None, text()),
+        ] {
+            assert!(!one.is_everything(), "{one:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_is_waited_for_where_it_is_asked() {
+        for (json, waits) in [
+            (RequestJson::Status, false),
+            (RequestJson::Drain { wait: true }, true),
+            (RequestJson::Drain { wait: false }, false),
+            (RequestJson::Leave { wait: true }, true),
+            (RequestJson::Leave { wait: false }, false),
+        ] {
+            assert_eq!(json.waits_for_the_end(), waits, "{json:?}");
+        }
+    }
+
+    #[test]
+    fn long_reasons_are_cut() {
+        assert_eq!(short(&format!(" {} ", "x".repeat(501))).len(), 500);
+        assert!(required("  ").is_err());
+        assert_eq!(required(" x ").unwrap(), "x");
+    }
+
+    #[test]
     fn names_become_what_the_engine_knows() {
         let Ok(ControlRequest::Command(Command::Pause { filter, reason })) = resolve(
             r#"{"wish":"pause","part":{"market":"ETH-USDC","side":"sell","strategy":"bands"},"reason":" lunch "}"#,

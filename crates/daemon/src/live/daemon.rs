@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use cambist_core::Engine;
 use cambist_core::event::{Event, RecoveredOrder};
 use cambist_core::intent::RecoveredPoolTransaction;
-use cambist_core::{Engine, Time};
 use cambist_report::Session;
 use tokio::sync::mpsc;
 
@@ -21,7 +21,7 @@ use crate::live::account_access::AccountAccess;
 use crate::live::control_requests::Names;
 use crate::live::control_socket::{Connections, ControlSocket};
 use crate::live::earlier_runs::EarlierRuns;
-use crate::live::event_loop::{Ended, EventLoop};
+use crate::live::event_loop::{Ended, EventLoop, Routine};
 use crate::live::exit_report;
 use crate::live::memories::Memories;
 use crate::live::operator_commands::{OperatorCommands, REQUESTS_MAX, Request};
@@ -32,6 +32,7 @@ use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::SealWorker;
 use crate::live::start_retry::StartRetry;
 use crate::live::start_service::{Queried, StartService};
+use crate::live::store_loss::StoreLoss;
 use crate::telemetry::http::{Listener, Pages, Shown};
 use crate::telemetry::starting::Starting;
 use crate::telemetry::{About, Telemetry};
@@ -241,12 +242,11 @@ fn event_loop(
             booked_requests,
         ),
         is_ready: false,
-        start_extended: Time(0),
+        routine: Routine::default(),
         actions: Vec::new(),
         finished: false,
         ended,
-        next: expected.into(),
-        pruned: Time(0),
+        store_loss: StoreLoss::after(expected),
     };
     Ok((event_loop, Event::Start(Box::new(started.start))))
 }

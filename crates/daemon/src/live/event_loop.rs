@@ -1,7 +1,7 @@
 //! The event loop: one task that owns the engine and handles events in order. It is the live assembly of the driver:
 //! request workers are the venue, the seal worker is the store, the host's clock is the clock.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use cambist_report::Session;
 use tokio::sync::mpsc;
 
 use crate::live::LoopMessage;
+use crate::live::interval::Interval;
 use crate::live::memories::Memories;
 use crate::live::operator_commands::{Begun, OperatorCommands, PendingRequest};
 use crate::live::pending_replies::Reply;
@@ -23,16 +24,17 @@ use crate::live::processes::Processes;
 use crate::live::recorder::Recorder;
 use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::{SealWorker, SealWorkerStuck};
+use crate::live::store_loss::StoreLoss;
 use crate::notify;
 use crate::telemetry::Telemetry;
 use cambist_host::clock::Clock;
 
 /// Longest interval of watchdog messages to the service manager.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// Interval of requests for more start-up time to the service manager.
-const EXTENSION_PAUSE_MS: u64 = 1_000;
-/// Interval of removing old intents.
-const PRUNE_MS: u64 = 3_600_000;
+/// Requests for more start-up time to the service manager.
+const EXTENSIONS: Interval = Interval::every_ms(1_000);
+/// Removals of old intents.
+const REMOVALS: Interval = Interval::every_ms(3_600_000);
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,24 +88,45 @@ pub struct EventLoop {
     pub in_flight: BTreeMap<RequestId, Endpoint>,
     /// Longest duration of draining, for the service manager.
     pub drain: Duration,
-    /// Events that follow from a failure of the store, handled before others.
-    pub next: VecDeque<Event>,
+    /// Whether the store is lost, and what follows from it.
+    pub store_loss: StoreLoss,
     /// Incoming messages.
     pub inbox: mpsc::Receiver<LoopMessage>,
     /// Operator commands.
     pub operator_commands: OperatorCommands,
     /// The result so far.
     pub ended: Ended,
-    /// Time of the last removal of old intents.
-    pub pruned: Time,
     /// Whether the initial reconciliation is complete.
     pub is_ready: bool,
-    /// Time of the last request for more start-up time.
-    pub start_extended: Time,
+    /// Work that is done now and then.
+    pub routine: Routine,
     /// The actions of a step, kept for their allocation.
     pub actions: Vec<Action>,
     /// The engine has ended.
     pub finished: bool,
+}
+
+/// Work that is done now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Routine {
+    extensions: Interval,
+    removals: Interval,
+}
+
+impl Default for Routine {
+    fn default() -> Self {
+        Self {
+            extensions: EXTENSIONS,
+            removals: REMOVALS,
+        }
+    }
+}
+
+/// How long the loop may sleep: until the engine's next wakeup, and never so long that the service manager's watchdog
+/// takes it for hung.
+fn sleep_for(wakeup: Option<Time>, now: Time) -> Duration {
+    let until_wakeup = wakeup.map(|at| Duration::from_micros(at.micros_since(now)));
+    until_wakeup.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
 }
 
 /// What the loop handles next.
@@ -131,22 +154,18 @@ impl EventLoop {
         self.inbox.close();
         self.recorder.finish();
         self.memories.finish(&self.engine);
-        self.ended.store_lost |= !self.seal_worker.finish();
+        let is_stored = self.seal_worker.finish();
+        self.ended.store_lost = self.store_loss.is_lost() || !is_stored;
         let waiting = self.operator_commands.take_waiting_for_the_end();
         (self.ended, self.session, waiting)
     }
 
     /// The next event, or a wake-up when the engine wants one.
     async fn next(&mut self) -> Turn {
-        if let Some(event) = self.next.pop_front() {
+        if let Some(event) = self.store_loss.next_event() {
             return Turn::Event(event);
         }
-        let now = self.clock.now();
-        let until_wakeup = self
-            .engine
-            .next_wakeup()
-            .map(|at| Duration::from_micros(at.micros_since(now)));
-        let sleep = until_wakeup.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP);
+        let sleep = sleep_for(self.engine.next_wakeup(), self.clock.now());
         Turn::Event(tokio::select! {
             message = self.inbox.recv() => match message {
                 Some(LoopMessage::Event(event)) => event,
@@ -225,8 +244,7 @@ impl EventLoop {
         self.telemetry.queue_depth(self.inbox.len() as u64);
         self.telemetry.recording(!self.recorder.has_failed());
         notify::watchdog();
-        if !self.is_ready && now.ms_since(self.start_extended) >= EXTENSION_PAUSE_MS {
-            self.start_extended = now;
+        if !self.is_ready && self.routine.extensions.is_due(now) {
             notify::still_starting();
         }
     }
@@ -254,12 +272,9 @@ impl EventLoop {
     /// gets the events that the store can no longer send.
     fn on_store_result(&mut self, passed: Result<(), SealWorkerStuck>, instead: Option<Event>) {
         let Err(error) = passed else { return };
-        if !self.ended.store_lost {
+        if self.store_loss.refused(instead) {
             tracing::error!(%error, "the store is too slow: cancelling everything and ending without it");
-            self.ended.store_lost = true;
-            self.next.push_back(Event::Operator(Command::Drain));
         }
-        self.next.extend(instead);
     }
 
     fn handle_notification(&mut self, now: Time, notification: &Notification) {
@@ -339,9 +354,7 @@ impl EventLoop {
     }
 
     fn prune(&mut self) {
-        let now = self.clock.now();
-        if now.ms_since(self.pruned) >= PRUNE_MS {
-            self.pruned = now;
+        if self.routine.removals.is_due(self.clock.now()) {
             let passed = self.seal_worker.prune();
             self.on_store_result(passed, None);
         }
@@ -435,5 +448,37 @@ impl Assembly for EventLoop {
 
     fn send_view(&mut self, strategy: StrategyId, view: String) {
         self.processes.send(strategy, view);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loop_sleeps_until_the_next_wakeup_and_a_second_at_most() {
+        let now = Time(5_000_000);
+        for (wakeup, slept) in [
+            (None, 1_000_000),
+            (Some(Time(5_000_000)), 0),
+            (Some(Time(4_000_000)), 0),
+            (Some(Time(5_000_001)), 1),
+            (Some(Time(5_999_999)), 999_999),
+            (Some(Time(6_000_000)), 1_000_000),
+            (Some(Time(6_000_001)), 1_000_000),
+        ] {
+            let micros = Duration::from_micros(slept);
+            assert_eq!(sleep_for(wakeup, now), micros, "{wakeup:?}");
+        }
+    }
+
+    #[test]
+    fn old_intents_are_removed_every_hour_and_a_start_is_extended_every_second() {
+        let mut routine = Routine::default();
+        let at = |ms: u64| Time(0).plus_ms(ms);
+        assert!(!routine.removals.is_due(at(3_599_999)));
+        assert!(routine.removals.is_due(at(3_600_000)));
+        assert!(!routine.extensions.is_due(at(999)));
+        assert!(routine.extensions.is_due(at(1_000)));
     }
 }

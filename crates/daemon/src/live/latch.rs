@@ -134,6 +134,8 @@ impl Latch {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -145,8 +147,38 @@ mod tests {
         latch.raise("fat finger").unwrap();
         latch.raise("later").unwrap();
         assert_eq!(latch.raised().as_deref(), Some("fat finger"));
+        for path in [latch.file(), latch.dir.clone()] {
+            let mode = fs::metadata(&path).unwrap().permissions().mode();
+            let private = if path.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(mode & 0o777, private, "{}", path.display());
+        }
         latch.lower().unwrap();
         assert!(!latch.is_raised());
+        // Of a long reason its beginning is read.
+        latch.raise(&"x".repeat(5_000)).unwrap();
+        assert_eq!(latch.raised().unwrap().len(), 1_000);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_used_is_an_error() {
+        let folder = crate::testing::private_folder();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let latch = Latch::of(&file);
+        assert!(latch.raise("x").is_err());
+        assert!(latch.lower().is_err());
+        assert!(latch.forget_proof().is_err());
+        assert!(latch.is_raised(), "its absence is not certain");
+    }
+
+    #[tokio::test]
+    async fn whoever_watches_is_given_the_reason() {
+        let folder = crate::testing::private_folder();
+        let latch = Latch::of(folder.path());
+        let other = latch.clone();
+        let raised = std::thread::spawn(move || other.raise("by hand"));
+        assert_eq!(latch.watch().await, "by hand");
+        raised.join().unwrap().unwrap();
     }
 
     #[test]
@@ -156,9 +188,17 @@ mod tests {
         assert_eq!(latch.proof(), None);
         latch.keep_proof(1_700_000_000).unwrap();
         latch.keep_proof(1_700_000_001).unwrap();
+        let mode = fs::metadata(latch.proof_file())
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
         assert_eq!(latch.proof(), Some(1_700_000_001));
         fs::write(latch.proof_file(), "17000").unwrap();
         assert_eq!(latch.proof(), None, "not written to its end");
+        latch.keep_proof(1_700_000_002).unwrap();
+        latch.keep_proof(5).unwrap();
+        assert_eq!(latch.proof(), Some(5), "nothing is left of the longer one");
         latch.forget_proof().unwrap();
         latch.forget_proof().unwrap();
         assert_eq!(latch.proof(), None);

@@ -13,13 +13,14 @@ use cambist_core::{Engine, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Bound;
+use crate::live::interval::Interval;
 
 /// Its name in the state folder.
 const FILE: &str = "memories.json";
 /// Version of the file.
 const VERSION: u32 = 1;
-/// Between two looks at what they remember.
-const PAUSE_MS: u64 = 1_000;
+/// Comparisons of what they remember.
+const COMPARISONS: Interval = Interval::now_and_every_ms(1_000);
 /// A larger file is none of ours.
 const FILE_MAX: u64 = 64 << 20;
 
@@ -43,7 +44,7 @@ struct StrategyMemory {
 pub struct Memories {
     names: Vec<(String, String)>,
     last: Vec<Vec<u8>>,
-    checked_at: Option<Time>,
+    comparisons: Interval,
     files: Option<SyncSender<MemoryFile>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -105,7 +106,7 @@ impl Memories {
         Ok(Self {
             names: names(bound),
             last: Vec::new(),
-            checked_at: None,
+            comparisons: COMPARISONS,
             files: Some(files),
             thread: Some(thread),
         })
@@ -113,13 +114,9 @@ impl Memories {
 
     /// Looks whether they remember something else than a second ago.
     pub fn save_if_changed(&mut self, now: Time, engine: &Engine) {
-        if self
-            .checked_at
-            .is_some_and(|checked_at| now.ms_since(checked_at) < PAUSE_MS)
-        {
+        if !self.comparisons.is_due(now) {
             return;
         }
-        self.checked_at = Some(now);
         let memories: Vec<_> = engine.durable_memories().collect();
         if memories == self.last {
             return;
@@ -196,6 +193,8 @@ fn write(path: &Path, file_content: &MemoryFile) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use cambist_core::strategy::{Strategy, Targets, View};
+
     use super::*;
     use crate::testing::private_folder;
 
@@ -251,5 +250,84 @@ mod tests {
             assert!(read(&folder.path().join(FILE)).is_err(), "{text}");
             assert_eq!(load(folder.path(), &bound), fresh);
         }
+        // 64 MiB are read, and are no JSON.
+        for (bytes, is_read) in [(1 << 26, true), ((1 << 26) + 1, false)] {
+            let file = std::fs::File::create(folder.path().join(FILE)).unwrap();
+            file.set_len(bytes).unwrap();
+            let error = read(&folder.path().join(FILE)).unwrap_err();
+            assert_eq!(error != "it is too large", is_read, "{bytes}: {error}");
+        }
+    }
+
+    /// A strategy that remembers this, and does nothing.
+    struct Remembers(Vec<u8>);
+
+    impl Strategy for Remembers {
+        fn decide(&mut self, _: &View<'_>, _: &mut Targets) {}
+
+        fn save(&self) -> Vec<u8> {
+            self.0.clone()
+        }
+    }
+
+    fn engine(strategies: usize, memory: &[u8]) -> Engine {
+        let one = || Box::new(Remembers(memory.to_vec())) as Box<dyn Strategy>;
+        Engine::new(std::iter::repeat_with(one).take(strategies).collect())
+    }
+
+    #[test]
+    fn memories_are_written_when_they_have_changed_once_a_second_and_at_the_end() {
+        let folder = private_folder();
+        let bound = bound();
+        let count = names(&bound).len();
+        let path = folder.path().join(FILE);
+        let loaded = || load(folder.path(), &bound);
+        let mut memories = Memories::begin(folder.path(), &bound).unwrap();
+        let at = |ms: u64| Time(7_000_000).plus_ms(ms);
+        let [first, second] = [b"first", b"other"].map(|memory| engine(count, memory));
+        memories.save_if_changed(at(0), &first);
+        while !path.exists() {
+            std::thread::yield_now();
+        }
+        assert_eq!(loaded(), vec![b"first".to_vec(); count]);
+        std::fs::remove_file(&path).unwrap();
+        memories.save_if_changed(at(999), &second);
+        memories.save_if_changed(at(1_000), &first);
+        memories.save_if_changed(at(2_000), &second);
+        while !path.exists() {
+            std::thread::yield_now();
+        }
+        assert_eq!(loaded(), vec![b"other".to_vec(); count]);
+        std::fs::remove_file(&path).unwrap();
+        memories.finish(&second);
+        assert!(!path.exists(), "nothing had changed");
+        // What was not written before the end is written then, and what is empty not at all.
+        let memories = Memories::begin(folder.path(), &bound).unwrap();
+        memories.finish(&first);
+        assert_eq!(loaded(), vec![b"first".to_vec(); count]);
+        Memories::begin(folder.path(), &bound)
+            .unwrap()
+            .finish(&engine(count, b""));
+        assert_eq!(loaded(), vec![Vec::<u8>::new(); count]);
+        let file: MemoryFile = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!((file.version, file.strategies), (VERSION, vec![]));
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &std::fs::metadata(&path).unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_or_read_is_no_end() {
+        let folder = private_folder();
+        let bound = bound();
+        let count = names(&bound).len();
+        std::fs::create_dir(folder.path().join("memories.json.new")).unwrap();
+        std::fs::create_dir(folder.path().join(FILE)).unwrap();
+        Memories::begin(folder.path(), &bound)
+            .unwrap()
+            .finish(&engine(count, b"x"));
+        assert!(read(&folder.path().join(FILE)).is_err());
+        assert_eq!(load(folder.path(), &bound), vec![Vec::<u8>::new(); count]);
     }
 }

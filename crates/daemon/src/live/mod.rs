@@ -15,6 +15,7 @@ pub mod daemon;
 pub mod earlier_runs;
 pub mod event_loop;
 pub mod exit_report;
+pub mod interval;
 pub mod latch;
 pub mod memories;
 pub mod operator_commands;
@@ -31,6 +32,8 @@ pub mod start;
 pub mod start_retry;
 pub mod start_service;
 pub mod status_service;
+pub mod store_loss;
+mod task_thread;
 
 use cambist_core::event::Event;
 use cambist_core::{ClientOrderId, Hash};

@@ -334,10 +334,166 @@ mod tests {
         }
     }
 
+    /// A request that the engine refuses, or does not answer because it is ending.
+    fn unanswered(stored: bool, refused: bool) -> Value {
+        let mut answers = PendingReplies::default();
+        let (answer, mut reply) = oneshot::channel();
+        answers.begin(Some(answer), &raise(), false);
+        if stored {
+            answers.stored();
+        }
+        if refused {
+            answers.handle_notification(&Notification::CommandRefused {
+                command: "raise".to_owned(),
+                why: "not now".to_owned(),
+            });
+        }
+        assert!(!answers.end(true));
+        reply.try_recv().unwrap()
+    }
+
+    #[test]
+    fn what_the_engine_does_not_take_is_refused_unless_it_is_stored() {
+        assert_eq!(
+            unanswered(false, true),
+            json!({"done": false, "error": "not now"})
+        );
+        let ending = json!({"done": false, "error": "the daemon is ending"});
+        assert_eq!(unanswered(false, false), ending);
+        let later = "it is stored, and applies from the next start; now not now";
+        assert_eq!(
+            unanswered(true, true),
+            json!({"done": false, "error": later})
+        );
+        let next = unanswered(true, false);
+        assert_eq!(
+            (&next["done"], &next["durable"]),
+            (&json!(true), &json!(true))
+        );
+    }
+
+    #[test]
+    fn a_text_of_the_request_stands_before_the_engines() {
+        for (about, detail) in [(None, "so it is"), (Some("read"), "read; so it is")] {
+            let mut answers = PendingReplies::default();
+            let (answer, mut reply) = oneshot::channel();
+            answers.begin(Some(answer), &Command::Drain, false);
+            answers.about(about.map(str::to_owned));
+            if about.is_some() {
+                answers.stored();
+            }
+            answers.handle_notification(&Notification::CommandAccepted {
+                command: "drain".to_owned(),
+                detail: "so it is".to_owned(),
+            });
+            assert!(answers.end(false));
+            let reply = reply.try_recv().unwrap();
+            assert_eq!(reply["detail"], detail);
+            let durable = if about.is_some() {
+                json!(true)
+            } else {
+                Value::Null
+            };
+            assert_eq!(reply["durable"], durable, "stored before");
+        }
+    }
+
+    /// Every command with a write of the trading state waits for it, and no other.
+    #[test]
+    fn restrictions_are_what_four_commands_write() {
+        let filter = cambist_core::event::Filter::default;
+        let reason = || "x".to_owned();
+        let (token, amount) = (TokenId(0), 1);
+        for (command, waits) in [
+            (raise(), true),
+            (
+                Command::Pause {
+                    filter: filter(),
+                    reason: reason(),
+                },
+                true,
+            ),
+            (
+                Command::Unpause {
+                    filter: filter(),
+                    reason: reason(),
+                },
+                true,
+            ),
+            (Command::Drain, false),
+            (Command::Leave, false),
+            (Command::TakeSlot { token }, false),
+            (
+                Command::Expect {
+                    token,
+                    amount,
+                    reason: reason(),
+                },
+                false,
+            ),
+            (Command::ExpectNoMore { reason: reason() }, false),
+            (
+                Command::AdoptInstance {
+                    instance: 1,
+                    reason: reason(),
+                },
+                false,
+            ),
+        ] {
+            let mut answers = PendingReplies::default();
+            let mut reply = accepted_request(&mut answers, &command, true);
+            assert_eq!(durable(&mut reply).is_none(), waits, "{command:?}");
+        }
+    }
+
+    /// A booking that the store did not take is not durable, and nothing waits for it.
+    #[test]
+    fn a_booking_that_was_not_passed_is_answered_at_once() {
+        let mut answers = PendingReplies::default();
+        let (answer, mut reply) = oneshot::channel();
+        answers.begin(Some(answer), &adopt(), false);
+        answers.booking_passed(false);
+        answers.handle_notification(&Notification::CommandAccepted {
+            command: "adopt".to_owned(),
+            detail: String::new(),
+        });
+        assert!(answers.end(false));
+        assert_eq!(durable(&mut reply), Some(json!(false)));
+        let mut next = accepted_request(&mut answers, &adopt(), false);
+        answers.booked(true);
+        assert_eq!(durable(&mut next), Some(json!(true)), "it was not counted");
+    }
+
+    #[test]
+    fn whoever_waits_for_the_end_is_answered_then_up_to_a_bound() {
+        let mut answers = PendingReplies::default();
+        let mut begin = || {
+            let (answer, reply) = oneshot::channel();
+            answers.begin(Some(answer), &Command::Drain, true);
+            answers.handle_notification(&Notification::CommandAccepted {
+                command: "drain".to_owned(),
+                detail: String::new(),
+            });
+            assert!(answers.end(true));
+            reply
+        };
+        let mut waiting: Vec<_> = (0..64).map(|_| begin()).collect();
+        let mut one_more = begin();
+        assert_eq!(durable(&mut one_more), Some(Value::Null));
+        assert!(waiting.iter_mut().all(|reply| durable(reply).is_none()));
+        let replies = answers.take_waiting_for_the_end();
+        assert_eq!(replies.len(), 64);
+        for reply in replies {
+            send_reply(Some(reply), done("at the end", None));
+        }
+        assert!(waiting.iter_mut().all(|reply| durable(reply).is_some()));
+        assert!(answers.take_waiting_for_the_end().is_empty());
+    }
+
     #[test]
     fn a_disk_that_stores_nothing_leaves_no_client_waiting_without_end() {
         let mut answers = PendingReplies::default();
-        let waiting: Vec<_> = (0..WAITING_MAX)
+        let waiting: Vec<_> = (0..64)
             .map(|_| accepted_request(&mut answers, &raise(), true))
             .collect();
         let mut one_more = accepted_request(&mut answers, &raise(), true);

@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::Receiver;
 
 use anyhow::Context;
 use cambist_core::action::Action;
@@ -15,11 +14,10 @@ use cambist_tape::Header;
 use cambist_tape::segments::{Folder, Limits, SegmentError, Segments};
 
 use crate::config::daemon::TapeConfig;
+use crate::live::task_thread::TaskThread;
 use crate::recording;
 use cambist_host::clock::Clock;
 
-/// Most tasks that may wait before the recording ends.
-const WAITING_MAX: usize = 4_096;
 /// Least number of segments within the size limit.
 const SEGMENTS: u64 = 8;
 /// Smallest segment, bytes.
@@ -40,8 +38,8 @@ enum Task {
 
 /// Passes events and actions to the thread; does nothing after a failure.
 pub struct Recorder {
-    tasks: Option<SyncSender<Task>>,
-    thread: Option<JoinHandle<()>>,
+    /// `None` if no tape is recorded.
+    thread: Option<TaskThread<Task, ()>>,
     /// Whether a new segment is due.
     due: Arc<AtomicBool>,
     markets: Vec<MarketSpec>,
@@ -57,7 +55,6 @@ impl Recorder {
     ) -> anyhow::Result<Self> {
         let due = Arc::new(AtomicBool::new(false));
         let mut recorder = Self {
-            tasks: None,
             thread: None,
             due: Arc::clone(&due),
             markets: markets.to_vec(),
@@ -67,37 +64,24 @@ impl Recorder {
         };
         let name = || format!("tape folder {}", config.dir.display());
         make_folder(&config.dir).with_context(name)?;
-        let total_bytes = config.max_mb.saturating_mul(1_000_000);
-        let segment_bytes = (total_bytes / SEGMENTS).clamp(SEGMENT_MIN, SEGMENT_MAX);
-        let limits = Limits {
-            segment_bytes,
-            segment_ms: SEGMENT_MS,
-            total_bytes,
-            keep_s: u64::from(config.keep_days) * DAY_S,
-        };
         let now_s = unix_s(clock);
-        let tape = Segments::begin(Folder::new(&config.dir), header, limits, now_s);
+        let tape = Segments::begin(Folder::new(&config.dir), header, limits(config), now_s);
         let tape = tape.with_context(name)?;
-        let (tasks, inbox) = sync_channel(WAITING_MAX);
-        let thread = std::thread::Builder::new()
-            .name("recorder".to_owned())
-            .spawn(move || write(tape, &inbox, &due, clock))
-            .with_context(name)?;
-        recorder.tasks = Some(tasks);
-        recorder.thread = Some(thread);
+        let run = move |inbox: &Receiver<Task>| write(tape, inbox, &due, clock);
+        recorder.thread = Some(TaskThread::start("recorder", run).with_context(name)?);
         Ok(recorder)
     }
 
     /// Records an event before the engine handles it.
     pub fn record_event(&mut self, now: Time, event: &Event) {
-        if self.tasks.is_some() {
+        if self.is_recording() {
             self.enqueue(Task::Event(now, event.clone()));
         }
     }
 
     /// Records the engine's actions, and starts a new segment when it is due.
     pub fn record_actions(&mut self, actions: &[Action], engine: &Engine) {
-        if self.tasks.is_none() {
+        if !self.is_recording() {
             return;
         }
         self.enqueue(Task::Actions(actions.to_vec()));
@@ -111,38 +95,40 @@ impl Recorder {
         }
     }
 
+    fn is_recording(&self) -> bool {
+        let thread = self.thread.as_ref();
+        thread.is_some_and(|thread| !thread.is_closed())
+    }
+
     /// Whether the recording ended before the run.
-    pub const fn has_failed(&self) -> bool {
-        self.thread.is_some() && self.tasks.is_none()
+    pub fn has_failed(&self) -> bool {
+        self.thread.as_ref().is_some_and(TaskThread::is_closed)
     }
 
     /// Waits until everything is written.
-    pub fn finish(mut self) {
-        self.stop();
+    pub fn finish(self) {
+        drop(self);
     }
 
     fn enqueue(&mut self, task: Task) {
-        if let Some(tasks) = &self.tasks
-            && tasks.try_send(task).is_err()
+        if let Some(thread) = &mut self.thread
+            && thread.enqueue(task).is_err()
         {
-            // Full: the disk is too slow. Disconnected: the thread has reported an error.
+            // Full: the disk is too slow. Ended: the thread has reported an error.
             tracing::error!("the recording of the tape has ended; trading continues");
-            self.tasks = None;
-        }
-    }
-
-    fn stop(&mut self) {
-        self.tasks = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic there has already ended the process.
-            let _ = thread.join();
+            thread.close();
         }
     }
 }
 
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        self.stop();
+/// Segments within the size limit, so that what is removed is a part of it.
+fn limits(config: &TapeConfig) -> Limits {
+    let total_bytes = config.max_mb.saturating_mul(1_000_000);
+    Limits {
+        segment_bytes: (total_bytes / SEGMENTS).clamp(SEGMENT_MIN, SEGMENT_MAX),
+        segment_ms: SEGMENT_MS,
+        total_bytes,
+        keep_s: u64::from(config.keep_days) * DAY_S,
     }
 }
 
@@ -194,3 +180,7 @@ fn make_folder(dir: &std::path::Path) -> std::io::Result<()> {
         .mode(0o700)
         .create(dir)
 }
+
+#[cfg(test)]
+#[path = "recorder_tests.rs"]
+mod tests;

@@ -103,3 +103,7 @@ fn is_silence(answered: &Answered) -> bool {
         Outcome::Unknown(_) | Outcome::Reply(_) | Outcome::Refused(_) => false,
     }
 }
+
+#[cfg(test)]
+#[path = "request_workers_tests.rs"]
+pub(super) mod tests;

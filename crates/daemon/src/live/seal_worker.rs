@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::Receiver;
 
 use cambist_core::books::{Booking, Entry};
 use cambist_core::event::{BatchId, Event, Restrictions, SealFailure};
@@ -19,15 +18,13 @@ use cambist_signing::{Address, SecretKey};
 use tokio::sync::mpsc;
 
 use crate::live::LoopMessage;
+use crate::live::task_thread::{Stuck, TaskThread, WAITING_MAX};
 use crate::telemetry::{Operation, Telemetry};
 use cambist_host::clock::Clock;
 use cambist_store::{Filled, SealedIntent, SetParameter, Store, StoreEntry, StoreError};
 
 /// The exact bytes of sealed intents, the same for every transmission.
 pub type Bodies = Vec<(ClientOrderId, Arc<[u8]>)>;
-
-/// Most tasks that may wait before the program gives up on the disk.
-const WAITING_MAX: usize = 4_096;
 
 /// Balances of pools.
 pub type Pools = BTreeMap<MarketId, PoolBalances>;
@@ -80,10 +77,7 @@ impl Signer {
 pub struct SealWorkerStuck;
 
 /// Handle of the thread. Dropping it lets the thread finish its tasks.
-pub struct SealWorker {
-    tasks: Option<SyncSender<Task>>,
-    thread: Option<JoinHandle<bool>>,
-}
+pub struct SealWorker(TaskThread<Task, bool>);
 
 impl SealWorker {
     /// Starts the thread. Replies go to `event_loop`.
@@ -95,7 +89,6 @@ impl SealWorker {
         telemetry: Arc<Telemetry>,
         event_loop: mpsc::Sender<LoopMessage>,
     ) -> std::io::Result<Self> {
-        let (tasks, inbox) = sync_channel(WAITING_MAX);
         let filled = open.iter().copied().collect();
         telemetry.profit_and_loss(store.profit_and_loss());
         let worker = Worker {
@@ -108,13 +101,8 @@ impl SealWorker {
             clock: Clock::new(),
             event_loop,
         };
-        let thread = std::thread::Builder::new()
-            .name("seal-worker".to_owned())
-            .spawn(move || worker.run(&inbox))?;
-        Ok(Self {
-            tasks: Some(tasks),
-            thread: Some(thread),
-        })
+        let run = move |inbox: &Receiver<Task>| worker.run(inbox);
+        Ok(Self(TaskThread::start("seal-worker", run)?))
     }
 
     /// Signs and stores a batch; answered by `Sealed` or `SealFailed`.
@@ -154,31 +142,13 @@ impl SealWorker {
     }
 
     fn enqueue(&self, task: Task) -> Result<(), SealWorkerStuck> {
-        let Some(tasks) = &self.tasks else {
-            return Err(SealWorkerStuck);
-        };
-        tasks.try_send(task).map_err(|refused| match refused {
-            TrySendError::Full(_) | TrySendError::Disconnected(_) => SealWorkerStuck,
-        })
+        self.0.enqueue(task).map_err(|Stuck| SealWorkerStuck)
     }
 
     /// Waits until everything is on disk; false if a write failed.
     pub fn finish(mut self) -> bool {
-        self.stop()
-    }
-
-    fn stop(&mut self) -> bool {
-        self.tasks = None;
         // A panic there has already ended the process.
-        self.thread
-            .take()
-            .is_none_or(|thread| thread.join().unwrap_or(false))
-    }
-}
-
-impl Drop for SealWorker {
-    fn drop(&mut self) {
-        self.stop();
+        self.0.finish().unwrap_or_default()
     }
 }
 
@@ -355,3 +325,7 @@ impl Worker {
         let _ = self.event_loop.blocking_send(message);
     }
 }
+
+#[cfg(test)]
+#[path = "seal_worker_tests.rs"]
+mod tests;

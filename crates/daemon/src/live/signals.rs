@@ -99,3 +99,56 @@ async fn raised(latch: Option<&Latch>) -> String {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use rustix::process::{Signal, getpid, kill_process};
+
+    use super::*;
+
+    /// One test, because signals are those of the process.
+    #[tokio::test]
+    async fn signals_and_the_latch_are_commands() {
+        let folder = crate::testing::private_folder();
+        let mut signals = Signals::listen(false).unwrap();
+        signals.has_terminal = false;
+        let command = SignalAction::Command;
+        let raise = |level, reason: &str| {
+            command(Command::Raise {
+                level,
+                reason: reason.to_owned(),
+            })
+        };
+        let send = |signal| kill_process(getpid(), signal).unwrap();
+        for (signal, action) in [
+            (Signal::TERM, command(Command::Drain)),
+            (Signal::INT, command(Command::Drain)),
+            (Signal::USR1, raise(TradingState::CancelOnly, "signal")),
+            (Signal::HUP, SignalAction::Reload),
+        ] {
+            send(signal);
+            assert_eq!(signals.next().await, action, "{signal:?}");
+        }
+        signals.has_terminal = true;
+        send(Signal::HUP);
+        assert_eq!(
+            signals.next().await,
+            command(Command::Drain),
+            "its terminal was closed"
+        );
+        let latch = Latch::of(folder.path());
+        signals.watch(latch.clone());
+        latch.raise("by hand").unwrap();
+        let halted = raise(TradingState::Halted, "by hand");
+        assert_eq!(signals.next().await, halted);
+        // It is reported once; only a signal that means the end is one.
+        send(Signal::USR1);
+        let end = signals.end();
+        let other = async {
+            tokio::task::yield_now().await;
+            send(Signal::TERM);
+        };
+        tokio::join!(end, other);
+    }
+}

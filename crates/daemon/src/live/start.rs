@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use cambist_client::{CallError, Client};
 use cambist_core::event::{Restrictions, Start, TradingState};
 use cambist_core::order::OrderReport;
 use cambist_core::request::{OrderList, OrdersPage, Query, Reply};
 use cambist_core::{ClientOrderId, TokenId, VenueTime};
 use cambist_protocol::encode_move::Owner;
+use cambist_protocol::wire::StorageIds;
 use cambist_signing::Address;
 
 use super::latch::Latch;
@@ -424,10 +425,7 @@ async fn storage_ids(
         match retry.ask(|| client.storage_id(token, true)).await {
             Ok(ids) => {
                 let here = next.entry(token).or_default();
-                // The next even id above the used ones of orders, joins and exits.
-                *here = (*here)
-                    .max(ids.order_id)
-                    .max(ids.offchain_id.saturating_sub(1));
+                *here = higher(*here, ids);
             }
             Err(error @ CallError::Refused { .. }) => {
                 tracing::warn!(%error, token = token.0, "the venue refuses to report storage ids; using those of the store");
@@ -438,18 +436,35 @@ async fn storage_ids(
     Ok(next)
 }
 
+/// The next even id above the used ones of orders, joins and exits, here and at the venue.
+fn higher(here: u32, venue: StorageIds) -> u32 {
+    here.max(venue.order_id)
+        .max(venue.offchain_id.saturating_sub(1))
+}
+
 /// A time that the venue's clock has passed: the earliest of several answers, because a single wrong one would shift
 /// every expiry and every fence.
 async fn venue_time(client: &Client, retry: StartRetry<'_>) -> anyhow::Result<VenueTime> {
     let mut times = Vec::new();
     for _ in 0..UNTIMED_MAX {
         times.extend(retry.query(client, &Query::Account).await?.1);
-        if times.len() == TIMES_COMPARED {
-            break;
+        if let Some(earliest) = earliest(&times) {
+            return Ok(earliest);
         }
     }
-    let earliest = times.iter().min().filter(|_| times.len() == TIMES_COMPARED);
-    earliest
-        .copied()
-        .context("too few of the venue's answers carry a Date header, so its clock is not known")
+    Err(anyhow!(
+        "too few of the venue's answers carry a Date header, so its clock is not known"
+    ))
 }
+
+/// The earliest time, once there are enough to compare.
+fn earliest(times: &[VenueTime]) -> Option<VenueTime> {
+    if times.len() < TIMES_COMPARED {
+        return None;
+    }
+    times.iter().min().copied()
+}
+
+#[cfg(test)]
+#[path = "start_tests.rs"]
+mod tests;

@@ -106,3 +106,7 @@ async fn answer(mut requests: mpsc::Receiver<Request>, telemetry: &Telemetry, mo
         let _ = answer.send(page);
     }
 }
+
+#[cfg(test)]
+#[path = "status_service_tests.rs"]
+mod tests;

@@ -310,4 +310,4 @@ pub(crate) fn seconds(micros: u64) -> f64 {
 #[cfg(test)]
 mod monitoring_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -16,7 +16,7 @@ use cambist_core::{
 use super::{About, Telemetry, TelemetryError, http};
 use cambist_host::clock::Clock;
 
-pub(super) fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
+pub(crate) fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
     TokenSpec {
         id: TokenId(id),
         symbol: symbol.to_owned(),
@@ -30,7 +30,7 @@ pub(super) fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
 }
 
 /// One market, no pool.
-pub(super) fn about() -> About {
+pub(crate) fn about() -> About {
     let (eth, usdc) = (token(0, "ETH", 18), token(1, "USDC", 6));
     let market = MarketSpec::new(MarketId(0), "ETH-USDC", eth, usdc, 2, true).unwrap();
     About {

@@ -1,0 +1,72 @@
+//! What is done at most once in so many milliseconds.
+
+use cambist_core::Time;
+
+/// Counts from when it was done last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    every_ms: u64,
+    last: Option<Time>,
+}
+
+impl Interval {
+    /// Due at once.
+    pub const fn now_and_every_ms(every_ms: u64) -> Self {
+        Self {
+            every_ms,
+            last: None,
+        }
+    }
+
+    /// Due for the first time this long after the clock's beginning.
+    pub const fn every_ms(every_ms: u64) -> Self {
+        Self {
+            every_ms,
+            last: Some(Time(0)),
+        }
+    }
+
+    /// Whether it is due; counts as done if it is.
+    pub fn is_due(&mut self, now: Time) -> bool {
+        let due = self
+            .last
+            .is_none_or(|last| now.ms_since(last) >= self.every_ms);
+        if due {
+            self.last = Some(now);
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_is_due_once_in_its_time() {
+        let mut interval = Interval::every_ms(700);
+        let at = |ms: u64| Time(0).plus_ms(ms);
+        for (ms, due) in [
+            (0, false),
+            (699, false),
+            (700, true),
+            (701, false),
+            (1_399, false),
+            (1_400, true),
+            (9_000, true),
+            (9_699, false),
+            (9_700, true),
+        ] {
+            assert_eq!(interval.is_due(at(ms)), due, "{ms}");
+        }
+    }
+
+    #[test]
+    fn some_are_due_at_once() {
+        let mut interval = Interval::now_and_every_ms(700);
+        let at = |ms: u64| Time(0).plus_ms(ms);
+        for (ms, due) in [(5, true), (6, false), (704, false), (705, true)] {
+            assert_eq!(interval.is_due(at(ms)), due, "{ms}");
+        }
+    }
+}
