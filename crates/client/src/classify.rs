@@ -291,7 +291,7 @@ mod tests {
         };
         assert_eq!(refused("no funds").as_deref(), Some("no funds"));
         assert_eq!(refused(""), None, "an empty text is no detail");
-        // What the reader itself says is escaped here.
+        // Texts of the reader itself are escaped here.
         let control = quoted_once(&"\u{7}".repeat(500));
         assert_eq!(control.matches("\\u{7}").count(), 240);
         assert_eq!(quoted_once("a\u{7}b"), "a\\u{7}b");

@@ -263,7 +263,7 @@ async fn keys_are_sent_where_they_are_needed() {
 }
 
 #[tokio::test]
-async fn a_refused_call_says_why_and_for_how_long() {
+async fn a_refused_call_has_its_reason_and_its_wait() {
     let body = r#"{"resultInfo":{"code":104002,"message":"key is old"}}"#;
     let script = vec![Step::Send(json(401, "Retry-After: 7\r\n", body))];
     let server = Server::start(vec![script]).await;
@@ -559,7 +559,7 @@ async fn pools_that_a_client_knows_are_asked_for() {
 
 /// The causes of an error are in its detail, and the URL, which may be a secret, is not.
 #[tokio::test]
-async fn what_was_not_sent_says_why() {
+async fn what_was_not_sent_has_its_cause() {
     let port = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()

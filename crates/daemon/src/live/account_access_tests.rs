@@ -124,7 +124,7 @@ fn an_owner_without_an_account_is_refused_and_a_silent_venue_is_not() {
 }
 
 #[test]
-fn refused_keys_are_told_from_other_refusals() {
+fn refused_keys_differ_from_other_refusals() {
     let daemon = example();
     for (reason, why) in [
         (Reason::EmptyApiKey, Some("does not know the API key")),

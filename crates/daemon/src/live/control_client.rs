@@ -20,7 +20,7 @@ pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long the end of a daemon is waited for.
 #[derive(Clone, Copy)]
-struct Patience {
+struct Waiting {
     /// Interval of asking for its status.
     poll: Duration,
     /// Timeout of an answer.
@@ -29,7 +29,7 @@ struct Patience {
     silent_max: u32,
 }
 
-const PATIENCE: Patience = Patience {
+const WAITING: Waiting = Waiting {
     poll: Duration::from_secs(1),
     silence: SILENCE_TIMEOUT,
     silent_max: 10,
@@ -99,24 +99,24 @@ pub fn ask_and_wait(
     json: &RequestJson,
     on_status: impl FnMut(Result<&Value, &AskError>),
 ) -> Result<Option<Value>, AskError> {
-    wait_for_end(dir, json, PATIENCE, on_status)
+    wait_for_end(dir, json, WAITING, on_status)
 }
 
 fn wait_for_end(
     dir: &Path,
     json: &RequestJson,
-    patience: Patience,
+    waiting: Waiting,
     mut on_status: impl FnMut(Result<&Value, &AskError>),
 ) -> Result<Option<Value>, AskError> {
-    let status = || ask_within(dir, &RequestJson::Status, patience.silence);
+    let status = || ask_within(dir, &RequestJson::Status, waiting.silence);
     let (Some(folder), Some(_)) = (existing_folder(dir)?, status()?) else {
         return Ok(None);
     };
-    let sent = send(&folder, json, patience.silence);
-    let Some((mut stream, _)) = unless_absent(sent, None, patience.silence)? else {
+    let sent = send(&folder, json, waiting.silence);
+    let Some((mut stream, _)) = unless_absent(sent, None, waiting.silence)? else {
         return Ok(None);
     };
-    set_socket_timeout(&stream, Timeout::Recv, Some(patience.poll)).map_err(io::Error::from)?;
+    set_socket_timeout(&stream, Timeout::Recv, Some(waiting.poll)).map_err(io::Error::from)?;
     let mut answer = Vec::new();
     let mut part = [0; 0x1000];
     let mut silent = 0;
@@ -134,7 +134,7 @@ fn wait_for_end(
                     Ok(None) => {}
                     Err(error) => {
                         silent += 1;
-                        if silent > patience.silent_max {
+                        if silent > waiting.silent_max {
                             return Err(error);
                         }
                         on_status(Err(&error));

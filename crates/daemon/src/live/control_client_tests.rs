@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{AskError, Patience, ask, timeout_of, wait_for_end};
+use super::{AskError, Waiting, ask, timeout_of, wait_for_end};
 use crate::live::control_requests::{RequestJson, ScopeJson};
 use crate::live::control_socket::NAME;
 
@@ -167,7 +167,7 @@ fn requests_have_the_time_that_they_need() {
 }
 
 /// Short times, so that a daemon that is silent is silent soon.
-const SHORT: Patience = Patience {
+const SHORT: Waiting = Waiting {
     poll: Duration::from_millis(20),
     silence: Duration::from_millis(200),
     silent_max: 2,
@@ -186,7 +186,7 @@ fn waited(dir: &Path) -> (Result<Option<Value>, AskError>, Vec<bool>) {
 }
 
 #[test]
-fn whoever_waits_for_the_end_is_shown_statuses_and_gets_the_result() {
+fn a_client_that_waits_is_shown_statuses_and_gets_the_result() {
     let folder = crate::testing::private_folder();
     let (answer, shown) = waited(folder.path());
     assert_eq!((answer.unwrap(), shown), (None, vec![]), "none runs");

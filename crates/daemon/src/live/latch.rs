@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_watches_is_given_the_reason() {
+    async fn watching_ends_with_the_reason() {
         let folder = crate::testing::private_folder();
         let latch = Latch::of(folder.path());
         let other = latch.clone();

@@ -259,10 +259,10 @@ mod tests {
         }
     }
 
-    /// A strategy that remembers this, and does nothing.
-    struct Remembers(Vec<u8>);
+    /// A strategy with this memory, which does nothing.
+    struct WithMemory(Vec<u8>);
 
-    impl Strategy for Remembers {
+    impl Strategy for WithMemory {
         fn decide(&mut self, _: &View<'_>, _: &mut Targets) {}
 
         fn save(&self) -> Vec<u8> {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn engine(strategies: usize, memory: &[u8]) -> Engine {
-        let one = || Box::new(Remembers(memory.to_vec())) as Box<dyn Strategy>;
+        let one = || Box::new(WithMemory(memory.to_vec())) as Box<dyn Strategy>;
         Engine::new(std::iter::repeat_with(one).take(strategies).collect())
     }
 

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_the_request_stands_before_the_engines() {
+    fn a_text_of_the_request_precedes_the_engines() {
         for (about, detail) in [(None, "so it is"), (Some("read"), "read; so it is")] {
             let mut answers = PendingReplies::default();
             let (answer, mut reply) = oneshot::channel();
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_the_end_is_answered_then_up_to_a_bound() {
+    fn clients_that_wait_for_the_end_are_answered_then_up_to_a_bound() {
         let mut answers = PendingReplies::default();
         let mut begin = || {
             let (answer, reply) = oneshot::channel();

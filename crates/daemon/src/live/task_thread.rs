@@ -1,4 +1,4 @@
-//! A thread that executes tasks in order, behind a queue with a bound: whoever adds to it never waits.
+//! A thread that executes tasks in order, behind a queue with a bound: adding to it never waits.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
