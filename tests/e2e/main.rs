@@ -34,6 +34,7 @@ mod results;
 mod rooms;
 mod secrets;
 mod shadow;
+mod signer;
 mod starts;
 mod waiting;
 mod why;

@@ -91,6 +91,7 @@ const FOLDERS: &[(&str, Option<&[&str]>)] = &[
     ("crates/store", Some(&[])),
     ("crates/vectors", Some(&[])),
     ("crates/sandbox", Some(&[])),
+    ("crates/signer", Some(&[])),
     ("crates/strategy-process", Some(&[])),
     ("crates/mutants", Some(&[])),
     ("src", Some(&[])),

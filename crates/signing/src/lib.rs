@@ -54,6 +54,7 @@ pub mod request_signature;
 mod samples;
 mod secret_key;
 mod signature;
+mod signer;
 mod text;
 pub mod vectors;
 mod wide;
@@ -69,3 +70,4 @@ pub use messages::{
 pub use public_key::{PreparedKey, PublicKey};
 pub use secret_key::{SecretKey, key_message};
 pub use signature::Signature;
+pub use signer::{CancelRequest, RequestSigner, SignerError};

@@ -12,6 +12,9 @@ use super::clock::within;
 /// The program under test.
 pub const CAMBIST: &str = env!("CARGO_BIN_EXE_cambist");
 
+/// The program that holds a signing key for it.
+pub const SIGNER: &str = env!("CARGO_BIN_EXE_cambist-signer");
+
 pub struct Program {
     child: Child,
     pub out: PathBuf,
