@@ -25,7 +25,7 @@ const MAGIC: &[u8; 16] = b"cambist-signer 1";
 const RECORD: usize = 83;
 /// How long a reserve can be used, in seconds.
 const RESERVE_S: u64 = 60;
-/// The file is written anew when it has more bytes.
+/// The file is rewritten when it has more bytes.
 const COMPACT_BYTES: u64 = 4 << 20;
 /// Most bytes that are read.
 const BYTES_MAX: u64 = 256 << 20;
@@ -106,7 +106,7 @@ enum Kind {
     Reserve = 3,
     /// The signer ended: all records are durable.
     Close = 4,
-    /// A sum of a file that was written anew: amounts that expire together.
+    /// A sum of a file that was rewritten: amounts that expire together.
     Unexpired = 5,
     /// The same: amounts signed within a part of the window.
     Window = 6,
@@ -178,12 +178,12 @@ pub fn init(dir: &Path, replace: bool, now_s: u64) -> Result<PathBuf, JournalErr
         return Err(JournalError::Exists(path));
     }
     let closed = record(Kind::Close, &at(now_s));
-    written_anew(&folder, &path, &[closed])?;
+    rewritten(&folder, &path, &[closed])?;
     Ok(path)
 }
 
 impl Journal {
-    /// Reads what was signed, as of `now_s`, and writes the file anew.
+    /// Reads what was signed, as of `now_s`, and rewrites the file.
     ///
     /// # Errors
     /// The file cannot be read or written, is missing, or is older than its last write.
@@ -199,7 +199,7 @@ impl Journal {
         let mut usage = read(&path, rules, boot)?;
         usage.advance(now_s);
         let records = snapshot(&usage, boot);
-        let (file, bytes) = written_anew(&folder, &path, &records)?;
+        let (file, bytes) = rewritten(&folder, &path, &records)?;
         let journal = Self {
             path,
             folder,
@@ -268,7 +268,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes the file anew if it has become long. `usage` has everything that was recorded.
+    /// Rewrites the file if it has become long. `usage` has everything that was recorded.
     ///
     /// # Errors
     /// A write failed; nothing more may be signed.
@@ -278,7 +278,7 @@ impl Journal {
         }
         self.is_broken = true;
         let records = snapshot(usage, self.boot);
-        (self.file, self.bytes) = written_anew(&self.folder, &self.path, &records)?;
+        (self.file, self.bytes) = rewritten(&self.folder, &self.path, &records)?;
         self.reserves.clear();
         self.is_broken = false;
         Ok(())
@@ -419,7 +419,7 @@ fn snapshot(usage: &Usage, boot: [u8; 16]) -> Vec<[u8; RECORD]> {
 }
 
 /// Writes a file beside, syncs it, and renames it: the name always has a whole file.
-fn written_anew(
+fn rewritten(
     folder: &PrivateFolder,
     path: &Path,
     records: &[[u8; RECORD]],

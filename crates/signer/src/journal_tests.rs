@@ -228,7 +228,7 @@ fn time_does_not_go_back_over_a_start() {
 }
 
 #[test]
-fn a_long_file_is_written_anew_with_the_same_content() {
+fn a_long_file_is_rewritten_with_the_same_content() {
     let folder = Folder::new();
     let (mut journal, mut usage) = folder.open(BOOT).unwrap();
     let mut shorter = 0;
@@ -249,7 +249,7 @@ fn a_long_file_is_written_anew_with_the_same_content() {
         shorter += u32::from(bytes < before);
         before = bytes;
     }
-    assert_eq!(shorter, 1, "written anew once");
+    assert_eq!(shorter, 1, "rewritten once");
     assert!(before < COMPACT_BYTES);
     drop(journal);
     let (_, again) = folder.open(BOOT).unwrap();

@@ -21,7 +21,7 @@ use crate::wire::{
 /// Most connections at a time.
 pub const CONNECTIONS_MAX: usize = 16;
 /// A connection without a request for this long is closed; its client opens another one.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 /// Timeout of writing an answer to a caller that does not read.
 const WRITE: Duration = Duration::from_secs(2);
 

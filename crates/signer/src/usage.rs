@@ -16,7 +16,7 @@ const PARTS: u64 = 64;
 /// Something that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What was signed; zero for a count that stands for signatures that are not known.
+    /// What was signed; zero for a count of signatures that are not known.
     pub hash: [u8; 32],
     /// Token that it sells.
     pub token: u16,
@@ -142,7 +142,7 @@ impl Usage {
         self.add_window(entry);
     }
 
-    /// Counts what a file that was written anew has as known: the hash alone.
+    /// Counts what a file that was rewritten has as known: the hash alone.
     pub fn add_known(&mut self, entry: &Entry) {
         if entry.hash != [0; 32] && entry.valid_until_s > self.now_s {
             self.signed.insert(entry.hash, entry.valid_until_s);

@@ -147,5 +147,5 @@ fn frames_are_bounded_and_whole() {
             Err(WireError::Io(_))
         ));
     }
-    assert!(write_frame(&mut Vec::new(), &[0; 70_000]).is_err());
+    assert!(write_frame(&mut Vec::new(), &vec![0; 70_000]).is_err());
 }

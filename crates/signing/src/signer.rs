@@ -23,32 +23,32 @@ pub trait RequestSigner: Send + Sync {
     /// Signs an order of a book, or a swap: the interface signs the same message for both.
     ///
     /// # Errors
-    /// As [`SignerError`] says; the order must not be sent.
+    /// See [`SignerError`]; the order must not be sent.
     fn order(&self, message: &OrderMessage) -> Result<Signature, SignerError>;
 
     /// Signs a join of the pool with this domain.
     ///
     /// # Errors
-    /// As [`SignerError`] says; the join must not be sent.
+    /// See [`SignerError`]; the join must not be sent.
     fn join(&self, pool: &Domain, message: &PoolJoinMessage) -> Result<Signature, SignerError>;
 
     /// Signs an exit of the pool with this domain.
     ///
     /// # Errors
-    /// As [`SignerError`] says; the exit must not be sent.
+    /// See [`SignerError`]; the exit must not be sent.
     fn exit(&self, pool: &Domain, message: &PoolExitMessage) -> Result<Signature, SignerError>;
 
     /// Signs the header of a cancel.
     ///
     /// # Errors
-    /// As [`SignerError`] says; the cancel cannot be sent.
+    /// See [`SignerError`]; the cancel cannot be sent.
     fn cancel(&self, request: &CancelRequest) -> Result<Signature, SignerError>;
 
     /// Signs the header of another request, such as one for the API key. `canonical` is the text of
     /// [`request_signature`].
     ///
     /// # Errors
-    /// As [`SignerError`] says; the request cannot be sent.
+    /// See [`SignerError`]; the request cannot be sent.
     fn header(&self, canonical: &str) -> Result<Signature, SignerError>;
 
     /// Whether a signature can take long enough that an event loop must not wait for it.
