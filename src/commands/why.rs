@@ -4,17 +4,16 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use cambist_config::money::{price, quantity};
-use cambist_core::inspection::{CancelCause, OrderDecision};
-use cambist_core::notification::Notification;
-use cambist_core::{ClientOrderId, MarketSpec, strategy::Quote};
-use cambist_daemon::telemetry::withheld;
+use cambist_core::inspection::CancelCause;
+use cambist_core::{ClientOrderId, MarketSpec};
+use cambist_daemon::telemetry::{order_text, withheld};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::{columns, print_json, print_text, replay};
 use crate::exit::Exit;
 use crate::replay::order::{OrderLife, Step, What, life};
-use crate::replay::{difference_page, is_own, iso_ms, mid_text, strategy_name};
+use crate::replay::{difference_page, is_own, iso_ms, strategy_name};
 
 /// Arguments of `why`.
 #[derive(Debug, Args)]
@@ -128,90 +127,14 @@ fn name(what: &What) -> &'static str {
     match what {
         What::Decided(decision) => decision.name(),
         What::Sealed => "stored",
-        What::Notified(notification) => match &**notification {
-            Notification::Submitted { .. } => "sent",
-            Notification::Resent { .. } => "sent again",
-            Notification::Acknowledged { .. } => "acknowledged",
-            Notification::Refused { .. } => "refused",
-            Notification::Unknown { .. } => "unknown",
-            Notification::CancelSent { .. } => "cancel sent",
-            Notification::Resolved { .. } => "resolved",
-            Notification::Filled(_) => "filled",
-            Notification::FeeAbove { .. } => "fee above",
-            Notification::Ended { .. } => "ended",
-            _ => "reported",
-        },
+        What::Notified(notification) => order_text::notification_name(notification),
     }
 }
 
 fn sentence(spec: &MarketSpec, step: &Step) -> String {
-    let quote = |quote: &Quote| {
-        let (qty, at) = (quantity(spec, quote.qty), price(spec, quote.price));
-        format!("{} {qty} at {at}", quote.side.name())
-    };
     match &step.what {
-        What::Decided(decision) => match decision {
-            OrderDecision::Placed {
-                wanted,
-                mid,
-                replaces,
-            } => {
-                let mid =
-                    mid.map_or_else(String::new, |mid| format!(", mid {}", mid_text(spec, mid)));
-                let replaces = replaces.map_or_else(String::new, |order| {
-                    format!("; replaces {order}, which is close to its expiry")
-                });
-                format!("wanted {}, without an order{mid}{replaces}", quote(wanted))
-            }
-            OrderDecision::Kept { wanted } if step.quotes > 1 => format!(
-                "within tolerance of {} quotes in a row, the last {}",
-                step.quotes,
-                quote(wanted)
-            ),
-            OrderDecision::Kept { wanted } => format!("within tolerance of {}", quote(wanted)),
-            OrderDecision::Expiring { wanted } => format!(
-                "close to its expiry; rests until its replacement does, for {}",
-                quote(wanted)
-            ),
-            OrderDecision::Awaited(cause) => format!(
-                "to be cancelled when its transmission is answered: {}",
-                cause_text(spec, cause, quote)
-            ),
-            OrderDecision::Cancelled(cause) => cause_text(spec, cause, quote),
-        },
+        What::Decided(decision) => order_text::decision(spec, decision, step.quotes),
         What::Sealed => "signed, verified and on disk".to_owned(),
-        What::Notified(notification) => match &**notification {
-            Notification::Resent { attempt, .. } => format!("the same bytes, attempt {attempt}"),
-            Notification::Acknowledged { micros, .. } => format!("after {micros} µs"),
-            Notification::Refused {
-                endpoint, reason, ..
-            } => format!("{}: {reason:?}", endpoint.name()),
-            Notification::Unknown {
-                endpoint, cause, ..
-            } => format!("{}: {}", endpoint.name(), cause.name()),
-            Notification::Resolved { status, .. } => {
-                format!("the venue shows it as {}", status.name())
-            }
-            Notification::Filled(fill) => format!(
-                "{} for {}",
-                spec.base.text(fill.base),
-                spec.quote.text(fill.quote)
-            ),
-            Notification::Ended { end, .. } => end.name().to_owned(),
-            _ => String::new(),
-        },
-    }
-}
-
-fn cause_text(spec: &MarketSpec, cause: &CancelCause, quote: impl Fn(&Quote) -> String) -> String {
-    match cause {
-        CancelCause::NotQuoted(why) => format!("not quoted: {}", withheld::text(spec, why)),
-        CancelCause::Moved { wanted } => format!("moved: the nearest quote is {}", quote(wanted)),
-        CancelCause::Replaced => "close to its expiry, and its replacement rests".to_owned(),
-        CancelCause::Surplus => "the quotes of its side have other orders".to_owned(),
-        CancelCause::NoStrategy => "no strategy of the configuration made it".to_owned(),
-        CancelCause::NoRoom(control) => {
-            format!("no room beside its replacement: {}", control.sentence())
-        }
+        What::Notified(notification) => order_text::notification(spec, notification),
     }
 }

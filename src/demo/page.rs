@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use cambist_daemon::telemetry::http::guarded;
-use cambist_daemon::telemetry::page::{HTML, SCRIPT, STYLE, file};
+use cambist_daemon::telemetry::page::{HTML, SCRIPT, STYLE, TIMELINE, file};
 use cambist_listener::{Limits, Listener};
 use http_body::Frame;
 use serde_json::{Value, json};
@@ -184,6 +184,7 @@ fn routes(site: Site) -> Router {
             get(async move || file("text/css; charset=utf-8", style.clone())),
         )
         .route("/page.js", get(async move || script(SCRIPT)))
+        .route("/timeline.js", get(async move || script(TIMELINE)))
         .route("/faults.js", get(async move || script(FAULTS_SCRIPT)))
         .route("/page.json", get(page_json))
         .route("/events", get(events))
@@ -267,7 +268,7 @@ fn admit(headers: &HeaderMap, token: &str) -> Result<(), &'static str> {
 async fn relay(State(site): State<Site>, uri: Uri) -> Response {
     let path = uri.path();
     let known = ["/metrics", "/status", "/healthz", "/readyz"];
-    let known = known.contains(&path);
+    let known = known.contains(&path) || path.starts_with("/timeline/");
     let Some(address) = site.shared.daemon().filter(|_| known) else {
         let (status, what) = if known {
             (StatusCode::SERVICE_UNAVAILABLE, "no daemon runs now\n")
@@ -327,9 +328,9 @@ mod tests {
         let page = with_buttons("secret");
         assert_eq!(page.matches("secret").count(), 1);
         assert_eq!(page.matches("id=\"faults\"").count(), 1);
-        assert_eq!(page.matches("<script").count(), 2);
+        assert_eq!(page.matches("<script").count(), 3);
         assert!(HTML.contains("Read only") && !page.contains("Read only"));
-        let scripts = SCRIPT.len() + FAULTS_SCRIPT.len();
+        let scripts = SCRIPT.len() + TIMELINE.len() + FAULTS_SCRIPT.len();
         let bytes = page.len() + scripts + STYLE.len() + FAULTS_STYLE.len();
         assert!(bytes <= 150_000, "{bytes}");
         assert!(!FAULTS_SCRIPT.contains("innerHTML") && !SECTION.contains("onclick"));

@@ -14,7 +14,7 @@ use cambist_tape::{Difference, Folder, Shelf};
 use serde_json::{Value, json};
 
 pub use moment::iso_ms;
-pub use page::{mid_text, page, strategy_name};
+pub use page::{page, strategy_name};
 pub use text::text;
 
 /// The recordings of a path in order of creation: a file is one; a folder has numbered segments.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::moment::{Moment, iso_ms};
 use super::{difference_page, is_own};
-use cambist_config::money::{price, quantity, whole};
+use cambist_config::money::{mid_text, price, quantity, whole};
 use cambist_daemon::telemetry::withheld;
 
 /// A moment as a JSON value.
@@ -103,9 +103,4 @@ fn used(limits: &[(Control, u64)]) -> Map<String, Value> {
 pub fn strategy_name(header: &Header, number: u8) -> String {
     let found = header.strategies.get(usize::from(number));
     found.map_or_else(|| number.to_string(), |text| text.name.clone())
-}
-
-/// Formats half ticks as a price.
-pub fn mid_text(spec: &MarketSpec, mid: u64) -> String {
-    whole(u128::from(mid) * 5, spec.price_decimals + 1)
 }

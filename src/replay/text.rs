@@ -9,9 +9,9 @@ use cambist_core::strategy::BookLevel;
 
 use super::is_own;
 use super::moment::{Moment, iso_ms};
-use super::page::{mid_text, strategy_name};
+use super::page::strategy_name;
 use crate::commands::columns;
-use cambist_config::money::{price, quantity};
+use cambist_config::money::{mid_text, price, quantity};
 use cambist_daemon::telemetry::withheld;
 use cambist_host::times::span_ms;
 

@@ -36,6 +36,7 @@ mod secrets;
 mod shadow;
 mod signer;
 mod starts;
+mod timeline;
 mod waiting;
 mod why;
 mod words;

@@ -137,6 +137,11 @@ pub fn price(spec: &MarketSpec, price: Price) -> String {
     whole(price.0.into(), spec.price_decimals)
 }
 
+/// A middle in half ticks as a price, for display.
+pub fn mid_text(spec: &MarketSpec, half_ticks: u64) -> String {
+    whole(u128::from(half_ticks) * 5, spec.price_decimals + 1)
+}
+
 /// A quantity in whole base tokens, for display.
 pub fn quantity(spec: &MarketSpec, qty: Qty) -> String {
     let units = u128::from(qty.0).saturating_mul(spec.lot);

@@ -31,9 +31,8 @@ function showFaults(faults) {
     const active = fault.active_s !== null;
     button.setAttribute("aria-pressed", String(active));
     button.disabled = Boolean(faults.busy) && !active;
-    const since = new Date(Date.now() - (fault.active_s || 0) * 1000).toTimeString().slice(0, 8);
     const left = fault.left_s === null ? "until the quotes are back" : "ends in " + Math.ceil(fault.left_s) + " s";
-    button.lastChild.textContent = active ? "since " + since + " " + left
+    button.lastChild.textContent = active ? "for " + Math.floor(fault.active_s) + " s, " + left
       : fault.effect || (fault.lasts_s === null ? "until the quotes are back" : "lasts " + fault.lasts_s + " s");
   }
   if (faults.busy) faultNote(faults.busy, "warn");

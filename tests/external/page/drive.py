@@ -25,6 +25,8 @@ DAEMON = [
     ("the course of equity", r'<path d="M'),
     ("limits used", r'aria-label="loss_'),
     ("the budget of requests", r"[0-9]+ sent of [0-9]+ allowed"),
+    ("marks of the timeline", r'<ol id="marks"[^>]*><li[^>]*><button type="button"><time>[0-9:]{8}</time>'),
+    ("both sides over time", r'class="lane buy".*class="lane sell"'),
     ("no warning of an old page", r'id="connection"[^>]*hidden'),
 ]
 
@@ -57,32 +59,55 @@ PAGES = {
 }
 
 
+def until(browser, script):
+    """Whether a script becomes true in time."""
+    end = time.monotonic() + PATIENCE_S
+    while not (value := browser.value(script)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return bool(value)
+
+
+def key(browser, name, code):
+    for kind in ("keyDown", "keyUp"):
+        text = {"text": "\r"} if name == "Enter" and kind == "keyDown" else {}
+        browser.ask("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code, **text)
+
+
+# The newest fill of the list.
+FILL = "document.querySelector('#marks li:not([hidden]) .kind-fills')?.parentElement"
+
+
+def open_why(browser, told):
+    """Opens the why of a fill with the keyboard, and closes it."""
+    told(until(browser, f"Boolean({FILL})"), "a fill on the timeline")
+    browser.value(f"window.pressed = {FILL}; window.pressed.focus()")
+    key(browser, "Enter", 13)
+    told(until(browser, "/wanted.*request.*answer/.test(document.getElementById('why-facts').textContent)"), "a fill opens its why")
+    told(until(browser, "document.querySelectorAll('#why-steps tbody tr').length >= 4"), "with every step")
+    told(browser.value("document.activeElement.id === 'why'"), "the focus is in it")
+    yield
+    key(browser, "Escape", 27)
+    told(browser.value("document.getElementById('why').hidden && document.activeElement === window.pressed"), "Escape closes it, and the focus returns")
+    key(browser, "ArrowDown", 40)
+    told(browser.value("document.activeElement !== window.pressed && Boolean(document.activeElement.closest('#marks'))"), "arrow keys move in the list")
+
+
 # The state of the button that is pressed: freeze the account.
 BUTTON = "document.querySelectorAll('#fault-buttons button')[4]"
 
 
 def press(browser, told):
     """Presses a button of the demo's page with the keyboard, twice."""
-    def until(script):
-        end = time.monotonic() + PATIENCE_S
-        while not (value := browser.value(script)) and time.monotonic() < end:
-            time.sleep(0.1)
-        return bool(value)
-
-    def enter():
-        for kind in ("keyDown", "keyUp"):
-            browser.ask("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
-
     browser.value(BUTTON + ".focus()")
-    told(until("document.getElementById('fault-note').textContent !== ''"), "a focused button says what it does")
-    enter()
-    told(until(BUTTON + ".getAttribute('aria-pressed') === 'true'"), "a pressed button is in effect")
-    told(until("/no quotes: /.test(document.getElementById('sides').textContent)"), "quotes go, with the reason")
+    told(until(browser, "document.getElementById('fault-note').textContent !== ''"), "a focused button says what it does")
+    key(browser, "Enter", 13)
+    told(until(browser, BUTTON + ".getAttribute('aria-pressed') === 'true'"), "a pressed button is in effect")
+    told(until(browser, "/no quotes: /.test(document.getElementById('sides').textContent)"), "quotes go, with the reason")
     yield
     told(browser.value("document.activeElement === " + BUTTON), "the focus stays")
-    enter()
-    told(until(BUTTON + ".getAttribute('aria-pressed') === 'false'"), "pressed again, it ends")
-    told(until("!/no quotes: /.test(document.getElementById('sides').textContent)"), "quotes return")
+    key(browser, "Enter", 13)
+    told(until(browser, BUTTON + ".getAttribute('aria-pressed') === 'false'"), "pressed again, it ends")
+    told(until(browser, "!/no quotes: /.test(document.getElementById('sides').textContent)"), "quotes return")
 
 
 class Browser:
@@ -171,13 +196,17 @@ def main():
             if time.monotonic() > until:
                 break
         told(live, "it is live")
-        pressing = press(browser, told) if kind == "demo" else iter(())
-        next(pressing, None)
+        # Two dialogues, each in two halves: the pictures show what the first halves open.
+        halves = {"daemon": [open_why], "demo": [open_why, press]}.get(kind, [])
+        dialogues = [half(browser, told) for half in halves]
+        for dialogue in dialogues:
+            next(dialogue, None)
         for name, width, height, scheme in [
             ("wide", 1280, 1100, "light"), ("dark", 1280, 1100, "dark"), ("phone", 375, 2400, "light")]:
             fits = browser.picture(os.path.join(folder, f"{kind}-{name}.png"), width, height, scheme)
             told(fits, f"{width} pixels are wide enough ({scheme})")
-        next(pressing, None)
+        for dialogue in dialogues[::-1]:
+            next(dialogue, None)
         paint = browser.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
         told(paint is not None, f"first paint after {paint and round(paint)} ms")
         told(not browser.errors, "no error in the console" + "".join("\n        " + e for e in browser.errors[:5]))

@@ -278,6 +278,12 @@ impl EventLoop {
     }
 
     fn handle_notification(&mut self, now: Time, notification: &Notification) {
+        // The decision is the cause, so it comes first.
+        if let Notification::CancelSent { order } = notification
+            && let Some(decision) = self.engine.decision(*order)
+        {
+            self.telemetry.decided(*order, None, decision);
+        }
         self.session.observe(now, notification);
         self.telemetry.observe(notification);
         self.operator_commands.handle_notification(notification);
@@ -386,6 +392,15 @@ impl Venue for EventLoop {
 
 impl Store for EventLoop {
     fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        for intent in &intents {
+            if let Intent::Order(order) = intent
+                && let Some(decision) = self.engine.decision(order.client_id)
+            {
+                let place = (order.market, order.side);
+                self.telemetry
+                    .decided(order.client_id, Some(place), decision);
+            }
+        }
         let passed = self.seal_worker.seal(batch, intents);
         let cause = SealFailure::Store;
         self.on_store_result(passed, Some(Event::SealFailed { batch, cause }));

@@ -48,6 +48,12 @@ impl Shown {
         }
     }
 
+    fn begin_timeline(&self) {
+        if let Self::Running(telemetry) = self {
+            telemetry.begin_timeline();
+        }
+    }
+
     fn readiness(&self) -> (bool, String) {
         match self {
             Self::Starting(starting) => (false, starting.line() + "\n"),
@@ -62,6 +68,22 @@ impl Shown {
                 serde_json::json!({"status": starting.status(), "markets": []})
             }
             Self::Running(telemetry) => telemetry.page(),
+        }
+    }
+
+    /// The marks of the timeline from a number on.
+    pub(super) fn timeline(&self, from: u64) -> serde_json::Value {
+        match self {
+            Self::Starting(_) => serde_json::json!({"next": 0, "marks": []}),
+            Self::Running(telemetry) => telemetry.timeline(from),
+        }
+    }
+
+    /// Why an entry of the timeline happened, if it is kept.
+    pub(super) fn timeline_why(&self, number: u64) -> Option<serde_json::Value> {
+        match self {
+            Self::Starting(_) => None,
+            Self::Running(telemetry) => telemetry.timeline_why(number),
         }
     }
 
@@ -80,11 +102,13 @@ pub struct Pages(Arc<Mutex<Shown>>);
 impl Pages {
     /// Pages of this process.
     pub fn new(shown: Shown) -> Self {
+        shown.begin_timeline();
         Self(Arc::new(Mutex::new(shown)))
     }
 
     /// Replaces what is served.
     pub fn show(&self, shown: Shown) {
+        shown.begin_timeline();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 

@@ -11,6 +11,7 @@ pub mod last_known;
 pub mod log;
 mod metrics;
 mod observe;
+pub mod order_text;
 pub mod page;
 pub mod parameters;
 mod pnl;
@@ -19,15 +20,18 @@ pub mod simulated;
 pub mod starting;
 mod status;
 mod throttle;
+mod timeline;
+mod timeline_page;
 pub mod withheld;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cambist_core::books::Books;
+use cambist_core::inspection::OrderDecision;
 use cambist_core::notification::{BooksHold, BooksStatus, Notification};
 use cambist_core::request::Endpoint;
-use cambist_core::{MarketSpec, PoolSpec, Time, TokenId, TokenSpec};
+use cambist_core::{ClientOrderId, MarketId, MarketSpec, PoolSpec, Side, Time, TokenId, TokenSpec};
 
 use crate::config::Mode;
 use crate::telemetry::last_known::LastKnown;
@@ -71,6 +75,7 @@ pub struct Telemetry {
     metrics: Metrics,
     last: Mutex<LastKnown>,
     watch: page::Watch,
+    timeline: timeline::Timeline,
 }
 
 /// Why telemetry is not available.
@@ -105,6 +110,7 @@ impl Telemetry {
         Ok(Self {
             last: Mutex::new(LastKnown::new(about.markets.len(), clock.now())),
             watch: page::Watch::default(),
+            timeline: timeline::Timeline::default(),
             about,
             clock,
             metrics,
@@ -119,7 +125,28 @@ impl Telemetry {
     /// As `observe`, with explicit times.
     pub fn observe_at(&self, now: Time, unix_s: f64, note: &Notification) {
         let mut last = self.last();
+        let place = |order| last.orders.get(&order).copied();
+        self.timeline.observe((now, unix_s), note, place);
         observe::note(&self.about, &self.metrics, &mut last, now, unix_s, note);
+    }
+
+    /// Keeps decisions, requests and answers for the page's timeline from now on.
+    pub fn begin_timeline(&self) {
+        self.timeline.begin(self.about.markets.len());
+    }
+
+    /// Takes in what the engine decided about an order, for the timeline. Without a market it is that of an order that
+    /// was sent.
+    pub fn decided(
+        &self,
+        order: ClientOrderId,
+        market: Option<(MarketId, Side)>,
+        decision: OrderDecision,
+    ) {
+        let place = market.or_else(|| self.last().orders.get(&order).copied());
+        let place = place.map(|(market, side)| (market, Some(side)));
+        let times = (self.clock.now(), self.clock.unix_s());
+        self.timeline.decided(times, (order, place), decision);
     }
 
     /// The symbol of a configured token; otherwise its number.

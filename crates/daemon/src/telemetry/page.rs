@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::State;
-use axum::http::header;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use cambist_core::Time;
@@ -31,6 +31,8 @@ pub const HTML: &str = include_str!("page/page.html");
 pub const STYLE: &str = include_str!("page/page.css");
 /// Its script.
 pub const SCRIPT: &str = include_str!("page/page.js");
+/// The script of its timeline.
+pub const TIMELINE: &str = include_str!("page/timeline.js");
 
 /// Only the page's own files: no other origin, no inline script, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -55,6 +57,12 @@ pub(super) fn routes() -> Router<Pages> {
             "/page.js",
             get(async || file("text/javascript; charset=utf-8", SCRIPT)),
         )
+        .route(
+            "/timeline.js",
+            get(async || file("text/javascript; charset=utf-8", TIMELINE)),
+        )
+        .route("/timeline/{from}", get(timeline))
+        .route("/timeline/why/{number}", get(timeline_why))
         .route("/page.json", get(page_json))
         .route("/events", get(events))
 }
@@ -78,11 +86,23 @@ pub fn file(kind: &'static str, text: impl Into<Body>) -> Response {
 }
 
 async fn page_json(State(pages): State<Pages>) -> Response {
-    (
-        [(header::CACHE_CONTROL, "no-store")],
-        axum::Json(pages.now().page()),
-    )
-        .into_response()
+    fresh(&pages.now().page())
+}
+
+async fn timeline(State(pages): State<Pages>, Path(from): Path<u64>) -> Response {
+    fresh(&pages.now().timeline(from))
+}
+
+async fn timeline_why(State(pages): State<Pages>, Path(number): Path<u64>) -> Response {
+    match pages.now().timeline_why(number) {
+        Some(why) => fresh(&why),
+        None => (StatusCode::NOT_FOUND, "no longer kept\n").into_response(),
+    }
+}
+
+fn fresh(value: &Value) -> Response {
+    let headers = [(header::CACHE_CONTROL, "no-store")];
+    (headers, axum::Json(value)).into_response()
 }
 
 async fn events(State(pages): State<Pages>) -> Response {
@@ -284,15 +304,17 @@ mod tests {
 
     #[test]
     fn the_page_is_small_and_loads_nothing_from_elsewhere() {
-        let bytes = HTML.len() + STYLE.len() + SCRIPT.len();
+        let bytes = HTML.len() + STYLE.len() + SCRIPT.len() + TIMELINE.len();
         assert!(bytes <= 150_000, "{bytes}");
-        for text in [HTML, STYLE, SCRIPT] {
+        for text in [HTML, STYLE, SCRIPT, TIMELINE] {
             assert!(!text.contains("https://") && !text.contains("//cdn"));
             assert!(!text.contains("innerHTML") && !text.contains("style="));
         }
         // The only other URL is the name of a format.
-        assert_eq!(SCRIPT.matches("http://").count(), 1);
-        assert!(SCRIPT.contains("http://www.w3.org/2000/svg"));
+        for script in [SCRIPT, TIMELINE] {
+            assert_eq!(script.matches("http://").count(), 1);
+            assert!(script.contains("http://www.w3.org/2000/svg"));
+        }
         assert!(!HTML.contains("onclick") && !HTML.contains("<style"));
     }
 

@@ -1,0 +1,103 @@
+//! What happened to an own order, in words: the same on the page and in `cambist why`.
+
+use cambist_core::MarketSpec;
+use cambist_core::inspection::{CancelCause, OrderDecision};
+use cambist_core::notification::Notification;
+use cambist_core::strategy::Quote;
+
+use super::withheld;
+use crate::config::money::{mid_text, price, quantity};
+
+/// The name of what a notification about an order reports.
+pub const fn notification_name(notification: &Notification) -> &'static str {
+    match notification {
+        Notification::Submitted { .. } => "sent",
+        Notification::Resent { .. } => "sent again",
+        Notification::Acknowledged { .. } => "acknowledged",
+        Notification::Refused { .. } => "refused",
+        Notification::Unknown { .. } => "unknown",
+        Notification::CancelSent { .. } => "cancel sent",
+        Notification::Resolved { .. } => "resolved",
+        Notification::Filled(_) => "filled",
+        Notification::FeeAbove { .. } => "fee above",
+        Notification::Ended { .. } => "ended",
+        _ => "reported",
+    }
+}
+
+/// A notification about an order, without its name; empty if the name is enough.
+pub fn notification(spec: &MarketSpec, notification: &Notification) -> String {
+    match notification {
+        Notification::Resent { attempt, .. } => format!("the same bytes, attempt {attempt}"),
+        Notification::Acknowledged { micros, .. } => format!("after {micros} µs"),
+        Notification::Refused {
+            endpoint, reason, ..
+        } => format!("{}: {reason:?}", endpoint.name()),
+        Notification::Unknown {
+            endpoint, cause, ..
+        } => format!("{}: {}", endpoint.name(), cause.name()),
+        Notification::Resolved { status, .. } => {
+            format!("the venue shows it as {}", status.name())
+        }
+        Notification::Filled(fill) => format!(
+            "{} for {}",
+            spec.base.text(fill.base),
+            spec.quote.text(fill.quote)
+        ),
+        Notification::Ended { end, .. } => end.name().to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// A decision about an order, without its name. `quotes` is the number of quotes in a row that an order was kept for.
+pub fn decision(spec: &MarketSpec, decision: &OrderDecision, quotes: u64) -> String {
+    let quote = |wanted: &Quote| quote(spec, wanted);
+    match decision {
+        OrderDecision::Placed {
+            wanted,
+            mid,
+            replaces,
+        } => {
+            let mid = mid.map_or_else(String::new, |mid| format!(", mid {}", mid_text(spec, mid)));
+            let replaces = replaces.map_or_else(String::new, |order| {
+                format!("; replaces {order}, which is close to its expiry")
+            });
+            format!("wanted {}, without an order{mid}{replaces}", quote(wanted))
+        }
+        OrderDecision::Kept { wanted } if quotes > 1 => format!(
+            "within tolerance of {quotes} quotes in a row, the last {}",
+            quote(wanted)
+        ),
+        OrderDecision::Kept { wanted } => format!("within tolerance of {}", quote(wanted)),
+        OrderDecision::Expiring { wanted } => format!(
+            "close to its expiry; rests until its replacement does, for {}",
+            quote(wanted)
+        ),
+        OrderDecision::Awaited(why) => format!(
+            "to be cancelled when its transmission is answered: {}",
+            cause(spec, why)
+        ),
+        OrderDecision::Cancelled(why) => cause(spec, why),
+    }
+}
+
+/// A quote: side, quantity and price.
+pub fn quote(spec: &MarketSpec, quote: &Quote) -> String {
+    let (qty, at) = (quantity(spec, quote.qty), price(spec, quote.price));
+    format!("{} {qty} at {at}", quote.side.name())
+}
+
+fn cause(spec: &MarketSpec, cause: &CancelCause) -> String {
+    match cause {
+        CancelCause::NotQuoted(why) => format!("not quoted: {}", withheld::text(spec, why)),
+        CancelCause::Moved { wanted } => {
+            format!("moved: the nearest quote is {}", quote(spec, wanted))
+        }
+        CancelCause::Replaced => "close to its expiry, and its replacement rests".to_owned(),
+        CancelCause::Surplus => "the quotes of its side have other orders".to_owned(),
+        CancelCause::NoStrategy => "no strategy of the configuration made it".to_owned(),
+        CancelCause::NoRoom(control) => {
+            format!("no room beside its replacement: {}", control.sentence())
+        }
+    }
+}
