@@ -71,7 +71,8 @@ pub(super) fn newest(file: &Path) -> Option<PathBuf> {
         let numbers = name.strip_prefix(&beginning).map(|rest| {
             let mut parts = rest.split('-').map(str::parse::<u32>);
             let version = parts.next().and_then(Result::ok);
-            version.zip(parts.next().map_or(Some(1), Result::ok))
+            // The first copy before a version has no number.
+            version.zip(parts.next().transpose().ok())
         });
         if let Some(Some(numbers)) = numbers {
             found.push((numbers, name));

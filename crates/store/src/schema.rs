@@ -185,7 +185,7 @@ pub(super) fn open(file: &Path) -> Result<Connection, StoreError> {
             "the store was written by an earlier version and is upgraded; earlier versions can read the copy only"
         );
     }
-    migrate(&mut database, found.max(1)).map_err(failed)?;
+    migrate(&mut database, found).map_err(failed)?;
     Ok(database)
 }
 
@@ -203,7 +203,7 @@ fn create(database: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Upgrades the tables from version `found`, one transaction for each version.
+/// Upgrades the tables from version `found` (0 is a new file with those of the first), one transaction for each version.
 fn migrate(database: &mut Connection, found: i64) -> rusqlite::Result<()> {
     for (version, tables) in (2..).zip(MIGRATIONS) {
         if version > found {

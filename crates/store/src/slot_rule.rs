@@ -79,3 +79,25 @@ fn decode(rule: &str, number: u32) -> Option<SlotRule> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_stored_as_its_name_and_its_number() {
+        let consecutive = |row| SlotRule::Consecutive { row: TokenId(row) };
+        for (rule, name, number) in [
+            (SlotRule::Strided { slots: 1 }, "strided", 1),
+            (SlotRule::Strided { slots: 16_384 }, "strided", 16_384),
+            (consecutive(0), "consecutive", 0),
+            (consecutive(65_535), "consecutive", 65_535),
+        ] {
+            assert_eq!(encode(rule), (name, number));
+            assert_eq!(decode(name, number), Some(rule));
+        }
+        for (name, number) in [("strided", 0), ("consecutive", 65_536), ("other", 1)] {
+            assert_eq!(decode(name, number), None, "{name} {number}");
+        }
+    }
+}

@@ -409,6 +409,22 @@ fn every_altered_row_is_detected() {
     }
 }
 
+/// The first slot of a token is behind no counter.
+#[test]
+fn a_missing_counter_of_a_first_slot_is_detected() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    let next = store.next_number;
+    let first = intent(&store, next, 0);
+    store.seal(&[first]).unwrap();
+    store
+        .database
+        .execute_batch("DELETE FROM counters")
+        .unwrap();
+    drop(store);
+    assert!(damaged(folder.path()));
+}
+
 #[test]
 fn torn_and_foreign_files_are_refused() {
     let folder = filled();

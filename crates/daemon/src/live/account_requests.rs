@@ -349,6 +349,114 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_has_its_name_and_its_endpoint() {
+        for (kind, name, endpoint) in [
+            (RequestKind::Transfer, "transfer", Endpoint::Transfer),
+            (RequestKind::Withdrawal, "withdrawal", Endpoint::Withdraw),
+            (RequestKind::Join, "join", Endpoint::JoinPool),
+            (RequestKind::Exit, "exit", Endpoint::ExitPool),
+            (
+                RequestKind::KeyUpdate,
+                "key_update",
+                Endpoint::UpdateAccount,
+            ),
+        ] {
+            assert_eq!((kind.name(), kind.endpoint()), (name, endpoint));
+        }
+    }
+
+    /// A request without a known end is open, and what may have taken effect is expected in the books.
+    #[test]
+    fn every_state_is_open_or_not_and_may_flow_or_not() {
+        for (state, name, is_open, may_flow) in [
+            (RequestState::Unknown, "unknown", true, true),
+            (RequestState::Accepted, "accepted", true, true),
+            (RequestState::Decided, "decided", true, true),
+            (RequestState::Processed, "processed", false, true),
+            (RequestState::Failed, "failed", false, false),
+            (RequestState::Refused, "refused", false, false),
+            (RequestState::NeverSent, "never_sent", false, false),
+        ] {
+            assert_eq!(state.name(), name);
+            assert_eq!(
+                (state.is_open(), state.may_flow()),
+                (is_open, may_flow),
+                "{name}"
+            );
+            let mut request = request();
+            request.state = state;
+            let announced = request.announcements(&BTreeSet::new());
+            assert_eq!(announced.len(), usize::from(may_flow), "{name}");
+            request.give_up();
+            let gone = if state == RequestState::Unknown {
+                RequestState::NeverSent
+            } else {
+                state
+            };
+            assert_eq!(request.state, gone);
+        }
+    }
+
+    #[test]
+    fn a_flow_names_its_request_and_is_announced_until_it_is_booked() {
+        let mut request = request();
+        request.expect(TokenId(1), "USDC", -7, "its fee");
+        let reasons = ["transfer of 1 ETH, request 0xab", "its fee, request 0xab"];
+        let flows = [(0, "ETH", -5), (1, "USDC", -7)];
+        for ((flow, reason), (token, symbol, units)) in request.flows.iter().zip(reasons).zip(flows)
+        {
+            assert_eq!(flow.reason, reason);
+            assert_eq!(
+                (flow.token, flow.symbol.as_str(), flow.units),
+                (token, symbol, units)
+            );
+            assert!(is_of_a_request(reason));
+        }
+        assert!(!is_of_a_request("a deposit"));
+        let booked = BTreeSet::from([reasons[0].to_owned()]);
+        let expected = Command::Expect {
+            token: TokenId(1),
+            amount: -7,
+            reason: reasons[1].to_owned(),
+        };
+        assert_eq!(request.announcements(&booked), [expected]);
+    }
+
+    /// What may have arrived is counted until an answer to it is understood.
+    #[test]
+    fn transmissions_without_an_answer_are_counted() {
+        let lost = || TransmissionAnswer::Unknown("timeout".to_owned());
+        for (answers, transmissions, unanswered, detail) in [
+            (vec![], 0, 0, ""),
+            (vec![lost()], 1, 1, "timeout"),
+            (vec![lost(), lost(), lost()], 3, 3, "timeout"),
+            (
+                vec![lost(), TransmissionAnswer::NotSent("closed".to_owned())],
+                2,
+                1,
+                "closed",
+            ),
+            (
+                vec![
+                    lost(),
+                    TransmissionAnswer::Accepted(SubmissionStatus::Received),
+                ],
+                2,
+                1,
+                "",
+            ),
+            (vec![refused(Reason::UnknownError)], 1, 1, "no"),
+            (vec![refused(Reason::RateLimited)], 1, 0, "no"),
+        ] {
+            let request = after(&answers);
+            let counts = (request.transmissions, request.unanswered);
+            assert_eq!(counts, (transmissions, unanswered), "{answers:?}");
+            assert!(request.detail.ends_with(detail), "{}", request.detail);
+            assert_eq!(request.detail.is_empty(), detail.is_empty());
+        }
+    }
+
+    #[test]
     fn a_transmission_that_was_begun_may_have_arrived() {
         let mut request = request();
         request.begin_transmission();

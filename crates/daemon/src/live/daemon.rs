@@ -274,3 +274,25 @@ fn descriptors_reserved(daemon: &Daemon) -> u64 {
     let of_market = |market: &Market| POLLS + 4 * u64::from(market.limits.open_orders_max);
     FILES + daemon.markets.iter().map(of_market).sum::<u64>()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use std::path::Path;
+
+    use super::*;
+
+    /// Files, the polls of every market, and four for each order that may be alive.
+    #[test]
+    fn file_descriptors_are_reserved_for_every_order() {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
+        let mut daemon = Daemon::load(Path::new(example)).unwrap();
+        daemon.markets[0].limits.open_orders_max = 7;
+        assert_eq!(descriptors_reserved(&daemon), 64 + 16 + 28);
+        daemon.markets[0].limits.open_orders_max = 8;
+        assert_eq!(descriptors_reserved(&daemon), 64 + 16 + 32);
+        let second = daemon.markets[0].clone();
+        daemon.markets.push(second);
+        assert_eq!(descriptors_reserved(&daemon), 64 + 32 + 64);
+    }
+}

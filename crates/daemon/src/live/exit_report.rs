@@ -207,6 +207,64 @@ mod tests {
     }
 
     #[test]
+    fn clients_that_waited_get_the_result() {
+        let good = reply(&GOOD, &session(), &daemon());
+        assert_eq!(good["detail"], "proven: none of our orders rests");
+        assert_eq!(
+            (&good["done"], &good["proven"], &good["exit"]),
+            (&true.into(), &true.into(), &0.into())
+        );
+        let lost = Ended {
+            proven: false,
+            store_lost: true,
+            ..GOOD
+        };
+        let bad = reply(&lost, &session(), &daemon());
+        assert_eq!((&bad["done"], &bad["detail"]), (&false.into(), &"".into()));
+        assert_eq!(bad["exit"], Exit::CheckFailed.code());
+        let of = |orders, unknown| Left {
+            orders,
+            unknown,
+            until: cambist_core::VenueTime::from_s(43_233),
+        };
+        let kept = Ended {
+            proven: false,
+            left: Some(of(2, 0)),
+            ..GOOD
+        };
+        let text = "2 orders were left and may fill until 1970-01-01T12:00:33Z";
+        assert_eq!(reply(&kept, &session(), &daemon())["detail"], text);
+        assert_eq!(left(of(0, 0)), "no own order is known to rest");
+    }
+
+    #[test]
+    fn an_end_whose_orders_are_not_known_is_unproven() {
+        let ended = Ended {
+            proven: false,
+            ..GOOD
+        };
+        let text = |session: &Session| failures(&ended, session, &daemon())[0].message.clone();
+        let none = text(&session());
+        assert!(
+            none.ends_with("the venue's list of orders could not be read completely"),
+            "{none}"
+        );
+        let mut one = session();
+        let order = ClientOrderId {
+            instance: 1,
+            strategy: StrategyId(0),
+            number: 1,
+        };
+        one.recovered(order, 43_230, false);
+        let one = text(&one);
+        assert!(
+            one.ends_with("nothing rests: 1 order may be alive, until 1970-01-01T12:00:33Z (expiry plus grace)")
+                || one.ends_with("could not be read completely"),
+            "{one}"
+        );
+    }
+
+    #[test]
     fn books_that_differ_are_a_failed_check_with_the_difference() {
         let mut session = session();
         let note = Notification::Mismatch {

@@ -81,3 +81,30 @@ fn engine_message(strategy: &str, market: &str, event: ProcessEvent) -> Option<P
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_engine_gets_lines_beginnings_and_ends() {
+        let message = |event| engine_message("bands", "ETH-USDC", event);
+        assert_eq!(
+            message(ProcessEvent::Started),
+            Some(ProcessMessage::Started)
+        );
+        let line = || b"{}".to_vec();
+        assert_eq!(
+            message(ProcessEvent::Line(line())),
+            Some(ProcessMessage::Line(line()))
+        );
+        let ended = ProcessEvent::Ended {
+            why: "it was killed".to_owned(),
+            pause: Duration::from_secs(1),
+        };
+        assert_eq!(message(ended), Some(ProcessMessage::Ended));
+        assert_eq!(message(ProcessEvent::Log("a text".to_owned())), None);
+    }
+}

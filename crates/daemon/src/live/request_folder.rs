@@ -143,6 +143,89 @@ mod tests {
     use crate::live::account_requests::{RequestKind, RequestState};
     use cambist_core::TokenId;
 
+    fn request(number: u64) -> AccountRequest {
+        let hash = format!("0x{number:04x}");
+        let mut request = AccountRequest::new(RequestKind::Transfer, hash, "x".to_owned());
+        request.created_s = number;
+        request.state = RequestState::Processed;
+        request
+    }
+
+    #[test]
+    fn requests_are_listed_by_their_time_and_other_files_are_left_alone() {
+        let folder = crate::testing::private_folder();
+        let requests = RequestFolder::open(folder.path()).unwrap();
+        for number in [3, 1, 2] {
+            requests.save(&request(number)).unwrap();
+        }
+        let mut earlier = request(9);
+        earlier.created_s = 1;
+        requests.save(&earlier).unwrap();
+        fs::write(requests.path.join("notes.txt"), "x").unwrap();
+        let listed: Vec<_> = list(folder.path())
+            .unwrap()
+            .into_iter()
+            .map(|one| one.hash)
+            .collect();
+        assert_eq!(listed, ["0x0001", "0x0009", "0x0002", "0x0003"]);
+        let mode = fs::metadata(requests.path.join("0x0001.json"))
+            .unwrap()
+            .permissions();
+        assert_eq!(
+            std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777,
+            0o600
+        );
+        // A shorter one leaves nothing of the longer.
+        let mut long = request(1);
+        long.detail = "y".repeat(500);
+        requests.save(&long).unwrap();
+        requests.save(&request(1)).unwrap();
+        assert_eq!(list(folder.path()).unwrap()[0], request(1));
+    }
+
+    #[test]
+    fn files_of_another_form_are_errors_with_their_name() {
+        let folder = crate::testing::private_folder();
+        let requests = RequestFolder::open(folder.path()).unwrap();
+        let file = requests.path.join("0x0001.json");
+        let other = serde_json::to_string(&request(1)).unwrap();
+        let other = other.replace("\"version\":1", "\"version\":2");
+        fs::write(&file, other).unwrap();
+        let error = list(folder.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("0x0001.json: version 2 is not known"),
+            "{error}"
+        );
+        let text = serde_json::to_string(&request(1)).unwrap();
+        for (bytes, is_read) in [(1 << 16, true), ((1 << 16) + 1, false)] {
+            let padding = " ".repeat(bytes - text.len());
+            fs::write(&file, format!("{text}{padding}")).unwrap();
+            let read = list(folder.path());
+            assert_eq!(read.is_ok(), is_read, "{bytes}: {read:?}");
+        }
+    }
+
+    /// Of the finished ones whose flows were booked the newest are kept; open ones always.
+    #[test]
+    fn old_requests_are_removed() {
+        let folder = crate::testing::private_folder();
+        let requests = RequestFolder::open(folder.path()).unwrap();
+        let mut open = request(0);
+        open.state = RequestState::Unknown;
+        requests.save(&open).unwrap();
+        let mut unbooked = request(1);
+        unbooked.expect(TokenId(0), "ETH", -5, "not booked");
+        requests.save(&unbooked).unwrap();
+        for number in 2..504 {
+            requests.save(&request(number)).unwrap();
+        }
+        drop(cambist_store::Store::open(folder.path()).unwrap());
+        requests.prune(folder.path()).unwrap();
+        let left = list(folder.path()).unwrap();
+        let first: Vec<_> = left.iter().take(3).map(|one| one.created_s).collect();
+        assert_eq!((left.len(), first), (502, vec![0, 1, 4]));
+    }
+
     #[test]
     fn files_are_kept_and_their_flows_announced_until_they_are_booked() {
         let folder = crate::testing::private_folder();

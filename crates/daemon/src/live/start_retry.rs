@@ -103,3 +103,79 @@ fn pause(error: &CallError) -> Duration {
     };
     PAUSE.max(Duration::from_millis(wanted_ms.min(PAUSE_MAX_MS)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(reason: cambist_core::Reason, retry_after_ms: Option<u64>) -> CallError {
+        CallError::Refused {
+            call: "tokens",
+            reason,
+            detail: String::new(),
+            retry_after_ms,
+        }
+    }
+
+    fn not_sent() -> CallError {
+        CallError::NotSent {
+            call: "tokens",
+            detail: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_pause_is_what_the_venue_asks_for_from_a_second_to_a_minute() {
+        use cambist_core::Reason;
+        for (wanted_ms, paused_ms) in [
+            (None, 1_000),
+            (Some(0), 1_000),
+            (Some(999), 1_000),
+            (Some(1_001), 1_001),
+            (Some(60_000), 60_000),
+            (Some(60_001), 60_000),
+        ] {
+            let error = refused(Reason::RateLimited, wanted_ms);
+            assert_eq!(
+                pause(&error),
+                Duration::from_millis(paused_ms),
+                "{wanted_ms:?}"
+            );
+        }
+        assert_eq!(pause(&not_sent()), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn silence_and_passing_refusals_may_pass() {
+        use cambist_core::Reason;
+        let unknown = CallError::Unknown {
+            call: "tokens",
+            cause: cambist_core::request::UnknownCause::Timeout,
+            detail: String::new(),
+        };
+        let without = CallError::NoCredentials { call: "tokens" };
+        for (error, passes) in [
+            (not_sent(), true),
+            (unknown, true),
+            (refused(Reason::RateLimited, None), true),
+            (refused(Reason::InvalidApiKey, None), false),
+            (refused(Reason::InvalidArgument, None), false),
+            (without, false),
+        ] {
+            assert_eq!(may_pass(&error), passes, "{error}");
+        }
+    }
+
+    /// A single attempt of a command, and its error.
+    #[tokio::test]
+    async fn without_a_start_nothing_is_repeated() {
+        let attempts = std::cell::Cell::new(0);
+        let once: Result<(), _> = StartRetry::none()
+            .ask(async || {
+                attempts.set(attempts.get() + 1);
+                Err(not_sent())
+            })
+            .await;
+        assert_eq!((once, attempts.get()), (Err(not_sent()), 1));
+    }
+}

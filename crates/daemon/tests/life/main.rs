@@ -11,13 +11,13 @@ use std::path::Path;
 
 use cambist_core::event::TradingState;
 use cambist_daemon::live::control_client;
-use cambist_daemon::live::control_requests::{RequestJson, ScopeJson};
+use cambist_daemon::live::control_requests::{RequestJson, ScopeJson, ValueJson};
 use cambist_daemon::live::daemon::Run;
 use cambist_daemon::live::event_loop::Ended;
 use cambist_daemon::live::latch::Latch;
 use cambist_host::exit::{Exit, Failure};
 use cambist_store::history::{self, Filter, RecordKind};
-use cambist_store::{StoreError, view};
+use cambist_store::{StoreError, flows, parameters, view};
 use stage::{Running, Stage, until};
 
 fn traded(run: Run) -> (Ended, cambist_report::Session) {
@@ -253,4 +253,166 @@ fn a_store_that_is_older_than_its_orders_is_refused_once() {
     done(running.ask(&RequestJson::Drain { wait: false }));
     let (ended, _) = traded(running.end().unwrap());
     assert_eq!(ended.level, TradingState::Active);
+}
+
+fn refused(reply: Option<serde_json::Value>, why: &str) {
+    let reply = reply.unwrap();
+    assert_eq!(reply["done"], false, "{reply}");
+    let error = reply["error"].as_str().unwrap();
+    assert!(error.contains(why), "{reply}");
+}
+
+fn set(path: &str, value: Option<&str>, allow_loosening: bool) -> RequestJson {
+    RequestJson::Set {
+        values: vec![ValueJson {
+            market: None,
+            strategy: "ladder".to_owned(),
+            path: path.to_owned(),
+            value: value.map(str::to_owned),
+        }],
+        reason: "a test".to_owned(),
+        allow_loosening,
+    }
+}
+
+#[test]
+fn every_request_of_an_operator_is_answered_with_what_it_changed() {
+    let stage = Stage::open();
+    let daemon = stage.daemon(|_| {});
+    let state = stage.state();
+    let file = daemon.source.path.canonicalize().unwrap();
+    let running = Running::start(daemon);
+    running.until_active();
+    let ask = |request: RequestJson| running.ask(&request);
+    let reason = || "a test".to_owned();
+    // Parameters: stored, used, and restored.
+    let stored = done(ask(set("order_amount", Some("0.1"), false)));
+    assert_eq!(stored["durable"], true, "{stored}");
+    let set_now = parameters::set(&state).unwrap();
+    assert_eq!(set_now.len(), 1);
+    assert_eq!(set_now[0].value.as_deref(), Some("0.1"));
+    let status = ask(RequestJson::Status).unwrap();
+    assert!(status.to_string().contains("order_amount"), "{status}");
+    refused(ask(set("order_amount", Some("-1"), true)), "order_amount");
+    refused(
+        ask(set("no_such_parameter", Some("1"), true)),
+        "no_such_parameter",
+    );
+    refused(ask(set("order_amount", None, false)), "looser");
+    done(ask(set("order_amount", None, true)));
+    assert_eq!(parameters::set(&state).unwrap(), []);
+    // The file: its own, and as a whole or not at all.
+    let reload = |file: &Path| RequestJson::Reload {
+        file: file.to_owned(),
+        allow_loosening: false,
+    };
+    let text = std::fs::read_to_string(&file).unwrap();
+    done(ask(reload(&file)));
+    refused(ask(reload(Path::new("/another.toml"))), "was not read");
+    std::fs::write(&file, "config_version = 9\n").unwrap();
+    refused(ask(reload(&file)), "config_version");
+    std::fs::write(&file, &text).unwrap();
+    done(ask(reload(&file)));
+    // Flows: those that explain nothing need force.
+    let adopt = |amount: &str, force| RequestJson::Adopt {
+        token: "ETH".to_owned(),
+        amount: amount.to_owned(),
+        reason: reason(),
+        force,
+    };
+    until("the books were compared", || {
+        let reply = ask(adopt("+1", false)).unwrap();
+        let error = reply["error"].as_str().unwrap();
+        error.contains("explains nothing").then_some(())
+    });
+    let adopted = done(ask(adopt("+0.5", true)));
+    assert_eq!(adopted["durable"], true);
+    assert!(
+        adopted["detail"].as_str().unwrap().contains("adopted"),
+        "{adopted}"
+    );
+    done(ask(adopt("-0.5", true)));
+    let flows = flows::explained(&state).unwrap();
+    let amounts: Vec<_> = flows
+        .iter()
+        .map(|flow| (flow.symbol.as_str(), flow.amount))
+        .collect();
+    let half = 5 * 10_i128.pow(17);
+    assert_eq!(amounts, [("ETH", half), ("ETH", -half)]);
+    done(ask(RequestJson::Expect {
+        token: "ETH".to_owned(),
+        units: "5".to_owned(),
+        reason: "a deposit".to_owned(),
+    }));
+    done(ask(RequestJson::ExpectNoMore {
+        reason: "a deposit".to_owned(),
+    }));
+    // The trading state.
+    let kill = |cancel_only| RequestJson::Kill {
+        cancel_only,
+        reason: reason(),
+    };
+    let killed = done(ask(kill(true)));
+    assert_eq!(killed["durable"], true);
+    assert_eq!(view::level(&state).unwrap().0, TradingState::CancelOnly);
+    done(ask(RequestJson::Lower {
+        reason: reason(),
+        forget_losses: false,
+    }));
+    assert_eq!(view::level(&state).unwrap().0, TradingState::Active);
+    done(ask(kill(false)));
+    let (ended, _) = traded(running.end().unwrap());
+    assert_eq!(ended.level, TradingState::Halted);
+    assert!(ended.proven);
+}
+
+/// A venue that does not answer: the start waits, and can be stopped, restricted and asked.
+#[test]
+fn a_start_that_waits_for_its_venue_answers_its_operator() {
+    let stage = Stage::open();
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    let daemon = stage.daemon(|file| {
+        let venue = file["venue"].as_table_mut().unwrap();
+        venue.insert("base_url".to_owned(), format!("http://{closed}").into());
+    });
+    let state = stage.state();
+    let reason = || "a test".to_owned();
+    let running = Running::start(daemon.clone());
+    let status = until("a status", || running.ask(&RequestJson::Status));
+    assert_eq!(status["state"], "starting", "{status}");
+    let slot = RequestJson::TakeSlot {
+        token: "ETH".to_owned(),
+    };
+    refused(running.ask(&slot), "still starting");
+    let kill = |cancel_only| RequestJson::Kill {
+        cancel_only,
+        reason: reason(),
+    };
+    let restricted = done(running.ask(&kill(true)));
+    assert_eq!(restricted["durable"], true);
+    done(running.ask(&kill(true)));
+    let cause = view::level(&state).unwrap();
+    assert_eq!(cause, (TradingState::CancelOnly, reason()));
+    done(running.ask(&RequestJson::Drain { wait: true }));
+    assert!(matches!(running.end().unwrap(), Run::Stopped(_)));
+    // A kill forbids the next start.
+    let running = Running::start(daemon.clone());
+    until("a status", || running.ask(&RequestJson::Status));
+    done(running.ask(&kill(false)));
+    let (exit, text) = failure(running.end());
+    assert_eq!(exit, Exit::Latched);
+    assert!(text.contains("a test"), "{text}");
+    let (exit, _) = failure(Running::start(daemon.clone()).end());
+    assert_eq!(exit, Exit::Latched);
+    // So does a latch that is set meanwhile.
+    Latch::of(&state).lower().unwrap();
+    let running = Running::start(daemon);
+    until("a status", || running.ask(&RequestJson::Status));
+    Latch::of(&state).raise("found by another program").unwrap();
+    let (exit, text) = failure(running.end());
+    assert_eq!(exit, Exit::Latched);
+    assert!(text.contains("found by another program"), "{text}");
 }

@@ -10,6 +10,8 @@
 //! If counting cannot continue (the market's units have changed, or amounts overflow), a new series begins.
 
 pub mod period;
+#[cfg(test)]
+mod pool_tests;
 mod rows;
 #[cfg(test)]
 mod tests;

@@ -438,11 +438,11 @@ fn between(
     let valued = before.filter(|state| state.pnl.mark().is_some());
     let from = valued.or(opening);
     let counted = |state: &CountState| {
-        let shares = state.pnl.shares().map_or(0, |(_, shares)| shares);
+        let shares = state.pnl.shares().map(|(_, shares)| shares);
         [
             state.pnl.base().saturating_sub(state.came[0]),
             state.pnl.quote(),
-            shares.saturating_sub(state.came[1]),
+            shares.unwrap_or_default().saturating_sub(state.came[1]),
         ]
     };
     let is = counted(now);
@@ -503,3 +503,7 @@ impl Change {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "period_tests.rs"]
+mod tests;

@@ -455,6 +455,100 @@ fn strategies_have_their_trades_and_the_account_the_opening_balances() {
     );
 }
 
+/// The numbers of a strategy over a change of units: both series are in the day's row.
+#[test]
+fn a_day_with_two_series_has_the_numbers_of_both() {
+    let mut account = Account::open(10_i128.pow(18), 20_000_000_000);
+    let at_us = FIRST_HOUR * HOUR_US + 1;
+    let first = account.trade(0, Side::Buy, 11, at_us);
+    account.listing = listing(3);
+    let mut account = account.kill_and_start();
+    account.mid = 5_100_000;
+    account.price(5_100_000, at_us + 1);
+    let second = account.trade(0, Side::Sell, 70, at_us + 2);
+    let third = account.trade(0, Side::Buy, 300, at_us + 3);
+    let report = account.report(None, None);
+    let bands = report.days.iter().find(|row| row.strategy == "bands");
+    let bands = bands.unwrap();
+    let sum = |of: fn(&Fill) -> u128| of(&first) + of(&second) + of(&third);
+    assert_eq!(bands.fills, 3);
+    assert_eq!(bands.base_volume, sum(|fill| fill.base));
+    assert_eq!(bands.quote_volume, sum(|fill| fill.quote));
+    let signed = |units: u128| i128::try_from(units).unwrap();
+    let base =
+        signed(first.base - first.fee) - signed(second.base) + signed(third.base - third.fee);
+    assert_eq!(report.tokens[&BASE].traded, base);
+    let quote = signed(second.quote - second.fee) - signed(first.quote) - signed(third.quote);
+    assert_eq!(report.tokens[&QUOTE].traded, quote);
+    assert_eq!(report.tokens[&BASE].unexplained(), 0);
+}
+
+/// Hours of a period: the first is in it, the one after the last is not.
+#[test]
+fn periods_begin_and_end_at_their_hours() {
+    let mut account = Account::open(10_i128.pow(18), 20_000_000_000);
+    for hour in [0, 1, 23, 24, 25] {
+        account.trade(0, Side::Buy, 1, (FIRST_HOUR + hour) * HOUR_US + 7);
+    }
+    let fills = |from: Option<u64>, to: Option<u64>| {
+        let hours = Hours {
+            from: from.map(|hour| FIRST_HOUR + hour),
+            to: to.map(|hour| FIRST_HOUR + hour),
+        };
+        let report = period::read(account.folder.path(), hours).unwrap();
+        assert!(
+            !report.differs && report.notes.is_empty(),
+            "{:?}",
+            report.notes
+        );
+        let days: Vec<_> = report
+            .days
+            .iter()
+            .filter(|row| row.strategy == "bands")
+            .map(|row| (row.day - FIRST_HOUR / 24, row.fills))
+            .collect();
+        (
+            days,
+            report
+                .attributed_us
+                .unwrap()
+                .map(|at| at - FIRST_HOUR * HOUR_US),
+        )
+    };
+    let hour = |hour: u64| hour * HOUR_US;
+    let whole = (vec![(0, 3), (1, 2)], [0, hour(25) + 7]);
+    assert_eq!(fills(None, None), whole);
+    assert_eq!(
+        fills(Some(0), None),
+        whole,
+        "from the hour in which counting began"
+    );
+    assert_eq!(fills(Some(0), Some(26)), whole);
+    assert_eq!(
+        fills(Some(0), Some(25)),
+        (vec![(0, 3), (1, 1)], [0, hour(24) + 7])
+    );
+    assert_eq!(
+        fills(Some(1), Some(24)),
+        (vec![(0, 2)], [hour(1), hour(23) + 7])
+    );
+    assert_eq!(
+        fills(Some(24), None),
+        (vec![(1, 2)], [hour(24), hour(25) + 7])
+    );
+    let empty = |from: u64, to: u64| {
+        let hours = Hours {
+            from: Some(FIRST_HOUR + from),
+            to: Some(FIRST_HOUR + to),
+        };
+        let report = period::read(account.folder.path(), hours).unwrap();
+        assert_eq!(report.notes, ["there are no results in this period"]);
+        assert!(report.days.is_empty());
+    };
+    empty(3, 3);
+    empty(30, 40);
+}
+
 #[test]
 fn what_cannot_be_attributed_is_reported() {
     let mut account = Account::open(10_i128.pow(18), 1_000_000);
