@@ -30,6 +30,8 @@ pub struct Worst {
     by_fills: String,
     by_fees: String,
     by_pool: String,
+    by_swap: String,
+    swap_value_max: Option<String>,
     shares_max: Option<String>,
     loss_max: String,
     loss_hour_max: String,
@@ -125,6 +127,10 @@ pub fn losses(bound: &Bound) -> Losses {
             by_fills: quote(found.by_fills),
             by_fees: quote(found.by_fees),
             by_pool: quote(found.by_pool),
+            by_swap: quote(found.by_swap),
+            swap_value_max: shares
+                .filter(|limits| limits.swap_value_max > 0)
+                .map(|limits| quote(limits.swap_value_max)),
             shares_max: shares.map(|limits| quote(limits.value_max)),
             loss_max: quote(found.total()),
             loss_hour_max: quote(limits.loss.hour_max),
@@ -321,6 +327,10 @@ impl Losses {
             if let Some(shares) = &worst.shares_max {
                 let value = format!("{} {quote} on shares worth {shares} {quote}", worst.by_pool);
                 rows.push(row("in the pool", value));
+            }
+            if let Some(most) = &worst.swap_value_max {
+                let value = format!("{} {quote} on a swap of {most} {quote}", worst.by_swap);
+                rows.push(row("by an undecided swap", value));
             }
             rows.extend([
                 row(

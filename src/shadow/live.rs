@@ -174,6 +174,7 @@ impl LiveAccount {
             }
             Notification::PoolTransactionSettled(_) => self.pool_transactions += 1,
             Notification::Submitted { .. }
+            | Notification::SwapSubmitted { .. }
             | Notification::Acknowledged { .. }
             | Notification::Refused { .. }
             | Notification::Ended { .. } => self.session.observe(now, notification),

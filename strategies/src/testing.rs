@@ -179,6 +179,7 @@ pub fn pool(held: u128) -> PoolView {
         held,
         moving: false,
         moved: None,
+        swap: cambist_core::strategy::SwapTerms::default(),
     }
 }
 

@@ -144,7 +144,7 @@ fn an_order_lives_and_is_seen_everywhere() {
         let text = std::fs::read_to_string(stage.path("keys/eddsa_key")).unwrap();
         let key = SecretKey::from_hex(text.trim()).unwrap();
         let exchange = client.exchange_info().await.unwrap().exchange_address;
-        let signed = sign_order(&order, exchange, ACCOUNT, &key).unwrap();
+        let signed = sign_order(&order, exchange, ACCOUNT, &[], &key).unwrap();
         let taken = client.submit(&signed.body).await.outcome;
         let Outcome::Reply(Reply::Submitted { hash, .. }) = taken else {
             panic!("{taken:?}")

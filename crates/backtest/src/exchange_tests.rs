@@ -83,6 +83,7 @@ fn order(number: u64, side: Side, price: u64, lots: u64) -> UnsignedOrder {
         price,
         qty,
         kind: OrderKind::MakerOnly,
+        swap: None,
         sell_token: spec.sell_token(side),
         sell_amount,
         buy_token: spec.buy_token(side),

@@ -12,7 +12,10 @@
 //! - their fees are at most the signed fees;
 //! - shares of a pool worth `V` at the mid are worth at least `V · √(1 − g)` when others have traded the pool to the
 //!   new price (the amounts due are then worth `2√(x·y·p)`, and the product does not fall); an undecided join or exit
-//!   yields at most its signed slippage less, and costs its fee.
+//!   yields at most its signed slippage less, and costs its fee;
+//! - of swaps with the pool at most one is undecided, of at most `swap_value_max`: the worst price that its amounts
+//!   allow is within the collar, and its fee is at most the signed one. The base that it may still receive counts in
+//!   `inventory_max` like that of a bid; what a pool pays beyond that costs nothing.
 //!
 //! All of this trusts the venue about the end of an order. If it keeps orders that it reported as cancelled, filled or
 //! refused, everything signed whose fence has not passed can fill: at most the cap `K` of both sides together. Let `p`
@@ -61,6 +64,8 @@ pub struct LossBound {
     pub by_fees: Amount,
     /// Loss in the pool beside it, if there is one: from the jump, and from an undecided join or exit.
     pub by_pool: Amount,
+    /// Loss from an undecided swap at its worst price, and its fee.
+    pub by_swap: Amount,
 }
 
 impl LossBound {
@@ -70,17 +75,26 @@ impl LossBound {
             .saturating_add(self.by_fills)
             .saturating_add(self.by_fees)
             .saturating_add(self.by_pool)
+            .saturating_add(self.by_swap)
     }
 
     /// Adds the pool beside the market, with shares of the highest value that a join may reach.
-    pub fn with_pool(self, pool: &PoolConfig) -> Option<Self> {
+    /// `collar_bps` and `max_fee_bips` are those that swaps sign.
+    pub fn with_pool(self, pool: &PoolConfig, collar_bps: u32, max_fee_bips: u8) -> Option<Self> {
         let left = WHOLE_BPS.saturating_sub(self.gap_bps.into());
         let root = (left * WHOLE_BPS * PARTS * PARTS).isqrt();
         let kept = mul_div_floor(pool.value_max, root, WHOLE_BPS * PARTS)?;
         let slipped = mul_div_ceil(pool.move_value_max, pool.slippage_bps.into(), WHOLE_BPS)?;
         let lost = pool.value_max - kept;
         let by_pool = lost.checked_add(slipped)?.checked_add(pool.fee_max)?;
-        Some(Self { by_pool, ..self })
+        Self { by_pool, ..self }.with_swaps(pool, collar_bps, max_fee_bips)
+    }
+
+    /// Adds an undecided swap with the pool beside the market, without the shares.
+    pub fn with_swaps(self, pool: &PoolConfig, collar_bps: u32, max_fee_bips: u8) -> Option<Self> {
+        let worse_bps = Amount::from(collar_bps).checked_add(max_fee_bips.into())?;
+        let by_swap = mul_div_ceil(pool.swap_value_max, worse_bps, WHOLE_BPS)?;
+        Some(Self { by_swap, ..self })
     }
 }
 
@@ -177,5 +191,6 @@ fn bounded(
         by_fills: share(fillable, slip_bps)?,
         by_fees: share(fillable, u32::from(config.max_fee_bips))?,
         by_pool: 0,
+        by_swap: 0,
     })
 }

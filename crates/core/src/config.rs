@@ -284,7 +284,7 @@ limits! {
         pub poll_ms: u64 = "poll_ms", Ms, Number(2_000), INTERVAL, Never;
         /// Nothing is decided on pool balances older than this.
         pub age_max_ms: u64 = "age_max_ms", Ms, Number(10_000), AGE, Higher;
-        /// A join or an exit may yield at most this much less than the pool's last polled balances give.
+        /// A join, an exit or a swap may yield at most this much less than the pool's last polled balances give.
         pub slippage_bps: u32 = "slippage_bps", Bps, Number(50), Some(0..=5_000), Higher;
         /// No join and no exit while the pool's price and the mid differ by more than this.
         pub divergence_max_bps: u32 = "divergence_max_bps", Bps, Number(100), Some(1..=5_000), Higher;
@@ -294,6 +294,10 @@ limits! {
         pub value_max: Amount = "value_max", Quote, Required, None, Higher;
         /// Highest fee of a join or an exit. With 0 a join signs the form without a fee.
         pub fee_max: Amount = "max_fee", Quote, Number(0), None, Higher;
+        /// Largest value of one swap with the pool. With 0 there are no swaps.
+        pub swap_value_max: Amount = "swap_value_max", Quote, Number(0), None, Higher;
+        /// Most swaps created within a minute.
+        pub swaps_per_min: u32 = "swaps_per_min", Count, Number(6), Some(1..=600), Higher;
     }
 }
 

@@ -60,7 +60,7 @@ controls! {
     PriceBand "price_band" ["market.price_floor" "market.price_ceiling"]
         "the price is outside price_floor to price_ceiling"
         "if the market's price is right, change the key"
-    OrderValue "order_value" ["market.order_value_max" "market.pool.move_value_max" "market.pool.value_max"]
+    OrderValue "order_value" ["market.order_value_max" "market.pool.move_value_max" "market.pool.value_max" "market.pool.swap_value_max"]
         "the value of one order would exceed order_value_max"
         "make the strategy's orders smaller, or raise the key"
     OrderVolume "order_volume" ["market.order_qty_max"]
@@ -81,8 +81,8 @@ controls! {
     OpenOrders "open_orders" ["market.open_orders_max"]
         "open_orders_max orders may be alive already"
         "wait for orders of unknown state, or raise the key"
-    MessageRate "message_rate" ["risk.orders_per_min" "risk.cancels_per_min"]
-        "the last minute has as many orders or cancels as risk.orders_per_min or risk.cancels_per_min allows"
+    MessageRate "message_rate" ["risk.orders_per_min" "risk.cancels_per_min" "market.pool.swaps_per_min"]
+        "the last minute has as many orders or cancels as risk.orders_per_min or risk.cancels_per_min allows, or swaps as market.pool.swaps_per_min"
         "requote less often, or raise the key"
     OrderToFill "order_to_fill" ["risk.messages_per_fill"]
         "the last minute has more orders and cancels per fill than risk.messages_per_fill"
@@ -216,6 +216,9 @@ controls! {
     Undecided "undecided" []
         "no decision was made for this side"
         "report it: it is a defect"
+    PoolSlippage "pool_slippage" ["market.pool.slippage_bps"]
+        "the swap would accept less than slippage_bps below what the pool pays at the balances last read"
+        "accept less slippage in the strategy, or raise the key"
 }
 
 impl Control {

@@ -30,6 +30,7 @@ pub mod reload;
 pub mod request;
 pub mod shares;
 pub mod strategy;
+pub mod swap;
 pub mod time;
 pub mod token;
 pub mod venue;

@@ -300,6 +300,21 @@ pub enum Notification {
         /// Expiry.
         valid_until_s: u32,
     },
+    /// A swap's first transmission.
+    SwapSubmitted {
+        /// The order.
+        order: ClientOrderId,
+        /// Market beside the pool.
+        market: MarketId,
+        /// `Sell` sells base to the pool.
+        side: Side,
+        /// Base units sold.
+        sell: Amount,
+        /// Least base units bought.
+        least: Amount,
+        /// Expiry.
+        valid_until_s: u32,
+    },
     /// The same bytes again.
     Resent {
         /// The order.

@@ -125,6 +125,14 @@ pub enum OrderKind {
     TakerOnly,
 }
 
+/// What makes an order a swap: it sells all of it at once to the pool beside its market, or nothing, and is on no book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swap {
+    /// Most of the bought token that limits reckon with, base units. A pool may pay more: there is no upper limit to
+    /// sign.
+    pub most: Amount,
+}
+
 /// Which of the two amounts limits the fill (interface: `fillAmountBOrS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FillBy {
@@ -143,12 +151,14 @@ pub struct UnsignedOrder {
     pub market: MarketId,
     /// Side, from base's point of view.
     pub side: Side,
-    /// Limit in ticks.
+    /// Limit in ticks; of a swap, the worst price that its amounts allow, rounded against us.
     pub price: Price,
-    /// Size in lots.
+    /// Size in lots; of a swap, its base at its most, rounded up.
     pub qty: Qty,
-    /// Order type.
+    /// Order type; a swap only takes.
     pub kind: OrderKind,
+    /// Whether it trades with the pool beside the market instead of the book.
+    pub swap: Option<Swap>,
     /// Token paid.
     pub sell_token: TokenId,
     /// Largest amount paid, base units.
@@ -191,12 +201,40 @@ impl UnsignedOrder {
         self.accepted_until_s.max(rests_until_s)
     }
 
-    /// The base token, and the units of it that are bought or sold.
+    /// The base token, and the units of it that are bought or sold, at their most.
     pub const fn base(&self) -> (TokenId, Amount) {
         match self.side {
-            Side::Buy => (self.buy_token, self.buy_amount),
+            Side::Buy => (self.buy_token, self.most_bought()),
             Side::Sell => (self.sell_token, self.sell_amount),
         }
+    }
+
+    /// Most of the bought token that limits reckon with: of a swap, more than the least that it signs.
+    pub const fn most_bought(&self) -> Amount {
+        match self.swap {
+            Some(swap) => swap.most,
+            None => self.buy_amount,
+        }
+    }
+
+    /// Whether it is a swap with the pool beside its market.
+    pub const fn is_swap(&self) -> bool {
+        self.swap.is_some()
+    }
+
+    /// Whether amounts filled so far are what the order allows: a swap trades all of what it sells for at least its
+    /// least, or nothing; any other order no more than its amounts.
+    pub fn allows(&self, base_filled: Amount, quote_filled: Amount) -> bool {
+        let (paid, got) = match self.side {
+            Side::Buy => (quote_filled, base_filled),
+            Side::Sell => (base_filled, quote_filled),
+        };
+        if self.is_swap() {
+            let nothing = paid == 0 && got == 0;
+            return nothing || (paid == self.sell_amount && got >= self.buy_amount);
+        }
+        let (_, base) = self.base();
+        base_filled <= base && paid <= self.sell_amount
     }
 }
 

@@ -28,6 +28,10 @@ pub struct PoolSpec {
     pub joins: bool,
     /// Whether the pool accepts exits.
     pub exits: bool,
+    /// Whether the pool accepts swaps.
+    pub swaps: bool,
+    /// Its fee inside the curve, in ten-thousandths of what is sold to it.
+    pub fee_bips: u16,
 }
 
 /// Direction: join or exit.
@@ -193,6 +197,10 @@ pub struct PoolListed {
     pub joins: bool,
     /// Accepts exits.
     pub exits: bool,
+    /// Accepts swaps.
+    pub swaps: bool,
+    /// Its fee in ten-thousandths of what is sold to it.
+    pub fee_bips: u16,
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::market::{MarketSpec, Price, Qty, Side};
+use crate::math::{mul_div_ceil, mul_div_floor};
 use crate::notification::{Fill, Withheld};
 use crate::order::ClientOrderId;
-use crate::pool::PoolBalances;
 use crate::reference::Reference;
 use crate::time::Time;
 use crate::token::Amount;
@@ -89,28 +89,50 @@ pub struct PoolView {
     pub supply: Amount,
     /// Our shares (ledger).
     pub held: Amount,
-    /// A join or an exit is undecided; targets of shares are ignored until it ends.
+    /// A join, an exit or a swap is undecided; targets of shares and swaps are ignored until it ends.
     pub moving: bool,
-    /// When the last join or exit of this run ended, with any result.
+    /// When the last join, exit or swap of this run ended, with any result.
     pub moved: Option<Time>,
+    /// What a swap costs and whether one is possible now.
+    pub swap: SwapTerms,
 }
 
-impl PoolView {
-    /// From the pool's balances, base first.
-    pub(crate) const fn new(
-        balances: PoolBalances,
-        base_at: usize,
-        held: Amount,
-        moving: bool,
-        moved: Option<Time>,
-    ) -> Self {
+/// The terms of a swap with the pool beside a market.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwapTerms {
+    /// The pool takes swaps, the configuration allows them (`market.pool.swap_value_max`), nothing is undecided at the
+    /// pool, and its balances were read after the last transaction with it ended.
+    pub possible: bool,
+    /// The pool's fee, taken inside the curve, in ten-thousandths of what is sold.
+    pub fee_bips: u16,
+    /// The venue's fee for taking, out of what is bought, in ten-thousandths.
+    pub taker_fee_bips: u16,
+    /// Most that a swap may yield less than the pool pays at these balances, in ten-thousandths; a target that accepts
+    /// less is refused.
+    pub slippage_bps: u32,
+    /// Largest value of one swap, in quote units.
+    pub value_max: Amount,
+}
+
+/// A wanted swap with the pool beside the market: sells all of `sell`, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedSwap {
+    /// `Sell` sells base to the pool, `Buy` buys base from it.
+    pub side: Side,
+    /// Base units of the sold token.
+    pub sell: Amount,
+    /// Least base units of the bought token, before the venue's fee: the only price limit that is signed.
+    pub least: Amount,
+}
+
+impl WantedSwap {
+    /// The swap at a share of full size, its price limit rounded in our favour. It may become nothing.
+    pub(crate) fn scaled(self, share_bps: u32) -> Self {
+        let share = Amount::from(share_bps);
         Self {
-            base: balances.pooled[base_at],
-            quote: balances.pooled[1 - base_at],
-            supply: balances.supply,
-            held,
-            moving,
-            moved,
+            sell: mul_div_floor(self.sell, share, 10_000).unwrap_or(0),
+            least: mul_div_ceil(self.least, share, 10_000).unwrap_or(Amount::MAX),
+            ..self
         }
     }
 }
@@ -188,6 +210,7 @@ impl Quote {
 pub struct Targets {
     quotes: Vec<Quote>,
     shares: Option<Amount>,
+    swap: Option<WantedSwap>,
     withheld: [Option<Withheld>; 2],
 }
 
@@ -252,6 +275,20 @@ impl Targets {
     /// The target of shares, if one was set.
     pub fn shares(&self) -> Option<Amount> {
         self.shares
+    }
+
+    /// Asks for one swap with the pool beside the market; the last call of a decision counts, and one that sells or
+    /// accepts nothing is ignored. Not a state to be kept, as quotes are: a strategy that still asks when the pool was
+    /// read again after the swap gets another one.
+    pub fn swap(&mut self, wanted: WantedSwap) {
+        if wanted.sell > 0 && wanted.least > 0 {
+            self.swap = Some(wanted);
+        }
+    }
+
+    /// The wanted swap, if there is one.
+    pub fn wanted_swap(&self) -> Option<WantedSwap> {
+        self.swap
     }
 
     /// Removes all targets.

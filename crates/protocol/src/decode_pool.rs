@@ -16,6 +16,7 @@ use crate::wire::{
 /// Bits of a pool's status.
 const EXITS: u32 = 1;
 const JOINS: u32 = 2;
+const SWAPS: u32 = 4;
 
 /// The answer to a join or an exit.
 pub fn submission(json: &Json) -> Result<Reply, WireError> {
@@ -42,6 +43,8 @@ pub fn pools(json: &Json, known: &[PoolSpec]) -> Result<Reply, WireError> {
             market: ours.market,
             joins: pool.status & JOINS != 0,
             exits: pool.status & EXITS != 0,
+            swaps: pool.status & SWAPS != 0,
+            fee_bips: pool.fee_bips,
         })
     });
     Ok(Reply::Pools(listed.collect()))

@@ -3,7 +3,7 @@
 //! The bytes are made once; every transmission sends the same ones. Keys are arguments.
 
 use cambist_core::order::{FillBy, UnsignedOrder};
-use cambist_core::{Hash, OrderKind};
+use cambist_core::{Hash, OrderKind, PoolSpec};
 use cambist_signing::{Address, OrderMessage, SecretKey, SignError, Signature};
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub enum SealError {
         "the order rests until another time than it is accepted until, and the interface has one for both"
     )]
     TwoTimes,
-    /// A join or an exit of a pool that is not configured.
+    /// A join, an exit or a swap of a pool that is not configured.
     #[error("the pool of the transaction is not configured")]
     NoPool,
 }
@@ -56,11 +56,12 @@ pub fn order_message(order: &UnsignedOrder, exchange: Address, account_id: u32) 
     }
 }
 
-/// The body of POST order. Order and form of the fields never vary.
+/// The body of POST order. Order and form of the fields never vary. `pool` is that of a swap.
 pub fn order_body(
     order: &UnsignedOrder,
     exchange: Address,
     account_id: u32,
+    pool: Option<Address>,
     signature: Signature,
 ) -> Vec<u8> {
     to_bytes(&SubmitOrder {
@@ -82,31 +83,39 @@ pub fn order_body(
         eddsa_signature: signature,
         client_order_id: Some(order.client_id.to_string()),
         order_type: match order.kind {
+            _ if order.is_swap() => OrderType::Amm,
             OrderKind::Limit => OrderType::Limit,
             OrderKind::MakerOnly => OrderType::MakerOnly,
             OrderKind::TakerOnly => OrderType::TakerOnly,
         },
         taker: None,
-        pool_address: None,
+        pool_address: pool,
         channel_id: None,
     })
 }
 
 /// Hashes and signs an order and encodes its body. The signer verifies the signature, and the body is decoded as a
-/// venue does and compared with what was signed.
+/// venue does and compared with what was signed. A swap is with the one of `pools` that is beside its market; what is
+/// signed does not name it.
 pub fn sign_order(
     order: &UnsignedOrder,
     exchange: Address,
     account_id: u32,
+    pools: &[PoolSpec],
     key: &SecretKey,
 ) -> Result<SignedIntent, SealError> {
+    let mut beside = pools.iter().filter(|pool| pool.market == order.market);
+    let pool = match order.swap {
+        Some(_) => Some(Address(beside.next().ok_or(SealError::NoPool)?.address)),
+        None => None,
+    };
     if order.rests_until_s != Some(order.accepted_until_s) {
         return Err(SealError::TwoTimes);
     }
     let message = order_message(order, exchange, account_id);
     let hash = message.hash();
     let signature = key.sign(&hash.message())?;
-    let body = order_body(order, exchange, account_id, signature);
+    let body = order_body(order, exchange, account_id, pool, signature);
     if read_back(&body) != Ok((message, signature)) {
         return Err(SealError::ReadBack);
     }
@@ -163,6 +172,7 @@ mod tests {
             price: Price(250_000),
             qty: Qty(10),
             kind: OrderKind::MakerOnly,
+            swap: None,
             sell_token: TokenId(1),
             sell_amount: AMOUNT_MAX,
             buy_token: TokenId(0),
@@ -184,7 +194,7 @@ mod tests {
                 rests_until_s,
                 ..order()
             };
-            sign_order(&order, Address([0x11; 20]), 10_000, &key).map(|_| ())
+            sign_order(&order, Address([0x11; 20]), 10_000, &[], &key).map(|_| ())
         };
         assert!(sign(Some(1_700_000_000)).is_ok());
         for other in [None, Some(1_700_000_001), Some(1_699_999_999)] {
@@ -196,7 +206,7 @@ mod tests {
     fn the_body_is_the_interface_to_the_byte() {
         let key = SecretKey::from_hex("0x1").unwrap();
         let exchange = Address([0x11; 20]);
-        let signed = sign_order(&order(), exchange, 10_000, &key).unwrap();
+        let signed = sign_order(&order(), exchange, 10_000, &[], &key).unwrap();
         let text = String::from_utf8(signed.body.clone()).unwrap();
         let signature = key
             .sign(&cambist_signing::Hash32(signed.hash.0).message())
@@ -214,7 +224,7 @@ mod tests {
             )
         );
         assert_eq!(
-            sign_order(&order(), exchange, 10_000, &key).unwrap(),
+            sign_order(&order(), exchange, 10_000, &[], &key).unwrap(),
             signed
         );
         let (message, signature) = read_back(&signed.body).unwrap();
@@ -223,18 +233,49 @@ mod tests {
     }
 
     #[test]
+    fn a_swap_names_the_pool_beside_its_market_and_signs_its_amounts() {
+        let key = SecretKey::from_hex("0x1").unwrap();
+        let (exchange, address) = (Address([0x11; 20]), [0x22; 20]);
+        let swap = UnsignedOrder {
+            kind: OrderKind::TakerOnly,
+            swap: Some(cambist_core::order::Swap { most: 6 }),
+            fill_by: FillBy::Sell,
+            ..order()
+        };
+        let pool = |market, address| PoolSpec {
+            market: MarketId(market),
+            address,
+            ..crate::encode_move::tests::pool()
+        };
+        let pools = [pool(1, [0x33; 20]), pool(0, address)];
+        let signed = sign_order(&swap, exchange, 10_000, &pools, &key).unwrap();
+        let json = json::parse(&signed.body).unwrap();
+        let read = OrderRequest::read(json.object().unwrap()).unwrap();
+        assert_eq!(read.order_type, OrderType::Amm);
+        assert_eq!(read.pool_address, Some(Address(address)));
+        assert!(!read.fill_amount_b_or_s);
+        let elsewhere = sign_order(&swap, exchange, 10_000, &pools[..1], &key);
+        assert_eq!(elsewhere, Err(SealError::NoPool));
+        // What limits reckon with is not signed, nor is the pool: an order of these amounts has this hash.
+        let order = UnsignedOrder { swap: None, ..swap };
+        let taking = sign_order(&order, exchange, 10_000, &pools, &key).unwrap();
+        assert_eq!(taking.hash, signed.hash);
+        assert_ne!(taking.body, signed.body);
+    }
+
+    #[test]
     fn an_order_that_cannot_be_read_back_is_not_signed() {
         let key = SecretKey::from_hex("0x1").unwrap();
         let mut free = order();
         free.max_fee_bips = 0;
         assert_eq!(
-            sign_order(&free, Address::ZERO, 1, &key),
+            sign_order(&free, Address::ZERO, 1, &[], &key),
             Err(SealError::ReadBack)
         );
         let mut huge = order();
         huge.sell_amount = AMOUNT_MAX + 1;
         assert_eq!(
-            sign_order(&huge, Address::ZERO, 1, &key),
+            sign_order(&huge, Address::ZERO, 1, &[], &key),
             Err(SealError::ReadBack)
         );
     }

@@ -174,7 +174,7 @@ fn exit_message(exit: &ExitRequest, domain: &Domain) -> (Hash32, Field) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
     use cambist_core::order::ClientOrderId;
@@ -186,7 +186,7 @@ mod tests {
         chain_id: 1,
     };
 
-    fn pool() -> PoolSpec {
+    pub(crate) fn pool() -> PoolSpec {
         PoolSpec {
             market: MarketId(0),
             name: "AMM-A-B".to_owned(),
@@ -204,6 +204,8 @@ mod tests {
             },
             joins: true,
             exits: true,
+            swaps: true,
+            fee_bips: 20,
         }
     }
 

@@ -129,11 +129,28 @@ impl Session {
         self.counts.recovered(order, valid_until_s, has_filled);
     }
 
+    fn both_sides(&mut self, now: Time, market: MarketId, both: bool) {
+        if let Some(market) = self.market(market) {
+            market.sides.set(now, both);
+        }
+    }
+
+    fn close_sides(&mut self, now: Time) {
+        for market in &mut self.markets {
+            market.sides.close(now);
+        }
+    }
+
     /// Adds a notification.
     pub fn observe(&mut self, now: Time, notification: &Notification) {
         match notification {
             Notification::Ready { opening, .. } => self.open(opening),
             Notification::Submitted {
+                order,
+                valid_until_s,
+                ..
+            }
+            | Notification::SwapSubmitted {
                 order,
                 valid_until_s,
                 ..
@@ -155,16 +172,8 @@ impl Session {
                     market.pnl.mid(*mid);
                 }
             }
-            Notification::BothSides { market, both } => {
-                if let Some(market) = self.market(*market) {
-                    market.sides.set(now, *both);
-                }
-            }
-            Notification::Draining => {
-                for market in &mut self.markets {
-                    market.sides.close(now);
-                }
-            }
+            Notification::BothSides { market, both } => self.both_sides(now, *market, *both),
+            Notification::Draining => self.close_sides(now),
             Notification::PoolTransactionSubmitted {
                 order,
                 valid_until_s,

@@ -39,6 +39,8 @@ pub fn pool() -> PoolSpec {
         },
         joins: true,
         exits: true,
+        swaps: true,
+        fee_bips: 20,
     }
 }
 

@@ -244,6 +244,7 @@ pub(crate) fn bid(number: u64, valid_until_s: u32, whole: Amount) -> UnsignedOrd
         price: Price(250_000),
         qty: cambist_core::Qty(1),
         kind: cambist_core::OrderKind::MakerOnly,
+        swap: None,
         sell_token: cambist_core::TokenId(1),
         sell_amount: whole * 2_500_000_000,
         buy_token: cambist_core::TokenId(0),

@@ -4,8 +4,8 @@
 
 use std::sync::OnceLock;
 
-use cambist_core::Hash;
 use cambist_core::order::{FillBy, UnsignedOrder};
+use cambist_core::{Hash, PoolSpec, TokenId, TokenSpec};
 use cambist_protocol::encode::sign_order;
 use cambist_protocol::json;
 use cambist_protocol::wire::OrderRequest;
@@ -13,6 +13,8 @@ use cambist_signing::{Address, SecretKey};
 use cambist_venue::NewOrder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::workload::pool::POOL;
 
 /// Signing key of the account in every world.
 pub const OWN_KEY: &str = "0x0000000000000000000000000000000000000000000000000000000000ca9b15";
@@ -38,7 +40,7 @@ impl Sealer {
             Self::Digest => digest(order),
             Self::Name => name(order),
             Self::Wire => {
-                let signed = sign_order(order, Address(exchange), account, key());
+                let signed = sign_order(order, Address(exchange), account, &pools_of(order), key());
                 signed
                     .expect("every order that passes the gate can be signed")
                     .hash
@@ -48,7 +50,7 @@ impl Sealer {
 
     /// The signed bytes of an order's request.
     pub(crate) fn body(exchange: [u8; 20], account: u32, order: &UnsignedOrder) -> Vec<u8> {
-        let signed = sign_order(order, Address(exchange), account, key());
+        let signed = sign_order(order, Address(exchange), account, &pools_of(order), key());
         signed
             .expect("every order that passes the gate can be signed")
             .body
@@ -61,8 +63,14 @@ impl Sealer {
             Self::Digest | Self::Name => {}
             Self::Wire => {
                 let key = key();
-                let signed =
-                    sign_order(order, Address(sent.exchange), account, key).expect("signed before");
+                let signed = sign_order(
+                    order,
+                    Address(sent.exchange),
+                    account,
+                    &pools_of(order),
+                    key,
+                )
+                .expect("signed before");
                 let json = json::parse(&signed.body).expect("a body of ours is read");
                 let object = json.object().expect("a body of ours is an object");
                 let read = OrderRequest::read(object).expect("a body of ours is read");
@@ -84,6 +92,9 @@ impl Sealer {
                     FillBy::Sell
                 };
                 sent.all_or_none = read.all_or_none;
+                if order.is_swap() {
+                    assert_eq!(read.pool_address.map(|pool| pool.0), sent.pool);
+                }
                 sent.valid_until_s = read.valid_until;
                 sent.max_fee_bips = read.max_fee_bips;
                 sent.client_id = read.client_order_id;
@@ -95,6 +106,36 @@ impl Sealer {
 fn key() -> &'static SecretKey {
     static READ: OnceLock<SecretKey> = OnceLock::new();
     READ.get_or_init(|| SecretKey::from_hex(OWN_KEY).expect("a key of the curve"))
+}
+
+/// The pool of a swap: worlds have one at most ([`WorldConfig::with_pool`](crate::config::WorldConfig::with_pool)).
+fn pools_of(order: &UnsignedOrder) -> Vec<PoolSpec> {
+    let lp = TokenSpec {
+        id: TokenId(0),
+        symbol: String::new(),
+        decimals: 0,
+        precision: 0,
+        minimum: 0,
+        maximum: 0,
+        dust: 0,
+        enabled: true,
+    };
+    let pool = PoolSpec {
+        market: order.market,
+        name: String::new(),
+        address: POOL,
+        pooled: [order.sell_token, order.buy_token],
+        lp,
+        joins: true,
+        exits: true,
+        swaps: true,
+        fee_bips: 0,
+    };
+    if order.is_swap() {
+        vec![pool]
+    } else {
+        Vec::new()
+    }
 }
 
 fn name(order: &UnsignedOrder) -> Hash {

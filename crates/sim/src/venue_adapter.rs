@@ -56,12 +56,13 @@ pub(crate) fn request(account: AccountId, markets: &[MarketSpec], query: &Query)
     }
 }
 
-/// The submit of a sealed order.
+/// The submit of a sealed order; `pool` is that of a swap.
 pub(crate) fn submit(
     account: AccountId,
     exchange: Address,
     order: &UnsignedOrder,
     hash: Hash,
+    pool: Option<Address>,
 ) -> Request {
     Request::Submit(Box::new(NewOrder {
         hash,
@@ -78,7 +79,7 @@ pub(crate) fn submit(
         max_fee_bips: u64::from(order.max_fee_bips),
         taker: [0; 20],
         kind: order.kind,
-        pool: None,
+        pool,
         client_id: Some(order.client_id.to_string()),
     }))
 }

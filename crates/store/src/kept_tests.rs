@@ -169,7 +169,7 @@ fn to_first_version(folder: &Path) {
         database.execute_batch(&drop).unwrap();
     }
     let back = "DROP INDEX fills_at; ALTER TABLE fills DROP COLUMN strategy;
-        ALTER TABLE levels DROP COLUMN pauses; ALTER TABLE intents DROP COLUMN rests_until_s; PRAGMA user_version = 1;";
+        ALTER TABLE levels DROP COLUMN pauses; ALTER TABLE intents DROP COLUMN rests_until_s; ALTER TABLE intents DROP COLUMN swap_most; PRAGMA user_version = 1;";
     database.execute_batch(back).unwrap();
 }
 

@@ -1,6 +1,6 @@
 //! Rows of orders.
 
-use cambist_core::order::{FillBy, OrderKind, UnsignedOrder};
+use cambist_core::order::{FillBy, OrderKind, Swap, UnsignedOrder};
 use cambist_core::{
     ClientOrderId, Hash, MarketId, Price, Qty, Side, StrategyId, TokenId, VenueTime,
 };
@@ -27,6 +27,8 @@ pub(super) struct OrderRow {
     pub(super) valid_until_s: u32,
     /// Until when it rests; `None` if only a fill or a cancel ends it.
     pub(super) rests_until_s: Option<u32>,
+    /// Of a swap: most of the bought token that limits reckon with.
+    pub(super) swap_most: Option<String>,
     pub(super) max_fee_bips: u8,
     pub(super) made_at_ms: u64,
     pub(super) hash: Hash,
@@ -58,6 +60,7 @@ impl OrderRow {
             storage_id: order.slot,
             valid_until_s: order.accepted_until_s,
             rests_until_s: order.rests_until_s,
+            swap_most: order.swap.map(|swap| swap.most.to_string()),
             max_fee_bips: order.max_fee_bips,
             made_at_ms: order.made_at.0,
             hash,
@@ -85,6 +88,7 @@ impl OrderRow {
             storage_id: row.get("storage_id")?,
             valid_until_s,
             rests_until_s: rests_until(row, valid_until_s)?,
+            swap_most: swap_most(row)?,
             max_fee_bips: row.get("max_fee_bips")?,
             made_at_ms: row.get::<_, i64>("made_at_ms")?.cast_unsigned(),
             hash: Hash(row.get("hash")?),
@@ -94,8 +98,8 @@ impl OrderRow {
         })
     }
 
-    /// The chain value of this row after the given one. A row with one time for both has the value that it had before
-    /// there were two.
+    /// The chain value of this row after the given one. A row with one time for both, and one that is no swap, have the
+    /// values that they had before there were two times, and swaps.
     pub(super) fn chained(&self, before: &Sum) -> Sum {
         let row = Row::of("intent")
             .bytes(before.bytes())
@@ -118,6 +122,10 @@ impl OrderRow {
             .bytes(&self.hash.0)
             .bytes(self.body_sum.bytes())
             .number(self.sealed_us);
+        let row = match &self.swap_most {
+            Some(most) => row.text("swap").text(most),
+            None => row,
+        };
         match self.rests_until_s {
             Some(rests_until_s) if rests_until_s == self.valid_until_s => row.sum(),
             Some(rests_until_s) => row.text("rests until").number(rests_until_s.into()).sum(),
@@ -128,7 +136,7 @@ impl OrderRow {
     pub(super) fn insert(&self, change: &Transaction<'_>, chain: &Sum) -> rusqlite::Result<()> {
         change
             .execute(
-                "INSERT INTO intents VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+                "INSERT INTO intents VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
                 params![
                     self.number.cast_signed(),
                     self.strategy,
@@ -151,6 +159,7 @@ impl OrderRow {
                     self.sealed_us.cast_signed(),
                     chain.bytes(),
                     self.rests_until_s,
+                    self.swap_most,
                 ],
             )
             .map(|_| ())
@@ -160,6 +169,12 @@ impl OrderRow {
     pub(super) fn rebuild(&self, instance: u32, market: MarketId) -> Option<UnsignedOrder> {
         let kinds = [OrderKind::Limit, OrderKind::MakerOnly, OrderKind::TakerOnly];
         let fill_bys = [FillBy::Buy, FillBy::Sell];
+        let swap = match &self.swap_most {
+            Some(most) => Some(Swap {
+                most: most.parse().ok()?,
+            }),
+            None => None,
+        };
         Some(UnsignedOrder {
             client_id: ClientOrderId {
                 instance,
@@ -185,6 +200,7 @@ impl OrderRow {
             slot: self.storage_id,
             accepted_until_s: self.valid_until_s,
             rests_until_s: self.rests_until_s,
+            swap,
             max_fee_bips: self.max_fee_bips,
             made_at: VenueTime(self.made_at_ms),
         })
@@ -200,6 +216,14 @@ pub(super) fn rests_until(
         return Ok(Some(accepted_until_s));
     }
     row.get("rests_until_s")
+}
+
+/// What makes an order a swap. A store that was not upgraded has none.
+pub(super) fn swap_most(row: &SqlRow<'_>) -> rusqlite::Result<Option<String>> {
+    if row.as_ref().column_index("swap_most").is_err() {
+        return Ok(None);
+    }
+    row.get("swap_most")
 }
 
 const fn kind_name(kind: OrderKind) -> &'static str {

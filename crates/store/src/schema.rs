@@ -13,7 +13,7 @@ use cambist_host::program;
 pub const FILE: &str = "cambist.db";
 
 /// Version of the tables below.
-pub(super) const SCHEMA: i64 = 8;
+pub(super) const SCHEMA: i64 = 9;
 
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
@@ -130,6 +130,11 @@ CREATE TABLE parameters (id INTEGER PRIMARY KEY, market TEXT NOT NULL, strategy 
     sum BLOB NOT NULL) STRICT;
 ";
 
+/// Since version 9: most of the bought token of a swap that limits reckon with; NULL for every other order.
+const SWAPS: &str = "
+ALTER TABLE intents ADD COLUMN swap_most TEXT;
+";
+
 /// The changes of each later version; a new file goes through all of them.
 const MIGRATIONS: &[&str] = &[
     "ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';",
@@ -139,6 +144,7 @@ const MIGRATIONS: &[&str] = &[
     RESULTS,
     LIFETIMES,
     PARAMETERS,
+    SWAPS,
 ];
 
 /// Opens the file, creating the tables in a new one.

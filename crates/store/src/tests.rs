@@ -9,7 +9,7 @@ use std::path::Path;
 use cambist_core::books::{Booking, Difference};
 use cambist_core::event::{Filter, Pause, Restrictions, TradingState};
 use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
-use cambist_core::order::{FillBy, UnsignedOrder};
+use cambist_core::order::{FillBy, Swap, UnsignedOrder};
 use cambist_core::{
     ClientOrderId, Hash, Intent, MarketId, OrderKind, Price, Qty, Side, StrategyId, TokenId,
     VenueTime,
@@ -47,6 +47,7 @@ fn intent(store: &Store, number: u64, storage_id: u32) -> SealedIntent {
             price: Price(u64::MAX),
             qty: Qty(7),
             kind: OrderKind::MakerOnly,
+            swap: None,
             sell_token: TokenId(3),
             sell_amount: (1 << 96) - 1,
             buy_token: TokenId(1),
@@ -142,6 +143,31 @@ fn sealed_intents_are_recovered_byte_for_byte() {
     ];
     assert_eq!(booked, [10, 12, 2], "a restart does not book them again");
     assert_eq!(found.restrictions.state, TradingState::Active);
+}
+
+#[test]
+fn a_swap_is_recovered_with_what_limits_reckon_with() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    let next_number = store.recover(&names()).unwrap().next_number;
+    let mut swap = intent(&store, next_number, 0);
+    if let Intent::Order(order) = &mut swap.intent {
+        (order.kind, order.swap) = (OrderKind::TakerOnly, Some(Swap { most: 13 }));
+    }
+    store.seal(std::slice::from_ref(&swap)).unwrap();
+    drop(store);
+    let mut store = Store::open(folder.path()).unwrap();
+    let found = store.recover(&names()).unwrap();
+    assert_eq!(&found.open[0].recovered.order, order(&swap));
+    drop(store);
+    // It is part of the chain: a change of it is detected, and so is its removal.
+    for change in ["'14'", "NULL"] {
+        let database = rusqlite::Connection::open(folder.path().join(FILE)).unwrap();
+        let change = format!("UPDATE intents SET swap_most = {change}");
+        assert_eq!(database.execute(&change, []).unwrap(), 1);
+        drop(database);
+        assert!(damaged(folder.path()), "{change}");
+    }
 }
 
 #[test]

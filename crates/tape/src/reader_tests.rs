@@ -272,6 +272,7 @@ fn notification_kind(notification: &Notification) -> &'static str {
     match notification {
         Notification::Ready { .. } => "ready",
         Notification::Submitted { .. } => "submitted",
+        Notification::SwapSubmitted { .. } => "swap submitted",
         Notification::Resent { .. } => "resent",
         Notification::Acknowledged { .. } => "acknowledged",
         Notification::Refused { .. } => "note refused",

@@ -40,6 +40,7 @@ const STEPS: &[&[Step]] = &[
     &[],
     REFERENCES,
     TRADED,
+    SWAPS,
 ];
 
 /// Version 16: sources of reference prices. Before, there were none.
@@ -99,6 +100,54 @@ const PARAMETERS: &[Step] = &[
         of: "Command::Reconfigure",
         field: "reason",
         value: || Value::Text(String::new()),
+    },
+];
+
+/// Version 16: orders may be swaps with a pool, and a pool has a fee and takes swaps or not. Before, there were none, and
+/// nothing was known of either.
+const SWAPS: &[Step] = &[
+    Step::Add {
+        of: "UnsignedOrder",
+        field: "swap",
+        value: || Value::NONE,
+    },
+    POOL_TAKES_NO_SWAPS[0],
+    POOL_TAKES_NO_SWAPS[1],
+    POOL_TAKES_NO_SWAPS[2],
+    POOL_TAKES_NO_SWAPS[3],
+    Step::Add {
+        of: "PoolListed",
+        field: "swaps",
+        value: || Value::Bool(false),
+    },
+    Step::Add {
+        of: "PoolListed",
+        field: "fee_bips",
+        value: || Value::Unsigned(0),
+    },
+];
+
+/// A pool of which only joins and exits were known.
+pub const POOL_TAKES_NO_SWAPS: [Step; 4] = [
+    Step::Add {
+        of: "PoolSpec",
+        field: "swaps",
+        value: || Value::Bool(false),
+    },
+    Step::Add {
+        of: "PoolSpec",
+        field: "fee_bips",
+        value: || Value::Unsigned(0),
+    },
+    Step::Add {
+        of: "PoolConfig",
+        field: "swap_value_max",
+        value: || Value::Unsigned(0),
+    },
+    Step::Add {
+        of: "PoolConfig",
+        field: "swaps_per_min",
+        value: || Value::Unsigned(6),
     },
 ];
 

@@ -375,6 +375,12 @@ impl Venue {
             .is_some_and(|key| self.orders.get(*key).is_open())
     }
 
+    /// Base, quote and fee that an order has traded, while the venue still has it.
+    pub fn filled(&self, hash: &Hash) -> Option<(Amount, Amount, Amount)> {
+        let order = self.orders.get(*self.by_hash.get(hash)?);
+        Some((order.base_filled, order.quote_filled, order.fee))
+    }
+
     /// The next storage id for an order of `account` that sells `token`.
     pub fn next_order_storage_id(&self, account: AccountId, token: TokenId) -> Option<u32> {
         self.next_storage_id_of(account, token, 0)

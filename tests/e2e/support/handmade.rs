@@ -24,6 +24,7 @@ pub fn order(storage_id: u32, now: VenueTime) -> UnsignedOrder {
         price: Price(200_000),
         qty: Qty(1_000),
         kind: OrderKind::MakerOnly,
+        swap: None,
         sell_token: TokenId(1),
         sell_amount: 200_000_000,
         buy_token: TokenId(0),
@@ -53,7 +54,7 @@ impl Stage {
             let text = std::fs::read_to_string(self.path("keys/eddsa_key")).unwrap();
             let key = SecretKey::from_hex(text.trim()).unwrap();
             let exchange = client.exchange_info().await.unwrap().exchange_address;
-            let signed = sign_order(&order, exchange, ACCOUNT, &key).unwrap();
+            let signed = sign_order(&order, exchange, ACCOUNT, &[], &key).unwrap();
             let body = String::from_utf8(signed.body).unwrap();
             let body = body.replace(&order.client_id.to_string(), id);
             match client.submit(body.as_bytes()).await.outcome {

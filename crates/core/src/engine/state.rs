@@ -358,11 +358,12 @@ impl State {
         &self.markets[usize::from(id.0)]
     }
 
-    /// The pause after refusals at an endpoint of a market: orders have one, joins and exits another.
-    pub(crate) fn rest_of(&mut self, market: MarketId, endpoint: Endpoint) -> &mut Backoff {
+    /// The pause after refusals of an intent: orders of the book have one, joins, exits and swaps another.
+    pub(crate) fn backoff_of(&mut self, market: MarketId, id: ClientOrderId) -> &mut Backoff {
+        let with_pool = self.orders.pool_transactions.get(id).is_some() || self.is_swap(id);
         let market = self.market_mut(market);
         match &mut market.pool {
-            Some(pool) if endpoint.is_pool_transaction() => &mut pool.backoff,
+            Some(pool) if with_pool => &mut pool.backoff,
             Some(_) | None => &mut market.backoff,
         }
     }

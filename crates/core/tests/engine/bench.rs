@@ -15,6 +15,7 @@ use cambist_core::event::{
 };
 use cambist_core::notification::{End, Fill, Notification, Status};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
+use cambist_core::pool::PoolBalances;
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::{Amount, Engine, Intent, MarketSpec, Reason, Side, Time, TokenSpec, VenueTime};
@@ -98,6 +99,8 @@ pub struct TestBench {
     /// Whether batches wait until `store_answers`.
     pub store_waits: bool,
     pub sealing: Vec<(BatchId, Vec<Intent>)>,
+    /// The pool beside the first market, and whether it takes swaps.
+    pub pool: Option<(PoolBalances, bool)>,
 }
 
 impl TestBench {
@@ -216,7 +219,18 @@ impl TestBench {
             store_works: true,
             store_waits: false,
             sealing: Vec::new(),
+            pool: None,
         }
+    }
+
+    /// A bench with a pool beside its market.
+    pub fn beside(strategy: Box<dyn Strategy>, config: EngineConfig) -> Self {
+        let mut bench = Self::of(strategy, config, Vec::new());
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.pools = vec![crate::pool_bench::pool_spec()];
+        }
+        bench.pool = Some((crate::pool_bench::POOL, true));
+        bench
     }
 
     /// Starts with stored restrictions.
@@ -411,9 +425,9 @@ impl TestBench {
         self.notifications
             .iter()
             .filter(|notification| match notification {
-                Notification::Submitted { order, .. } | Notification::Resent { order, .. } => {
-                    *order == id
-                }
+                Notification::Submitted { order, .. }
+                | Notification::SwapSubmitted { order, .. }
+                | Notification::Resent { order, .. } => *order == id,
                 _ => false,
             })
             .count()

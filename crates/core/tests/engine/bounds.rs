@@ -60,11 +60,22 @@ fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
         move_value_max: 1_001,
         value_max: 1_000_000,
         fee_max: 7,
+        swap_value_max: 0,
+        swaps_per_min: 6,
     };
     // The root of 0.81 is 0.9: 100 000 of a million; 5.005 of an undecided transaction, rounded up; the fee.
-    let with = alone.with_pool(&pool).unwrap();
+    let with = alone.with_pool(&pool, 200, 10).unwrap();
     assert_eq!(with.by_pool, 100_000 + 6 + 7);
     assert_eq!(with.total(), alone.total() + with.by_pool);
+    assert_eq!(with.by_swap, 0, "no swaps");
+    let swaps = PoolConfig {
+        swap_value_max: 10_001,
+        ..pool.clone()
+    };
+    // The collar and the fee of one swap: 2.1 % of 10,001, rounded up.
+    let with = alone.with_pool(&swaps, 200, 10).unwrap();
+    assert_eq!(with.by_swap, 211);
+    assert_eq!(with.total(), alone.total() + with.by_pool + 211);
     let all = loss_bound(
         &spec(),
         (&config, &LASTING),
@@ -72,7 +83,7 @@ fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
         Price(10_000),
         10_000,
     );
-    let all = all.unwrap().with_pool(&pool).unwrap();
+    let all = all.unwrap().with_pool(&pool, 200, 10).unwrap();
     assert_eq!(
         all.by_pool,
         1_000_000 + 13,
@@ -103,8 +114,10 @@ fn a_pool_traded_to_the_new_price_loses_at_most_the_stated_loss() {
             move_value_max: 0,
             value_max: 2 * quote,
             fee_max: 0,
+            swap_value_max: 0,
+            swaps_per_min: 6,
         };
-        let stated = bound.with_pool(&pool).unwrap().by_pool;
+        let stated = bound.with_pool(&pool, 200, 10).unwrap().by_pool;
         // A price of 100 falls to 100 · (1 − g): base is added until the pool has that price.
         let left = u128::from(10_000 - gap_bps);
         let there = (base * quote * 10_000 / (100 * left)).isqrt();

@@ -29,6 +29,7 @@ mod signed;
 mod snapshot;
 mod status;
 mod strategies;
+mod swaps;
 mod timing;
 mod traded;
 mod unwanted;

@@ -47,6 +47,8 @@ pub(crate) fn pool_spec() -> PoolSpec {
         lp: token(LP, 8),
         joins: true,
         exits: true,
+        swaps: true,
+        fee_bips: 20,
     }
 }
 
@@ -59,6 +61,8 @@ pub(crate) fn pool_config() -> PoolConfig {
         move_value_max: 1_000_000_000,
         value_max: 1_000_000_000,
         fee_max: 0,
+        swap_value_max: 0,
+        swaps_per_min: 6,
     }
 }
 
@@ -249,6 +253,8 @@ impl Beside {
                 market: MarketId(0),
                 joins: self.listed,
                 exits: self.listed,
+                swaps: self.listed,
+                fee_bips: 20,
             }]),
             Query::PoolBalance(_) => Reply::PoolBalance(self.pool),
             Query::PoolTransactions(page) => {

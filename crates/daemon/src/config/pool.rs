@@ -15,6 +15,7 @@ use super::sections::{require_pins, small};
 /// Bits of a listed pool's status.
 const EXITS: u32 = 1;
 const JOINS: u32 = 2;
+const SWAPS: u32 = 4;
 
 /// Decimals of an LP token in checks without the venue.
 const LP_DECIMALS: u8 = 8;
@@ -43,8 +44,10 @@ pub struct ListedPool {
     pub pooled: Vec<TokenId>,
     /// LP token.
     pub lp: TokenId,
-    /// Bits: 1 exit, 2 join.
+    /// Bits: 1 exit, 2 join, 4 swap.
     pub status: u32,
+    /// Fee of swaps in ten-thousandths.
+    pub fee_bips: u16,
 }
 
 /// Reads the section; `None` also if there is none.
@@ -160,6 +163,8 @@ impl Pool {
             lp: lp.clone(),
             joins: found.status & JOINS != 0,
             exits: found.status & EXITS != 0,
+            swaps: found.status & SWAPS != 0,
+            fee_bips: found.fee_bips,
         })
     }
 
@@ -182,6 +187,8 @@ impl Pool {
             },
             joins: true,
             exits: true,
+            swaps: true,
+            fee_bips: 0,
         }
     }
 

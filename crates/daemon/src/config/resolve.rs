@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
 use cambist_core::reference::{Reference, ReferenceSource};
 use cambist_core::strategy::{
-    BookLevel, Holdings, PoolView, Quote, Strategy, Targets, Traded, View,
+    BookLevel, Holdings, PoolView, Quote, Strategy, SwapTerms, Targets, Traded, View,
 };
 use cambist_core::venue::LifetimeRule;
 use cambist_core::{
@@ -527,6 +527,7 @@ pub(super) fn quiet(
             held: 0,
             moving: false,
             moved: None,
+            swap: SwapTerms::default(),
         }),
         references: &references,
         own: &[],

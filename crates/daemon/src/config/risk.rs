@@ -184,7 +184,10 @@ pub(super) fn beside(
 ) -> Option<LossBound> {
     let mut pools = pools.iter().zip(&engine.pools);
     match pools.find(|(pool, _)| pool.market == spec.id) {
-        Some((_, limits)) => bound.with_pool(limits),
+        Some((_, limits)) => {
+            let market = engine.markets.get(usize::from(spec.id.0))?;
+            bound.with_pool(limits, market.collar_bps, engine.max_fee_bips)
+        }
         None => Some(bound),
     }
 }

@@ -325,6 +325,7 @@ impl EventLoop {
             | Notification::Adopted { .. }
             | Notification::Books(_)
             | Notification::Submitted { .. }
+            | Notification::SwapSubmitted { .. }
             | Notification::Resent { .. }
             | Notification::Acknowledged { .. }
             | Notification::Refused { .. }

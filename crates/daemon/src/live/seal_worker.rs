@@ -56,7 +56,13 @@ pub struct Signer {
 impl Signer {
     fn sign(&self, intent: &Intent) -> Result<SignedIntent, SealError> {
         match intent {
-            Intent::Order(order) => sign_order(order, self.exchange, self.account_id, &self.key),
+            Intent::Order(order) => sign_order(
+                order,
+                self.exchange,
+                self.account_id,
+                &self.pools,
+                &self.key,
+            ),
             Intent::PoolTransaction(transaction) => {
                 let mut pools = self.pools.iter();
                 let pool = pools.find(|pool| pool.market == transaction.market);

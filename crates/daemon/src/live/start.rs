@@ -383,6 +383,7 @@ async fn listed_pools(
         pooled: pool.tokens.pooled,
         lp: pool.tokens.lp,
         status: pool.status,
+        fee_bips: pool.fee_bips,
     });
     Ok(listed.collect())
 }

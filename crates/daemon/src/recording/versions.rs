@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
 use cambist_tape::versions::{
-    exchange_rules, fees_as_stated, fees_in_what_is_bought, one_list, put, take, two_times,
+    POOL_TAKES_NO_SWAPS, exchange_rules, fees_as_stated, fees_in_what_is_bought, one_list, put,
+    take, two_times,
 };
 
 /// Root type of a snapshot.
@@ -43,6 +44,7 @@ const STEPS: &[&[Step]] = &[
     EXPECTED_FLOWS,
     REFERENCES,
     TRADED,
+    SWAPS,
 ];
 
 /// Version 14: markets state which token their fees are taken in, the venue's rules what bounds them, and orders what fees
@@ -88,6 +90,24 @@ const TRADED: &[Step] = &[Step::Add {
         Value::Struct(sides.into())
     },
 }];
+
+/// Version 18: orders may be swaps with a pool.
+const SWAPS: &[Step] = &[
+    Step::Add {
+        of: "UnsignedOrder",
+        field: "swap",
+        value: || Value::NONE,
+    },
+    POOL_TAKES_NO_SWAPS[0],
+    POOL_TAKES_NO_SWAPS[1],
+    POOL_TAKES_NO_SWAPS[2],
+    POOL_TAKES_NO_SWAPS[3],
+    Step::Add {
+        of: "Pool",
+        field: "swaps",
+        value: || Value::Struct(vec![("seconds".to_owned(), Value::List(Vec::new()))]),
+    },
+];
 
 /// Version 13: a strategy may have other parameters than at the start. Before, it had not.
 const PARAMETERS: &[Step] = &[Step::Add {

@@ -76,6 +76,8 @@ fn page() -> String {
         lp: token(2, "LP-ETH-USDC", 8),
         joins: true,
         exits: true,
+        swaps: true,
+        fee_bips: 20,
     };
     let telemetry = Telemetry::new(
         About {

@@ -75,6 +75,32 @@ pub(super) fn note(
                 debug!(%order, market = spec.name, side = side.name(), price, amount, valid_until, "order sent");
             }
         }
+        Notification::SwapSubmitted {
+            order,
+            market,
+            side,
+            sell,
+            least,
+            valid_until_s,
+        } => {
+            if last.orders.len() < ORDERS_MAX {
+                last.orders.insert(*order, (*market, *side));
+            }
+            m.submitted
+                .with_label_values(&[name(*market), side.name()])
+                .inc();
+            m.attempts.with_label_values(&[name(*market)]).inc();
+            if let Some(spec) = market_spec(about, *market) {
+                let (sold, bought) = match side {
+                    Side::Buy => (&spec.quote, &spec.base),
+                    Side::Sell => (&spec.base, &spec.quote),
+                };
+                let (sold, least) = (sold.text(*sell), bought.text(*least));
+                let valid_until = times::iso((*valid_until_s).into());
+                // It sells all of this to the pool for at least that, before the fee, or nothing.
+                info!(%order, market = spec.name, side = side.name(), sold, least, valid_until, "swap sent");
+            }
+        }
         Notification::Resent { order, attempt } => {
             if let Some((market, _)) = last.orders.get(order) {
                 m.attempts.with_label_values(&[name(*market)]).inc();

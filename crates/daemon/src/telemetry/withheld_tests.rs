@@ -221,6 +221,8 @@ fn a_pool_that_is_not_joined_has_its_reason_too() {
         lp: super::super::tests::token(2, "LP-ETH-USDC", 8),
         joins: true,
         exits: true,
+        swaps: true,
+        fee_bips: 20,
     };
     let about = About {
         pools: vec![pool],

@@ -16,6 +16,10 @@ use crate::world::World;
 pub struct Counts {
     /// Orders sent, first transmissions.
     pub orders: u64,
+    /// Swaps with pools among them, and those that a pool executed.
+    pub swaps: u64,
+    /// As above.
+    pub swapped: u64,
     /// Further transmissions.
     pub resent: u64,
     /// Orders that the venue accepted.
@@ -81,7 +85,11 @@ pub fn run(config: WorldConfig) -> Result<Outcome, WorldError> {
 impl Counts {
     /// Counts a notification.
     pub(crate) fn observe(&mut self, notification: &Notification) {
-        self.orders += u64::from(matches!(notification, Notification::Submitted { .. }));
+        self.orders += u64::from(matches!(
+            notification,
+            Notification::Submitted { .. } | Notification::SwapSubmitted { .. }
+        ));
+        self.swaps += u64::from(matches!(notification, Notification::SwapSubmitted { .. }));
         self.resent += u64::from(matches!(notification, Notification::Resent { .. }));
         self.unknown += u64::from(matches!(notification, Notification::Unknown { .. }));
         self.fills += u64::from(matches!(notification, Notification::Filled(_)));

@@ -81,6 +81,7 @@ fn order(subject: &dyn Subject, n: u32, side: Side, price: u64, lots: u64) -> Un
         price,
         qty,
         kind: OrderKind::MakerOnly,
+        swap: None,
         sell_token: spec.sell_token(side),
         sell_amount,
         buy_token: spec.buy_token(side),

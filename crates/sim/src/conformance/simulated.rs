@@ -101,7 +101,7 @@ impl Subject for Simulated {
 
     fn transmit(&mut self, order: &UnsignedOrder) -> Answer {
         let (exchange, key) = (self.exchange.venue().config().exchange, self.seal(order));
-        let asked = venue_adapter::submit(OWN_ACCOUNT, exchange, order, key);
+        let asked = venue_adapter::submit(OWN_ACCOUNT, exchange, order, key, None);
         let answer = self.exchange.serve(self.now, &asked);
         let outcome = venue_adapter::outcome(std::slice::from_ref(&self.spec), answer);
         (outcome, Some(self.venue_time()))

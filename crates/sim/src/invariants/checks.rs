@@ -230,7 +230,7 @@ impl Checks {
                 format!("{id} has no end and all is called proven"),
             );
         }
-        for (_, taken) in ground_truth.open() {
+        for (_, taken) in ground_truth.alive() {
             self.fail(Invariant::OpenAfterProof, format!("{} is open", taken.id));
         }
     }
@@ -322,10 +322,11 @@ impl Checks {
         else {
             return;
         };
-        if ground_truth.get(&hash).is_some() || self.ended.contains_key(&id) {
+        let new = &intent.order;
+        let known = ground_truth.get(&hash).is_some() || self.ended.contains_key(&id);
+        if known || new.is_swap() {
             return;
         }
-        let new = &intent.order;
         let met = ground_truth
             .open()
             .map(|(_, t)| t)
@@ -462,6 +463,7 @@ impl Checks {
             ),
             Notification::Ready { .. }
             | Notification::Submitted { .. }
+            | Notification::SwapSubmitted { .. }
             | Notification::Resent { .. }
             | Notification::Acknowledged { .. }
             | Notification::Refused { .. }

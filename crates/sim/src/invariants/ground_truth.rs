@@ -21,6 +21,8 @@ pub(crate) struct Taken {
     pub(crate) price: Price,
     /// Base units of the order.
     pub(crate) base: Amount,
+    /// Whether it trades with a pool, and is on no book.
+    pub(crate) is_swap: bool,
     /// Base units, quote units and fee traded.
     pub(crate) filled: (Amount, Amount, Amount),
 }
@@ -31,16 +33,15 @@ pub(crate) struct GroundTruth {
     orders: BTreeMap<Hash, Taken>,
     /// Orders that may be open.
     open: BTreeSet<Hash>,
+    /// Swaps that a pool has not executed yet, as far as is recorded.
+    swaps: BTreeSet<Hash>,
     fills: u64,
 }
 
 impl GroundTruth {
     /// Records an accepted order.
     pub(crate) fn take(&mut self, at: Time, hash: Hash, order: &UnsignedOrder) {
-        let base = match order.side {
-            Side::Buy => order.buy_amount,
-            Side::Sell => order.sell_amount,
-        };
+        let (_, base) = order.base();
         let taken = Taken {
             id: order.client_id,
             at,
@@ -48,9 +49,13 @@ impl GroundTruth {
             side: order.side,
             price: order.price,
             base,
+            is_swap: order.is_swap(),
             filled: (0, 0, 0),
         };
         self.orders.insert(hash, taken);
+        if order.is_swap() {
+            self.swaps.insert(hash);
+        }
         self.open.insert(hash);
     }
 
@@ -72,13 +77,34 @@ impl GroundTruth {
         }
     }
 
+    /// Records what pools have executed: the whole of a swap at once, or nothing of it.
+    pub(crate) fn swap(&mut self, venue: &Venue, loss: &mut Meter) {
+        let (orders, fills) = (&mut self.orders, &mut self.fills);
+        self.swaps.retain(|hash| {
+            let filled = venue.filled(hash).unwrap_or_default();
+            let order = orders.get_mut(hash).filter(|_| filled != (0, 0, 0));
+            if let Some(order) = order {
+                order.filled = filled;
+                *fills += 1;
+                loss.traded(order.id.number, (order.market, order.side), filled);
+                return false;
+            }
+            venue.is_open(hash)
+        });
+    }
+
     /// Removes orders that the venue has closed from the open ones.
     pub(crate) fn prune(&mut self, venue: &Venue) {
         self.open.retain(|hash| venue.is_open(hash));
     }
 
-    /// Orders that may be open, as of the last pruning.
+    /// Orders that may be open on the book, as of the last pruning.
     pub(crate) fn open(&self) -> impl Iterator<Item = (&Hash, &Taken)> {
+        self.alive().filter(|(_, taken)| !taken.is_swap)
+    }
+
+    /// Orders that may be open, and swaps that may be undecided, as of the last pruning.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = (&Hash, &Taken)> {
         self.open
             .iter()
             .filter_map(|hash| self.orders.get_key_value(hash))

@@ -3,7 +3,7 @@
 //! A span starts when nothing new can be sent (the daemon crashes, stops or is suspended, or the exchange is
 //! unreachable). It ends when the last order that was sent is dead, or when a newer one arrives. Values are at the mid
 //! of the market without our orders. The bound is that of [`loss_bound`] at the mid at the start, for the jump that
-//! occurred, without the pool: shares are left out on both sides, and amounts moved by a join or an exit in the
+//! occurred, with swaps and without pool shares: these are left out on both sides, and amounts moved by a join or an exit in the
 //! meantime stay where they were.
 //!
 //! Beside it is the loss of the same span at a venue that keeps ended orders (`kept.rs`). At a venue whose orders have no
@@ -182,8 +182,14 @@ impl Meter {
             let price = Price(spot.mid.div_ceil(2));
             let jump = u128::from(spot.mid.abs_diff(*mid)) * 10_000;
             let gap_bps = u32::try_from(jump.div_ceil(spot.mid.max(1).into())).unwrap_or(u32::MAX);
-            let terms = (engine, lifetime);
-            let Some(bound) = loss_bound(spec, terms, limits, price, gap_bps) else {
+            let mut pools = engine.pools.iter().filter(|_| spec.id == MarketId(0));
+            let stated = loss_bound(spec, (engine, lifetime), limits, price, gap_bps);
+            // Worlds have a pool beside the first market only.
+            let stated = stated.and_then(|bound| match pools.next() {
+                Some(pool) => bound.with_swaps(pool, limits.collar_bps, engine.max_fee_bips),
+                None => Some(bound),
+            });
+            let Some(bound) = stated else {
                 continue;
             };
             let paid = lost(spec, spot, *mid);

@@ -101,6 +101,8 @@ invariants! {
         TtlCap "ttl_cap" "An order lives at most as long as its limit.",
         Duplicate "duplicate" "Like orders do not follow each other faster than configured.",
         ParentChild "parent_child" "All orders of a decision together are no more than was decided.",
+        Swap "swap" "A swap is worth no more, and accepts no less, than its limits allow.",
+        SwapBeside "swap_beside" "One join, exit or swap of a pool is undecided at a time, and a swap is decided on balances read after the last.",
         Ramp "ramp" "An order is no larger than the ramp allows.",
     }
     "Limits over all orders": {

@@ -129,7 +129,7 @@ impl WorldConfig {
         let engine = &mut config.engine;
         engine.drain_deadline_ms = 2 * (engine.ttl_ms + engine.grace_ms) + 120_000;
         if random.chance(1, 5) {
-            config = config.with_pool();
+            config = config.with_pool().with_drawn_swaps(seed);
         }
         // From a stream of its own: what is drawn for a seed otherwise stays as it is.
         let mut random_of_fees = Random::new(seed.rotate_left(16) ^ 0x0066_6565);
@@ -168,6 +168,28 @@ impl WorldConfig {
             }
         }
         self
+    }
+
+    /// In half of the worlds a strategy swaps with the pool. From a stream of its own: worlds without a pool stay as
+    /// they are.
+    fn with_drawn_swaps(self, seed: u64) -> Self {
+        let mut random = Random::new(seed.rotate_left(24) ^ 0x7377_6170);
+        if !random.chance(1, 2) {
+            return self;
+        }
+        let mut config = self.with_swaps();
+        config.draw_limits_of_swaps(&mut random);
+        config
+    }
+
+    /// Limits of swaps, of which a swap is refused by some; one is worth about 125.
+    fn draw_limits_of_swaps(&mut self, random: &mut Random) {
+        for pool in &mut self.engine.pools {
+            let whole = 10u128.pow(6);
+            pool.swap_value_max = *choose(random, &[125, 128, 500]) * whole;
+            pool.swaps_per_min = *choose(random, &[4, 20, 20]);
+            pool.slippage_bps = *choose(random, &[5, 50, 50]);
+        }
     }
 
     /// What joins and exits cost beside the pool, and what orders mean that this daemon did not make.

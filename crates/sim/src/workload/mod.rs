@@ -2,4 +2,5 @@
 
 pub(crate) mod market;
 pub(crate) mod pool;
+pub(crate) mod swapper;
 pub(crate) mod sweep;

@@ -16,6 +16,7 @@ use cambist_venue::{
 
 use crate::config::{SeatConfig, WorldConfig};
 use crate::exchange::OWN_OWNER;
+use crate::workload::swapper::SWAPPER;
 
 /// The pools of the venue beside the world's markets.
 pub(crate) fn specs(markets: &[MarketSpec], venue: &Venue) -> Vec<PoolSpec> {
@@ -32,6 +33,8 @@ pub(crate) fn specs(markets: &[MarketSpec], venue: &Venue) -> Vec<PoolSpec> {
             lp: venue.token(pool.lp)?.spec.clone(),
             joins: pool.status.has(PoolStatus::JOIN),
             exits: pool.status.has(PoolStatus::EXIT),
+            swaps: pool.status.has(PoolStatus::SWAP),
+            fee_bips: pool.fee_bips,
         })
     };
     pools.filter_map(spec).collect()
@@ -121,6 +124,8 @@ pub(crate) fn outcome(pools: &[PoolSpec], answer: &Result<Response, Refusal>) ->
                         market: spec.market,
                         joins: found.status.has(PoolStatus::JOIN),
                         exits: found.status.has(PoolStatus::EXIT),
+                        swaps: found.status.has(PoolStatus::SWAP),
+                        fee_bips: found.fee_bips,
                     })
                 })
                 .collect(),
@@ -174,6 +179,9 @@ pub(crate) const FIRST_FOUNDER: u32 = 900;
 /// Opening balances of every pool: a hundred base, and quote at the profile's price.
 pub(crate) const LIQUIDITY: [Amount; 2] = [100 * 10u128.pow(18), 250_000 * 10u128.pow(6)];
 
+/// Address of the pool that [`WorldConfig::with_pool`] lists.
+pub(crate) const POOL: [u8; 20] = [41; 20];
+
 /// LP token of the pool that [`WorldConfig::with_pool`] lists.
 const LP: TokenId = TokenId(40);
 
@@ -209,7 +217,7 @@ impl WorldConfig {
         });
         self.venue.pools.push(PoolConfig {
             name: format!("AMM-{}", market.name),
-            address: [41; 20],
+            address: POOL,
             pooled: [market.base, market.quote],
             lp: LP,
             fee_bips: 20,
@@ -227,6 +235,8 @@ impl WorldConfig {
             move_value_max: 1 << 80,
             value_max: 1 << 80,
             fee_max: 0,
+            swap_value_max: 0,
+            swaps_per_min: 20,
         });
         self.seats.push(SeatConfig {
             strategy: cambist_strategies::LP_MANAGER.to_owned(),
@@ -238,5 +248,26 @@ impl WorldConfig {
             order_base: 0,
         });
         self
+    }
+
+    /// The same world with a pool, and with a strategy that swaps with it; unchanged if there is one already.
+    #[must_use]
+    pub fn with_swaps(self) -> Self {
+        let mut config = self.with_pool();
+        if config.seats.iter().any(|seat| seat.strategy == SWAPPER) {
+            return config;
+        }
+        let Some(pool) = config.engine.pools.first_mut() else {
+            return config;
+        };
+        // A two-thousandth of the pool is worth 125 at the profile's price.
+        pool.swap_value_max = 500 * 10u128.pow(6);
+        config.seats.push(SeatConfig {
+            strategy: SWAPPER.to_owned(),
+            parameters: String::new(),
+            market: MarketId(0),
+            order_base: 0,
+        });
+        config
     }
 }

@@ -6,7 +6,7 @@ use cambist_core::action::Action;
 use cambist_core::books::Booking;
 use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{BatchId, Event, Restrictions, TradingState};
-use cambist_core::notification::Notification;
+use cambist_core::notification::{End, Notification};
 use cambist_core::request::{Endpoint, Query, RequestId};
 use cambist_core::{ClientOrderId, Engine, Intent, StrategyId, Time};
 
@@ -88,9 +88,11 @@ impl World {
         {
             daemon.moves.remove(order);
         }
-        if let Notification::Ended { order, .. } = notification {
+        if let Notification::Ended { order, end, .. } = notification {
             if let Some(daemon) = &mut self.daemon {
-                daemon.sealed.remove(order);
+                let ended = daemon.sealed.remove(order);
+                let swapped = ended.is_some_and(|(order, _)| order.is_swap());
+                self.counts.swapped += u64::from(swapped && *end == End::Filled);
             }
             self.exchange.advance(self.now);
             self.take_trades();

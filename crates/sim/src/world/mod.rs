@@ -269,6 +269,8 @@ impl World {
         for executed in self.exchange.executed() {
             self.ground_truth.trade(&executed, &mut self.loss);
         }
+        self.ground_truth
+            .swap(self.exchange.venue(), &mut self.loss);
     }
 
     /// Passes an operator's command now.

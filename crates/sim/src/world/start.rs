@@ -20,6 +20,7 @@ use crate::invariants::profit::Profit;
 use super::World;
 use super::processes::{self, PROCESS};
 use super::wire::header_time;
+use crate::workload::swapper::{SWAPPER, Swapper};
 
 impl World {
     /// Starts the daemon from the durable state.
@@ -170,6 +171,9 @@ pub(super) fn strategies(
             let market = &specs[usize::from(seat.market.0)];
             if seat.strategy == PROCESS {
                 return processes::strategy(seat, market);
+            }
+            if seat.strategy == SWAPPER {
+                return Ok(Box::new(Swapper::default()) as Box<dyn Strategy>);
             }
             let name = || seat.strategy.clone();
             let info = cambist_strategies::find(&seat.strategy)

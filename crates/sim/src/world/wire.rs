@@ -2,6 +2,7 @@
 
 use crate::invariants::table::Invariant;
 use cambist_core::event::Event;
+use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::{ClientOrderId, MarketId, Reason, Time, VenueTime};
 use cambist_venue::{NewOrder, Request, Response, Submitted};
@@ -71,11 +72,19 @@ impl World {
             connection.leaves(request, Sent::Order(Box::new(order.clone())));
         }
         let exchange = self.config.venue.exchange;
-        let mut asked = venue_adapter::submit(OWN_ACCOUNT, exchange, &order, hash);
+        let mut asked =
+            venue_adapter::submit(OWN_ACCOUNT, exchange, &order, hash, self.pool_of(&order));
         if let Request::Submit(sent) = &mut asked {
             self.sealer.arrives(OWN_ACCOUNT.0, &order, sent);
         }
         self.send(request, Endpoint::Submit, asked);
+    }
+
+    /// The address of the pool that a swap trades with.
+    fn pool_of(&self, order: &UnsignedOrder) -> Option<[u8; 20]> {
+        let mut pools = self.pools.iter().filter(|_| order.is_swap());
+        let beside = pools.find(|pool| pool.market == order.market);
+        beside.map(|pool| pool.address)
     }
 
     /// Sends a poll or a cancel.

@@ -8,6 +8,7 @@ mod levels;
 mod limits;
 mod pools;
 mod replay;
+mod swaps;
 mod venues;
 
 use cambist_sim::{Outcome, Violation, WorldConfig};

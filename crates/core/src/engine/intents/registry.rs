@@ -78,20 +78,22 @@ impl Tracked {
             Side::Buy => self.base_filled,
             Side::Sell => self.quote_filled,
         };
-        self.order.buy_amount.saturating_sub(got)
+        self.order.most_bought().saturating_sub(got)
     }
 
-    /// Whether more was traded or paid than signed.
+    /// Whether what was traded contradicts what was signed.
     pub(crate) fn is_overfilled(&self) -> bool {
-        self.base_filled > self.base_amount() || self.paid() > self.order.sell_amount
+        !self.order.allows(self.base_filled, self.quote_filled)
+    }
+
+    /// Whether it is a swap: it trades with a pool, and is on no book.
+    pub(crate) fn is_swap(&self) -> bool {
+        self.order.is_swap()
     }
 
     /// Base amount of the order.
     pub(crate) fn base_amount(&self) -> Amount {
-        match self.order.side {
-            Side::Buy => self.order.buy_amount,
-            Side::Sell => self.order.sell_amount,
-        }
+        self.order.base().1
     }
 
     /// The last moment at which it can fill; the end of time if only a fill or a cancel ends it.
@@ -317,9 +319,16 @@ impl Orders {
         self.active.is_empty() && self.pool_transactions.is_empty()
     }
 
+    /// The orders of a market that rest on its book or may come to rest there: all but swaps.
     pub(crate) fn of_market(&self, market: MarketId) -> impl Iterator<Item = &Tracked> {
         self.iter()
-            .filter(move |tracked| tracked.order.market == market)
+            .filter(move |tracked| tracked.order.market == market && !tracked.is_swap())
+    }
+
+    /// The swap with the pool beside a market that may be undecided; there is at most one.
+    pub(crate) fn swap_of(&self, market: MarketId) -> Option<&Tracked> {
+        self.iter()
+            .find(|tracked| tracked.order.market == market && tracked.is_swap())
     }
 
     /// The orders of a market that a depth may contain.

@@ -134,6 +134,7 @@ impl State {
             } else {
                 OrderKind::Limit
             },
+            swap: None,
             sell_token: spec.sell_token(side),
             sell_amount,
             buy_token: spec.buy_token(side),

@@ -8,7 +8,7 @@ use crate::intent::Intent;
 use crate::market::{MarketId, Side};
 use crate::notification::{Control, Notification, Withheld};
 use crate::order::{ClientOrderId, StrategyId, UnsignedOrder};
-use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View};
+use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View, WantedSwap};
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
 use crate::withheld::{Compared, Unit};
@@ -82,7 +82,7 @@ impl State {
         self.markets[index].decisions.begin(is_alive);
         self.cancel_orphans(now, id);
         let mut refused = BTreeSet::new();
-        let mut shares = None;
+        let (mut shares, mut swap) = (None, None);
         for (seat, strategy) in strategies.iter_mut().enumerate() {
             if self.slots[seat].market != id {
                 continue;
@@ -113,6 +113,8 @@ impl State {
             let strategy = self.slots[seat].strategy;
             // One strategy decides about the pool: the first one with a target of shares.
             shares = shares.or(targets.shares().map(|wanted| (strategy, wanted)));
+            let wanted = targets.wanted_swap().map(|wanted| wanted.scaled(share_bps));
+            swap = swap.or(wanted.map(|wanted| (strategy, wanted)));
             serve(&mut findings, targets.quotes(), &place);
             for missing in &place {
                 let Quote { side, qty, .. } = missing.quote;
@@ -143,18 +145,17 @@ impl State {
                 }
             }
         }
-        match shares.map_or(Ok(None), |(strategy, wanted)| {
-            self.propose_pool_transaction(now, index, strategy, wanted, mid, batch)
-        }) {
-            Ok(proposed) => {
-                sealed.extend(proposed.map(Intent::PoolTransaction));
-                self.withhold_pool_transaction(index, None);
-            }
-            Err(withheld) => {
-                refused.insert(withheld.control);
-                self.withhold_pool_transaction(index, Some(withheld));
+        let mut withheld = None;
+        for proposed in self.propose_at_pool(now, index, shares, swap, mid, batch) {
+            match proposed {
+                Ok(intent) => sealed.extend(intent),
+                Err(why) => {
+                    refused.insert(why.control);
+                    withheld = withheld.or(Some(why));
+                }
             }
         }
+        self.withhold_pool_transaction(index, withheld);
         self.notify_refusals(index, refused, actions);
         self.markets[index].unquoted.decide(mid.err(), &findings);
     }
@@ -232,6 +233,28 @@ impl State {
         decisions.record(order.client_id, decision);
     }
 
+    /// Turns a target of shares, and a wanted swap, into intents at the pool beside a market.
+    fn propose_at_pool(
+        &mut self,
+        now: Time,
+        index: usize,
+        shares: Option<(StrategyId, Amount)>,
+        swap: Option<(StrategyId, WantedSwap)>,
+        mid: Result<u64, Withheld>,
+        batch: crate::event::BatchId,
+    ) -> [Result<Option<Intent>, Withheld>; 2] {
+        let transaction = shares.map_or(Ok(None), |(strategy, wanted)| {
+            self.propose_pool_transaction(now, index, strategy, wanted, mid, batch)
+        });
+        let swap = swap.map_or(Ok(None), |wanted| {
+            self.propose_swap(now, index, wanted, mid, batch)
+        });
+        [
+            transaction.map(|wanted| wanted.map(Intent::PoolTransaction)),
+            swap.map(|order| order.map(Intent::Order)),
+        ]
+    }
+
     /// A strategy that decides elsewhere has a new view for its process.
     fn send_view(
         &self,
@@ -264,7 +287,7 @@ impl State {
         market.refused_by = refused;
     }
 
-    /// Records why a needed join or exit was not made.
+    /// Records why a wanted join, exit or swap was not made.
     fn withhold_pool_transaction(&mut self, index: usize, withheld: Option<Withheld>) {
         let market = &mut self.markets[index];
         market.decision_due |= withheld.is_some_and(|why| is_tried_again(why.control));

@@ -46,7 +46,7 @@ impl State {
             // For any refusal: an order that stays unknown does not occupy its quote, so that without a pause each
             // decision would send another one.
             if matches!(outcome, Outcome::Refused(_)) {
-                self.rest_of(market, endpoint).refused(now, pause_ms);
+                self.backoff_of(market, id).refused(now, pause_ms);
             }
         }
         match after {
@@ -59,7 +59,7 @@ impl State {
                         micros,
                     }));
                 }
-                self.rest_of(market, endpoint).taken();
+                self.backoff_of(market, id).taken();
                 self.acknowledged(id, outcome);
             }
             TransmissionOutcome::Contradicted => {

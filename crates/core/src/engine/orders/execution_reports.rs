@@ -40,13 +40,16 @@ impl State {
             tracked.base_filled += step.base;
             tracked.quote_filled += step.quote;
             tracked.fee += step.fee;
-            let (over, whole) = (tracked.is_overfilled(), tracked.level_whole());
-            self.market_mut(market).book.part(now, id, whole);
+            let (over, on_book) = (tracked.is_overfilled(), !tracked.is_swap());
+            let whole = tracked.level_whole();
+            if on_book {
+                self.market_mut(market).book.part(now, id, whole);
+            }
             self.book(now, (id, market, side), step, actions);
             if over {
                 self.violated(
                     "overfill",
-                    format!("order {id} filled past its amount"),
+                    format!("order {id} filled otherwise than its amounts allow"),
                     actions,
                 );
             }
@@ -224,7 +227,9 @@ impl State {
                 .free(sold, number, tracked.lifecycle.spent());
         }
         let market = tracked.order.market;
-        if tracked.may_have_left() {
+        if tracked.is_swap() {
+            self.swap_ended(now, market);
+        } else if tracked.may_have_left() {
             let shown = tracked.level_whole();
             self.market_mut(market).book.part(now, id, shown);
         }

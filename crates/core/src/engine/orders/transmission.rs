@@ -56,9 +56,14 @@ impl State {
 
     /// An order ended before it rested, with the reason.
     pub(crate) fn never_rested(&mut self, id: ClientOrderId, why: Withheld) {
-        let tracked = self.orders.get(id);
-        if let Some((market, side)) = tracked.map(|t| (t.order.market, t.order.side)) {
-            self.market_mut(market).unquoted.fail(side, why);
+        let Some(tracked) = self.orders.get(id) else {
+            return;
+        };
+        let (market, side, is_swap) = (tracked.order.market, tracked.order.side, tracked.is_swap());
+        let market = self.market_mut(market);
+        match &mut market.pool {
+            Some(pool) if is_swap => pool.withheld = Some(why),
+            Some(_) | None => market.unquoted.fail(side, why),
         }
     }
 
@@ -70,6 +75,10 @@ impl State {
     ) -> Result<Approved<ClientOrderId>, Withheld> {
         if let Some(tracked) = self.orders.get(id) {
             let situation = self.situation_now(now, tracked.order.market);
+            if tracked.is_swap() {
+                let pool = self.pool_situation(now, tracked.order.market)?;
+                return situation.approve_swap_transmission(&pool, tracked);
+            }
             return situation.approve_transmission(tracked);
         }
         let tracked = self
@@ -118,6 +127,16 @@ impl State {
             return Some(sent_note(&tracked.wanted));
         }
         let order = &self.orders.get(id)?.order;
+        if order.is_swap() {
+            return Some(Notification::SwapSubmitted {
+                order: id,
+                market: order.market,
+                side: order.side,
+                sell: order.sell_amount,
+                least: order.buy_amount,
+                valid_until_s: order.last_effect_s(),
+            });
+        }
         Some(Notification::Submitted {
             order: id,
             market: order.market,

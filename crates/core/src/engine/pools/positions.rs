@@ -10,7 +10,9 @@ use crate::event::BatchId;
 use crate::market::MarketId;
 use crate::notification::{Control, PoolStatus, Withheld};
 use crate::order::StrategyId;
-use crate::pool::{PoolBalances, PoolSpec, PoolTransactionKind, UnsignedPoolTransaction};
+use crate::pool::{
+    PoolBalances, PoolListed, PoolSpec, PoolTransactionKind, UnsignedPoolTransaction,
+};
 use crate::request::{Endpoint, Outcome, Reply};
 use crate::shares;
 use crate::strategy::PoolView;
@@ -23,6 +25,7 @@ use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::intents::unquoted::waits;
 use crate::engine::market::{Backoff, Market};
 use crate::engine::risk::gate::pools::{PoolSituation, Proposed};
+use crate::engine::risk::sliding_window::PerMinute;
 use crate::engine::state::State;
 use crate::market::value_at;
 use crate::venue::Spent;
@@ -40,10 +43,12 @@ pub(crate) struct Pool {
     pub(crate) poll_at: Time,
     /// Pause after refused joins and exits.
     pub(crate) backoff: Backoff,
-    /// When the last join or exit of this run ended.
+    /// When the last join, exit or swap of this run ended.
     pub(crate) last_transaction_at: Option<Time>,
-    /// Why a needed join or exit was not made, in the last decision.
+    /// Why a wanted join, exit or swap was not made, in the last decision.
     pub(crate) withheld: Option<Withheld>,
+    /// Swaps created.
+    pub(crate) swaps: PerMinute,
 }
 
 impl Pool {
@@ -57,12 +62,20 @@ impl Pool {
             backoff: Backoff::default(),
             last_transaction_at: None,
             withheld: None,
+            swaps: PerMinute::default(),
         }
     }
 
     /// Balances when last polled.
     pub(crate) fn known(&self) -> Option<PoolBalances> {
         self.balances.map(|(balances, _)| balances)
+    }
+
+    /// Whether the balances were read after the last join, exit or swap of this run ended.
+    pub(crate) fn is_read_since_last(&self) -> bool {
+        let ended = self.last_transaction_at;
+        self.balances
+            .is_some_and(|(_, drawn)| ended.is_none_or(|ended| drawn >= ended))
     }
 
     /// Balances, if they are known and not too old.
@@ -116,9 +129,19 @@ impl State {
                 continue;
             };
             let found = listed.iter().find(|found| found.market == market.spec.id);
-            let open = found.map_or((false, false), |found| (found.joins, found.exits));
-            market.decision_due |= (pool.spec.joins, pool.spec.exits) != open;
-            (pool.spec.joins, pool.spec.exits) = open;
+            let may = |allows: fn(&PoolListed) -> bool| found.is_some_and(allows);
+            let open = [
+                may(|listed| listed.joins),
+                may(|listed| listed.exits),
+                may(|listed| listed.swaps),
+            ];
+            // A pool that is not listed takes no swaps, whatever its fee was.
+            let fee_bips = found.map_or(pool.spec.fee_bips, |listed| listed.fee_bips);
+            let spec = &mut pool.spec;
+            let changed = [spec.joins, spec.exits, spec.swaps] != open || spec.fee_bips != fee_bips;
+            market.decision_due |= changed;
+            [spec.joins, spec.exits, spec.swaps] = open;
+            spec.fee_bips = fee_bips;
         }
     }
 
@@ -126,13 +149,17 @@ impl State {
     pub(crate) fn pool_view(&self, now: Time, id: MarketId) -> Option<PoolView> {
         let market = self.market(id);
         let pool = market.pool.as_ref()?;
-        Some(PoolView::new(
-            pool.fresh(now)?,
-            pool.base_at(market.spec.base.id),
-            self.ledger.total(pool.spec.lp.id),
-            self.orders.pool_transactions.of_market(id).is_some(),
-            pool.last_transaction_at,
-        ))
+        let balances = pool.fresh(now)?;
+        let base_at = pool.base_at(market.spec.base.id);
+        Some(PoolView {
+            base: balances.pooled[base_at],
+            quote: balances.pooled[1 - base_at],
+            supply: balances.supply,
+            held: self.ledger.total(pool.spec.lp.id),
+            moving: self.is_pool_busy(id),
+            moved: pool.last_transaction_at,
+            swap: self.swap_terms(id, pool),
+        })
     }
 
     /// Base and quote due to our shares of the pool beside a market, rounded down, by the last polled balances. `None`
@@ -181,7 +208,9 @@ impl State {
             self.prices(id).mid,
         );
         let base_at = pool.base_at(market.spec.base.id);
-        let under_way = self.orders.pool_transactions.of_market(id);
+        let transaction = self.orders.pool_transactions.of_market(id);
+        let under_way = transaction.map(|t| &t.lifecycle);
+        let under_way = under_way.or_else(|| self.orders.swap_of(id).map(|t| &t.lifecycle));
         let known = balances.zip(mid);
         Some(PoolStatus {
             market: id,
@@ -197,7 +226,7 @@ impl State {
                 shares::divergence_bps(&market.spec, base, quote, mid)
             }),
             moving: under_way.is_some(),
-            unknown: under_way.is_some_and(|t| t.lifecycle.unknown_since().is_some()),
+            unknown: under_way.is_some_and(|lifecycle| lifecycle.unknown_since().is_some()),
             age_ms: pool.balances.map(|(_, drawn)| now.ms_since(drawn)),
             withheld: pool.withheld,
         })
@@ -217,6 +246,8 @@ impl State {
             base_at: pool.base_at(market.spec.base.id),
             balances: pool.fresh(now).ok_or_else(|| pool.stale(now))?,
             held: self.ledger.total(pool.spec.lp.id),
+            is_read_since_last: pool.is_read_since_last(),
+            swaps: pool.swaps.count(now),
         })
     }
 
@@ -232,9 +263,7 @@ impl State {
         batch: BatchId,
     ) -> Result<Option<UnsignedPoolTransaction>, Withheld> {
         let id = self.markets[index].spec.id;
-        if self.markets[index].pool.is_none()
-            || self.orders.pool_transactions.of_market(id).is_some()
-        {
+        if self.markets[index].pool.is_none() || self.is_pool_busy(id) {
             return Ok(None);
         }
         let pool = self.pool_situation(now, id)?;

@@ -80,6 +80,20 @@ pub(crate) const SANE: &[Rule] = &[
     }),
 ];
 
+/// Evaluated for a swap's amounts as they are signed.
+pub(crate) const SIGNED_AMOUNTS: &[Rule] =
+    &[rule(Control::OrderAmount, has_amounts_within_venue_bounds)];
+
+/// Evaluated for a new swap with its amounts at their most: limits, funds and rates.
+pub(crate) const SWAP: &[Rule] = &[
+    rule(Control::InventoryBand, keeps_band),
+    rule(Control::SignedUnexpired, keeps_signed_limit),
+    rule(Control::GrossExposure, keeps_gross_limit),
+    rule(Control::Balance, is_covered),
+    rule(Control::MessageRate, keeps_message_rate),
+    rule(Control::OrderToFill, keeps_order_to_fill),
+];
+
 /// Evaluated for a new order: size, limits, funds and rates.
 pub(crate) const NEW: &[Rule] = &[
     rule(Control::OrderAmount, has_amounts_within_venue_bounds),
@@ -100,24 +114,8 @@ pub(crate) const NEW: &[Rule] = &[
     rule(Control::GrossExposure, keeps_gross_limit),
     rule(Control::Balance, is_covered),
     rule(Control::Duplicate, is_no_duplicate),
-    rule(Control::MessageRate, |s, _| {
-        let (counters, risk) = (s.counters, &s.config.risk);
-        let orders = counters.orders.count(s.now);
-        below("risk.orders_per_min", orders, risk.orders_per_min)?;
-        let cancels = counters.cancels.count(s.now);
-        below("risk.cancels_per_min", cancels, risk.cancels_per_min)
-    }),
-    rule(Control::OrderToFill, |s, _| {
-        let (messages, fills) = s.counters.messages_and_fills(s.now);
-        match s.config.risk.messages_per_fill {
-            0 => Ok(()),
-            most => below(
-                "risk.messages_per_fill",
-                messages,
-                most.saturating_mul(fills),
-            ),
-        }
-    }),
+    rule(Control::MessageRate, keeps_message_rate),
+    rule(Control::OrderToFill, keeps_order_to_fill),
 ];
 
 /// Evaluated immediately before bytes are sent: time, and what was decided compared with what was sent.
@@ -130,6 +128,26 @@ pub(crate) const LEAVING: &[Rule] = &[
         below("risk.executions_per_min", sent, most)
     }),
 ];
+
+fn keeps_message_rate(s: &RiskContext<'_>, _: &OrderCandidate<'_>) -> CheckResult {
+    let (counters, risk) = (s.counters, &s.config.risk);
+    let orders = counters.orders.count(s.now);
+    below("risk.orders_per_min", orders, risk.orders_per_min)?;
+    let cancels = counters.cancels.count(s.now);
+    below("risk.cancels_per_min", cancels, risk.cancels_per_min)
+}
+
+fn keeps_order_to_fill(s: &RiskContext<'_>, _: &OrderCandidate<'_>) -> CheckResult {
+    let (messages, fills) = s.counters.messages_and_fills(s.now);
+    match s.config.risk.messages_per_fill {
+        0 => Ok(()),
+        most => below(
+            "risk.messages_per_fill",
+            messages,
+            most.saturating_mul(fills),
+        ),
+    }
+}
 
 fn is_not_held_back(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let held = s
@@ -180,7 +198,11 @@ fn is_within_collar(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult 
     Err(Compared::new(Unit::Bps, key, away_bps, most))
 }
 
+/// A swap meets no order of the book.
 fn crosses_no_own(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
+    if !c.on_book {
+        return Ok(());
+    }
     let itself = c.sealed.map(|sealed| sealed.order.client_id);
     let own = s
         .orders

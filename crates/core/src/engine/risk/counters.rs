@@ -142,6 +142,7 @@ mod tests {
             price: Price(10),
             qty: Qty(qty),
             kind: crate::OrderKind::MakerOnly,
+            swap: None,
             sell_token: crate::TokenId(1),
             sell_amount: 1,
             buy_token: crate::TokenId(0),

@@ -14,6 +14,7 @@ use crate::token::{Amount, TokenId};
 use crate::venue::FeeRule;
 
 pub(crate) mod pools;
+mod swaps;
 
 use crate::engine::account::foreign::Foreign;
 use crate::engine::account::ledger::Ledger;
@@ -59,6 +60,8 @@ pub(crate) struct OrderCandidate<'a> {
     pub(crate) sealed: Option<&'a Tracked>,
     /// Number of equal quotes in the targets.
     pub(crate) alike: usize,
+    /// It trades on the book; a swap does not.
+    pub(crate) on_book: bool,
 }
 
 /// The inputs of a judgement.
@@ -130,6 +133,7 @@ impl RiskContext<'_> {
             life_ms: self.config.ttl_ms,
             sealed: None,
             alike,
+            on_book: true,
         };
         self.judge(&candidate, NEW)?;
         Ok(Approved(new))
@@ -161,18 +165,23 @@ impl RiskContext<'_> {
                 .ms_since(self.venue_now),
             sealed: Some(tracked),
             alike: 0,
+            on_book: !tracked.is_swap(),
         };
         self.judge(&candidate, LEAVING)?;
         Ok(Approved(order.client_id))
     }
 
     fn judge(&self, candidate: &OrderCandidate<'_>, stage: &[Rule]) -> Result<(), Withheld> {
-        let ask = |rules: &[Rule]| rules.iter().try_for_each(|rule| self.ask(rule, candidate));
-        ask(READY)?;
+        self.ask_all(READY, candidate)?;
         // The reason for a missing mid is the book's.
         self.mid?;
-        ask(SANE)?;
-        ask(stage)
+        self.ask_all(SANE, candidate)?;
+        self.ask_all(stage, candidate)
+    }
+
+    /// Evaluates controls in their order.
+    fn ask_all(&self, rules: &[Rule], candidate: &OrderCandidate<'_>) -> Result<(), Withheld> {
+        rules.iter().try_for_each(|rule| self.ask(rule, candidate))
     }
 
     /// Evaluates one control.

@@ -141,6 +141,7 @@ mod tests {
         Control::Spread,
         Control::FrozenBook,
         Control::PoolDivergence,
+        Control::PoolSlippage,
         Control::OrderAmount,
         Control::BooksDiffer,
         Control::Ramp,

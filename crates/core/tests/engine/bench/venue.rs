@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::order::{ClientOrderId, OrderReport, OrderStatus};
+use cambist_core::pool::PoolListed;
 use cambist_core::request::{
     Balance, Depth, DepthLevel, Listed, OrderList, Outcome, Query, Reply, RequestId, UnknownCause,
 };
@@ -123,7 +124,23 @@ impl TestBench {
                 frozen: self.frozen,
             },
             Query::Pools | Query::PoolBalance(_) | Query::PoolTransactions(_) => {
-                return self.answer(request, Outcome::Refused(Reason::UnknownError));
+                let Some((balances, open)) = self.pool else {
+                    return self.answer(request, Outcome::Refused(Reason::UnknownError));
+                };
+                match query {
+                    Query::PoolBalance(_) => Reply::PoolBalance(balances),
+                    Query::Pools => Reply::Pools(vec![PoolListed {
+                        market: MarketId(0),
+                        joins: true,
+                        exits: true,
+                        swaps: open,
+                        fee_bips: 20,
+                    }]),
+                    _ => Reply::PoolTransactions {
+                        moves: Vec::new(),
+                        total: 0,
+                    },
+                }
             }
         };
         self.answer(request, Outcome::Reply(reply));

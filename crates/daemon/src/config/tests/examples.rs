@@ -131,7 +131,8 @@ fn the_demo_fits_its_exchange() {
                 .flat_map(|market| [market.base.id, market.quote.id])
                 .collect(),
             lp: pool.lp,
-            status: 3,
+            status: 7,
+            fee_bips: 20,
         })
         .collect();
     let bound = demo.bind(&exchange.tokens, &listed, &pools).unwrap();

@@ -31,7 +31,8 @@ fn a_venue_that_publishes_something_else_is_refused() {
         address: [1; 20],
         pooled: vec![TokenId(0), TokenId(1)],
         lp: TokenId(2),
-        status: 3,
+        status: 7,
+        fee_bips: 20,
     };
     let pools = std::slice::from_ref(&pool);
     let eth = || TokenSpec {

@@ -25,9 +25,10 @@ impl Limits {
         let (id, risk) = (order.client_id, &engine.risk);
         let limits = &engine.markets[usize::from(order.market.0)];
         let beside = self.alive.values().map(|alive| &alive.order);
-        let beside = beside.filter(|o| (o.market, o.side) == (order.market, order.side));
+        let on_book = beside.filter(|o| !o.is_swap());
+        let beside = on_book.filter(|o| (o.market, o.side) == (order.market, order.side));
         let beside = beside.count();
-        if beside > limits.open_orders_max as usize {
+        if !order.is_swap() && beside > limits.open_orders_max as usize {
             let detail = format!("{id}: {beside} may be alive on its side");
             broken.push((Invariant::OpenOrdersSealed, detail));
         }
@@ -67,6 +68,21 @@ impl Limits {
             };
             !targets.is_empty() && targets.iter().all(is_barred)
         })
+    }
+
+    /// Base units that a pool has paid beyond what limits reckon with, for a swap that the daemon has not booked yet.
+    fn unforeseen(&self, token: TokenId, ground_truth: &GroundTruth) -> Amount {
+        let bought = self.alive.values().filter(|alive| {
+            let order = &alive.order;
+            order.is_swap() && order.buy_token == token && order.side == Side::Buy
+        });
+        let beyond = bought.map(|alive| {
+            let taken = alive.hash.and_then(|hash| ground_truth.get(&hash));
+            taken.map_or(0, |taken| {
+                taken.filled.0.saturating_sub(base_of(&alive.order))
+            })
+        });
+        beyond.sum()
     }
 
     /// Base units that orders of a side may still trade, in every market of the token.
@@ -120,6 +136,7 @@ impl Limits {
         let (id, token) = (order.client_id, spec.base.id);
         let limits = &engine.markets[usize::from(order.market.0)];
         let most = held(token).saturating_add(self.left(token, Side::Buy, ground_truth));
+        let most = most.saturating_sub(self.unforeseen(token, ground_truth));
         let going = self.left(token, Side::Sell, ground_truth);
         let least = held(token).checked_sub(going);
         let beyond = match order.side {
@@ -145,7 +162,7 @@ impl Limits {
 
 const fn base_of(order: &UnsignedOrder) -> Amount {
     match order.side {
-        Side::Buy => order.buy_amount,
+        Side::Buy => order.most_bought(),
         Side::Sell => order.sell_amount,
     }
 }

@@ -11,6 +11,7 @@ mod order;
 mod pauses;
 pub(crate) mod recent;
 pub(crate) mod strategy_calls;
+mod swaps;
 
 use crate::invariants::table::Invariant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +73,12 @@ pub(crate) struct Limits {
     /// Base units signed by token, with expiry.
     signed: Vec<(TokenId, u32, Amount)>,
     sealed: Recent<Like>,
+    swaps: Recent<()>,
+    /// Joins and exits that may be undecided, with their markets.
+    pool_transactions: BTreeMap<ClientOrderId, MarketId>,
+    /// When the last join, exit or swap of a pool ended, and when a pool's balances were last received.
+    pool_ended: BTreeMap<MarketId, Time>,
+    pool_read: Option<Time>,
     cancels: Recent<()>,
     sent: Recent<()>,
     fills: Recent<()>,
@@ -110,6 +117,14 @@ impl Limits {
             observed: BTreeMap::new(),
             signed: start.signed.clone(),
             sealed: Recent::of(KEPT_MS),
+            swaps: Recent::of(KEPT_MS),
+            pool_transactions: start
+                .open_pool_transactions
+                .iter()
+                .map(|open| (open.transaction.client_id, open.transaction.market))
+                .collect(),
+            pool_ended: BTreeMap::new(),
+            pool_read: None,
             cancels: Recent::of(KEPT_MS),
             sent: Recent::of(KEPT_MS),
             fills: Recent::of(KEPT_MS),
@@ -158,6 +173,7 @@ impl Limits {
         };
         match reply {
             Reply::Balances(_) => self.balances = Some(shown),
+            Reply::PoolBalance(_) => self.pool_read = Some(shown),
             Reply::Orders { .. } | Reply::OrdersUntil { .. } => self.orders = Some(shown),
             _ => {}
         }
@@ -188,7 +204,23 @@ impl Limits {
                 let fee_in = self.specs[usize::from(fill.market.0)].fee_in;
                 self.losses.fill(fee_in, fill);
             }
-            Notification::Ended { order, end, .. } => {
+            Notification::PoolTransactionSubmitted { order, market, .. } => {
+                self.pool_transactions.insert(*order, *market);
+            }
+            Notification::PoolTransactionEnded { order, market, .. } => {
+                self.pool_transactions.remove(order);
+                self.pool_ended.insert(*market, shown);
+            }
+            Notification::Ended {
+                order, end, market, ..
+            } => {
+                if self
+                    .alive
+                    .get(order)
+                    .is_some_and(|alive| alive.order.is_swap())
+                {
+                    self.pool_ended.insert(*market, shown);
+                }
                 if *end == cambist_core::notification::End::Filled {
                     self.filled.add(shown, ());
                     self.grow_wild(shown, engine);
@@ -275,7 +307,12 @@ impl Limits {
         for order in orders {
             let index = usize::from(order.market.0);
             let (spec, limits) = (self.specs[index].clone(), &engine.markets[index]);
-            if let Some(call) = self.call_of(order).filter(|call| call.at == shown) {
+            let call = self.call_of(order).filter(|call| call.at == shown);
+            if order.is_swap() {
+                let rules = (&spec, engine);
+                self.check_swap(shown, order, call.as_ref(), rules, &mut broken);
+                self.swaps.add(shown, ());
+            } else if let Some(call) = call {
                 self.check_target(shown, order, &call, engine, &mut broken);
                 check_book(order, &call, limits, &mut broken);
             } else {
@@ -436,8 +473,9 @@ impl Limits {
         broken: &mut Vec<Broken>,
     ) {
         let part = |o: &UnsignedOrder| (o.client_id.strategy, o.market, o.side);
-        for part_of in orders.iter().map(part).collect::<BTreeSet<_>>() {
-            let of_part: Vec<_> = orders.iter().filter(|o| part(o) == part_of).collect();
+        let on_book = || orders.iter().filter(|o| !o.is_swap());
+        for part_of in on_book().map(part).collect::<BTreeSet<_>>() {
+            let of_part: Vec<_> = on_book().filter(|o| part(o) == part_of).collect();
             let lots: u128 = of_part.iter().map(|o| u128::from(o.qty.0)).sum();
             let call = of_part.first().and_then(|order| self.call_of(order));
             let targets = call.map_or(0, |call| {

@@ -53,7 +53,11 @@ pub(crate) fn sane(
     };
     let lots = Amount::from(order.qty.0);
     let price = Amount::from(order.price.0);
-    let exact = base == lots * spec.lot && quote == lots * price * spec.quote_per_lot_tick;
+    let exact = if order.is_swap() {
+        states_its_worst(order, spec)
+    } else {
+        base == lots * spec.lot && quote == lots * price * spec.quote_per_lot_tick
+    };
     if !exact || (order.sell_token, order.buy_token) != (sold.id, bought.id) {
         let detail = format!("{id}: {base} for {quote} at {price}");
         broken.push((Invariant::Amounts, detail));
@@ -64,10 +68,11 @@ pub(crate) fn sane(
     if outside(base, &spec.base) || outside(quote, &spec.quote) {
         broken.push((Invariant::OrderAmount, format!("{id}: {base} for {quote}")));
     }
-    if quote > limits.order_value_max {
+    // A swap has limits of its own.
+    if !order.is_swap() && quote > limits.order_value_max {
         broken.push((Invariant::OrderValue, format!("{id} is worth {quote}")));
     }
-    if order.qty > limits.order_qty_max {
+    if !order.is_swap() && order.qty > limits.order_qty_max {
         broken.push((Invariant::OrderVolume, format!("{id} is {lots} lots")));
     }
     if order.price < limits.price_min || order.price > limits.price_max {
@@ -84,4 +89,22 @@ pub(crate) fn sane(
     if life_ms > risk.ttl_max_ms.min(engine.ttl_ms) {
         broken.push((Invariant::TtlCap, format!("{id} lives {life_ms} ms")));
     }
+}
+
+/// Whether price and lots of a swap are no better than its amounts: the price is the worst that they allow, to a tick,
+/// and the lots hold its base at its most.
+fn states_its_worst(order: &UnsignedOrder, spec: &MarketSpec) -> bool {
+    let price = Amount::from(order.price.0);
+    // What the least base costs at its price, and what the sold base yields, in parts of a lot.
+    let at = |price: Amount, base: Amount| price * base * spec.quote_per_lot_tick;
+    let (paid, got, most) = match order.side {
+        Side::Buy => (order.sell_amount, order.buy_amount, order.most_bought()),
+        Side::Sell => (order.buy_amount, order.sell_amount, order.sell_amount),
+    };
+    let quote = paid * spec.lot;
+    let worst = match order.side {
+        Side::Buy => at(price, got) >= quote && at(price.saturating_sub(1), got) < quote,
+        Side::Sell => at(price, got) <= quote && at(price + 1, got) > quote,
+    };
+    worst && most <= Amount::from(order.qty.0) * spec.lot
 }

@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cambist_core::Time;
-use cambist_core::strategy::{BookLevel, ProcessMessage, Quote, Strategy, Targets, View};
+use cambist_core::strategy::{
+    BookLevel, PoolView, ProcessMessage, Quote, Strategy, Targets, View, WantedSwap,
+};
 
 /// The last decision of one strategy.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,8 @@ pub(crate) struct StrategyCall {
     /// The prices of the sources.
     pub(crate) references: Vec<Option<u64>>,
     pub(crate) quotes: Vec<Quote>,
+    pub(crate) pool: Option<PoolView>,
+    pub(crate) swap: Option<WantedSwap>,
 }
 
 /// The last decision of each seat; `None` before the first one of this run.
@@ -69,6 +73,8 @@ impl Strategy for Recorder {
             asks: view.asks.to_vec(),
             references: view.references.iter().map(|source| source.mid).collect(),
             quotes: targets.quotes().to_vec(),
+            pool: view.pool,
+            swap: targets.wanted_swap(),
         };
         self.calls.set(self.seat, call);
     }

@@ -24,9 +24,28 @@ pub(crate) struct PoolSituation<'a> {
     pub(crate) balances: PoolBalances,
     /// Our shares.
     pub(crate) held: Amount,
+    /// The balances were read after the last transaction with the pool ended.
+    pub(crate) is_read_since_last: bool,
+    /// Swaps created within the last minute.
+    pub(crate) swaps: u32,
 }
 
 impl PoolSituation<'_> {
+    /// Base and quote in the pool.
+    pub(crate) fn reserves(&self) -> (Amount, Amount) {
+        let pooled = self.balances.pooled;
+        (pooled[self.base_at], pooled[1 - self.base_at])
+    }
+
+    /// Whether the pool is open for swaps.
+    pub(crate) fn takes_swaps(&self) -> Result<(), Withheld> {
+        if self.spec.swaps {
+            Ok(())
+        } else {
+            Err(Control::Permission.into())
+        }
+    }
+
     fn takes(&self, kind: PoolTransactionKind) -> Result<(), Withheld> {
         let open = match kind {
             PoolTransactionKind::Join => self.spec.joins,
@@ -159,8 +178,8 @@ impl RiskContext<'_> {
         Ok(Approved(tracked.wanted.client_id))
     }
 
-    /// A join or an exit trades both tokens: a restriction of either side of the market forbids it.
-    fn may_transact(&self, strategy: StrategyId) -> Result<(), Withheld> {
+    /// A join, an exit or a swap trades both tokens: a restriction of either side of the market forbids it.
+    pub(crate) fn may_transact(&self, strategy: StrategyId) -> Result<(), Withheld> {
         let candidate = |side| OrderCandidate {
             strategy,
             side,
@@ -172,6 +191,7 @@ impl RiskContext<'_> {
             life_ms: 0,
             sealed: None,
             alike: 0,
+            on_book: false,
         };
         let mut sides = Side::BOTH.map(candidate).into_iter();
         sides.try_for_each(|side| READY.iter().try_for_each(|rule| self.ask(rule, &side)))

@@ -1,0 +1,66 @@
+//! Swaps in a world: each happens once or not at all, and the books stay equal, whatever is lost.
+
+use cambist_core::Time;
+use cambist_core::request::Endpoint;
+use cambist_sim::{Fault, FaultKind, FaultKindConfig, Sealer, World, WorldConfig, run};
+
+use crate::{assert_sound, minutes};
+
+#[test]
+fn a_calm_world_swaps_both_ways_and_ends_with_equal_books() {
+    let outcome = run(minutes(20, WorldConfig::calm(3, "ladder").with_swaps())).unwrap();
+    assert_sound(&outcome, "calm");
+    let counts = &outcome.counts;
+    assert!(counts.swapped > 20, "{counts:?}");
+    assert!(
+        counts.swaps > counts.swapped,
+        "some ask for more than the pool pays: {counts:?}"
+    );
+}
+
+#[test]
+fn a_world_of_real_signatures_swaps() {
+    let mut config = minutes(5, WorldConfig::calm(4, "ladder").with_swaps());
+    config.sealer = Sealer::Wire;
+    let outcome = run(config).unwrap();
+    assert_sound(&outcome, "signed");
+    assert!(outcome.counts.swapped > 4, "{:?}", outcome.counts);
+}
+
+#[test]
+fn faults_and_crashes_keep_the_books_equal() {
+    let mut swapped = 0;
+    for seed in 0..20 {
+        let outcome = run(minutes(20, WorldConfig::drawn(seed).with_swaps())).unwrap();
+        assert_sound(&outcome, &format!("seed {seed}"));
+        swapped += outcome.counts.swapped;
+    }
+    assert!(swapped > 60, "{swapped} swaps");
+}
+
+#[test]
+fn every_network_fault_affects_swaps() {
+    let (mut swapped, mut resent) = (0, 0);
+    for seed in 0..6 {
+        let mut config = minutes(20, WorldConfig::calm(seed, "ladder").with_swaps().lossy());
+        let network = &mut config.network;
+        (network.limited, network.server_error, network.redirect) = (800, 1_600, 800);
+        (network.not_sent, network.garbled, network.duplicate) = (800, 800, 800);
+        (network.loss_before, network.loss_after) = (800, 800);
+        config.fault_kinds = FaultKindConfig {
+            kinds: [FaultKind::Deposit, FaultKind::Withdrawal].into(),
+            mean_ms: 5_000,
+            length_max_ms: 1_000,
+        };
+        let mut world = World::new(config).unwrap();
+        world.run_until(Time::from_ms(world.config().duration_ms));
+        crate::assert_kept(world.violations(), &format!("seed {seed}"));
+        for fault in Fault::ALL {
+            let struck = world.struck().get(&(Endpoint::Submit, fault));
+            assert!(struck.is_some(), "{fault:?} never struck a submit");
+        }
+        swapped += world.counts().swapped;
+        resent += world.counts().resent;
+    }
+    assert!(swapped > 20 && resent > 20, "{swapped} {resent}");
+}
