@@ -1,13 +1,13 @@
 //! Swaps happen exactly once, whatever is lost, repeated or forgotten, within every limit, and are on no book.
 
 use cambist_core::config::{EngineConfig, MarketConfig, PoolConfig};
-use cambist_core::event::{Command, Event};
+use cambist_core::event::{Command, Event, Filter};
 use cambist_core::notification::{Control, End, Notification};
 use cambist_core::order::{ClientOrderId, FillBy, OrderReport, OrderStatus};
 use cambist_core::request::{Outcome, Reply, UnknownCause};
 use cambist_core::strategy::{Strategy, Targets, View, WantedSwap};
 use cambist_core::swap::paid_for;
-use cambist_core::{Amount, OrderKind, Price, Qty, Reason, Side};
+use cambist_core::{Amount, MarketId, OrderKind, Price, Qty, Reason, Side};
 
 use crate::bench::{QUOTE, TestBench};
 use crate::pool_bench::{POOL, limits};
@@ -511,4 +511,21 @@ fn a_swap_of_an_earlier_run_is_recovered_and_booked_once() {
     assert_eq!(violations(&bench), [""; 0]);
     let next = sent(&mut bench);
     assert!(next.number > id.number);
+}
+
+#[test]
+fn a_pause_of_the_market_or_a_side_of_it_holds_swaps_back() {
+    let market = Filter::market(MarketId(0));
+    for side in [None, Some(Side::Sell), Some(Side::Buy)] {
+        let mut bench = bench_with(sell(), config());
+        let first = sent(&mut bench);
+        execute(&mut bench, first, None);
+        let filter = Filter { side, ..market };
+        let reason = "a test".to_owned();
+        crate::bench::execute(&mut bench, Command::Pause { filter, reason }).unwrap();
+        accept(&mut bench);
+        bench.run_ms(30_000);
+        assert!(bench.submits.is_empty(), "{side:?}");
+        assert!(refused(&bench, Control::Paused), "{side:?}");
+    }
 }

@@ -431,6 +431,7 @@ mod tests {
             side,
             price: Price(price),
             qty: crate::Qty(1),
+            swap: None,
             kind: OrderKind::MakerOnly,
             sell_token,
             sell_amount: 5,

@@ -302,6 +302,8 @@ mod tests {
             lp: token(2),
             joins: true,
             exits: true,
+            swaps: false,
+            fee_bips: 0,
         };
         let config = PoolConfig {
             poll_ms: 1,
@@ -311,6 +313,8 @@ mod tests {
             move_value_max: 1,
             value_max: 1,
             fee_max: 0,
+            swap_value_max: 0,
+            swaps_per_min: 0,
         };
         let pool = PoolSituation {
             spec: &spec,
@@ -321,6 +325,8 @@ mod tests {
                 supply: 1_000,
             },
             held: 100,
+            swaps: 0,
+            is_read_since_last: true,
         };
         for (shares, kind, lp, due) in [
             (99, Some(PoolTransactionKind::Exit), 1, [1, 2]),
