@@ -327,10 +327,10 @@ pub struct DemoArgs {
     /// Strategy to run (see `cambist strategy list`), or the path of a program (docs/process-strategies.md)
     #[arg(long, value_name = "NAME")]
     pub strategy: Option<String>,
-    /// Scenario: calm, trending, volatile, crash, thin, pool-drained, outage, or the path of a file such as
-    /// config/scenarios/crash.toml
-    #[arg(long, value_name = "NAME|FILE", default_value = "calm")]
-    pub scenario: String,
+    /// Scenario: calm, trending, volatile, crash, thin, pool-drained, swapped, outage, or the path of a file such as
+    /// config/scenarios/crash.toml. By default calm; swapped for strategies that swap with the pool
+    #[arg(long, value_name = "NAME|FILE")]
+    pub scenario: Option<String>,
     /// Do not kill the daemon; by default it is killed after two thirds of the time, in the middle of a submit, and
     /// started again
     #[arg(long, alias = "no-pull-the-plug")]

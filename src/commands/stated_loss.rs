@@ -6,11 +6,15 @@ use std::fmt::Write;
 use cambist_core::bound::{KeptLoss, LossBound};
 use cambist_core::config::EngineConfig;
 use cambist_core::event::Amounts;
-use cambist_core::{Amount, TokenSpec};
+use cambist_core::market::value_at;
+use cambist_core::math::mul_div_ceil;
+use cambist_core::{Amount, MarketSpec, Price, TokenSpec};
+use cambist_strategies::pool_arb;
 use serde::Serialize;
 
 use crate::commands::columns;
 use cambist_config::money;
+use cambist_daemon::config::market::StrategyChoice;
 use cambist_daemon::config::{Bound, risk, signed};
 
 /// One market, amounts as decimal strings of whole tokens.
@@ -32,6 +36,8 @@ pub struct Worst {
     by_pool: String,
     by_swap: String,
     swap_value_max: Option<String>,
+    /// The largest open leg of each strategy of two legs; its loss is part of the sum.
+    open_legs: Vec<OpenLeg>,
     shares_max: Option<String>,
     loss_max: String,
     loss_hour_max: String,
@@ -39,6 +45,55 @@ pub struct Worst {
     drawdown_max: String,
     loss_total_max: String,
     if_kept: IfKept,
+}
+
+/// What a strategy of two legs holds between them.
+#[derive(Serialize)]
+struct OpenLeg {
+    strategy: String,
+    /// Base tokens.
+    base_max: String,
+    unwind_bps: u32,
+    /// What its limit and the signed fee cost at the price of the valuation, quote tokens.
+    loss_max: String,
+}
+
+impl OpenLeg {
+    /// The leg of a strategy, if it has one: valued at `price`, at the limit of its second order and with its fee.
+    fn of(choice: &StrategyChoice, spec: &MarketSpec, price: Price, fee_bips: u8) -> Option<Self> {
+        let name = &choice.name.value;
+        let leg =
+            pool_arb::open_leg(&choice.params, spec).filter(|_| name == pool_arb::INFO.name)?;
+        let value = value_at(spec, leg.base, price.0.checked_mul(2)?)?;
+        let worse = Amount::from(leg.unwind_bps).checked_add(fee_bips.into())?;
+        let lost = mul_div_ceil(value, worse, 10_000)?;
+        Some(Self {
+            strategy: name.clone(),
+            base_max: money::whole(leg.base, spec.base.decimals),
+            unwind_bps: leg.unwind_bps,
+            loss_max: money::whole(lost, spec.quote.decimals),
+        })
+    }
+
+    /// Adds lines of text.
+    fn write(&self, worst: &Worst, text: &mut String) {
+        let Self {
+            strategy,
+            base_max,
+            unwind_bps,
+            loss_max,
+        } = self;
+        let Worst { base, quote, .. } = worst;
+        let decided = worst.dead_after_s.map_or_else(String::new, |s| {
+            format!("decided after {s} s at the latest; it is ")
+        });
+        let _ = writeln!(
+            text,
+            "  {strategy} holds at most {base_max} {base} between a swap and the order that follows it. The swap is {decided}\n  \
+             closed as soon as the book has the amount within {unwind_bps} bps of the mid, which costs at most {loss_max} {quote} with\n  \
+             fees; until then it moves with the price. Both are part of the figures above."
+        );
+    }
 }
 
 /// Possible loss with a venue that keeps every signed order until its expiry, whatever it reports.
@@ -131,6 +186,14 @@ pub fn losses(bound: &Bound) -> Losses {
             swap_value_max: shares
                 .filter(|limits| limits.swap_value_max > 0)
                 .map(|limits| quote(limits.swap_value_max)),
+            open_legs: bound
+                .strategies
+                .iter()
+                .filter(|(_, market, _)| *market == spec.id)
+                .filter_map(|(_, _, choice)| {
+                    OpenLeg::of(choice, spec, found.price, engine.max_fee_bips)
+                })
+                .collect(),
             shares_max: shares.map(|limits| quote(limits.value_max)),
             loss_max: quote(found.total()),
             loss_hour_max: quote(limits.loss.hour_max),
@@ -351,6 +414,9 @@ impl Losses {
                 ),
             ]);
             text.push_str(&columns(&rows));
+            for leg in &worst.open_legs {
+                leg.write(worst, &mut text);
+            }
             worst.if_kept.write(base, quote, &mut text);
         }
         let sums = |sums: &BTreeMap<String, String>| {
@@ -402,6 +468,45 @@ mod tests {
         bound.venue.lifetime.resting = resting;
         let found = losses(&bound);
         (found.text(), serde_json::to_value(&found).unwrap())
+    }
+
+    /// The largest open leg of a strategy of two legs is stated, with what closing it costs at the ceiling.
+    #[test]
+    fn an_open_leg_is_stated() {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
+        let mut source = cambist_daemon::config::reader::Source::read(example.as_ref()).unwrap();
+        let begin = source.text.find("[[market.strategy]]").unwrap();
+        source.text.truncate(begin);
+        source.text = source
+            .text
+            .replace("maker_only = true", "maker_only = false");
+        source.text = source.text.replace(
+            "swap_value_max = \"0 USDC\"",
+            "swap_value_max = \"1000 USDC\"",
+        );
+        source.text += "[[market.strategy]]\nname = \"pool_arb\"\n[market.strategy.params]\nbase_target = 20\n\
+                        round_amount_max = 0.5\nunwind_bps = 40\n";
+        let bound = Daemon::parse(&source)
+            .unwrap()
+            .bind_expected()
+            .unwrap()
+            .unwrap();
+        let found = losses(&bound);
+        // 0.5 ETH at 5000 USDC, by 40 bps of the limit and 63 of the signed fee.
+        let leg = &serde_json::to_value(&found).unwrap()["markets"][0]["open_legs"][0];
+        assert_eq!(
+            leg,
+            &serde_json::json!({"strategy": "pool_arb", "base_max": "0.5", "unwind_bps": 40, "loss_max": "25.75"})
+        );
+        let text = found.text();
+        assert!(
+            text.contains(
+                "pool_arb holds at most 0.5 ETH between a swap and the order that follows it"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("decided after 13 s at the latest"), "{text}");
+        assert!(text.contains("by an undecided swap"), "{text}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Expectations of the demo's daemon: what its strategies promise. Quotes resting on both sides; or, if no strategy
-//! quotes, joins and exits of the pool.
+//! quotes, a total, rounds with the pool, or joins and exits of it.
 
 use std::time::Duration;
 
@@ -19,17 +19,18 @@ pub fn of(config: &Daemon) -> Promise {
         let info = cambist_strategies::find(&choice.name.value);
         choice.process.is_some() || info.is_some_and(|info| info.promise == Promise::Quotes)
     };
-    let totals = |choice: &StrategyChoice| {
-        let info = cambist_strategies::find(&choice.name.value);
-        info.is_some_and(|info| info.promise == Promise::Total)
+    let promises = |wanted: Promise| {
+        chosen.clone().any(|choice| {
+            let info = cambist_strategies::find(&choice.name.value);
+            info.is_some_and(|info| info.promise == wanted)
+        })
     };
     if chosen.clone().any(quotes) {
-        Promise::Quotes
-    } else if chosen.into_iter().any(totals) {
-        Promise::Total
-    } else {
-        Promise::PoolShares
+        return Promise::Quotes;
     }
+    let others = [Promise::Total, Promise::Swaps];
+    let other = others.into_iter().find(|promise| promises(*promise));
+    other.unwrap_or(Promise::PoolShares)
 }
 
 /// Where the promise was not kept. Times of faults that the page injected are `excused`.
@@ -49,7 +50,44 @@ pub fn problems(
         }
         Promise::PoolShares => pool_problems(&summary.pools, summary.duration_s, crash.is_some()),
         Promise::Total => total_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
+        Promise::Swaps => round_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
     })
+}
+
+/// A strategy of rounds must have traded both ways, and what it has bought and not sold, or the other way round, is no
+/// more than the leg that it states; `is_long` if the demo was long enough for a round.
+fn round_problems(config: &Daemon, is_long: bool) -> anyhow::Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let Some(bound) = config.bind_expected().transpose()? else {
+        return Ok(problems);
+    };
+    let traded = cambist_store::traded::traded(&config.store.dir)?;
+    for (_, market, choice) in &bound.strategies {
+        let name = &choice.name.value;
+        let Some(spec) = bound.markets.get(usize::from(market.0)) else {
+            continue;
+        };
+        let leg = cambist_strategies::pool_arb::open_leg(&choice.params, spec);
+        let Some(leg) = leg.filter(|_| name == cambist_strategies::pool_arb::INFO.name) else {
+            continue;
+        };
+        let done = traded.get(&(spec.name.clone(), name.clone()));
+        let done = done.copied().unwrap_or_default();
+        if is_long && (done.bought == 0 || done.sold == 0) {
+            problems.push(format!("{name} traded no whole round"));
+        }
+        // The taker's fee of what was bought is gone, and is bought once more.
+        let fees = done.bought.saturating_mul(bound.engine.max_fee_bips.into()) / 10_000;
+        let open = done.bought.abs_diff(done.sold);
+        if open > leg.base.saturating_add(fees) {
+            let texts = [done.bought, done.sold, leg.base].map(|units| spec.base.text(units));
+            problems.push(format!(
+                "{name} bought {} and sold {}: an open leg is at most {}",
+                texts[0], texts[1], texts[2]
+            ));
+        }
+    }
+    Ok(problems)
 }
 
 /// A strategy with a total must have traded, on its side only, and not more than that; `is_long` if the demo

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use cambist_core::MarketSpec;
+use cambist_strategies::Promise;
 use toml::{Table, Value};
 
 use crate::demo::scenario_player::ScenarioPlayer;
@@ -14,6 +15,9 @@ const VENUE: &str = include_str!("../../config/venue.toml");
 const DAEMON: &str = include_str!("../../config/demo.toml");
 /// Parameters of strategies for a market like the demo's.
 const STRATEGIES: &str = include_str!("../../config/demo-strategies.toml");
+/// The largest swap of a demo of a strategy that swaps, and how many a minute it may ask for.
+const SWAP_VALUE_MAX: &str = "1500 USDC";
+const SWAPS_PER_MIN: i64 = 30;
 
 /// The file with the token of the exchange's operator, in the demo's folder.
 pub const OPERATOR_TOKEN: &str = "keys/admin_token";
@@ -187,6 +191,35 @@ fn program(path: &str) -> anyhow::Result<Table> {
     ]))
 }
 
+/// The scenario in which a strategy can do what it promises, for a demo that names none.
+pub fn suited_scenario(strategy: Option<&str>) -> &'static str {
+    match strategy.and_then(promise) {
+        Some(Promise::Swaps) => "swapped",
+        _ => "calm",
+    }
+}
+
+fn promise(strategy: &str) -> Option<Promise> {
+    Some(cambist_strategies::find(strategy)?.promise)
+}
+
+/// What strategies that swap with the pool need: orders that may take, and swaps of this value. They are alone at
+/// their market.
+fn allow_swaps(file: &mut Table) {
+    set(file, &["orders", "maker_only"], false);
+    let markets = file.get_mut("market").and_then(Value::as_array_mut);
+    for market in markets.into_iter().flatten() {
+        let Some(market) = market.as_table_mut() else {
+            continue;
+        };
+        table(market, "pool").insert("swap_value_max".to_owned(), SWAP_VALUE_MAX.into());
+        table(market, "pool").insert("swaps_per_min".to_owned(), SWAPS_PER_MIN.into());
+        let strategies = market.get_mut("strategy").and_then(Value::as_array_mut);
+        let strategies = strategies.into_iter();
+        strategies.for_each(|strategies| strategies.truncate(1));
+    }
+}
+
 /// Sets one strategy for every market: of the registry, with parameters for the demo's market, or a program of one's
 /// own.
 fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
@@ -211,6 +244,9 @@ fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
             kept == Some(cambist_strategies::LP_MANAGER) && kept != Some(name)
         });
         strategies.insert(0, Value::Table(choice.clone()));
+    }
+    if promise(name) == Some(Promise::Swaps) {
+        allow_swaps(file);
     }
     Ok(())
 }

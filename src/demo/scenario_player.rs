@@ -34,7 +34,8 @@ pub struct ScenarioPlayer {
 impl ScenarioPlayer {
     /// Reads the requested scenario.
     pub fn new(args: &DemoArgs) -> anyhow::Result<Self> {
-        let name = args.scenario.as_str();
+        let suited = files::suited_scenario(args.strategy.as_deref());
+        let name = args.scenario.as_deref().unwrap_or(suited);
         let Some(source) = scenario::source(name, Path::new("")) else {
             let what = format!(
                 "there is no scenario {name:?}; use one of {}, or the path of a file such as ./mine.toml",
@@ -134,7 +135,7 @@ mod tests {
             forever: false,
             seed: 1,
             strategy: None,
-            scenario: scenario.to_owned(),
+            scenario: Some(scenario.to_owned()),
             no_crash: false,
         })
     }

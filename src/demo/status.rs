@@ -34,8 +34,8 @@ pub async fn does(address: &str, promise: Promise) -> bool {
         return page.get("ready") == Some(&Value::Bool(true))
             && pools.is_some_and(|pools| !pools.is_empty() && pools.iter().all(known));
     }
-    if promise == Promise::Total {
-        // It quotes one side, and that only while something is due.
+    if matches!(promise, Promise::Total | Promise::Swaps) {
+        // It has orders only while something is due.
         return page.get("ready") == Some(&Value::Bool(true));
     }
     let live = |market: &Value, key: &str| market.get(key).and_then(Value::as_u64) > Some(0);

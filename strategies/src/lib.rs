@@ -11,6 +11,7 @@ pub mod hedged_lp;
 pub mod ladder;
 pub mod lp_manager;
 pub mod parameter;
+pub mod pool_arb;
 pub mod registry;
 pub mod twap;
 
@@ -45,6 +46,7 @@ strategies! {
     hedged_lp
     ladder
     lp_manager
+    pool_arb
     twap
 }
 

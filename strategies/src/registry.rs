@@ -17,6 +17,9 @@ pub enum Promise {
     Quotes,
     /// Shares of the pool beside the market: joins and exits. It quotes nothing.
     PoolShares,
+    /// Swaps with the pool beside the market and orders that take from its book, in equal base amounts. Needs both, and
+    /// a market of its own.
+    Swaps,
     /// Fills of one side up to the parameter `total`, and no more.
     Total,
 }

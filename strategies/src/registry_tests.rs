@@ -194,6 +194,10 @@ fn the_sample_files_set_every_parameter() {
             "lp_manager",
             include_str!("../../config/strategies/lp_manager.toml"),
         ),
+        (
+            "pool_arb",
+            include_str!("../../config/strategies/pool_arb.toml"),
+        ),
         ("twap", include_str!("../../config/strategies/twap.toml")),
     ] {
         let info = find(name).unwrap();

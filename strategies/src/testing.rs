@@ -8,7 +8,7 @@ use cambist_core::notification::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};
 use cambist_core::reference::Reference;
 use cambist_core::strategy::{
-    BookLevel, Holdings, OwnOrder, PoolView, Strategy, Targets, Traded, View,
+    BookLevel, Holdings, OwnOrder, PoolView, Strategy, SwapTerms, Targets, Traded, View,
 };
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, Time, TokenId, TokenSpec};
 
@@ -179,15 +179,25 @@ pub fn pool(held: u128) -> PoolView {
         held,
         moving: false,
         moved: None,
-        swap: cambist_core::strategy::SwapTerms::default(),
+        swap: SwapTerms {
+            possible: true,
+            fee_bips: 20,
+            taker_fee_bips: 10,
+            slippage_bps: 50,
+            value_max: 5_000 * 1_000_000,
+        },
     }
 }
 
-/// One line per quote: `buy 249750 x 1000 @0`; and one for the target of the pool.
+/// One line per quote: `buy 249750 x 1000 @0`; one for the target of the pool, and one for a swap.
 pub fn text(targets: &Targets) -> String {
     let shares = targets.shares();
-    let shares = shares.map_or_else(String::new, |shares| format!("shares {shares}\n"));
-    targets.quotes().iter().fold(shares, |mut all, quote| {
+    let mut text = shares.map_or_else(String::new, |shares| format!("shares {shares}\n"));
+    if let Some(swap) = targets.wanted_swap() {
+        let (side, sell, least) = (swap.side.name(), swap.sell, swap.least);
+        writeln!(text, "swap {side} {sell} for {least}").unwrap();
+    }
+    targets.quotes().iter().fold(text, |mut all, quote| {
         let (side, price, qty) = (quote.side.name(), quote.price.0, quote.qty.0);
         writeln!(all, "{side} {price} x {qty} @{}", quote.level).unwrap();
         all

@@ -19,7 +19,7 @@ use crate::traders;
 use crate::value::{small, version};
 
 /// The built-in scenarios: name and text.
-pub const BUILT_IN: [(&str, &str); 7] = [
+pub const BUILT_IN: [(&str, &str); 8] = [
     ("calm", include_str!("../../../config/scenarios/calm.toml")),
     (
         "trending",
@@ -37,6 +37,10 @@ pub const BUILT_IN: [(&str, &str); 7] = [
     (
         "pool-drained",
         include_str!("../../../config/scenarios/pool-drained.toml"),
+    ),
+    (
+        "swapped",
+        include_str!("../../../config/scenarios/swapped.toml"),
     ),
     (
         "outage",

@@ -254,7 +254,7 @@ impl MarketSpec {
 }
 
 /// Value of base in quote units at a mid in half ticks, rounded up. `None` on overflow.
-pub(crate) fn value_at(spec: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
+pub fn value_at(spec: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
     let value = base
         .checked_mul(spec.quote_per_lot_tick)?
         .checked_mul(u128::from(mid))?;

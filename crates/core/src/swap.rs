@@ -28,6 +28,24 @@ pub fn paid_for(
     mul_div_floor(reserve_bought, kept, divisor)
 }
 
+/// Least of the sold token for which [`paid_for`] gives at least `bought`:
+/// `⌈reserve_sold · 10⁴ · bought / ((reserve_bought − bought) · (10⁴ − fee))⌉`. `None` also if the pool holds no more
+/// than `bought`.
+pub fn cost_of(
+    bought: Amount,
+    reserve_sold: Amount,
+    reserve_bought: Amount,
+    fee_bips: u16,
+) -> Option<Amount> {
+    let left = reserve_bought.checked_sub(bought)?;
+    let kept = WHOLE.checked_sub(fee_bips.into())?;
+    let divisor = left.checked_mul(kept)?;
+    if divisor == 0 || reserve_sold == 0 {
+        return None;
+    }
+    mul_div_ceil(reserve_sold.checked_mul(WHOLE)?, bought, divisor)
+}
+
 /// The limits of a swap, as the gate judges them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
@@ -131,6 +149,28 @@ mod tests {
         assert_eq!(paid_for(u128::MAX, 1, 1, 30), None, "overflow");
         assert_eq!(paid_for(1, 1, 10, 10_001), None, "no such fee");
         assert_eq!(paid_for(5, 1_000, 1_000, 10_000), Some(0), "all fee");
+    }
+
+    #[test]
+    fn the_cost_is_the_least_that_is_paid_enough_for() {
+        // Every amount of a small pool, and a pool of real size.
+        for fee_bips in [0, 20, 30, 9_999] {
+            for bought in 1..90 {
+                let cost = cost_of(bought, 1_000, 90, fee_bips).unwrap();
+                let paid = |sold| paid_for(sold, 1_000, 90, fee_bips).unwrap();
+                assert!(paid(cost) >= bought, "{fee_bips} {bought}");
+                assert!(paid(cost - 1) < bought, "{fee_bips} {bought}");
+            }
+        }
+        let (base, quote) = (2_000 * 10u128.pow(18), 5_000_000 * 10u128.pow(6));
+        let cost = cost_of(10u128.pow(18), quote, base, 20).unwrap();
+        assert!(paid_for(cost, quote, base, 20).unwrap() >= 10u128.pow(18));
+        assert!(paid_for(cost - 1, quote, base, 20).unwrap() < 10u128.pow(18));
+        assert_eq!(cost_of(90, 1_000, 90, 30), None, "all of it");
+        assert_eq!(cost_of(91, 1_000, 90, 30), None, "more than it has");
+        assert_eq!(cost_of(1, 0, 90, 30), None, "an empty pool");
+        assert_eq!(cost_of(1, 1_000, 90, 10_000), None, "all fee");
+        assert_eq!(cost_of(1, u128::MAX, 90, 30), None, "overflow");
     }
 
     #[test]

@@ -5,10 +5,11 @@
 use cambist_core::config::PoolConfig;
 use cambist_core::pool::PoolSpec;
 use cambist_core::{MarketSpec, TokenId, TokenSpec};
+use cambist_strategies::Promise;
 use rust_decimal::Decimal;
 
 use super::limits::{self, Written, nothing_derived};
-use super::market::Market;
+use super::market::{Market, StrategyChoice};
 use super::reader::{At, Problem, Section};
 use super::sections::{require_pins, small};
 
@@ -203,6 +204,41 @@ impl Pool {
         let limits = PoolConfig::LIMITS;
         self.amounts.set(limits, market, &mut config, problems);
         (problems.len() == before).then_some(config)
+    }
+}
+
+/// A strategy that swaps needs a pool that may be swapped with, orders that may take, and a market of its own: what it
+/// holds beyond its target is an open leg of its own.
+pub(super) fn check_swappers(market: &Market, maker_only: bool, problems: &mut Vec<Problem>) {
+    let swaps = |choice: &&StrategyChoice| {
+        let info = cambist_strategies::find(&choice.name.value);
+        info.is_some_and(|info| info.promise == Promise::Swaps)
+    };
+    let Some(swapper) = market.strategies.iter().find(swaps) else {
+        return;
+    };
+    let name = &swapper.name.value;
+    let mut problem = |at, what: String| problems.push(Problem { at, what });
+    let allowed = |pool: &Pool| {
+        let most = pool.amounts.of("swap_value_max");
+        most.is_some_and(|most| most.value.number > Decimal::ZERO)
+    };
+    if !market.pool.as_ref().is_some_and(allowed) {
+        let what = format!("{name} needs a [market.pool] with a swap_value_max above 0");
+        problem(swapper.name.at, what);
+    }
+    if maker_only {
+        let what = format!(
+            "{name} takes from the book: it needs orders.maker_only = false, and fees.taker_bips as the venue charges"
+        );
+        problem(swapper.name.at, what);
+    }
+    let mut others = market.strategies.iter();
+    if let Some(other) = others.find(|choice| choice.name.at != swapper.name.at) {
+        let what = format!(
+            "{name} must be the only strategy of its market: it trades every difference from its base_target"
+        );
+        problem(other.name.at, what);
     }
 }
 

@@ -233,6 +233,7 @@ impl Daemon {
             }
             configs.extend(config);
             pool::check_holders(market, &mut problems);
+            pool::check_swappers(market, self.engine.maker_only, &mut problems);
             if let Some(pool) = &market.pool {
                 pool_configs.extend(pool.config(spec, &mut problems));
             }

@@ -133,7 +133,7 @@ impl State {
             accepted_until_s,
             // Nothing of it rests: what the bytes can create, they create while they are accepted.
             rests_until_s: Some(accepted_until_s),
-            max_fee_bips: self.config.max_fee_bips,
+            max_fee_bips: self.venue.fees.of_order(self.config.max_fee_bips),
             made_at,
         }
     }

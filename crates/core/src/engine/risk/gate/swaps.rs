@@ -44,7 +44,7 @@ impl RiskContext<'_> {
             qty: terms.qty,
             base,
             quote,
-            max_fee_bips: self.config.max_fee_bips,
+            max_fee_bips: self.fees.of_order(self.config.max_fee_bips),
             life_ms: self.config.ttl_ms,
             sealed: None,
             alike: 0,

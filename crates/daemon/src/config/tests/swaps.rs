@@ -1,0 +1,50 @@
+//! A strategy that swaps is refused where it could not trade its second leg, or would trade what is not its own.
+
+use super::example;
+use crate::config::Daemon;
+
+const ARB: &str = "[[market.strategy]]\nname = \"pool_arb\"\n[market.strategy.params]\nbase_target = 20\n\
+                   round_amount_max = 0.5\n";
+const LADDER: &str = "[[market.strategy]]\nname = \"ladder\"\n[market.strategy.params]\nbid_spread_bps = 10\n\
+                      ask_spread_bps = 10\norder_amount = 0.5\n";
+
+/// The demo's file with these strategies instead of its own, and these lines changed.
+fn bound(strategies: &str, changes: &[(&str, &str)]) -> Result<(), String> {
+    let mut source = example("demo.toml");
+    let begin = source.text.find("[[market.strategy]]").unwrap();
+    let mut text = format!("{}{strategies}", &source.text[..begin]);
+    for (line, to) in changes {
+        assert!(text.contains(line), "{line}");
+        text = text.replacen(line, to, 1);
+    }
+    source.text = text;
+    let daemon = Daemon::parse(&source).map_err(|error| error.to_string())?;
+    let bound = daemon.bind_expected().unwrap();
+    bound.map(|_| ()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_strategy_that_swaps_needs_a_pool_that_it_may_swap_with_takers_and_its_own_market() {
+    let takes = ("maker_only = true", "maker_only = false");
+    let swaps = (
+        "swap_value_max = \"0 USDC\"",
+        "swap_value_max = \"0.000001 USDC\"",
+    );
+    assert_eq!(bound(ARB, &[takes, swaps]), Ok(()));
+    let refused = |strategies: &str, changes: &[_]| bound(strategies, changes).unwrap_err();
+    let none = refused(ARB, &[takes]);
+    assert!(
+        none.contains("needs a [market.pool] with a swap_value_max above 0"),
+        "{none}"
+    );
+    let makes = refused(ARB, &[swaps]);
+    assert!(makes.contains("needs orders.maker_only = false"), "{makes}");
+    for both in [[ARB, LADDER], [LADDER, ARB]] {
+        let beside = refused(&both.concat(), &[takes, swaps]);
+        assert!(
+            beside.contains("must be the only strategy of its market"),
+            "{beside}"
+        );
+    }
+    assert_eq!(bound(LADDER, &[]), Ok(()), "others need nothing of that");
+}

@@ -1,0 +1,239 @@
+//! Pool arbitrage: a swap with the pool beside the market and the same base on the book, when both together earn
+//! something after all fees.
+//!
+//! The swap goes first, because it trades all of its amount for at least what it signs, or nothing: a round that is
+//! gone costs nothing. The second leg takes from the book with a limit of `unwind_bps` beyond the mid, which is the
+//! only slippage of a round. Its size is not remembered but read: it is the distance of the base holdings from
+//! `base_target`, which the ledger knows exactly after every crash. While a leg is open nothing is swapped, and its
+//! order is replaced until the distance is below what the venue takes. A distance of more than two rounds is not from
+//! this strategy, and is left alone. So it must be the only strategy of its market.
+//!
+//! It keeps no state.
+
+mod round;
+
+use cambist_core::control::Control;
+use cambist_core::math::{mul_div_ceil, mul_div_floor};
+use cambist_core::strategy::{PoolView, Strategy, Targets, View};
+use cambist_core::withheld::{Compared, Unit, Withheld};
+use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
+
+use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
+use crate::registry::{Promise, StrategyInfo};
+use crate::scale::{base_floor, lots_floor};
+use round::{Outcome, Round};
+
+const WHOLE: Amount = 10_000;
+const AMOUNT: Kind = Kind::Decimal {
+    min: "0",
+    max: "1000000000",
+};
+
+/// Rounds that may lie between the holdings and the target: one that is open, and one that filled after the venue
+/// had reported another end of it.
+const ROUNDS_OPEN: u64 = 2;
+
+/// The entry in the registry.
+pub const INFO: StrategyInfo = StrategyInfo {
+    name: "pool_arb",
+    summary: "Swaps with the pool and trades the same base on the book when both together earn \
+              something after all fees. Needs [market.pool] with swap_value_max, and orders that may \
+              take (orders.maker_only = false).",
+    promise: Promise::Swaps,
+    parameters: &[
+        Parameter {
+            name: "base_target",
+            unit: "base tokens",
+            kind: AMOUNT,
+            default: None,
+            looser: Looser::Changed,
+            meaning: "Base held between two rounds. What is held beyond or below it is an open leg, \
+                      and is traded on the book. Rounded down to whole lots.",
+        },
+        Parameter {
+            name: "round_amount_max",
+            unit: "base tokens",
+            kind: AMOUNT,
+            default: None,
+            looser: Looser::Higher,
+            meaning: "Largest round, and so the largest open leg. Rounded down to whole lots.",
+        },
+        Parameter {
+            name: "profit_min_bps",
+            unit: "bps of what a round costs",
+            kind: Kind::Bps { min: 0, max: 1_000 },
+            default: Some("5"),
+            looser: Looser::Lower,
+            meaning: "Least profit of a round after all fees, at the prices last read. The swap may \
+                      be paid so much less that this is left.",
+        },
+        Parameter {
+            name: "unwind_bps",
+            unit: "bps of the mid",
+            kind: Kind::Bps { min: 1, max: 5_000 },
+            default: Some("30"),
+            looser: Looser::Higher,
+            meaning: "How far beyond the mid the second leg may trade.",
+        },
+    ],
+    build: |params, market| Ok(Box::new(PoolArb::new(params, market)?)),
+};
+
+/// The largest open leg of parameters, and how far beyond the mid it is traded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenLeg {
+    /// Base units.
+    pub base: Amount,
+    /// Basis points of the mid.
+    pub unwind_bps: u32,
+}
+
+/// The largest open leg of a configuration; `None` if its parameters are not valid.
+pub fn open_leg(params: &toml::Table, market: &MarketSpec) -> Option<OpenLeg> {
+    let params = Params::read(INFO.parameters, params).ok()?;
+    let strategy = PoolArb::new(&params, market).ok()?;
+    Some(OpenLeg {
+        base: market.base_amount(strategy.round_max)?,
+        unwind_bps: strategy.unwind_bps,
+    })
+}
+
+/// The strategy.
+#[derive(Clone, Debug)]
+struct PoolArb {
+    /// Base units.
+    base_target: Amount,
+    round_max: Qty,
+    profit_min_bps: u32,
+    unwind_bps: u32,
+}
+
+impl PoolArb {
+    fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
+        let round_max = lots_floor(params, "round_amount_max", market)?;
+        if round_max.0 == 0 {
+            return Err(params.conflict("round_amount_max", "must be at least one lot"));
+        }
+        Ok(Self {
+            base_target: base_floor(params, "base_target", market)?,
+            round_max,
+            profit_min_bps: params.whole("profit_min_bps")?,
+            unwind_bps: params.whole("unwind_bps")?,
+        })
+    }
+
+    /// The order that closes the open leg; `None` if none is open.
+    fn open_leg(&self, view: &View<'_>) -> Option<(Side, Qty)> {
+        let held = view.holdings.base;
+        let side = if held > self.base_target {
+            Side::Sell
+        } else {
+            Side::Buy
+        };
+        // What orders of unknown state may still trade is not traded a second time.
+        let away = held.abs_diff(self.base_target);
+        let away = away.saturating_sub(view.unknown[side as usize]);
+        let lots = view.market.lots_floor(away);
+        let smallest = view.market.base.minimum.div_ceil(view.market.lot);
+        (lots.0 > 0 && Amount::from(lots.0) >= smallest).then_some((side, lots))
+    }
+
+    /// The limit of the second leg: so far beyond the mid, rounded towards it, that the book takes it at once.
+    fn limit(&self, view: &View<'_>, side: Side) -> Price {
+        let bps = Amount::from(self.unwind_bps);
+        let beyond = match side {
+            Side::Buy => WHOLE + bps,
+            Side::Sell => WHOLE - bps,
+        };
+        let mid = Amount::from(view.mid);
+        let ticks = match side {
+            Side::Buy => mul_div_floor(mid, beyond, 2 * WHOLE),
+            Side::Sell => mul_div_ceil(mid, beyond, 2 * WHOLE),
+        };
+        let ticks = ticks.and_then(|ticks| u64::try_from(ticks).ok());
+        Price(ticks.unwrap_or(0))
+    }
+
+    /// The better of both directions within funds and limits, if it earns enough.
+    fn round(&self, view: &View<'_>, pool: &PoolView) -> Option<(Side, Outcome)> {
+        let rounds = Side::BOTH.map(|side| {
+            let round = Round::new(view, pool, side);
+            let outcome = round.best(self.lots_max(view, pool, side))?;
+            (outcome.profit()? >= self.keep(&outcome)).then_some((side, outcome))
+        });
+        let earns = |(_, outcome): &(Side, Outcome)| outcome.profit();
+        rounds.into_iter().flatten().max_by_key(earns)
+    }
+
+    /// The least profit of a round, quote units.
+    fn keep(&self, outcome: &Outcome) -> Amount {
+        let keep = mul_div_ceil(outcome.cost, self.profit_min_bps.into(), WHOLE);
+        keep.unwrap_or(Amount::MAX).max(1)
+    }
+
+    /// Most lots of a round: its limit, the value that a swap may have, and what is held.
+    fn lots_max(&self, view: &View<'_>, pool: &PoolView, side: Side) -> u64 {
+        let swap = pool.swap;
+        // The engine values a swap at its most: with its slippage, and with the fee that is bought as well.
+        let more = WHOLE + Amount::from(swap.slippage_bps) + 2 * Amount::from(swap.taker_fee_bips);
+        let value = mul_div_floor(swap.value_max, WHOLE, more + 1).unwrap_or(0);
+        let mid = Price(view.mid.div_ceil(2));
+        let worth = |quote: Amount, price| view.market.lots_affordable(quote, price).0;
+        let (allowed, held) = match side {
+            // The pool is cheaper than the bids.
+            Side::Buy => (worth(value, mid), worth(view.holdings.quote, mid)),
+            // The pool pays more than the asks cost.
+            Side::Sell => {
+                let (base, quote) = (pool.base, pool.quote);
+                let in_pool = mul_div_floor(value, base, quote).unwrap_or(0);
+                let in_pool = view.market.lots_floor(in_pool).0;
+                (
+                    worth(value, mid).min(in_pool),
+                    view.market.lots_floor(view.holdings.base).0,
+                )
+            }
+        };
+        self.round_max.0.min(allowed).min(held)
+    }
+
+    /// Why an open leg is left alone: it is larger than this strategy makes one.
+    fn too_far(&self, lots: Qty) -> Option<Withheld> {
+        let most = self.round_max.0.saturating_mul(ROUNDS_OPEN);
+        let key = "market.strategy.params.round_amount_max";
+        let compared = Compared::new(Unit::Lots, key, lots.0, most);
+        (lots.0 > most).then(|| Withheld::compared(Control::StrategySkew, compared))
+    }
+}
+
+impl Strategy for PoolArb {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        let withhold = |targets: &mut Targets, why: Withheld| {
+            for side in Side::BOTH {
+                targets.withhold(side, why);
+            }
+        };
+        withhold(targets, Control::NotConfigured.into());
+        if let Some((side, lots)) = self.open_leg(view) {
+            return match self.too_far(lots) {
+                Some(why) => withhold(targets, why),
+                None => targets.quote(side, self.limit(view, side), lots, 0),
+            };
+        }
+        let Some(pool) = view.pool else {
+            return withhold(targets, Control::NoFairPrice.into());
+        };
+        // What is undecided may still open a leg or close one.
+        let is_quiet = view.own.is_empty() && view.unknown == [0; 2];
+        if !pool.swap.possible || !is_quiet {
+            return;
+        }
+        if let Some((side, outcome)) = self.round(view, &pool) {
+            let swap = Round::new(view, &pool, side).swap(&outcome, self.keep(&outcome));
+            swap.into_iter().for_each(|swap| targets.swap(swap));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pool_arb_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,274 @@
+//! Rounds against an exhaustive search, their limits, and that an open leg is closed from what is held.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use cambist_core::Side::{Buy, Sell};
+use cambist_core::strategy::BookLevel;
+use cambist_core::swap;
+use cambist_core::swap::paid_for;
+
+use super::*;
+use crate::testing::{Random, Sample, Scene, market, own, pool, text};
+
+/// Samples for the tests of the registry: at its target, and with an open leg.
+pub(crate) const SAMPLES: &[Sample] = &[
+    Sample {
+        table: "base_target = 11\nround_amount_max = 0.2\nprofit_min_bps = 5\nunwind_bps = 30\n",
+        changes: &[
+            ("base_target", "11.5"),
+            ("round_amount_max", "0.1"),
+            ("profit_min_bps", "500"),
+        ],
+        reasons: &["no_fair_price", "strategy_skew"],
+    },
+    Sample {
+        table: "base_target = 10.8\nround_amount_max = 0.2\nprofit_min_bps = 5\nunwind_bps = 30\n",
+        changes: &[("unwind_bps", "40")],
+        reasons: &["not_configured", "strategy_skew"],
+    },
+];
+
+const ETH: u128 = 10u128.pow(18);
+
+fn strategy(table: &str) -> PoolArb {
+    let params = Params::read(INFO.parameters, &table.parse().unwrap()).unwrap();
+    PoolArb::new(&params, &market()).unwrap()
+}
+
+fn usual() -> PoolArb {
+    strategy("base_target = 11\nround_amount_max = 0.6\nprofit_min_bps = 5\nunwind_bps = 30\n")
+}
+
+/// 11 ETH and 26,000 USDC, a book around 2,500 and a pool beside it, whose price is `bps` away.
+fn apart(bps: i128) -> Scene {
+    let mut scene = Scene::new(249_900, 250_100, 11, 26_000);
+    let mut beside = pool(0);
+    let more = beside.quote.cast_signed() * bps / 10_000;
+    beside.quote = (beside.quote.cast_signed() + more).cast_unsigned();
+    scene.pool = Some(beside);
+    scene
+}
+
+#[test]
+fn a_round_begins_with_its_swap_where_both_legs_earn() {
+    let decide = |bps| apart(bps).decide(&mut usual());
+    // 20 bps of the pool, 10 of each leg, 4 to the touch, and 5 to keep: nothing is earned within 50.
+    for bps in [-30, 0, 30] {
+        assert_eq!(text(&decide(bps)), "", "{bps}");
+    }
+    let dear = decide(300).wanted_swap().unwrap();
+    assert_eq!((dear.side, dear.sell), (Sell, 599_400_000_000_000_000));
+    let cheap = decide(-300).wanted_swap().unwrap();
+    assert_eq!(cheap.side, Buy);
+    assert!(cheap.least * 1_000 / 999 >= 6 * ETH / 10 * 99 / 100);
+    assert!(decide(300).quotes().is_empty() && decide(-300).quotes().is_empty());
+}
+
+/// A swap at its limit, and the other leg at the levels that were read: what is left is the least profit.
+#[test]
+fn at_the_limit_of_its_swap_a_round_keeps_its_least_profit() {
+    for bps in [80, 100, 300, -80, -100, -300] {
+        let scene = apart(bps);
+        let strategy = usual();
+        let view = scene.view();
+        let beside = scene.pool.unwrap();
+        let (side, outcome) = strategy.round(&view, &beside).unwrap();
+        let wanted = scene.decide(&mut usual()).wanted_swap().unwrap();
+        let fee = |bought: u128| bought.div_ceil(1_000);
+        let profit = match side {
+            Sell => (wanted.least - fee(wanted.least)).checked_sub(outcome.cost),
+            Buy => {
+                let base = wanted.least - fee(wanted.least);
+                let lots = scene.market.lots_floor(base);
+                let quote = scene.market.quote_amount(Price(249_900), lots).unwrap();
+                (quote - fee(quote)).checked_sub(wanted.sell)
+            }
+        };
+        let keep = strategy.keep(&outcome);
+        // The base below a lot stays.
+        let lot = scene.market.quote_amount(Price(249_900), Qty(1)).unwrap();
+        assert!(profit.unwrap() + lot >= keep, "{bps}: {profit:?} {keep}");
+        // The engine accepts no less than its slippage.
+        assert!(
+            wanted.least >= swap::least(outcome.paid, 50).unwrap(),
+            "{bps}"
+        );
+        assert!(wanted.least <= outcome.paid, "{bps}");
+    }
+}
+
+/// Books of a few levels and pools anywhere near them: no number of lots earns more than rounding beyond the found one.
+#[test]
+fn no_other_number_of_lots_earns_more() {
+    let (mut rounds, mut inner) = (0, 0);
+    for seed in 0..300 {
+        let mut random = Random(seed);
+        let mut scene = apart(i128::from(random.below(600)) - 300);
+        let mut levels = |best: u64, away: fn(u64, u64) -> u64| {
+            (0..1 + random.below(5))
+                .map(|level| BookLevel {
+                    price: Price(away(best, level * (1 + random.below(40)))),
+                    qty: Qty(1 + random.below(60)),
+                })
+                .collect::<Vec<_>>()
+        };
+        scene.bids = levels(249_900, |best, by| best - by);
+        scene.asks = levels(250_100, |best, by| best + by);
+        scene
+            .bids
+            .sort_by_key(|level| std::cmp::Reverse(level.price.0));
+        scene.asks.sort_by_key(|level| level.price.0);
+        // A small pool, so that the optimum is often within the book.
+        let beside = scene.pool.as_mut().unwrap();
+        let part = [1, 100, 2_000][usize::try_from(seed % 3).unwrap()];
+        (beside.base, beside.quote) = (beside.base / part, beside.quote / part);
+        let beside = *beside;
+        let view = scene.view();
+        for side in [Buy, Sell] {
+            let round = Round::new(&view, &beside, side);
+            let most = 1 + random.below(250);
+            let profit = |lots: u64| {
+                round
+                    .of(lots)
+                    .and_then(|outcome| outcome.profit())
+                    .unwrap_or(0)
+            };
+            let best = (1..=most).map(profit).max().unwrap_or(0);
+            let found = round.best(most);
+            let earned = found.and_then(|found| found.profit()).unwrap_or(0);
+            assert!(
+                earned + 4 >= best,
+                "{seed} {side:?}: {earned} of {best}, {found:?}"
+            );
+            rounds += u32::from(found.is_some());
+            inner += u32::from(found.is_some_and(|found| found.lots > 1 && found.lots < most));
+        }
+    }
+    assert!(rounds > 100 && inner > 30, "{rounds} {inner}");
+}
+
+#[test]
+fn the_amounts_of_a_round_meet() {
+    let scene = apart(0);
+    let view = scene.view();
+    let beside = scene.pool.unwrap();
+    // What is bought from the pool, less the fee, is what the bids take.
+    let bought = Round::new(&view, &beside, Buy).of(6_000).unwrap();
+    let paid = paid_for(bought.sold, beside.quote, beside.base, 20).unwrap();
+    assert_eq!(paid, bought.paid);
+    let net = paid - paid.div_ceil(1_000);
+    assert!(
+        net >= 6 * ETH / 10 && net < 6 * ETH / 10 + 10u128.pow(15),
+        "{net}"
+    );
+    // What the asks bring, less the fee, is what is sold to the pool.
+    let sold = Round::new(&view, &beside, Sell).of(6_000).unwrap();
+    assert_eq!(sold.sold, 6 * ETH / 10 * 999 / 1_000);
+    assert_eq!(sold.cost, 6_000 * 250_100);
+    let none = Round::new(&view, &beside, Sell).of(10_001);
+    assert_eq!(none, None, "the book does not hold it");
+}
+
+#[test]
+fn a_round_is_within_funds_and_limits() {
+    let lots = |scene: &Scene| {
+        let swap = scene.decide(&mut usual()).wanted_swap()?;
+        Some(scene.market.lots_floor(swap.sell).0)
+    };
+    assert_eq!(lots(&apart(300)), Some(5_994));
+    let mut poor = apart(300);
+    poor.holdings.base = 11 * ETH;
+    poor.pool.as_mut().unwrap().swap.value_max = 1_000 * 1_000_000;
+    let limited = lots(&poor).unwrap();
+    assert!((3_800..=3_960).contains(&limited), "{limited}");
+    // At its most, as the gate values it, it is within the limit.
+    let wanted = poor.decide(&mut usual()).wanted_swap().unwrap();
+    let beside = poor.pool.unwrap();
+    let paid = paid_for(wanted.sell, beside.base, beside.quote, 20).unwrap();
+    assert!(paid * 10_050 / 10_000 <= 1_000 * 1_000_000);
+    // Without quote there is nothing to buy the base from the pool with.
+    let mut none = apart(-300);
+    none.holdings.quote = 0;
+    assert_eq!(lots(&none), None);
+}
+
+#[test]
+fn nothing_is_swapped_while_anything_is_undecided() {
+    let some = |scene: &Scene| scene.decide(&mut usual()).wanted_swap().is_some();
+    assert!(some(&apart(100)));
+    let mut busy = apart(100);
+    busy.pool.as_mut().unwrap().swap.possible = false;
+    assert!(!some(&busy));
+    let mut resting = apart(100);
+    resting.own.push(own(1, Sell, 251_000, 100));
+    assert!(!some(&resting));
+    for unknown in [[1, 0], [0, 1]] {
+        let mut scene = apart(100);
+        scene.unknown = unknown;
+        assert!(!some(&scene));
+    }
+    let mut stale = apart(100);
+    stale.pool = None;
+    let targets = stale.decide(&mut usual());
+    assert_eq!(targets.withheld(Buy).unwrap().control, Control::NoFairPrice);
+}
+
+#[test]
+fn an_open_leg_is_read_from_what_is_held() {
+    let decide = |base: u128, unknown| {
+        let mut scene = apart(100);
+        scene.holdings.base = base;
+        scene.unknown = unknown;
+        // A stale pool does not keep a leg open.
+        scene.pool = None;
+        let targets = scene.decide(&mut usual());
+        let why = targets
+            .withheld(Buy)
+            .filter(|_| targets.quotes().is_empty());
+        (text(&targets), why.map(|why| why.control.name()))
+    };
+    // 30 bps from the mid of 2,500, rounded towards it.
+    let half = ETH / 2;
+    assert_eq!(decide(11 * ETH + half, [0; 2]).0, "sell 249250 x 5000 @0\n");
+    assert_eq!(decide(11 * ETH - half, [0; 2]).0, "buy 250750 x 5000 @0\n");
+    // What an order of unknown state may still trade is not traded again.
+    assert_eq!(decide(11 * ETH + half, [0, half]).0, "");
+    let part = decide(11 * ETH + half, [0, half / 5]).0;
+    assert_eq!(part, "sell 249250 x 4000 @0\n");
+    assert_eq!(
+        decide(11 * ETH - half, [half / 5, 0]).0,
+        "buy 250750 x 4000 @0\n"
+    );
+    // Below a lot nothing is open; two rounds are the most that may be.
+    assert_eq!(decide(11 * ETH + ETH / 10_000 - 1, [0; 2]).0, "");
+    assert_eq!(
+        decide(11 * ETH + ETH / 10_000, [0; 2]).0,
+        "sell 249250 x 1 @0\n"
+    );
+    assert_eq!(
+        decide(11 * ETH + 12 * ETH / 10, [0; 2]).0,
+        "sell 249250 x 12000 @0\n"
+    );
+    let (none, why) = decide(11 * ETH + 12 * ETH / 10 + ETH / 10_000, [0; 2]);
+    assert_eq!((none.as_str(), why), ("", Some("strategy_skew")));
+    // The venue takes no order below 3 ETH.
+    let mut large = apart(100);
+    large.market.base.minimum = 3 * ETH;
+    large.holdings.base = 12 * ETH;
+    assert!(large.decide(&mut usual()).quotes().is_empty());
+}
+
+#[test]
+fn the_largest_open_leg_is_stated() {
+    let table = "base_target = 11\nround_amount_max = 0.60001\nunwind_bps = 40";
+    let leg = open_leg(&table.parse().unwrap(), &market()).unwrap();
+    let stated = OpenLeg {
+        base: 6 * ETH / 10,
+        unwind_bps: 40,
+    };
+    assert_eq!(leg, stated);
+    let none = open_leg(&"base_target = 11".parse().unwrap(), &market());
+    assert_eq!(none, None);
+    let zero = "base_target = 11\nround_amount_max = 0".parse().unwrap();
+    assert!(INFO.build_from(&zero, &market()).is_err());
+}
