@@ -89,7 +89,7 @@ impl OpenLeg {
         });
         let _ = writeln!(
             text,
-            "  {strategy} holds at most {base_max} {base} between a swap and the order that follows it. The swap is {decided}\n  \
+            "  {strategy} holds at most {base_max} {base}, and what the pool pays beyond its price, between a swap and the order that\n  follows it. The swap is {decided}\n  \
              closed as soon as the book has the amount within {unwind_bps} bps of the mid, which costs at most {loss_max} {quote} with\n  \
              fees; until then it moves with the price. Both are part of the figures above."
         );
@@ -501,7 +501,7 @@ mod tests {
         let text = found.text();
         assert!(
             text.contains(
-                "pool_arb holds at most 0.5 ETH between a swap and the order that follows it"
+                "pool_arb holds at most 0.5 ETH, and what the pool pays beyond its price, between a swap"
             ),
             "{text}"
         );

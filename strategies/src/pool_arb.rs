@@ -14,13 +14,14 @@ mod round;
 
 use cambist_core::control::Control;
 use cambist_core::math::{mul_div_ceil, mul_div_floor};
-use cambist_core::strategy::{PoolView, Strategy, Targets, View};
+use cambist_core::strategy::{OwnOrder, PoolView, Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{base_floor, lots_floor};
+use crate::sizing::{is_orderable, is_within};
 use round::{Outcome, Round};
 
 const WHOLE: Amount = 10_000;
@@ -32,6 +33,9 @@ const AMOUNT: Kind = Kind::Decimal {
 /// Rounds that may lie between the holdings and the target: one that is open, and one that filled after the venue
 /// had reported another end of it.
 const ROUNDS_OPEN: u64 = 2;
+
+/// How far an order of the second leg may be from its limit before it is replaced.
+const TOLERANCE_BPS: u32 = 5;
 
 /// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
@@ -122,20 +126,43 @@ impl PoolArb {
         })
     }
 
-    /// The order that closes the open leg; `None` if none is open.
-    fn open_leg(&self, view: &View<'_>) -> Option<(Side, Qty)> {
+    /// The side that closes the open leg, and its size in base units: what is held beyond or below the target.
+    fn open_leg(&self, view: &View<'_>) -> (Side, Amount) {
         let held = view.holdings.base;
         let side = if held > self.base_target {
             Side::Sell
         } else {
             Side::Buy
         };
-        // What orders of unknown state may still trade is not traded a second time.
-        let away = held.abs_diff(self.base_target);
-        let away = away.saturating_sub(view.unknown[side as usize]);
-        let lots = view.market.lots_floor(away);
-        let smallest = view.market.base.minimum.div_ceil(view.market.lot);
-        (lots.0 > 0 && Amount::from(lots.0) >= smallest).then_some((side, lots))
+        (side, held.abs_diff(self.base_target))
+    }
+
+    /// Adds the orders that close the open leg; false if there is nothing to close. An order stays near its limit, and
+    /// is replaced only when it is gone: whatever may still fill counts as if it does.
+    fn close(&self, view: &View<'_>, targets: &mut Targets) -> bool {
+        let (side, open) = self.open_leg(view);
+        let limit = self.limit(view, side);
+        let own = || view.own.iter().filter(|order| order.side == side);
+        let stays = |order: &&OwnOrder| {
+            let near = is_within(order.price, limit, TOLERANCE_BPS);
+            near && !order.cancelling && !order.expiring
+        };
+        let mut kept = 0;
+        for order in own().filter(stays) {
+            targets.quote(side, order.price, order.remaining, kept);
+            kept += 1;
+        }
+        let alive = own().fold(view.unknown[side as usize], |sum, order| {
+            // A remainder below a lot may fill as well.
+            let lots = u128::from(order.remaining.0).saturating_add(1);
+            sum.saturating_add(lots.saturating_mul(view.market.lot))
+        });
+        let due = view.market.lots_floor(open.saturating_sub(alive));
+        let is_due = is_orderable(view.market, limit, due);
+        if is_due {
+            targets.quote(side, limit, due, kept);
+        }
+        is_due || kept > 0
     }
 
     /// The limit of the second leg: so far beyond the mid, rounded towards it, that the book takes it at once.
@@ -197,7 +224,8 @@ impl PoolArb {
     }
 
     /// Why an open leg is left alone: it is larger than this strategy makes one.
-    fn too_far(&self, lots: Qty) -> Option<Withheld> {
+    fn too_far(&self, view: &View<'_>) -> Option<Withheld> {
+        let lots = view.market.lots_floor(self.open_leg(view).1);
         let most = self.round_max.0.saturating_mul(ROUNDS_OPEN);
         let key = "market.strategy.params.round_amount_max";
         let compared = Compared::new(Unit::Lots, key, lots.0, most);
@@ -213,11 +241,11 @@ impl Strategy for PoolArb {
             }
         };
         withhold(targets, Control::NotConfigured.into());
-        if let Some((side, lots)) = self.open_leg(view) {
-            return match self.too_far(lots) {
-                Some(why) => withhold(targets, why),
-                None => targets.quote(side, self.limit(view, side), lots, 0),
-            };
+        if let Some(why) = self.too_far(view) {
+            return withhold(targets, why);
+        }
+        if self.close(view, targets) {
+            return;
         }
         let Some(pool) = view.pool else {
             return withhold(targets, Control::NoFairPrice.into());

@@ -19,12 +19,12 @@ pub(crate) const SAMPLES: &[Sample] = &[
             ("round_amount_max", "0.1"),
             ("profit_min_bps", "500"),
         ],
-        reasons: &["no_fair_price", "strategy_skew"],
+        reasons: &["no_fair_price", "not_configured", "strategy_skew"],
     },
     Sample {
         table: "base_target = 10.8\nround_amount_max = 0.2\nprofit_min_bps = 5\nunwind_bps = 30\n",
         changes: &[("unwind_bps", "40")],
-        reasons: &["not_configured", "strategy_skew"],
+        reasons: &["no_fair_price", "not_configured", "strategy_skew"],
     },
 ];
 
@@ -256,6 +256,41 @@ fn an_open_leg_is_read_from_what_is_held() {
     large.market.base.minimum = 3 * ETH;
     large.holdings.base = 12 * ETH;
     assert!(large.decide(&mut usual()).quotes().is_empty());
+}
+
+/// An order that rests near the limit stays; one that does not is cancelled first, and replaced when it is gone.
+#[test]
+fn what_may_still_fill_is_not_ordered_again() {
+    let decide = |rests: &[(Side, u64, u64)], cancelling| {
+        let mut scene = apart(100);
+        scene.holdings.base = 11 * ETH + ETH / 2;
+        for (side, price, lots) in rests {
+            scene = scene.with_own(*side, *price, *lots);
+        }
+        if let Some(order) = scene.own.first_mut() {
+            order.cancelling = cancelling;
+        }
+        text(&scene.decide(&mut usual()))
+    };
+    assert_eq!(decide(&[], false), "sell 249250 x 5000 @0\n");
+    // Within 5 bps of the limit, either way; what is not covered by it is ordered beside it, less the lot that a
+    // remainder may hide.
+    let whole = [(Sell, 249_374, 4_999)];
+    assert_eq!(decide(&whole, false), "sell 249374 x 4999 @0\n");
+    let part = [(Sell, 249_126, 3_000)];
+    assert_eq!(
+        decide(&part, false),
+        "sell 249126 x 3000 @0\nsell 249250 x 1999 @1\n"
+    );
+    for away in [249_375, 249_125] {
+        assert_eq!(decide(&[(Sell, away, 4_999)], false), "", "{away}");
+    }
+    assert_eq!(decide(&whole, true), "");
+    // An order of the other side is cancelled, and nothing waits for it.
+    assert_eq!(
+        decide(&[(Buy, 249_000, 100)], false),
+        "sell 249250 x 5000 @0\n"
+    );
 }
 
 #[test]

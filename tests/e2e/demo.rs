@@ -280,6 +280,25 @@ fn a_total_is_not_exceeded_through_a_kill() {
     assert_eq!(object["replay_equal"], true, "{out}");
 }
 
+/// Rounds of a swap and the order that follows it, through a kill: that both ways were traded, and that no more than one
+/// leg is open at the end, is part of exit code 0.
+#[test]
+fn rounds_with_the_pool_are_closed_through_a_kill() {
+    let (out, log) = demo_run(
+        "demo-rounds",
+        &["--duration", "30s", "--seed", "2", "--strategy", "pool_arb"],
+    );
+    let object: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(object["scenario"]["name"], "swapped", "{out}");
+    assert!(object["fills"].as_u64().unwrap() > 3, "{out}");
+    assert_eq!(object["orders"]["unknown_left"], 0, "{out}");
+    assert_eq!(object["replay_equal"], true, "{out}");
+    assert!(!object["crash"].is_null(), "{log}");
+    for token in ["ETH", "USDC"] {
+        assert_eq!(object["residual_units"][token], "0", "{out}");
+    }
+}
+
 /// Played by the tests that are named after them,
 const QUOTING: [&str; 5] = ["bands", "ladder", "glft", "curve", "hedged_lp"];
 /// and by `a_pool_is_joined_and_left_and_nothing_is_lost`.

@@ -156,6 +156,8 @@ pub struct WorldConfig {
     pub markets: Vec<String>,
     /// Strategies, in the order of their ids.
     pub seats: Vec<SeatConfig>,
+    /// The only strategy is one of two legs: base that it may hold between them, and it orders only when both earn.
+    pub open_leg_max: Option<Amount>,
     /// The engine.
     pub engine: EngineConfig,
     /// Whether some limits are so tight that they are reached, at intervals until the faults end.

@@ -131,6 +131,16 @@ impl GroundTruth {
         self.orders.len() as u64
     }
 
+    /// Base bought less its fees, less base sold, over all orders: where the fee is taken out of what is bought.
+    pub(crate) fn base_open(&self) -> i128 {
+        let signed = |units: Amount| i128::try_from(units).unwrap_or(i128::MAX);
+        let each = self.orders.values().map(|taken| match taken.side {
+            Side::Buy => signed(taken.filled.0.saturating_sub(taken.filled.2)),
+            Side::Sell => -signed(taken.filled.0),
+        });
+        each.sum()
+    }
+
     /// Number of trades.
     pub(crate) const fn fills(&self) -> u64 {
         self.fills

@@ -80,6 +80,7 @@ impl WorldConfig {
             agents: vec![AgentsConfig::calm(seed, MarketId(0), PRICE, ONE / 4)],
             markets: vec!["AAA-QQQ".to_owned()],
             seats: vec![seat(strategy, MarketId(0))],
+            open_leg_max: None,
             engine: engine(),
             tight: false,
             funds: Amounts::from([(BASE, 40 * ONE), (QUOTE, 100_000 * UNIT)]),

@@ -1,5 +1,6 @@
 //! Workload: the market, the pools and the simulated traders of a world.
 
+mod arbitrage;
 pub(crate) mod market;
 pub(crate) mod pool;
 pub(crate) mod swapper;

@@ -47,6 +47,7 @@ use crate::invariants::limits::Limits;
 use crate::invariants::profit::Profit;
 use crate::invariants::sending::SendingRules;
 use crate::invariants::stated_loss::Meter;
+use crate::invariants::table::Invariant;
 use crate::invariants::unquoted::Unquoted;
 use crate::queue::Queue;
 use crate::remote::{Connection, Remote};
@@ -271,6 +272,13 @@ impl World {
         }
         self.ground_truth
             .swap(self.exchange.venue(), &mut self.loss);
+        if let Some(most) = self.config.open_leg_max {
+            let open = self.ground_truth.base_open();
+            if open.unsigned_abs() > most {
+                let detail = format!("{open} base units between two legs, of {most}");
+                self.checks.fail(Invariant::OpenLeg, detail);
+            }
+        }
     }
 
     /// Passes an operator's command now.

@@ -2,7 +2,9 @@
 
 use cambist_core::Time;
 use cambist_core::request::Endpoint;
-use cambist_sim::{Fault, FaultKind, FaultKindConfig, Sealer, World, WorldConfig, run};
+use cambist_sim::{
+    CrashConfig, Fault, FaultKind, FaultKindConfig, Sealer, World, WorldConfig, run,
+};
 
 use crate::{assert_sound, minutes};
 
@@ -36,6 +38,45 @@ fn faults_and_crashes_keep_the_books_equal() {
         swapped += outcome.counts.swapped;
     }
     assert!(swapped > 60, "{swapped} swaps");
+}
+
+/// Rounds of two legs under every network fault, crashes and faults that neither add nor take base: what is open between
+/// them is never more than stated.
+#[test]
+fn an_open_leg_is_never_larger_than_stated() {
+    let (mut swapped, mut fills, mut crashes) = (0, 0, 0);
+    for seed in 0..12 {
+        let drawn = WorldConfig::drawn(seed);
+        let mut config = minutes(30, WorldConfig::calm(seed, "ladder").with_arbitrage());
+        (config.network, config.store, config.clock) = (drawn.network, drawn.store, drawn.clock);
+        config.fault_schedule = drawn.fault_schedule;
+        config.fault_kinds = drawn.fault_kinds;
+        // Base that comes, goes or is traded by others is traded as if it were an open leg.
+        for kind in [
+            FaultKind::Deposit,
+            FaultKind::Withdrawal,
+            FaultKind::ForeignOrder,
+        ] {
+            config.fault_kinds.kinds.retain(|drawn| *drawn != kind);
+        }
+        if seed % 2 == 0 {
+            config.crash = CrashConfig {
+                mean_ms: 60_000,
+                actions_max: 60,
+            };
+        }
+        let engine = &mut config.engine;
+        engine.request_timeout_ms = drawn.engine.request_timeout_ms;
+        let outcome = run(config).unwrap();
+        assert_sound(&outcome, &format!("seed {seed}"));
+        swapped += outcome.counts.swapped;
+        fills += outcome.counts.fills;
+        crashes += outcome.counts.crashes;
+    }
+    assert!(
+        swapped > 40 && fills > 2 * swapped - 12 && crashes > 20,
+        "{swapped} {fills} {crashes}"
+    );
 }
 
 #[test]
