@@ -166,15 +166,27 @@ mod tests {
     use super::*;
     use cambist_config::reader::Source;
     use cambist_daemon::config::Daemon;
+    use cambist_strategies::Promise;
 
     #[test]
     fn every_example_loads_where_it_is_pasted() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
         let text = std::fs::read_to_string(path).unwrap();
         let (before, _) = text.split_once("[[market.strategy]]").unwrap();
+        // What a strategy that swaps needs beside its own section.
+        let swaps = before
+            .replace("maker_only = true", "maker_only = false")
+            .replace(
+                "swap_value_max = \"0 USDC\"",
+                "swap_value_max = \"500 USDC\"",
+            );
         for info in cambist_strategies::all() {
             let example = example(info).unwrap();
             assert!(example.starts_with("[[market.strategy]]"), "{example}");
+            let before = match info.promise {
+                Promise::Swaps => &swaps,
+                _ => before,
+            };
             let text = format!("{before}{example}");
             let source = Source {
                 path: path.into(),

@@ -19,7 +19,7 @@ pub fn of(config: &Daemon) -> Promise {
         let info = cambist_strategies::find(&choice.name.value);
         choice.process.is_some() || info.is_some_and(|info| info.promise == Promise::Quotes)
     };
-    let promises = |wanted: Promise| {
+    let any_of = |wanted: Promise| {
         chosen.clone().any(|choice| {
             let info = cambist_strategies::find(&choice.name.value);
             info.is_some_and(|info| info.promise == wanted)
@@ -29,7 +29,7 @@ pub fn of(config: &Daemon) -> Promise {
         return Promise::Quotes;
     }
     let others = [Promise::Total, Promise::Swaps];
-    let other = others.into_iter().find(|promise| promises(*promise));
+    let other = others.into_iter().find(|promise| any_of(*promise));
     other.unwrap_or(Promise::PoolShares)
 }
 

@@ -191,7 +191,7 @@ fn program(path: &str) -> anyhow::Result<Table> {
     ]))
 }
 
-/// The scenario in which a strategy can do what it promises, for a demo that names none.
+/// The scenario for a strategy, in a demo that names none.
 pub fn suited_scenario(strategy: Option<&str>) -> &'static str {
     match strategy.and_then(promise) {
         Some(Promise::Swaps) => "swapped",

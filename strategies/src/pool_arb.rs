@@ -257,7 +257,9 @@ impl Strategy for PoolArb {
         }
         if let Some((side, outcome)) = self.round(view, &pool) {
             let swap = Round::new(view, &pool, side).swap(&outcome, self.keep(&outcome));
-            swap.into_iter().for_each(|swap| targets.swap(swap));
+            if let Some(swap) = swap {
+                targets.swap(swap);
+            }
         }
     }
 }

@@ -105,7 +105,7 @@ fn no_other_number_of_lots_earns_more() {
         let mut random = Random(seed);
         let mut scene = apart(i128::from(random.below(600)) - 300);
         let mut levels = |best: u64, away: fn(u64, u64) -> u64| {
-            (0..1 + random.below(5))
+            (0..=random.below(5))
                 .map(|level| BookLevel {
                     price: Price(away(best, level * (1 + random.below(40)))),
                     qty: Qty(1 + random.below(60)),

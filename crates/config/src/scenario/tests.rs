@@ -126,7 +126,7 @@ fn every_built_in_scenario_is_played_with_books_that_add_up_and_repeats_itself()
         let moved = one.1.fair_price().0.abs_diff(before) * 10_000 / before;
         match name {
             "calm" | "thin" | "pool-drained" | "swapped" => {
-                assert!(moved < 150, "{name}: {moved} bps")
+                assert!(moved < 150, "{name}: {moved} bps");
             }
             "crash" => assert!((250..550).contains(&moved), "{moved} bps"),
             _ => assert!(moved < 600, "{name}: {moved} bps"),

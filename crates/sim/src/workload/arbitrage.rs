@@ -1,4 +1,4 @@
-//! A world of pool arbitrage: others swap with the pool, nobody else carries its price back to the book.
+//! A world of pool arbitrage: others swap with the pool, and its price returns to that of the book by own rounds alone.
 
 use cambist_core::{Amount, MarketId};
 use cambist_venue::AccountId;
