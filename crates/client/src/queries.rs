@@ -171,6 +171,8 @@ mod tests {
             lp: token(9),
             joins: true,
             exits: true,
+            swaps: true,
+            fee_bips: 30,
         }
     }
 

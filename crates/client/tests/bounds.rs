@@ -536,6 +536,8 @@ async fn pools_that_a_client_knows_are_asked_for() {
         },
         joins: true,
         exits: true,
+        swaps: true,
+        fee_bips: 30,
     };
     let volume = |token, volume| format!(r#"{{"tokenId":"{token}","volume":"{volume}"}}"#);
     let body = format!(

@@ -58,6 +58,8 @@ pub(crate) fn listing() -> Listing {
             lp: token(SHARES, "LP", 8),
             joins: true,
             exits: false,
+            swaps: true,
+            fee_bips: 30,
         }],
         tokens: vec![eth, usdc, btc],
     }

@@ -309,6 +309,7 @@ fn order(store: &Store, number: u64, market: u16, side: Side, rests: Option<u64>
         price: Price(250_012),
         qty: Qty(15_000),
         kind: OrderKind::MakerOnly,
+        swap: None,
         sell_token: USDC,
         sell_amount: 5,
         buy_token: ETH,

@@ -48,6 +48,8 @@ fn pool() -> PoolSpec {
         lp: token(9, "LP", 8),
         joins: true,
         exits: true,
+        swaps: true,
+        fee_bips: 20,
     }
 }
 
@@ -117,6 +119,7 @@ impl Stage {
             price: Price(250_000),
             qty: Qty(10),
             kind: OrderKind::MakerOnly,
+            swap: None,
             sell_token: ETH,
             sell_amount: 1_000_000_000_000_000,
             buy_token: USDC,
@@ -234,7 +237,7 @@ fn a_batch_is_signed_stored_and_answered_with_its_bytes() {
     assert_eq!(batch, BatchId(77));
     let signed = orders
         .each_ref()
-        .map(|order| sign_order(order, EXCHANGE, ACCOUNT, &key()).unwrap());
+        .map(|order| sign_order(order, EXCHANGE, ACCOUNT, &[pool()], &key()).unwrap());
     for (at, (order, signed)) in orders.iter().zip(&signed).enumerate() {
         assert_eq!(hashes[at], (order.client_id, signed.hash));
         assert_eq!(bodies[at].0, order.client_id);

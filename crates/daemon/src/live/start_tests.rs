@@ -171,6 +171,7 @@ fn order(instance: u32, number: u64) -> UnsignedOrder {
         price: Price(5),
         qty: Qty(6),
         kind: OrderKind::MakerOnly,
+        swap: None,
         sell_token: TokenId(0),
         sell_amount: 7,
         buy_token: TokenId(1),
