@@ -82,6 +82,7 @@ mod tests {
             price: Price(1),
             qty: Qty(1),
             kind: OrderKind::Limit,
+            swap: None,
             sell_token: TokenId(1),
             sell_amount: 1,
             buy_token: TokenId(0),
