@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 31] = [
+const ROOMS: [(&str, &[&str]); 32] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -18,12 +18,13 @@ const ROOMS: [(&str, &[&str]); 31] = [
     // The monotonic clock counts in the engine's unit.
     ("crates/host", &["core"]),
     ("crates/listener", &[]),
+    ("crates/page", &[]),
     ("crates/sandbox", &[]),
     ("crates/schema", &[]),
     (
         "crates/server",
         &[
-            "core", "host", "listener", "protocol", "schema", "signing", "venue",
+            "core", "host", "listener", "page", "protocol", "schema", "signing", "venue",
             // In its tests.
             "syscalls",
         ],
@@ -47,6 +48,7 @@ const ROOMS: [(&str, &[&str]); 31] = [
             "listener",
             "market-data",
             "messages",
+            "page",
             "protocol",
             "quant",
             "report",

@@ -105,6 +105,7 @@ const FOLDERS: &[(&str, Option<&[&str]>)] = &[
     ("crates/market-data", Some(&[])),
     ("crates/syscalls", Some(&[])),
     ("crates/messages", Some(&[])),
+    ("crates/page", Some(&[])),
     ("crates/protocol", Some(&[])),
     ("crates/schema", Some(&[])),
     // The admin log's old key `wish` for one version; the `Host` header in a test's name.

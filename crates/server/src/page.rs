@@ -4,10 +4,7 @@
 use axum::body::Body;
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Response};
-
-/// Only the page's own files: no other origin, no inline script, no frames.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-     img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+use cambist_page::{HTML_TYPE, SCRIPT_TYPE, STYLE_TYPE};
 
 /// A file of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,42 +16,27 @@ pub(crate) struct PageFile {
 }
 
 /// All files. The page is also at the path of the daemon's.
-pub(crate) const FILES: [PageFile; 4] = [
-    html("/"),
-    html("/page"),
-    PageFile {
-        path: "/page.css",
-        kind: "text/css; charset=utf-8",
-        text: include_str!("page/page.css"),
-    },
-    PageFile {
-        path: "/page.js",
-        kind: "text/javascript; charset=utf-8",
-        text: include_str!("page/page.js"),
-    },
+pub(crate) const FILES: [PageFile; 6] = [
+    file("/", HTML_TYPE, include_str!("page/page.html")),
+    file("/page", HTML_TYPE, include_str!("page/page.html")),
+    file("/shared.css", STYLE_TYPE, cambist_page::STYLE),
+    file("/shared.js", SCRIPT_TYPE, cambist_page::SCRIPT),
+    file("/page.css", STYLE_TYPE, include_str!("page/page.css")),
+    file("/page.js", SCRIPT_TYPE, include_str!("page/page.js")),
 ];
 
-const fn html(path: &'static str) -> PageFile {
-    PageFile {
-        path,
-        kind: "text/html; charset=utf-8",
-        text: include_str!("page/page.html"),
-    }
+const fn file(path: &'static str, kind: &'static str, text: &'static str) -> PageFile {
+    PageFile { path, kind, text }
 }
 
 impl PageFile {
     /// Turns an answer with this file's text into the file.
     pub fn mark(&self, response: &mut Response<Body>) {
         let headers: &mut HeaderMap = response.headers_mut();
-        let values: [(HeaderName, &'static str); 5] = [
-            (header::CONTENT_TYPE, self.kind),
-            (header::CONTENT_SECURITY_POLICY, POLICY),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (header::REFERRER_POLICY, "no-referrer"),
-            // A newer exchange may have another page.
-            (header::CACHE_CONTROL, "no-cache"),
-        ];
-        for (name, value) in values {
+        let kind = HeaderValue::from_static(self.kind);
+        headers.insert(header::CONTENT_TYPE, kind);
+        for (name, value) in cambist_page::HEADERS {
+            let name = HeaderName::from_static(name);
             headers.insert(name, HeaderValue::from_static(value));
         }
     }
@@ -69,17 +51,7 @@ mod tests {
         let bytes: usize = FILES[1..].iter().map(|file| file.text.len()).sum();
         assert!(bytes < 150_000, "{bytes}");
         for file in FILES {
-            let text = file.text.replace("http://www.w3.org/2000/svg", "");
-            for outside in [
-                "http://",
-                "https://",
-                "//cdn",
-                "@import",
-                "innerHTML",
-                "style=",
-            ] {
-                assert!(!text.contains(outside), "{}: {outside}", file.path);
-            }
+            assert_eq!(cambist_page::forbidden(file.text), [""; 0], "{}", file.path);
         }
     }
 }

@@ -1,19 +1,4 @@
 "use strict";
-// Everything from the exchange enters as text, never as markup.
-const $ = (id) => document.getElementById(id);
-const make = (tag, text, kind) => {
-  const node = document.createElement(tag);
-  if (text !== undefined && text !== null) node.textContent = text;
-  if (kind) node.className = kind;
-  return node;
-};
-const row = (cells) => {
-  const tr = make("tr");
-  for (const [text, kind] of cells) tr.append(make("td", text, kind));
-  return tr;
-};
-const fill = (node, children) => node.replaceChildren(...children);
-const facts = (pairs) => pairs.flatMap(([name, value]) => [make("dt", name), make("dd", value === null || value === undefined ? "-" : value)]);
 // Base units as whole tokens: exact, because amounts exceed what a number holds.
 const whole = (units, decimals, places) => {
   const text = String(units).padStart(decimals + 1, "0");
@@ -43,11 +28,11 @@ function book(depth) {
   const cell = make("td", gap);
   cell.colSpan = 3;
   mid.append(cell);
-  fill($("book").querySelector("tbody"), [...asks.map((one) => level(one, "sell")), mid, ...bids.map((one) => level(one, "buy"))]);
+  fill(body("book"), [...asks.map((one) => level(one, "sell")), mid, ...bids.map((one) => level(one, "buy"))]);
 }
 function showTrades() {
   const base = token(current().baseTokenId);
-  fill($("trades").querySelector("tbody"), trades.map((one) => row([
+  fill(body("trades"), trades.map((one) => row([
     [new Date(one.time).toISOString().slice(11, 19)], [one.side, one.side], [one.price], [whole(one.base, base.decimals, 6)],
   ])));
   $("trades-count").textContent = trades.length ? "newest first, times in UTC" : "none since the exchange started";
@@ -56,21 +41,12 @@ function price(candles) {
   // Too few minutes make no line: then the latest trades do.
   const minutes = candles.length >= 10;
   const points = minutes ? candles.map((one) => [one.time, Number(one.close)]) : trades.map((one) => [one.time, Number(one.price)]).reverse();
-  const svg = $("price");
-  if (points.length < 2) {
-    svg.replaceChildren();
+  const drawn = drawLine($("price"), points);
+  if (!drawn) {
     $("price-span").textContent = "drawn once there were two trades";
     return;
   }
-  const values = points.map((point) => point[1]);
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  const [first, end] = [points[0][0], points[points.length - 1][0]];
-  const x = (at) => ((at - first) / (end - first || 1)) * 600;
-  const y = (value) => (high > low ? 132 - ((value - low) / (high - low)) * 124 : 70);
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", points.map((point, i) => (i ? "L" : "M") + x(point[0]).toFixed(1) + " " + y(point[1]).toFixed(1)).join(""));
-  svg.replaceChildren(path);
-  $("price-span").textContent = (minutes ? "closes of " + points.length + " minutes" : "the last " + points.length + " trades") + ", between " + low + " and " + high;
+  $("price-span").textContent = (minutes ? "closes of " + points.length + " minutes" : "the last " + points.length + " trades") + ", between " + drawn.low + " and " + drawn.high;
 }
 async function pools() {
   const listed = (await get("api/v3/amm/pools")).pools;
@@ -129,13 +105,7 @@ function follow() {
   }).catch(() => {});
 }
 function buttons() {
-  fill($("markets"), markets.map((market, i) => {
-    const button = make("button", market.market);
-    button.type = "button";
-    button.setAttribute("aria-pressed", String(i === chosen));
-    button.onclick = () => choose(i);
-    return button;
-  }));
+  fill($("markets"), markets.map((market, i) => toggle(market.market, i === chosen, () => choose(i))));
 }
 function choose(i) {
   chosen = i;
@@ -169,10 +139,7 @@ async function start() {
   await pools();
   if (markets.length) choose(0);
 }
-document.addEventListener("keydown", (event) => {
-  const i = Number(event.key) - 1;
-  if (!event.ctrlKey && !event.altKey && !event.metaKey && i >= 0 && i < markets.length) choose(i);
-});
+marketKeys(() => markets.length, choose);
 const again = () => start().catch(() => { $("connection").hidden = false; setTimeout(again, 2000); });
 again();
 setInterval(() => { refresh().catch(() => {}); health(); }, 5000);

@@ -1,19 +1,4 @@
 "use strict";
-// Everything from the daemon enters as text, never as markup.
-const $ = (id) => document.getElementById(id);
-const make = (tag, text, kind) => {
-  const node = document.createElement(tag);
-  if (text !== undefined && text !== null) node.textContent = text;
-  if (kind) node.className = kind;
-  return node;
-};
-const row = (cells) => {
-  const tr = make("tr");
-  for (const [text, kind] of cells) tr.append(make("td", text, kind));
-  return tr;
-};
-const fill = (node, children) => node.replaceChildren(...children);
-const body = (id) => $(id).querySelector("tbody");
 const span = (ms) => {
   if (ms === null || ms === undefined) return "-";
   const s = Math.max(0, Math.round(ms / 1000));
@@ -96,20 +81,10 @@ function orders(market, now) {
   });
 }
 function equity(points, symbol) {
-  const svg = $("equity");
   $("equity-now").textContent = points.length ? points[points.length - 1][1].toFixed(2) + " " + symbol : "not known yet";
-  if (points.length < 2) {
-    svg.replaceChildren();
-    return;
-  }
-  const values = points.map((point) => point[1]);
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  const [first, end] = [points[0][0], points[points.length - 1][0]];
-  const x = (at) => ((at - first) / (end - first || 1)) * 600;
-  const y = (value) => 132 - ((value - low) / (high - low || 1)) * 124;
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", points.map((point, i) => (i ? "L" : "M") + x(point[0]).toFixed(1) + " " + y(point[1]).toFixed(1)).join(""));
-  svg.replaceChildren(path);
+  const drawn = drawLine($("equity"), points);
+  if (!drawn) return;
+  const { low, high, first, end } = drawn;
   $("equity-span").textContent = "the last " + span((end - first) * 1000) + ", between " + low.toFixed(2) + " and " + high.toFixed(2) + " " + symbol;
 }
 function show(page) {
@@ -122,13 +97,7 @@ function show(page) {
   $("summary").textContent = status.line || "";
   const markets = page.markets || [];
   if (chosen >= markets.length) chosen = 0;
-  fill($("markets"), markets.length < 2 ? [] : markets.map((market, i) => {
-    const button = make("button", market.market);
-    button.type = "button";
-    button.setAttribute("aria-pressed", String(i === chosen));
-    button.onclick = () => choose(i);
-    return button;
-  }));
+  fill($("markets"), markets.length < 2 ? [] : markets.map((market, i) => toggle(market.market, i === chosen, () => choose(i))));
   const market = markets[chosen];
   if (market) {
     fill($("sides"), sides(market));
@@ -152,23 +121,20 @@ function show(page) {
   const budget = page.budget || {};
   const left = Object.entries(budget).map(([name, [tokens, burst]]) => meter(name, burst ? tokens / burst : 0, tokens + " left"));
   fill($("requests"), [make("p", (requests.sent ?? 0) + " sent of " + (requests.allowed ?? 0) + " allowed", "note"), ...left]);
-  const facts = [
+  const about = [
     ["level", status.level], ["books", (status.books || {}).state || "-"], ["running for", span(status.up_ms)],
     ["unknown orders since", status.unknown_for_ms === null || status.unknown_for_ms === undefined ? "none" : span(status.unknown_for_ms)],
     ["paused", (status.paused || []).map((pause) => pause.what + ": " + pause.why).join("; ") || "nothing"],
     ["version", status.version + (status.revision ? " " + status.revision : "")],
   ];
-  fill($("daemon"), facts.flatMap(([name, text]) => [make("dt", name), make("dd", text ?? "-")]));
+  fill($("daemon"), facts(about));
   for (const part of parts) part(page);
 }
 function choose(i) {
   chosen = i;
   if (last) show(last);
 }
-document.addEventListener("keydown", (event) => {
-  const i = Number(event.key) - 1;
-  if (!event.ctrlKey && !event.altKey && !event.metaKey && last && i >= 0 && i < last.markets.length) choose(i);
-});
+marketKeys(() => (last ? last.markets.length : 0), choose);
 const events = new EventSource("events");
 let heard = Date.now();
 events.onmessage = (event) => {

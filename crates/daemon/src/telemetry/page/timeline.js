@@ -78,15 +78,10 @@ function shownTime() {
 function strip() {
   const [from, now] = shownTime();
   const x = (ms) => (1000 * (Math.max(from, Math.min(now, ms)) - from)) / (now - from);
-  const shape = (name, kind, at) => {
-    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-    node.setAttribute("class", kind);
-    for (const [key, value] of Object.entries(at)) node.setAttribute(key, value);
-    return node;
-  };
+  const shape = (kind, at) => svgNode("rect", { class: kind, ...at });
   const first = marks.length ? marks[0].at_ms : now;
   const lane = { buy: 4, sell: 32 };
-  const nodes = Object.entries(lane).map(([side, y]) => shape("rect", "lane " + side, { x: x(first), width: Math.max(0, 1000 - x(first)), y, height: 20 }));
+  const nodes = Object.entries(lane).map(([side, y]) => shape("lane " + side, { x: x(first), width: Math.max(0, 1000 - x(first)), y, height: 20 }));
   const market = last && last.markets && last.markets[chosen] && last.markets[chosen].market;
   for (const mark of marks) {
     if ((mark.until || now) < from || (!mark.until && mark.kind !== "gap" && mark.at_ms < from)) continue;
@@ -94,11 +89,11 @@ function strip() {
     const y = lane[mark.side];
     if (mark.kind === "gap" && y !== undefined) {
       const end = mark.until || (gaps.get(mark.market + " " + mark.side) === mark ? now : mark.at_ms);
-      nodes.push(shape("rect", "gap", { x: x(mark.at_ms), width: Math.max(1.5, x(end) - x(mark.at_ms)), y, height: 20 }));
+      nodes.push(shape("gap", { x: x(mark.at_ms), width: Math.max(1.5, x(end) - x(mark.at_ms)), y, height: 20 }));
     } else if (mark.kind === "fill" && y !== undefined) {
-      nodes.push(shape("rect", "fill " + mark.side, { x: x(mark.at_ms) - 1.5, width: 3, y: y - 4, height: 28 }));
+      nodes.push(shape("fill " + mark.side, { x: x(mark.at_ms) - 1.5, width: 3, y: y - 4, height: 28 }));
     } else if (groupOf(mark.kind) === "stops") {
-      nodes.push(shape("rect", "stop", { x: x(mark.at_ms) - 1, width: 2, y: 0, height: 56 }));
+      nodes.push(shape("stop", { x: x(mark.at_ms) - 1, width: 2, y: 0, height: 56 }));
     }
   }
   fill($("strip"), nodes);
@@ -170,13 +165,6 @@ $("strip").onclick = (event) => {
   if (mark) openWhy(mark);
 };
 $("why-close").onclick = closeWhy;
-const toggle = (text, pressed, press) => {
-  const button = make("button", text);
-  button.type = "button";
-  button.setAttribute("aria-pressed", String(pressed));
-  button.onclick = () => press(button);
-  return button;
-};
 function showMarks() {
   for (const mark of marks) mark.row.hidden = !isShown(mark);
   $("marks-none").hidden = rows().length > 0;
