@@ -44,10 +44,8 @@ pub(super) fn make(database: &Connection, file: &Path, next: i64) -> Result<Path
             source,
         })
     };
-    match std::fs::remove_file(&partial) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
-        Ok(()) | Err(_) => {}
-    }
+    // One that cannot be removed cannot be created either.
+    let _ = std::fs::remove_file(&partial);
     // Created first with a private mode; the database fills an existing empty file.
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);

@@ -194,6 +194,38 @@ fn numbers_and_storage_ids_are_never_used_twice() {
     }
 }
 
+/// Numbers rise, and may leave some out; those of another store are refused.
+#[test]
+fn an_intent_is_newer_than_all_before() {
+    let folder = crate::testing::private_folder();
+    let mut store = open(folder.path());
+    let next = store.next_number;
+    let refused = |store: &mut Store, sealed: SealedIntent| match store.seal(&[sealed]) {
+        Err(StoreError::Refused { what }) => what,
+        other => panic!("{other:?}"),
+    };
+    let early = intent(&store, next - 1, 0);
+    assert!(refused(&mut store, early).contains("is not newer than number"));
+    let later = intent(&store, next + 7, 0);
+    store.seal(&[later]).unwrap();
+    assert_eq!(store.next_number, next + 8);
+    let between = intent(&store, next + 7, 2);
+    assert!(refused(&mut store, between).contains("is not newer than number"));
+    let mut foreign = intent(&store, next + 9, 2);
+    if let Intent::Order(order) = &mut foreign.intent {
+        order.client_id.instance = order.client_id.instance.wrapping_add(1);
+    }
+    assert!(refused(&mut store, foreign).contains("is not newer than number"));
+    let unknown = {
+        let mut sealed = intent(&store, next + 9, 2);
+        if let Intent::Order(order) = &mut sealed.intent {
+            order.market = MarketId(5);
+        }
+        sealed
+    };
+    assert!(refused(&mut store, unknown).contains("refers to market 5"));
+}
+
 #[test]
 fn a_batch_is_whole_or_absent() {
     let folder = crate::testing::private_folder();
@@ -449,6 +481,19 @@ fn a_missing_counter_of_a_first_slot_is_detected() {
         .unwrap();
     drop(store);
     assert!(damaged(folder.path()));
+}
+
+/// What no checksum of a row covers: the pages themselves are checked at every start.
+#[test]
+fn damage_between_the_rows_is_detected() {
+    let folder = filled();
+    let file = folder.path().join(FILE);
+    let handle = fs::OpenOptions::new().write(true).open(&file).unwrap();
+    // The number of free pages, in the header of the file.
+    handle.write_all_at(&[0, 0, 0, 9], 36).unwrap();
+    drop(handle);
+    let refused = Store::open(folder.path()).unwrap_err();
+    assert!(matches!(refused, StoreError::Corrupt { .. }), "{refused}");
 }
 
 #[test]

@@ -185,6 +185,10 @@ async fn answer_request(
 }
 
 #[cfg(test)]
+#[path = "control_socket_tests.rs"]
+mod time_tests;
+
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;

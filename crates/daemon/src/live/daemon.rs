@@ -229,7 +229,11 @@ fn event_loop(
         memories,
         recorder,
         telemetry,
-        session: session(&started.bound, &started.start),
+        session: session(
+            &started.bound,
+            &started.start.open,
+            &started.start.open_pool_transactions,
+        ),
         bodies: started.bodies.into_iter().collect(),
         in_flight: std::collections::BTreeMap::new(),
         drain: std::time::Duration::from_millis(daemon.drain_deadline_ms),
@@ -252,15 +256,19 @@ fn event_loop(
 }
 
 /// A session with the open orders of earlier runs.
-fn session(bound: &crate::config::Bound, start: &cambist_core::event::Start) -> Session {
+fn session(
+    bound: &crate::config::Bound,
+    open: &[RecoveredOrder],
+    open_pool_transactions: &[RecoveredPoolTransaction],
+) -> Session {
     let mut session = Session::new(&bound.markets).with_pools(&bound.pools);
     for RecoveredOrder {
         order, base_filled, ..
-    } in &start.open
+    } in open
     {
         session.recovered(order.client_id, order.last_effect_s(), *base_filled > 0);
     }
-    for RecoveredPoolTransaction { transaction, .. } in &start.open_pool_transactions {
+    for RecoveredPoolTransaction { transaction, .. } in open_pool_transactions {
         session.recovered_pool_transaction(transaction.client_id, transaction.valid_until_s);
     }
     session
@@ -281,6 +289,75 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    fn recovered(number: u64, base_filled: u128) -> RecoveredOrder {
+        use cambist_core::order::{FillBy, UnsignedOrder};
+        use cambist_core::{
+            ClientOrderId, Hash, MarketId, OrderKind, Price, Qty, Side, StrategyId, TokenId,
+            VenueTime,
+        };
+        let order = UnsignedOrder {
+            client_id: ClientOrderId {
+                instance: 1,
+                strategy: StrategyId(0),
+                number,
+            },
+            market: MarketId(0),
+            side: Side::Buy,
+            price: Price(1),
+            qty: Qty(1),
+            kind: OrderKind::Limit,
+            sell_token: TokenId(1),
+            sell_amount: 1,
+            buy_token: TokenId(0),
+            buy_amount: 1,
+            fill_by: FillBy::Buy,
+            slot: 0,
+            accepted_until_s: 100,
+            rests_until_s: Some(100),
+            max_fee_bips: 1,
+            made_at: VenueTime(1),
+        };
+        RecoveredOrder {
+            order,
+            hash: Hash([1; 32]),
+            base_filled,
+            quote_filled: 0,
+            fee: 0,
+        }
+    }
+
+    /// Orders of earlier runs, those that were filled in part among them.
+    #[test]
+    fn a_session_begins_with_the_orders_of_earlier_runs() {
+        use cambist_core::notification::{End, Notification};
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
+        let daemon = Daemon::load(Path::new(example)).unwrap();
+        let bound = daemon.bind_expected().unwrap().unwrap();
+        let open = [recovered(1, 0), recovered(2, 1), recovered(3, 7)];
+        let mut session = session(&bound, &open, &[]);
+        assert_eq!(session.last_expiry_s(), Some(100));
+        for one in &open {
+            let order = one.order.client_id;
+            let end = End::Cancelled;
+            session.observe(
+                cambist_core::Time(1),
+                &Notification::Ended {
+                    order,
+                    market: cambist_core::MarketId(0),
+                    end,
+                    cancel_micros: None,
+                },
+            );
+        }
+        let closing = cambist_report::Closing::default();
+        let summary = session.summary(cambist_core::Time(2), &closing, |_| String::new());
+        let ends = summary.ends;
+        assert_eq!(
+            (ends.recovered, ends.cancelled, ends.partly_filled),
+            (3, 3, 2)
+        );
+    }
 
     /// Files, the polls of every market, and four for each order that may be alive.
     #[test]

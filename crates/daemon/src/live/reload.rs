@@ -372,6 +372,119 @@ mod tests {
         assert!(reload.read(None).is_err());
     }
 
+    fn assignment(path: &str, value: Option<&str>) -> Assignment {
+        Assignment {
+            market: "ETH-USDC".to_owned(),
+            strategy: "lp_manager".to_owned(),
+            path: path.to_owned(),
+            value: value.map(str::to_owned),
+        }
+    }
+
+    /// What an operator sets is in place of the file's until it is restored, also over a reload.
+    #[test]
+    fn parameters_are_set_and_restored() {
+        let (_folder, mut reload, text) = reload();
+        let set = |reload: &Reload, assignments: &[Assignment]| {
+            reload.assign(assignments, "alice", "volatile", 7)
+        };
+        assert_eq!(reload.differences(), []);
+        let two = [
+            assignment("cool_down_s", Some("20")),
+            assignment("pause_above_bps", Some("50")),
+            assignment("cool_down_s", Some("21")),
+        ];
+        let (prepared, rows) = set(&reload, &two).unwrap();
+        let of = |rows: &[SetParameter]| -> Vec<_> {
+            let each = rows.iter();
+            each.map(|one| (one.key.clone(), one.value.clone()))
+                .collect()
+        };
+        let text_of = |key: &str, value: &str| (key.to_owned(), Some(value.to_owned()));
+        let expected = [
+            text_of("pause_above_bps", "50"),
+            text_of("cool_down_s", "21"),
+        ];
+        assert_eq!(of(&rows), expected);
+        let who =
+            |one: &SetParameter| (one.operator == "alice", one.reason == "volatile", one.at_us);
+        assert!(rows.iter().all(|one| who(one) == (true, true, 7)));
+        assert_eq!(prepared.parameters.len(), 1, "of one strategy");
+        assert_eq!(prepared.parameters[0].strategy, StrategyId(1));
+        reload.accept(prepared);
+        let differences = reload.differences();
+        let shown: Vec<_> = differences
+            .iter()
+            .map(|one| (one.set.key.as_str(), one.in_file.as_deref(), one.applies))
+            .collect();
+        let expected = [
+            ("pause_above_bps", Some("60"), true),
+            ("cool_down_s", Some("10"), true),
+        ];
+        assert_eq!(shown, expected);
+        // A reload keeps them.
+        std::fs::write(
+            &reload.path,
+            text.replace("collar_bps = 200", "collar_bps = 150"),
+        )
+        .unwrap();
+        let again = reload.read(None).unwrap();
+        assert_eq!((again.set.len(), again.parameters.len()), (2, 0));
+        reload.accept(again);
+        // Restored one by one.
+        let (restored, rows) = set(&reload, &[assignment("cool_down_s", None)]).unwrap();
+        assert_eq!(of(&rows), [("cool_down_s".to_owned(), None)]);
+        reload.accept(restored);
+        assert_eq!(reload.differences().len(), 1);
+        let why = set(&reload, &[assignment("cool_down_s", None)]).unwrap_err();
+        assert!(why.contains("was not set"), "{why}");
+        let wrong = set(&reload, &[assignment("cool_down_s", Some("-1"))]).unwrap_err();
+        assert!(wrong.starts_with("lp_manager.cool_down_s"), "{wrong}");
+        assert!(set(&reload, &[]).is_err());
+        let other = Assignment {
+            strategy: "ladder".to_owned(),
+            ..assignment("order_levels", Some("2"))
+        };
+        let why = set(&reload, &[other]).unwrap_err();
+        assert!(why.contains("ladder"), "{why}");
+    }
+
+    /// Everything that a start depends on, one by one.
+    #[test]
+    fn what_a_start_depends_on_is_compared() {
+        let (_folder, reload, text) = reload();
+        for (from, to) in [
+            (
+                "owner = \"0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e010\"",
+                "owner = \"0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e011\"",
+            ),
+            ("chain_id = 1", "chain_id = 2"),
+            (
+                "base_url = \"http://127.0.0.1:8787\"",
+                "base_url = \"http://127.0.0.1:8788\"",
+            ),
+            ("max_mb = 256", "max_mb = 255"),
+            ("listen = \"127.0.0.1:9464\"", "listen = \"127.0.0.1:9465\""),
+            ("maker_bips = 0", "maker_bips = 1"),
+            (
+                "api_key_file = \"../target/two-terminals/keys/api_key\"",
+                "api_key_file = \"../target/two-terminals/keys/other\"",
+            ),
+        ] {
+            assert!(text.contains(from), "{from}");
+            std::fs::write(&reload.path, text.replace(from, to)).unwrap();
+            let why = reload.read(None).unwrap_err();
+            assert!(
+                why.contains("cannot change while the daemon runs"),
+                "{from}: {why}"
+            );
+        }
+        // What may change is not among it.
+        let other = text.replace("request_timeout_ms = 2000", "request_timeout_ms = 1900");
+        std::fs::write(&reload.path, other).unwrap();
+        assert!(reload.read(None).is_ok());
+    }
+
     #[test]
     fn a_file_that_was_named_is_the_one_of_the_daemon() {
         let (folder, reload, text) = reload();

@@ -132,7 +132,11 @@ fn a_daemon_trades_answers_its_operator_and_ends_proven() {
     }));
     assert_eq!(taken["durable"], true, "{taken}");
     let metrics = page(&running, "/metrics");
-    for name in ["cambist_orders_submitted_total", "cambist_fills_total"] {
+    for name in [
+        "cambist_orders_submitted_total",
+        "cambist_fills_total",
+        "cambist_tape_recording",
+    ] {
         assert!(metric(&metrics, name) > 0.0, "{name}: {metrics}");
     }
     let drain = RequestJson::Drain { wait: true };

@@ -483,6 +483,37 @@ fn a_day_with_two_series_has_the_numbers_of_both() {
     assert_eq!(report.tokens[&BASE].unexplained(), 0);
 }
 
+/// A period that begins before a change of units and ends behind it counts each series from its own beginning.
+#[test]
+fn a_period_over_a_change_of_units_has_what_was_traded_in_it() {
+    let mut account = Account::open(10_i128.pow(18), 20_000_000_000);
+    let at = |hour: u64| (FIRST_HOUR + hour) * HOUR_US + 7;
+    account.trade(0, Side::Buy, 11, at(0));
+    let second = account.trade(0, Side::Buy, 13, at(2));
+    account.listing = listing(3);
+    account.at_us = at(3);
+    let mut account = account.kill_and_start();
+    account.mid = 5_100_000;
+    account.price(5_100_000, at(3) + 1);
+    let third = account.trade(0, Side::Sell, 70, at(3) + 2);
+    let hours = Hours {
+        from: Some(FIRST_HOUR + 1),
+        to: None,
+    };
+    let report = period::read(account.folder.path(), hours).unwrap();
+    let bands = report.days.iter().find(|row| row.strategy == "bands");
+    let bands = bands.unwrap();
+    assert_eq!(
+        (bands.fills, bands.base_volume),
+        (2, second.base + third.base)
+    );
+    assert_eq!(bands.quote_volume, second.quote + third.quote);
+    let signed = |units: u128| i128::try_from(units).unwrap();
+    let base = signed(second.base - second.fee) - signed(third.base);
+    assert_eq!(report.tokens[&BASE].traded, base);
+    assert_eq!(report.tokens[&BASE].unexplained(), 0);
+}
+
 /// Hours of a period: the first is in it, the one after the last is not.
 #[test]
 fn periods_begin_and_end_at_their_hours() {
