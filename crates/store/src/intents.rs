@@ -235,7 +235,7 @@ fn write(
                 // The next even id: pool transactions use the odd one before it.
                 SlotRule::Strided { .. } => (*id | 1).saturating_add(1),
                 // A number that was never spent is used again.
-                SlotRule::Consecutive { .. } => id.saturating_add(1).max(used.unwrap_or(0)),
+                SlotRule::Consecutive { .. } => id.saturating_add(1).max(used.unwrap_or_default()),
             };
             set_counter(&transaction, token.0, next)?;
         }

@@ -106,11 +106,9 @@ impl ControlSocket {
                 let _place = place;
                 let _answering = callers.read().await;
                 let uid = caller.peer_cred().map(|peer| peer.uid());
-                let answer = match uid {
-                    Ok(uid) if uid == 0 || uid == getuid().as_raw() => {
-                        answer_request(&mut caller, &requests, user(uid)).await
-                    }
-                    Ok(_) | Err(_) => refused("another user"),
+                let answer = match operator(uid, getuid().as_raw()) {
+                    Some(operator) => answer_request(&mut caller, &requests, operator).await,
+                    None => refused("another user"),
                 };
                 let line = format!("{answer}\n");
                 let write = caller.write_all(line.as_bytes());
@@ -126,6 +124,12 @@ impl Drop for ControlSocket {
         // The next start would remove it too.
         let _ = fs::remove_file(&self.file);
     }
+}
+
+/// The user at the other end, for the record, if it is this one or root.
+fn operator(uid: io::Result<u32>, own: u32) -> Option<String> {
+    let uid = uid.ok()?;
+    (uid == 0 || uid == own).then(|| user(uid))
 }
 
 /// A user for the record: the name, if the system has one, and the number.

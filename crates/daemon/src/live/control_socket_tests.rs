@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Request, answer_request, user};
+use super::{Request, answer_request, operator, user};
 
 const STATUS: &str = r#"{"wish":"status"}"#;
 
@@ -86,6 +86,17 @@ async fn a_daemon_that_is_ending_does_not_take_requests() {
         (&answer["done"], &answer["ending"]),
         (&false.into(), &true.into())
     );
+}
+
+#[test]
+fn root_and_the_own_user_may_ask() {
+    let own = 4_000_000_001;
+    assert_eq!(operator(Ok(0), own).as_deref(), Some("root (uid 0)"));
+    assert_eq!(operator(Ok(own), own).as_deref(), Some("uid 4000000001"));
+    assert_eq!(operator(Ok(own + 1), own), None);
+    assert_eq!(operator(Ok(own), 0), None);
+    let unknown = || Err(std::io::Error::other("not known"));
+    assert_eq!(operator(unknown(), own), None);
 }
 
 #[test]
