@@ -316,6 +316,7 @@ mod tests {
             accepted_until_s: 100,
             rests_until_s: Some(100),
             max_fee_bips: 1,
+            swap: None,
             made_at: VenueTime(1),
         };
         RecoveredOrder {

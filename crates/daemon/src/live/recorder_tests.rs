@@ -87,6 +87,20 @@ fn events_and_actions_are_on_the_tape_when_it_is_finished() {
     );
 }
 
+/// A thread that has ended, as after a disk that failed.
+#[test]
+fn a_recording_that_ended_before_the_run_has_failed() {
+    let mut recorder = recorder(None).unwrap();
+    let ended = crate::live::task_thread::TaskThread::start("ended", |_| ());
+    recorder.thread = Some(ended.unwrap());
+    assert!(!recorder.has_failed());
+    while !recorder.has_failed() {
+        recorder.record_event(Time(1), &Event::Wake);
+    }
+    recorder.record_actions(&[], &Engine::new(Vec::new()));
+    assert!(recorder.has_failed());
+}
+
 #[test]
 fn without_a_folder_nothing_is_recorded_and_nothing_has_failed() {
     let mut recorder = recorder(None).unwrap();

@@ -15,12 +15,14 @@ use cambist_core::{
     VenueTime,
 };
 use cambist_host::exit::{Exit, Failure};
+use cambist_protocol::encode_move::Owner;
 use cambist_protocol::wire::StorageIds;
-use cambist_signing::SecretKey;
+use cambist_signing::{Address, SecretKey};
 use cambist_store::{OpenIntent, SetParameter, Store};
 
 use super::{
-    beside_set, higher, listed_pools, refuse_older, split, storage_ids, venue_time, with_set,
+    AccountAccess, Venue, begin, beside_set, higher, listed_pools, refuse_older, split,
+    storage_ids, take, venue_time, with_set,
 };
 use crate::config::{Bound, Daemon};
 use crate::live::request_workers::tests::{answer, server};
@@ -157,6 +159,62 @@ async fn pools_are_asked_for_if_some_are_configured() {
     }
     let none = listed_pools(&daemon, &client, StartRetry::none()).await;
     assert!(none.unwrap().is_empty());
+}
+
+/// The first event has what file, store and venue state, each in its field.
+#[test]
+fn the_first_event_has_everything_from_outside() {
+    let folder = crate::testing::private_folder();
+    let mut daemon = example();
+    daemon.store.dir = folder.path().to_owned();
+    daemon.fee_bips = [3, 17];
+    let state = take(&daemon).unwrap();
+    let (instance, next) = (state.recovered.instance, state.recovered.next_number);
+    let key = Arc::new(SecretKey::from_hex("0x1234").unwrap());
+    let address = Address([7; 20]);
+    let venue = Venue {
+        access: AccountAccess {
+            client: client(1),
+            key,
+        },
+        exchange: Address([8; 20]),
+        owner: Owner {
+            address,
+            chain_id: 5,
+        },
+        bound: bound(),
+        newest: Vec::new(),
+        next_storage: [(TokenId(1), 42)].into(),
+        time: VenueTime(1_700_000_000_123),
+    };
+    let started = begin(&daemon, state, venue, 99).unwrap();
+    let start = &started.start;
+    assert_eq!((start.maker_fee_bips, start.taker_fee_bips), (3, 17));
+    assert_eq!(
+        (start.seed, start.instance, start.next_number),
+        (99, instance, next)
+    );
+    assert_eq!(start.venue_time, VenueTime(1_700_000_000_123));
+    assert_eq!(start.next_slots, [(TokenId(1), 42)].into());
+    assert_eq!(
+        (&start.markets, &start.pools),
+        (&bound().markets, &bound().pools)
+    );
+    let strategies: Vec<_> = start
+        .strategies
+        .iter()
+        .map(|(id, market)| (id.0, market.0))
+        .collect();
+    assert_eq!(strategies, [(0, 0), (1, 0)]);
+    assert_eq!((start.traded.len(), start.memories.len()), (2, 2));
+    assert!(start.open.is_empty() && started.bodies.is_empty());
+    let signer = &started.signer;
+    assert_eq!(
+        (signer.exchange, signer.account_id),
+        (Address([8; 20]), 10_000)
+    );
+    assert_eq!((signer.owner.address, signer.owner.chain_id), (address, 5));
+    assert_eq!(signer.pools, bound().pools);
 }
 
 fn order(instance: u32, number: u64) -> UnsignedOrder {

@@ -52,6 +52,9 @@ mod tests {
         assert!(!loss.is_lost());
         assert_eq!(loss.next_event(), Some(Event::Wake));
         assert_eq!(loss.next_event(), None);
+        let mut behind = StoreLoss::after(vec![Event::Wake]);
+        assert!(behind.refused(None));
+        assert_eq!(behind.next_event(), Some(Event::Wake), "in their order");
         let leave = || Event::Operator(Command::Leave);
         assert!(loss.refused(Some(leave())));
         assert!(loss.is_lost());
