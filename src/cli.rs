@@ -17,9 +17,23 @@ const HELP_WIDTH: usize = 80;
 /// Default paths of the daemon's configuration, if neither `--config` nor `$CAMBIST_CONFIG` is given.
 const CONFIGS: [&str; 2] = ["cambist.toml", "/etc/cambist/cambist.toml"];
 /// Commands that read the daemon's configuration.
-const FIND_CONFIG: [&str; 15] = [
-    "run", "status", "pause", "resume", "kill", "drain", "reload", "account", "history", "report",
-    "panic", "check", "doctor", "top", "watch",
+const FIND_CONFIG: [&str; 16] = [
+    "run",
+    "status",
+    "pause",
+    "resume",
+    "kill",
+    "drain",
+    "reload",
+    "account",
+    "history",
+    "report",
+    "panic",
+    "check",
+    "doctor",
+    "top",
+    "watch",
+    "signer-config",
 ];
 
 /// Market making daemon and the exchange it trades on.
@@ -158,6 +172,11 @@ pub enum Command {
     /// Generate a signing key in a file of mode 0600, and print its public key
     #[command(after_help = "Example:\n  cambist keygen --out keys")]
     Keygen(commands::keygen::KeygenArgs),
+    /// Print a file for cambist-signer that allows what the daemon's file allows
+    #[command(
+        after_help = "Examples:\n  cambist signer-config --config /etc/cambist/eth.toml --name eth > eth.signer.toml\n  cambist-signer check --no-secrets --config eth.signer.toml"
+    )]
+    SignerConfig(commands::signer_config::SignerConfigArgs),
     /// Check everything that a daemon needs (keys, clock, limits, precision, fees, money at risk, disk, unit) and how
     /// to fix each problem. Sends no order
     #[command(
@@ -306,6 +325,7 @@ impl Command {
             | Self::Completions(_)
             | Self::Man
             | Self::Strategy(_)
+            | Self::SignerConfig(_)
             | Self::Config(_)
             | Self::Vectors(_) => false,
         }
@@ -624,6 +644,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Report(args) => commands::report::run(args, cli.json),
         Command::Init(args) => commands::init::run(args, cli.json),
         Command::Keygen(args) => commands::keygen::run(args, cli.json),
+        Command::SignerConfig(args) => commands::signer_config::run(args),
         Command::Doctor(which) => commands::doctor::run(which, cli.json),
         Command::Completions(args) => commands::completions::completions(args, Cli::command()),
         Command::Man => commands::completions::man(Cli::command()),

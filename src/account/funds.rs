@@ -159,7 +159,8 @@ impl Plan {
             volume(&self.fee_token, self.fee),
         );
         let (account_id, owner) = (session.daemon.venue.account_id, session.owner);
-        let (chain, key) = (owner.chain_id, &session.key);
+        let key = session.key.secret(&format!("a {}", self.kind.name()))?;
+        let chain = owner.chain_id;
         let made = if self.kind == RequestKind::Withdrawal {
             let wanted = WithdrawalRequest {
                 exchange: session.exchange,

@@ -15,6 +15,10 @@ use crate::exit::{Exit, Failure};
 pub fn of(daemon: &Daemon) -> anyhow::Result<[&Path; 2]> {
     match &daemon.keys {
         Keys::Files { api_key, eddsa_key } => Ok([api_key, eddsa_key]),
+        Keys::Signer { .. } => {
+            let what = "a signer holds the signing key and signs no request about keys; run the command with a configuration whose keys.eddsa_key_file names the key (docs/signer.md)";
+            Err(Failure::new(Exit::Refused, what).into())
+        }
         Keys::Credentials | Keys::None => {
             let what = "the keys are not files of this configuration; run the command with a configuration whose [keys] name files, and install the new ones as credentials afterwards";
             Err(Failure::new(Exit::Refused, what).into())

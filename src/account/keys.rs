@@ -156,7 +156,7 @@ impl<'a> KeyUpdate<'a> {
         Ok(Self {
             daemon,
             file,
-            old: key,
+            old: Arc::clone(key.secret("a new key")?),
             owner,
             fee: volume(token.token_id, fee),
             fee_symbol: token.symbol.clone(),

@@ -2,7 +2,6 @@
 //! fetches. Repeating it continues where an earlier attempt ended.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -65,7 +64,7 @@ pub async fn open(venue: &str, wallet: &EthKey, folder: &Path) -> anyhow::Result
     let public_key = keys::make_signing_key(&file)?;
     let secret = SecretKey::from_hex(&secrets::read(&file, false)?)
         .with_context(|| file.display().to_string())?;
-    let credentials = Credentials::new(account.account_id, Some(owner), None, Arc::new(secret));
+    let credentials = Credentials::new(account.account_id, Some(owner), None, secret);
     let client = Client::new(&config, Some(credentials)).map_err(|error| refused(&error))?;
     if account.public_key != public_key {
         if has_key {

@@ -167,7 +167,7 @@ impl PoolPlan {
             valid_until_s: self.valid_until_s,
             made_at: VenueTime(0),
         };
-        let signed = sign_move(&wanted, &self.pool, session.owner, &session.key)?;
+        let signed = sign_move(&wanted, &self.pool, session.owner, &*session.key.signer())?;
         let about = self.about(session)?;
         let mut request = AccountRequest::new(self.request_kind(), signed.hash.to_string(), about);
         request.valid_until_s = self.valid_until_s;

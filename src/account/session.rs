@@ -2,7 +2,6 @@
 //! pins of the file.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,15 +10,15 @@ use cambist_core::request::{Outcome, Query, Reply};
 use cambist_core::{Amount, Reason, TokenId, TokenSpec};
 use cambist_daemon::adapter::RequestRefusal;
 use cambist_daemon::config::{Bound, Daemon};
-use cambist_daemon::live::account_access::AccountAccess;
+use cambist_daemon::live::account_access::{AccountAccess, AccountKey};
 use cambist_daemon::live::start;
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_host::clock::Clock;
 use cambist_host::secrets;
 use cambist_protocol::encode_move::Owner;
 use cambist_protocol::wire::{ExchangeInfo, OffFeeInfo};
+use cambist_signing::Address;
 use cambist_signing::ecdsa::EthKey;
-use cambist_signing::{Address, SecretKey};
 
 use crate::exit::{Exit, Failure};
 
@@ -35,7 +34,7 @@ pub struct Session {
     /// The client with the account's keys.
     pub client: Client,
     /// The signing key.
-    pub key: Arc<SecretKey>,
+    pub key: AccountKey,
     /// The exchange contract.
     pub exchange: Address,
     /// The account's owner and the chain.

@@ -136,6 +136,7 @@ fn move_funds(
     let daemon = trading(&common.which.config)?;
     runtime()?.block_on(async {
         let session = Session::open(daemon).await?;
+        session.key.secret(&format!("a {}", asked.kind.name()))?;
         let wallet = owner_key.map(|file| session.wallet(file)).transpose()?;
         let plan = Plan::of(&session, asked).await?;
         let (about, fee) = (plan.about(), plan.fee_token.text(plan.fee));

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::check_limits::{self, InForce};
 use super::check_online::{self, Online};
 use super::check_pin;
+use super::signer_limits::compare;
 use super::{check_exchange, columns, print_json, print_text};
 use crate::cli::CheckArgs;
 use crate::commands::stated_loss::{Losses, losses};
@@ -42,6 +43,9 @@ struct Meaning {
     /// Whether amounts and strategies were checked exactly; needs the decimals in the file.
     exact: bool,
     secrets_checked: bool,
+    /// The socket of the process that holds the signing key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signer: Option<String>,
     /// Result of the queries at the venue.
     #[serde(skip_serializing_if = "Option::is_none")]
     online: Option<Online>,
@@ -125,6 +129,17 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         AccountAccess::with(&daemon, &secrets, daemon.request_timeout_ms)?;
         state_folder(&daemon.store.dir)?;
     }
+    let mut warnings = bound.as_ref().map(|bound| bound.warnings.clone());
+    let signer = with_secrets.then(|| compare(&daemon, bound.as_ref()));
+    let signer = signer.flatten();
+    if let Some(compared) = &signer {
+        let refuses = |what: &String| format!("the signer would refuse orders: {what}");
+        let found = match &compared.problems {
+            Ok(problems) => problems.iter().map(refuses).collect(),
+            Err(what) => vec![what.clone()],
+        };
+        warnings.get_or_insert_default().extend(found);
+    }
     let online = args
         .online
         .then(|| check_online::ask(&daemon))
@@ -142,7 +157,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
             .map(check_limits::in_force)
             .unwrap_or_default(),
         exact: bound.is_some(),
-        warnings: bound.map(|bound| bound.warnings).unwrap_or_default(),
+        warnings: warnings.unwrap_or_default(),
+        signer: signer.map(|compared| compared.socket),
         secrets_checked: with_secrets,
         online,
     })))
@@ -263,6 +279,9 @@ fn table(meaning: &Meaning) -> String {
     }
     if !meaning.exact {
         text.push_str("\nAmounts and strategies are checked against the venue's decimals at start; state\nbase_decimals, quote_decimals and price_decimals in every [[market]] to check them now.\n");
+    }
+    if let Some(socket) = &meaning.signer {
+        let _ = writeln!(text, "\nThe signing key is held by the signer at {socket}.");
     }
     if !meaning.secrets_checked {
         text.push_str("\nThe files with the secrets were not read.\n");

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::check_online::{self, Online};
+use super::signer_limits::compare;
 use super::{columns, print_json, print_text};
 use crate::commands::daemon_control::Which;
 use crate::commands::stated_loss::losses;
@@ -159,12 +160,40 @@ fn keys(daemon: &Daemon, all: &mut Findings) {
         .map_err(anyhow::Error::from)
         .and_then(|secrets| AccountAccess::with(daemon, &secrets, daemon.request_timeout_ms));
     match keys {
-        Ok(_) => all.good("keys", "both files exist, and only this user can read them"),
+        Ok(_) => {
+            let found = match &daemon.keys {
+                secrets::Keys::Signer { .. } => {
+                    "the file of the API key exists, and only this user can read it"
+                }
+                _ => "both files exist, and only this user can read them",
+            };
+            all.good("keys", found);
+        }
         Err(error) => all.wrong(
             "keys",
             error.to_string(),
             "create a signing key with cambist keygen; the exchange issues the API key",
         ),
+    }
+}
+
+/// The signer's limits beside those of the file. That it answers, and for which account, was checked with the keys.
+fn signer(daemon: &Daemon, bound: &Bound, all: &mut Findings) {
+    let Some(compared) = compare(daemon, Some(bound)) else {
+        return;
+    };
+    match compared.problems {
+        Ok(problems) if problems.is_empty() => {
+            let found = format!("{} signs what the file allows", compared.socket);
+            all.good("signer", found);
+        }
+        Ok(problems) => {
+            for problem in problems {
+                let fix = "loosen the signer's file, or tighten the daemon's; docs/signer.md";
+                all.warn("signer", problem, fix);
+            }
+        }
+        Err(error) => all.wrong("signer", error, "systemctl status cambist-signer@NAME"),
     }
 }
 
@@ -237,6 +266,10 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
         return;
     };
     let once = StartRetry::none();
+    if let Some(Err(error)) = compare(daemon, None).map(|compared| compared.problems) {
+        all.wrong("signer", error, "systemctl status cambist-signer@NAME");
+        return;
+    }
     if let Err(error) = access.check(daemon, once).await {
         all.wrong(
             "venue",
@@ -267,6 +300,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
         "precision",
         "tokens, markets and pools are listed as the file expects",
     );
+    signer(daemon, &bound, all);
     amounts(daemon, &bound, all);
     match check_online::of(daemon, &access.client, &bound).await {
         Ok(online) => {

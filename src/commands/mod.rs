@@ -33,6 +33,8 @@ pub mod report;
 pub mod resume;
 pub mod run;
 pub mod set;
+pub mod signer_config;
+mod signer_limits;
 pub mod sim;
 pub(crate) mod stated_loss;
 pub mod strategy;

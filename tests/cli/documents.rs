@@ -203,20 +203,23 @@ const OTHERS: [&str; 24] = [
     "systemd-creds",
 ];
 
-/// The arguments that a line gives to the program, if it runs it.
-fn arguments(line: &str) -> Option<Vec<String>> {
+/// The program that holds a key for it.
+const SIGNER: &str = env!("CARGO_BIN_EXE_cambist-signer");
+
+/// The arguments that a line gives to one of the two programs, if it runs it.
+fn arguments(line: &str) -> Option<(bool, Vec<String>)> {
     let before_pipe = line.split(['|', '>', '<', '&']).next().unwrap();
     let mut words = words(before_pipe);
     if words.first().is_some_and(|word| word == "sudo") {
         words.drain(..3);
     }
     let first = words.first()?.rsplit('/').next()?.to_owned();
-    if first == "cambist" {
-        return Some(words.split_off(1));
+    if first == "cambist" || first == "cambist-signer" {
+        return Some((first == "cambist-signer", words.split_off(1)));
     }
     let at = words.iter().position(|word| word == "--")?;
     let is_run = first == "cargo" && words.get(1).is_some_and(|word| word == "run");
-    is_run.then(|| words.split_off(at + 1))
+    is_run.then(|| (false, words.split_off(at + 1)))
 }
 
 #[test]
@@ -224,11 +227,16 @@ fn every_command_of_the_documents_is_one_that_the_program_knows() {
     let mut checked = 0;
     for page in pages() {
         for line in commands(&page) {
-            if let Some(mut arguments) = arguments(&line) {
+            if let Some((of_signer, mut arguments)) = arguments(&line) {
                 // Flags and subcommands before it are checked; nothing is done.
                 arguments.push("--help".to_owned());
                 let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-                let output = cambist(&arguments);
+                let output = if of_signer {
+                    let mut signer = std::process::Command::new(SIGNER);
+                    signer.args(&arguments).output().unwrap()
+                } else {
+                    cambist(&arguments)
+                };
                 assert_eq!(exit(&output), 0, "{page}: {line}\n{}", stderr(&output));
                 checked += 1;
                 continue;
@@ -351,5 +359,28 @@ fn the_table_of_another_bots_settings_names_what_there_is() {
                 assert!(is_parameter || is_key || is_command, "{row}: {key}");
             }
         }
+    }
+}
+
+#[test]
+fn the_signer_s_page_has_a_valid_file_and_every_word() {
+    let text = read("docs/signer.md");
+    let blocks = text.split("```toml\n").skip(1);
+    let file = blocks
+        .map(|block| block.split("```").next().unwrap())
+        .find(|block| block.contains("[account]"))
+        .unwrap();
+    // The user exists where the package is installed.
+    let source = cambist_config::Source {
+        path: "docs/signer.md".into(),
+        text: file.replace("\"cambist\"", "\"0\""),
+    };
+    let config = cambist_signer::config::parse(&source, Path::new("/")).unwrap();
+    assert_eq!(config.rules.markets.len(), 1);
+    let table = section(&text, "## While it runs");
+    let rows: String = table.lines().filter(|line| line.starts_with('|')).collect();
+    for word in cambist_signer::wire::Word::ALL {
+        let name = format!("`{}`", word.name());
+        assert!(rows.contains(&name), "{name}");
     }
 }

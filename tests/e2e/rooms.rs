@@ -54,6 +54,7 @@ const ROOMS: [(&str, &[&str]); 32] = [
             "report",
             "sandbox",
             "schema",
+            "signer",
             "signing",
             "store",
             "strategies",

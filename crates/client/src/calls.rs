@@ -16,7 +16,7 @@ use secrecy::SecretString;
 use crate::classify::{NoAnswer, classify};
 use crate::client::{Client, Unmade};
 use crate::error::CallError;
-use crate::queries::Call;
+use crate::queries::{Call, Signing};
 use crate::transport::Exchange;
 
 impl Client {
@@ -75,7 +75,7 @@ impl Client {
             timestamp: Some(self.timestamp().await?),
         };
         let call = Call {
-            with_signature: true,
+            signature: Signing::Request,
             ..public(Endpoint::GetApiKey, query.write())
         };
         let answer = self.call(name, call, ApiKey::read).await?;
@@ -89,7 +89,7 @@ impl Client {
         let call = Call {
             body: Some(to_bytes(&ApiKeyRequest { account_id })),
             with_api_key: true,
-            with_signature: true,
+            signature: Signing::Request,
             ..public(Endpoint::ReplaceApiKey, String::new())
         };
         let answer = self.call(name, call, ApiKey::read).await?;
@@ -183,7 +183,7 @@ fn public(endpoint: Endpoint, query: String) -> Call {
         query,
         body: None,
         with_api_key: false,
-        with_signature: false,
+        signature: Signing::None,
         wallet_signature: None,
         is_list: true,
     }

@@ -10,7 +10,10 @@ use cambist_core::request::{self, Outcome, Query};
 use cambist_core::{MarketSpec, PoolSpec, VenueTime};
 use cambist_protocol::decode::Context;
 use cambist_protocol::{Endpoint, Method};
-use cambist_signing::{Address, SecretKey, SignError, request_signature};
+use cambist_signing::{
+    Address, CancelRequest, Hash32, RequestSigner, SignError, Signature, SignerError,
+    request_signature,
+};
 use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -18,7 +21,7 @@ use crate::base_url::BaseUrl;
 use crate::classify::{classify_move, classify_query, classify_submit};
 use crate::config::{ClientConfig, Credentials};
 use crate::error::SetupError;
-use crate::queries::{AccountOfQueries, Call, call_of};
+use crate::queries::{AccountOfQueries, Call, Signing, call_of};
 use crate::transport::{Exchange, Outgoing, Transport, Whole};
 
 /// The result of one transmission.
@@ -52,7 +55,22 @@ struct Identity {
     account_id: u32,
     owner: Option<Address>,
     api_key: Option<HeaderValue>,
-    key: Arc<SecretKey>,
+    key: Arc<dyn RequestSigner>,
+}
+
+/// What is signed for a header.
+enum Header {
+    Cancel(CancelRequest),
+    Other(String),
+}
+
+impl Header {
+    fn sign(&self, key: &dyn RequestSigner) -> Result<Signature, SignerError> {
+        match self {
+            Self::Cancel(request) => key.cancel(request),
+            Self::Other(canonical) => key.header(canonical),
+        }
+    }
 }
 
 impl Identity {
@@ -163,7 +181,7 @@ impl Client {
             query: String::new(),
             body: Some(body.to_vec()),
             with_api_key: true,
-            with_signature: false,
+            signature: Signing::None,
             wallet_signature: None,
             is_list: false,
         };
@@ -182,12 +200,13 @@ impl Client {
         };
         let signature = if let Some(text) = &call.wallet_signature {
             let header = HeaderValue::from_str(text);
-            Some(header.map_err(|_| Unmade::Sign(SignError::MalformedEcdsa))?)
-        } else if call.with_signature {
-            let identity = identity.ok_or(Unmade::NoCredentials)?;
-            Some(self.signature(&call, &identity.key).map_err(Unmade::Sign)?)
-        } else {
+            Some(header.map_err(|_| Unmade::Sign(SignError::MalformedEcdsa.into()))?)
+        } else if call.signature == Signing::None {
             None
+        } else {
+            let identity = identity.ok_or(Unmade::NoCredentials)?;
+            let header = self.signature(&call, identity).await;
+            Some(header.map_err(Unmade::Sign)?)
         };
         let outgoing = Outgoing {
             method: match call.endpoint.method() {
@@ -248,9 +267,34 @@ impl Client {
 
     /// The header `X-API-SIG`. Parameters are sorted and need no escapes, and bodies are serialised here, so that the
     /// forms of the interface's text and of public clients agree.
-    fn signature(&self, call: &Call, key: &SecretKey) -> Result<HeaderValue, SignError> {
+    async fn signature(
+        &self,
+        call: &Call,
+        identity: &Identity,
+    ) -> Result<HeaderValue, SignerError> {
+        let wanted = match call.signature {
+            Signing::Cancel(hash) => Header::Cancel(CancelRequest {
+                base_url: self.base.as_str().to_owned(),
+                account_id: identity.account_id,
+                order_hash: Hash32(hash.0),
+            }),
+            Signing::Request | Signing::None => Header::Other(self.canonical(call)),
+        };
+        let key = Arc::clone(&identity.key);
+        let signature = if key.blocks() {
+            let signed = tokio::task::spawn_blocking(move || wanted.sign(&*key)).await;
+            signed.map_err(|error| SignerError::Unavailable(error.to_string()))??
+        } else {
+            wanted.sign(&*key)?
+        };
+        // `0x` and hexadecimal digits are always a valid header value.
+        HeaderValue::from_str(&signature.to_hex()).map_err(|_| SignError::MalformedSignature.into())
+    }
+
+    /// The text that the header of a request signs.
+    fn canonical(&self, call: &Call) -> String {
         let (method, path) = (call.endpoint.method().name(), call.endpoint.path());
-        let canonical = if let Some(body) = &call.body {
+        if let Some(body) = &call.body {
             let body = String::from_utf8_lossy(body);
             request_signature::docs_body_form(method, self.base.as_str(), path, &body)
         } else {
@@ -260,10 +304,7 @@ impl Client {
                 .filter_map(|pair| pair.split_once('='))
                 .collect();
             request_signature::docs_form(method, self.base.as_str(), path, &params)
-        };
-        let signature = key.sign(&request_signature::message(&canonical))?;
-        // `0x` and hexadecimal digits are always a valid header value.
-        HeaderValue::from_str(&signature.to_hex()).map_err(|_| SignError::MalformedSignature)
+        }
     }
 }
 
@@ -279,7 +320,7 @@ impl fmt::Debug for Client {
 /// Why a request was not made.
 pub(crate) enum Unmade {
     NoCredentials,
-    Sign(SignError),
+    Sign(SignerError),
 }
 
 fn key_header(key: &SecretString) -> Result<HeaderValue, SetupError> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cambist_signing::{Address, SecretKey};
+use cambist_signing::{Address, RequestSigner};
 use secrecy::SecretString;
 
 /// Limits of a client. Every wait and every body has a bound.
@@ -51,8 +51,8 @@ pub struct Credentials {
     pub owner: Option<Address>,
     /// API key; `None` until it was fetched with the signing key.
     pub api_key: Option<SecretString>,
-    /// Signing key, shared with the code that signs orders.
-    pub key: Arc<SecretKey>,
+    /// The signing key, or what holds it; shared with the code that signs orders.
+    pub key: Arc<dyn RequestSigner>,
 }
 
 impl Credentials {
@@ -61,7 +61,7 @@ impl Credentials {
         account_id: u32,
         owner: Option<Address>,
         api_key: Option<SecretString>,
-        key: impl Into<Arc<SecretKey>>,
+        key: impl Into<Arc<dyn RequestSigner>>,
     ) -> Self {
         Self {
             account_id,

@@ -41,13 +41,13 @@ pub enum CallError {
         /// Name of the call.
         call: &'static str,
     },
-    /// The signing key failed its self-check.
+    /// There is no signature: the key failed its self-check, or what holds it refused or did not answer.
     #[error("{call}: request not signed: {error}")]
     Sign {
         /// Name of the call.
         call: &'static str,
         /// The cause.
-        error: cambist_signing::SignError,
+        error: cambist_signing::SignerError,
     },
     /// The request was not sent: no byte left.
     #[error("{call}: not sent: {detail}")]

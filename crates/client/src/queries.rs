@@ -1,7 +1,7 @@
 //! The request of each query of the engine: endpoint, parameters, which keys it needs, and whether it asks for a list.
 
 use cambist_core::request::Query;
-use cambist_core::{MarketSpec, PoolSpec};
+use cambist_core::{Hash, MarketSpec, PoolSpec};
 use cambist_protocol::Endpoint;
 use cambist_protocol::query::{
     AccountQuery, BalancesQuery, CancelQuery, DepthQuery, OrderQuery, OrdersQuery,
@@ -12,13 +12,24 @@ use cambist_signing::Address;
 /// Levels requested for each side of a depth.
 const DEPTH_LIMIT: u32 = 50;
 
+/// What the header `X-API-SIG` of a request is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signing {
+    /// There is none.
+    None,
+    /// That of a cancel of this order.
+    Cancel(Hash),
+    /// That of another request.
+    Request,
+}
+
 /// A request before keys and signature are added.
 pub(crate) struct Call {
     pub endpoint: Endpoint,
     pub query: String,
     pub body: Option<Vec<u8>>,
     pub with_api_key: bool,
-    pub with_signature: bool,
+    pub signature: Signing,
     /// A signature of the owner's wallet, sent instead of one by the signing key.
     pub wallet_signature: Option<String>,
     pub is_list: bool,
@@ -130,7 +141,10 @@ pub(crate) fn call_of(
         query: text,
         body: None,
         with_api_key: !is_public,
-        with_signature: matches!(query, Query::Cancel(_)),
+        signature: match query {
+            Query::Cancel(hash) => Signing::Cancel(*hash),
+            _ => Signing::None,
+        },
         wallet_signature: None,
         is_list,
     })
@@ -258,7 +272,11 @@ mod tests {
             let call = call(&query, Some(OWNER)).unwrap();
             assert_eq!(call.query, parameters, "{query:?}");
             assert_eq!(call.is_list, is_list, "{query:?}");
-            assert_eq!((call.with_api_key, call.with_signature), keys, "{query:?}");
+            let with_signature = match (&query, call.signature) {
+                (Query::Cancel(hash), signature) => signature == Signing::Cancel(*hash),
+                (_, signature) => signature != Signing::None,
+            };
+            assert_eq!((call.with_api_key, with_signature), keys, "{query:?}");
             assert_eq!(call.endpoint, Endpoint::from(query.endpoint()), "{query:?}");
             assert_eq!(
                 (call.body, call.wallet_signature),

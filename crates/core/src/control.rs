@@ -136,8 +136,8 @@ controls! {
         "no request budget is left"
         "quote fewer orders, or raise the key as far as the venue allows"
     VenueRefusal "venue_refusal" ["orders.resend_after_ms"]
-        "the venue refused the last order; new ones are paused for a moment"
-        "see the venue's reason in the log"
+        "the venue, or the signer of the key, refused the last order; new ones are paused for a moment"
+        "see the reason in the log"
     OtherInstance "other_instance" ["orders.ttl_s" "orders.grace_s"]
         "orders of another cambist instance are open on this account, or were a moment ago"
         "stop the other daemon; if none runs, an earlier state folder left them: wait, or cambist account adopt-orders --instance ID --reason TEXT"

@@ -245,7 +245,8 @@ pub enum Event {
     Sealed {
         /// Which batch.
         batch: BatchId,
-        /// Hash of every intent in it.
+        /// Hash of every intent in it that was signed. What holds the key refused the others: they are not stored, and
+        /// never sent.
         hashes: Vec<(ClientOrderId, Hash)>,
     },
     /// A batch was not made durable: nothing of it may be sent.

@@ -26,6 +26,13 @@ pub enum Keys {
     },
     /// `$CREDENTIALS_DIRECTORY/{api_key,eddsa_key}`, as provided by the service manager.
     Credentials,
+    /// A process of its own holds the EdDSA key.
+    Signer {
+        /// File with the API key; `None` for `$CREDENTIALS_DIRECTORY/api_key`.
+        api_key: Option<PathBuf>,
+        /// Its Unix socket.
+        socket: PathBuf,
+    },
     /// None: the mode does not trade.
     None,
 }
@@ -40,6 +47,11 @@ impl Keys {
             Self::Credentials => {
                 ["api_key", "eddsa_key"].map(|name| format!("the credential {name}"))
             }
+            Self::Signer { api_key, socket } => {
+                let file = api_key.as_ref().map(|file| file.display().to_string());
+                let file = file.unwrap_or_else(|| "the credential api_key".to_owned());
+                [file, format!("the signer at {}", socket.display())]
+            }
             Self::None => ["api_key", "eddsa_key"].map(|name| format!("no {name}")),
         }
     }
@@ -49,8 +61,8 @@ impl Keys {
 pub struct Secrets {
     /// The API key.
     pub api_key: Zeroizing<String>,
-    /// The EdDSA secret key in hexadecimal.
-    pub eddsa_key: Zeroizing<String>,
+    /// The EdDSA secret key in hexadecimal; `None` if a signer holds it.
+    pub eddsa_key: Option<Zeroizing<String>>,
 }
 
 /// Why a secret cannot be used.
@@ -120,21 +132,35 @@ pub enum SecretError {
 
 /// Reads both secrets of an account.
 pub fn load(keys: &Keys) -> Result<Secrets, SecretError> {
-    let (api_key, eddsa_key, credentials) = match keys {
+    let (api_key, eddsa_key, is_credential) = match keys {
         Keys::Files { api_key, eddsa_key } => (api_key.clone(), eddsa_key.clone(), false),
+        Keys::Signer { api_key, .. } => {
+            let (file, is_credential) = match api_key {
+                Some(file) => (file.clone(), false),
+                None => (credentials()?.join("api_key"), true),
+            };
+            return Ok(Secrets {
+                api_key: read(&file, is_credential)?,
+                eddsa_key: None,
+            });
+        }
         Keys::Credentials => {
-            // Only the folder's name comes from the environment, as the service manager defines it.
-            let folder = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
-            let folder = folder.filter(|folder| folder.is_absolute());
-            let folder = folder.ok_or(SecretError::NoCredentials)?;
+            let folder = credentials()?;
             (folder.join("api_key"), folder.join("eddsa_key"), true)
         }
         Keys::None => return Err(SecretError::NoKeys),
     };
     Ok(Secrets {
-        api_key: read(&api_key, credentials)?,
-        eddsa_key: read(&eddsa_key, credentials)?,
+        api_key: read(&api_key, is_credential)?,
+        eddsa_key: Some(read(&eddsa_key, is_credential)?),
     })
+}
+
+/// The folder of credentials. Only its name comes from the environment, as the service manager defines it.
+pub fn credentials() -> Result<PathBuf, SecretError> {
+    let folder = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+    let folder = folder.filter(|folder| folder.is_absolute());
+    folder.ok_or(SecretError::NoCredentials)
 }
 
 /// Reads one secret. `credential` also allows mode 0440, which newer service managers use.

@@ -4,7 +4,7 @@
 
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::{Hash, OrderKind, PoolSpec};
-use cambist_signing::{Address, OrderMessage, SecretKey, SignError, Signature};
+use cambist_signing::{Address, OrderMessage, RequestSigner, SignError, Signature, SignerError};
 use serde::Serialize;
 
 use crate::json::{self, FromWire, WireError};
@@ -20,11 +20,11 @@ pub struct SignedIntent {
 }
 
 /// Why an intent was not signed. It must not be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// Signing failed, or the signature did not verify.
+    /// There is no signature.
     #[error("not signed: {0}")]
-    Sign(#[from] SignError),
+    Sign(#[from] SignerError),
     /// The body, decoded as a venue does, differs from what was signed.
     #[error("body does not read back as what was signed")]
     ReadBack,
@@ -37,6 +37,12 @@ pub enum SealError {
     /// A join, an exit or a swap of a pool that is not configured.
     #[error("the pool of the transaction is not configured")]
     NoPool,
+}
+
+impl From<SignError> for SealError {
+    fn from(error: SignError) -> Self {
+        Self::Sign(error.into())
+    }
 }
 
 /// The message that an order of the engine signs.
@@ -102,7 +108,7 @@ pub fn sign_order(
     exchange: Address,
     account_id: u32,
     pools: &[PoolSpec],
-    key: &SecretKey,
+    key: &dyn RequestSigner,
 ) -> Result<SignedIntent, SealError> {
     let mut beside = pools.iter().filter(|pool| pool.market == order.market);
     let pool = match order.swap {
@@ -114,7 +120,7 @@ pub fn sign_order(
     }
     let message = order_message(order, exchange, account_id);
     let hash = message.hash();
-    let signature = key.sign(&hash.message())?;
+    let signature = key.order(&message)?;
     let body = order_body(order, exchange, account_id, pool, signature);
     if read_back(&body) != Ok((message, signature)) {
         return Err(SealError::ReadBack);
@@ -159,6 +165,7 @@ mod tests {
     use cambist_core::order::ClientOrderId;
     use cambist_core::token::AMOUNT_MAX;
     use cambist_core::{MarketId, Price, Qty, Side, StrategyId, TokenId, VenueTime};
+    use cambist_signing::SecretKey;
 
     fn order() -> UnsignedOrder {
         UnsignedOrder {

@@ -7,7 +7,7 @@ use cambist_core::pool::{PoolSpec, PoolTransactionKind, UnsignedPoolTransaction}
 use cambist_core::{Amount, Hash, TokenId};
 use cambist_signing::eip712::Domain;
 use cambist_signing::{
-    Address, Field, Hash32, PoolExitMessage, PoolJoinMessage, SecretKey, Signature,
+    Address, Hash32, PoolExitMessage, PoolJoinMessage, RequestSigner, Signature,
 };
 
 use crate::encode::{SealError, SignedIntent, to_bytes};
@@ -29,46 +29,40 @@ pub fn sign_move(
     wanted: &UnsignedPoolTransaction,
     pool: &PoolSpec,
     owner: Owner,
-    key: &SecretKey,
+    key: &dyn RequestSigner,
 ) -> Result<SignedIntent, SealError> {
     let address = Address(pool.address);
     let domain = Domain::pool(owner.chain_id, &pool.name, address);
     match wanted.kind {
         PoolTransactionKind::Join => {
             let unsigned = join_request(wanted, address, owner);
-            let (digest, message) = join_message(&unsigned, &domain);
-            let signature = key.sign(&message)?;
+            let message = join_message(&unsigned);
+            let signature = key.join(&domain, &message)?;
             let body = to_bytes(&JoinRequest {
                 eddsa_signature: Some(signature),
                 ..unsigned
             });
             let read = JoinRequest::from_bytes(&body).map_err(|_| SealError::ReadBack)?;
-            let again = (join_message(&read, &domain), read.eddsa_signature);
+            let again = (join_message(&read), read.eddsa_signature);
             let places = (&read.join_tokens.pooled[..], read.pool_address);
             let same = places == (&pooled(wanted)[..], address);
-            sealed(
-                digest,
-                body,
-                same && again == ((digest, message), Some(signature)),
-            )
+            let digest = message.digest(&domain);
+            sealed(digest, body, same && again == (message, Some(signature)))
         }
         PoolTransactionKind::Exit => {
             let unsigned = exit_request(wanted, address, owner);
-            let (digest, message) = exit_message(&unsigned, &domain);
-            let signature = key.sign(&message)?;
+            let message = exit_message(&unsigned);
+            let signature = key.exit(&domain, &message)?;
             let body = to_bytes(&ExitRequest {
                 eddsa_signature: Some(signature),
                 ..unsigned
             });
             let read = ExitRequest::from_bytes(&body).map_err(|_| SealError::ReadBack)?;
-            let again = (exit_message(&read, &domain), read.eddsa_signature);
+            let again = (exit_message(&read), read.eddsa_signature);
             let places = (&read.exit_tokens.un_pooled[..], read.pool_address);
             let same = places == (&pooled(wanted)[..], address);
-            sealed(
-                digest,
-                body,
-                same && again == ((digest, message), Some(signature)),
-            )
+            let digest = message.digest(&domain);
+            sealed(digest, body, same && again == (message, Some(signature)))
         }
     }
 }
@@ -137,9 +131,9 @@ fn exit_request(
     }
 }
 
-/// What a join signs: its digest, which identifies it, and the message of the layer-2 key.
-fn join_message(join: &JoinRequest, domain: &Domain) -> (Hash32, Field) {
-    let message = PoolJoinMessage {
+/// What a join signs.
+fn join_message(join: &JoinRequest) -> PoolJoinMessage {
+    PoolJoinMessage {
         owner: join.owner,
         join_amounts: join
             .join_tokens
@@ -151,13 +145,12 @@ fn join_message(join: &JoinRequest, domain: &Domain) -> (Hash32, Field) {
         mint_min_amount: join.join_tokens.minimum_lp,
         fee: join.fee,
         valid_until: join.valid_until,
-    };
-    (message.digest(domain), message.message(domain))
+    }
 }
 
 /// The same for an exit.
-fn exit_message(exit: &ExitRequest, domain: &Domain) -> (Hash32, Field) {
-    let message = PoolExitMessage {
+fn exit_message(exit: &ExitRequest) -> PoolExitMessage {
+    PoolExitMessage {
         owner: exit.owner,
         burn_amount: exit.exit_tokens.burned,
         burn_storage_id: exit.storage_id,
@@ -169,8 +162,7 @@ fn exit_message(exit: &ExitRequest, domain: &Domain) -> (Hash32, Field) {
             .collect(),
         fee: exit.max_fee,
         valid_until: exit.valid_until,
-    };
-    (message.digest(domain), message.message(domain))
+    }
 }
 
 #[cfg(test)]
@@ -180,6 +172,7 @@ pub(crate) mod tests {
     use cambist_core::order::ClientOrderId;
     use cambist_core::token::AMOUNT_MAX;
     use cambist_core::{MarketId, StrategyId, TokenSpec, VenueTime};
+    use cambist_signing::SecretKey;
 
     const OWNER: Owner = Owner {
         address: Address([0x22; 20]),
@@ -235,10 +228,10 @@ pub(crate) mod tests {
         let signed = sign_move(&wanted(PoolTransactionKind::Join), &pool(), OWNER, &key).unwrap();
         let read = JoinRequest::from_bytes(&signed.body).unwrap();
         let domain = Domain::pool(1, "AMM-A-B", Address([0x33; 20]));
-        let (digest, message) = join_message(&read, &domain);
-        assert_eq!(digest.0, signed.hash.0);
+        let message = join_message(&read);
+        assert_eq!(message.digest(&domain).0, signed.hash.0);
         let signature = read.eddsa_signature.unwrap();
-        assert!(key.public().verify(&message, &signature));
+        assert!(key.public().verify(&message.message(&domain), &signature));
         let text = String::from_utf8(signed.body).unwrap();
         assert_eq!(
             text,

@@ -61,12 +61,7 @@ impl KeyPlace {
     pub fn read(&self) -> Result<SecretKey, KeyError> {
         let (path, is_credential) = match self {
             Self::File(path) => (path.clone(), false),
-            Self::Credential => {
-                let folder = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
-                let folder = folder.filter(|folder| folder.is_absolute());
-                let folder = folder.ok_or(SecretError::NoCredentials)?;
-                (folder.join("eddsa_key"), true)
-            }
+            Self::Credential => (secrets::credentials()?.join("eddsa_key"), true),
         };
         let text = secrets::read(&path, is_credential)?;
         SecretKey::from_hex(&text).map_err(|_| KeyError::NotKey(path))

@@ -1,6 +1,7 @@
 //! What signs the requests of an account: the key itself, or a process that holds it.
 
 use core::fmt;
+use std::sync::Arc;
 
 use crate::eip712::Domain;
 use crate::error::SignError;
@@ -119,6 +120,12 @@ impl RequestSigner for SecretKey {
 
     fn blocks(&self) -> bool {
         false
+    }
+}
+
+impl From<SecretKey> for Arc<dyn RequestSigner> {
+    fn from(key: SecretKey) -> Self {
+        Arc::new(key) as Self
     }
 }
 

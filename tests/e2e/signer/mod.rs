@@ -1,6 +1,7 @@
 //! The signer as a process of its own.
 
 mod taken_over;
+mod trading;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

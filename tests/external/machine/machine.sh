@@ -87,5 +87,6 @@ machine_stop() {
 machine_package() {
     local stripped=$machines/cambist
     strip -o "$stripped" "${CAMBIST_BIN:?the program under test}"
+    strip -o "$stripped-signer" "$CAMBIST_BIN-signer"
     DEB_COMPRESSION=gzip CAMBIST_VERSION=$1 SOURCE_DATE_EPOCH=$(date +%s) "$repository/packaging/deb" "$stripped" "$2"
 }

@@ -94,7 +94,7 @@ impl State {
                         .rest(now, endpoint, (*ms).min(RETRY_AFTER_MAX_MS));
                 }
             }
-            Event::Sealed { hashes, .. } => self.handle_sealed(now, hashes, actions),
+            Event::Sealed { batch, hashes } => self.handle_sealed(now, *batch, hashes, actions),
             Event::SealFailed { batch, cause } => {
                 self.handle_seal_failed(now, *batch, *cause, actions);
             }

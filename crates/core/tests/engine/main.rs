@@ -26,6 +26,7 @@ mod reasons;
 mod recovery;
 mod restrictions;
 mod signed;
+mod signer;
 mod snapshot;
 mod status;
 mod strategies;

@@ -111,8 +111,15 @@ fn absolute(folder: &Path) -> PathBuf {
 /// confined here.
 pub fn problems(daemon: &Daemon) -> Vec<Problem> {
     let mut secrets = vec![daemon.store.dir.as_path()];
-    if let Keys::Files { api_key, eddsa_key } = &daemon.keys {
-        secrets.extend([api_key.as_path(), eddsa_key.as_path()]);
+    match &daemon.keys {
+        Keys::Files { api_key, eddsa_key } => {
+            secrets.extend([api_key.as_path(), eddsa_key.as_path()]);
+        }
+        Keys::Signer { api_key, socket } => {
+            secrets.extend(api_key.as_deref());
+            secrets.push(socket);
+        }
+        Keys::Credentials | Keys::None => {}
     }
     secrets.extend(daemon.tape.iter().map(|tape| tape.dir.as_path()));
     let choices = daemon.markets.iter().flat_map(|market| &market.strategies);

@@ -47,12 +47,24 @@ pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path, mode: Mode
         for key in ["api_key_file", "eddsa_key_file"] {
             section.opt::<PathBuf>(key);
         }
+        section.opt::<String>("signer");
         section.or("credentials", false);
         return Some(Keys::None);
     }
     let api_key = section.opt::<PathBuf>("api_key_file");
     let eddsa_key = section.opt::<PathBuf>("eddsa_key_file");
+    let signer = section.opt::<String>("signer");
     let credentials = section.or("credentials", false);
+    if let Some(signer) = signer {
+        return read_signer(
+            section,
+            &signer,
+            credentials.value,
+            api_key,
+            eddsa_key,
+            folder,
+        );
+    }
     match (credentials.value, api_key, eddsa_key) {
         (true, None, None) => Some(Keys::Credentials),
         (false, Some(api_key), Some(eddsa_key)) => Some(Keys::Files {
@@ -74,6 +86,40 @@ pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path, mode: Mode
             None
         }
     }
+}
+
+/// `keys.signer`, beside which there is an API key and no signing key.
+fn read_signer(
+    section: &Section<'_, '_>,
+    signer: &At<String>,
+    credentials: bool,
+    api_key: Option<At<PathBuf>>,
+    eddsa_key: Option<At<PathBuf>>,
+    folder: &Path,
+) -> Option<Keys> {
+    let Some(socket) = signer
+        .value
+        .strip_prefix("unix:")
+        .filter(|path| !path.is_empty())
+    else {
+        let what = "keys.signer must be the socket of cambist-signer, such as \"unix:/run/cambist-signer/eth/socket\"";
+        section.problem(signer.at, what);
+        return None;
+    };
+    if let Some(eddsa_key) = eddsa_key {
+        let what = "keys.signer takes the place of keys.eddsa_key_file; remove one of them";
+        section.problem(eddsa_key.at, what);
+        return None;
+    }
+    if credentials == api_key.is_some() {
+        let what = "keys.signer holds the signing key; the API key is keys.api_key_file, or keys.credentials = true, and not both";
+        section.problem(signer.at, what);
+        return None;
+    }
+    Some(Keys::Signer {
+        api_key: api_key.map(|file| folder.join(file.value)),
+        socket: folder.join(socket),
+    })
 }
 
 /// `[orders]`, into the engine's configuration.

@@ -9,21 +9,56 @@ use cambist_core::Reason;
 use cambist_core::request::Query;
 use cambist_protocol::encode_move::Owner;
 use cambist_protocol::query::AccountQuery;
-use cambist_signing::{Address, SecretKey};
+use cambist_signer::client::RemoteSigner;
+use cambist_signer::wire::Identity;
+use cambist_signing::{Address, RequestSigner, SecretKey, SignerError};
 
 use crate::adapter::RequestRefusal;
 use crate::config::Daemon;
 use crate::live::start_retry::StartRetry;
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::secrets;
-use cambist_host::secrets::Secrets;
+use cambist_host::secrets::{Keys, Secrets};
 
 /// A client with the account's keys.
 pub struct AccountAccess {
     /// The client.
     pub client: Client,
     /// The signing key.
-    pub key: Arc<SecretKey>,
+    pub key: AccountKey,
+}
+
+/// The account's signing key.
+#[derive(Clone)]
+pub enum AccountKey {
+    /// This process holds it.
+    Held(Arc<SecretKey>),
+    /// A signer holds it.
+    Signer(Arc<RemoteSigner>),
+}
+
+impl AccountKey {
+    /// What signs orders, pool transactions and cancels. A signer has a connection of its own for each of these.
+    pub fn signer(&self) -> Arc<dyn RequestSigner> {
+        match self {
+            Self::Held(key) => Arc::clone(key) as Arc<dyn RequestSigner>,
+            Self::Signer(signer) => Arc::new(RemoteSigner::new(signer.path())),
+        }
+    }
+
+    /// The key itself, for requests that a signer never signs.
+    pub fn secret(&self, for_what: &str) -> Result<&Arc<SecretKey>, Failure> {
+        match self {
+            Self::Held(key) => Ok(key),
+            Self::Signer(signer) => {
+                let what = format!(
+                    "the signer at {} holds the signing key and refuses to sign {for_what}: run the command with a configuration whose keys.eddsa_key_file names the key",
+                    signer.path().display()
+                );
+                Err(Failure::new(Exit::Refused, what))
+            }
+        }
+    }
 }
 
 impl AccountAccess {
@@ -38,20 +73,35 @@ impl AccountAccess {
         let refused = |what: String| Failure::new(Exit::Refused, what);
         let [api_file, eddsa_file] = daemon.keys.names();
         let is_secret_key = is_secret_key(&secrets.api_key);
-        let key = match SecretKey::from_hex(&secrets.eddsa_key) {
+        let eddsa_key = secrets.eddsa_key.as_ref();
+        let remote = match &daemon.keys {
+            Keys::Signer { socket, .. } => {
+                Some(AccountKey::Signer(Arc::new(RemoteSigner::new(socket))))
+            }
+            Keys::Files { .. } | Keys::Credentials | Keys::None => None,
+        };
+        let read = SecretKey::from_hex(eddsa_key.map_or("", |key| key.as_str()));
+        let key = match read {
             Ok(_) if is_secret_key => {
                 return Err(refused(format!(
                     "{api_file} holds an EdDSA secret key, not an API key: it would be sent to the venue"
                 ))
                 .into());
             }
-            Ok(key) => Arc::new(key),
+            Ok(key) => AccountKey::Held(Arc::new(key)),
+            Err(_) if is_secret_key && remote.is_some() => {
+                return Err(refused(format!(
+                    "{api_file} holds an EdDSA secret key, not an API key: it would be sent to the venue"
+                ))
+                .into());
+            }
             Err(_) if is_secret_key => {
                 return Err(refused(format!(
                     "the keys are swapped: {api_file} holds the EdDSA secret key, and {eddsa_file} does not"
                 ))
                 .into());
             }
+            Err(_) if let Some(remote) = remote => remote,
             Err(_) => {
                 return Err(refused(format!(
                     "the EdDSA key in {eddsa_file} is not a secret key in hexadecimal (0x and up to 64 digits, below the group's order)"
@@ -63,7 +113,7 @@ impl AccountAccess {
             daemon.venue.account_id,
             Some(owner(daemon)?),
             Some(SecretString::from(secrets.api_key.as_str())),
-            Arc::clone(&key),
+            key.signer(),
         );
         let config = ClientConfig {
             timeout_ms,
@@ -82,25 +132,96 @@ impl AccountAccess {
         retry: StartRetry<'_>,
     ) -> anyhow::Result<(Address, Owner)> {
         let client = &self.client;
+        let public_key = self.public_key(daemon, retry).await?;
         let info = retry.ask(|| client.exchange_info()).await?;
         let exchange = check_exchange(daemon, info.chain_id, info.exchange_address)?;
         let address = owner(daemon)?;
         let account = retry.ask(|| client.account(AccountQuery::Owner(address)));
         let account = account.await.map_err(|error| no_account(daemon, error))?;
         check_account(daemon, &account)?;
-        if account.public_key != self.key.public() {
+        if account.public_key != public_key {
+            let [_, key] = daemon.keys.names();
             let what = format!(
-                "the EdDSA key file does not belong to account {}: the venue knows another public key",
+                "the EdDSA key does not belong to account {}: the venue knows another public key than that of {key}",
                 daemon.venue.account_id
             );
             return Err(Failure::new(Exit::Refused, what).into());
         }
         check_api_key(daemon, client, retry).await?;
+        if let AccountKey::Signer(_) = &self.key {
+            let identity = self.identity(retry).await?;
+            let there = [identity.exchange.to_hex(), identity.chain_id.to_string()];
+            let here = [exchange.to_hex(), info.chain_id.to_string()];
+            if there != here {
+                let what = format!(
+                    "the signer signs for exchange {} on chain {}, and the venue is {} on chain {}",
+                    there[0], there[1], here[0], here[1]
+                );
+                return Err(Failure::new(Exit::Refused, what).into());
+            }
+        }
         let owner = Owner {
             address,
             chain_id: info.chain_id,
         };
         Ok((exchange, owner))
+    }
+}
+
+impl AccountAccess {
+    /// The public key; a signer is waited for, and has to be that of this account.
+    async fn public_key(
+        &self,
+        daemon: &Daemon,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<cambist_signing::PublicKey> {
+        if let AccountKey::Held(key) = &self.key {
+            return Ok(key.public());
+        }
+        let identity = self.identity(retry).await?;
+        let here = (
+            daemon.venue.account_id,
+            owner(daemon)?,
+            self.client.base_url().as_str(),
+        );
+        if (
+            identity.account_id,
+            identity.owner,
+            identity.base_url.as_str(),
+        ) != here
+        {
+            let what = format!(
+                "the signer signs for account {} of {} at {}, and this file is of account {} of {} at {}",
+                identity.account_id, identity.owner, identity.base_url, here.0, here.1, here.2
+            );
+            return Err(Failure::new(Exit::Refused, what).into());
+        }
+        Ok(identity.public_key)
+    }
+
+    async fn identity(&self, retry: StartRetry<'_>) -> anyhow::Result<Identity> {
+        let AccountKey::Signer(signer) = &self.key else {
+            anyhow::bail!("the key is not that of a signer");
+        };
+        let identity = retry.ask(async || {
+            let signer = Arc::clone(signer);
+            let asked = tokio::task::spawn_blocking(move || signer.identity()).await;
+            let asked = asked.unwrap_or_else(|e| Err(SignerError::Unavailable(e.to_string())));
+            asked.map_err(|error| match error {
+                error @ SignerError::Unavailable(_) => CallError::NotSent {
+                    call: "signer",
+                    detail: error.to_string(),
+                },
+                error => CallError::Sign {
+                    call: "signer",
+                    error,
+                },
+            })
+        });
+        identity.await.map_err(|error| match error {
+            CallError::Sign { error, .. } => Failure::new(Exit::Refused, error.to_string()).into(),
+            error => error.into(),
+        })
     }
 }
 

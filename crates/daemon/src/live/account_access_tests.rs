@@ -26,7 +26,7 @@ fn example() -> Daemon {
 fn access(daemon: &Daemon, api_key: &str, eddsa_key: &str) -> anyhow::Result<AccountAccess> {
     let secrets = Secrets {
         api_key: api_key.to_owned().into(),
-        eddsa_key: eddsa_key.to_owned().into(),
+        eddsa_key: Some(eddsa_key.to_owned().into()),
     };
     AccountAccess::with(daemon, &secrets, 700)
 }
@@ -36,7 +36,7 @@ fn keys_in_the_wrong_file_are_refused() {
     let daemon = example();
     let used = access(&daemon, "an-api-key", SECRET).unwrap();
     assert_eq!(
-        used.key.public(),
+        used.key.signer().public().unwrap(),
         SecretKey::from_hex(SECRET).unwrap().public()
     );
     assert_eq!(used.client.account_id(), Some(10_000));

@@ -14,7 +14,7 @@ use cambist_core::pool::PoolBalances;
 use cambist_core::{ClientOrderId, Intent, MarketId, PoolSpec, TokenId};
 use cambist_protocol::encode::{SealError, SignedIntent, sign_order};
 use cambist_protocol::encode_move::{Owner, sign_move};
-use cambist_signing::{Address, SecretKey};
+use cambist_signing::{Address, RequestSigner, SignerError};
 use tokio::sync::mpsc;
 
 use crate::live::LoopMessage;
@@ -41,8 +41,8 @@ enum Task {
 
 /// Signing key, exchange and account.
 pub struct Signer {
-    /// The account's secret key.
-    pub key: Arc<SecretKey>,
+    /// The account's secret key, or the process that holds it.
+    pub key: Arc<dyn RequestSigner>,
     /// Exchange address, part of every hash.
     pub exchange: Address,
     /// Account id.
@@ -61,7 +61,7 @@ impl Signer {
                 self.exchange,
                 self.account_id,
                 &self.pools,
-                &self.key,
+                &*self.key,
             ),
             Intent::PoolTransaction(transaction) => {
                 let mut pools = self.pools.iter();
@@ -70,7 +70,7 @@ impl Signer {
                     transaction,
                     pool.ok_or(SealError::NoPool)?,
                     self.owner,
-                    &self.key,
+                    &*self.key,
                 )
             }
         }
@@ -200,13 +200,7 @@ impl Worker {
     }
 
     fn seal(&mut self, batch: BatchId, intents: &[Intent]) {
-        let sealed = |intent: &Intent| {
-            let SignedIntent { hash, body } = self.signer.sign(intent)?;
-            let intent = intent.clone();
-            Ok(SealedIntent { intent, hash, body })
-        };
-        let signed: Result<Vec<_>, SealError> = intents.iter().map(sealed).collect();
-        let intents = match signed {
+        let intents = match self.signed(intents) {
             Ok(intents) => intents,
             Err(error) => {
                 tracing::error!(%error, "signing an intent failed; it is not sent");
@@ -216,7 +210,9 @@ impl Worker {
             }
         };
         let begun = self.clock.now();
-        if let Err(error) = self.store.seal(&intents) {
+        if !intents.is_empty()
+            && let Err(error) = self.store.seal(&intents)
+        {
             tracing::error!(%error, "storing intents failed; they are not sent");
             self.unsealed
                 .extend(intents.iter().map(|sealed| sealed.intent.id()));
@@ -224,9 +220,11 @@ impl Worker {
             let cause = SealFailure::Store;
             return self.send(LoopMessage::Event(Event::SealFailed { batch, cause }));
         }
-        let micros = self.clock.now().micros_since(begun);
-        self.telemetry
-            .journalled(intents.len() as u64, micros, self.store.size_bytes());
+        if !intents.is_empty() {
+            let micros = self.clock.now().micros_since(begun);
+            self.telemetry
+                .journalled(intents.len() as u64, micros, self.store.size_bytes());
+        }
         let hashes = intents.iter().map(|i| (i.intent.id(), i.hash)).collect();
         let bodies = intents
             .into_iter()
@@ -237,6 +235,34 @@ impl Worker {
             hashes,
             bodies,
         });
+    }
+
+    /// Signs what can be signed. What a signer refuses is left out of the batch and never sent; while it does not
+    /// answer, that is everything. Any other failure is one of this process, and stops trading.
+    fn signed(&mut self, intents: &[Intent]) -> Result<Vec<SealedIntent>, SealError> {
+        let mut signed = Vec::with_capacity(intents.len());
+        let mut away = None;
+        for intent in intents {
+            let sealed = away.clone().map_or_else(|| self.signer.sign(intent), Err);
+            match sealed {
+                Ok(SignedIntent { hash, body }) => {
+                    let intent = intent.clone();
+                    signed.push(SealedIntent { intent, hash, body });
+                }
+                Err(SealError::Sign(
+                    refusal @ (SignerError::Refused(_) | SignerError::Unavailable(_)),
+                )) => {
+                    self.unsealed.insert(intent.id());
+                    self.telemetry.signature_refused(&refusal);
+                    if matches!(refusal, SignerError::Unavailable(_)) {
+                        // One wait is enough for the batch.
+                        away = Some(SealError::Sign(refusal));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(signed)
     }
 
     fn book(&mut self, mut booking: Booking, symbols: &BTreeMap<TokenId, String>) {

@@ -17,7 +17,11 @@ use cambist_core::{
 };
 use cambist_protocol::encode::sign_order;
 use cambist_protocol::encode_move::Owner;
-use cambist_signing::{Address, SecretKey};
+use cambist_signing::eip712::Domain;
+use cambist_signing::{
+    Address, CancelRequest, OrderMessage, PoolExitMessage, PoolJoinMessage, PublicKey,
+    RequestSigner, SecretKey, Signature, SignerError,
+};
 use cambist_store::history::{self, Filter, RecordKind};
 use cambist_store::{Filled, Listing, SetParameter, Store, StoreError, flows, parameters, view};
 use tempfile::TempDir;
@@ -65,6 +69,10 @@ struct Stage {
 impl Stage {
     /// A worker that knows the fills of an order of an earlier run.
     fn open(recovered: &[(ClientOrderId, Filled)]) -> Self {
+        Self::with(recovered, Arc::new(key()))
+    }
+
+    fn with(recovered: &[(ClientOrderId, Filled)], key: Arc<dyn RequestSigner>) -> Self {
         let folder = crate::testing::private_folder();
         let mut store = Store::open(folder.path()).unwrap();
         let found = store.recover(&["ETH-USDC".to_owned()]).unwrap();
@@ -78,7 +86,7 @@ impl Stage {
             .count_results(&listing, &["bands".to_owned()], &books)
             .unwrap();
         let signer = Signer {
-            key: Arc::new(key()),
+            key,
             exchange: EXCHANGE,
             account_id: ACCOUNT,
             owner: Owner {
@@ -589,4 +597,102 @@ fn a_failed_write_is_reported_and_stops_sealing() {
         "{refused:?}"
     );
     assert!(!stage.worker.finish());
+}
+
+/// A signer that refuses orders with some storage ids, and answers nothing about others.
+struct Picky {
+    refused: u32,
+    away: u32,
+    asked: std::sync::atomic::AtomicU32,
+}
+
+impl RequestSigner for Picky {
+    fn public(&self) -> Result<PublicKey, SignerError> {
+        Ok(key().public())
+    }
+
+    fn order(&self, message: &OrderMessage) -> Result<Signature, SignerError> {
+        self.asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let id = message.storage_id;
+        if id == self.refused {
+            return Err(SignerError::Refused("price: too low".to_owned()));
+        }
+        if id == self.away {
+            return Err(SignerError::Unavailable("no socket".to_owned()));
+        }
+        key().order(message)
+    }
+
+    fn join(&self, _: &Domain, _: &PoolJoinMessage) -> Result<Signature, SignerError> {
+        Err(SignerError::Refused("pool".to_owned()))
+    }
+
+    fn exit(&self, _: &Domain, _: &PoolExitMessage) -> Result<Signature, SignerError> {
+        Err(SignerError::Refused("pool".to_owned()))
+    }
+
+    fn cancel(&self, _: &CancelRequest) -> Result<Signature, SignerError> {
+        Err(SignerError::Refused("account".to_owned()))
+    }
+
+    fn header(&self, _: &str) -> Result<Signature, SignerError> {
+        Err(SignerError::Refused("kind".to_owned()))
+    }
+
+    fn blocks(&self) -> bool {
+        true
+    }
+}
+
+/// What a signer refuses is left out of its batch, and not stored; while it does not answer it is asked once a batch.
+#[test]
+fn what_a_signer_refuses_is_neither_sealed_nor_stored() {
+    let asked = || std::sync::atomic::AtomicU32::new(0);
+    let slots = |from: u64| [0, 1, 2].map(|more| u32::try_from(from + more).unwrap() * 2 % 16_000);
+    let first = Stage::open(&[]).next;
+    let signer = Arc::new(Picky {
+        refused: slots(first)[1],
+        away: slots(first + 3)[1],
+        asked: asked(),
+    });
+    let mut stage = Stage::with(&[], Arc::clone(&signer) as Arc<dyn RequestSigner>);
+    assert_eq!(stage.next, first);
+    for (left_out, asked, series) in [
+        (
+            vec![1],
+            3,
+            "cambist_signatures_refused_total{cause=\"refused\"}",
+        ),
+        (
+            vec![1, 2],
+            2,
+            "cambist_signatures_refused_total{cause=\"unavailable\"}",
+        ),
+    ] {
+        signer.asked.store(0, std::sync::atomic::Ordering::SeqCst);
+        let orders = [stage.order(), stage.order(), stage.order()];
+        let all: Vec<_> = orders.iter().collect();
+        let LoopMessage::Sealed { hashes, bodies, .. } = stage.seal(&all) else {
+            panic!("not sealed");
+        };
+        let kept = (0..3).filter(|index| !left_out.contains(index));
+        let kept: Vec<_> = kept.map(|index| orders[index].client_id).collect();
+        let named: Vec<_> = hashes.iter().map(|(id, _)| *id).collect();
+        assert_eq!((named, bodies.len()), (kept.clone(), kept.len()));
+        assert_eq!(
+            signer.asked.load(std::sync::atomic::Ordering::SeqCst),
+            asked
+        );
+        assert_eq!(stage.metric(series), left_out.len().to_string());
+        // The end of an order that was never stored needs no row.
+        let ends = left_out
+            .iter()
+            .map(|index| Entry::Ended(orders[*index].client_id, End::NeverSent));
+        assert_eq!(
+            stage.book(booking(ends.chain([flow(1)]).collect())),
+            Some(true)
+        );
+    }
+    assert_eq!(view::remembered(stage.dir()).unwrap().len(), 3);
+    assert!(stage.worker.finish());
 }

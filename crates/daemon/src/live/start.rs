@@ -263,7 +263,7 @@ pub fn begin(
             .collect(),
     };
     let signer = Signer {
-        key: access.key,
+        key: access.key.signer(),
         exchange: venue.exchange,
         account_id: daemon.venue.account_id,
         owner: venue.owner,

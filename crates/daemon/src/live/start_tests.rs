@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use cambist_client::{Client, ClientConfig, Credentials, SecretString};
 use cambist_core::event::{RecoveredOrder, TradingState};
@@ -39,7 +38,7 @@ fn bound() -> Bound {
 
 fn client(port: u16) -> Client {
     let key = SecretKey::from_hex("0x1234").unwrap();
-    let credentials = Credentials::new(4711, None, Some(SecretString::from("key")), Arc::new(key));
+    let credentials = Credentials::new(4711, None, Some(SecretString::from("key")), key);
     let config = ClientConfig::new(&format!("http://127.0.0.1:{port}"));
     Client::new(&config, Some(credentials)).unwrap()
 }
@@ -170,7 +169,8 @@ fn the_first_event_has_everything_from_outside() {
     daemon.fee_bips = [3, 17];
     let state = take(&daemon).unwrap();
     let (instance, next) = (state.recovered.instance, state.recovered.next_number);
-    let key = Arc::new(SecretKey::from_hex("0x1234").unwrap());
+    let key = SecretKey::from_hex("0x1234").unwrap();
+    let key = crate::live::account_access::AccountKey::Held(key.into());
     let address = Address([7; 20]);
     let venue = Venue {
         access: AccountAccess {

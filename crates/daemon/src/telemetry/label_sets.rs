@@ -67,6 +67,9 @@ impl Metrics {
         for operation in Operation::ALL {
             self.journal_errors.with_label_values(&[operation.name()]);
         }
+        for cause in super::SIGNER_CAUSES {
+            self.signatures_refused.with_label_values(&[cause]);
+        }
         self.recording.set(1);
         self.queue_depth.with_label_values(&["events"]);
         self.queue_drops.with_label_values(&["events"]);

@@ -89,6 +89,7 @@ pub(super) struct Metrics {
     pub(super) journal_fsync: Histogram,
     pub(super) journal_size: IntGauge,
     pub(super) signatures: IntCounter,
+    pub(super) signatures_refused: IntCounterVec,
     pub(super) loop_tick_timestamp: Gauge,
     pub(super) loop_tick_duration: Histogram,
     pub(super) queue_depth: IntGaugeVec,
@@ -449,6 +450,11 @@ impl Metrics {
             journal_appends: m.counter(
                 "cambist_journal_appends_total",
                 "Journal records made durable.",
+            )?,
+            signatures_refused: m.counters(
+                "cambist_signatures_refused_total",
+                "Intents that the signer of the key refused, or did not answer about.",
+                &["cause"],
             )?,
             journal_errors: m.counters(
                 "cambist_journal_errors_total",

@@ -38,8 +38,12 @@ use crate::telemetry::last_known::LastKnown;
 use crate::telemetry::parameters::ParameterDifference;
 use cambist_host::clock::Clock;
 use cambist_report::pnl::Attribution;
+use cambist_signing::SignerError;
 use cambist_store::Listing;
 use metrics::Metrics;
+
+/// Why what holds the key gave no signature.
+const SIGNER_CAUSES: [&str; 2] = ["refused", "unavailable"];
 
 /// Facts that do not change while the process runs.
 #[derive(Clone, Debug, Default)]
@@ -219,6 +223,25 @@ impl Telemetry {
         self.metrics.signatures.inc_by(records);
         self.metrics.journal_fsync.observe(seconds(micros));
         self.metrics.journal_size.set(size_bytes.cast_signed());
+    }
+
+    /// What holds the key refused to sign an intent, or did not answer; it is not sent.
+    pub fn signature_refused(&self, error: &SignerError) {
+        let is_refusal = matches!(error, SignerError::Refused(_));
+        let cause = SIGNER_CAUSES[usize::from(!is_refusal)];
+        let refused = &self.metrics.signatures_refused;
+        refused.with_label_values(&[cause]).inc();
+        let now = self.clock.now();
+        let text = error.to_string();
+        // The rule; what follows are the numbers of one order.
+        let rule: Vec<_> = text.split(':').take(2).collect();
+        let times = self
+            .last()
+            .throttle
+            .due(now, &format!("signer {}", rule.concat()));
+        if let Some(times) = times {
+            tracing::error!(times, "{error}; the order is not sent");
+        }
     }
 
     /// Profit and loss as the store counts it, over all runs: market, owner, and `None` where it is not known.

@@ -7,7 +7,7 @@
 //! does not find it. The number of "not found" answers proves nothing.
 
 use crate::action::Action;
-use crate::event::TradingState;
+use crate::event::{BatchId, TradingState};
 use crate::fence::{self, ListScan, Progress, ScanPurpose, VenueEvidence};
 use crate::list_scan::answered;
 use crate::notification::{Control, End, Notification};
@@ -237,6 +237,7 @@ impl State {
     pub(crate) fn handle_sealed(
         &mut self,
         now: Time,
+        batch: BatchId,
         hashes: &[(ClientOrderId, Hash)],
         actions: &mut Vec<Action>,
     ) {
@@ -252,8 +253,29 @@ impl State {
                 }
             }
         }
+        self.refused_by_signer(now, batch, actions);
         for (id, _) in hashes {
             self.transmit_first(now, *id, actions);
+        }
+    }
+
+    /// What is left of a batch that was sealed has no signature: what holds the key refused, or did not answer. It is
+    /// never sent, and nothing new follows for as long as after a refusal of the venue.
+    fn refused_by_signer(&mut self, now: Time, batch: BatchId, actions: &mut Vec<Action>) {
+        let refused: Vec<_> = self
+            .orders
+            .lives()
+            .filter(|(_, lifecycle)| lifecycle.phase == Phase::Sealing && lifecycle.batch == batch)
+            .map(|(id, _)| id)
+            .collect();
+        let pause_ms = self.config.resend_after_ms;
+        for id in refused {
+            let Some(market) = self.orders.market_of(id) else {
+                continue;
+            };
+            self.never_rested(id, waits(Control::VenueRefusal, pause_ms));
+            self.backoff_of(market, id).refused(now, pause_ms);
+            self.end(now, id, End::NeverSent, actions);
         }
     }
 

@@ -157,3 +157,31 @@ fn paths_are_taken_from_the_files_folder() {
     let service = Daemon::parse(&example("cambist.toml")).unwrap();
     assert_eq!(service.store.dir, Path::new("/var/lib/cambist/state"));
 }
+
+/// The socket of a signer takes the place of the signing key, beside an API key in a file or a credential.
+#[test]
+fn the_socket_of_a_signer_is_one_line() {
+    use cambist_host::secrets::Keys;
+    let keys = |from: &str, to: &str| {
+        let mut source = example("cambist.toml");
+        assert!(source.text.contains(from));
+        source.text = source.text.replacen(from, to, 1);
+        Daemon::parse(&source).unwrap().keys
+    };
+    let signer = "signer = \"unix:/run/cambist-signer/eth/socket\"\n";
+    let socket = Path::new("/run/cambist-signer/eth/socket").to_owned();
+    let credentials = "credentials = true\n";
+    let found = keys(credentials, &format!("{signer}{credentials}"));
+    let api_key = None;
+    assert_eq!(
+        found,
+        Keys::Signer {
+            api_key,
+            socket: socket.clone()
+        }
+    );
+    let file = "api_key_file = \"/etc/cambist/api_key\"\n";
+    let found = keys(credentials, &format!("{signer}{file}"));
+    let api_key = Some(Path::new("/etc/cambist/api_key").to_owned());
+    assert_eq!(found, Keys::Signer { api_key, socket });
+}

@@ -146,6 +146,26 @@ fn disagreements_name_both_sides() {
             "credentials = true",
             "takes the keys from the service manager",
         ),
+        (
+            "api_key_file",
+            "signer = \"unix:/run/signer\"",
+            "takes the place of keys.eddsa_key_file",
+        ),
+        (
+            "eddsa_key_file",
+            "signer = \"/run/signer\"",
+            "must be the socket of cambist-signer, such as \"unix:",
+        ),
+        (
+            "eddsa_key_file",
+            "signer = \"unix:\"",
+            "must be the socket of cambist-signer",
+        ),
+        (
+            "eddsa_key_file",
+            "signer = \"unix:/run/signer\"\ncredentials = true",
+            "keys.api_key_file, or keys.credentials = true, and not both",
+        ),
     ] {
         let (_, got) = refused(key, to);
         assert!(got.contains(message), "{to}: {got}");
