@@ -151,7 +151,7 @@ pub enum Command {
     History(commands::history::HistoryArgs),
     /// Report profit and loss by day, market, strategy and cause, across restarts, from the store
     #[command(
-        after_help = "Examples:\n  cambist report --config config/demo.toml\n  cambist report --config config/demo.toml --from 2026-11-01 --to 2026-11-30\n  cambist report --config config/demo.toml --from 7d --json | jq .quotes\n\nThe account's own line is what was there at the beginning or came from outside. Profit and loss and flows are compared with the change of equity and of every balance; exit 1 if they do not agree."
+        after_help = "Examples:\n  cambist report --config config/demo.toml\n  cambist report --config config/demo.toml --from 2026-11-01 --to 2026-11-30\n  cambist report --config config/demo.toml --from 7d --json | jq .quotes\n  cambist report --config config/demo.toml --from 30d --html month.html\n\nThe account's own line is what was there at the beginning or came from outside. Profit and loss and flows are compared with the change of equity and of every balance; exit 1 if they do not agree."
     )]
     Report(commands::report::ReportArgs),
     /// Stop trading, cancel every order of the account and prove it, with or without a daemon

@@ -1,9 +1,13 @@
 //! `cambist report`: profit and loss of a period by day, market, strategy and cause, compared with the change
 //! of equity and of every balance.
 
+mod page;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
+use anyhow::Context;
 use cambist_core::TokenId;
 use cambist_report::money::{Money, decimal_text};
 use cambist_report::pnl::{Attribution, PoolAttribution};
@@ -32,12 +36,33 @@ pub struct ReportArgs {
     /// Print comma-separated values, one line per day, market and strategy
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    /// Also write one self-contained HTML page with charts, which opens offline
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Replace a page that is there
+    #[arg(long, requires = "html")]
+    overwrite: bool,
 }
 
 /// Prints the profit and loss of a period. Exit 1 if the books do not agree with it.
 pub fn run(args: &ReportArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&args.which.config)?;
+    if let Some(file) = args
+        .html
+        .as_ref()
+        .filter(|file| file.exists() && !args.overwrite)
+    {
+        let what = format!(
+            "{} is there already: name another file with --html, or replace it with --overwrite",
+            file.display()
+        );
+        return Err(Failure::new(Exit::Usage, what).into());
+    }
     let report = period::read(&daemon.store.dir, hours(args)?)?;
+    if let Some(file) = &args.html {
+        std::fs::write(file, page::html(&report)).with_context(|| file.display().to_string())?;
+        eprintln!("page: {}", file.display());
+    }
     if json {
         print_json(&as_json(&report))?;
     } else if args.csv {
@@ -226,7 +251,8 @@ struct Sum {
     fills: u64,
 }
 
-fn table(report: &PeriodReport, head: &str, key: impl Fn(&DayRow) -> String) -> String {
+/// Sums of the rows by a key and their quote token, below a head.
+fn sums(report: &PeriodReport, head: &str, key: impl Fn(&DayRow) -> String) -> Vec<Vec<String>> {
     let mut sums: BTreeMap<(TokenId, String), Option<Sum>> = BTreeMap::new();
     for row in &report.days {
         let add = Sum {
@@ -265,40 +291,30 @@ fn table(report: &PeriodReport, head: &str, key: impl Fn(&DayRow) -> String) -> 
         }
         rows.push(row);
     }
-    columns(&rows)
+    rows
 }
 
-fn as_text(report: &PeriodReport) -> String {
-    let Some([from, to]) = report.attributed_us else {
-        return "nothing to report\n".to_owned();
-    };
-    let at = |us: u64| times::iso(us / 1_000_000);
-    let mut text = format!("profit and loss from {} to {}\n\n", at(from), at(to));
-    text.push_str(&table(report, "day", |row| day(row.day)));
-    text.push('\n');
-    text.push_str(&table(report, "market, strategy", |row| {
-        format!("{}, {}", row.market, row.strategy)
-    }));
-    for row in &report.quotes {
-        let name = symbol(report, row.quote);
-        let known = |money: Option<Money>| money.map_or_else(|| "unknown".to_owned(), rounded);
-        let lines = [
-            (
-                "equity at the start",
-                known(row.equity.map(|[start, _]| start)),
-            ),
-            ("deposits and withdrawals", rounded(row.flows)),
-            ("profit and loss", known(row.pnl.map(|pnl| pnl.total))),
-            ("unattributed", known(row.unattributed)),
-            ("equity at the end", known(row.equity.map(|[_, end]| end))),
-        ];
-        let rows: Vec<_> = lines
-            .into_iter()
-            .map(|(what, amount)| vec![what.to_owned(), format!("{amount} {name}")])
-            .collect();
-        text.push('\n');
-        text.push_str(&columns(&rows));
-    }
+/// Equity, flows and profit of a quote token, with their names.
+fn equity(report: &PeriodReport, row: &QuoteRow) -> Vec<Vec<String>> {
+    let name = symbol(report, row.quote);
+    let known = |money: Option<Money>| money.map_or_else(|| "unknown".to_owned(), rounded);
+    let lines = [
+        (
+            "equity at the start",
+            known(row.equity.map(|[start, _]| start)),
+        ),
+        ("deposits and withdrawals", rounded(row.flows)),
+        ("profit and loss", known(row.pnl.map(|pnl| pnl.total))),
+        ("unattributed", known(row.unattributed)),
+        ("equity at the end", known(row.equity.map(|[_, end]| end))),
+    ];
+    let each = lines.into_iter();
+    each.map(|(what, amount)| vec![what.to_owned(), format!("{amount} {name}")])
+        .collect()
+}
+
+/// Balances of every token in exact units, below a head.
+fn balances(report: &PeriodReport) -> Vec<Vec<String>> {
     let head = ["token", "start", "traded", "flows", "end", "unexplained"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (id, row) in &report.tokens {
@@ -307,7 +323,33 @@ fn as_text(report: &PeriodReport) -> String {
         let amounts = amounts.map(|amount| units(report, *id, amount));
         rows.push([vec![symbol(report, *id)], amounts.to_vec()].concat());
     }
+    rows
+}
+
+fn as_text(report: &PeriodReport) -> String {
+    let Some([from, to]) = report.attributed_us else {
+        return "nothing to report\n".to_owned();
+    };
+    let at = |us: u64| times::iso(us / 1_000_000);
+    let mut text = format!("profit and loss from {} to {}\n\n", at(from), at(to));
+    text.push_str(&columns(&by_day(report)));
     text.push('\n');
-    text.push_str(&columns(&rows));
+    text.push_str(&columns(&by_strategy(report)));
+    for row in &report.quotes {
+        text.push('\n');
+        text.push_str(&columns(&equity(report, row)));
+    }
+    text.push('\n');
+    text.push_str(&columns(&balances(report)));
     text
+}
+
+fn by_day(report: &PeriodReport) -> Vec<Vec<String>> {
+    sums(report, "day", |row| day(row.day))
+}
+
+fn by_strategy(report: &PeriodReport) -> Vec<Vec<String>> {
+    sums(report, "market, strategy", |row| {
+        format!("{}, {}", row.market, row.strategy)
+    })
 }

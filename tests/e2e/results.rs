@@ -94,6 +94,7 @@ fn kills_leave_no_gap_in_history_and_profit() {
     // Everything from before the kill is still there.
     assert_eq!(fills[fills.len() - killed.len()..], killed[..]);
 
+    has_a_page(&stage, &report);
     balances_are_the_exchanges(&stage, &report);
     causes_are_the_whole(&report, fills.len() as u64);
     filters_select(&stage, &fills);
@@ -101,6 +102,24 @@ fn kills_leave_no_gap_in_history_and_profit() {
 }
 
 /// Causes in the metrics of a daemon that was killed and started again are those of the report, over both runs.
+/// The same figures on one page without anything from elsewhere, which is not written over.
+fn has_a_page(stage: &Stage, report: &Value) {
+    let file = stage.path("report.html").display().to_string();
+    let again = done(stage, &format!("report --html {file}"));
+    assert_eq!(again["tokens"], report["tokens"]);
+    let page = std::fs::read_to_string(&file).unwrap();
+    assert!(page.contains("<svg") && !page.contains("http"), "{page}");
+    for token in report["tokens"].as_array().unwrap() {
+        let end = token["end"].as_str().unwrap();
+        assert!(page.contains(&format!(">{end}<")), "{end}: {page}");
+    }
+    let config = stage.path("daemon.toml").display().to_string();
+    let args = ["report", "--config", &config, "--html", &file];
+    let (code, _, log) = run(stage.folder.path(), "page", &args, SOON);
+    assert_eq!(code, 2, "{log}");
+    assert!(log.contains("--overwrite"), "{log}");
+}
+
 fn metrics_go_on(stage: &Stage, daemon: &mut Program) {
     until(SOON, "metrics of the moment of a report", || {
         let before = done(stage, "report")["quotes"][0]["pnl"].clone();
