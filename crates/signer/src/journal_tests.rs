@@ -93,6 +93,16 @@ fn after_a_loss_of_power_the_rest_of_the_reserve_counts() {
     );
 }
 
+/// Where the host tells no boot, two starts cannot be known to be in the same one.
+#[test]
+fn a_boot_that_is_never_known_is_never_the_same() {
+    let folder = Folder::new();
+    let (mut journal, _) = folder.open([0; 16]).unwrap();
+    record_of(&mut journal, &[entry(1, ETH)]);
+    drop(journal);
+    assert_eq!(folder.used([0; 16]), [10 * ETH, 10 * ETH]);
+}
+
 #[test]
 fn the_rest_of_a_reserve_counts_until_it_could_have_expired() {
     let folder = Folder::new();
