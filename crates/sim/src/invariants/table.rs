@@ -104,6 +104,7 @@ invariants! {
         Swap "swap" "A swap is worth no more, and accepts no less, than its limits allow.",
         SwapBeside "swap_beside" "One join, exit or swap of a pool is undecided at a time, and a swap is decided on balances read after the last.",
         Ramp "ramp" "An order is no larger than the ramp allows.",
+        SwapCancelled "swap_cancelled" "No cancel is sent for a swap, which is on no book.",
         OpenLeg "open_leg" "A strategy of two legs holds no more between them than it states.",
     }
     "Limits over all orders": {

@@ -96,6 +96,14 @@ impl World {
             let detail = format!("{hash} is of another instance");
             self.checks.fail(Invariant::CancelledAnothers, detail);
         }
+        if let Query::Cancel(hash) = query
+            && self
+                .ground_truth
+                .get(hash)
+                .is_some_and(|taken| taken.is_swap)
+        {
+            self.checks.fail(Invariant::SwapCancelled, hash.to_string());
+        }
         self.obey_budget(query.endpoint());
         if let Some(connection) = &mut self.connection {
             connection.leaves(request, Sent::Query(query.clone()));
