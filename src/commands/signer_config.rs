@@ -6,13 +6,12 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use cambist_client::Client;
+use cambist_client::{Client, ClientConfig};
 use cambist_config::money;
 use cambist_core::config::PoolConfig;
 use cambist_core::math::mul_div_ceil;
 use cambist_core::{Amount, PoolSpec, TokenId, TokenSpec};
 use cambist_daemon::config::{Bound, Daemon};
-use cambist_daemon::live::account_access::AccountAccess;
 use cambist_daemon::live::start;
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_protocol::wire::ExchangeInfo;
@@ -21,7 +20,7 @@ use clap::Args;
 
 use super::print_text;
 use crate::account::session::{runtime, trading};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 
 /// By how much orders may be valid longer than `orders.ttl_s`: the venue's clock and the signer's differ.
 const TTL_SPARE_S: u64 = 10;
@@ -51,8 +50,13 @@ pub fn run(args: &SignerConfigArgs) -> anyhow::Result<Exit> {
 }
 
 async fn file(daemon: &Daemon, args: &SignerConfigArgs) -> anyhow::Result<String> {
-    let access = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
-    let client = &access.client;
+    // Without keys: whoever installs the signer need not be able to read the daemon's.
+    let config = ClientConfig {
+        timeout_ms: daemon.request_timeout_ms,
+        ..ClientConfig::new(&daemon.venue.base_url.value)
+    };
+    let client = &Client::new(&config, None)
+        .map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
     let info = client.exchange_info().await?;
     let bound = start::bind(daemon, client, StartRetry::none()).await?;
     let mut text = head(daemon, args, &info, client);

@@ -58,6 +58,10 @@ pub struct Swept {
     pub found: BTreeSet<Hash>,
     /// Cancels sent.
     pub cancels: u64,
+    /// Cancels that were not sent: not signed, or not a byte left. Such an order fills, or ends at its expiry.
+    pub unsent: u64,
+    /// Why the last of them was not.
+    pub last_unsent: Option<String>,
     /// Complete lists of orders.
     pub lists: u64,
     /// Requests without a usable answer.
@@ -314,9 +318,12 @@ impl<'a> Sweep<'a> {
             if before.is_some_and(|sent| now.ms_since(*sent) < AGAIN_MS) {
                 continue;
             }
-            self.sent.insert(order.hash, now);
-            self.swept.cancels += 1;
+            let unsent = self.swept.unsent;
             self.ask(&Query::Cancel(order.hash)).await;
+            if self.swept.unsent == unsent {
+                self.sent.insert(order.hash, now);
+                self.swept.cancels += 1;
+            }
         }
     }
 
@@ -333,7 +340,13 @@ impl<'a> Sweep<'a> {
             // A refused cancel proves nothing; the next list decides.
             Outcome::Refused(_) if matches!(query, Query::Cancel(_)) => return None,
             Outcome::Refused(reason) => (RETRY, format!("refused: {reason:?} {detail}")),
-            Outcome::NotSent => (RETRY, format!("not reached: {detail}")),
+            Outcome::NotSent => {
+                if matches!(query, Query::Cancel(_)) {
+                    self.swept.unsent += 1;
+                    self.swept.last_unsent = Some(detail.clone());
+                }
+                (RETRY, format!("not reached: {detail}"))
+            }
             Outcome::Unknown(cause) => (RETRY, format!("no answer: {} {detail}", cause.name())),
         };
         self.record_failure(format!("{}: {what}", query.endpoint().name()));

@@ -66,6 +66,13 @@ impl Came<'_> {
         let mut lines = vec![format!(
             "{found} orders were open, {cancels} cancels were sent"
         )];
+        if swept.unsent > 0 {
+            let why = swept.last_unsent.as_deref().unwrap_or("not reached");
+            lines.push(format!(
+                "{} cancels could not be sent ({why}): such an order filled, or ended at its expiry",
+                swept.unsent
+            ));
+        }
         if swept.left_alone > 0 {
             let count = swept.left_alone;
             lines.push(format!("{count} open orders of others were left alone"));
@@ -190,6 +197,8 @@ impl Came<'_> {
             "latch": latch.map_or_else(|| "raised".to_owned(), |error| format!("{error:#}")),
             "found": swept.found.len(),
             "cancels": swept.cancels,
+            "cancels_not_sent": swept.unsent,
+            "cancels_not_sent_why": swept.last_unsent,
             "lists": swept.lists,
             "left": left,
             "left_alone": swept.left_alone,

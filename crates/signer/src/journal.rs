@@ -51,6 +51,16 @@ pub enum JournalError {
     /// It is not a file of this program.
     #[error("{} is no record of signatures of this version", .0.display())]
     Unknown(PathBuf),
+    /// A record before the last sync cannot be read: no crash does that.
+    #[error(
+        "{} is damaged at record {number}, and records behind it are whole: what was signed is not known. Wait until every order has expired and the window has passed; then: cambist-signer init --replace", path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Number of the record, from 1.
+        number: usize,
+    },
     /// It was written to after its last record.
     #[error(
         "{} was changed {after_s} s after its last record: an older copy was restored, or it was moved, and what was signed since is not known. Wait until every order has expired and the window has passed; then: cambist-signer init --replace", path.display()
@@ -112,6 +122,13 @@ enum Kind {
     Window = 6,
     /// The same: something that was signed and has not expired.
     Known = 7,
+}
+
+impl Kind {
+    /// Whether everything up to such a record was on disk before anything else was written.
+    const fn is_synced(self) -> bool {
+        matches!(self, Self::Start | Self::Close | Self::Reserve)
+    }
 }
 
 impl Kind {
@@ -350,9 +367,17 @@ fn read(path: &Path, rules: &Rules, boot: [u8; 16]) -> Result<Usage, JournalErro
     let (mut newest_s, mut last_boot) = (None, [0; 16]);
     let mut reserves: BTreeMap<u16, Reserve> = BTreeMap::new();
     let mut is_whole = records.len().is_multiple_of(RECORD);
-    for bytes in records.chunks_exact(RECORD) {
+    for (number, bytes) in (1..).zip(records.chunks_exact(RECORD)) {
         // What follows a torn record was not synced, and a reserve before it covers it.
         let Some((kind, entry)) = read_record(bytes) else {
+            let behind = records.chunks_exact(RECORD).skip(number);
+            if behind
+                .filter_map(read_record)
+                .any(|(kind, _)| kind.is_synced())
+            {
+                let path = path.to_owned();
+                return Err(JournalError::Damaged { path, number });
+            }
             is_whole = false;
             break;
         };
@@ -392,7 +417,8 @@ fn read(path: &Path, rules: &Rules, boot: [u8; 16]) -> Result<Usage, JournalErro
             after_s: changed_s - newest_s,
         });
     }
-    if last_boot != boot || boot == [0; 16] {
+    // A kill tears nothing: in the same boot an incomplete file was cut, and counts as after a loss of power.
+    if !is_whole || last_boot != boot || boot == [0; 16] {
         for (token, reserve) in reserves {
             usage.add(&Entry {
                 hash: [0; 32],

@@ -117,6 +117,52 @@ fn the_rest_of_a_reserve_counts_until_it_could_have_expired() {
     assert_eq!(usage.used(1)[0], 0);
 }
 
+/// In the same boot as well: no kill tears a record, so that a file that was cut counts like one after a loss of power.
+#[test]
+fn a_file_that_was_cut_counts_the_rest_of_its_reserve() {
+    let folder = Folder::new();
+    let (mut journal, _) = folder.open(BOOT).unwrap();
+    record_of(&mut journal, &[entry(1, ETH)]);
+    record_of(&mut journal, &[entry(2, ETH)]);
+    drop(journal);
+    let bytes = fs::read(folder.file()).unwrap();
+    for cut in [1, RECORD - 1, RECORD + 1] {
+        fs::write(folder.file(), &bytes[..bytes.len() - cut]).unwrap();
+        assert_eq!(folder.used(BOOT), [10 * ETH, 10 * ETH], "{cut}");
+    }
+    // One that is not the last, with nothing behind it that was synced later.
+    let mut torn = bytes.clone();
+    torn[bytes.len() - RECORD - RECORD / 2] ^= 1;
+    fs::write(folder.file(), &torn).unwrap();
+    assert_eq!(folder.used(BOOT), [10 * ETH, 10 * ETH]);
+}
+
+#[test]
+fn a_record_that_was_synced_and_cannot_be_read_is_refused() {
+    let folder = Folder::new();
+    let (mut journal, _) = folder.open(BOOT).unwrap();
+    record_of(&mut journal, &[entry(1, 10 * ETH)]);
+    // The reserve is used up: the second one was synced after the first signature.
+    record_of(&mut journal, &[entry(2, ETH)]);
+    drop(journal);
+    let bytes = fs::read(folder.file()).unwrap();
+    let records = (bytes.len() - MAGIC.len()) / RECORD;
+    let is_reserve = |number: usize| {
+        let at = MAGIC.len() + number * RECORD;
+        read_record(&bytes[at..at + RECORD]).unwrap().0 == Kind::Reserve
+    };
+    let newest = (0..records).rfind(|number| is_reserve(*number)).unwrap();
+    assert!(newest >= 2, "{newest} of {records}");
+    for number in 0..newest {
+        let mut damaged = bytes.clone();
+        damaged[MAGIC.len() + number * RECORD + RECORD / 2] ^= 1;
+        fs::write(folder.file(), &damaged).unwrap();
+        let refused = folder.open(BOOT);
+        let known = matches!(refused, Err(JournalError::Damaged { number: found, .. }) if found == number + 1);
+        assert!(known, "{number}: {refused:?}");
+    }
+}
+
 #[test]
 fn after_a_proper_end_nothing_but_what_was_signed_counts() {
     let folder = Folder::new();

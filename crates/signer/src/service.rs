@@ -91,7 +91,9 @@ impl Service {
     /// The record could not be written.
     pub fn close(&self) -> Result<(), JournalError> {
         let mut state = self.state();
-        let now_s = state.usage.now_s();
+        // The time of the write: the next start compares the newest record with the last change of the file, and the
+        // last request may have been long ago.
+        let now_s = state.usage.now_s().max((self.clock)());
         state.journal.close(now_s)
     }
 

@@ -276,3 +276,19 @@ fn limits_are_stated_with_what_is_used() {
         (&120.into(), &1.into())
     );
 }
+
+/// The record of its end has the time of its end, however long ago the last request was: the next start compares it with
+/// the last change of the file.
+#[test]
+fn an_idle_signer_ends_and_begins_again() {
+    let idle = Signer::new();
+    let begun_s = idle.now_s.load(Ordering::SeqCst);
+    idle.later(12);
+    idle.service.close().unwrap();
+    let Signer {
+        service, folder, ..
+    } = idle;
+    drop(service);
+    let (_, usage) = Journal::open(folder.path(), &rules(), [7; 16], begun_s).unwrap();
+    assert_eq!(usage.now_s(), begun_s + 12);
+}

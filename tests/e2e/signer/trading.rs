@@ -257,3 +257,25 @@ fn panic_cancels_with_the_signer() {
     assert!(page["tokens"][0]["window"] != "0", "{page}");
     stage.close();
 }
+
+/// Without the signer nothing is cancelled, and that is what is reported: the orders end by their expiry.
+#[test]
+fn panic_without_its_signer_counts_no_cancel() {
+    let (stage, config) = staged("signer-panic-alone", quick, |_| {});
+    let mut signer = signer(&stage, config);
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    daemon.kill();
+    signer.kill();
+    let daemon_file = stage.path("daemon.toml").display().to_string();
+    let args = ["panic", "--yes", "--json", "--config", &daemon_file];
+    let (code, out, log) = run(stage.folder.path(), "panic", &args, SOON);
+    assert_eq!(code, 0, "{out}{log}");
+    let page: Value = serde_json::from_str(&out).unwrap();
+    assert!(page["found"].as_u64().unwrap() > 0, "{page}");
+    assert_eq!(page["cancels"], 0, "{page}");
+    assert!(page["cancels_not_sent"].as_u64().unwrap() > 0, "{page}");
+    let why = page["cancels_not_sent_why"].as_str().unwrap();
+    assert!(why.contains("signer"), "{page}");
+    stage.close();
+}

@@ -13,6 +13,8 @@ use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Query, Reply};
 use cambist_core::withheld::Unit;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, VenueTime};
 
+use cambist_strategies::Promise;
+
 use super::daemon::Daemon;
 use super::market::{Market, StrategyChoice};
 use super::reader::{Place, Problem};
@@ -33,12 +35,12 @@ const THEN: VenueTime = VenueTime(1_700_000_000_000);
 pub fn never_quoted(daemon: &Daemon, bound: &Bound) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, market) in daemon.markets.iter().enumerate() {
-        // What a process will want is not known before it runs.
-        if market
-            .strategies
-            .iter()
-            .any(|choice| choice.process.is_some())
-        {
+        // What a process will want is not known before it runs, and a strategy of rounds orders only what a swap left.
+        let is_unknown = |choice: &StrategyChoice| {
+            let info = cambist_strategies::find(&choice.name.value);
+            choice.process.is_some() || info.is_some_and(|info| info.promise == Promise::Swaps)
+        };
+        if market.strategies.iter().any(is_unknown) {
             continue;
         }
         let never = Trials::of(bound, index).never();

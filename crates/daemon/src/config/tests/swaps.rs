@@ -2,6 +2,7 @@
 
 use super::example;
 use crate::config::Daemon;
+use crate::config::feasible::never_quoted;
 
 const ARB: &str = "[[market.strategy]]\nname = \"pool_arb\"\n[market.strategy.params]\nbase_target = 20\n\
                    round_amount_max = 0.5\n";
@@ -20,7 +21,11 @@ fn bound(strategies: &str, changes: &[(&str, &str)]) -> Result<(), String> {
     source.text = text;
     let daemon = Daemon::parse(&source).map_err(|error| error.to_string())?;
     let bound = daemon.bind_expected().unwrap();
-    bound.map(|_| ()).map_err(|error| error.to_string())
+    let bound = bound.map_err(|error| error.to_string())?;
+    let never = never_quoted(&daemon, &bound);
+    never
+        .first()
+        .map_or(Ok(()), |problem| Err(problem.what.clone()))
 }
 
 #[test]
@@ -31,6 +36,9 @@ fn a_strategy_that_swaps_needs_a_pool_that_it_may_swap_with_takers_and_its_own_m
         "swap_value_max = \"0.000001 USDC\"",
     );
     assert_eq!(bound(ARB, &[takes, swaps]), Ok(()));
+    // Whatever its target is: it quotes nothing by itself.
+    let other = ARB.replace("base_target = 20", "base_target = 10.5");
+    assert_eq!(bound(&other, &[takes, swaps]), Ok(()));
     let refused = |strategies: &str, changes: &[_]| bound(strategies, changes).unwrap_err();
     let none = refused(ARB, &[takes]);
     assert!(
