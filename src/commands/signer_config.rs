@@ -50,7 +50,7 @@ pub fn run(args: &SignerConfigArgs) -> anyhow::Result<Exit> {
 }
 
 async fn file(daemon: &Daemon, args: &SignerConfigArgs) -> anyhow::Result<String> {
-    // Without keys: whoever installs the signer need not be able to read the daemon's.
+    // Without keys: who installs the signer need not be able to read those of the daemon.
     let config = ClientConfig {
         timeout_ms: daemon.request_timeout_ms,
         ..ClientConfig::new(&daemon.venue.base_url.value)

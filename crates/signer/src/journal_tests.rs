@@ -93,7 +93,7 @@ fn after_a_loss_of_power_the_rest_of_the_reserve_counts() {
     );
 }
 
-/// Where the host tells no boot, two starts cannot be known to be in the same one.
+/// Where the host has no boot id, two starts cannot be known to be in the same one.
 #[test]
 fn a_boot_that_is_never_known_is_never_the_same() {
     let folder = Folder::new();

@@ -266,7 +266,7 @@ fn panic_without_its_signer_counts_no_cancel() {
     let mut daemon = stage.run("daemon");
     quotes(&stage, &mut daemon);
     daemon.kill();
-    signer.kill();
+    signer.program.kill();
     let daemon_file = stage.path("daemon.toml").display().to_string();
     let args = ["panic", "--yes", "--json", "--config", &daemon_file];
     let (code, out, log) = run(stage.folder.path(), "panic", &args, SOON);
