@@ -28,7 +28,7 @@ limits! {
     /// Intervals of polling, and the ages above which an answer is stale.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct PollConfig in "poll" {
-        /// Between depth polls of a market.
+        /// Between depth polls of a market, on average over the markets.
         pub depth_ms: u64 = "depth_ms", Ms, Number(1_000), INTERVAL, Never;
         /// Between scans of the orders list.
         pub orders_ms: u64 = "orders_ms", Ms, Number(2_000), INTERVAL, Never;

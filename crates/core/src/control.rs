@@ -136,7 +136,7 @@ controls! {
         "no request budget is left"
         "quote fewer orders, or raise the key as far as the venue allows"
     VenueRefusal "venue_refusal" ["orders.resend_after_ms"]
-        "the venue, or the signer of the key, refused the last order; new ones are paused for a moment"
+        "the venue refused the last order; new ones are paused for a moment"
         "see the reason in the log"
     OtherInstance "other_instance" ["orders.ttl_s" "orders.grace_s"]
         "orders of another cambist instance are open on this account, or were a moment ago"
@@ -219,6 +219,9 @@ controls! {
     PoolSlippage "pool_slippage" ["market.pool.slippage_bps"]
         "the swap would accept less than slippage_bps below what the pool pays at the balances last read"
         "accept less slippage in the strategy, or raise the key"
+    Signer "signer" ["orders.resend_after_ms" "keys.signer"]
+        "the signer of the key refused the last order or did not answer; new ones are paused for a moment"
+        "the log names the limit, or that it does not answer: cambist doctor compares its limits with this file"
 }
 
 impl Control {

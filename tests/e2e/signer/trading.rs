@@ -201,9 +201,12 @@ fn what_a_signer_refuses_is_never_sent_and_stops_nothing_else() {
     );
     let reason = until(SOON, "the reason", || {
         let page = stage.command("status").1.to_string();
-        page.contains("venue_refusal").then_some(page)
+        page.contains("\"signer\"").then_some(page)
     });
-    assert!(reason.contains("or the signer of the key"), "{reason}");
+    assert!(
+        reason.contains("the signer of the key refused the last order"),
+        "{reason}"
+    );
     assert!(
         daemon.stderr().contains("unexpired: "),
         "{}",

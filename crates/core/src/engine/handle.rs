@@ -308,6 +308,8 @@ impl State {
         }
         self.market_mut(market).decision_due = true;
         let mid = self.prices(market).mid;
+        self.polls
+            .mid_moved(usize::from(market.0), generated_at, mid);
         self.watch(now, market, actions);
         actions.push(Action::Notify(Notification::DepthAccepted {
             market,

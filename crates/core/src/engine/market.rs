@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::market::MarketSpec;
-use crate::notification::Control;
+use crate::notification::{Control, Withheld};
 use crate::time::Time;
 
-use crate::engine::intents::unquoted::Unquoted;
+use crate::engine::intents::unquoted::{Unquoted, waits};
 use crate::engine::market_data::book::MarketBook;
 use crate::engine::orders::decisions::Decisions;
 use crate::engine::pools::positions::Pool;
@@ -93,12 +93,25 @@ pub(crate) struct Backoff {
     refusals: u32,
     /// Nothing new is sent before this.
     until: Time,
+    /// The last refusal was the signer's, not the venue's.
+    by_signer: bool,
 }
 
 impl Backoff {
     /// Records a refusal; each one in a row doubles the pause. Refusals during a pause answer orders that were sent
     /// before it, and count once together with the one that started it.
     pub(crate) fn refused(&mut self, now: Time, pause_ms: u64) {
+        self.by_signer = false;
+        self.begin(now, pause_ms);
+    }
+
+    /// The same for a refusal of the signer, or its silence.
+    pub(crate) fn refused_by_signer(&mut self, now: Time, pause_ms: u64) {
+        self.by_signer = true;
+        self.begin(now, pause_ms);
+    }
+
+    fn begin(&mut self, now: Time, pause_ms: u64) {
         if self.left(now).is_some() {
             return;
         }
@@ -110,6 +123,16 @@ impl Backoff {
     /// Records an acceptance.
     pub(crate) fn taken(&mut self) {
         self.refusals = 0;
+    }
+
+    /// Why nothing new is sent, if the pause is not over.
+    pub(crate) fn withheld(&self, now: Time) -> Option<Withheld> {
+        let control = if self.by_signer {
+            Control::Signer
+        } else {
+            Control::VenueRefusal
+        };
+        Some(waits(control, self.left(now)?.ms_since(now)))
     }
 
     /// The end of the pause, if it is not over.

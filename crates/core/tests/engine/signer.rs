@@ -1,7 +1,7 @@
 //! Intents of a batch that what holds the key refused: never sent, and followed by a pause.
 
 use cambist_core::event::Event;
-use cambist_core::notification::End;
+use cambist_core::notification::{Control, End, Notification};
 use cambist_core::order::{ClientOrderId, Hash};
 use cambist_core::{Intent, Side};
 
@@ -73,6 +73,14 @@ fn a_batch_of_which_nothing_is_signed_is_followed_by_pauses_that_double() {
         assert_eq!(bench.sealing.len(), 1, "after pause {times}");
     }
     assert_eq!(bench.levels, [], "trading goes on");
+    for side in Side::BOTH {
+        let is_stated = |notification: &Notification| {
+            matches!(notification, Notification::Withheld { side: of, withheld: Some(why), .. }
+                if *of == side && why.control == Control::Signer)
+        };
+        let stated = bench.notifications.iter().any(is_stated);
+        assert!(stated, "{side:?}: the signer, not the venue");
+    }
     let all = seal(&mut bench, &[Side::Buy, Side::Sell]);
     assert!(all.iter().all(|(id, _)| bench.transmissions(*id) == 1));
 }

@@ -45,6 +45,7 @@ const STEPS: &[&[Step]] = &[
     REFERENCES,
     TRADED,
     SWAPS,
+    SIGNER,
 ];
 
 /// Version 14: markets state which token their fees are taken in, the venue's rules what bounds them, and orders what fees
@@ -90,6 +91,21 @@ const TRADED: &[Step] = &[Step::Add {
         Value::Struct(sides.into())
     },
 }];
+
+/// Version 19: pauses after refusals of the signer have a reason of their own, and depth polls are divided by how much each
+/// market moves, of which nothing was known.
+const SIGNER: &[Step] = &[
+    Step::Add {
+        of: "Backoff",
+        field: "by_signer",
+        value: || Value::Bool(false),
+    },
+    Step::Add {
+        of: "Polls",
+        field: "movements",
+        value: || Value::List(Vec::new()),
+    },
+];
 
 /// Version 18: orders may be swaps with a pool.
 const SWAPS: &[Step] = &[

@@ -13,7 +13,6 @@ use crate::time::{Time, VenueTime};
 use crate::engine::account::slot_numbers::SlotUse;
 use crate::engine::intents::lifecycle::Phase;
 use crate::engine::intents::registry::Tracked;
-use crate::engine::intents::unquoted::waits;
 use crate::engine::risk::counters::OrderShape;
 use crate::engine::risk::gate::{Approved, Proposal};
 use crate::engine::state::State;
@@ -60,8 +59,8 @@ impl State {
         if self.store_lags(batch) {
             return Err(Control::Store.into());
         }
-        if let Some(until) = self.markets[index].backoff.left(now) {
-            return Err(waits(Control::VenueRefusal, until.ms_since(now)));
+        if let Some(why) = self.markets[index].backoff.withheld(now) {
+            return Err(why);
         }
         if !self.is_number_due() {
             return Err(Control::StorageIds.into());

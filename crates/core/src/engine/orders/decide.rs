@@ -525,7 +525,10 @@ impl State {
 
 /// Whether a refused target is decided again at the next wake-up, because it only lacked a request token.
 fn is_tried_again(control: Control) -> bool {
-    matches!(control, Control::Budget | Control::VenueRefusal)
+    matches!(
+        control,
+        Control::Budget | Control::VenueRefusal | Control::Signer
+    )
 }
 
 /// Sides on which a target has its order.

@@ -273,8 +273,8 @@ impl State {
             let Some(market) = self.orders.market_of(id) else {
                 continue;
             };
-            self.never_rested(id, waits(Control::VenueRefusal, pause_ms));
-            self.backoff_of(market, id).refused(now, pause_ms);
+            self.never_rested(id, waits(Control::Signer, pause_ms));
+            self.backoff_of(market, id).refused_by_signer(now, pause_ms);
             self.end(now, id, End::NeverSent, actions);
         }
     }

@@ -22,7 +22,6 @@ use crate::withheld::{Compared, Unit};
 
 use crate::engine::account::slot_numbers::SlotUse;
 use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
-use crate::engine::intents::unquoted::waits;
 use crate::engine::market::{Backoff, Market};
 use crate::engine::risk::gate::pools::{PoolSituation, Proposed};
 use crate::engine::risk::sliding_window::PerMinute;
@@ -277,8 +276,8 @@ impl State {
             return Err(Control::Store.into());
         }
         let pool = self.markets[index].pool.as_ref();
-        if let Some(until) = pool.and_then(|pool| pool.backoff.left(now)) {
-            return Err(waits(Control::VenueRefusal, until.ms_since(now)));
+        if let Some(why) = pool.and_then(|pool| pool.backoff.withheld(now)) {
+            return Err(why);
         }
         let Proposed {
             kind, limits, due, ..

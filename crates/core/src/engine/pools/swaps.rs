@@ -16,7 +16,6 @@ use crate::time::Time;
 
 use crate::engine::account::slot_numbers::SlotUse;
 use crate::engine::intents::registry::Tracked;
-use crate::engine::intents::unquoted::waits;
 use crate::engine::pools::positions::Pool;
 use crate::engine::risk::counters::OrderShape;
 use crate::engine::state::State;
@@ -67,8 +66,8 @@ impl State {
             return Err(Control::Store.into());
         }
         let pool = self.markets[index].pool.as_ref();
-        if let Some(until) = pool.and_then(|pool| pool.backoff.left(now)) {
-            return Err(waits(Control::VenueRefusal, until.ms_since(now)));
+        if let Some(why) = pool.and_then(|pool| pool.backoff.withheld(now)) {
+            return Err(why);
         }
         if !self.is_number_due() {
             return Err(Control::StorageIds.into());

@@ -2,5 +2,6 @@
 
 pub(crate) mod budget;
 pub(crate) mod clock;
+pub(crate) mod depth_schedule;
 pub(crate) mod polling;
 pub(crate) mod scan_schedule;

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
+use crate::config::PollConfig;
 use crate::notification::Notification;
 use crate::request::{Endpoint, Query};
 use crate::time::Time;
@@ -11,6 +12,7 @@ use crate::time::Time;
 use crate::engine::account::ledger::OwnLocks;
 use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::{RequestPurpose, State};
+use crate::engine::venue::depth_schedule::{Movement, interval_ms};
 use crate::list_scan::ScanPurpose;
 
 /// Delay after a failed scan.
@@ -24,6 +26,8 @@ const PROOF_PAUSE_MS: u64 = 1_000;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Polls {
     pub(crate) depth: Vec<Time>,
+    /// How much the mid of each market moves.
+    movements: Vec<Movement>,
     pub(crate) balances: Time,
     pub(crate) markets: Time,
     pub(crate) tokens: Time,
@@ -52,6 +56,7 @@ impl Polls {
         let proof = self.absence;
         *self = Self {
             absence: proof,
+            movements: std::mem::take(&mut self.movements),
             ..Self::default()
         };
     }
@@ -59,6 +64,22 @@ impl Polls {
     /// Joins and exits should be read as soon as the budget allows.
     pub(crate) fn pool_scan_soon(&mut self) {
         self.pool_transactions = Time(0);
+    }
+
+    /// A depth of the market was accepted, polled at that time, with this mid.
+    pub(crate) fn mid_moved(&mut self, index: usize, at: Time, mid: Option<u64>) {
+        if self.movements.len() <= index {
+            self.movements.resize(index + 1, Movement::default());
+        }
+        if let Some(mid) = mid {
+            self.movements[index].add(at, mid);
+        }
+    }
+
+    /// The time until the next depth poll of a market.
+    fn depth_interval_ms(&self, index: usize, config: &PollConfig) -> u64 {
+        let most = config.depth_age_max_ms;
+        interval_ms(&self.movements, index, config.depth_ms, most)
     }
 
     pub(crate) fn pool_scan_failed(&mut self, now: Time) {
@@ -170,7 +191,8 @@ impl State {
         if now < self.polls.depth[index] || asked || !self.pay(now, Endpoint::Depth, actions) {
             return;
         }
-        self.polls.depth[index] = now.plus_ms(self.config.poll.depth_ms);
+        let interval_ms = self.polls.depth_interval_ms(index, &self.config.poll);
+        self.polls.depth[index] = now.plus_ms(interval_ms);
         let own = self.orders.levels(id);
         let purpose = RequestPurpose::Depth { market: id, own };
         self.send(now, purpose, Query::Depth(id), actions);
