@@ -53,6 +53,7 @@ fn page(life: &OrderLife) -> Value {
         "market": spec.name,
         "strategy": strategy_name(&life.header, order.client_id.strategy.0),
         "side": order.side.name(),
+        "kind": if order.is_swap() { "swap" } else { "book" },
         "price": price(spec, order.price),
         "quantity": quantity(spec, order.qty),
         "ended": life.has_ended,
@@ -89,11 +90,9 @@ fn step_page(spec: &MarketSpec, step: &Step) -> Value {
 fn text(life: &OrderLife) -> String {
     let (spec, order) = (&life.market, &life.order);
     let mut text = format!(
-        "{}: {} {} at {}, {}, {}\n\n",
+        "{}: {}, {}, {}\n\n",
         order.client_id,
-        order.side.name(),
-        quantity(spec, order.qty),
-        price(spec, order.price),
+        order_text::order(spec, order),
         spec.name,
         strategy_name(&life.header, order.client_id.strategy.0),
     );

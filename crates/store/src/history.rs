@@ -78,6 +78,7 @@ impl RecordKind {
                 "market",
                 "strategy",
                 "side",
+                "kind",
                 "price",
                 "base",
                 "quote",
@@ -91,6 +92,7 @@ impl RecordKind {
                 "market",
                 "strategy",
                 "side",
+                "kind",
                 "price",
                 "quantity",
                 "state",
@@ -129,11 +131,13 @@ impl RecordKind {
     const fn query(self) -> &'static str {
         match self {
             Self::Fills => {
-                "SELECT at_us AS t, number, market, strategy, side, base, quote, fee, mid FROM fills"
+                "SELECT at_us AS t, fills.number, fills.market, fills.strategy, fills.side, base, quote, fee, mid,
+                 intents.number IS NOT NULL AS is_kept, swap_most
+                 FROM fills LEFT JOIN intents USING (number)"
             }
             Self::Orders => {
-                "SELECT sealed_us AS t, intents.number, market, strategy, side, price, qty, rests_until_s,
-                 ends.end, ends.base, ends.quote, ends.fee
+                "SELECT sealed_us AS t, intents.number, market, strategy, side, price, qty, rests_until_s, swap_most,
+                 TRUE AS is_kept, ends.end, ends.base, ends.quote, ends.fee
                  FROM intents LEFT JOIN ends USING (number)"
             }
             Self::Pools => {
@@ -228,8 +232,15 @@ impl Reading {
         // Orders in the order in which they were sealed, which the primary key has.
         let (time, order) = match kind {
             RecordKind::Orders => ("sealed_us", "intents.number DESC"),
-            RecordKind::Fills | RecordKind::Pools => ("at_us", "at_us DESC, number DESC"),
+            RecordKind::Fills => ("at_us", "at_us DESC, fills.number DESC"),
+            RecordKind::Pools => ("at_us", "at_us DESC, number DESC"),
             RecordKind::Flows | RecordKind::Parameters => ("at_us", "at_us DESC, id DESC"),
+        };
+        // Intents have columns of the same names.
+        let table = if kind == RecordKind::Fills {
+            "fills."
+        } else {
+            ""
         };
         let mut conditions = Vec::new();
         let mut values = Vec::new();
@@ -251,10 +262,10 @@ impl Reading {
             add(format!("{time} < ?"), micros(to_s));
         }
         if let Some(market) = &filter.market {
-            add("market = ?".to_owned(), Sql::Text(market.clone()));
+            add(format!("{table}market = ?"), Sql::Text(market.clone()));
         }
         if let Some(side) = &filter.side {
-            add("side = ?".to_owned(), Sql::Text(side.clone()));
+            add(format!("{table}side = ?"), Sql::Text(side.clone()));
         }
         let conditions = if conditions.is_empty() {
             String::new()
@@ -328,10 +339,12 @@ impl Reading {
     fn fill(&self, row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, ReadError> {
         let text = |name: &str| row.get::<_, String>(name);
         let (side, base, quote, fee) = (text("side")?, text("base")?, text("quote")?, text("fee")?);
+        let kind = order_kind(row)?;
         let Some(spec) = spec else {
             // A market that is no longer configured: base units.
             return Ok(vec![
                 side,
+                kind,
                 String::new(),
                 base,
                 quote,
@@ -352,6 +365,7 @@ impl Reading {
         let mid = mid.map(|mid| decimal_text(u128::from(mid) * 5, decimals, decimals));
         Ok(vec![
             side,
+            kind,
             price(spec, &base, &quote).unwrap_or_default(),
             self.amount(spec.base.id, &base)?,
             self.amount(spec.quote.id, &quote)?,
@@ -458,6 +472,7 @@ fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Rea
     let (price, qty) = rows_shown.unwrap_or((price, qty));
     Ok(vec![
         side.clone(),
+        order_kind(row)?,
         price,
         qty,
         state,
@@ -466,6 +481,18 @@ fn order(row: &SqlRow<'_>, spec: Option<&MarketSpec>) -> Result<Vec<String>, Rea
         whole(&filled[2], spec.map(fee_token)),
         expires,
     ])
+}
+
+/// Whether an order was one of the book or a swap with a pool; empty if the store does not keep the order any more.
+fn order_kind(row: &SqlRow<'_>) -> Result<String, ReadError> {
+    let is_kept: bool = row.get("is_kept")?;
+    let is_swap = row.get::<_, Option<String>>("swap_most")?.is_some();
+    let kind = match (is_kept, is_swap) {
+        (false, _) => "",
+        (true, false) => "book",
+        (true, true) => "swap",
+    };
+    Ok(kind.to_owned())
 }
 
 /// Decimals of an average price, beyond those of a tick.

@@ -4,7 +4,7 @@
 
 use cambist_core::books::Books;
 use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
-use cambist_core::order::{FillBy, UnsignedOrder};
+use cambist_core::order::{FillBy, Swap, UnsignedOrder};
 use cambist_core::pool::PoolTransactionAmounts;
 use cambist_core::{
     ClientOrderId, Hash, Intent, MarketId, OrderKind, PoolTransactionKind, Price, Qty, Side,
@@ -106,10 +106,47 @@ fn fills() -> (TempDir, Store) {
 }
 
 #[test]
+fn fills_of_orders_that_are_kept_say_whether_they_were_swaps() {
+    let (folder, mut store) = store(&listing());
+    let next = store.recover(&names()).unwrap().next_number;
+    let mut swap = order(&store, next + 1, 0, Side::Sell, Some(60));
+    (swap.kind, swap.swap) = (OrderKind::TakerOnly, Some(Swap { most: 13 }));
+    let all = [order(&store, next, 0, Side::Sell, Some(60)), swap];
+    for order in &all {
+        let intent = SealedIntent {
+            intent: Intent::Order(order.clone()),
+            hash: Hash([3; 32]),
+            body: Vec::new(),
+        };
+        store.seal(&[intent]).unwrap();
+    }
+    let change = store.database.transaction().unwrap();
+    for (order, at) in all.iter().zip([1, 2]) {
+        let fill = Fill {
+            order: order.client_id,
+            market: MarketId(0),
+            side: Side::Sell,
+            base: 1,
+            quote: 1,
+            fee: 1,
+            mid: None,
+        };
+        intents::insert_fill(&change, &fill, "ETH-USDC", at_us(at)).unwrap();
+    }
+    change.commit().unwrap();
+    for kind in [RecordKind::Fills, RecordKind::Orders] {
+        let column = kind.columns().iter().position(|name| *name == "kind");
+        let found = rows(&folder, kind, &Filter::default());
+        let found: Vec<_> = found.iter().map(|row| &row[column.unwrap()]).collect();
+        assert_eq!(found, ["swap", "book"], "{kind:?}");
+    }
+}
+
+#[test]
 fn fills_have_prices_and_the_token_of_their_fee() {
     let (folder, store) = fills();
     let id = |strategy, number| id(&store, strategy, number).to_string();
-    let row = |cells: [&str; 10], id: String| {
+    let row = |cells: [&str; 11], id: String| {
         let cells = cells.into_iter().map(str::to_owned);
         cells.chain([id]).collect::<Vec<_>>()
     };
@@ -120,6 +157,7 @@ fn fills_have_prices_and_the_token_of_their_fee() {
                 "ETH-USDC",
                 "ladder",
                 "sell",
+                "",
                 "2500",
                 "0.5",
                 "1250",
@@ -135,6 +173,7 @@ fn fills_have_prices_and_the_token_of_their_fee() {
                 "BTC-USDC",
                 "ladder",
                 "sell",
+                "",
                 "64000.049",
                 "2.5",
                 "160000.123456",
@@ -150,6 +189,7 @@ fn fills_have_prices_and_the_token_of_their_fee() {
                 "ETH-USDC",
                 "bands",
                 "buy",
+                "",
                 "2499.8",
                 "1",
                 "2499.8",
@@ -175,7 +215,7 @@ fn filter(edit: impl FnOnce(&mut Filter)) -> Filter {
 /// The numbers of the rows that a filter leaves.
 fn left_by(folder: &TempDir, edit: impl FnOnce(&mut Filter)) -> Vec<u64> {
     let rows = rows(folder, RecordKind::Fills, &filter(edit));
-    let number = |row: &Vec<String>| row[10].rsplit('-').next().unwrap().parse().unwrap();
+    let number = |row: &Vec<String>| row[11].rsplit('-').next().unwrap().parse().unwrap();
     rows.iter().map(number).collect()
 }
 
@@ -254,14 +294,14 @@ fn amounts_of_a_market_that_is_not_configured_are_in_base_units() {
         ..Filter::default()
     };
     let found = rows(&folder, RecordKind::Fills, &filter);
-    let cells = ["sell", "", "250000000", "160000123456", "777", "", ""];
-    assert_eq!(found[0][3..10], cells);
+    let cells = ["sell", "", "", "250000000", "160000123456", "777", "", ""];
+    assert_eq!(found[0][3..11], cells);
     // A row of a version that stored no strategy.
     let change = "UPDATE fills SET strategy = NULL WHERE number = 102";
     store.database.execute(change, []).unwrap();
     let found = rows(&folder, RecordKind::Fills, &filter);
     assert_eq!(
-        (found[0][2].as_str(), found[0][10].as_str()),
+        (found[0][2].as_str(), found[0][11].as_str()),
         ("unknown", "102")
     );
 }
@@ -364,9 +404,9 @@ fn orders_have_their_ends_and_amounts() {
     let found = rows(&folder, RecordKind::Orders, &Filter::default());
     let qty = listing().markets[1].qty_text(Qty(15_000));
     let expected = [
-        "ETH-USDC ladder sell|2500.12 USDC|1.5 ETH|open||||2026-01-01T00:01:02Z|".to_owned() + &open,
-        format!("BTC-USDC ladder sell|25001.2 USDC|{qty}|cancelled|1.5|2500.12|2||{sold}"),
-        "ETH-USDC ladder buy|2500.12 USDC|1.5 ETH|filled|1|2500.12|0.000000000002|2026-01-01T00:01:01Z|"
+        "ETH-USDC ladder sell|book|2500.12 USDC|1.5 ETH|open||||2026-01-01T00:01:02Z|".to_owned() + &open,
+        format!("BTC-USDC ladder sell|book|25001.2 USDC|{qty}|cancelled|1.5|2500.12|2||{sold}"),
+        "ETH-USDC ladder buy|book|2500.12 USDC|1.5 ETH|filled|1|2500.12|0.000000000002|2026-01-01T00:01:01Z|"
             .to_owned()
             + &bought,
     ];
@@ -377,9 +417,9 @@ fn orders_have_their_ends_and_amounts() {
     // Without the market's units: ticks, lots, base units.
     store.books(&Listing::default()).unwrap();
     let found = rows(&folder, RecordKind::Orders, &Filter::default());
-    assert_eq!(found[2][4..6], ["250012", "15000"]);
+    assert_eq!(found[2][5..7], ["250012", "15000"]);
     let units = ["1000000000000000000", "2500120000", "2000000"];
-    assert_eq!(found[2][7..10], units);
+    assert_eq!(found[2][8..11], units);
 }
 
 fn settlement(store: &Store, number: u64, kind: PoolTransactionKind) -> PoolTransactionSettlement {

@@ -1,9 +1,10 @@
 //! What happened to an own order, in words: the same on the page and in `cambist why`.
 
-use cambist_core::MarketSpec;
 use cambist_core::inspection::{CancelCause, OrderDecision};
 use cambist_core::notification::Notification;
+use cambist_core::order::UnsignedOrder;
 use cambist_core::strategy::Quote;
+use cambist_core::{Amount, MarketSpec, Side};
 
 use super::withheld;
 use crate::config::money::{mid_text, price, quantity};
@@ -11,7 +12,7 @@ use crate::config::money::{mid_text, price, quantity};
 /// The name of what a notification about an order reports.
 pub const fn notification_name(notification: &Notification) -> &'static str {
     match notification {
-        Notification::Submitted { .. } => "sent",
+        Notification::Submitted { .. } | Notification::SwapSubmitted { .. } => "sent",
         Notification::Resent { .. } => "sent again",
         Notification::Acknowledged { .. } => "acknowledged",
         Notification::Refused { .. } => "refused",
@@ -28,6 +29,9 @@ pub const fn notification_name(notification: &Notification) -> &'static str {
 /// A notification about an order, without its name; empty if the name is enough.
 pub fn notification(spec: &MarketSpec, notification: &Notification) -> String {
     match notification {
+        Notification::SwapSubmitted {
+            side, sell, least, ..
+        } => swap(spec, *side, *sell, *least),
         Notification::Resent { attempt, .. } => format!("the same bytes, attempt {attempt}"),
         Notification::Acknowledged { micros, .. } => format!("after {micros} µs"),
         Notification::Refused {
@@ -79,6 +83,25 @@ pub fn decision(spec: &MarketSpec, decision: &OrderDecision, quotes: u64) -> Str
         ),
         OrderDecision::Cancelled(why) => cause(spec, why),
     }
+}
+
+/// An order: side, quantity and limit; of a swap what it sells, and the least that it accepts.
+pub fn order(spec: &MarketSpec, order: &UnsignedOrder) -> String {
+    if !order.is_swap() {
+        let (qty, at) = (quantity(spec, order.qty), price(spec, order.price));
+        return format!("{} {qty} at {at}", order.side.name());
+    }
+    swap(spec, order.side, order.sell_amount, order.buy_amount)
+}
+
+/// A swap: all of what it sells, for at least so much before the fee, or nothing.
+fn swap(spec: &MarketSpec, side: Side, sell: Amount, least: Amount) -> String {
+    let (sold, bought) = match side {
+        Side::Buy => (&spec.quote, &spec.base),
+        Side::Sell => (&spec.base, &spec.quote),
+    };
+    let (sold, least) = (sold.text(sell), bought.text(least));
+    format!("swap of {sold} for at least {least}")
 }
 
 /// A quote: side, quantity and price.
