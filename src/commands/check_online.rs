@@ -9,7 +9,7 @@ use cambist_client::Client;
 use cambist_core::control::Control;
 use cambist_core::notification::Withheld;
 use cambist_core::request::{Outcome, Query, Reply};
-use cambist_core::{MarketId, Side, VenueTime};
+use cambist_core::{MarketId, Reason, Side, VenueTime};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -125,6 +125,24 @@ impl Online {
     }
 }
 
+/// Why a question has no reply, in words.
+fn no_reply(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Reply(_) => "answered".to_owned(),
+        Outcome::Refused(Reason::RateLimited) => {
+            "the venue answers that there are too many requests: wait a minute, or stop what else uses the account's keys"
+                .to_owned()
+        }
+        Outcome::Refused(reason) => {
+            format!("the venue refuses: {} ({})", reason.message(), reason.code())
+        }
+        Outcome::NotSent => "the venue cannot be reached".to_owned(),
+        Outcome::Unknown(cause) => {
+            format!("no usable answer of the venue ({})", cause.name())
+        }
+    }
+}
+
 /// The venue's answers.
 struct Found {
     venue_time: VenueTime,
@@ -143,7 +161,7 @@ impl Found {
             venue_time = venue_time.max(answered.venue_time.unwrap_or_default());
             match answered.outcome {
                 Outcome::Reply(reply) => Ok(reply),
-                outcome => anyhow::bail!("{outcome:?}"),
+                outcome => anyhow::bail!(no_reply(&outcome)),
             }
         };
         let name = |query: &Query| query.endpoint().name();
@@ -202,5 +220,28 @@ impl Answers for Found {
             | Query::PoolBalance(_)
             | Query::PoolTransactions(_) => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cambist_core::request::UnknownCause;
+
+    use super::*;
+
+    #[test]
+    fn what_has_no_reply_is_stated_in_words() {
+        for (outcome, expected) in [
+            (Outcome::Refused(Reason::RateLimited), "too many requests"),
+            (
+                Outcome::Refused(Reason::InvalidApiKey),
+                "the venue refuses: api key is invalid (104002)",
+            ),
+            (Outcome::NotSent, "cannot be reached"),
+            (Outcome::Unknown(UnknownCause::Timeout), "(timeout)"),
+        ] {
+            let text = no_reply(&outcome);
+            assert!(text.contains(expected), "{text}");
+        }
     }
 }
