@@ -9,7 +9,7 @@ use cambist_client::Client;
 use cambist_core::control::Control;
 use cambist_core::notification::Withheld;
 use cambist_core::request::{Outcome, Query, Reply};
-use cambist_core::{MarketId, Reason, Side, VenueTime};
+use cambist_core::{MarketId, Side, VenueTime};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -129,12 +129,12 @@ impl Online {
 fn no_reply(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Reply(_) => "answered".to_owned(),
-        Outcome::Refused(Reason::RateLimited) => {
-            "the venue answers that there are too many requests: wait a minute, or stop what else uses the account's keys"
-                .to_owned()
-        }
         Outcome::Refused(reason) => {
-            format!("the venue refuses: {} ({})", reason.message(), reason.code())
+            format!(
+                "the venue refuses: {} ({})",
+                reason.message(),
+                reason.code()
+            )
         }
         Outcome::NotSent => "the venue cannot be reached".to_owned(),
         Outcome::Unknown(cause) => {
@@ -225,6 +225,7 @@ impl Answers for Found {
 
 #[cfg(test)]
 mod tests {
+    use cambist_core::Reason;
     use cambist_core::request::UnknownCause;
 
     use super::*;
@@ -232,10 +233,9 @@ mod tests {
     #[test]
     fn what_has_no_reply_is_stated_in_words() {
         for (outcome, expected) in [
-            (Outcome::Refused(Reason::RateLimited), "too many requests"),
             (
-                Outcome::Refused(Reason::InvalidApiKey),
-                "the venue refuses: api key is invalid (104002)",
+                Outcome::Refused(Reason::Unlisted(7)),
+                "the venue refuses: not listed (7)",
             ),
             (Outcome::NotSent, "cannot be reached"),
             (Outcome::Unknown(UnknownCause::Timeout), "(timeout)"),

@@ -11,6 +11,7 @@ mod clients;
 mod crash;
 mod demo;
 mod doctor;
+mod documents;
 mod faults;
 mod hostile;
 mod instances;

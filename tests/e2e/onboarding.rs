@@ -18,7 +18,8 @@ const SOON: Duration = Duration::from_mins(1);
 const GUIDE: &str = include_str!("../../docs/hosting.md");
 const WALLET: &str = "0x089228899e1b855cacd9dcc32a83ff0461cc089656995db5a5f248eb3d458ace";
 
-fn operator(file: &mut Table) {
+/// Lively traders, and the operator's listener.
+pub fn operator(file: &mut Table) {
     lively(file);
     let admin: Table =
         toml::from_str("listen = '127.0.0.1:0'\ntoken_file = 'keys/admin_token'").unwrap();

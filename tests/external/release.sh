@@ -15,9 +15,14 @@ command -v musl-gcc > /dev/null || { echo "musl-tools is not installed"; exit 3;
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-packaging/reproduce --keep "$work/release" --profile release
+ssh-keygen -q -t ed25519 -N '' -f "$work/key"
+packaging/release --profile release --sign "$work/key" "$work/release" > /dev/null
+packaging/reproduce --against "$work/release" --profile release
+cargo install --path . --locked --quiet --root "$work/installed"
+"$work/installed/bin/cambist" --version
 cd "$work/release"
 sha256sum --check --quiet SHA256SUMS
+ssh-keygen -Y check-novalidate -n cambist-release -s SHA256SUMS.sig < SHA256SUMS
 tar -xzf cambist-*.tar.gz
 binary=$(echo "$work"/release/cambist-*/cambist)
 if readelf -d "$binary" | grep NEEDED; then echo "the binary needs shared libraries"; exit 1; fi
