@@ -261,6 +261,20 @@ pub enum Command {
                       every run was refused, 79 an invariant of the engine failed."
     )]
     Sweep(commands::sweep::SweepArgs),
+    /// Play the shipped strategies against a maker with a well-known bot's default rules, on equal seeds of simulated
+    /// markets, and compare profit, tail, time with quotes, requests and orphans, with confidence intervals
+    #[command(
+        after_help = "Contestants: reference (1 % on both sides, replaced every 30 s, an order without an answer is \
+                      forgotten), reference_near (the same 0.2 % from the mid), bands, ladder, glft, curve, grid, \
+                      hedged_lp. docs/tournament.md explains the table. An interrupted tournament with --results \
+                      continues with the same command; jobs and interruptions change no digit.\n\nExamples:\n  \
+                      cambist tournament --seeds 20\n  \
+                      cambist tournament --seeds 1000 --jobs 4 --results games.jsonl --out tournament.txt\n  \
+                      cambist tournament --scenario crash --scenario ./mine.toml --strategy ladder --json\n\n\
+                      Exit codes: 0 done, 1 interrupted or contradictory results, 2 usage, 75 another process plays \
+                      this tournament, 77 a file was refused, 79 an invariant of the engine failed."
+    )]
+    Tournament(commands::tournament::TournamentArgs),
     /// Merge the shards of a sweep, or of a campaign of simulated worlds
     #[command(
         after_help = "Gaps, overlaps, and shards of another program, configuration or data are refused (exit 1). \
@@ -301,6 +315,7 @@ impl Command {
             | Self::Backtest(_)
             | Self::Compare(_)
             | Self::Sweep(_)
+            | Self::Tournament(_)
             | Self::Merge(_)
             | Self::Panic(_)
             | Self::Account(_)
@@ -661,6 +676,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Backtest(args) => commands::backtest::run(args, cli.json),
         Command::Compare(args) => commands::compare::run(args, cli.json),
         Command::Sweep(args) => commands::sweep::run(args, cli.json),
+        Command::Tournament(args) => commands::tournament::run(args, cli.json),
         Command::Merge(args) => commands::merge::run(args, cli.json),
     }
 }

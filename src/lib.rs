@@ -22,6 +22,7 @@ pub mod shadow;
 pub mod shard;
 pub mod simulation;
 pub mod sweep;
+pub mod tournament;
 
 #[cfg(test)]
 #[path = "../crates/host/src/testing.rs"]

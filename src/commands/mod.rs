@@ -40,6 +40,7 @@ pub(crate) mod stated_loss;
 pub mod strategy;
 pub mod sweep;
 pub mod top;
+pub mod tournament;
 pub mod vectors;
 pub mod venue;
 pub mod venue_data;

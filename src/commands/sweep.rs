@@ -216,7 +216,7 @@ impl Progress {
 }
 
 /// The time that is left, by what was done so far.
-fn time_left(passed_ms: u64, done: f64, total: f64) -> String {
+pub(crate) fn time_left(passed_ms: u64, done: f64, total: f64) -> String {
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

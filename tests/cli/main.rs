@@ -16,4 +16,5 @@ mod data_kinds;
 mod demo;
 mod documents;
 mod tools;
+mod tournament;
 mod usage;

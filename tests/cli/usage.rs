@@ -35,6 +35,7 @@ fn usage_is_2_and_help_has_examples() {
         "sim",
         "backtest",
         "sweep",
+        "tournament",
         "compare",
         "merge",
         "history",

@@ -150,6 +150,8 @@ pub struct WorldConfig {
     pub rules: VenueRules,
     /// Sources of reference prices: books of other places, which follow the price of the market.
     pub references: Vec<ReferenceSource>,
+    /// What each pool of the venue holds at the beginning, base and quote units; one without an entry is empty.
+    pub liquidity: Vec<Option<[Amount; 2]>>,
     /// Simulated traders, one population per market.
     pub agents: Vec<AgentsConfig>,
     /// Names of the markets traded, in the order of the engine's configuration.

@@ -2,7 +2,7 @@
 
 use cambist_core::event::Amounts;
 use cambist_core::venue::SlotRule;
-use cambist_core::{MarketSpec, Side, Time, VenueTime};
+use cambist_core::{MarketSpec, Price, Side, Time, VenueTime};
 use cambist_venue::agents::{Agents, AgentsConfig, MarketEvent, found};
 use cambist_venue::{
     AccountId, ApiKeyDigest, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request,
@@ -14,7 +14,7 @@ use crate::invariants::sending::Broken;
 use crate::oracle::{Handled, Oracle};
 use crate::sequenced::gateway::Gateway;
 use crate::sequenced::page;
-use crate::workload::pool::{FIRST_FOUNDER, LIQUIDITY};
+use crate::workload::pool::FIRST_FOUNDER;
 use crate::workload::sweep;
 
 /// Our account.
@@ -66,8 +66,10 @@ impl Exchange {
         };
         exchange.venue.write_executed();
         exchange.open_own(&config.funds)?;
-        for (account, pool) in (FIRST_FOUNDER..).zip(&config.venue.pools) {
-            for request in found(AccountId(account), pool, LIQUIDITY) {
+        let pools = config.venue.pools.iter().zip(&config.liquidity);
+        for (account, (pool, liquidity)) in (FIRST_FOUNDER..).zip(pools) {
+            let Some(amounts) = *liquidity else { continue };
+            for request in found(AccountId(account), pool, amounts) {
                 exchange.handle(exchange.origin, &Caller::Operator, &request)?;
             }
         }
@@ -251,6 +253,11 @@ impl Exchange {
         self.oracle
             .handle_event(now, None, &trades, &mut self.venue);
         self.executed.extend(trades);
+    }
+
+    /// The price that the simulated traders of the first market take for right.
+    pub(crate) fn fair_price(&self) -> Option<Price> {
+        self.agents.first().map(Agents::fair_price)
     }
 
     /// The venue itself.

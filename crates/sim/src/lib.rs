@@ -20,6 +20,7 @@ mod queue;
 mod remote;
 mod sealer;
 pub mod sequenced;
+pub mod tournament;
 mod trace;
 pub(crate) mod venue_adapter;
 pub(crate) mod workload;

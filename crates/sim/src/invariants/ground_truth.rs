@@ -126,6 +126,11 @@ impl GroundTruth {
         self.orders.iter()
     }
 
+    /// What an order has traded, base units.
+    pub(crate) fn traded_base(&self, hash: &Hash) -> Amount {
+        self.orders.get(hash).map_or(0, |taken| taken.filled.0)
+    }
+
     /// Number of accepted orders.
     pub(crate) fn count(&self) -> u64 {
         self.orders.len() as u64

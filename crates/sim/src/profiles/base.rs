@@ -77,6 +77,7 @@ impl WorldConfig {
             venue: venue(),
             rules: VenueRules::exchange(),
             references: Vec::new(),
+            liquidity: Vec::new(),
             agents: vec![AgentsConfig::calm(seed, MarketId(0), PRICE, ONE / 4)],
             markets: vec!["AAA-QQQ".to_owned()],
             seats: vec![seat(strategy, MarketId(0))],

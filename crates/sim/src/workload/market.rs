@@ -1,5 +1,6 @@
 //! The market of a world: the speed of its traders, the behaviour of its price, other participants.
 
+use cambist_core::MarketId;
 use cambist_venue::agents::{AgentsConfig, PoolSeat, Regime};
 use cambist_venue::{AccountId, Random};
 
@@ -8,18 +9,21 @@ use crate::profiles::sampling::choose;
 use crate::workload::pool::FIRST_FOUNDER;
 
 impl WorldConfig {
+    /// The pool beside a market of the venue, for its simulated traders.
+    pub fn pool_seat(&self, market: MarketId) -> Option<PoolSeat> {
+        let market = self.venue.markets.get(usize::from(market.0))?;
+        let mut pools = (FIRST_FOUNDER..).zip(&self.venue.pools);
+        let (founder, pool) = pools.find(|(_, pool)| pool.pooled == [market.base, market.quote])?;
+        Some(PoolSeat {
+            pool: pool.address,
+            founder: AccountId(founder),
+        })
+    }
+
     /// The same world with other traders for every market; with arbitrage between book and pool where there is one.
     #[must_use]
     pub(crate) fn among_drawn_traders(mut self, random: &mut Random) -> Self {
-        let pools = self.venue.pools.iter();
-        let first = self.venue.markets.first().map(|m| [m.base, m.quote]);
-        let seat = (FIRST_FOUNDER..)
-            .zip(pools)
-            .find(|(_, pool)| Some(pool.pooled) == first)
-            .map(|(founder, pool)| PoolSeat {
-                pool: pool.address,
-                founder: AccountId(founder),
-            });
+        let seat = self.pool_seat(MarketId(0));
         for agents in &mut self.agents {
             draw(random, agents);
             if agents.market.0 == 0 && seat.is_some() && random.chance(1, 2) {

@@ -177,7 +177,7 @@ pub(crate) fn hash(wanted: &UnsignedPoolTransaction) -> Hash {
 pub(crate) const FIRST_FOUNDER: u32 = 900;
 
 /// Opening balances of every pool: a hundred base, and quote at the profile's price.
-pub(crate) const LIQUIDITY: [Amount; 2] = [100 * 10u128.pow(18), 250_000 * 10u128.pow(6)];
+const LIQUIDITY: [Amount; 2] = [100 * 10u128.pow(18), 250_000 * 10u128.pow(6)];
 
 /// Address of the pool that [`WorldConfig::with_pool`] lists.
 pub(crate) const POOL: [u8; 20] = [41; 20];
@@ -227,6 +227,7 @@ impl WorldConfig {
             join_fee: 0,
             exit_fee: 0,
         });
+        self.liquidity.push(Some(LIQUIDITY));
         self.engine.pools.push(Limits {
             poll_ms: 2_000,
             age_max_ms: 10_000,

@@ -89,13 +89,15 @@ impl World {
             daemon.moves.remove(order);
         }
         if let Notification::Ended { order, end, .. } = notification {
-            if let Some(daemon) = &mut self.daemon {
-                let ended = daemon.sealed.remove(order);
-                let swapped = ended.is_some_and(|(order, _)| order.is_swap());
-                self.counts.swapped += u64::from(swapped && *end == End::Filled);
-            }
+            let daemon = self.daemon.as_mut();
+            let ended = daemon.and_then(|daemon| daemon.sealed.remove(order));
+            let swapped = ended.as_ref().is_some_and(|(order, _)| order.is_swap());
+            self.counts.swapped += u64::from(swapped && *end == End::Filled);
             self.exchange.advance(self.now);
             self.take_trades();
+            if let Some((_, hash)) = ended {
+                self.forget(hash);
+            }
         }
         self.observe_books(shown, notification);
         self.session.observe(shown, notification);

@@ -4,6 +4,7 @@
 //! balances is decided in this file.
 
 pub(crate) mod answer_faults;
+mod contest;
 pub(crate) mod control_loss;
 pub(crate) mod driver;
 mod ending;
@@ -25,11 +26,13 @@ pub(crate) mod snapshot_replica;
 mod start;
 mod wire;
 
-use cambist_core::Time;
+use std::collections::BTreeMap;
+
 use cambist_core::action::Action;
 use cambist_core::event::{Command, Event};
 use cambist_core::market::MarketSpec;
 use cambist_core::pool::PoolSpec;
+use cambist_core::{Amount, Hash, Time};
 use cambist_report::Session;
 use cambist_venue::Random;
 
@@ -59,7 +62,9 @@ pub(crate) use crate::world::snapshot_replica::SnapshotReplica;
 use processes::Processes;
 use references::References;
 use reloads::Reloads;
-use start::{specs, strategies};
+pub(crate) use start::specs;
+use start::strategies;
+pub(crate) use wire::turned;
 
 /// An observer of every step of the engine: engine time, event, actions.
 pub type Tap = Box<dyn FnMut(Time, &Event, &[Action])>;
@@ -120,6 +125,8 @@ pub struct World {
     /// Number of losses of control, and until when the last one keeps the daemon down.
     fallen: u64,
     dead_until: Time,
+    /// Orders that the exchange had when the daemon no longer did, and what they had filled, base units.
+    forgotten: BTreeMap<Hash, Amount>,
     tap: Option<Tap>,
     /// Whether the first violation ends the observation.
     tap_ends: bool,
@@ -147,7 +154,12 @@ impl World {
         let exchange = Exchange::new(&config, random.next_u64(), connection.is_some())?;
         let network = Network::new(config.network.clone(), random.fork());
         let specs = specs(&config, &exchange)?;
-        let pools = crate::workload::pool::specs(&specs, exchange.venue());
+        // Where no strategy uses pools, the engine is not configured for them.
+        let pools = if config.engine.pools.is_empty() {
+            Vec::new()
+        } else {
+            crate::workload::pool::specs(&specs, exchange.venue())
+        };
         let outside = |market: usize| market >= specs.len();
         if specs.len() != config.engine.markets.len()
             || config
@@ -201,6 +213,7 @@ impl World {
             unquoted: Unquoted::default(),
             fallen: 0,
             dead_until: Time(0),
+            forgotten: BTreeMap::new(),
             tap: None,
             tap_ends: false,
             actions: Vec::new(),

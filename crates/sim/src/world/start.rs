@@ -133,7 +133,7 @@ impl World {
 }
 
 /// The markets as the engine trades them, from the venue's listing.
-pub(super) fn specs(
+pub(crate) fn specs(
     config: &WorldConfig,
     exchange: &Exchange,
 ) -> Result<Vec<MarketSpec>, WorldError> {

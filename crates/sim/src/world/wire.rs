@@ -355,6 +355,7 @@ impl World {
             && !before
         {
             self.ground_truth.take(self.now, hash, order);
+            self.taken_unclaimed(order.client_id, hash);
         }
         self.take_trades();
         for trade in &submitted.trades {
@@ -432,7 +433,7 @@ const fn endpoint_of(request: &Request) -> Endpoint {
 }
 
 /// The shell's outcome of a gateway's answer.
-const fn turned(answer: Gateway) -> Outcome {
+pub(crate) const fn turned(answer: Gateway) -> Outcome {
     match answer {
         Gateway::Limited => Outcome::Refused(Reason::RateLimited),
         Gateway::ServerError => Outcome::Unknown(UnknownCause::ServerError),

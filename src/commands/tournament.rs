@@ -1,0 +1,319 @@
+//! `cambist tournament`: the shipped strategies against a maker with a well-known bot's default rules, on equal seeds.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use cambist_config::reader::Source;
+use cambist_config::scenario::BUILT_IN;
+use cambist_host::clock::Clock;
+use clap::Args;
+
+use super::sweep::time_left;
+use super::{print_json, print_text};
+use crate::exit::{Exit, Failure};
+use crate::revision::VERSION;
+use crate::simulation::results::build;
+use crate::tournament::comparison::compare;
+use crate::tournament::contestants;
+use crate::tournament::plan::{Place, Plan};
+use crate::tournament::results::{Games, Results};
+use crate::tournament::setting::{DAEMON, Market};
+use crate::tournament::text::{self, Head};
+use crate::tournament::worker_pool::work;
+
+/// Most threads.
+const JOBS_MAX: usize = 1_024;
+/// Most seeds.
+const SEEDS_MAX: u64 = 1_000_000;
+/// Longest game, minutes.
+const MINUTES_MAX: u64 = 1_440;
+/// Lines of progress at most every so often: on a terminal, and in a file.
+const PROGRESS_MS: [u64; 2] = [500, 10_000];
+
+/// Arguments of `tournament`.
+#[derive(Debug, Args)]
+pub struct TournamentArgs {
+    /// Number of seeds: games of every contestant at every scenario
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub seeds: u64,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Length of a game in simulated minutes, 1 to 1440
+    #[arg(long, value_name = "MINUTES", default_value_t = 10)]
+    pub minutes: u64,
+    /// A scenario, by name or path; can be repeated. Without it, all that are shipped
+    #[arg(long, value_name = "NAME|FILE")]
+    pub scenario: Vec<String>,
+    /// A contestant; can be repeated. Without it, all; `reference` always plays
+    #[arg(long, value_name = "NAME")]
+    pub strategy: Vec<String>,
+    /// The daemon's configuration that the strategies play with, of one market; their strategies replace its own.
+    /// Without it, config/tournament.toml as shipped
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Number of threads, 1 to 1024
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub jobs: usize,
+    /// Write the tables to this file as well
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Keep results in this file, one line for each game, and do not play those games again
+    #[arg(long, value_name = "FILE")]
+    pub results: Option<PathBuf>,
+}
+
+impl TournamentArgs {
+    fn check(&self) -> Result<(), Failure> {
+        let usage = |what: String| Err(Failure::new(Exit::Usage, what));
+        if self.seeds == 0 || self.seeds > SEEDS_MAX {
+            return usage(format!("--seeds must be 1 to {SEEDS_MAX}"));
+        }
+        if self.seed.checked_add(self.seeds).is_none() {
+            return usage(
+                "--seed plus --seeds exceeds the last seed, 18446744073709551615".to_owned(),
+            );
+        }
+        if self.minutes == 0 || self.minutes > MINUTES_MAX {
+            return usage(format!("--minutes must be 1 to {MINUTES_MAX}"));
+        }
+        if self.jobs == 0 || self.jobs > JOBS_MAX {
+            return usage(format!("--jobs must be 1 to {JOBS_MAX}"));
+        }
+        if let (Some(out), Some(results)) = (&self.out, &self.results)
+            && same_file(out, results)
+        {
+            return usage("--out and --results are the same file".to_owned());
+        }
+        let mut scenarios = self.scenario.clone();
+        scenarios.sort();
+        if scenarios.windows(2).any(|pair| pair[0] == pair[1]) {
+            return usage("--scenario names a scenario twice".to_owned());
+        }
+        Ok(())
+    }
+
+    /// What plays the same games.
+    fn command(&self) -> String {
+        let mut words = vec!["cambist tournament".to_owned()];
+        words.push(format!("--seeds {} --seed {}", self.seeds, self.seed));
+        words.push(format!("--minutes {}", self.minutes));
+        for (option, values) in [("scenario", &self.scenario), ("strategy", &self.strategy)] {
+            words.extend(values.iter().map(|value| format!("--{option} {value}")));
+        }
+        words.extend(
+            self.config
+                .iter()
+                .map(|path| format!("--config {}", path.display())),
+        );
+        words.join(" ")
+    }
+}
+
+/// Whether two paths name one file, which need not exist.
+fn same_file(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let (folder, name) = (absolute.parent(), absolute.file_name());
+        let folder = folder.and_then(|folder| folder.canonicalize().ok());
+        let there = absolute.canonicalize().ok();
+        there
+            .or_else(|| Some(folder?.join(name?)))
+            .unwrap_or(absolute)
+    };
+    whole(one) == whole(other)
+}
+
+/// Plays what is left of a tournament and shows the comparison. Exit 1 if it was interrupted, 79 if an invariant of the
+/// engine was violated.
+pub fn run(args: &TournamentArgs, json: bool) -> anyhow::Result<Exit> {
+    args.check()?;
+    let clock = Clock::new();
+    let plan = plan(args)?;
+    let build = build()?;
+    let (mut results, mut games) = match &args.results {
+        None => (None, Games::new()),
+        Some(path) => {
+            let (results, games) = Results::open(path, &build, &plan)?;
+            if results.others > 0 {
+                eprintln!(
+                    "{}: {} lines are of another program, scenario, configuration, or of other games; they are not used",
+                    path.display(),
+                    results.others
+                );
+            }
+            (Some(results), games)
+        }
+    };
+    let left: Vec<Place> = plan
+        .places()
+        .filter(|place| !games.contains_key(place))
+        .collect();
+    let mut progress = Progress::new(clock, games.len(), left.len());
+    let stop = stop_on_interrupt()?;
+    work(
+        left,
+        args.jobs,
+        &stop,
+        |place| plan.play(place),
+        |place, played| {
+            if let Some(results) = &mut results {
+                results.add(&plan, place, played)?;
+            }
+            games.insert(place, played);
+            progress.done();
+            Ok(())
+        },
+    )?;
+    progress.end();
+    if let Some(results) = results {
+        results.close()?;
+    }
+    let all = plan.places().count();
+    if games.len() < all {
+        let next = args.results.as_ref().map_or_else(
+            || "nothing is kept without --results".to_owned(),
+            |path| format!("the same command goes on with {}", path.display()),
+        );
+        let what = format!(
+            "interrupted: {} of {all} games are played; {next}",
+            games.len()
+        );
+        return Err(Failure::new(Exit::CheckFailed, what).into());
+    }
+    report(args, &plan, &games, &build, json)
+}
+
+fn report(
+    args: &TournamentArgs,
+    plan: &Plan,
+    games: &Games,
+    build: &str,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let rows = compare(plan, games);
+    let head = Head {
+        command: &args.command(),
+        version: VERSION,
+        build,
+        minutes: args.minutes,
+    };
+    let written = text::text(&head, plan, &rows);
+    if let Some(out) = &args.out {
+        std::fs::write(out, &written).with_context(|| out.display().to_string())?;
+    }
+    if json {
+        print_json(&text::json(&head, plan, &rows))?;
+    } else {
+        print_text(&written)?;
+    }
+    let violations: u64 = rows.iter().map(|row| row.violations).sum();
+    if violations > 0 {
+        let what = format!("{violations} violated invariants of the engine");
+        return Err(Failure::new(Exit::Invariant, what).into());
+    }
+    Ok(Exit::Done)
+}
+
+fn plan(args: &TournamentArgs) -> anyhow::Result<Plan> {
+    let daemon = match &args.config {
+        Some(path) => Source::read(path)?,
+        None => Source {
+            path: "config/tournament.toml".into(),
+            text: DAEMON.to_owned(),
+        },
+    };
+    let names: Vec<String> = if args.scenario.is_empty() {
+        BUILT_IN
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .collect()
+    } else {
+        args.scenario.clone()
+    };
+    let markets: anyhow::Result<Vec<_>> = names
+        .iter()
+        .map(|name| Market::read(name, args.minutes * 60_000))
+        .collect();
+    let contestants = contestants::choose(&args.strategy)?;
+    Plan::new(markets?, contestants, (args.seed, args.seeds), &daemon)
+}
+
+/// Set by the first interrupt; the second one ends the program as usual.
+fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("waiting for signals")?;
+    let set = Arc::clone(&stop);
+    std::thread::spawn(move || {
+        let interrupted = runtime.block_on(tokio::signal::ctrl_c());
+        if interrupted.is_ok() {
+            set.store(true, Ordering::Relaxed);
+            eprintln!("\ninterrupted: games that have begun are finished");
+            if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+                std::process::exit(130);
+            }
+        }
+    });
+    Ok(stop)
+}
+
+/// A line of progress with the time that is left.
+struct Progress {
+    clock: Clock,
+    is_terminal: bool,
+    shown_ms: Option<u64>,
+    earlier: usize,
+    total: usize,
+    done: usize,
+}
+
+impl Progress {
+    fn new(clock: Clock, earlier: usize, total: usize) -> Self {
+        if earlier > 0 {
+            eprintln!("{earlier} games are played already, {total} are left");
+        }
+        Self {
+            clock,
+            is_terminal: std::io::stderr().is_terminal(),
+            shown_ms: None,
+            earlier,
+            total,
+            done: 0,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn done(&mut self) {
+        self.done += 1;
+        let now = self.clock.now().as_ms();
+        let every = PROGRESS_MS[usize::from(!self.is_terminal)];
+        if self.shown_ms.is_some_and(|shown| now < shown + every) && self.done < self.total {
+            return;
+        }
+        self.shown_ms = Some(now);
+        let line = format!(
+            "{} of {} games, {} left",
+            self.earlier + self.done,
+            self.earlier + self.total,
+            time_left(now, self.done as f64, self.total as f64)
+        );
+        let mut stderr = std::io::stderr().lock();
+        _ = if self.is_terminal {
+            write!(stderr, "\r\x1b[K{line}")
+        } else {
+            writeln!(stderr, "{line}")
+        };
+    }
+
+    fn end(&self) {
+        if self.is_terminal && self.shown_ms.is_some() {
+            _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
