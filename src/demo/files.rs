@@ -188,6 +188,7 @@ fn program(path: &str) -> anyhow::Result<Table> {
         ("kind".to_owned(), "process".into()),
         ("name".to_owned(), stem.unwrap_or_default().into()),
         ("command".to_owned(), command.into()),
+        ("swaps".to_owned(), true.into()),
     ]))
 }
 
@@ -203,17 +204,23 @@ fn promise(strategy: &str) -> Option<Promise> {
     Some(cambist_strategies::find(strategy)?.promise)
 }
 
-/// What strategies that swap with the pool need: orders that may take, and swaps of this value. They are alone at
-/// their market.
+/// Swaps of this value with the pools of all markets.
 fn allow_swaps(file: &mut Table) {
+    let markets = file.get_mut("market").and_then(Value::as_array_mut);
+    let markets = markets.into_iter().flatten();
+    for market in markets.filter_map(Value::as_table_mut) {
+        let pool = table(market, "pool");
+        pool.insert("swap_value_max".to_owned(), SWAP_VALUE_MAX.into());
+        pool.insert("swaps_per_min".to_owned(), SWAPS_PER_MIN.into());
+    }
+}
+
+/// What strategies of two legs need beside swaps: orders that may take. They are alone at their market.
+fn allow_rounds(file: &mut Table) {
     set(file, &["orders", "maker_only"], false);
     let markets = file.get_mut("market").and_then(Value::as_array_mut);
-    for market in markets.into_iter().flatten() {
-        let Some(market) = market.as_table_mut() else {
-            continue;
-        };
-        table(market, "pool").insert("swap_value_max".to_owned(), SWAP_VALUE_MAX.into());
-        table(market, "pool").insert("swaps_per_min".to_owned(), SWAPS_PER_MIN.into());
+    let markets = markets.into_iter().flatten();
+    for market in markets.filter_map(Value::as_table_mut) {
         let strategies = market.get_mut("strategy").and_then(Value::as_array_mut);
         let strategies = strategies.into_iter();
         strategies.for_each(|strategies| strategies.truncate(1));
@@ -245,7 +252,11 @@ fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
         });
         strategies.insert(0, Value::Table(choice.clone()));
     }
-    if promise(name) == Some(Promise::Swaps) {
+    let is_of_two_legs = promise(name) == Some(Promise::Swaps);
+    if is_of_two_legs {
+        allow_rounds(file);
+    }
+    if is_of_two_legs || is_program(name) {
         allow_swaps(file);
     }
     Ok(())

@@ -38,6 +38,12 @@ for line in sys.stdin:
         target["v"] = 2
     if mode == "unknown":
         target["ttl"] = 5
+    swapped = (view["state"] or {}).get("swapped", False)
+    if mode == "swap" and not swapped and view.get("pool", {}).get("possible"):
+        base, quote = float(view["pool"]["base"]), float(view["pool"]["quote"])
+        target["swap"] = {"side": "sell", "sell": "0.05", "least": "%.6f" % (0.05 * quote / base * 0.99)}
+        swapped = True
+    target["state"]["swapped"] = swapped
     print(json.dumps(target), flush=True)
 "#;
 
@@ -153,5 +159,44 @@ fn what_would_show_keys_or_state_to_a_process_is_refused() {
     });
     let (code, object, log) = check("good");
     assert_eq!(code, 0, "{object} {log}");
+    stage.close();
+}
+
+/// A process asks for one swap: it is made once, shown as what it is, and not repeated by a daemon that was killed.
+#[test]
+fn a_process_swaps_once_through_a_kill() {
+    let stage = stage("process-swap");
+    set(&stage, "swap");
+    stage.daemon("daemon", &stage.url(), |file| {
+        process(file, "read = ['mode']\nswaps = true");
+        file.put("market.0.pool.swap_value_max", "500 USDC")
+            .put("market.0.pool.slippage_bps", 200)
+            .put("market.0.pool.poll_ms", 200);
+    });
+    let swaps = || {
+        let (code, rows, log) = stage.command("history orders --limit 100000");
+        assert_eq!(code, 0, "{log}");
+        let rows = rows.as_array().unwrap().iter();
+        let swaps = rows.filter(|row| row["kind"] == "swap").cloned();
+        swaps.collect::<Vec<Value>>()
+    };
+    let mut daemon = stage.run("daemon");
+    let swap = until(SOON, "the swap", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let (code, ..) = stage.command("status");
+        let swaps = if code == 0 { swaps() } else { Vec::new() };
+        swaps.into_iter().find(|swap| swap["state"] == "filled")
+    });
+    assert_eq!(
+        (&swap["side"], &swap["filled"], &swap["strategy"]),
+        (&"sell".into(), &"0.05".into(), &"moody".into())
+    );
+    daemon.kill();
+    daemon.end(SOON);
+    let mut again = stage.run("daemon");
+    settles(&stage, &mut again, true, &[]);
+    assert_eq!(swaps().len(), 1);
+    assert_eq!(again.drain(SOON), 0, "{}", again.last_words());
+    assert_eq!(swaps().len(), 1);
     stage.close();
 }

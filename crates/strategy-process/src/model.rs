@@ -1,9 +1,9 @@
 //! A process in a simulated world: answers views by the same lines as a real one, and fails as drawn.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::VERSION;
-use crate::view::ViewLine;
+use crate::view::{PoolJson, ViewLine};
 
 /// How a model of a process answers one view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,12 +105,33 @@ impl Model {
             .state
             .get("answered")
             .and_then(serde_json::Value::as_u64);
+        let answered = answered.unwrap_or(0) + 1;
         let line = json!({
             "v": VERSION,
             "view_seq": view.view_seq,
             "quotes": [quote("buy", bid), quote("sell", ask)],
-            "state": {"answered": answered.unwrap_or(0) + 1},
+            "swap": view.content.pool.as_ref().and_then(|pool| swap(pool, answered)),
+            "state": {"answered": answered},
         });
         Some(line.to_string())
     }
+}
+
+/// Every eighth answer swaps a two-thousandth of the pool, in turns of both directions, and accepts a thousandth less than
+/// the pool pays; every third of these asks for more than it pays.
+fn swap(pool: &PoolJson, answered: u64) -> Option<Value> {
+    if !pool.possible || !answered.is_multiple_of(8) {
+        return None;
+    }
+    let (base, quote): (f64, f64) = (pool.base.parse().ok()?, pool.quote.parse().ok()?);
+    let turn = answered / 8;
+    let (side, sold, bought) = match turn % 2 {
+        0 => ("sell", base, quote),
+        _ => ("buy", quote, base),
+    };
+    let sell = sold / 2_000.0;
+    let kept = sell * (1.0 - f64::from(pool.fee_bips) / 10_000.0);
+    let share = if turn.is_multiple_of(3) { 1.001 } else { 0.999 };
+    let least = share * bought * kept / (sold + kept);
+    Some(json!({"side": side, "sell": format!("{sell:.6}"), "least": format!("{least:.6}")}))
 }

@@ -5,9 +5,9 @@ use cambist_core::notification::Fill;
 use cambist_core::reference::Reference;
 use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, Traded, View};
 use cambist_core::{ClientOrderId, MarketId, Price, Qty, Side, StrategyId, Time};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::tests::market;
+use crate::tests::{market, pool, settings};
 use crate::view::{Content, ViewLine};
 use crate::{FILLS_MAX, LEVELS_MAX, VERSION, target};
 
@@ -34,6 +34,7 @@ fn conforms(schema: &Value, root: &Value, value: &Value) -> Result<(), String> {
                 "object" => value.is_object(),
                 "array" => value.is_array(),
                 "string" => value.is_string(),
+                "null" => value.is_null(),
                 "boolean" => value.is_boolean(),
                 "integer" => value.is_u64() || value.is_i64(),
                 other => panic!("type {other}"),
@@ -58,9 +59,7 @@ fn conforms(schema: &Value, root: &Value, value: &Value) -> Result<(), String> {
                 let known = schema["properties"].as_object().unwrap();
                 value
                     .as_object()
-                    .unwrap()
-                    .keys()
-                    .all(|key| known.contains_key(key))
+                    .is_none_or(|value| value.keys().all(|key| known.contains_key(key)))
             }
             "properties" => {
                 for (key, inner) in value.as_object().into_iter().flatten() {
@@ -78,11 +77,19 @@ fn conforms(schema: &Value, root: &Value, value: &Value) -> Result<(), String> {
             }
             "pattern" => {
                 assert_eq!(rule, r"^[0-9]+(\.[0-9]+)?$");
-                let text = value.as_str().unwrap();
                 let digits =
                     |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-                text.split_once('.')
-                    .map_or(digits(text), |(a, b)| digits(a) && digits(b))
+                let is_decimal = |text: &str| {
+                    text.split_once('.')
+                        .map_or(digits(text), |(a, b)| digits(a) && digits(b))
+                };
+                value.as_str().is_none_or(is_decimal)
+            }
+            "oneOf" => {
+                let each = rule.as_array().unwrap().iter();
+                each.filter(|rule| conforms(rule, root, value).is_ok())
+                    .count()
+                    == 1
             }
             other => panic!("the test does not know {other}"),
         };
@@ -125,7 +132,7 @@ fn view() -> Value {
         asks: &[],
         mid: 3,
         holdings: Holdings::default(),
-        pool: None,
+        pool: Some(pool(true)),
         references: &[
             Reference {
                 name: "old",
@@ -149,7 +156,7 @@ fn view() -> Value {
         unknown: [0; 2],
     };
     let fills = vec![fill; FILLS_MAX];
-    let content = Content::new(&view, fills.iter(), &Map::new());
+    let content = Content::new(&view, fills.iter(), &settings(64, true));
     let line = ViewLine::new(1, 5, content, Some(r#"{"a":1}"#));
     serde_json::from_str(&line.text()).unwrap()
 }
@@ -160,7 +167,13 @@ fn view() -> Value {
 fn what_is_written_conforms_to_the_published_schema() {
     let view = view();
     check("view", &view).unwrap();
-    for key in view.as_object().unwrap().keys() {
+    // There is not always a pool.
+    for key in view
+        .as_object()
+        .unwrap()
+        .keys()
+        .filter(|key| *key != "pool")
+    {
         let mut less = view.clone();
         less.as_object_mut().unwrap().remove(key);
         assert!(check("view", &less).is_err(), "{key} is required");
@@ -209,13 +222,27 @@ fn what_is_accepted_is_what_the_published_schema_accepts() {
         lines.push(target(&less));
     }
     lines.push(with(&mut whole.clone(), "state", json!({"any": [1, null]})));
+    let swap = json!({"side": "buy", "sell": "1", "least": "0.5"});
+    lines.push(with(&mut whole.clone(), "swap", swap.clone()));
+    lines.push(with(&mut whole.clone(), "swap", json!(null)));
+    for value in [json!(null), json!(1), json!("1e2"), json!("-1"), json!([])] {
+        for key in ["side", "sell", "least", "more"] {
+            let changed = with(&mut swap.clone(), key, value.clone());
+            lines.push(with(&mut whole.clone(), "swap", changed));
+        }
+    }
     let mut accepted = 0;
     for line in &lines {
-        let read = target::read(line.to_string().as_bytes(), 1, 64, &market());
+        let read = target::read(
+            line.to_string().as_bytes(),
+            1,
+            &settings(64, true),
+            &market(),
+        );
         let schema = check("target", line);
         assert_eq!(read.is_ok(), schema.is_ok(), "{line}: {read:?} {schema:?}");
         accepted += u32::from(read.is_ok());
     }
-    // The target itself, one without quotes, and one with a state.
-    assert_eq!(accepted, 3);
+    // The target itself, one without quotes, one with a state, one with a swap, and one with none.
+    assert_eq!(accepted, 5);
 }

@@ -11,6 +11,8 @@ pub struct ProcessSettings {
     pub timeout_ms: u64,
     /// Most quotes of an answer.
     pub orders_max: usize,
+    /// Whether an answer may ask for a swap with the pool beside the market.
+    pub swaps: bool,
     /// Parameters that every view repeats, as they are.
     pub params: Map<String, Value>,
 }
@@ -52,16 +54,29 @@ impl ProcessSettings {
         Ok(Self {
             timeout_ms,
             orders_max,
+            swaps: false,
             params,
         })
     }
 
+    /// The same, with or without swaps.
+    #[must_use]
+    pub fn with_swaps(self, swaps: bool) -> Self {
+        Self { swaps, ..self }
+    }
+
     /// The table that [`ProcessSettings::read`] reads, for the opening of a tape.
-    pub fn write(timeout_ms: u64, orders_max: usize, params: &toml::Table) -> toml::Table {
+    pub fn write(
+        timeout_ms: u64,
+        orders_max: usize,
+        swaps: bool,
+        params: &toml::Table,
+    ) -> toml::Table {
         let whole = |number: u64| toml::Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         toml::Table::from_iter([
             ("timeout_ms".to_owned(), whole(timeout_ms)),
             ("orders_max".to_owned(), whole(orders_max as u64)),
+            ("swaps".to_owned(), swaps.into()),
             ("params".to_owned(), toml::Value::Table(params.clone())),
         ])
     }
@@ -78,6 +93,7 @@ impl ProcessSettings {
         let settings = [
             ("timeout_ms", old.timeout_ms, self.timeout_ms),
             ("orders_max", old.orders_max as u64, self.orders_max as u64),
+            ("swaps", old.swaps.into(), self.swaps.into()),
         ];
         let settings = settings
             .into_iter()
@@ -94,11 +110,14 @@ impl ProcessSettings {
             number.ok_or(SettingsError::Key(key))
         };
         let params = written.get("params").and_then(toml::Value::as_table);
-        Self::new(
+        // Tapes of earlier versions have no such key.
+        let swaps = written.get("swaps").and_then(toml::Value::as_bool);
+        let settings = Self::new(
             whole("timeout_ms")?,
             usize::try_from(whole("orders_max")?).unwrap_or(usize::MAX),
             params.ok_or(SettingsError::Key("params"))?,
-        )
+        )?;
+        Ok(settings.with_swaps(swaps.unwrap_or(false)))
     }
 }
 

@@ -6,9 +6,9 @@
 //! less what was filled since its view.
 
 use cambist_core::control::Control;
-use cambist_core::strategy::{ProcessMessage, Replacement, Strategy, Targets, View};
+use cambist_core::strategy::{ProcessMessage, Replacement, Strategy, Targets, View, WantedSwap};
 use cambist_core::withheld::{Compared, Unit};
-use cambist_core::{MarketSpec, Side, Time, Withheld};
+use cambist_core::{Amount, MarketSpec, Side, Time, Withheld};
 use serde::{Deserialize, Serialize};
 
 use crate::remembered::{Accepted, Remembered};
@@ -26,6 +26,8 @@ pub struct ProcessStrategy {
     line: Option<String>,
     /// A view that would show something new waits until this time.
     view_due: Option<Time>,
+    /// The swap that the last answer asks for, until the engine is asked for it, which it is once.
+    swap: Option<WantedSwap>,
 }
 
 /// What outlives the run.
@@ -43,6 +45,7 @@ impl ProcessStrategy {
             memory: Remembered::default(),
             line: None,
             view_due: None,
+            swap: None,
         }
     }
 
@@ -63,7 +66,7 @@ impl ProcessStrategy {
             return;
         }
         let fills = self.memory.fills.iter().map(|new| &new.fill);
-        let content = Content::new(view, fills, &self.settings.params);
+        let content = Content::new(view, fills, &self.settings);
         let digest = content.digest();
         if let Some((made, shown)) = self.memory.newest_view {
             let pause_ms = if shown == digest {
@@ -115,10 +118,17 @@ impl Strategy for ProcessStrategy {
             self.make_view(view);
         }
         if let Some(why) = self.barred(view.now) {
+            self.swap = None;
             for side in Side::BOTH {
                 targets.withhold(side, why);
             }
             return;
+        }
+        // A target is asked for again at every decision, and a swap is not: it would be made again as soon as the pool
+        // was read after the first.
+        let is_possible = view.pool.is_some_and(|pool| pool.swap.possible);
+        if let Some(swap) = self.swap.take().filter(|_| is_possible) {
+            targets.swap(swap);
         }
         for (side, price, qty, level) in self.memory.target.iter().flat_map(|t| &t.quotes) {
             targets.quote(*side, *price, *qty, *level);
@@ -126,14 +136,20 @@ impl Strategy for ProcessStrategy {
     }
 
     fn save(&self) -> Vec<u8> {
-        postcard::to_stdvec(&(&self.memory, self.view_due)).unwrap_or_default()
+        let swap = self.swap.map(|swap| (swap.side, swap.sell, swap.least));
+        postcard::to_stdvec(&(&self.memory, self.view_due, swap)).unwrap_or_default()
     }
 
     fn restore(&mut self, saved: &[u8]) -> bool {
-        let Ok((memory, view_due)) = postcard::from_bytes(saved) else {
+        type Swap = Option<(Side, Amount, Amount)>;
+        // Snapshots of earlier versions have no swap.
+        let read = postcard::from_bytes::<(Remembered, Option<Time>, Swap)>(saved);
+        let before = || postcard::from_bytes(saved).map(|(memory, due)| (memory, due, None));
+        let Ok((memory, view_due, swap)) = read.or_else(|_| before()) else {
             return false;
         };
         (self.memory, self.view_due, self.line) = (memory, view_due, None);
+        self.swap = swap.map(|(side, sell, least)| WantedSwap { side, sell, least });
         true
     }
 
@@ -149,6 +165,7 @@ impl Strategy for ProcessStrategy {
         let changed = settings.changes(&self.settings);
         let mut strategy = Self::new(settings, market);
         (strategy.memory, strategy.view_due) = (self.memory.clone(), self.view_due);
+        strategy.swap = self.swap.filter(|_| strategy.settings.swaps);
         Ok(Replacement {
             strategy: Box::new(strategy),
             looser: changed.clone(),
@@ -190,6 +207,7 @@ impl Strategy for ProcessStrategy {
                 memory.runs = *message == ProcessMessage::Started;
                 (memory.newest_view, memory.is_unanswered) = (None, false);
                 (memory.target, memory.is_refused) = (None, false);
+                self.swap = None;
                 for new in &mut memory.fills {
                     new.is_shown = false;
                 }
@@ -198,14 +216,16 @@ impl Strategy for ProcessStrategy {
             }
             ProcessMessage::Line(line) => {
                 let unanswered = std::mem::take(&mut memory.is_unanswered);
+                // One that could not be asked for is not kept: it was decided on an older view.
+                self.swap = None;
                 let made = memory.newest_view.filter(|_| unanswered && memory.runs);
                 let Some((made, _)) = made else {
                     (memory.target, memory.is_refused) = (None, true);
                     return Err("it answered although every view was answered".to_owned());
                 };
-                let orders_max = self.settings.orders_max;
-                match target::read(line, memory.view_seq, orders_max, &self.market) {
+                match target::read(line, memory.view_seq, &self.settings, &self.market) {
                     Ok(answer) => {
+                        self.swap = answer.swap;
                         if answer.state.is_some() {
                             memory.state = answer.state;
                         }

@@ -1,19 +1,21 @@
 //! The target that a process answers with, as one line of JSON. Anything but a target of this version is
 //! refused as a whole: what is unclear is not guessed.
 
-use cambist_core::strategy::Quote;
+use cambist_core::strategy::{Quote, WantedSwap};
 use cambist_core::token::AMOUNT_MAX;
-use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
+use cambist_core::{Amount, MarketSpec, Price, Qty, Side, TokenSpec};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{LINE_MAX, STATE_MAX, VERSION};
+use crate::{LINE_MAX, ProcessSettings, STATE_MAX, VERSION};
 
 /// An answer that was accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The quotes, ranked on each side from the mid outwards.
     pub quotes: Vec<Quote>,
+    /// A swap with the pool beside the market, asked for once.
+    pub swap: Option<WantedSwap>,
     /// What is to be kept for the process, as JSON; `None` keeps what there is.
     pub state: Option<String>,
 }
@@ -45,6 +47,12 @@ pub enum TargetError {
     /// Bids reach asks.
     #[error("the highest bid {0} is not below the lowest ask {1}")]
     Crossed(u64, u64),
+    /// A swap, and the configuration allows none.
+    #[error("it asks for a swap, which market.strategy.swaps = true allows")]
+    NoSwaps,
+    /// An amount of a swap.
+    #[error("swap.{0}: {1:?} is no amount of {2} above 0 with at most {3} decimals")]
+    SwapAmount(&'static str, String, String, u8),
     /// The state is too long.
     #[error("the state takes {0} bytes, allowed are {STATE_MAX}")]
     State(usize),
@@ -57,7 +65,17 @@ struct TargetLine {
     view_seq: u64,
     quotes: Vec<QuoteLine>,
     #[serde(default)]
+    swap: Option<SwapLine>,
+    #[serde(default)]
     state: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SwapLine {
+    side: SideWord,
+    sell: String,
+    least: String,
 }
 
 #[derive(Deserialize)]
@@ -75,6 +93,15 @@ enum SideWord {
     Sell,
 }
 
+impl SideWord {
+    const fn side(self) -> Side {
+        match self {
+            Self::Buy => Side::Buy,
+            Self::Sell => Side::Sell,
+        }
+    }
+}
+
 /// Only the version, so that a target of another one is distinguished from a mistake.
 #[derive(Deserialize)]
 struct VersionOnly {
@@ -85,7 +112,7 @@ struct VersionOnly {
 pub fn read(
     line: &[u8],
     view_seq: u64,
-    orders_max: usize,
+    settings: &ProcessSettings,
     market: &MarketSpec,
 ) -> Result<Target, TargetError> {
     if line.len() > LINE_MAX {
@@ -104,15 +131,61 @@ pub fn read(
     if read.view_seq != view_seq {
         return Err(TargetError::View(read.view_seq, view_seq));
     }
-    if read.quotes.len() > orders_max {
-        return Err(TargetError::TooMany(read.quotes.len(), orders_max));
+    if read.quotes.len() > settings.orders_max {
+        return Err(TargetError::TooMany(read.quotes.len(), settings.orders_max));
     }
     let state = read.state.map(|state| state.to_string());
     if let Some(state) = state.as_ref().filter(|state| state.len() > STATE_MAX) {
         return Err(TargetError::State(state.len()));
     }
-    let quotes = quotes(&read.quotes, market)?;
-    Ok(Target { quotes, state })
+    if read.swap.is_some() && !settings.swaps {
+        return Err(TargetError::NoSwaps);
+    }
+    let swap = read.swap.map(|swap| wanted_swap(&swap, market));
+    Ok(Target {
+        quotes: quotes(&read.quotes, market)?,
+        swap: swap.transpose()?,
+        state,
+    })
+}
+
+fn wanted_swap(line: &SwapLine, market: &MarketSpec) -> Result<WantedSwap, TargetError> {
+    let side = line.side.side();
+    let (sold, bought) = match side {
+        Side::Buy => (&market.quote, &market.base),
+        Side::Sell => (&market.base, &market.quote),
+    };
+    let amount = |key, text: &str, token: &TokenSpec| {
+        // The venue takes no digits beyond a token's precision.
+        let places = token.precision.min(token.decimals);
+        let units = units(text, token.decimals, places);
+        let units = units.filter(|units| (1..=AMOUNT_MAX).contains(units));
+        units.ok_or_else(|| {
+            let symbol = token.symbol.clone();
+            TargetError::SwapAmount(key, text.to_owned(), symbol, places)
+        })
+    };
+    Ok(WantedSwap {
+        side,
+        sell: amount("sell", &line.sell, sold)?,
+        least: amount("least", &line.least, bought)?,
+    })
+}
+
+/// Base units of a decimal of whole tokens, exactly: digits with at most one point between them, and at most so many
+/// after it.
+fn units(text: &str, decimals: u8, places_max: u8) -> Option<Amount> {
+    let (whole, part) = match text.split_once('.') {
+        Some((whole, part)) if !part.is_empty() => (whole, part),
+        Some(_) => return None,
+        None => (text, ""),
+    };
+    let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
+    let places = usize::from(decimals);
+    if whole.is_empty() || !is_number(whole) || !is_number(part) || part.len() > places_max.into() {
+        return None;
+    }
+    format!("{whole}{part:0<places$}").parse().ok()
 }
 
 fn quotes(written: &[QuoteLine], market: &MarketSpec) -> Result<Vec<Quote>, TargetError> {
@@ -127,10 +200,7 @@ fn quotes(written: &[QuoteLine], market: &MarketSpec) -> Result<Vec<Quote>, Targ
         if !amounts.into_iter().all(fits) {
             return Err(TargetError::Value(at));
         }
-        let side = match line.side {
-            SideWord::Buy => Side::Buy,
-            SideWord::Sell => Side::Sell,
-        };
+        let side = line.side.side();
         quotes.push(Quote {
             side,
             price,

@@ -3,7 +3,8 @@
 use cambist_core::control::Control;
 use cambist_core::notification::Fill;
 use cambist_core::strategy::{
-    BookLevel, Holdings, OwnOrder, ProcessMessage, Strategy, Targets, Traded, View,
+    BookLevel, Holdings, OwnOrder, PoolView, ProcessMessage, Strategy, SwapTerms, Targets, Traded,
+    View, WantedSwap,
 };
 use cambist_core::{
     ClientOrderId, MarketId, MarketSpec, Price, Qty, Side, StrategyId, Time, TokenId, TokenSpec,
@@ -30,6 +31,12 @@ pub(crate) fn market() -> MarketSpec {
     MarketSpec::new(MarketId(0), "ETH-USDC", base, quote, 2, true).unwrap()
 }
 
+/// Settings with so many quotes, and with or without swaps.
+pub(crate) fn settings(orders_max: usize, swaps: bool) -> ProcessSettings {
+    let settings = ProcessSettings::new(TIMEOUT_MS, orders_max, &toml::Table::new());
+    settings.unwrap().with_swaps(swaps)
+}
+
 pub(crate) fn strategy() -> ProcessStrategy {
     let params = "qty = 7\nnote = \"a\"\nlist = [1, 2.5]".parse().unwrap();
     let settings = ProcessSettings::new(TIMEOUT_MS, 4, &params).unwrap();
@@ -52,6 +59,7 @@ struct Scene {
     own: Vec<OwnOrder>,
     fills: Vec<Fill>,
     bid: u64,
+    pool: Option<PoolView>,
 }
 
 impl Scene {
@@ -63,6 +71,7 @@ impl Scene {
             own: Vec::new(),
             fills: Vec::new(),
             bid: 200_000,
+            pool: None,
         }
     }
 
@@ -106,7 +115,7 @@ impl Scene {
                 base: 1_500_000_000_000_000_000,
                 quote: 2_000_000_000,
             },
-            pool: None,
+            pool: self.pool,
             references: &[],
             own: &self.own,
             fills: &std::mem::take(&mut self.fills),
@@ -294,7 +303,7 @@ fn an_answer_to_nothing_is_refused() {
 #[test]
 fn what_an_answer_may_hold_is_bounded() {
     let refused = |line: &str| {
-        crate::target::read(line.as_bytes(), 1, 2, &market())
+        crate::target::read(line.as_bytes(), 1, &settings(2, false), &market())
             .unwrap_err()
             .to_string()
     };
@@ -338,7 +347,12 @@ fn what_an_answer_may_hold_is_bounded() {
         let refused = refused(&line);
         assert!(refused.contains(why), "{line:.100}: {refused}");
     }
-    let read = crate::target::read(with(&[BID, ASK].join(",")).as_bytes(), 1, 2, &market());
+    let read = crate::target::read(
+        with(&[BID, ASK].join(",")).as_bytes(),
+        1,
+        &settings(2, false),
+        &market(),
+    );
     assert_eq!(read.unwrap().quotes.len(), 2);
 }
 
@@ -447,7 +461,181 @@ fn parameters_that_json_cannot_express_are_refused() {
         );
     }
     let params = "qty = 7\n[inner]\nlist = [true]".parse().unwrap();
-    let written = ProcessSettings::write(5, 6, &params);
+    let written = ProcessSettings::write(5, 6, true, &params);
     let read = ProcessSettings::read(&written.to_string().parse().unwrap()).unwrap();
-    assert_eq!(read, ProcessSettings::new(5, 6, &params).unwrap());
+    assert_eq!(
+        read,
+        ProcessSettings::new(5, 6, &params)
+            .unwrap()
+            .with_swaps(true)
+    );
+}
+
+/// A pool that a swap is possible with, or not now.
+pub(crate) fn pool(possible: bool) -> PoolView {
+    PoolView {
+        base: 20 * 10_u128.pow(18),
+        quote: 40_000_000_000,
+        supply: 1,
+        held: 0,
+        moving: !possible,
+        moved: None,
+        swap: SwapTerms {
+            possible,
+            fee_bips: 20,
+            taker_fee_bips: 10,
+            slippage_bps: 50,
+            value_max: 500_000_000,
+        },
+    }
+}
+
+const SWAP: &str = r#"{"side":"sell","sell":"0.25","least":"499.5"}"#;
+
+/// A scene with a pool, whose process asked for a swap in its first answer.
+fn swapping() -> Scene {
+    let mut scene = Scene::new();
+    scene.strategy = ProcessStrategy::new(settings(4, true), &market());
+    scene.pool = Some(pool(true));
+    scene.handle(&ProcessMessage::Started).unwrap();
+    scene.decide();
+    let view = scene.view().unwrap();
+    let seen = view.content.pool.as_ref().unwrap();
+    assert_eq!(
+        (seen.base.as_str(), seen.quote.as_str(), seen.possible),
+        ("20", "40000", true)
+    );
+    scene.ask(&view, SWAP).unwrap();
+    scene
+}
+
+impl Scene {
+    fn ask(&mut self, view: &ViewLine, swap: &str) -> Result<(), String> {
+        let line = format!(
+            r#"{{"v":1,"view_seq":{},"quotes":[],"swap":{swap}}}"#,
+            view.view_seq
+        );
+        self.handle(&ProcessMessage::Line(line.into_bytes()))
+    }
+}
+
+#[test]
+fn a_swap_is_asked_for_once_however_often_its_answer_is_decided_on() {
+    let mut scene = swapping();
+    let wanted = WantedSwap {
+        side: Side::Sell,
+        sell: 250_000_000_000_000_000,
+        least: 499_500_000,
+    };
+    assert_eq!(scene.decide().wanted_swap(), Some(wanted));
+    assert_eq!(scene.decide().wanted_swap(), None);
+    // Read again after the swap, the pool takes another one: that needs another answer.
+    scene.now = scene.now.plus_ms(VIEW_INTERVAL_MS);
+    scene.pool = Some(pool(false));
+    assert_eq!(scene.decide().wanted_swap(), None);
+    let view = scene.view().unwrap();
+    assert!(!view.content.pool.as_ref().unwrap().possible);
+    scene.pool = Some(pool(true));
+    assert_eq!(scene.decide().wanted_swap(), None);
+    scene.ask(&view, SWAP).unwrap();
+    assert_eq!(scene.decide().wanted_swap(), Some(wanted));
+}
+
+#[test]
+fn a_swap_that_is_not_possible_when_it_is_decided_is_dropped() {
+    let mut scene = swapping();
+    scene.pool = Some(pool(false));
+    assert_eq!(scene.decide().wanted_swap(), None);
+    scene.pool = Some(pool(true));
+    assert_eq!(scene.decide().wanted_swap(), None, "not later either");
+    // Nor is one asked for whose answer is too old, or whose process ended.
+    let mut late = swapping();
+    late.now = late.now.plus_ms(TIMEOUT_MS);
+    assert_eq!(late.decide().wanted_swap(), None);
+    let mut ended = swapping();
+    ended.handle(&ProcessMessage::Ended).unwrap();
+    ended.handle(&ProcessMessage::Started).unwrap();
+    assert_eq!(ended.decide().wanted_swap(), None);
+}
+
+#[test]
+fn a_snapshot_keeps_a_swap_that_was_not_asked_for_and_a_start_of_the_daemon_does_not() {
+    let scene = swapping();
+    let mut restored = Scene::new();
+    restored.pool = Some(pool(true));
+    restored.now = scene.now;
+    restored.strategy = ProcessStrategy::new(settings(4, true), &market());
+    assert!(restored.strategy.restore(&scene.strategy.save()));
+    assert!(restored.decide().wanted_swap().is_some());
+    assert_eq!(restored.decide().wanted_swap(), None);
+    let mut resumed = Scene::new();
+    resumed.pool = Some(pool(true));
+    resumed.strategy = ProcessStrategy::new(settings(4, true), &market());
+    assert!(resumed.strategy.resume(&scene.strategy.save_durable()));
+    resumed.handle(&ProcessMessage::Started).unwrap();
+    assert_eq!(resumed.decide().wanted_swap(), None);
+}
+
+#[test]
+fn swaps_need_the_key_and_exact_amounts_of_their_tokens() {
+    let mut scene = Scene::new();
+    scene.pool = Some(pool(true));
+    scene.handle(&ProcessMessage::Started).unwrap();
+    scene.decide();
+    let view = scene.view().unwrap();
+    assert_eq!(view.content.pool, None, "it may not swap");
+    let refused = scene.ask(&view, SWAP).unwrap_err();
+    assert!(refused.contains("market.strategy.swaps"), "{refused}");
+    let read = |swap: &str| {
+        let line = format!(r#"{{"v":1,"view_seq":1,"quotes":[],"swap":{swap}}}"#);
+        crate::target::read(line.as_bytes(), 1, &settings(0, true), &market())
+    };
+    let amounts = |sell: &str, least: &str| {
+        let swap = format!(r#"{{"side":"sell","sell":"{sell}","least":"{least}"}}"#);
+        let swap = read(&swap).map(|target| target.swap.unwrap());
+        swap.map(|swap| (swap.sell, swap.least))
+    };
+    let unit = 10_u128.pow(18);
+    assert_eq!(amounts("1", "0.000001"), Ok((unit, 1)));
+    assert_eq!(amounts("0.000001", "2"), Ok((unit / 1_000_000, 2_000_000)));
+    for (sell, least) in [
+        ("0", "1"),
+        ("1", "0"),
+        ("1", "0.0000001"),
+        ("0.0000001", "1"),
+        ("-1", "1"),
+        ("+1", "1"),
+        ("1e3", "1"),
+        (".5", "1"),
+        ("1.", "1"),
+        ("", "1"),
+        ("1", " 1"),
+        ("99999999999999999999999999999999999999999", "1"),
+        ("1", "999999999999999999999999999999999"),
+    ] {
+        assert!(amounts(sell, least).is_err(), "{sell:?} {least:?}");
+    }
+    for swap in [
+        r#"{"side":"sell","sell":1,"least":"1"}"#,
+        r#"{"side":"sell","sell":"1"}"#,
+        r#"{"side":"both","sell":"1","least":"1"}"#,
+        r#"{"side":"buy","sell":"1","least":"1","more":1}"#,
+        "[]",
+    ] {
+        assert!(read(swap).is_err(), "{swap}");
+    }
+    assert_eq!(read("null").unwrap().swap, None);
+}
+
+#[test]
+fn a_snapshot_of_an_earlier_version_is_restored() {
+    let memory = crate::remembered::Remembered {
+        view_seq: 7,
+        ..Default::default()
+    };
+    let saved = postcard::to_stdvec(&(&memory, None::<Time>)).unwrap();
+    let mut strategy = strategy();
+    assert!(strategy.restore(&saved));
+    assert_eq!(strategy.view_seq(), 7);
+    assert!(!strategy.restore(&saved[..2]));
 }

@@ -2,12 +2,12 @@
 
 use cambist_core::math::decimal;
 use cambist_core::notification::Fill;
-use cambist_core::strategy::{BookLevel, OwnOrder, View};
+use cambist_core::strategy::{BookLevel, OwnOrder, PoolView, View};
 use cambist_core::{MarketSpec, Price};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{LEVELS_MAX, VERSION};
+use crate::{LEVELS_MAX, ProcessSettings, VERSION};
 
 /// One view. Prices are ticks and quantities lots, whole numbers; amounts are decimals of whole tokens, as
 /// strings.
@@ -41,6 +41,10 @@ pub struct Content {
     pub holdings: HoldingsJson,
     /// Reference prices, in the order of the configuration.
     pub references: Vec<ReferenceJson>,
+    /// The pool beside the market, for a strategy that may swap with it; absent while its balances are not known or
+    /// too old.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolJson>,
     /// Own orders that may be resting, oldest first.
     pub own: Vec<OwnJson>,
     /// Fills since the last view that was answered.
@@ -85,6 +89,25 @@ pub struct ReferenceJson {
     pub mid_half_ticks: Option<u64>,
 }
 
+/// The pool beside the market.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolJson {
+    /// Base tokens in it.
+    pub base: String,
+    /// Quote tokens in it.
+    pub quote: String,
+    /// Its fee, out of what is sold, in ten-thousandths.
+    pub fee_bips: u16,
+    /// The venue's fee, out of what is bought, in ten-thousandths.
+    pub taker_fee_bips: u16,
+    /// A swap may accept so much less than the pool pays at these balances, in ten-thousandths.
+    pub slippage_bps: u32,
+    /// Largest value of a swap, in quote tokens.
+    pub swap_value_max: String,
+    /// A swap is possible now: nothing is undecided at the pool, and its balances were read since.
+    pub possible: bool,
+}
+
 /// An own order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnJson {
@@ -122,7 +145,7 @@ impl Content {
     pub fn new<'a>(
         view: &View<'_>,
         fills: impl Iterator<Item = &'a Fill>,
-        params: &Map<String, Value>,
+        settings: &ProcessSettings,
     ) -> Self {
         let spec = view.market;
         Self {
@@ -149,9 +172,13 @@ impl Content {
                     mid_half_ticks: reference.mid,
                 })
                 .collect(),
+            pool: view
+                .pool
+                .filter(|_| settings.swaps)
+                .map(|seen| pool(spec, &seen)),
             own: view.own.iter().map(own).collect(),
             fills: fills.map(|fill| fill_json(spec, fill)).collect(),
-            params: params.clone(),
+            params: settings.params.clone(),
         }
     }
 
@@ -188,6 +215,19 @@ impl ViewLine {
 fn levels(levels: &[BookLevel]) -> Vec<(u64, u64)> {
     let nearest = levels.iter().take(LEVELS_MAX);
     nearest.map(|level| (level.price.0, level.qty.0)).collect()
+}
+
+fn pool(spec: &MarketSpec, seen: &PoolView) -> PoolJson {
+    let terms = seen.swap;
+    PoolJson {
+        base: decimal(seen.base, spec.base.decimals),
+        quote: decimal(seen.quote, spec.quote.decimals),
+        fee_bips: terms.fee_bips,
+        taker_fee_bips: terms.taker_fee_bips,
+        slippage_bps: terms.slippage_bps,
+        swap_value_max: decimal(terms.value_max, spec.quote.decimals),
+        possible: terms.possible,
+    }
 }
 
 fn own(order: &OwnOrder) -> OwnJson {

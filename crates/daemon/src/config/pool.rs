@@ -210,6 +210,20 @@ impl Pool {
 /// A strategy that swaps needs a pool that may be swapped with, orders that may take, and a market of its own: what it
 /// holds beyond its target is an open leg of its own.
 pub(super) fn check_swappers(market: &Market, maker_only: bool, problems: &mut Vec<Problem>) {
+    let allowed = |pool: &Pool| {
+        let most = pool.amounts.of("swap_value_max");
+        most.is_some_and(|most| most.value.number > Decimal::ZERO)
+    };
+    let is_allowed = market.pool.as_ref().is_some_and(allowed);
+    let asks = |choice: &&StrategyChoice| choice.process.as_ref().is_some_and(|p| p.swaps);
+    if let Some(asks) = market.strategies.iter().find(asks).filter(|_| !is_allowed) {
+        let name = &asks.name.value;
+        let what = format!(
+            "{name} has swaps = true, which needs a [market.pool] with a swap_value_max above 0"
+        );
+        let at = asks.name.at;
+        problems.push(Problem { at, what });
+    }
     let swaps = |choice: &&StrategyChoice| {
         let info = cambist_strategies::find(&choice.name.value);
         info.is_some_and(|info| info.promise == Promise::Swaps)
@@ -219,11 +233,7 @@ pub(super) fn check_swappers(market: &Market, maker_only: bool, problems: &mut V
     };
     let name = &swapper.name.value;
     let mut problem = |at, what: String| problems.push(Problem { at, what });
-    let allowed = |pool: &Pool| {
-        let most = pool.amounts.of("swap_value_max");
-        most.is_some_and(|most| most.value.number > Decimal::ZERO)
-    };
-    if !market.pool.as_ref().is_some_and(allowed) {
+    if !is_allowed {
         let what = format!("{name} needs a [market.pool] with a swap_value_max above 0");
         problem(swapper.name.at, what);
     }

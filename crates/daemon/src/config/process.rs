@@ -30,6 +30,8 @@ pub struct ProcessChoice {
     pub timeout_ms: u64,
     /// Most quotes of an answer.
     pub orders_max: usize,
+    /// Whether an answer may ask for a swap with the pool beside the market.
+    pub swaps: bool,
     /// Most memory, in MiB.
     pub memory_mb: u64,
     /// Files and folders that it may read.
@@ -41,12 +43,13 @@ pub struct ProcessChoice {
 impl ProcessChoice {
     /// Its settings in the engine.
     pub fn settings(&self, params: &toml::Table) -> Result<ProcessSettings, SettingsError> {
-        ProcessSettings::new(self.timeout_ms, self.orders_max, params)
+        let settings = ProcessSettings::new(self.timeout_ms, self.orders_max, params)?;
+        Ok(settings.with_swaps(self.swaps))
     }
 
     /// Its settings in the engine as a table, for tapes.
     pub fn recorded(&self, params: &toml::Table) -> toml::Table {
-        ProcessSettings::write(self.timeout_ms, self.orders_max, params)
+        ProcessSettings::write(self.timeout_ms, self.orders_max, self.swaps, params)
     }
 
     /// What it may read: what is configured, its program, and arguments that name a file.
@@ -159,6 +162,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<Proce
     let command = section.req::<Vec<String>>("command");
     let timeout_ms = section.number("timeout_ms", 3_000, 200..=60_000);
     let orders_max = section.number("orders_max", 4, 1..=ORDERS_MAX);
+    let swaps = section.or("swaps", false);
     let memory_mb = section.number("memory_mb", 256, 16..=65_536);
     let read = section.or("read", Vec::<String>::new());
     let confine = section.or("confine", true);
@@ -174,6 +178,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<Proce
         folder: absolute(folder),
         timeout_ms: timeout_ms.value,
         orders_max: usize::try_from(orders_max.value).unwrap_or(usize::MAX),
+        swaps: swaps.value,
         memory_mb: memory_mb.value,
         read,
         confine: confine.value,

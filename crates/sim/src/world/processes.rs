@@ -73,8 +73,10 @@ impl Processes {
 pub(super) fn strategy(
     seat: &SeatConfig,
     market: &MarketSpec,
+    swaps: bool,
 ) -> Result<Box<dyn Strategy>, WorldError> {
-    let settings = ProcessSettings::new(TIMEOUT_MS, 2, &toml::Table::new());
+    let settings = ProcessSettings::new(TIMEOUT_MS, 2, &toml::Table::new())
+        .map(|settings| settings.with_swaps(swaps));
     let settings = settings.map_err(|error| WorldError::Table {
         name: seat.strategy.clone(),
         problem: error.to_string(),

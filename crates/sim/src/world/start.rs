@@ -170,7 +170,9 @@ pub(super) fn strategies(
         .map(|seat| {
             let market = &specs[usize::from(seat.market.0)];
             if seat.strategy == PROCESS {
-                return processes::strategy(seat, market);
+                let mut pools = config.engine.pools.iter();
+                let swaps = pools.any(|pool| pool.swap_value_max > 0);
+                return processes::strategy(seat, market, swaps);
             }
             if seat.strategy == SWAPPER {
                 return Ok(Box::new(Swapper::default()) as Box<dyn Strategy>);

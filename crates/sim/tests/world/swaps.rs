@@ -20,6 +20,27 @@ fn a_calm_world_swaps_both_ways_and_ends_with_equal_books() {
     );
 }
 
+/// A process asks for a swap in an answer that is decided on many times: each is made once at most.
+#[test]
+fn a_process_swaps_under_faults_and_crashes_and_no_swap_is_made_twice() {
+    let (mut swapped, mut asked, mut crashes) = (0, 0, 0);
+    for seed in 0..10 {
+        let drawn = WorldConfig::drawn(seed);
+        let mut config = minutes(20, WorldConfig::calm(seed, "ladder").with_swaps());
+        config.seats.truncate(1);
+        config.seats[0].strategy = "process".to_owned();
+        (config.network, config.store, config.crash) = (drawn.network, drawn.store, drawn.crash);
+        let outcome = run(config).unwrap();
+        assert_sound(&outcome, &format!("seed {seed}"));
+        let counts = &outcome.counts;
+        swapped += counts.swapped;
+        asked += counts.swaps;
+        crashes += counts.crashes;
+    }
+    assert!(swapped > 20 && asked > swapped, "{swapped} of {asked}");
+    assert!(crashes > 0, "{crashes}");
+}
+
 #[test]
 fn a_world_of_real_signatures_swaps() {
     let mut config = minutes(5, WorldConfig::calm(4, "ladder").with_swaps());

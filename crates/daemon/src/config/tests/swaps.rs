@@ -56,3 +56,21 @@ fn a_strategy_that_swaps_needs_a_pool_that_it_may_swap_with_takers_and_its_own_m
     }
     assert_eq!(bound(LADDER, &[]), Ok(()), "others need nothing of that");
 }
+
+#[test]
+fn a_process_that_may_swap_needs_a_pool_that_it_may_swap_with() {
+    let process =
+        "[[market.strategy]]\nname = \"mine\"\nkind = \"process\"\ncommand = [\"python3\"]\n";
+    let swaps = (
+        "swap_value_max = \"0 USDC\"",
+        "swap_value_max = \"0.000001 USDC\"",
+    );
+    let asks = format!("{process}swaps = true\n");
+    assert_eq!(bound(process, &[]), Ok(()));
+    assert_eq!(bound(&asks, &[swaps]), Ok(()));
+    let refused = bound(&asks, &[]).unwrap_err();
+    assert!(
+        refused.contains("mine has swaps = true, which needs a [market.pool]"),
+        "{refused}"
+    );
+}
