@@ -75,6 +75,18 @@ const COMMANDS: &[(&str, Executed)] = &[
             "fn a_shadow_quotes_on_the_daemons_inputs",
         ),
     ),
+    (
+        "tournament --seeds 20",
+        In("tests/cli/tournament.rs", "fn the_table_and_the_json"),
+    ),
+    (
+        "tournament --seeds 1000 --jobs 4 --results games.jsonl --out tournament.txt",
+        In("tests/cli/tournament.rs", "fn threads_and_interruptions"),
+    ),
+    (
+        "tournament --scenario crash --strategy ladder --json",
+        In("tests/cli/tournament.rs", "fn the_table_and_the_json"),
+    ),
     ("backtest --help", Here(0)),
     (
         "init",
