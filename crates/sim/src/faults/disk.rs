@@ -11,7 +11,8 @@ use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::notification::End;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::pool::UnsignedPoolTransaction;
-use cambist_core::{Amount, ClientOrderId, Hash, TokenId, VenueTime};
+use cambist_core::strategy::Traded;
+use cambist_core::{Amount, ClientOrderId, Hash, MarketId, StrategyId, TokenId, VenueTime};
 use cambist_venue::Random;
 
 /// An intent as sealed, with its written state.
@@ -123,6 +124,18 @@ impl Durable {
             | Entry::LossesForgotten
             | Entry::SlotTaken { .. } => {}
         }
+    }
+
+    /// What a strategy has traded at a market in all runs.
+    pub(crate) fn traded(&self, strategy: StrategyId, market: MarketId) -> Traded {
+        let mut traded = Traded::default();
+        for intent in self.intents.values() {
+            let order = &intent.order;
+            if (order.client_id.strategy, order.market) == (strategy, market) {
+                traded.add(order.side, intent.filled.0);
+            }
+        }
+        traded
     }
 
     /// Base units of every order whose fence has not passed, by token and expiry.

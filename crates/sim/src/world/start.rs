@@ -108,7 +108,11 @@ impl World {
             restrictions: durable.levels.clone(),
             books: durable.books.clone(),
             memories: Vec::new(),
-            traded: Vec::new(),
+            traded: (0..)
+                .map(StrategyId)
+                .zip(&self.config.seats)
+                .map(|(id, seat)| durable.traded(id, seat.market))
+                .collect(),
             lost: BTreeMap::new(),
             venue_time: header_time(self.exchange.clock(self.now)),
             maker_fee_bips: u16::from(maker),
