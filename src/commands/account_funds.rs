@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cambist_core::pool::PoolTransactionKind;
+use cambist_daemon::config::Daemon;
 use cambist_daemon::live::account_requests::RequestKind;
 use cambist_daemon::live::request_folder::RequestFolder;
 use cambist_store::StoreError;
@@ -12,13 +13,13 @@ use serde_json::{Value, json};
 
 use super::account_requests::ended;
 use super::daemon_control::Which;
-use super::{confirm, print_json, print_text};
+use super::{confirm, print_json, print_text, signer_limits};
 use crate::account::books::BooksAccess;
 use crate::account::funds::{Asked, Plan};
 use crate::account::pools::PoolPlan;
 use crate::account::send;
 use crate::account::session::{Session, runtime, trading};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 
 /// What all requests have in common.
 #[derive(Debug, Args)]
@@ -34,9 +35,21 @@ pub struct RequestArgs {
     /// Wait this long for the venue's decision; the request goes on without the command
     #[arg(long, value_name = "DURATION", value_parser = crate::cli::seconds, default_value = "30s")]
     wait: u64,
-    /// The request is invalid after this time
-    #[arg(long, value_name = "DURATION", value_parser = crate::cli::seconds, default_value = "1h")]
-    valid_for: u64,
+    /// The request is invalid after this time: by default an hour, with a signer as long as it
+    /// signs for
+    #[arg(long, value_name = "DURATION", value_parser = crate::cli::seconds)]
+    valid_for: Option<u64>,
+}
+
+/// Without a signer and without `--valid-for`.
+const VALID_FOR_S: u64 = 3_600;
+
+impl RequestArgs {
+    fn valid_for_s(&self, daemon: &Daemon) -> anyhow::Result<u64> {
+        let most = signer_limits::validity_max_s(daemon).transpose();
+        let most = most.map_err(|error| Failure::new(Exit::CheckFailed, error))?;
+        Ok(self.valid_for.unwrap_or(most.unwrap_or(VALID_FOR_S)))
+    }
 }
 
 /// Arguments of `account transfer`.
@@ -108,7 +121,7 @@ pub fn transfer(args: &TransferArgs, json: bool) -> anyhow::Result<Exit> {
         to: Some(&args.to),
         memo: args.memo.as_deref(),
         fast: false,
-        valid_for_s: args.common.valid_for,
+        valid_for_s: args.common.valid_for.unwrap_or(VALID_FOR_S),
     };
     move_funds(&args.common, &asked, args.owner_key.as_ref(), json)
 }
@@ -122,7 +135,7 @@ pub fn withdraw(args: &WithdrawArgs, json: bool) -> anyhow::Result<Exit> {
         to: args.to.as_deref(),
         memo: None,
         fast: args.fast,
-        valid_for_s: args.common.valid_for,
+        valid_for_s: args.common.valid_for.unwrap_or(VALID_FOR_S),
     };
     move_funds(&args.common, &asked, args.owner_key.as_ref(), json)
 }
@@ -182,6 +195,7 @@ fn move_funds(
 pub fn pool(args: &PoolArgs, kind: PoolTransactionKind, json: bool) -> anyhow::Result<Exit> {
     let common = &args.common;
     let daemon = trading(&common.which.config)?;
+    let valid_for_s = common.valid_for_s(&daemon)?;
     runtime()?.block_on(async {
         let session = Session::open(daemon).await?;
         let plan = PoolPlan::of(
@@ -190,7 +204,7 @@ pub fn pool(args: &PoolArgs, kind: PoolTransactionKind, json: bool) -> anyhow::R
             &args.market,
             &args.shares,
             args.slippage_bps,
-            common.valid_for,
+            valid_for_s,
         )
         .await?;
         let text = plan.about(&session)?;

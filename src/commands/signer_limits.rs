@@ -59,6 +59,18 @@ pub fn compare(daemon: &Daemon, bound: Option<&Bound>) -> Option<Compared> {
     })
 }
 
+/// The longest validity of a request that the signer of a file signs, in seconds: less than its limit, as clocks differ.
+/// `None` if the file has no signer.
+pub fn validity_max_s(daemon: &Daemon) -> Option<Result<u64, String>> {
+    let Keys::Signer { socket, .. } = &daemon.keys else {
+        return None;
+    };
+    Some(ask(socket).map(|limits| limits.ttl_max_s.saturating_sub(CLOCKS_S).max(1)))
+}
+
+/// What clocks of daemon, signer and venue may differ by.
+const CLOCKS_S: u64 = 5;
+
 fn ask(socket: &Path) -> Result<Limits, String> {
     let text = RemoteSigner::new(socket).limits();
     let text = text.map_err(|error| error.to_string())?;

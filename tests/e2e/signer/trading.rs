@@ -225,6 +225,11 @@ fn joins_are_signed_and_requests_that_move_funds_or_keys_are_not() {
         assert!(daemon.ended().is_none(), "{}", daemon.last_words());
         (!stage.moves().is_empty()).then_some(())
     });
+    // By hand as well, beside the daemon: for as long as the signer signs for, without being asked to.
+    let joins = stage.moves().len();
+    let (code, page, log) = stage.command("account join --market ETH-USDC --shares 1 --yes");
+    assert_eq!(code, 0, "{page} {log}");
+    assert!(stage.moves().len() > joins, "{page}");
     for line in [
         "account withdraw --token ETH --amount 0.1 --owner-key wallet --yes",
         "account transfer --to 0x2222222222222222222222222222222222222222 --token ETH --amount 0.1 --owner-key wallet --yes",
