@@ -9,7 +9,6 @@ use cambist_core::event::Amounts;
 use cambist_core::market::value_at;
 use cambist_core::math::mul_div_ceil;
 use cambist_core::{Amount, MarketSpec, Price, TokenSpec};
-use cambist_strategies::pool_arb;
 use serde::Serialize;
 
 use crate::commands::columns;
@@ -51,6 +50,9 @@ pub struct Worst {
 #[derive(Serialize)]
 struct OpenLeg {
     strategy: String,
+    /// Whether the book closes it; else the pool does.
+    #[serde(skip)]
+    takes: bool,
     /// Base tokens.
     base_max: String,
     unwind_bps: u32,
@@ -62,13 +64,14 @@ impl OpenLeg {
     /// The leg of a strategy, if it has one: valued at `price`, at the limit of its second order and with its fee.
     fn of(choice: &StrategyChoice, spec: &MarketSpec, price: Price, fee_bips: u8) -> Option<Self> {
         let name = &choice.name.value;
-        let leg =
-            pool_arb::open_leg(&choice.params, spec).filter(|_| name == pool_arb::INFO.name)?;
+        let info = cambist_strategies::find(name)?;
+        let leg = info.open_leg(&choice.params, spec)?;
         let value = value_at(spec, leg.base, price.0.checked_mul(2)?)?;
         let worse = Amount::from(leg.unwind_bps).checked_add(fee_bips.into())?;
         let lost = mul_div_ceil(value, worse, 10_000)?;
         Some(Self {
             strategy: name.clone(),
+            takes: info.two_legs?.takes,
             base_max: money::whole(leg.base, spec.base.decimals),
             unwind_bps: leg.unwind_bps,
             loss_max: money::whole(lost, spec.quote.decimals),
@@ -79,18 +82,29 @@ impl OpenLeg {
     fn write(&self, worst: &Worst, text: &mut String) {
         let Self {
             strategy,
+            takes,
             base_max,
             unwind_bps,
             loss_max,
         } = self;
         let Worst { base, quote, .. } = worst;
         let decided = worst.dead_after_s.map_or_else(String::new, |s| {
-            format!("decided after {s} s at the latest; it is ")
+            format!("decided after {s} s at the latest; ")
         });
+        let (more, between, from) = if *takes {
+            let more = ", and what the pool pays beyond its price,";
+            (more, "a swap and the order that", "the book has the amount")
+        } else {
+            (
+                "",
+                "fills and the swap that",
+                "the pool pays for the amount",
+            )
+        };
         let _ = writeln!(
             text,
-            "  {strategy} holds at most {base_max} {base}, and what the pool pays beyond its price, between a swap and the order that\n  follows it. The swap is {decided}\n  \
-             closed as soon as the book has the amount within {unwind_bps} bps of the mid, which costs at most {loss_max} {quote} with\n  \
+            "  {strategy} holds at most {base_max} {base}{more} between {between}\n  follows. A swap is {decided}the leg is \
+             closed as soon as {from} within {unwind_bps} bps of the mid, which costs at most {loss_max} {quote} with\n  \
              fees; until then it moves with the price. Both are part of the figures above."
         );
     }
@@ -470,9 +484,8 @@ mod tests {
         (found.text(), serde_json::to_value(&found).unwrap())
     }
 
-    /// The largest open leg of a strategy of two legs is stated, with what closing it costs at the ceiling.
-    #[test]
-    fn an_open_leg_is_stated() {
+    /// The losses of the demo's configuration with this strategy, which swaps, at the first market.
+    fn with_swaps(strategy: &str) -> Losses {
         let example = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
         let mut source = cambist_daemon::config::reader::Source::read(example.as_ref()).unwrap();
         let begin = source.text.find("[[market.strategy]]").unwrap();
@@ -484,14 +497,18 @@ mod tests {
             "swap_value_max = \"0 USDC\"",
             "swap_value_max = \"1000 USDC\"",
         );
-        source.text += "[[market.strategy]]\nname = \"pool_arb\"\n[market.strategy.params]\nbase_target = 20\n\
-                        round_amount_max = 0.5\nunwind_bps = 40\n";
-        let bound = Daemon::parse(&source)
-            .unwrap()
-            .bind_expected()
-            .unwrap()
-            .unwrap();
-        let found = losses(&bound);
+        source.text += strategy;
+        let bound = Daemon::parse(&source).unwrap().bind_expected();
+        losses(&bound.unwrap().unwrap())
+    }
+
+    /// The largest open leg of a strategy of two legs is stated, with what closing it costs at the ceiling.
+    #[test]
+    fn an_open_leg_is_stated() {
+        let found = with_swaps(
+            "[[market.strategy]]\nname = \"pool_arb\"\n[market.strategy.params]\nbase_target = 20\n\
+             round_amount_max = 0.5\nunwind_bps = 40\n",
+        );
         // 0.5 ETH at 5000 USDC, by 40 bps of the limit and 63 of the signed fee.
         let leg = &serde_json::to_value(&found).unwrap()["markets"][0]["open_legs"][0];
         assert_eq!(
@@ -507,6 +524,20 @@ mod tests {
         );
         assert!(text.contains("decided after 13 s at the latest"), "{text}");
         assert!(text.contains("by an undecided swap"), "{text}");
+        let found = with_swaps(
+            "[[market.strategy]]\nname = \"pool_maker\"\n[market.strategy.params]\nbase_target = 20\n\
+             open_amount_max = 1\norder_amount = 0.5\nunwind_bps = 80\n",
+        );
+        let leg = &serde_json::to_value(&found).unwrap()["markets"][0]["open_legs"][0];
+        assert_eq!(
+            leg,
+            &serde_json::json!({"strategy": "pool_maker", "base_max": "1", "unwind_bps": 80, "loss_max": "71.5"})
+        );
+        let text = found.text();
+        assert!(
+            text.contains("pool_maker holds at most 1 ETH between fills and the swap that"),
+            "{text}"
+        );
     }
 
     #[test]

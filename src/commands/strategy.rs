@@ -166,7 +166,6 @@ mod tests {
     use super::*;
     use cambist_config::reader::Source;
     use cambist_daemon::config::Daemon;
-    use cambist_strategies::Promise;
 
     #[test]
     fn every_example_loads_where_it_is_pasted() {
@@ -183,9 +182,10 @@ mod tests {
         for info in cambist_strategies::all() {
             let example = example(info).unwrap();
             assert!(example.starts_with("[[market.strategy]]"), "{example}");
-            let before = match info.promise {
-                Promise::Swaps => &swaps,
-                _ => before,
+            let before = if info.two_legs.is_some() {
+                &swaps
+            } else {
+                before
             };
             let text = format!("{before}{example}");
             let source = Source {

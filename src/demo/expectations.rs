@@ -67,8 +67,8 @@ fn round_problems(config: &Daemon, is_long: bool) -> anyhow::Result<Vec<String>>
         let Some(spec) = bound.markets.get(usize::from(market.0)) else {
             continue;
         };
-        let leg = cambist_strategies::pool_arb::open_leg(&choice.params, spec);
-        let Some(leg) = leg.filter(|_| name == cambist_strategies::pool_arb::INFO.name) else {
+        let info = cambist_strategies::find(name);
+        let Some(leg) = info.and_then(|info| info.open_leg(&choice.params, spec)) else {
             continue;
         };
         let done = traded.get(&(spec.name.clone(), name.clone()));

@@ -26,6 +26,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     summary: "Keeps the amount in each margin band between a minimum and a maximum: cancels only \
               overflow, tops up to the average. Few cancels per unit of liquidity.",
     promise: Promise::Quotes,
+    two_legs: None,
     parameters: &joined::<PARAMETERS>(&[&OWN, &reference::PARAMETERS, &price_limits::PARAMETERS]),
     build: |params, market| Ok(Box::new(Bands::new(params, market)?)),
 };

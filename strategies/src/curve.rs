@@ -31,6 +31,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     summary: "The levels of a constant-product pool as orders on the book: prices and sizes follow \
               from what is held, without a reference price.",
     promise: Promise::Quotes,
+    two_legs: None,
     parameters: &joined::<PARAMETERS>(&[&OWN, &price_limits::PARAMETERS]),
     build: |params, market| Ok(Box::new(Curve::new(params, market)?)),
 };

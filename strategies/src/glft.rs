@@ -40,6 +40,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
               volatility and fill intensity, both estimated while it trades; Avellaneda-Stoikov as \
               a mode.",
     promise: Promise::Quotes,
+    two_legs: None,
     parameters: &joined::<PARAMETERS>(&[&OWN, &reference::PARAMETERS, &price_limits::PARAMETERS]),
     build: |params, market| Ok(Box::new(Glft::new(params, market)?)),
 };

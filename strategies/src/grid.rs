@@ -21,6 +21,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     name: "grid",
     summary: "Buys at each of a number of fixed prices as the price falls, and sells what it bought one price higher.",
     promise: Promise::Quotes,
+    two_legs: None,
     parameters: &PARAMETERS,
     build: |params, market| Ok(Box::new(Grid::new(params, market)?)),
 };

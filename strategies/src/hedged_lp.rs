@@ -32,6 +32,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     summary: "Levels around the mid, moved so that base in the wallet and in the pool together stays \
               at a target: fills of the book hedge the pool shares. Needs [market.pool].",
     promise: Promise::Quotes,
+    two_legs: None,
     parameters: &joined::<PARAMETERS>(&[&OWN, &reference::PARAMETERS, &price_limits::PARAMETERS]),
     build: |params, market| Ok(Box::new(HedgedLp::new(params, market)?)),
 };

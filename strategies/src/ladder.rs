@@ -42,6 +42,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     summary: "Levels of bids and asks around the mid with inventory skew, known as pure market \
               making.",
     promise: Promise::Quotes,
+    two_legs: None,
     parameters: &joined::<PARAMETERS>(&[
         &OWN,
         &optimization::PARAMETERS,

@@ -12,6 +12,7 @@ pub mod ladder;
 pub mod lp_manager;
 pub mod parameter;
 pub mod pool_arb;
+pub mod pool_maker;
 pub mod registry;
 pub mod twap;
 
@@ -47,12 +48,13 @@ strategies! {
     ladder
     lp_manager
     pool_arb
+    pool_maker
     twap
 }
 
 pub use lp_manager::LP_MANAGER;
 pub use parameter::{Change, Kind, Looser, ParamError, Parameter, Params, Problem};
-pub use registry::{Promise, StrategyInfo, all, find};
+pub use registry::{OpenLeg, Promise, StrategyInfo, TwoLegs, all, find};
 
 /// Compiles and runs the example in the README.
 #[cfg(doctest)]

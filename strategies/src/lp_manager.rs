@@ -37,6 +37,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     summary: "Keeps a share of the holdings in the pool beside the market: joins below one bound, \
               exits above another, pauses after each. Needs [market.pool]; quotes nothing.",
     promise: Promise::PoolShares,
+    two_legs: None,
     parameters: &[
         Parameter {
             name: "target_share_bps",

@@ -19,7 +19,7 @@ use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
-use crate::registry::{Promise, StrategyInfo};
+use crate::registry::{OpenLeg, Promise, StrategyInfo, TwoLegs};
 use crate::scale::{base_floor, lots_floor};
 use crate::sizing::{is_orderable, is_within};
 use round::{Outcome, Round};
@@ -44,6 +44,10 @@ pub const INFO: StrategyInfo = StrategyInfo {
               something after all fees. Needs [market.pool] with swap_value_max, and orders that may \
               take (orders.maker_only = false).",
     promise: Promise::Swaps,
+    two_legs: Some(TwoLegs {
+        open_leg,
+        takes: true,
+    }),
     parameters: &[
         Parameter {
             name: "base_target",
@@ -83,21 +87,12 @@ pub const INFO: StrategyInfo = StrategyInfo {
     build: |params, market| Ok(Box::new(PoolArb::new(params, market)?)),
 };
 
-/// The largest open leg of parameters, and how far beyond the mid it is traded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenLeg {
-    /// Base units.
-    pub base: Amount,
-    /// Basis points of the mid.
-    pub unwind_bps: u32,
-}
-
-/// The largest open leg of a configuration; `None` if its parameters are not valid.
-pub fn open_leg(params: &toml::Table, market: &MarketSpec) -> Option<OpenLeg> {
-    let params = Params::read(INFO.parameters, params).ok()?;
-    let strategy = PoolArb::new(&params, market).ok()?;
-    Some(OpenLeg {
-        base: market.base_amount(strategy.round_max)?,
+fn open_leg(params: &Params, market: &MarketSpec) -> Result<OpenLeg, ParamError> {
+    let strategy = PoolArb::new(params, market)?;
+    let base = market.base_amount(strategy.round_max);
+    Ok(OpenLeg {
+        target: strategy.base_target,
+        base: base.unwrap_or(Amount::MAX),
         unwind_bps: strategy.unwind_bps,
     })
 }
@@ -252,7 +247,10 @@ impl Strategy for PoolArb {
         };
         // What is undecided may still open a leg or close one.
         let is_quiet = view.own.is_empty() && view.unknown == [0; 2];
-        if !pool.swap.possible || !is_quiet {
+        if !pool.swap.possible {
+            return withhold(targets, Control::SwapUndecided.into());
+        }
+        if !is_quiet {
             return;
         }
         if let Some((side, outcome)) = self.round(view, &pool) {

@@ -199,6 +199,8 @@ fn nothing_is_swapped_while_anything_is_undecided() {
     let mut busy = apart(100);
     busy.pool.as_mut().unwrap().swap.possible = false;
     assert!(!some(&busy));
+    let why = busy.decide(&mut usual()).withheld(Sell).unwrap();
+    assert_eq!(why.control, Control::SwapUndecided);
     let mut resting = apart(100);
     resting.own.push(own(1, Sell, 251_000, 100));
     assert!(!some(&resting));
@@ -296,13 +298,14 @@ fn what_may_still_fill_is_not_ordered_again() {
 #[test]
 fn the_largest_open_leg_is_stated() {
     let table = "base_target = 11\nround_amount_max = 0.60001\nunwind_bps = 40";
-    let leg = open_leg(&table.parse().unwrap(), &market()).unwrap();
+    let leg = INFO.open_leg(&table.parse().unwrap(), &market()).unwrap();
     let stated = OpenLeg {
+        target: 11 * ETH,
         base: 6 * ETH / 10,
         unwind_bps: 40,
     };
     assert_eq!(leg, stated);
-    let none = open_leg(&"base_target = 11".parse().unwrap(), &market());
+    let none = INFO.open_leg(&"base_target = 11".parse().unwrap(), &market());
     assert_eq!(none, None);
     let zero = "base_target = 11\nround_amount_max = 0".parse().unwrap();
     assert!(INFO.build_from(&zero, &market()).is_err());

@@ -1,8 +1,7 @@
 //! Facts about a strategy before it is built, and lookup by name. The list is in `lib.rs`.
 
-use cambist_core::MarketSpec;
-use cambist_core::Time;
 use cambist_core::strategy::{ProcessMessage, Replacement, Strategy, Targets, View};
+use cambist_core::{Amount, MarketSpec, Time};
 
 use crate::ALL;
 use crate::parameter::{ParamError, Parameter, Params};
@@ -17,11 +16,32 @@ pub enum Promise {
     Quotes,
     /// Shares of the pool beside the market: joins and exits. It quotes nothing.
     PoolShares,
-    /// Swaps with the pool beside the market and orders that take from its book, in equal base amounts. Needs both, and
-    /// a market of its own.
+    /// Swaps with the pool beside the market and orders on its book, in equal base amounts: [`StrategyInfo::two_legs`].
     Swaps,
     /// Fills of one side up to the parameter `total`, and no more.
     Total,
+}
+
+/// A strategy that trades on the book and swaps the same base with the pool beside the market. What it holds between
+/// the two is an open leg: the distance of the base holdings from its target. So it needs a pool that takes swaps, and
+/// a market of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct TwoLegs {
+    /// The largest open leg of a table that was checked against the declaration.
+    pub open_leg: fn(&Params, &MarketSpec) -> Result<OpenLeg, ParamError>,
+    /// Whether its orders take from the book.
+    pub takes: bool,
+}
+
+/// The largest open leg of a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenLeg {
+    /// Base held while no leg is open, base units.
+    pub target: Amount,
+    /// Most between the holdings and the target, base units.
+    pub base: Amount,
+    /// How far beyond the mid it is closed at most, basis points.
+    pub unwind_bps: u32,
 }
 
 /// Facts about a strategy before it is built.
@@ -33,6 +53,8 @@ pub struct StrategyInfo {
     pub summary: &'static str,
     /// What the demo checks.
     pub promise: Promise,
+    /// Its open leg, if it trades in two legs.
+    pub two_legs: Option<TwoLegs>,
     /// Every parameter.
     pub parameters: &'static [Parameter],
     /// Builds it from a table that was checked against `parameters`; checks conditions on several parameters or the
@@ -56,6 +78,14 @@ impl StrategyInfo {
             parameters: self.parameters,
             build: self.build,
         }))
+    }
+}
+
+impl StrategyInfo {
+    /// The largest open leg of a table; `None` for a strategy of one leg, and for a table that is not valid.
+    pub fn open_leg(&self, table: &toml::Table, market: &MarketSpec) -> Option<OpenLeg> {
+        let params = Params::read(self.parameters, table).ok()?;
+        (self.two_legs?.open_leg)(&params, market).ok()
     }
 }
 

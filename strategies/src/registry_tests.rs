@@ -198,6 +198,10 @@ fn the_sample_files_set_every_parameter() {
             "pool_arb",
             include_str!("../../config/strategies/pool_arb.toml"),
         ),
+        (
+            "pool_maker",
+            include_str!("../../config/strategies/pool_maker.toml"),
+        ),
         ("twap", include_str!("../../config/strategies/twap.toml")),
     ] {
         let info = find(name).unwrap();

@@ -18,6 +18,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     name: "template",
     summary: "One order on each side, at a distance from the mid.",
     promise: Promise::Quotes,
+    two_legs: None,
     parameters: &[
         Parameter {
             name: "spread_bps",

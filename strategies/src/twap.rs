@@ -22,6 +22,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     name: "twap",
     summary: "Buys or sells a total in equal parts over a time; the total is exact through restarts.",
     promise: Promise::Total,
+    two_legs: None,
     parameters: &[
         Parameter {
             name: "side",

@@ -280,14 +280,11 @@ fn a_total_is_not_exceeded_through_a_kill() {
     assert_eq!(object["replay_equal"], true, "{out}");
 }
 
-/// Rounds of a swap and the order that follows it, through a kill: that both ways were traded, and that no more than one
-/// leg is open at the end, is part of exit code 0.
-#[test]
-fn rounds_with_the_pool_are_closed_through_a_kill() {
-    let (out, log) = demo_run(
-        "demo-rounds",
-        &["--duration", "30s", "--seed", "2", "--strategy", "pool_arb"],
-    );
+/// Both legs of a strategy of rounds, through a kill: that both ways were traded, and that no more than one leg is open at
+/// the end, is part of exit code 0.
+fn plays_rounds(name: &str, strategy: &str) {
+    let args = ["--duration", "30s", "--seed", "2", "--strategy", strategy];
+    let (out, log) = demo_run(name, &args);
     let object: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(object["scenario"]["name"], "swapped", "{out}");
     assert!(object["fills"].as_u64().unwrap() > 3, "{out}");
@@ -297,6 +294,16 @@ fn rounds_with_the_pool_are_closed_through_a_kill() {
     for token in ["ETH", "USDC"] {
         assert_eq!(object["residual_units"][token], "0", "{out}");
     }
+}
+
+#[test]
+fn rounds_with_the_pool_are_closed_through_a_kill() {
+    plays_rounds("demo-rounds", "pool_arb");
+}
+
+#[test]
+fn fills_are_hedged_with_the_pool_through_a_kill() {
+    plays_rounds("demo-hedges", "pool_maker");
 }
 
 /// Played by the tests that are named after them,

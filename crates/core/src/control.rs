@@ -183,13 +183,13 @@ controls! {
     NotWanted "not_wanted" []
         "the strategy has no target on this side and states no reason"
         "read what the strategy does: cambist strategy show NAME"
-    StrategyPrice "strategy_price" ["market.strategy.params.price_floor" "market.strategy.params.price_ceiling" "market.strategy.params.buy_price_max" "market.strategy.params.sell_price_min" "market.strategy.params.depeg_bps" "market.strategy.params.moving_band_bps" "market.strategy.params.price_low" "market.strategy.params.price_high"]
+    StrategyPrice "strategy_price" ["market.strategy.params.price_floor" "market.strategy.params.price_ceiling" "market.strategy.params.buy_price_max" "market.strategy.params.sell_price_min" "market.strategy.params.depeg_bps" "market.strategy.params.moving_band_bps" "market.strategy.params.price_low" "market.strategy.params.price_high" "market.strategy.params.unwind_bps"]
         "the strategy quotes this side only while the mid is within its own limits"
         "wait, or change the key"
     StrategyFunds "strategy_funds" ["market.strategy.params"]
         "the balance of the token buys or sells less than the strategy's smallest order"
         "deposit the token, or configure smaller orders"
-    StrategySkew "strategy_skew" ["market.strategy.params.inventory_range_multiplier" "market.strategy.params.inventory_bound" "market.strategy.params.round_amount_max"]
+    StrategySkew "strategy_skew" ["market.strategy.params.inventory_range_multiplier" "market.strategy.params.inventory_bound" "market.strategy.params.round_amount_max" "market.strategy.params.open_amount_max"]
         "holdings are so far from the strategy's target that it quotes only the other side"
         "wait for fills of the other side, move the target, or raise the key"
     FillDelay "fill_delay" ["market.strategy.params.filled_order_delay_ms"]
@@ -222,6 +222,9 @@ controls! {
     Signer "signer" ["orders.resend_after_ms" "keys.signer"]
         "the signer of the key refused the last order or did not answer; new ones are paused for a moment"
         "the log names the limit, or that it does not answer: cambist doctor compares its limits with this file"
+    SwapUndecided "swap_undecided" ["orders.ttl_s" "orders.grace_s"]
+        "a swap is undecided, or the pool was not read again after it"
+        "wait; a shorter ttl shortens the wait. If it lasts, the pool takes no swaps"
 }
 
 impl Control {
@@ -247,6 +250,7 @@ impl Control {
                 | Self::FillDelay
                 | Self::StrategySkew
                 | Self::Schedule
+                | Self::SwapUndecided
         )
     }
 

@@ -21,7 +21,7 @@ pub(crate) fn history() -> &'static History {
 
 /// The steps to version 2, 3, and so on.
 ///
-/// Versions 8 and 19 have one more reason. Version 15 has commands about flows that are announced and slot numbers that are taken
+/// Version 8 has one more reason, version 19 two. Version 15 has commands about flows that are announced and slot numbers that are taken
 /// beside the engine.
 const STEPS: &[&[Step]] = &[
     SIDES,

@@ -2,10 +2,9 @@
 //!
 //! Strategies set targets; the limits here apply to all of them.
 
-use cambist_core::config::PoolConfig;
+use cambist_core::config::{MarketConfig, PoolConfig};
 use cambist_core::pool::PoolSpec;
 use cambist_core::{MarketSpec, TokenId, TokenSpec};
-use cambist_strategies::Promise;
 use rust_decimal::Decimal;
 
 use super::limits::{self, Written, nothing_derived};
@@ -207,9 +206,16 @@ impl Pool {
     }
 }
 
-/// A strategy that swaps needs a pool that may be swapped with, orders that may take, and a market of its own: what it
-/// holds beyond its target is an open leg of its own.
-pub(super) fn check_swappers(market: &Market, maker_only: bool, problems: &mut Vec<Problem>) {
+/// A strategy of two legs needs a pool that may be swapped with and a market of its own, because what it holds beyond
+/// its target is an open leg of its own; orders that may take, if the book closes its legs; a target that the market may
+/// hold; and an unwinding that the market's collar allows. A process that may swap needs that pool as well. `config` is
+/// the market's, if it is valid.
+pub(super) fn check_two_legs(
+    (market, spec): (&Market, &MarketSpec),
+    config: Option<&MarketConfig>,
+    maker_only: bool,
+    problems: &mut Vec<Problem>,
+) {
     let allowed = |pool: &Pool| {
         let most = pool.amounts.of("swap_value_max");
         most.is_some_and(|most| most.value.number > Decimal::ZERO)
@@ -224,31 +230,52 @@ pub(super) fn check_swappers(market: &Market, maker_only: bool, problems: &mut V
         let at = asks.name.at;
         problems.push(Problem { at, what });
     }
-    let swaps = |choice: &&StrategyChoice| {
-        let info = cambist_strategies::find(&choice.name.value);
-        info.is_some_and(|info| info.promise == Promise::Swaps)
-    };
-    let Some(swapper) = market.strategies.iter().find(swaps) else {
+    let find = |choice: &StrategyChoice| cambist_strategies::find(&choice.name.value);
+    let legs = |choice: &StrategyChoice| find(choice)?.two_legs;
+    let mut choices = market.strategies.iter();
+    let Some((choice, legs)) = choices.find_map(|choice| Some((choice, legs(choice)?))) else {
         return;
     };
-    let name = &swapper.name.value;
+    let name = &choice.name.value;
     let mut problem = |at, what: String| problems.push(Problem { at, what });
     if !is_allowed {
         let what = format!("{name} needs a [market.pool] with a swap_value_max above 0");
-        problem(swapper.name.at, what);
+        problem(choice.name.at, what);
     }
-    if maker_only {
+    if maker_only && legs.takes {
         let what = format!(
             "{name} takes from the book: it needs orders.maker_only = false, and fees.taker_bips as the venue charges"
         );
-        problem(swapper.name.at, what);
+        problem(choice.name.at, what);
     }
     let mut others = market.strategies.iter();
-    if let Some(other) = others.find(|choice| choice.name.at != swapper.name.at) {
+    if let Some(other) = others.find(|other| other.name.at != choice.name.at) {
         let what = format!(
             "{name} must be the only strategy of its market: it trades every difference from its base_target"
         );
         problem(other.name.at, what);
+    }
+    let leg = find(choice).and_then(|info| info.open_leg(&choice.params, spec));
+    let Some((leg, config)) = leg.zip(config) else {
+        return;
+    };
+    let (least, most) = (config.inventory_min, config.inventory_max);
+    if leg.target < least || leg.target > most {
+        let texts = [leg.target, least, most].map(|units| spec.base.text(units));
+        let what = format!(
+            "base_target is {}, and inventory_min to inventory_max is {} to {}: it would trade towards what the market \
+             may not hold",
+            texts[0], texts[1], texts[2]
+        );
+        problem(choice.place("base_target"), what);
+    }
+    if leg.unwind_bps > config.collar_bps {
+        let what = format!(
+            "unwind_bps is {}, and orders further than market.collar_bps ({}) from the mid are refused: a leg beyond \
+             that would never be closed",
+            leg.unwind_bps, config.collar_bps
+        );
+        problem(choice.place("unwind_bps"), what);
     }
 }
 

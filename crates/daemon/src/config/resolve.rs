@@ -231,9 +231,10 @@ impl Daemon {
                 let mid = config.price_min.0.saturating_add(config.price_max.0);
                 warnings.extend(tolerance::crossing(spec, &together, mid, tolerance_bps));
             }
-            configs.extend(config);
             pool::check_holders(market, &mut problems);
-            pool::check_swappers(market, self.engine.maker_only, &mut problems);
+            let maker_only = self.engine.maker_only;
+            pool::check_two_legs((market, spec), config.as_ref(), maker_only, &mut problems);
+            configs.extend(config);
             if let Some(pool) = &market.pool {
                 pool_configs.extend(pool.config(spec, &mut problems));
             }
@@ -528,7 +529,12 @@ pub(super) fn quiet(
             held: 0,
             moving: false,
             moved: None,
-            swap: SwapTerms::default(),
+            // Of any value, and without fees, so that nothing keeps a strategy from quoting.
+            swap: SwapTerms {
+                possible: true,
+                value_max: Amount::MAX >> 32,
+                ..SwapTerms::default()
+            },
         }),
         references: &references,
         own: &[],

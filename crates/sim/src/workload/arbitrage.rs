@@ -1,4 +1,5 @@
-//! A world of pool arbitrage: others swap with the pool, and its price returns to that of the book by own rounds alone.
+//! Worlds of pool arbitrage and of making markets around a pool's price: others swap with the pool, and its price
+//! returns to that of the book by own rounds alone.
 
 use cambist_core::{Amount, MarketId};
 use cambist_venue::AccountId;
@@ -15,16 +16,34 @@ impl WorldConfig {
     /// The same world in which the only strategy trades between the pool and the book of the first market.
     #[must_use]
     pub fn with_arbitrage(self) -> Self {
+        let parameters =
+            format!("round_amount_max = {ROUND}\nprofit_min_bps = 1\nunwind_bps = 100");
+        self.with_two_legs(cambist_strategies::pool_arb::INFO.name, &parameters)
+    }
+
+    /// The same world in which the only strategy quotes the first market around the price of the pool, and hedges fills
+    /// by swaps. Its open leg is as large as a round of the other.
+    #[must_use]
+    pub fn with_pool_maker(self) -> Self {
+        let parameters = format!(
+            "open_amount_max = {ROUND}\norder_amount = 0.1\norder_levels = 2\nprofit_min_bps = 1\n\
+             hedge_slippage_bps = 50\nunwind_bps = 200"
+        );
+        let mut config = self.with_two_legs(cambist_strategies::pool_maker::INFO.name, &parameters);
+        config.engine.maker_only = true;
+        config
+    }
+
+    /// A strategy that trades the difference from its `base_target`, which is what is held, alone at the first market.
+    fn with_two_legs(self, strategy: &str, parameters: &str) -> Self {
         let mut config = self.with_swaps();
         let Some(base) = config.venue.markets.first().map(|market| market.base) else {
             return config;
         };
         let held = config.funds.get(&base).copied().unwrap_or(0) / 10u128.pow(18);
         config.seats = vec![SeatConfig {
-            strategy: cambist_strategies::pool_arb::INFO.name.to_owned(),
-            parameters: format!(
-                "base_target = {held}\nround_amount_max = {ROUND}\nprofit_min_bps = 1\nunwind_bps = 100"
-            ),
+            strategy: strategy.to_owned(),
+            parameters: format!("base_target = {held}\n{parameters}"),
             market: MarketId(0),
             order_base: 0,
         }];

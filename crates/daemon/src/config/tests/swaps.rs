@@ -6,6 +6,8 @@ use crate::config::feasible::never_quoted;
 
 const ARB: &str = "[[market.strategy]]\nname = \"pool_arb\"\n[market.strategy.params]\nbase_target = 20\n\
                    round_amount_max = 0.5\n";
+const MAKER: &str = "[[market.strategy]]\nname = \"pool_maker\"\n[market.strategy.params]\nbase_target = 20\n\
+                     open_amount_max = 1\norder_amount = 0.5\n";
 const LADDER: &str = "[[market.strategy]]\nname = \"ladder\"\n[market.strategy.params]\nbid_spread_bps = 10\n\
                       ask_spread_bps = 10\norder_amount = 0.5\n";
 
@@ -73,4 +75,47 @@ fn a_process_that_may_swap_needs_a_pool_that_it_may_swap_with() {
         refused.contains("mine has swaps = true, which needs a [market.pool]"),
         "{refused}"
     );
+}
+
+#[test]
+fn a_strategy_that_only_rests_needs_no_takers() {
+    let swaps = (
+        "swap_value_max = \"0 USDC\"",
+        "swap_value_max = \"1000 USDC\"",
+    );
+    assert_eq!(bound(MAKER, &[swaps]), Ok(()));
+    let none = bound(MAKER, &[]).unwrap_err();
+    assert!(none.contains("pool_maker needs a [market.pool]"), "{none}");
+    let beside = bound(&format!("{LADDER}{MAKER}"), &[swaps]).unwrap_err();
+    assert!(beside.contains("must be the only strategy"), "{beside}");
+}
+
+/// Both bounds of the inventory and that of the collar are allowed themselves, and nothing beyond.
+#[test]
+fn a_target_that_may_not_be_held_and_an_unwinding_beyond_the_collar_are_refused() {
+    let takes = ("maker_only = true", "maker_only = false");
+    let swaps = (
+        "swap_value_max = \"0 USDC\"",
+        "swap_value_max = \"1000 USDC\"",
+    );
+    let least = ("inventory_min = \"0 ETH\"", "inventory_min = \"5 ETH\"");
+    for strategy in [ARB, MAKER] {
+        let of = |target: &str, unwind: &str| {
+            let line = format!("base_target = {target}\nunwind_bps = {unwind}");
+            let text = strategy.replace("base_target = 20", &line);
+            bound(&text, &[takes, swaps, least])
+        };
+        for (target, unwind) in [("5", "200"), ("40", "200"), ("20", "1")] {
+            assert_eq!(of(target, unwind), Ok(()), "{target} {unwind}");
+        }
+        for target in ["4.9999", "40.0001"] {
+            let why = of(target, "30").unwrap_err();
+            assert!(why.contains("would trade towards what the market"), "{why}");
+        }
+        let why = of("20", "201").unwrap_err();
+        assert!(
+            why.contains("unwind_bps is 201") && why.contains("market.collar_bps (200)"),
+            "{why}"
+        );
+    }
 }
