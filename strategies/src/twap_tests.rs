@@ -8,20 +8,36 @@ use super::*;
 use crate::testing::{Random, Sample, Scene, market, own, text};
 
 /// Samples for the tests of the registry.
-pub(crate) const SAMPLES: &[Sample] = &[Sample {
-    table: "side = \"sell\"\ntotal = 8\nduration_s = 400\nslice_s = 40\nspread_bps = 20\nprice_limit = 2400\n\
+pub(crate) const SAMPLES: &[Sample] = &[
+    Sample {
+        table: "side = \"sell\"\ntotal = 8\nduration_s = 400\nslice_s = 40\nspread_bps = 20\nprice_limit = 2400\n\
             order_refresh_tolerance_bps = 5\n",
-    changes: &[
-        ("side", "\"buy\""),
-        ("total", "9"),
-        ("duration_s", "500"),
-        ("slice_s", "50"),
-        ("spread_bps", "21"),
-        ("price_limit", "2510"),
-        ("order_refresh_tolerance_bps", "0"),
-    ],
-    reasons: &["not_configured", "schedule", "strategy_funds"],
-}];
+        changes: &[
+            ("side", "\"buy\""),
+            ("total", "9"),
+            ("duration_s", "500"),
+            ("slice_s", "50"),
+            ("spread_bps", "21"),
+            ("price_limit", "2510"),
+            ("order_refresh_tolerance_bps", "0"),
+            ("schedule", "\"optimal\""),
+        ],
+        reasons: &["not_configured", "schedule", "strategy_funds"],
+    },
+    Sample {
+        table: "side = \"sell\"\ntotal = 8\nduration_s = 400\nslice_s = 40\nschedule = \"optimal\"\nvolatility_bps = 1\n\
+            intensity_per_s = 0.1\ndecay_per_bps = 0.1\nrisk_aversion = 0.01\nend_discount_bps = 5\n",
+        changes: &[
+            ("volatility_bps", "2"),
+            ("intensity_per_s", "0.2"),
+            ("decay_per_bps", "0.05"),
+            ("risk_aversion", "0.02"),
+            ("end_discount_bps", "20"),
+            ("slice_s", "50"),
+        ],
+        reasons: &["not_configured", "schedule", "strategy_funds"],
+    },
+];
 
 fn twap(table: &str) -> Twap {
     let params = Params::read(INFO.parameters, &table.parse().unwrap()).unwrap();
@@ -114,13 +130,154 @@ fn a_limit_is_not_passed() {
     assert_eq!(decide(&sells, &rests), "", "it rests below the limit");
 }
 
+/// 6 parts of 0.1 ETH in 300 s, with the parameters of the published table 3.1.
+const OPTIMALLY: &str = "side = \"sell\"\ntotal = 0.6\nduration_s = 300\nslice_s = 50\nschedule = \"optimal\"\n\
+                         volatility_bps = 0.3\nintensity_per_s = 0.1\ndecay_per_bps = 0.3\nrisk_aversion = 0.05\n\
+                         end_discount_bps = 3\norder_refresh_tolerance_bps = 0\n";
+
+/// Prices with ten digits, so that the printed ones are there in full: the distance of the only order, in bps.
+fn distance(table: &str, sold: u64, side: Side) -> f64 {
+    let mut scene = Scene::new(9_999_999_999, 10_000_000_001, 10, 1_000_000_000_000);
+    scene.traded.add(side, lots(sold));
+    let targets = scene.decide(&mut twap(table));
+    let [quote] = targets.quotes() else {
+        panic!("{targets:?}");
+    };
+    assert_eq!((quote.side, quote.qty), (side, Qty(1_000)));
+    #[allow(clippy::cast_precision_loss, reason = "below 2^53")]
+    let away = quote.price.0 as f64 - 1e10;
+    away / 1e6
+}
+
+/// Tables 3.1, 3.3 and 3.7 of Fernandez-Tapia's thesis, as in `cambist_quant::liquidation`.
+#[test]
+fn an_optimal_schedule_quotes_the_published_distances() {
+    let change = |key: &str, to: &str| OPTIMALLY.replace(key, to);
+    for (table, printed) in [
+        (
+            OPTIMALLY.to_owned(),
+            [10.6095, 7.8737, 6.1299, 4.8082, 3.728, 2.8073],
+        ),
+        (
+            change("intensity_per_s = 0.1", "intensity_per_s = 0.05"),
+            [8.4128, 5.6704, 3.9199, 2.5917, 1.5051, 0.57851],
+        ),
+        (
+            change("risk_aversion = 0.05", "risk_aversion = 0.1"),
+            [9.84, 6.7461, 4.7262, 3.189, 1.9384, 0.88139],
+        ),
+    ] {
+        let buys = table.replace("sell", "buy");
+        for (remaining, printed) in (1_u64..).zip(printed) {
+            let sold = 6_000 - remaining * 1_000;
+            let found = distance(&table, sold, Sell);
+            assert!(
+                (found - printed).abs() < 7e-5,
+                "{remaining}: {found} {printed}"
+            );
+            let found = -distance(&buys, sold, Buy);
+            assert!(
+                (found - printed).abs() < 7e-5,
+                "{remaining}: {found} {printed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_optimal_schedule_has_one_part_at_a_time_and_comes_nearer() {
+    let mut strategy = twap(OPTIMALLY);
+    let mut scene = Scene::new(249_900, 250_100, 10, 25_000);
+    let begun = scene.now;
+    let mut at = |ms: u64, sold: u64, own: &[(u64, u64)]| {
+        scene.now = begun.plus_ms(ms);
+        scene.traded.sold = lots(sold);
+        scene.own.clear();
+        for (price, lots) in own {
+            scene = scene.clone().with_own(Sell, *price, *lots);
+        }
+        text(&scene.decide(&mut strategy))
+    };
+    assert_eq!(at(0, 0, &[]), "sell 250071 x 1000 @0\n");
+    // It rests until a step of the time, also when it is filled in part.
+    assert_eq!(
+        at(12_499, 0, &[(250_071, 1_000)]),
+        "sell 250071 x 1000 @0\n"
+    );
+    assert_eq!(at(12_499, 400, &[(250_071, 600)]), "sell 250071 x 600 @0\n");
+    // At another price it is withdrawn first, and nothing rests meanwhile.
+    assert_eq!(at(200_000, 400, &[(250_071, 600)]), "");
+    let later = at(200_000, 400, &[]);
+    assert!(
+        later.ends_with("x 1000 @0\n") && later.as_str() < "sell 250071",
+        "{later}"
+    );
+    // What is left at the end is offered at the discount: ln(1 + 1/6)/0.05 − 3 = 0.083 bps.
+    assert_eq!(at(301_000, 5_500, &[]), "sell 250003 x 500 @0\n");
+    assert_eq!(at(302_000, 6_000, &[]), "");
+}
+
+#[test]
+fn without_a_price_of_the_model_nothing_is_quoted() {
+    let refused = |from: &str, to: &str| {
+        let table = OPTIMALLY.replace(from, to).parse().unwrap();
+        let built = INFO.build_from(&table, &market()).map(|_| ());
+        built.unwrap_err().to_string()
+    };
+    for (from, to, words) in [
+        (
+            "intensity_per_s = 0.1",
+            "intensity_per_s = 0",
+            "schedule: the model has no prices",
+        ),
+        (
+            "decay_per_bps = 0.3",
+            "decay_per_bps = 0",
+            "schedule: the model has no prices",
+        ),
+        (
+            "volatility_bps = 0.3",
+            "volatility_bps = nan",
+            "volatility_bps: expected a decimal",
+        ),
+        (
+            "risk_aversion = 0.05",
+            "risk_aversion = inf",
+            "risk_aversion: expected a decimal",
+        ),
+        ("slice_s = 50", "slice_s = 1", "slice_s: 300 slices"),
+    ] {
+        let why = refused(from, to);
+        assert!(why.contains(words), "{why}");
+    }
+    // A model that ceases to have prices, however that comes about: a reason, and no order.
+    let scene = Scene::new(249_900, 250_100, 10, 25_000);
+    for bad in [f64::NAN, f64::INFINITY, -1.0] {
+        let mut strategy = twap(OPTIMALLY);
+        let optimal = strategy.optimal.as_mut().unwrap();
+        optimal.model.intensity = bad;
+        optimal.last = None;
+        let targets = scene.decide(&mut strategy);
+        assert_eq!(text(&targets), "");
+        assert_eq!(
+            targets.withheld(Sell).unwrap().control,
+            Control::NoFairPrice
+        );
+    }
+}
+
 /// A venue that fills, loses answers and is slow to cancel, and a daemon that is killed at any moment.
 #[test]
 fn the_total_is_exact_whatever_fills_and_however_often_it_restarts() {
-    for seed in 0..300 {
+    total_is_exact(SELLS, 300);
+    total_is_exact(&format!("{SELLS}schedule = \"optimal\"\n"), 100);
+}
+
+fn total_is_exact(table: &str, seeds: u64) {
+    for seed in 0..seeds {
         let mut random = Random(seed);
         let mut scene = Scene::new(249_900, 250_100, 10, 25_000);
-        let mut strategy = twap(SELLS);
+        let mut strategy = twap(table);
         // Lots of orders whose state is unknown.
         let mut unknown: Vec<u64> = Vec::new();
         let mut number = 0;
@@ -130,7 +287,7 @@ fn the_total_is_exact_whatever_fills_and_however_often_it_restarts() {
             if !calm && random.chance(1) && random.chance(3) {
                 // Killed: the newest second of its memory may be lost; every order is unknown at first.
                 let memory = strategy.save_durable();
-                strategy = twap(SELLS);
+                strategy = twap(table);
                 assert!(strategy.resume(if random.chance(5) { &memory } else { &[0] }));
                 unknown.extend(scene.own.drain(..).map(|order| order.remaining.0));
                 scene.now = Time::from_ms(random.below(1_000_000));
