@@ -137,6 +137,7 @@ mod tests {
         Control::Budget,
         Control::OtherInstance,
         Control::UnknownOrder,
+        Control::SwapUndecided,
         Control::Recovering,
         Control::Spread,
         Control::FrozenBook,
