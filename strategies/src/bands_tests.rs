@@ -399,7 +399,7 @@ pub(crate) const SAMPLES: &[Sample] = &[
         reasons: &["no_passive_price", "strategy_funds", "strategy_price"],
     },
     Sample {
-        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }, { source = \"feed\", feed = \"elsewhere\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+        table: "reference = [{ source = \"micro_price\" }, { source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }, { source = \"feed\", feed = \"elsewhere\" }, { source = \"market\", market = \"ETH-BTC\", via = \"BTC-USDC\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
                 [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
                 min_amount = 1\navg_amount = 2\nmax_amount = 3\n",
         changes: REFERENCE_CHANGES,

@@ -387,6 +387,14 @@ impl Strategy for Glft {
         self.reference.feeds()
     }
 
+    fn reads(&self) -> &[String] {
+        self.reference.reads()
+    }
+
+    fn check_reads(&self, market: &MarketSpec, others: &[&MarketSpec]) -> Result<(), String> {
+        self.reference.check_reads(market, others)
+    }
+
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let Some(view) = self.reference.apply_or_withhold(view, targets) else {
             return;

@@ -550,7 +550,7 @@ pub(crate) const SAMPLES: &[Sample] = &[
         reasons: &["strategy_funds", "strategy_price", "strategy_skew"],
     },
     Sample {
-        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }, { source = \"feed\", feed = \"elsewhere\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+        table: "reference = [{ source = \"micro_price\" }, { source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }, { source = \"feed\", feed = \"elsewhere\" }, { source = \"market\", market = \"ETH-BTC\", via = \"BTC-USDC\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
                 order_amount = 1\nvolatility_bps = 1\nintensity_per_s = 0.1\ndecay_per_bps = 0.1\nfee_bps = 2\n",
         changes: REFERENCE_CHANGES,
         reasons: &["no_fair_price", "strategy_skew"],

@@ -154,7 +154,7 @@ pub(crate) const SAMPLES: &[Sample] = &[
         reasons: &["no_fair_price"],
     },
     Sample {
-        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }, { source = \"feed\", feed = \"elsewhere\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+        table: "reference = [{ source = \"micro_price\" }, { source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }, { source = \"feed\", feed = \"elsewhere\" }, { source = \"market\", market = \"ETH-BTC\", via = \"BTC-USDC\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
                 target_base = 12\ninventory_bound = 4\norder_amount = 0.5\n",
         changes: REFERENCE_CHANGES,
         reasons: &["no_fair_price"],

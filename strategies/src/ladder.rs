@@ -392,6 +392,14 @@ impl Strategy for Ladder {
         self.reference.feeds()
     }
 
+    fn reads(&self) -> &[String] {
+        self.reference.reads()
+    }
+
+    fn check_reads(&self, market: &MarketSpec, others: &[&MarketSpec]) -> Result<(), String> {
+        self.reference.check_reads(market, others)
+    }
+
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let latest = view.now.plus_ms(self.delay_ms);
         let paused_until = &mut self.memory.paused_until;

@@ -656,7 +656,7 @@ pub(crate) const SAMPLES: &[Sample] = &[
         reasons: &["fill_delay", "strategy_funds"],
     },
     Sample {
-        table: "reference = [{ source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }, { source = \"feed\", feed = \"elsewhere\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
+        table: "reference = [{ source = \"micro_price\" }, { source = \"depth\", amount = 0.5 }, { source = \"fixed\", price = 2500.4, weight = 2 }, { source = \"pool\" }, { source = \"feed\", feed = \"elsewhere\" }, { source = \"market\", market = \"ETH-BTC\", via = \"BTC-USDC\" }]\nreference_sources_min = 2\nreference_rule = \"weighted\"\n\
                 bid_spread_bps = 20\nask_spread_bps = 20\norder_amount = 1\n",
         changes: REFERENCE_CHANGES,
         reasons: &["fill_delay", "no_fair_price"],

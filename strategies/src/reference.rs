@@ -2,10 +2,11 @@
 //! weighted mean, if enough are available and agree.
 //!
 //! A missing source counts as missing, never as a neutral value. The age of sources is limited by the engine: it asks
-//! no strategy with a depth older than `poll.depth_age_max_ms`, and shows no pool older than `market.pool.age_max_ms`
-//! and no feed older than `market.reference_feed.age_max_ms`.
+//! no strategy with a depth older than `poll.depth_age_max_ms`, its own market's and another's, and shows no pool older
+//! than `market.pool.age_max_ms` and no feed older than `market.reference_feed.age_max_ms`.
 
 use cambist_core::control::Control;
+use cambist_core::route::Route;
 use cambist_core::strategy::{BookLevel, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{MarketSpec, Qty, Side};
@@ -22,6 +23,7 @@ const DEPTH: &str = "depth";
 const POOL: &str = "pool";
 const FIXED: &str = "fixed";
 const FEED: &str = "feed";
+const MARKET: &str = "market";
 const MEDIAN: &str = "median";
 const WEIGHTED: &str = "weighted";
 /// A price or an amount of tokens; 0 if the source needs none.
@@ -35,14 +37,14 @@ const SOURCE: &[Parameter] = &[
         name: "source",
         unit: "",
         kind: Kind::Choice {
-            of: &[MID, MICRO_PRICE, DEPTH, POOL, FIXED, FEED],
+            of: &[MID, MICRO_PRICE, DEPTH, POOL, FIXED, FEED, MARKET],
         },
         default: None,
         looser: Looser::Changed,
         meaning: "mid: of the book, without own orders. micro_price: between the best prices, \
                   nearer to the side with less quantity. depth: mean price of buying and of selling \
                   amount at once. pool: price of the pool beside the market. fixed: price. feed: the \
-                  middle of another place's book.",
+                  middle of another place's book. market: price over one or two other markets.",
     },
     Parameter {
         name: "weight",
@@ -79,6 +81,24 @@ const SOURCE: &[Parameter] = &[
         looser: Looser::Changed,
         meaning: "Name of the [[market.reference_feed]], for feed. Without a price that is young \
                   enough for it (its age_max_ms) the source is missing.",
+    },
+    Parameter {
+        name: "market",
+        unit: "",
+        kind: Kind::Name { max: 32 },
+        default: Some("\"\""),
+        looser: Looser::Changed,
+        meaning: "Name of another [[market]], for market. Alone it trades the same two tokens, in either \
+                  order. Without a book that is young enough (poll.depth_age_max_ms) the source is missing.",
+    },
+    Parameter {
+        name: "via",
+        unit: "",
+        kind: Kind::Name { max: 32 },
+        default: Some("\"\""),
+        looser: Looser::Changed,
+        meaning: "Name of a second [[market]], for market: both share one token, and their other tokens are \
+                  those of this market.",
     },
 ];
 
@@ -137,7 +157,20 @@ enum Origin {
     Fixed(f64),
     /// Position in `feeds`.
     Feed(usize),
+    /// Position in `routes`.
+    Market(usize),
 }
+
+/// The keys of a source besides `source` and `weight`.
+const KEYS: &[(&str, &[&str])] = &[
+    (MID, &[]),
+    (MICRO_PRICE, &[]),
+    (DEPTH, &["amount"]),
+    (POOL, &[]),
+    (FIXED, &["price"]),
+    (FEED, &["feed"]),
+    (MARKET, &["market", "via"]),
+];
 
 /// The sources and how they are combined.
 #[derive(Clone, Debug)]
@@ -146,6 +179,10 @@ pub struct Reference {
     sources: Vec<(Origin, f64)>,
     /// Names of the sources that are read from elsewhere.
     feeds: Vec<String>,
+    /// Names of the other markets that are read, each once,
+    reads: Vec<String>,
+    /// and the routes over them: one or two positions in `reads`.
+    routes: Vec<Vec<usize>>,
     rule: Rule,
     least: usize,
     divergence_bps: u32,
@@ -154,9 +191,12 @@ pub struct Reference {
 impl Reference {
     /// Checks that every source has the values it needs.
     pub fn new(params: &Params, market: &MarketSpec) -> Result<Self, ParamError> {
-        let mut feeds = Vec::new();
+        let mut feeds: Vec<String> = Vec::new();
+        let (mut reads, mut routes) = (Vec::new(), Vec::new());
         let read = params.tables("reference")?.iter().map(|table| {
-            let from = match table.choice("source")? {
+            let source = table.choice("source")?;
+            check_keys(table, source)?;
+            let from = match source {
                 MICRO_PRICE => Origin::MicroPrice,
                 DEPTH => Origin::Depth(positive(table, "amount", market)?),
                 POOL => Origin::Pool,
@@ -173,8 +213,24 @@ impl Reference {
                         let what = "must name a [[market.reference_feed]] for this source";
                         return Err(table.conflict("feed", what));
                     }
+                    if feeds.iter().any(|known| known == name) {
+                        return Err(table.conflict("feed", "is another source already"));
+                    }
                     feeds.push(name.to_owned());
                     Origin::Feed(feeds.len() - 1)
+                }
+                MARKET => {
+                    let route = route(table, market, &mut reads)?;
+                    let known = |known: &Vec<usize>| {
+                        known.len() == route.len() && known.iter().all(|at| route.contains(at))
+                    };
+                    if routes.iter().any(known) {
+                        return Err(
+                            table.conflict("market", "this route is another source already")
+                        );
+                    }
+                    routes.push(route);
+                    Origin::Market(routes.len() - 1)
                 }
                 _ => Origin::Mid,
             };
@@ -192,6 +248,8 @@ impl Reference {
         Ok(Self {
             sources,
             feeds,
+            reads,
+            routes,
             least,
             rule: match params.choice("reference_rule")? {
                 WEIGHTED => Rule::Weighted,
@@ -204,6 +262,22 @@ impl Reference {
     /// Names of the sources that are read from elsewhere.
     pub fn feeds(&self) -> &[String] {
         &self.feeds
+    }
+
+    /// Names of the other markets that are read.
+    pub fn reads(&self) -> &[String] {
+        &self.reads
+    }
+
+    /// Checks that every route over `others`, in the order of [`Self::reads`], connects the tokens of the market. The
+    /// error is a sentence.
+    pub fn check_reads(&self, market: &MarketSpec, others: &[&MarketSpec]) -> Result<(), String> {
+        for route in &self.routes {
+            let over: Option<Vec<_>> = route.iter().map(|at| others.get(*at).copied()).collect();
+            let over = over.ok_or("a market that it reads is not known")?;
+            Route::new(market, &over)?;
+        }
+        Ok(())
     }
 
     /// The view with the fair price in place of the mid, or why there is none.
@@ -244,6 +318,7 @@ impl Reference {
                 Origin::Pool => pool_price(view),
                 Origin::Fixed(ticks) => Some(ticks),
                 Origin::Feed(at) => self.feed_price(view, at),
+                Origin::Market(at) => self.market_price(view, at),
             };
             let price = price.filter(|price| price.is_finite() && *price > 0.0)?;
             Some(Source {
@@ -285,6 +360,71 @@ impl Reference {
         let found = references.find(|reference| reference.name == name)?;
         Some(number(found.mid?) / 2.0)
     }
+}
+
+impl Reference {
+    /// The price over other markets in ticks, if each has a mid.
+    fn market_price(&self, view: &View<'_>, at: usize) -> Option<f64> {
+        let read = self.routes.get(at)?.iter();
+        let over: Option<Vec<_>> = read.map(|at| view.markets.get(*at)).collect();
+        let over = over?;
+        let mids: Option<Vec<_>> = over.iter().map(|other| other.book.ok()?.mid.ok()).collect();
+        let specs: Vec<_> = over.iter().map(|other| other.market).collect();
+        let half_ticks = Route::new(view.market, &specs)
+            .ok()?
+            .half_ticks(&specs, &mids?)?;
+        Some(number(half_ticks) / 2.0)
+    }
+}
+
+/// Refuses the keys of other sources: they would have no effect.
+fn check_keys(table: &Params, source: &str) -> Result<(), ParamError> {
+    let own = KEYS.iter().find(|(of, _)| *of == source);
+    let own = own.map_or(&[][..], |(_, keys)| *keys);
+    for (of, keys) in KEYS {
+        for key in keys.iter().filter(|key| !own.contains(key)) {
+            let is_set = match *key {
+                "amount" | "price" => !table.decimal(key)?.is_zero(),
+                _ => !table.name(key)?.is_empty(),
+            };
+            if is_set {
+                let what = format!("belongs to source = \"{of}\", and this is \"{source}\"");
+                return Err(table.conflict(key, what));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The markets of a source as positions in `reads`, to which new ones are added.
+fn route(
+    table: &Params,
+    market: &MarketSpec,
+    reads: &mut Vec<String>,
+) -> Result<Vec<usize>, ParamError> {
+    let (first, second) = (table.name("market")?, table.name("via")?);
+    if first.is_empty() {
+        return Err(table.conflict("market", "must name another [[market]] for this source"));
+    }
+    if first == second {
+        return Err(table.conflict("via", "must be another market than market"));
+    }
+    let mut route = Vec::new();
+    for (key, name) in [("market", first), ("via", second)] {
+        if name == market.name {
+            let what = "is the strategy's own market: source = \"mid\" reads it";
+            return Err(table.conflict(key, what));
+        }
+        if name.is_empty() {
+            continue;
+        }
+        let known = reads.iter().position(|known| known == name);
+        route.push(known.unwrap_or(reads.len()));
+        if known.is_none() {
+            reads.push(name.to_owned());
+        }
+    }
+    Ok(route)
 }
 
 fn positive(params: &Params, name: &str, market: &MarketSpec) -> Result<Qty, ParamError> {

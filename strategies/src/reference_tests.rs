@@ -5,7 +5,7 @@
 use cambist_core::Price;
 
 use super::*;
-use crate::testing::{Scene, market, pool};
+use crate::testing::{Scene, market, other_markets, pool};
 
 fn reference(table: &str) -> Result<Reference, ParamError> {
     let params = Params::read(&PARAMETERS, &table.parse().unwrap())?;
@@ -26,6 +26,7 @@ fn scene() -> Scene {
         reference_of("old", None),
         reference_of("elsewhere", Some(500_300)),
     ];
+    scene.markets = other_markets();
     scene
 }
 
@@ -42,7 +43,12 @@ type Why = (Option<&'static str>, Option<i128>, Option<i128>);
 /// The price in half ticks, or why there is none.
 fn price(table: &str, scene: &Scene) -> Result<u64, Why> {
     let made = reference(table).unwrap();
-    let applied = made.apply(&scene.view());
+    let markets = scene.others(made.reads());
+    let view = View {
+        markets: &markets,
+        ..scene.view()
+    };
+    let applied = made.apply(&view);
     applied.map(|view| view.mid).map_err(|why| {
         assert_eq!(why.control, Control::NoFairPrice);
         let key = why
@@ -63,6 +69,14 @@ fn every_source_has_its_price() {
         ("source = \"pool\"", 500_000),
         ("source = \"fixed\", price = 2499.999", 499_998),
         ("source = \"feed\", feed = \"elsewhere\"", 500_300),
+        (
+            "source = \"market\", market = \"ETH-BTC\", via = \"BTC-USDC\"",
+            500_200,
+        ),
+        (
+            "source = \"market\", market = \"BTC-USDC\", via = \"ETH-BTC\"",
+            500_200,
+        ),
     ] {
         let table = format!("reference = [{{ {source} }}]\n");
         assert_eq!(price(&table, &scene()), Ok(half_ticks), "{source}");
@@ -108,6 +122,14 @@ fn a_missing_source_is_never_neutral() {
         let feed = format!("{{ source = \"feed\", feed = \"{name}\" }}");
         assert_eq!(missing(&feed, &scene()), none, "{name}");
     }
+    // One leg of two without a book, and one that trades other tokens.
+    let mut gap = scene();
+    gap.markets[1].1 = None;
+    let route = "{ source = \"market\", market = \"ETH-BTC\", via = \"BTC-USDC\" }";
+    assert_eq!(missing(route, &scene()), Ok(500_200));
+    assert_eq!(missing(route, &gap), none);
+    let half = "{ source = \"market\", market = \"ETH-BTC\" }";
+    assert_eq!(missing(half, &scene()), none);
     // All are required, unless a smaller number is configured.
     let two = "reference = [{ source = \"pool\" }, { source = \"fixed\", price = 2500 }]\n";
     assert_eq!(
@@ -161,7 +183,7 @@ fn sources_without_what_they_need_are_refused_by_name() {
         ),
         (
             "reference = [{ source = \"oracle\" }]\n",
-            "reference[0].source: \"oracle\" is out of range, allowed is mid, micro_price, depth, pool, fixed, feed",
+            "reference[0].source: \"oracle\" is out of range, allowed is mid, micro_price, depth, pool, fixed, feed, market",
         ),
     ] {
         assert_eq!(reference(table).err().unwrap().to_string(), message);
@@ -185,4 +207,85 @@ fn the_feeds_that_it_reads_are_stated_and_have_names() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn the_markets_that_it_reads_are_stated_once_and_have_to_connect_the_tokens() {
+    let two = reference(
+        "reference = [{ source = \"market\", market = \"ETH-BTC\", via = \"BTC-USDC\" }, \
+         { source = \"market\", market = \"ETH-DAI\", via = \"BTC-USDC\" }]\n",
+    );
+    let two = two.unwrap();
+    assert_eq!(two.reads(), ["ETH-BTC", "BTC-USDC", "ETH-DAI"]);
+    assert!(two.feeds().is_empty());
+    let others = other_markets();
+    let specs: Vec<_> = others.iter().map(|(market, _)| market).collect();
+    let route = "reference = [{ source = \"market\", market = \"ETH-BTC\", via = \"BTC-USDC\" }]\n";
+    let checked = reference(route).unwrap().check_reads(&market(), &specs);
+    assert_eq!(checked, Ok(()));
+    let half = "reference = [{ source = \"market\", market = \"ETH-BTC\" }]\n";
+    let refused = reference(half).unwrap().check_reads(&market(), &specs);
+    assert_eq!(
+        refused.unwrap_err(),
+        "ETH-BTC connects ETH and BTC, and not the tokens of this market: the price wanted is that of ETH in USDC"
+    );
+}
+
+#[test]
+fn keys_of_other_sources_and_a_source_twice_are_refused() {
+    for (table, message) in [
+        (
+            "{ source = \"mid\", amount = 2 }",
+            "reference[0].amount: belongs to source = \"depth\", and this is \"mid\"",
+        ),
+        (
+            "{ source = \"pool\", price = 2 }",
+            "reference[0].price: belongs to source = \"fixed\", and this is \"pool\"",
+        ),
+        (
+            "{ source = \"market\", market = \"A-B\", feed = \"a\" }",
+            "reference[0].feed: belongs to source = \"feed\", and this is \"market\"",
+        ),
+        (
+            "{ source = \"feed\", feed = \"a\", market = \"A-B\" }",
+            "reference[0].market: belongs to source = \"market\", and this is \"feed\"",
+        ),
+        (
+            "{ source = \"feed\", feed = \"a\", via = \"A-B\" }",
+            "reference[0].via: belongs to source = \"market\", and this is \"feed\"",
+        ),
+        (
+            "{ source = \"feed\", feed = \"a\" }, { source = \"feed\", feed = \"a\" }",
+            "reference[1].feed: is another source already",
+        ),
+        (
+            "{ source = \"market\", market = \"A-B\", via = \"B-C\" }, \
+             { source = \"market\", market = \"B-C\", via = \"A-B\" }",
+            "reference[1].market: this route is another source already",
+        ),
+        (
+            "{ source = \"market\", via = \"A-B\" }",
+            "reference[0].market: must name another [[market]] for this source",
+        ),
+        (
+            "{ source = \"market\", market = \"A-B\", via = \"A-B\" }",
+            "reference[0].via: must be another market than market",
+        ),
+        (
+            "{ source = \"market\", market = \"ETH-USDC\" }",
+            "reference[0].market: is the strategy's own market: source = \"mid\" reads it",
+        ),
+        (
+            "{ source = \"market\", market = \"A-B\", via = \"ETH-USDC\" }",
+            "reference[0].via: is the strategy's own market: source = \"mid\" reads it",
+        ),
+    ] {
+        let table = format!("reference = [{table}]\n");
+        let refused = reference(&table).err().unwrap().to_string();
+        assert_eq!(refused, message);
+    }
+    // A market alone and as part of a route are two prices.
+    let both = "reference = [{ source = \"market\", market = \"A-B\" }, \
+                { source = \"market\", market = \"A-B\", via = \"B-C\" }]\n";
+    assert_eq!(reference(both).unwrap().reads(), ["A-B", "B-C"]);
 }

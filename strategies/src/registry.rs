@@ -103,6 +103,14 @@ impl Strategy for Configured {
         self.inner.references()
     }
 
+    fn reads(&self) -> &[String] {
+        self.inner.reads()
+    }
+
+    fn check_reads(&self, market: &MarketSpec, others: &[&MarketSpec]) -> Result<(), String> {
+        self.inner.check_reads(market, others)
+    }
+
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         self.inner.decide(view, targets);
     }

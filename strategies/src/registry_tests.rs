@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::*;
 use crate::parameter::Kind;
-use crate::testing::{Random, Sample, Scene, market, pool, text};
+use crate::testing::{Random, Sample, Scene, market, other_markets, pool, text};
 
 /// Every strategy with its samples; includes the template that `cambist strategy new` copies.
 fn samples() -> Vec<(&'static StrategyInfo, &'static [Sample])> {
@@ -25,6 +25,7 @@ fn decisions(info: &StrategyInfo, table: &Table) -> String {
     empty.references = [("elsewhere", Some(500_300)), ("nowhere", None)]
         .map(|(name, mid)| Reference { name, mid })
         .to_vec();
+    empty.markets = other_markets();
     let resting = empty
         .clone()
         .with_own(Buy, 249_510, 9_000)

@@ -4,11 +4,13 @@
 
 use std::fmt::Write;
 
+use cambist_core::control::Control;
 use cambist_core::notification::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};
 use cambist_core::reference::Reference;
 use cambist_core::strategy::{
-    BookLevel, Holdings, OwnOrder, PoolView, Strategy, SwapTerms, Targets, Traded, View,
+    BookLevel, Holdings, OtherBook, OtherMarket, OwnOrder, PoolView, Strategy, SwapTerms, Targets,
+    Traded, View,
 };
 use cambist_core::{MarketId, MarketSpec, Price, Qty, Side, Time, TokenId, TokenSpec};
 
@@ -33,8 +35,10 @@ pub const REFERENCE_CHANGES: &[(&str, &str)] = &[
     ("reference.amount", "5"),
     ("reference.price", "2530"),
     ("reference.feed", "\"nowhere\""),
+    ("reference.market", "\"ETH-DAI\""),
+    ("reference.via", "\"DAI-USDC\""),
     ("reference_rule", "\"median\""),
-    ("reference_sources_min", "4"),
+    ("reference_sources_min", "6"),
     ("reference_divergence_bps", "1"),
 ];
 
@@ -55,6 +59,19 @@ pub fn market() -> MarketSpec {
     MarketSpec::new(MarketId(0), "ETH-USDC", base, quote, 2, true).unwrap()
 }
 
+/// ETH-BTC and BTC-USDC, of which ETH is worth 2,501 USDC.
+pub fn other_markets() -> Vec<(MarketSpec, Option<u64>)> {
+    let mut bitcoin = market().base;
+    (bitcoin.id, bitcoin.symbol, bitcoin.decimals) = (TokenId(2), "BTC".to_owned(), 8);
+    let MarketSpec { base, quote, .. } = market();
+    let first = MarketSpec::new(MarketId(1), "ETH-BTC", base, bitcoin.clone(), 6, true);
+    let second = MarketSpec::new(MarketId(2), "BTC-USDC", bitcoin, quote, 2, true);
+    vec![
+        (first.unwrap(), Some(100_000)),
+        (second.unwrap(), Some(10_004_000)),
+    ]
+}
+
 /// The data that a view borrows.
 #[derive(Clone, Debug)]
 pub struct Scene {
@@ -66,6 +83,8 @@ pub struct Scene {
     pub holdings: Holdings,
     pub pool: Option<PoolView>,
     pub references: Vec<Reference<'static>>,
+    /// Other markets, and the mid of each in its half ticks or none; any other is missing.
+    pub markets: Vec<(MarketSpec, Option<u64>)>,
     pub own: Vec<OwnOrder>,
     pub fills: Vec<Fill>,
     pub traded: Traded,
@@ -91,6 +110,7 @@ impl Scene {
             },
             pool: None,
             references: Vec::new(),
+            markets: Vec::new(),
             own: Vec::new(),
             fills: Vec::new(),
             traded: Traded::default(),
@@ -108,6 +128,7 @@ impl Scene {
             holdings: self.holdings,
             pool: self.pool,
             references: &self.references,
+            markets: &[],
             own: &self.own,
             fills: &self.fills,
             traded: self.traded,
@@ -117,8 +138,33 @@ impl Scene {
 
     pub fn decide(&self, strategy: &mut dyn Strategy) -> Targets {
         let mut targets = Targets::default();
-        strategy.decide(&self.view(), &mut targets);
+        let markets = self.others(strategy.reads());
+        let view = View {
+            markets: &markets,
+            ..self.view()
+        };
+        strategy.decide(&view, &mut targets);
         targets
+    }
+
+    /// The other markets with these names.
+    pub fn others(&self, reads: &[String]) -> Vec<OtherMarket<'_>> {
+        let each = reads.iter().map(|name| {
+            let mut known = self.markets.iter();
+            let found = known.find(|(market, _)| market.name == *name);
+            let mid = found.and_then(|(_, mid)| *mid);
+            let book = mid.map(|mid| OtherBook {
+                bids: &[],
+                asks: &[],
+                mid: Ok(mid),
+            });
+            OtherMarket {
+                market: found.map_or(&self.market, |(market, _)| market),
+                age_ms: mid.map(|_| 7),
+                book: book.ok_or(Control::StaleData.into()),
+            }
+        });
+        each.collect()
     }
 
     pub fn with_own(mut self, side: Side, price: u64, lots: u64) -> Self {

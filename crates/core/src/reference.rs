@@ -70,9 +70,11 @@ pub struct Reference<'a> {
 pub struct ReferenceStatus {
     /// The market whose strategies read it.
     pub market: MarketId,
-    /// Its name.
+    /// Its name; the venue's, if it is another market.
     pub name: String,
-    /// The last price in half ticks, and its age; `None` before the first.
+    /// The market whose book it is, if it is another market of the venue.
+    pub other: Option<MarketId>,
+    /// The last price in half ticks, of the other market if it is one, and its age; `None` before the first.
     pub last: Option<(u64, u64)>,
     /// Whether that is missing to strategies, because it is older than allowed.
     pub stale: bool,
@@ -138,6 +140,7 @@ impl References {
         let each = self.0.iter().map(|(source, last)| ReferenceStatus {
             market: source.market,
             name: source.name.clone(),
+            other: None,
             last: last.map(|last| (last.mid, now.ms_since(last.at))),
             stale: last.is_some_and(|last| is_stale(source, last, now)),
         });

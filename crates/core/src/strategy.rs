@@ -97,6 +97,30 @@ pub struct PoolView {
     pub swap: SwapTerms,
 }
 
+/// Another market of the venue, which the strategy named in [`Strategy::reads`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherMarket<'a> {
+    /// The market: its tokens, and the units of its prices and quantities.
+    pub market: &'a MarketSpec,
+    /// Age of its newest accepted depth in milliseconds, however old; `None` before the first.
+    pub age_ms: Option<u64>,
+    /// Its book, or why it is missing: its depth is older than `poll.depth_age_max_ms`, does not change although it
+    /// should (`market.frozen_after_s`), or the venue lists the market otherwise than at the start.
+    pub book: Result<OtherBook<'a>, Withheld>,
+}
+
+/// The book of another market.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherBook<'a> {
+    /// Bids without our orders, best first, in ticks and lots of that market.
+    pub bids: &'a [BookLevel],
+    /// Asks without our orders, best first.
+    pub asks: &'a [BookLevel],
+    /// Middle of the book in **half ticks of that market**, or why it is not fit for pricing: a side is empty, or it is
+    /// wider or thinner than that market's `spread_max_bps` and `depth_min` allow. Never the configured seed price.
+    pub mid: Result<u64, Withheld>,
+}
+
 /// The terms of a swap with the pool beside a market.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwapTerms {
@@ -157,6 +181,8 @@ pub struct View<'a> {
     pub pool: Option<PoolView>,
     /// Prices of other places, in the order of the configuration.
     pub references: &'a [Reference<'a>],
+    /// The other markets that the strategy reads, in the order of [`Strategy::reads`].
+    pub markets: &'a [OtherMarket<'a>],
     /// Own orders that may be resting, oldest first.
     pub own: &'a [OwnOrder],
     /// Fills booked since the last decision of the strategy.
@@ -315,6 +341,18 @@ pub trait Strategy: Send {
     /// Names of the sources of reference prices that it reads.
     fn references(&self) -> &[String] {
         &[]
+    }
+
+    /// Names of the other configured markets of the venue that it reads ([`View::markets`]), each once. It is asked
+    /// again when the book of one of them changes, appears or lapses.
+    fn reads(&self) -> &[String] {
+        &[]
+    }
+
+    /// Checks the markets that it reads, in the order of [`Strategy::reads`], before it is used; the error is a
+    /// sentence for who configured it.
+    fn check_reads(&self, _market: &MarketSpec, _others: &[&MarketSpec]) -> Result<(), String> {
+        Ok(())
     }
 
     /// The state as bytes for `restore`; stateless strategies keep the default.

@@ -237,7 +237,9 @@ impl Observer for Stage<'_> {
             withheld,
         } = note
         {
-            self.reasons.insert((market, side), withheld);
+            // An order that was made would be quoted, whatever becomes of it here: the answers know of no order.
+            let known = self.reasons.entry((market, side)).or_insert(withheld);
+            *known = known.and(withheld);
         }
     }
 

@@ -1,9 +1,10 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 //! The published JSON Schema against what this program writes and accepts.
 
+use cambist_core::control::Control;
 use cambist_core::notification::Fill;
 use cambist_core::reference::Reference;
-use cambist_core::strategy::{BookLevel, Holdings, OwnOrder, Traded, View};
+use cambist_core::strategy::{BookLevel, Holdings, OtherBook, OtherMarket, OwnOrder, Traded, View};
 use cambist_core::{ClientOrderId, MarketId, Price, Qty, Side, StrategyId, Time};
 use serde_json::{Value, json};
 
@@ -125,6 +126,17 @@ fn view() -> Value {
         qty: Qty(0),
     };
     let market = market();
+    let (bids, asks) = ([level; LEVELS_MAX + 1], [level]);
+    let book = |mid| OtherBook {
+        bids: &bids,
+        asks: &asks,
+        mid,
+    };
+    let other = |age_ms, book| OtherMarket {
+        market: &market,
+        age_ms,
+        book,
+    };
     let view = View {
         now: Time::from_ms(5),
         market: &market,
@@ -142,6 +154,11 @@ fn view() -> Value {
                 name: "elsewhere",
                 mid: Some(5),
             },
+        ],
+        markets: &[
+            other(Some(3), Ok(book(Ok(4)))),
+            other(Some(3), Ok(book(Err(Control::EmptyBook.into())))),
+            other(None, Err(Control::StaleData.into())),
         ],
         own: &[OwnOrder {
             id,

@@ -13,6 +13,8 @@ pub struct ProcessSettings {
     pub orders_max: usize,
     /// Whether an answer may ask for a swap with the pool beside the market.
     pub swaps: bool,
+    /// Names of the other markets that every view shows.
+    pub markets: Vec<String>,
     /// Parameters that every view repeats, as they are.
     pub params: Map<String, Value>,
 }
@@ -55,6 +57,7 @@ impl ProcessSettings {
             timeout_ms,
             orders_max,
             swaps: false,
+            markets: Vec::new(),
             params,
         })
     }
@@ -65,18 +68,28 @@ impl ProcessSettings {
         Self { swaps, ..self }
     }
 
+    /// The same, with views that show other markets.
+    #[must_use]
+    pub fn with_markets(self, markets: &[String]) -> Self {
+        let markets = markets.to_vec();
+        Self { markets, ..self }
+    }
+
     /// The table that [`ProcessSettings::read`] reads, for the opening of a tape.
     pub fn write(
         timeout_ms: u64,
         orders_max: usize,
         swaps: bool,
+        markets: &[String],
         params: &toml::Table,
     ) -> toml::Table {
+        let markets = markets.iter().cloned().map(toml::Value::String);
         let whole = |number: u64| toml::Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         toml::Table::from_iter([
             ("timeout_ms".to_owned(), whole(timeout_ms)),
             ("orders_max".to_owned(), whole(orders_max as u64)),
             ("swaps".to_owned(), swaps.into()),
+            ("markets".to_owned(), toml::Value::Array(markets.collect())),
             ("params".to_owned(), toml::Value::Table(params.clone())),
         ])
     }
@@ -99,7 +112,10 @@ impl ProcessSettings {
             .into_iter()
             .filter(|(_, before, after)| before != after);
         let settings = settings.map(|(key, before, after)| format!("{key} {before} → {after}"));
-        settings.chain(params).collect()
+        let lists = (old.markets.join(", "), self.markets.join(", "));
+        let markets =
+            (lists.0 != lists.1).then(|| format!("markets [{}] → [{}]", lists.0, lists.1));
+        settings.chain(markets).chain(params).collect()
     }
 
     /// Reads what [`ProcessSettings::write`] wrote.
@@ -109,6 +125,16 @@ impl ProcessSettings {
             let number = number.and_then(|number| u64::try_from(number).ok());
             number.ok_or(SettingsError::Key(key))
         };
+        let markets = match written.get("markets") {
+            // A tape of an earlier program.
+            None => Vec::new(),
+            Some(markets) => {
+                let names = markets.as_array().ok_or(SettingsError::Key("markets"))?;
+                let name = |name: &toml::Value| name.as_str().map(str::to_owned);
+                let names: Option<Vec<_>> = names.iter().map(name).collect();
+                names.ok_or(SettingsError::Key("markets"))?
+            }
+        };
         let params = written.get("params").and_then(toml::Value::as_table);
         // Tapes of earlier versions have no such key.
         let swaps = written.get("swaps").and_then(toml::Value::as_bool);
@@ -117,7 +143,9 @@ impl ProcessSettings {
             usize::try_from(whole("orders_max")?).unwrap_or(usize::MAX),
             params.ok_or(SettingsError::Key("params"))?,
         )?;
-        Ok(settings.with_swaps(swaps.unwrap_or(false)))
+        Ok(settings
+            .with_swaps(swaps.unwrap_or(false))
+            .with_markets(&markets))
     }
 }
 

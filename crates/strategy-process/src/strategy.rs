@@ -135,6 +135,10 @@ impl Strategy for ProcessStrategy {
         }
     }
 
+    fn reads(&self) -> &[String] {
+        &self.settings.markets
+    }
+
     fn save(&self) -> Vec<u8> {
         let swap = self.swap.map(|swap| (swap.side, swap.sell, swap.least));
         postcard::to_stdvec(&(&self.memory, self.view_due, swap)).unwrap_or_default()

@@ -117,6 +117,7 @@ impl Scene {
             },
             pool: self.pool,
             references: &[],
+            markets: &[],
             own: &self.own,
             fills: &std::mem::take(&mut self.fills),
             traded: Traded::default(),
@@ -461,13 +462,15 @@ fn parameters_that_json_cannot_express_are_refused() {
         );
     }
     let params = "qty = 7\n[inner]\nlist = [true]".parse().unwrap();
-    let written = ProcessSettings::write(5, 6, true, &params);
+    let markets = ["A-B".to_owned(), "C-D".to_owned()];
+    let written = ProcessSettings::write(5, 6, true, &markets, &params);
     let read = ProcessSettings::read(&written.to_string().parse().unwrap()).unwrap();
     assert_eq!(
         read,
         ProcessSettings::new(5, 6, &params)
             .unwrap()
             .with_swaps(true)
+            .with_markets(&markets)
     );
 }
 

@@ -2,7 +2,7 @@
 
 use cambist_core::math::decimal;
 use cambist_core::notification::Fill;
-use cambist_core::strategy::{BookLevel, OwnOrder, PoolView, View};
+use cambist_core::strategy::{BookLevel, OtherMarket, OwnOrder, PoolView, View};
 use cambist_core::{MarketSpec, Price};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,7 +17,8 @@ pub struct ViewLine {
     pub v: u32,
     /// Number of the view, from 1; the answer repeats it.
     pub view_seq: u64,
-    /// The engine's clock in milliseconds since an origin of its own. It never goes back.
+    /// The engine's clock in milliseconds since an origin of its own. It never goes back while the daemon runs, and
+    /// begins again with the next start.
     pub time_ms: u64,
     /// What is to be seen.
     #[serde(flatten)]
@@ -45,6 +46,8 @@ pub struct Content {
     /// too old.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolJson>,
+    /// The other markets of `market.strategy.markets`, in its order.
+    pub markets: Vec<OtherJson>,
     /// Own orders that may be resting, oldest first.
     pub own: Vec<OwnJson>,
     /// Fills since the last view that was answered.
@@ -66,6 +69,26 @@ pub struct MarketJson {
     pub tick: String,
     /// A lot, in base tokens.
     pub lot: String,
+}
+
+/// Another market of the venue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherJson {
+    /// It and its units.
+    pub market: MarketJson,
+    /// Age of its newest depth, however old; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_ms: Option<u64>,
+    /// The mid in half ticks of that market; absent while there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mid_half_ticks: Option<u64>,
+    /// Why there is no mid, or no book.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+    /// Bids without own orders, best first; empty while the book is missing.
+    pub bids: Vec<(u64, u64)>,
+    /// Asks without own orders, best first.
+    pub asks: Vec<(u64, u64)>,
 }
 
 /// What is held.
@@ -149,13 +172,7 @@ impl Content {
     ) -> Self {
         let spec = view.market;
         Self {
-            market: MarketJson {
-                name: spec.name.clone(),
-                base: spec.base.symbol.clone(),
-                quote: spec.quote.symbol.clone(),
-                tick: decimal(1, spec.price_decimals),
-                lot: decimal(spec.lot, spec.base.decimals),
-            },
+            market: market(spec),
             mid_half_ticks: view.mid,
             bids: levels(view.bids),
             asks: levels(view.asks),
@@ -176,15 +193,20 @@ impl Content {
                 .pool
                 .filter(|_| settings.swaps)
                 .map(|seen| pool(spec, &seen)),
+            markets: view.markets.iter().map(other).collect(),
             own: view.own.iter().map(own).collect(),
             fills: fills.map(|fill| fill_json(spec, fill)).collect(),
             params: settings.params.clone(),
         }
     }
 
-    /// A number that differs when anything is shown differently.
+    /// A number that differs when anything is shown differently, whatever the ages of other markets.
     pub fn digest(&self) -> u64 {
-        let text = serde_json::to_vec(self).unwrap_or_default();
+        let mut ageless = self.clone();
+        for other in &mut ageless.markets {
+            other.age_ms = None;
+        }
+        let text = serde_json::to_vec(&ageless).unwrap_or_default();
         // FNV-1a: what is compared are a process's own successive views, nothing that anybody chooses.
         text.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
             (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -227,6 +249,35 @@ fn pool(spec: &MarketSpec, seen: &PoolView) -> PoolJson {
         slippage_bps: terms.slippage_bps,
         swap_value_max: decimal(terms.value_max, spec.quote.decimals),
         possible: terms.possible,
+    }
+}
+
+fn market(spec: &MarketSpec) -> MarketJson {
+    MarketJson {
+        name: spec.name.clone(),
+        base: spec.base.symbol.clone(),
+        quote: spec.quote.symbol.clone(),
+        tick: decimal(1, spec.price_decimals),
+        lot: decimal(spec.lot, spec.base.decimals),
+    }
+}
+
+fn other(seen: &OtherMarket<'_>) -> OtherJson {
+    let missing = match &seen.book {
+        Ok(book) => book.mid.err(),
+        Err(why) => Some(*why),
+    };
+    let sides = seen
+        .book
+        .map_or([&[][..]; 2], |book| [book.bids, book.asks]);
+    let [bids, asks] = sides.map(levels);
+    OtherJson {
+        market: market(seen.market),
+        age_ms: seen.age_ms,
+        mid_half_ticks: seen.book.ok().and_then(|book| book.mid.ok()),
+        missing: missing.map(|why| why.control.name().to_owned()),
+        bids,
+        asks,
     }
 }
 

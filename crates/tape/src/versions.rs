@@ -41,8 +41,15 @@ const STEPS: &[&[Step]] = &[
     REFERENCES,
     TRADED,
     SWAPS,
-    &[],
+    MARKETS,
 ];
+
+/// Version 19: the other markets that strategies read are among the sources in the status. Before, there were none.
+const MARKETS: &[Step] = &[Step::Add {
+    of: "ReferenceStatus",
+    field: "other",
+    value: || Value::NONE,
+}];
 
 /// Version 16: sources of reference prices. Before, there were none.
 const REFERENCES: &[Step] = &[

@@ -307,6 +307,7 @@ impl State {
             self.polls.scan_soon();
         }
         self.market_mut(market).decision_due = true;
+        self.market_mut(market).shown.changed();
         let mid = self.prices(market).mid;
         self.polls
             .mid_moved(usize::from(market.0), generated_at, mid);

@@ -10,6 +10,7 @@ use crate::time::Time;
 
 use crate::engine::intents::unquoted::{Unquoted, waits};
 use crate::engine::market_data::book::MarketBook;
+use crate::engine::market_data::others::Shown;
 use crate::engine::orders::decisions::Decisions;
 use crate::engine::pools::positions::Pool;
 use crate::engine::risk::loss_meter::LossMeter;
@@ -40,6 +41,8 @@ pub(crate) struct Market {
     pub(crate) both_sides_quoted: bool,
     /// An input of decisions has changed since the last one.
     pub(crate) decision_due: bool,
+    /// What the strategies of other markets last saw of its book.
+    pub(crate) shown: Shown,
     /// What the last decision meant for each order.
     #[serde(skip)]
     pub(crate) decisions: Decisions,
@@ -74,6 +77,7 @@ impl Market {
             refused_by: BTreeSet::new(),
             both_sides_quoted: false,
             decision_due: false,
+            shown: Shown::default(),
             decisions: Decisions::default(),
             backoff: Backoff::default(),
             pool,

@@ -28,6 +28,7 @@ use crate::market::MarketId;
 use crate::notification::Notification;
 use crate::order::{ClientOrderId, StrategyId};
 use crate::pool::PoolBalances;
+use crate::reads;
 use crate::strategy::{ProcessMessage, Strategy};
 use crate::time::{Time, VenueTime};
 
@@ -69,7 +70,9 @@ impl Engine {
         if let Event::Start(start) = event {
             assert!(self.state.is_none(), "the engine is started once");
             self.check_start(start);
-            self.state = Some(State::new(now, start, actions));
+            let mut state = State::new(now, start, actions);
+            state.note_reads(&self.strategies);
+            self.state = Some(state);
             self.resume_strategies(start, actions);
         }
         let state = self.state.as_mut().expect("the first event is the start");
@@ -284,6 +287,11 @@ impl Engine {
                 usize::from(market.0) < start.markets.len(),
                 "a seat names a known market"
             );
+        }
+        for ((_, market), strategy) in start.strategies.iter().zip(&self.strategies) {
+            let own = &start.markets[usize::from(market.0)];
+            let checked = reads::check(strategy.as_ref(), own, &start.markets);
+            assert_eq!(checked, Ok(()), "a strategy reads other known markets");
         }
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct StrategySlot {
     pub(crate) parameters: Option<String>,
     /// What it has traded in all runs.
     pub(crate) traded: Traded,
+    /// The other markets that it reads, in its order.
+    pub(crate) reads: Vec<MarketId>,
 }
 
 /// Purpose of a request.
@@ -193,6 +195,7 @@ impl State {
                 fills: Vec::new(),
                 parameters: None,
                 traded: Traded::default(),
+                reads: Vec::new(),
             })
             .collect();
         let mut seats: Vec<StrategySlot> = seats;

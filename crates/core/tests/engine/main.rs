@@ -22,6 +22,7 @@ mod pool_worth;
 mod pools;
 mod pricing;
 mod quoting;
+mod reads;
 mod reasons;
 mod recovery;
 mod restrictions;

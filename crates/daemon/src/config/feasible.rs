@@ -10,6 +10,7 @@ use cambist_core::config::{EngineConfig, MarketConfig, RampConfig};
 use cambist_core::notification::{Control, Withheld};
 use cambist_core::reference::ReferenceSource;
 use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Query, Reply};
+use cambist_core::strategy::Strategy;
 use cambist_core::withheld::Unit;
 use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, VenueTime};
 
@@ -18,6 +19,7 @@ use cambist_strategies::Promise;
 use super::daemon::Daemon;
 use super::market::{Market, StrategyChoice};
 use super::reader::{Place, Problem};
+use crate::config::reads;
 use crate::config::resolve;
 use crate::config::resolve::Bound;
 use crate::dry_run::{self, Answers, DryRun};
@@ -122,6 +124,8 @@ struct Trial {
 struct Trials<'a> {
     engine: EngineConfig,
     spec: MarketSpec,
+    /// Other markets that its strategies read, numbered behind it; in every trial they agree with it.
+    others: Vec<MarketSpec>,
     choices: Vec<&'a StrategyChoice>,
     references: Vec<ReferenceSource>,
     waiting: VecDeque<Trial>,
@@ -132,8 +136,31 @@ impl<'a> Trials<'a> {
     fn of(bound: &'a Bound, index: usize) -> Self {
         let id = bound.markets[index].id;
         let choices = bound.strategies.iter();
+        let choices = choices.filter(|(_, market, _)| *market == id);
+        let choices: Vec<_> = choices.map(|(_, _, choice)| choice).collect();
+        let own = &bound.markets[index];
+        let built = choices
+            .iter()
+            .filter_map(|choice| resolve::build(choice, own).ok());
+        let read: BTreeSet<_> = built.flat_map(|built| built.reads().to_vec()).collect();
+        let each = bound.markets.iter().zip(&bound.engine.markets);
+        let read = each.filter(|(market, _)| read.contains(&market.name));
+        let (mut others, mut configs) = (Vec::new(), vec![bound.engine.markets[index].clone()]);
+        for (id, (market, config)) in (1..).map(MarketId).zip(read) {
+            others.push(MarketSpec {
+                id,
+                enabled: true,
+                ..market.clone()
+            });
+            // Their books are one tick wide and hold a lot, whatever they are quoted with.
+            configs.push(MarketConfig {
+                spread_max_bps: u32::MAX,
+                depth_min: Qty(0),
+                ..config.clone()
+            });
+        }
         let engine = EngineConfig {
-            markets: vec![bound.engine.markets[index].clone()],
+            markets: configs,
             pools: Vec::new(),
             // At full size, as after the ramp.
             ramp: RampConfig::OFF,
@@ -144,12 +171,10 @@ impl<'a> Trials<'a> {
             spec: MarketSpec {
                 id: MarketId(0),
                 enabled: true,
-                ..bound.markets[index].clone()
+                ..own.clone()
             },
-            choices: choices
-                .filter(|(_, market, _)| *market == id)
-                .map(|(_, _, choice)| choice)
-                .collect(),
+            others,
+            choices,
             references: bound
                 .references
                 .iter()
@@ -252,16 +277,28 @@ impl<'a> Trials<'a> {
             let strategy = resolve::build(choice, &self.spec).ok()?;
             Some((cambist_core::StrategyId(id), MarketId(0), strategy))
         });
+        let strategies: Vec<(_, _, Box<dyn Strategy>)> = built.collect();
+        let mut others: Vec<(MarketSpec, u64)> = Vec::new();
+        for (_, _, strategy) in &strategies {
+            let agreeing = reads::agreeing(strategy.as_ref(), &self.spec, trial.mid, &self.others);
+            for (market, mid) in agreeing {
+                if others.iter().all(|(known, _)| known.id != market.id) {
+                    others.push((market.clone(), mid));
+                }
+            }
+        }
+        let all = [&self.spec].into_iter().chain(&self.others);
         let run = DryRun {
             config: self.engine.clone(),
-            markets: vec![self.spec.clone()],
+            markets: all.cloned().collect(),
             references: self.references.clone(),
-            strategies: built.collect(),
+            strategies,
             instance: 1,
             venue_time: THEN,
         };
         let mut venue = Quiet {
             spec: &self.spec,
+            others,
             depth_min: self.limits().depth_min,
             trial,
         };
@@ -300,9 +337,11 @@ const fn is_no_mistake(control: Control) -> bool {
     control.is_by_design() || matches!(control, Control::NotWanted | Control::FillDelay)
 }
 
-/// A venue with one quiet market.
+/// A venue with one quiet market, and others that agree with it.
 struct Quiet<'a> {
     spec: &'a MarketSpec,
+    /// The others with their mids in half ticks.
+    others: Vec<(MarketSpec, u64)>,
     depth_min: Qty,
     trial: Trial,
 }
@@ -321,7 +360,25 @@ impl Answers for Quiet<'_> {
             total,
             locked: 0,
         };
+        let all = self.others.iter().map(|(market, _)| market);
+        let all = [spec].into_iter().chain(all);
         Some(match query {
+            Query::Depth(other) if *other != spec.id => {
+                let mut others = self.others.iter();
+                let (market, mid) = others.find(|(market, _)| market.id == *other)?;
+                let level = |price: u64| DepthLevel {
+                    price: Price(price),
+                    size: market.lot,
+                };
+                let bid = (mid / 2).max(1);
+                Reply::Depth(Depth {
+                    market: *other,
+                    version: 1,
+                    timestamp: venue_time,
+                    bids: vec![level(bid)],
+                    asks: vec![level(bid.saturating_add(1))],
+                })
+            }
             Query::Depth(market) => Reply::Depth(Depth {
                 market: *market,
                 version: 1,
@@ -338,16 +395,21 @@ impl Answers for Quiet<'_> {
                 total: 0,
             },
             Query::Markets => Reply::Markets {
-                listed: vec![Listed {
-                    name: spec.name.clone(),
-                    base: spec.base.id,
-                    quote: spec.quote.id,
-                    price_decimals: spec.price_decimals,
-                    enabled: true,
-                }],
+                listed: all
+                    .map(|spec| Listed {
+                        name: spec.name.clone(),
+                        base: spec.base.id,
+                        quote: spec.quote.id,
+                        price_decimals: spec.price_decimals,
+                        enabled: true,
+                    })
+                    .collect(),
             },
             Query::Account => Reply::Account { frozen: false },
-            Query::Tokens => Reply::Tokens(vec![spec.base.clone(), spec.quote.clone()]),
+            Query::Tokens => {
+                let tokens = all.flat_map(|spec| [spec.base.clone(), spec.quote.clone()]);
+                Reply::Tokens(tokens.collect())
+            }
             Query::Order(_)
             | Query::Cancel(_)
             | Query::Pools

@@ -252,7 +252,7 @@ fn a_reference_price_that_no_trial_has_is_no_mistake() {
         let (spec, config) = (&bound.markets[0], &bound.engine.markets[0]);
         let mut built = resolve::build(choice, spec).ok().unwrap();
         let base = config.inventory_min.midpoint(config.inventory_max);
-        resolve::quiet(built.as_mut(), spec, config, base).len()
+        resolve::quiet(built.as_mut(), spec, &bound.markets, config, base).len()
     };
     assert_eq!((quotes(""), quotes(sources)), (2, 2));
 }

@@ -32,6 +32,8 @@ pub struct ProcessChoice {
     pub orders_max: usize,
     /// Whether an answer may ask for a swap with the pool beside the market.
     pub swaps: bool,
+    /// Names of the other markets that it is shown.
+    pub markets: Vec<String>,
     /// Most memory, in MiB.
     pub memory_mb: u64,
     /// Files and folders that it may read.
@@ -44,12 +46,18 @@ impl ProcessChoice {
     /// Its settings in the engine.
     pub fn settings(&self, params: &toml::Table) -> Result<ProcessSettings, SettingsError> {
         let settings = ProcessSettings::new(self.timeout_ms, self.orders_max, params)?;
-        Ok(settings.with_swaps(self.swaps))
+        Ok(settings.with_swaps(self.swaps).with_markets(&self.markets))
     }
 
     /// Its settings in the engine as a table, for tapes.
     pub fn recorded(&self, params: &toml::Table) -> toml::Table {
-        ProcessSettings::write(self.timeout_ms, self.orders_max, self.swaps, params)
+        ProcessSettings::write(
+            self.timeout_ms,
+            self.orders_max,
+            self.swaps,
+            &self.markets,
+            params,
+        )
     }
 
     /// What it may read: what is configured, its program, and arguments that name a file.
@@ -163,6 +171,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<Proce
     let timeout_ms = section.number("timeout_ms", 3_000, 200..=60_000);
     let orders_max = section.number("orders_max", 4, 1..=ORDERS_MAX);
     let swaps = section.or("swaps", false);
+    let markets = section.or("markets", Vec::<String>::new());
     let memory_mb = section.number("memory_mb", 256, 16..=65_536);
     let read = section.or("read", Vec::<String>::new());
     let confine = section.or("confine", true);
@@ -179,6 +188,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<Proce
         timeout_ms: timeout_ms.value,
         orders_max: usize::try_from(orders_max.value).unwrap_or(usize::MAX),
         swaps: swaps.value,
+        markets: markets.value,
         memory_mb: memory_mb.value,
         read,
         confine: confine.value,

@@ -26,6 +26,7 @@ use crate::config::market::{EmptyBook, Market, StrategyChoice};
 use crate::config::pool;
 use crate::config::pool::ListedPool;
 use crate::config::reader::{ConfigError, Problem};
+use crate::config::reads;
 use crate::config::risk;
 use crate::config::risk::Risk;
 use crate::config::tolerance;
@@ -206,6 +207,7 @@ impl Daemon {
             for choice in &market.strategies {
                 let built = build(choice, spec).and_then(|strategy| {
                     market.check_references(choice, strategy.as_ref())?;
+                    reads::check(choice, strategy.as_ref(), spec, &markets)?;
                     Ok(strategy)
                 });
                 match (built, &config) {
@@ -216,9 +218,10 @@ impl Daemon {
                     }
                     (Ok(mut strategy), Some(config)) => {
                         let full = config.inventory_max;
-                        quotes_max += quiet(strategy.as_mut(), spec, config, full).len() as u64;
+                        quotes_max +=
+                            quiet(strategy.as_mut(), spec, &markets, config, full).len() as u64;
                         let half = config.inventory_min.midpoint(full);
-                        together.extend(quiet(strategy.as_mut(), spec, config, half));
+                        together.extend(quiet(strategy.as_mut(), spec, &markets, config, half));
                     }
                     (Ok(_), None) => {}
                     (Err(problem), _) => problems.push(problem),
@@ -488,10 +491,11 @@ pub(super) fn build(
 }
 
 /// The quotes of a strategy in a quiet market: mid in the middle of the price band, orders of others a tick from it, a
-/// pool at that price, no own orders, `base` held, sufficient quote.
+/// pool at that price, other markets that agree with it, no own orders, `base` held, sufficient quote.
 pub(super) fn quiet(
     strategy: &mut dyn Strategy,
     spec: &MarketSpec,
+    markets: &[MarketSpec],
     config: &MarketConfig,
     base: Amount,
 ) -> Vec<Quote> {
@@ -515,6 +519,11 @@ pub(super) fn quiet(
             mid: Some(mid),
         })
         .collect();
+    let others = reads::agreeing(strategy, spec, mid, markets);
+    let others: Vec<_> = others
+        .iter()
+        .map(|(market, mid)| reads::seen(market, *mid))
+        .collect();
     let view = View {
         now: Time::default(),
         market: spec,
@@ -537,6 +546,7 @@ pub(super) fn quiet(
             },
         }),
         references: &references,
+        markets: &others,
         own: &[],
         fills: &[],
         traded: Traded::default(),

@@ -260,7 +260,8 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
         .map(|market| {
             let strategies = market.strategies.iter().map(|choice| {
                 let process = choice.process.as_ref().map(ProcessChoice::spec);
-                format!("{} {process:?}", choice.name.value)
+                let reads = choice.process.as_ref().map(|process| &process.markets);
+                format!("{} {process:?} {reads:?}", choice.name.value)
             });
             let pool = market.pool.as_ref().map(Pool::values);
             // Without their places in the file, which any edit moves.

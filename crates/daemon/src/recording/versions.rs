@@ -92,8 +92,8 @@ const TRADED: &[Step] = &[Step::Add {
     },
 }];
 
-/// Version 19: pauses after refusals of the signer have a reason of their own, and depth polls are divided by how much each
-/// market moves, of which nothing was known.
+/// Version 19: pauses after refusals of the signer have a reason of their own, depth polls are divided by how much each
+/// market moves, of which nothing was known, and strategies read other markets, which none did.
 const SIGNER: &[Step] = &[
     Step::Add {
         of: "Backoff",
@@ -104,6 +104,19 @@ const SIGNER: &[Step] = &[
         of: "Polls",
         field: "movements",
         value: || Value::List(Vec::new()),
+    },
+    Step::Add {
+        of: "StrategySlot",
+        field: "reads",
+        value: || Value::List(Vec::new()),
+    },
+    Step::Add {
+        of: "Market",
+        field: "shown",
+        value: || {
+            let parts = ["changed", "priced"].map(|part| (part.to_owned(), Value::Bool(false)));
+            Value::Struct(parts.to_vec())
+        },
     },
 ];
 

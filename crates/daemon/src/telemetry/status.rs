@@ -405,8 +405,10 @@ impl Telemetry {
 
 fn reference_page(about: &About, source: &ReferenceStatus) -> Value {
     let market = market_spec(about, source.market);
-    let price = source.last.zip(market).map(|((half_ticks, _), market)| {
-        money::whole(u128::from(half_ticks) * 5, market.price_decimals + 1)
+    // The book of another market has that market's units.
+    let priced = market_spec(about, source.other.unwrap_or(source.market));
+    let price = source.last.zip(priced).map(|((half_ticks, _), priced)| {
+        money::whole(u128::from(half_ticks) * 5, priced.price_decimals + 1)
     });
     json!({
         "market": market.map(|market| &market.name),

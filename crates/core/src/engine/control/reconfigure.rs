@@ -1,6 +1,7 @@
 //! Another configuration, and other parameters of strategies, for a running engine: as a whole or not at all.
 
 use crate::event::{Command, StrategyParameters};
+use crate::reads;
 use crate::reload::{self, Changes, Units};
 use crate::strategy::{Replacement, Strategy};
 
@@ -32,6 +33,7 @@ impl State {
             strategies[at] = replacement.strategy;
             self.slots[at].parameters = Some(given.text.clone());
         }
+        self.note_reads(strategies);
         self.touch_all();
         Ok(done)
     }
@@ -87,6 +89,9 @@ impl State {
             .next()
             .ok_or_else(|| format!("there is no strategy {}", given.strategy.0))?;
         let spec = &self.market(slot.market).spec;
-        Ok((at, strategy.with_parameters(spec, &given.text)?))
+        let replacement = strategy.with_parameters(spec, &given.text)?;
+        let markets = self.markets.iter().map(|market| &market.spec);
+        reads::check(replacement.strategy.as_ref(), spec, markets)?;
+        Ok((at, replacement))
     }
 }

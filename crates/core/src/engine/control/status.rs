@@ -91,7 +91,7 @@ impl State {
                 .iter()
                 .filter_map(|m| self.pool_status(now, m.spec.id))
                 .collect(),
-            references: self.references.status(now),
+            references: self.reference_status(now),
             ledger: self.ledger.totals(),
             venue: self.ledger.venue_totals(),
             books: self.books_status(),

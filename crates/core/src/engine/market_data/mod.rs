@@ -2,3 +2,4 @@
 
 pub(crate) mod book;
 pub(crate) mod circuit_breakers;
+pub(crate) mod others;

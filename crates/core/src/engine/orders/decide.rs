@@ -16,6 +16,7 @@ use crate::withheld::{Compared, Unit};
 use crate::engine::intents::lifecycle::{CancelState, Phase};
 use crate::engine::intents::registry::Tracked;
 use crate::engine::market_data::book::Prices;
+use crate::engine::market_data::others::Other;
 use crate::engine::orders::builder::WantedQuote;
 use crate::engine::orders::decisions::explain;
 use crate::engine::orders::diff::{Diff, Missing, Tolerance, Working, WorkingState, diff};
@@ -36,6 +37,7 @@ impl State {
         if self.is_leaving() {
             return;
         }
+        self.touch_readers(now);
         let batch = self.batch();
         let mut sealed = Vec::new();
         for index in 0..self.markets.len() {
@@ -336,6 +338,8 @@ impl State {
     ) -> Targets {
         let fills = std::mem::take(&mut self.slots[seat].fills);
         let spec = &self.market(self.slots[seat].market).spec;
+        let others = self.others(now, seat);
+        let markets: Vec<_> = others.iter().map(Other::view).collect();
         let view = View {
             now,
             market: spec,
@@ -348,6 +352,7 @@ impl State {
             },
             pool: self.pool_view(now, spec.id),
             references: &self.references.of(spec.id, now),
+            markets: &markets,
             own,
             fills: &fills,
             traded: self.slots[seat].traded,

@@ -7,6 +7,7 @@ mod limits;
 mod meant;
 mod mistakes;
 mod modes;
+mod reads;
 mod swaps;
 
 use std::path::PathBuf;

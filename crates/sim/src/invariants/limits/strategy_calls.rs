@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cambist_core::Time;
 use cambist_core::strategy::{
     BookLevel, PoolView, ProcessMessage, Quote, Strategy, Targets, View, WantedSwap,
 };
+use cambist_core::{MarketSpec, Time};
 
 /// The last decision of one strategy.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +81,14 @@ impl Strategy for Recorder {
 
     fn references(&self) -> &[String] {
         self.inner.references()
+    }
+
+    fn reads(&self) -> &[String] {
+        self.inner.reads()
+    }
+
+    fn check_reads(&self, market: &MarketSpec, others: &[&MarketSpec]) -> Result<(), String> {
+        self.inner.check_reads(market, others)
     }
 
     fn save(&self) -> Vec<u8> {
