@@ -54,6 +54,10 @@ pub fn never_quoted(daemon: &Daemon, bound: &Bound) -> Vec<Problem> {
         };
         for (side, why) in sides {
             let Some(why) = why else { continue };
+            // Trials have no pool, and a strategy that hedges pool shares has no price without one.
+            if market.pool.is_some() && why.control == Control::NoFairPrice {
+                continue;
+            }
             if both && side == Side::Sell {
                 continue;
             }

@@ -55,6 +55,19 @@ fn the_examples_can_quote() {
     }
 }
 
+/// What is held in a pool is not known before a run: no price without it is not a mistake of the file.
+#[test]
+fn a_strategy_that_hedges_pool_shares_is_not_refused_beside_its_pool() {
+    let hedged = "[[market.strategy]]\nname = \"hedged_lp\"\n[market.strategy.params]\ntarget_base = 20\n\
+                  inventory_bound = 10\nskew_bps = 10\nspread_bps = 8\norder_amount = 0.5\n";
+    let manager = "[[market.strategy]]\nname = \"lp_manager\"\n";
+    let daemon = changed(&[], Some(&format!("{hedged}{manager}")));
+    assert_eq!(found(&daemon), []);
+    // An order above the limit is still found for other strategies beside a pool.
+    let dear = [("order_value_max", "order_value_max = \"5 USDC\"")];
+    assert_eq!(found(&changed(&dear, None)).len(), 1);
+}
+
 #[test]
 fn what_can_never_quote_is_named_with_key_and_numbers() {
     // The smallest order is 0.6 ETH, and no price is below 1000.
