@@ -109,7 +109,7 @@ limits! {
         /// Most orders that may be alive, per side.
         pub open_orders_max: u32 = "open_orders_max", Count, Number(4), Some(1..=1_000), Higher;
         /// A book wider than this is not fit for pricing.
-        pub spread_max_bps: u32 = "spread_max_bps", Bps, Number(500), Some(1..=10_000), Higher;
+        pub spread_max_bps: u32 = "spread_max_bps", Bps, Number(250), Some(1..=10_000), Higher;
         /// A book with less than this on a side (own orders removed) is not fit for pricing.
         pub depth_min: Qty = "depth_min", Lots, Number(0), None, Lower;
         /// A book whose content has not changed for this long is not fit for pricing.
