@@ -287,7 +287,7 @@ pub const fn what_is_back(promise: Promise) -> &'static str {
     match promise {
         Promise::Quotes => "quotes on both sides",
         Promise::PoolShares => "knowledge of the pool",
-        Promise::Total | Promise::Swaps => "readiness",
+        Promise::Total | Promise::Swaps | Promise::Weight => "readiness",
     }
 }
 
@@ -302,7 +302,7 @@ impl Crash {
         let (back, open) = match self.promise {
             Promise::Quotes => ("both sides quoted", "open orders"),
             Promise::PoolShares => ("its pool known", "joins and exits under way"),
-            Promise::Total | Promise::Swaps => ("ready", "open orders"),
+            Promise::Total | Promise::Swaps | Promise::Weight => ("ready", "open orders"),
         };
         format!(
             "daemon is back: {back} {:.2} s after the kill, {} of {} {open} had been unknown",
@@ -412,7 +412,7 @@ impl Crash {
         let back = match self.promise {
             Promise::Quotes => "both sides again",
             Promise::PoolShares => "pool known again",
-            Promise::Total | Promise::Swaps => "ready again",
+            Promise::Total | Promise::Swaps | Promise::Weight => "ready again",
         };
         put(
             back,

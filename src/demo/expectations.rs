@@ -3,6 +3,9 @@
 
 use std::time::Duration;
 
+use cambist_core::books::Books;
+use cambist_core::math::mul_div_floor;
+use cambist_core::{Amount, MarketSpec};
 use cambist_report::summary::{PoolRow, Summary};
 use cambist_strategies::Promise;
 
@@ -28,7 +31,7 @@ pub fn of(config: &Daemon) -> Promise {
     if chosen.clone().any(quotes) {
         return Promise::Quotes;
     }
-    let others = [Promise::Total, Promise::Swaps];
+    let others = [Promise::Total, Promise::Swaps, Promise::Weight];
     let other = others.into_iter().find(|promise| any_of(*promise));
     other.unwrap_or(Promise::PoolShares)
 }
@@ -51,6 +54,7 @@ pub fn problems(
         Promise::PoolShares => pool_problems(&summary.pools, summary.duration_s, crash.is_some()),
         Promise::Total => total_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
         Promise::Swaps => round_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
+        Promise::Weight => weight_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
     })
 }
 
@@ -125,6 +129,55 @@ fn total_problems(config: &Daemon, is_long: bool) -> anyhow::Result<Vec<String>>
         }
     }
     Ok(problems)
+}
+
+/// How far a share may be from its band at the end, ten-thousandths: the price goes on after the last trade.
+const DRIFT_BPS: u32 = 100;
+
+/// A strategy that holds a share of the value in base ends within its band; `is_long` if the demo was long enough for the
+/// trades that lead to it.
+fn weight_problems(config: &Daemon, is_long: bool) -> anyhow::Result<Vec<String>> {
+    let mut problems = Vec::new();
+    let Some(bound) = config.bind_expected().transpose()?.filter(|_| is_long) else {
+        return Ok(problems);
+    };
+    let Some((books, _)) = cambist_store::view::books(&config.store.dir)? else {
+        return Ok(problems);
+    };
+    for (_, market, choice) in &bound.strategies {
+        let name = &choice.name.value;
+        let info = cambist_strategies::find(name);
+        if info.is_none_or(|info| info.promise != Promise::Weight) {
+            continue;
+        }
+        let spec = bound.markets.get(usize::from(market.0));
+        let Some((spec, band)) = spec.zip(cambist_strategies::rebalance::band(&choice.params))
+        else {
+            continue;
+        };
+        let share_bps = base_share_bps(&books, spec);
+        let (target, tolerance) = band;
+        let most = tolerance + DRIFT_BPS;
+        if share_bps.is_none_or(|share| share.abs_diff(target) > most) {
+            problems.push(format!(
+                "{name} holds {share_bps:?} ten-thousandths of the value in base: {target}, at most {most} away, was to be held"
+            ));
+        }
+    }
+    Ok(problems)
+}
+
+/// Value of base over the value of base and quote at the last mid that was stored, in ten-thousandths.
+fn base_share_bps(books: &Books, spec: &MarketSpec) -> Option<u32> {
+    let ledger = books.ledger.as_ref()?;
+    let held = |token| {
+        let units = ledger.get(&token).copied().unwrap_or(0);
+        Amount::try_from(units).unwrap_or(0)
+    };
+    let rate = books.positions.get(&spec.id)?.baselines.as_ref()?.mid;
+    let base = mul_div_floor(held(spec.base.id), rate.quote, rate.base)?;
+    let all = base.checked_add(held(spec.quote.id))?;
+    u32::try_from(base.checked_mul(10_000)?.checked_div(all)?).ok()
 }
 
 /// The share of the time outside the recovery from the kill and outside faults. Nothing is quoted while an order that

@@ -215,7 +215,7 @@ fn allow_swaps(file: &mut Table) {
     }
 }
 
-/// What strategies of two legs need beside swaps: orders that may take. They are alone at their market.
+/// What strategies need that take from the book: orders that may. They are alone at their market.
 fn allow_rounds(file: &mut Table) {
     set(file, &["orders", "maker_only"], false);
     let markets = file.get_mut("market").and_then(Value::as_array_mut);
@@ -252,11 +252,11 @@ fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
         });
         strategies.insert(0, Value::Table(choice.clone()));
     }
-    let is_of_two_legs = promise(name) == Some(Promise::Swaps);
-    if is_of_two_legs {
+    let takes = matches!(promise(name), Some(Promise::Swaps | Promise::Weight));
+    if takes {
         allow_rounds(file);
     }
-    if is_of_two_legs || is_program(name) {
+    if takes || is_program(name) {
         allow_swaps(file);
     }
     Ok(())

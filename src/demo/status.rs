@@ -34,7 +34,7 @@ pub async fn does(address: &str, promise: Promise) -> bool {
         return page.get("ready") == Some(&Value::Bool(true))
             && pools.is_some_and(|pools| !pools.is_empty() && pools.iter().all(known));
     }
-    if matches!(promise, Promise::Total | Promise::Swaps) {
+    if matches!(promise, Promise::Total | Promise::Swaps | Promise::Weight) {
         // It has orders only while something is due.
         return page.get("ready") == Some(&Value::Bool(true));
     }

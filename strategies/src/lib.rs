@@ -13,6 +13,7 @@ pub mod lp_manager;
 pub mod parameter;
 pub mod pool_arb;
 pub mod pool_maker;
+pub mod rebalance;
 pub mod registry;
 pub mod twap;
 
@@ -49,6 +50,7 @@ strategies! {
     lp_manager
     pool_arb
     pool_maker
+    rebalance
     twap
 }
 

@@ -20,6 +20,8 @@ pub enum Promise {
     Swaps,
     /// Fills of one side up to the parameter `total`, and no more.
     Total,
+    /// A share of the value held in base, within a band.
+    Weight,
 }
 
 /// A strategy that trades on the book and swaps the same base with the pool beside the market. What it holds between

@@ -203,6 +203,10 @@ fn the_sample_files_set_every_parameter() {
             "pool_maker",
             include_str!("../../config/strategies/pool_maker.toml"),
         ),
+        (
+            "rebalance",
+            include_str!("../../config/strategies/rebalance.toml"),
+        ),
         ("twap", include_str!("../../config/strategies/twap.toml")),
     ] {
         let info = find(name).unwrap();

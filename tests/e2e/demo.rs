@@ -306,6 +306,29 @@ fn fills_are_hedged_with_the_pool_through_a_kill() {
     plays_rounds("demo-hedges", "pool_maker");
 }
 
+/// Half of what is held is base, and 60 % are wanted: trades on the book and swaps lead there, through a kill. That the
+/// share ends within its band is part of exit code 0.
+#[test]
+fn a_share_of_base_is_reached_through_a_kill() {
+    let args = [
+        "--duration",
+        "30s",
+        "--seed",
+        "4",
+        "--strategy",
+        "rebalance",
+    ];
+    let (out, log) = demo_run("demo-share", &args);
+    let object: Value = serde_json::from_str(&out).unwrap();
+    assert!(object["fills"].as_u64().unwrap() > 3, "{out}");
+    assert_eq!(object["orders"]["unknown_left"], 0, "{out}");
+    assert_eq!(object["replay_equal"], true, "{out}");
+    assert!(!object["crash"].is_null(), "{log}");
+    for token in ["ETH", "USDC"] {
+        assert_eq!(object["residual_units"][token], "0", "{out}");
+    }
+}
+
 /// Played by the tests that are named after them,
 const QUOTING: [&str; 5] = ["bands", "ladder", "glft", "curve", "hedged_lp"];
 /// and by `a_pool_is_joined_and_left_and_nothing_is_lost`.

@@ -214,7 +214,10 @@ fn filters_select(stage: &Stage, fills: &[Value]) {
     assert!(rows(stage, "fills --to 2020-01-01").is_empty());
     let (code, csv, _) = stage.prose("history fills --csv");
     assert_eq!((code, csv.lines().count()), (0, fills.len() + 1));
-    assert!(csv.starts_with("time,market,strategy,side,price,"), "{csv}");
+    assert!(
+        csv.starts_with("time,market,strategy,side,kind,price,"),
+        "{csv}"
+    );
     let orders = rows(stage, "orders");
     assert!(
         orders.iter().all(|order| order["state"] != "open"),

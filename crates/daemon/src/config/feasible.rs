@@ -37,10 +37,12 @@ const THEN: VenueTime = VenueTime(1_700_000_000_000);
 pub fn never_quoted(daemon: &Daemon, bound: &Bound) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, market) in daemon.markets.iter().enumerate() {
-        // What a process will want is not known before it runs, and a strategy of rounds orders only what a swap left.
+        // What a process will want is not known before it runs, a strategy of rounds orders only what a swap left, and one
+        // that holds a share trades only outside its band.
         let is_unknown = |choice: &StrategyChoice| {
             let info = cambist_strategies::find(&choice.name.value);
-            choice.process.is_some() || info.is_some_and(|info| info.promise == Promise::Swaps)
+            let is_idle = |promise| matches!(promise, Promise::Swaps | Promise::Weight);
+            choice.process.is_some() || info.is_some_and(|info| is_idle(info.promise))
         };
         if market.strategies.iter().any(is_unknown) {
             continue;

@@ -5,6 +5,7 @@
 use cambist_core::config::{MarketConfig, PoolConfig};
 use cambist_core::pool::PoolSpec;
 use cambist_core::{MarketSpec, TokenId, TokenSpec};
+use cambist_strategies::Promise;
 use rust_decimal::Decimal;
 
 use super::limits::{self, Written, nothing_derived};
@@ -206,6 +207,16 @@ impl Pool {
     }
 }
 
+/// A strategy that takes from the book, in a file whose orders only make.
+fn takers_needed(choice: &StrategyChoice) -> Problem {
+    let name = &choice.name.value;
+    let what = format!(
+        "{name} takes from the book: it needs orders.maker_only = false, and fees.taker_bips as the venue charges"
+    );
+    let at = choice.name.at;
+    Problem { at, what }
+}
+
 /// A strategy of two legs needs a pool that may be swapped with and a market of its own, because what it holds beyond
 /// its target is an open leg of its own; orders that may take, if the book closes its legs; a target that the market may
 /// hold; and an unwinding that the market's collar allows. A process that may swap needs that pool as well. `config` is
@@ -231,21 +242,23 @@ pub(super) fn check_two_legs(
         problems.push(Problem { at, what });
     }
     let find = |choice: &StrategyChoice| cambist_strategies::find(&choice.name.value);
+    let takes =
+        |choice: &&StrategyChoice| find(choice).is_some_and(|info| info.promise == Promise::Weight);
+    if let Some(taker) = market.strategies.iter().find(takes).filter(|_| maker_only) {
+        problems.push(takers_needed(taker));
+    }
     let legs = |choice: &StrategyChoice| find(choice)?.two_legs;
     let mut choices = market.strategies.iter();
     let Some((choice, legs)) = choices.find_map(|choice| Some((choice, legs(choice)?))) else {
         return;
     };
     let name = &choice.name.value;
+    if maker_only && legs.takes {
+        problems.push(takers_needed(choice));
+    }
     let mut problem = |at, what: String| problems.push(Problem { at, what });
     if !is_allowed {
         let what = format!("{name} needs a [market.pool] with a swap_value_max above 0");
-        problem(choice.name.at, what);
-    }
-    if maker_only && legs.takes {
-        let what = format!(
-            "{name} takes from the book: it needs orders.maker_only = false, and fees.taker_bips as the venue charges"
-        );
         problem(choice.name.at, what);
     }
     let mut others = market.strategies.iter();

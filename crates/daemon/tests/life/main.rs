@@ -73,7 +73,7 @@ fn ends_equal_fills(state: &Path) {
     );
     let mut filled = 0;
     history::each(state, RecordKind::Orders, &Filter::default(), |row| {
-        let number: u64 = row[11].rsplit('-').next().unwrap().parse().unwrap();
+        let number: u64 = row[12].rsplit('-').next().unwrap().parse().unwrap();
         let order = &orders[&number];
         filled += u32::from(order.filled.base > 0);
         let units = |text: &str, decimals: u32| {
@@ -82,7 +82,7 @@ fn ends_equal_fills(state: &Path) {
             format!("{whole}{part:0<width$}").parse::<u128>().unwrap()
         };
         let fee = if row[3] == "buy" { 18 } else { 6 };
-        let end = [units(&row[7], 18), units(&row[8], 6), units(&row[9], fee)];
+        let end = [units(&row[8], 18), units(&row[9], 6), units(&row[10], fee)];
         let fills = [order.filled.base, order.filled.quote, order.filled.fee];
         assert_eq!(end, fills, "{row:?}");
         Ok::<_, StoreError>(())

@@ -119,3 +119,13 @@ fn a_target_that_may_not_be_held_and_an_unwinding_beyond_the_collar_are_refused(
         );
     }
 }
+
+#[test]
+fn a_strategy_that_holds_a_share_takes_from_the_book_and_needs_no_pool() {
+    let share = "[[market.strategy]]\nname = \"rebalance\"\n[market.strategy.params]\ntarget_share_bps = 5000\n\
+                 trade_amount_max = 0.5\nfee_bps = 10\n";
+    let takes = ("maker_only = true", "maker_only = false");
+    assert_eq!(bound(share, &[takes]), Ok(()));
+    let makes = bound(share, &[]).unwrap_err();
+    assert!(makes.contains("needs orders.maker_only = false"), "{makes}");
+}
