@@ -172,7 +172,7 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/config/demo.toml");
         let text = std::fs::read_to_string(path).unwrap();
         let (before, _) = text.split_once("[[market.strategy]]").unwrap();
-        // What a strategy that swaps needs beside its own section.
+        // What a strategy that takes or swaps needs beside its own section.
         let swaps = before
             .replace("maker_only = true", "maker_only = false")
             .replace(
@@ -182,7 +182,8 @@ mod tests {
         for info in cambist_strategies::all() {
             let example = example(info).unwrap();
             assert!(example.starts_with("[[market.strategy]]"), "{example}");
-            let before = if info.two_legs.is_some() {
+            let takes = info.promise == cambist_strategies::Promise::Weight;
+            let before = if takes || info.two_legs.is_some() {
                 &swaps
             } else {
                 before

@@ -12,8 +12,7 @@ use cambist_core::reference::{ReferenceId, ReferencePrice, ReferenceSource};
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
 use cambist_core::{
-    ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, OrderStatus, Side, StrategyId, Time,
-    VenueTime,
+    ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, Side, StrategyId, Time, VenueTime,
 };
 
 use crate::adapter;
@@ -186,14 +185,9 @@ impl Venue for Stage<'_> {
         self.answer(request, outcome);
     }
 
-    fn transmit(&mut self, request: RequestId, _: ClientOrderId, _: Endpoint) {
-        // Any answer will do: the run ends with the approval.
-        let reply = Reply::Submitted {
-            hash: self.hash(),
-            status: OrderStatus::Processing,
-            idempotent: false,
-        };
-        self.answer(request, Outcome::Reply(reply));
+    fn transmit(&mut self, _: RequestId, _: ClientOrderId, _: Endpoint) {
+        // No answer: the approval is what is asked for. An answer about an order that nothing else shows would stop new
+        // orders, at the markets that are decided later as well.
     }
 }
 

@@ -1,11 +1,16 @@
 //! Strategies that read other markets of the file: which are refused, and that their quotes are still counted and tried.
 
+use cambist_core::request::{Balance, Depth, DepthLevel, Query, Reply};
+use cambist_core::{MarketSpec, Price, VenueTime};
+
 use super::example;
 use crate::config::Daemon;
 use crate::config::feasible::never_quoted;
+use crate::config::reader::Source;
+use crate::dry_run::{self, Answers, DryRun};
 
 /// The demo's file with a ladder that has this source, and these other markets: name, and the tokens in its amounts.
-fn checked(source: &str, others: &[(&str, &str, &str)]) -> Result<(), String> {
+fn file(source: &str, others: &[(&str, &str, &str)]) -> Source {
     let mut file = example("demo.toml");
     let begin = file.text.find("[[market]]").unwrap();
     let (head, market) = file.text.split_at(begin);
@@ -31,6 +36,11 @@ fn checked(source: &str, others: &[(&str, &str, &str)]) -> Result<(), String> {
         text.push_str(ladder);
     }
     file.text = text;
+    file
+}
+
+fn checked(source: &str, others: &[(&str, &str, &str)]) -> Result<(), String> {
+    let file = file(source, others);
     let daemon = Daemon::parse(&file).map_err(|error| error.to_string())?;
     let bound = daemon.bind_expected().unwrap();
     let bound = bound.map_err(|error| error.to_string())?;
@@ -65,4 +75,60 @@ fn a_price_over_other_markets_needs_markets_that_connect_the_tokens() {
         "ETH-EURC connects ETH and EURC, and not the tokens of this market",
     );
     refused(route, &[], "there is no other [[market]]");
+}
+
+/// A venue with the same book at every market, and enough of every token.
+struct Full(Vec<MarketSpec>);
+
+impl Answers for Full {
+    fn answer(&mut self, query: &Query, venue_time: VenueTime) -> Option<Reply> {
+        let level = |price| DepthLevel {
+            price: Price(price),
+            size: 5 * 10_u128.pow(18),
+        };
+        let tokens = || self.0.iter().flat_map(|spec| [&spec.base, &spec.quote]);
+        Some(match query {
+            Query::Depth(market) => Reply::Depth(Depth {
+                market: *market,
+                version: 1,
+                timestamp: venue_time,
+                bids: vec![level(249_990)],
+                asks: vec![level(250_010)],
+            }),
+            Query::Balances => {
+                let held = tokens().map(|token| Balance {
+                    token: token.id,
+                    total: 10_u128.pow(token.decimals.into())
+                        * if token.symbol == "ETH" { 20 } else { 100_000 },
+                    locked: 0,
+                });
+                Reply::Balances(held.collect())
+            }
+            Query::Account => Reply::Account { frozen: false },
+            Query::Orders(_) => Reply::Orders {
+                orders: Vec::new(),
+                total: 0,
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// The order of the first market that is tried stops no other one.
+#[test]
+fn every_market_of_a_file_would_be_quoted() {
+    let file = file("{ source = \"mid\" }", &[EURO]);
+    let daemon = Daemon::parse(&file).unwrap();
+    let bound = daemon.bind_expected().unwrap().unwrap();
+    let venue_time = VenueTime(1_700_000_000_000);
+    let run = DryRun {
+        config: bound.engine.clone(),
+        markets: bound.markets.clone(),
+        references: Vec::new(),
+        strategies: bound.built(),
+        instance: 0,
+        venue_time,
+    };
+    let reasons = dry_run::reasons(run, &mut Full(bound.markets.clone()));
+    assert_eq!(reasons, [[None; 2]; 2]);
 }
