@@ -321,7 +321,14 @@ impl<'a> Reading<'a> {
                 );
             }
             let total = pnl.map_or(Money::zero(decimals), |pnl| pnl.total);
-            let unattributed = equity.and_then(|[start, end]| {
+            let shared = self.shared_token(*quote);
+            if let Some(symbol) = &shared {
+                self.notes.insert(format!(
+                    "{symbol} is traded at markets of several quote tokens: what moves between them is in the balances, and is not attributed in one of these tokens"
+                ));
+            }
+            let known = equity.filter(|_| shared.is_none());
+            let unattributed = known.and_then(|[start, end]| {
                 let change = end.checked_sub(start)?;
                 change.checked_sub(flows)?.checked_sub(total)
             });
@@ -337,6 +344,19 @@ impl<'a> Reading<'a> {
         }
         report.differs |= report.tokens.values().any(|row| row.unexplained() != 0);
         Ok(())
+    }
+
+    /// A token of a market with this quote token that is also traded at a market with another one.
+    fn shared_token(&self, quote: TokenId) -> Option<String> {
+        let markets = || self.listing.markets.iter();
+        let (own, others) = (markets().filter(|spec| spec.quote.id == quote), || {
+            markets().filter(|spec| spec.quote.id != quote)
+        });
+        let mut tokens = own.flat_map(|spec| [&spec.base, &spec.quote]);
+        let shared = tokens.find(|token| {
+            others().any(|other| [other.base.id, other.quote.id].contains(&token.id))
+        });
+        shared.map(|token| token.symbol.clone())
     }
 
     fn decimals(&self, token: TokenId) -> u8 {

@@ -173,6 +173,20 @@ fn every_market_is_opened_at_once() {
     );
 }
 
+/// ETH is traded for USDC and for BTC: what a trade of one market moves, the other one does not count in its own token.
+#[test]
+fn a_token_of_several_quote_tokens_is_named_and_no_difference_is_stated() {
+    let (folder, _store) = opened(0);
+    let report = period::read(folder.path(), Hours::default()).unwrap();
+    assert!(!report.quotes.is_empty());
+    for quote in &report.quotes {
+        assert_eq!(quote.unattributed, None, "{quote:?}");
+    }
+    let named = |note: &String| note.contains("is traded at markets of several quote tokens");
+    assert!(report.notes.iter().any(named), "{:?}", report.notes);
+    assert!(!report.differs);
+}
+
 fn moved(store: &Store, number: u64, strategy: u8, kind: PoolTransactionKind) -> StoreEntry {
     let order = ClientOrderId {
         instance: store.instance(),

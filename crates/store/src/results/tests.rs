@@ -448,9 +448,9 @@ fn strategies_have_their_trades_and_the_account_the_opening_balances() {
     };
     assert_eq!(row[0], "2026-01-01T00:00:00.000Z");
     assert_eq!(
-        row[1..10],
+        row[1..11],
         [
-            "ETH-USDC", "bands", "buy", "2499.8", "1", "2499.8", "0.001", "ETH", "2500"
+            "ETH-USDC", "bands", "buy", "", "2499.8", "1", "2499.8", "0.001", "ETH", "2500"
         ]
     );
 }
