@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import moving
+import requests
 import schemathesis
 from schemathesis.core.parameters import ParameterLocation
 from signing import Signer, order_hash
@@ -66,6 +67,10 @@ def before_call(context, case, kwargs):
         _ground(case.query, choice)
         if "orderHash" in case.query and hashes and choice % 3:
             case.query["orderHash"] = hashes[choice % len(hashes)]
+            case.query.pop("clientOrderId", None)
+        # Drawn orders are few and soon gone: whether one is there to be cancelled must not be luck.
+        if case.method == "DELETE" and choice % 2:
+            case.query["orderHash"] = _rest() or "0x0"
             case.query.pop("clientOrderId", None)
     signed = case.method == "DELETE" or (case.method == "GET" and case.path == "/api/v3/apiKey")
     if signed and choice % 8 != 1 and all(_plain(value) for value in case.query.values()):
@@ -173,6 +178,21 @@ def _signed(case, choice):
         "/api/v3/amm/exit": lambda body: moving.leave(body, "AMM-ETH-USDC"),
     }[case.path]
     body["eddsaSignature"] = signer.sign(message(body))
+
+
+def _rest():
+    """The hash of a new order at ten times what the market pays, which nothing fills. None if it is refused, as when all funds rest."""
+    global storage
+    storage += 2
+    body = {
+        "exchange": CONTRACT, "accountId": account, "storageId": storage, "maxFeeBips": 60,
+        "sellToken": {"tokenId": "0", "volume": str(TOKEN_UNITS["0"])},
+        "buyToken": {"tokenId": "1", "volume": str(10 * TOKEN_UNITS["1"])},
+        "allOrNone": "false", "fillAmountBOrS": "false", "validUntil": int(time.time()) + 600,
+    }
+    body["eddsaSignature"] = signer.sign(order_hash({**body, "taker": "0x0"}))
+    answer = requests.post(url + "/api/v3/order", json=body, headers={"X-API-KEY": key}, timeout=10)
+    return answer.json().get("hash")
 
 
 def _order(body, choice):
