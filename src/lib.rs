@@ -23,6 +23,7 @@ pub mod shard;
 pub mod simulation;
 pub mod sweep;
 pub mod tournament;
+pub mod worker_pool;
 
 #[cfg(test)]
 #[path = "../crates/host/src/testing.rs"]

@@ -28,6 +28,7 @@ pub mod merge;
 mod new_strategy;
 pub mod onboard;
 pub mod panic;
+mod progress;
 pub mod replay;
 pub mod report;
 pub mod resume;

@@ -1,12 +1,13 @@
 //! `cambist sweep`: a backtest for every choice of parameters.
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use cambist_host::clock::Clock;
 use clap::Args;
 use serde_json::json;
 
+use super::progress::Progress;
 use super::{print_json, print_text};
 use crate::backtest::inputs::Inputs;
 use crate::exit::{Exit, Failure};
@@ -14,10 +15,9 @@ use crate::shard::Shard;
 use crate::sweep::journal::{Header, Journal};
 use crate::sweep::outputs::{self, PAGE};
 use crate::sweep::prepare::{Prepared, prepare, weight};
-use crate::sweep::{run, worker_pool};
+use crate::sweep::run;
+use crate::worker_pool;
 
-/// Lines of progress at most every so often: on a terminal, and in a file.
-const PROGRESS_MS: [u64; 2] = [500, 10_000];
 /// Most threads.
 const JOBS_MAX: usize = 1_024;
 
@@ -74,13 +74,14 @@ pub fn run(args: &SweepArgs, json: bool) -> anyhow::Result<Exit> {
     );
     let mut journal = Journal::open(&folder, header, args.overwrite)?;
     let missing = journal.missing();
-    let mut progress = Progress::new(clock, &prepared, &missing, journal.rows().len());
+    let weights = missing.iter().map(|run| weight(&prepared, *run));
+    let mut progress = Progress::new(clock, "runs", journal.rows().len(), weights);
     worker_pool::work(
-        &missing,
+        missing.clone(),
         jobs,
+        &AtomicBool::new(false),
         |number| run::run(&prepared.plan, &prepared.plan.spec(number)),
-        |row| {
-            let number = row.run;
+        |number, row| {
             journal.add(&row)?;
             progress.done(weight(&prepared, number));
             Ok(())
@@ -150,98 +151,4 @@ fn dry_run(prepared: &Prepared, shard: Option<Shard>, json: bool) -> anyhow::Res
         ))?;
     }
     Ok(Exit::Done)
-}
-
-/// A line of progress with the time that is left.
-struct Progress {
-    clock: Clock,
-    is_terminal: bool,
-    shown_ms: Option<u64>,
-    earlier: usize,
-    total: usize,
-    done: usize,
-    weight_done: f64,
-    weight_total: f64,
-}
-
-impl Progress {
-    fn new(clock: Clock, prepared: &Prepared, missing: &[u64], earlier: usize) -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
-        if earlier > 0 && !missing.is_empty() {
-            eprintln!(
-                "{earlier} runs are there already, {} are left",
-                missing.len()
-            );
-        }
-        Self {
-            clock,
-            is_terminal,
-            shown_ms: None,
-            earlier,
-            total: missing.len(),
-            done: 0,
-            weight_done: 0.0,
-            weight_total: missing.iter().map(|run| weight(prepared, *run)).sum(),
-        }
-    }
-
-    fn done(&mut self, weight: f64) {
-        self.done += 1;
-        self.weight_done += weight;
-        let now = self.clock.now().as_ms();
-        let every = PROGRESS_MS[usize::from(!self.is_terminal)];
-        if self.shown_ms.is_some_and(|shown| now < shown + every) && self.done < self.total {
-            return;
-        }
-        self.shown_ms = Some(now);
-        let left = time_left(now, self.weight_done, self.weight_total);
-        let line = format!(
-            "{} of {} runs, {left} left",
-            self.earlier + self.done,
-            self.earlier + self.total
-        );
-        let mut stderr = std::io::stderr().lock();
-        _ = if self.is_terminal {
-            write!(stderr, "\r\x1b[K{line}")
-        } else {
-            writeln!(stderr, "{line}")
-        };
-    }
-
-    fn end(&self) {
-        if self.is_terminal && self.shown_ms.is_some() {
-            _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-    }
-}
-
-/// The time that is left, by what was done so far.
-pub(crate) fn time_left(passed_ms: u64, done: f64, total: f64) -> String {
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an estimate"
-    )]
-    let seconds = (passed_ms as f64 / 1_000.0 * (total - done).max(0.0)
-        / done.max(f64::MIN_POSITIVE))
-    .round() as u64;
-    match seconds {
-        0..=119 => format!("{seconds} s"),
-        120..=7_199 => format!("{} min", seconds.div_ceil(60)),
-        _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_left_is_in_proportion() {
-        assert_eq!(time_left(10_000, 1.0, 4.0), "30 s");
-        assert_eq!(time_left(60_000, 1.0, 11.0), "10 min");
-        assert_eq!(time_left(600_000, 1.0, 25.5), "4 h 5 min");
-        assert_eq!(time_left(1_000, 5.0, 5.0), "0 s");
-    }
 }

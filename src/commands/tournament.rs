@@ -1,6 +1,5 @@
 //! `cambist tournament`: the shipped strategies against a maker with a well-known bot's default rules, on equal seeds.
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,7 @@ use cambist_config::scenario::BUILT_IN;
 use cambist_host::clock::Clock;
 use clap::Args;
 
-use super::sweep::time_left;
+use super::progress::Progress;
 use super::{print_json, print_text};
 use crate::exit::{Exit, Failure};
 use crate::revision::VERSION;
@@ -22,7 +21,7 @@ use crate::tournament::plan::{Place, Plan};
 use crate::tournament::results::{Games, Results};
 use crate::tournament::setting::{DAEMON, Market};
 use crate::tournament::text::{self, Head};
-use crate::tournament::worker_pool::work;
+use crate::worker_pool::work;
 
 /// Most threads.
 const JOBS_MAX: usize = 1_024;
@@ -30,8 +29,6 @@ const JOBS_MAX: usize = 1_024;
 const SEEDS_MAX: u64 = 1_000_000;
 /// Longest game, minutes.
 const MINUTES_MAX: u64 = 1_440;
-/// Lines of progress at most every so often: on a terminal, and in a file.
-const PROGRESS_MS: [u64; 2] = [500, 10_000];
 
 /// Arguments of `tournament`.
 #[derive(Debug, Args)]
@@ -152,7 +149,8 @@ pub fn run(args: &TournamentArgs, json: bool) -> anyhow::Result<Exit> {
         .places()
         .filter(|place| !games.contains_key(place))
         .collect();
-    let mut progress = Progress::new(clock, games.len(), left.len());
+    let weights = left.iter().map(|_| 1.0);
+    let mut progress = Progress::new(clock, "games", games.len(), weights);
     let stop = stop_on_interrupt()?;
     work(
         left,
@@ -164,7 +162,7 @@ pub fn run(args: &TournamentArgs, json: bool) -> anyhow::Result<Exit> {
                 results.add(&plan, place, played)?;
             }
             games.insert(place, played);
-            progress.done();
+            progress.done(1.0);
             Ok(())
         },
     )?;
@@ -261,59 +259,4 @@ fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
         }
     });
     Ok(stop)
-}
-
-/// A line of progress with the time that is left.
-struct Progress {
-    clock: Clock,
-    is_terminal: bool,
-    shown_ms: Option<u64>,
-    earlier: usize,
-    total: usize,
-    done: usize,
-}
-
-impl Progress {
-    fn new(clock: Clock, earlier: usize, total: usize) -> Self {
-        if earlier > 0 {
-            eprintln!("{earlier} games are played already, {total} are left");
-        }
-        Self {
-            clock,
-            is_terminal: std::io::stderr().is_terminal(),
-            shown_ms: None,
-            earlier,
-            total,
-            done: 0,
-        }
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn done(&mut self) {
-        self.done += 1;
-        let now = self.clock.now().as_ms();
-        let every = PROGRESS_MS[usize::from(!self.is_terminal)];
-        if self.shown_ms.is_some_and(|shown| now < shown + every) && self.done < self.total {
-            return;
-        }
-        self.shown_ms = Some(now);
-        let line = format!(
-            "{} of {} games, {} left",
-            self.earlier + self.done,
-            self.earlier + self.total,
-            time_left(now, self.done as f64, self.total as f64)
-        );
-        let mut stderr = std::io::stderr().lock();
-        _ = if self.is_terminal {
-            write!(stderr, "\r\x1b[K{line}")
-        } else {
-            writeln!(stderr, "{line}")
-        };
-    }
-
-    fn end(&self) {
-        if self.is_terminal && self.shown_ms.is_some() {
-            _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-    }
 }

@@ -17,4 +17,3 @@ mod statements;
 pub mod summary;
 mod values;
 pub mod windows;
-pub mod worker_pool;

@@ -10,4 +10,3 @@ pub mod plan;
 pub mod results;
 pub mod setting;
 pub mod text;
-pub mod worker_pool;

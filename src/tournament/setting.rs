@@ -6,15 +6,12 @@ use std::fmt::Write as _;
 use anyhow::{Context, anyhow};
 use cambist_config::reader::Source;
 use cambist_config::scenario::{Run, Scenario};
-use cambist_core::{Amount, MarketId, VenueTime};
+use cambist_core::{Amount, MarketId};
 use cambist_daemon::config::Daemon;
 use cambist_exchange::config::Exchange;
 use cambist_exchange::setup;
 use cambist_sim::tournament::{Contestant as Player, Game};
-use cambist_sim::{
-    ClockConfig, ControlLossConfig, CrashConfig, FaultKindConfig, FaultScheduleConfig,
-    NetworkConfig, Sealer, SeatConfig, StoreConfig, WorldConfig,
-};
+use cambist_sim::{NetworkConfig, SeatConfig, WorldConfig};
 use cambist_venue::agents::AgentsConfig;
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
@@ -226,42 +223,22 @@ fn world(
         .find(|one| one.name == spec.name);
     let listed = listed.ok_or_else(|| anyhow!("the exchange does not list {}", spec.name))?;
     let world = WorldConfig {
-        seed: 0,
         duration_ms: market.duration_ms,
         start_ms: START_MS,
         venue,
         rules: bound.venue.clone(),
-        references: Vec::new(),
-        liquidity: Vec::new(),
         agents: Vec::new(),
         markets: vec![spec.name.clone()],
         seats,
-        open_leg_max: None,
         funds: [
             (listed.base.id, whole(listed.base.decimals, OPENING_ETH)?),
             (listed.quote.id, whole(listed.quote.decimals, OPENING_USDC)?),
         ]
         .into(),
         engine: bound.engine,
-        tight: false,
         network: NETWORK,
-        store: StoreConfig {
-            seal_min_ms: 1,
-            seal_max_ms: 8,
-            flush_ms: 500,
-            restart_ms: 1_000,
-        },
-        crash: CrashConfig::default(),
-        falls: ControlLossConfig::default(),
-        fault_schedule: FaultScheduleConfig::default(),
-        fault_kinds: FaultKindConfig::default(),
-        clock: ClockConfig {
-            venue_origin: VenueTime(1_700_000_000_250),
-            engine_origin_us: 17,
-            engine_drift_ppm: 40,
-        },
-        sealer: Sealer::Digest,
         audit_steps: 0,
+        ..WorldConfig::calm(0, "")
     };
     Ok((world, player))
 }

@@ -9,18 +9,15 @@
 mod route;
 
 use cambist_core::control::Control;
-use cambist_core::math::mul_div_floor;
 use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
-use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
+use cambist_core::{MarketSpec, Qty, Side};
 
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::lots_floor;
-use crate::sizing::is_orderable;
+use crate::sizing::{is_orderable, target_lots};
 use route::{Costs, Trade};
-
-const WHOLE: Amount = 10_000;
 
 /// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
@@ -114,7 +111,7 @@ impl Rebalance {
         })
     }
 
-    /// The side and the lots that lead back to the target; `None` within the band.
+    /// The side and the lots that lead back to the target, to within a lot; `None` within the band.
     fn due(&self, view: &View<'_>) -> Option<(Side, Qty)> {
         let share_bps = view.base_share_bps()?;
         if share_bps.abs_diff(self.target_bps) <= self.tolerance_bps {
@@ -125,20 +122,11 @@ impl Rebalance {
         } else {
             Side::Buy
         };
-        // Of a value of V, so much base is away from its target: V · |share − target| / 10⁴.
-        let market = view.market;
-        let base_value = mul_div_floor(
-            view.holdings.base,
-            market
-                .quote_per_lot_tick
-                .checked_mul(Amount::from(view.mid))?,
-            market.lot.checked_mul(2)?,
-        )?;
-        let value = base_value.checked_add(view.holdings.quote)?;
-        let wanted = mul_div_floor(value, self.target_bps.into(), WHOLE)?;
-        let away = wanted.abs_diff(base_value);
-        // Rounded down: a trade does not lead beyond the target.
-        let lots = market.lots_affordable(away, Price(view.mid.div_ceil(2)));
+        let (held, target) = (
+            view.market.lots_floor(view.holdings.base),
+            target_lots(view, self.target_bps)?,
+        );
+        let lots = Qty(held.0.abs_diff(target.0));
         Some((side, lots.min(self.trade_max)))
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+use cambist_core::Price;
 use cambist_core::Side::{Buy, Sell};
 use cambist_core::strategy::BookLevel;
 

@@ -2,7 +2,7 @@
 //! dividing holdings among targets.
 
 use cambist_core::control::Control;
-use cambist_core::strategy::{Holdings, View};
+use cambist_core::strategy::{BookLevel, Holdings, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
@@ -151,6 +151,21 @@ pub fn passive(view: &View<'_>, side: Side, price: Price) -> Price {
         (Side::Buy, Some(ask)) => price.min(Price(ask.0.saturating_sub(1))),
         (Side::Sell, Some(bid)) => price.max(Price(bid.0.saturating_add(1))),
     }
+}
+
+/// Quote of so many lots of the best levels, best first; `None` if they do not hold as many, and on overflow.
+pub fn quote_of(market: &MarketSpec, levels: &[BookLevel], lots: Qty) -> Option<Amount> {
+    let (mut left, mut quote) = (lots.0, Amount::default());
+    for level in levels {
+        let taken = left.min(level.qty.0);
+        let amount = market.quote_amount(level.price, Qty(taken))?;
+        quote = quote.checked_add(amount)?;
+        left -= taken;
+        if left == 0 {
+            return Some(quote);
+        }
+    }
+    None
 }
 
 /// Whether the venue accepts an order of this size.

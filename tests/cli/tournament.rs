@@ -41,7 +41,7 @@ fn threads_and_interruptions_change_no_byte() {
     let rest = play(&["--results", &results]);
     assert_eq!(stdout(&rest), stdout(&one));
     assert!(
-        stderr(&rest).contains("6 games are played already, 6 are left"),
+        stderr(&rest).contains("6 games are there already, 6 are left"),
         "{}",
         stderr(&rest)
     );

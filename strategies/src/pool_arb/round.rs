@@ -12,6 +12,8 @@ use cambist_core::strategy::{BookLevel, PoolView, View, WantedSwap};
 use cambist_core::swap::{cost_of, least, paid_for};
 use cambist_core::{Amount, MarketSpec, Qty, Side};
 
+use crate::sizing::quote_of;
+
 const WHOLE: Amount = 10_000;
 
 /// A direction of a round, its book and its costs.
@@ -62,27 +64,12 @@ impl<'a> Round<'a> {
         mul_div_ceil(bought, self.pool.swap.taker_fee_bips.into(), WHOLE)
     }
 
-    /// Quote of the first `lots` of the book.
-    fn on_book(&self, lots: u64) -> Option<Amount> {
-        let (mut left, mut quote) = (lots, Amount::default());
-        for level in self.levels {
-            let taken = left.min(level.qty.0);
-            let amount = self.market.quote_amount(level.price, Qty(taken))?;
-            quote = quote.checked_add(amount)?;
-            left -= taken;
-            if left == 0 {
-                return Some(quote);
-            }
-        }
-        None
-    }
-
     /// A round of this many lots on the book. `None` if the book or the pool does not hold it.
     pub(super) fn of(&self, lots: u64) -> Option<Outcome> {
         let (base, quote) = (self.pool.base, self.pool.quote);
         let bips = self.pool.swap.fee_bips;
         let traded = self.market.base_amount(Qty(lots))?;
-        let on_book = self.on_book(lots)?;
+        let on_book = quote_of(self.market, self.levels, Qty(lots))?;
         match self.side {
             Side::Buy => {
                 // So much base that what is left after the fee is what the bids take.

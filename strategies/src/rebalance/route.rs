@@ -6,6 +6,8 @@ use cambist_core::strategy::{BookLevel, PoolView, View, WantedSwap};
 use cambist_core::swap::{cost_of, least, paid_for};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
+use crate::sizing::quote_of;
+
 const WHOLE: Amount = 10_000;
 
 /// A trade within the cap.
@@ -105,24 +107,10 @@ impl<'a> Costs<'a> {
         Some(-(cost.checked_mul(-10_000)?.div_euclid(value)))
     }
 
-    /// Quote of so many lots of the book's best levels; `None` if it does not hold them.
-    fn on_book(&self, lots: Qty) -> Option<Amount> {
-        let (mut left, mut quote) = (lots.0, Amount::default());
-        for level in self.levels {
-            let taken = left.min(level.qty.0);
-            let amount = self.market.quote_amount(level.price, Qty(taken))?;
-            quote = quote.checked_add(amount)?;
-            left -= taken;
-            if left == 0 {
-                return Some(quote);
-            }
-        }
-        None
-    }
-
     /// Cost of so many lots of the book.
     pub(super) fn book_cost(&self, lots: Qty) -> Option<i128> {
-        self.cost(self.market.base_amount(lots)?, self.on_book(lots)?)
+        let quote = quote_of(self.market, self.levels, lots)?;
+        self.cost(self.market.base_amount(lots)?, quote)
     }
 
     /// The most lots, up to `due`, that levels within the limit hold.
