@@ -1,4 +1,4 @@
-//! Who plays: every shipped strategy that quotes, with its shipped example as parameters, and the makers to compare with.
+//! Who plays: every shipped strategy that quotes both sides, with its shipped example as parameters, and the makers to compare with.
 
 use anyhow::Context;
 use cambist_sim::tournament::ConstantSpread;
@@ -16,7 +16,7 @@ const NEAR_BPS: u32 = 20;
 const ORDER_BASE: u128 = 500_000_000_000_000_000;
 
 /// The strategies, and the file that their parameters are from.
-const STRATEGIES: [(&str, &str); 6] = [
+const STRATEGIES: [(&str, &str); 7] = [
     ("bands", include_str!("../../config/tournament.toml")),
     (
         "ladder",
@@ -29,7 +29,13 @@ const STRATEGIES: [(&str, &str); 6] = [
         "hedged_lp",
         include_str!("../../config/strategies/hedged_lp.toml"),
     ),
+    (
+        "pool_maker",
+        include_str!("../../config/strategies/pool_maker.toml"),
+    ),
 ];
+/// Those of them that use the pool beside the market.
+const WITH_POOL: [&str; 2] = ["hedged_lp", "pool_maker"];
 /// What is held beside `hedged_lp`.
 const LP_MANAGER: &str = include_str!("../../config/strategies/lp_manager.toml");
 
@@ -97,8 +103,7 @@ fn contestant(name: &'static str) -> anyhow::Result<Contestant> {
                 .find(|(strategy, _)| *strategy == name)
                 .with_context(|| format!("no strategy {name}"))?;
             let mut strategies = sections(text)?;
-            let pool = name == "hedged_lp";
-            if pool {
+            if name == "hedged_lp" {
                 // The example holds another amount at the beginning.
                 for strategy in &mut strategies {
                     let params = strategy.get_mut("params").and_then(Value::as_table_mut);
@@ -108,6 +113,7 @@ fn contestant(name: &'static str) -> anyhow::Result<Contestant> {
                 }
                 strategies.extend(sections(LP_MANAGER)?);
             }
+            let pool = WITH_POOL.contains(&name);
             Rules::Engine { strategies, pool }
         }
     };

@@ -190,13 +190,7 @@ fn world(
         text: toml::to_string(&file)?,
     };
     let daemon = Daemon::parse(&source)?;
-    let bound = match &contestant.rules {
-        // Whether it can quote is tried without pools, and hedged_lp has no price without one.
-        Rules::Engine { pool: true, .. } => daemon
-            .bind_expected()
-            .ok_or_else(|| anyhow!("the daemon's file does not state the units of its market"))??,
-        _ => bound_without_venue(&daemon)?,
-    };
+    let bound = bound_without_venue(&daemon)?;
     anyhow::ensure!(
         bound.markets.len() == 1,
         "the daemon's file must have one market"
