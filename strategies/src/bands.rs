@@ -13,6 +13,7 @@ use cambist_core::strategy::{OwnOrder, Strategy, Targets, View};
 use cambist_core::withheld::Withheld;
 use cambist_core::{MarketSpec, Price, Qty, Side};
 
+use crate::optimization::{self, Optimization};
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, PriceLimits};
 use crate::reference::{self, Reference};
@@ -27,11 +28,19 @@ pub const INFO: StrategyInfo = StrategyInfo {
               overflow, tops up to the average. Few cancels per unit of liquidity.",
     promise: Promise::Quotes,
     two_legs: None,
-    parameters: &joined::<PARAMETERS>(&[&OWN, &reference::PARAMETERS, &price_limits::PARAMETERS]),
+    parameters: &joined::<PARAMETERS>(&[
+        &OWN,
+        &optimization::PARAMETERS,
+        &reference::PARAMETERS,
+        &price_limits::PARAMETERS,
+    ]),
     build: |params, market| Ok(Box::new(Bands::new(params, market)?)),
 };
 
-const PARAMETERS: usize = OWN.len() + reference::PARAMETERS.len() + price_limits::PARAMETERS.len();
+const PARAMETERS: usize = OWN.len()
+    + optimization::PARAMETERS.len()
+    + reference::PARAMETERS.len()
+    + price_limits::PARAMETERS.len();
 
 const OWN: [Parameter; 4] = [
     Parameter {
@@ -192,16 +201,25 @@ impl Band {
         }
     }
 
-    /// The price of a new order: the average margin rounded away from the mid, or one tick towards it if that falls out
-    /// of a narrow band; `None` if the band has no passive tick there.
-    fn entry(&self, view: &View<'_>, side: Side, limits: &PriceLimits) -> Option<Price> {
+    /// The price of a new order: before the others' best if that is further away and in the band, or else the average
+    /// margin rounded away from the mid, or one tick towards it if that falls out of a narrow band; `None` if the band
+    /// has no passive tick there.
+    fn entry(
+        &self,
+        view: &View<'_>,
+        side: Side,
+        optimization: Optimization,
+        limits: &PriceLimits,
+    ) -> Option<Price> {
         let average = price_at(side, view.mid, self.margin_avg_bps);
+        let optimised = optimization.price(view, side, average);
+        let optimised = passive(view, side, limits.limit(side, optimised));
         let away = passive(view, side, limits.limit(side, average));
         let nearer = match side {
             Side::Buy => Price(away.0.checked_add(1)?),
             Side::Sell => Price(away.0.checked_sub(1)?),
         };
-        [away, nearer]
+        [optimised, away, nearer]
             .into_iter()
             .filter(|&price| limits.allows(side, price))
             .find(|&price| self.holds(side, price, view.mid) && passive(view, side, price) == price)
@@ -214,6 +232,7 @@ pub struct Bands {
     buy: Vec<Band>,
     sell: Vec<Band>,
     dust: Qty,
+    optimization: Optimization,
     reference: Reference,
     limits: PriceLimits,
 }
@@ -231,9 +250,21 @@ impl Bands {
             buy,
             sell,
             dust: lots_floor(params, "dust_cutoff", market)?,
+            optimization: Optimization::new(params, market)?,
             reference: Reference::new(params, market)?,
             limits: PriceLimits::new(params, market)?,
         })
+    }
+
+    /// The first band to top up. With order optimisation a band that is nearer than it takes to be first is left to the
+    /// one further out that has that price.
+    fn first(&self, view: &View<'_>, side: Side, bands: &[Band]) -> usize {
+        let price = bands.first().map(|innermost| {
+            let average = price_at(side, view.mid, innermost.margin_avg_bps);
+            self.optimization.price(view, side, average)
+        });
+        let has = |band: &Band| price.is_some_and(|price| band.holds(side, price, view.mid));
+        bands.iter().position(has).unwrap_or(0)
     }
 
     fn side(&self, view: &View<'_>, side: Side, funds: &mut Funds, targets: &mut Targets) {
@@ -255,7 +286,8 @@ impl Bands {
         let mut own = resting(view, side, &self.limits);
         let mut target_quotes: Vec<(Price, Qty)> = Vec::new();
         let mut short: Vec<(&Band, Qty)> = Vec::new();
-        for band in bands {
+        let first = self.first(view, side, bands);
+        for (index, band) in bands.iter().enumerate() {
             let (mut members, others): (Vec<OwnOrder>, Vec<OwnOrder>) = own
                 .into_iter()
                 .partition(|order| band.holds(side, order.price, view.mid));
@@ -276,13 +308,13 @@ impl Bands {
                 target_quotes.push((order.price, order.remaining));
             }
             let total = Qty(u64::try_from(total).unwrap_or(u64::MAX));
-            if total < band.min {
+            if total < band.min && index >= first {
                 short.push((band, Qty(band.avg.0 - total.0)));
             }
         }
         // Kept orders have been paid for; the remaining funds go to the innermost shortfall first.
         for (band, missing) in short {
-            let Some(price) = band.entry(view, side, &self.limits) else {
+            let Some(price) = band.entry(view, side, self.optimization, &self.limits) else {
                 let beyond = self.limits.beyond(view, side);
                 innermost(beyond.unwrap_or(Control::NoPassivePrice.into()));
                 continue;

@@ -368,10 +368,52 @@ fn a_peg_limits_prices_and_stops_quotes_when_it_breaks() {
     assert_eq!(why.key(), Some("market.strategy.params.depeg_bps"));
 }
 
+/// The innermost band that has the price before the others' best is topped up there, and those further out at their
+/// averages. Without such a band all are, as without orders of others.
+#[test]
+fn a_top_up_is_one_tick_in_front_of_the_others_where_a_band_has_that_price() {
+    let band = |side: &str, min: u32, avg: u32, max: u32| {
+        format!(
+            "[[{side}_bands]]\nmin_margin_bps = {min}\navg_margin_bps = {avg}\nmax_margin_bps = {max}\n\
+             min_amount = 1\navg_amount = 1\nmax_amount = 1\n"
+        )
+    };
+    let quotes = |bid: u64, ask: u64, depth: &str| {
+        let mut table =
+            format!("order_optimization_enabled = true\norder_optimization_depth = {depth}\n");
+        for side in ["buy", "sell"] {
+            table += &band(side, 10, 20, 40);
+            table += &band(side, 40, 60, 120);
+        }
+        let scene = Scene::new(bid, ask, 10, 25_000);
+        text(&scene.decide(&mut bands(&table)))
+    };
+    let averages = "buy 249500 x 10000 @0\nbuy 248500 x 10000 @1\n\
+                    sell 250500 x 10000 @0\nsell 251500 x 10000 @1\n";
+    // Others within the average margin, and none.
+    assert_eq!(quotes(249_499, 250_501, "0"), averages);
+    assert_eq!(quotes(249_000, 251_000, "1000000"), averages);
+    // Within the inner band, whose outer edge is 249,000 and excluded.
+    let inner = |bid: u64, ask: u64| {
+        format!(
+            "buy {bid} x 10000 @0\nbuy 248500 x 10000 @1\nsell {ask} x 10000 @0\nsell 251500 x 10000 @1\n"
+        )
+    };
+    assert_eq!(quotes(249_498, 250_502, "0"), inner(249_499, 250_501));
+    assert_eq!(quotes(249_000, 251_000, "0"), inner(249_001, 250_999));
+    // At the edge it is the outer band that has the price, there within its average margin, then further.
+    let outer = |bid: u64, ask: u64| format!("buy {bid} x 10000 @0\nsell {ask} x 10000 @0\n");
+    assert_eq!(quotes(248_999, 251_001, "0"), outer(248_500, 251_500));
+    assert_eq!(quotes(248_000, 252_000, "0"), outer(248_001, 251_999));
+    assert_eq!(quotes(247_000, 253_000, "0"), outer(247_001, 252_999));
+    // Further than every band.
+    assert_eq!(quotes(246_999, 253_001, "0"), averages);
+}
+
 /// Samples for the tests of the registry: each parameter must change a decision.
 pub(crate) const SAMPLES: &[Sample] = &[
     Sample {
-        table: "dust_cutoff = 0.1\nbuy_price_max = 2499\nsell_price_min = 2501\n\
+        table: "order_optimization_enabled = true\ndust_cutoff = 0.1\nbuy_price_max = 2499\nsell_price_min = 2501\n\
                 moving_band_bps = 1\n\
                 [[buy_bands]]\nmin_margin_bps = 10\navg_margin_bps = 20\nmax_margin_bps = 50\n\
                 min_amount = 1\navg_amount = 2\nmax_amount = 3\n\
@@ -381,6 +423,8 @@ pub(crate) const SAMPLES: &[Sample] = &[
             ("buy_bands", "[]"),
             ("sell_bands", "[]"),
             ("dust_cutoff", "3"),
+            ("order_optimization_enabled", "false"),
+            ("order_optimization_depth", "2"),
             ("fee_bps", "20"),
             ("price_floor", "2600"),
             ("price_ceiling", "2400"),

@@ -14,6 +14,7 @@ use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 use cambist_quant::lp::curve::{Curve as Shape, Rung};
 
+use crate::optimization::{self, Optimization};
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, PriceLimits};
 use crate::registry::{Promise, StrategyInfo};
@@ -32,11 +33,16 @@ pub const INFO: StrategyInfo = StrategyInfo {
               from what is held, without a reference price.",
     promise: Promise::Quotes,
     two_legs: None,
-    parameters: &joined::<PARAMETERS>(&[&OWN, &price_limits::PARAMETERS]),
+    parameters: &joined::<PARAMETERS>(&[
+        &OWN,
+        &optimization::PARAMETERS,
+        &price_limits::PARAMETERS,
+    ]),
     build: |params, market| Ok(Box::new(Curve::new(params, market)?)),
 };
 
-const PARAMETERS: usize = OWN.len() + price_limits::PARAMETERS.len();
+const PARAMETERS: usize =
+    OWN.len() + optimization::PARAMETERS.len() + price_limits::PARAMETERS.len();
 
 const OWN: [Parameter; 7] = [
     Parameter {
@@ -112,6 +118,7 @@ pub struct Curve {
     spread_bps: u32,
     divergence_bps: u32,
     tolerance_bps: u32,
+    optimization: Optimization,
     limits: PriceLimits,
 }
 
@@ -134,6 +141,7 @@ impl Curve {
             spread_bps: params.whole("spread_bps")?,
             divergence_bps: params.whole("divergence_max_bps")?,
             tolerance_bps: params.whole("order_refresh_tolerance_bps")?,
+            optimization: Optimization::new(params, market)?,
             limits: PriceLimits::new(params, market)?,
         })
     }
@@ -180,9 +188,15 @@ impl Curve {
             Side::Sell => shape.asks(price, step, self.levels, spread),
         };
         let rungs = rungs.map_err(|_| Control::NoFairPrice)?;
+        let mut prices = Vec::new();
+        for rung in &rungs {
+            prices.push(Price(
+                u64::try_from(rung.price).map_err(|_| Control::NoFairPrice)?,
+            ));
+        }
+        let prices = self.optimization.prices(view, side, prices);
         let mut levels: Vec<(Price, Qty)> = Vec::new();
-        for Rung { price, quantity } in rungs {
-            let price = Price(u64::try_from(price).map_err(|_| Control::NoFairPrice)?);
+        for (price, Rung { quantity, .. }) in prices.into_iter().zip(rungs) {
             let price = passive(view, side, self.limits.limit(side, price));
             let qty = Qty(whole(quantity.floor()).unwrap_or(0));
             add_level(&mut levels, price, qty);

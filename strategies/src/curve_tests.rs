@@ -38,6 +38,18 @@ fn levels_sell_and_buy_what_the_curve_does() {
     assert_eq!(moved.quotes()[0].price, Price(249_625));
 }
 
+/// The amounts remain those of the steps: moved away, a fill earns more than the curve asks for.
+#[test]
+fn levels_move_in_front_of_the_others_where_that_is_further_away() {
+    let wide = Scene::new(249_000, 251_000, 10, 25_000);
+    assert_eq!(
+        text(&wide.decide(&mut curve(
+            "order_levels = 2\norder_optimization_enabled = true\n"
+        ))),
+        "buy 249001 x 5003 @0\nbuy 248751 x 5011 @1\nsell 250999 x 4996 @0\nsell 251249 x 4988 @1\n"
+    );
+}
+
 #[test]
 fn a_curve_far_from_the_market_is_not_quoted() {
     let why = |scene: &Scene| {
@@ -123,12 +135,14 @@ fn no_fill_lets_the_product_of_the_reserves_fall() {
 
 /// Samples for the tests of the registry: each parameter must change a decision.
 pub(crate) const SAMPLES: &[Sample] = &[Sample {
-    table: "virtual_base = 990\nvirtual_quote = 2477500\nbuy_price_max = 2499\nsell_price_min = 2501\n\
+    table: "order_optimization_enabled = true\nvirtual_base = 990\nvirtual_quote = 2477500\nbuy_price_max = 2499\nsell_price_min = 2501\n\
             moving_band_bps = 1\n",
     changes: &[
         ("virtual_base", "995"),
         ("virtual_quote", "2480000"),
         ("order_levels", "2"),
+        ("order_optimization_enabled", "false"),
+        ("order_optimization_depth", "2"),
         ("step_bps", "11"),
         ("spread_bps", "6"),
         ("divergence_max_bps", "1"),

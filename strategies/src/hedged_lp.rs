@@ -14,6 +14,7 @@ use cambist_core::strategy::{PoolView, Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
+use crate::optimization::{self, Optimization};
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params, joined};
 use crate::price_limits::{self, PriceLimits};
 use crate::reference::{self, Reference};
@@ -33,11 +34,19 @@ pub const INFO: StrategyInfo = StrategyInfo {
               at a target: fills of the book hedge the pool shares. Needs [market.pool].",
     promise: Promise::Quotes,
     two_legs: None,
-    parameters: &joined::<PARAMETERS>(&[&OWN, &reference::PARAMETERS, &price_limits::PARAMETERS]),
+    parameters: &joined::<PARAMETERS>(&[
+        &OWN,
+        &optimization::PARAMETERS,
+        &reference::PARAMETERS,
+        &price_limits::PARAMETERS,
+    ]),
     build: |params, market| Ok(Box::new(HedgedLp::new(params, market)?)),
 };
 
-const PARAMETERS: usize = OWN.len() + reference::PARAMETERS.len() + price_limits::PARAMETERS.len();
+const PARAMETERS: usize = OWN.len()
+    + optimization::PARAMETERS.len()
+    + reference::PARAMETERS.len()
+    + price_limits::PARAMETERS.len();
 
 const OWN: [Parameter; 9] = [
     Parameter {
@@ -121,6 +130,7 @@ pub struct HedgedLp {
     levels: u32,
     level_spread_bps: u32,
     tolerance_bps: u32,
+    optimization: Optimization,
     reference: Reference,
     limits: PriceLimits,
 }
@@ -146,6 +156,7 @@ impl HedgedLp {
             levels: params.whole("order_levels")?,
             level_spread_bps: params.whole("order_level_spread_bps")?,
             tolerance_bps: params.whole("order_refresh_tolerance_bps")?,
+            optimization: Optimization::new(params, market)?,
             reference: Reference::new(params, market)?,
             limits: PriceLimits::new(params, market)?,
         })
@@ -196,13 +207,15 @@ impl HedgedLp {
             return Err(Withheld::compared(Control::StrategySkew, compared));
         }
         let moved = self.moved(view.mid, above).ok_or(Control::NoFairPrice)?;
-        let mut levels: Vec<(Price, Qty)> = Vec::new();
-        for level in 0..self.levels {
+        // Never so near to the mid itself that a fill would not earn its fee.
+        let floor = price_at(side, view.mid, self.fee_bps);
+        let targets = (0..self.levels).map(|level| {
             let distance = self.level_spread_bps.saturating_mul(level);
             let distance = distance.saturating_add(self.spread_bps);
-            // Never so near to the mid itself that a fill would not earn its fee.
-            let floor = price_at(side, view.mid, self.fee_bps);
-            let price = further(side, price_at(side, moved, distance), floor);
+            further(side, price_at(side, moved, distance), floor)
+        });
+        let mut levels: Vec<(Price, Qty)> = Vec::new();
+        for price in self.optimization.prices(view, side, targets.collect()) {
             let price = passive(view, side, self.limits.limit(side, price));
             add_level(&mut levels, price, self.size);
         }

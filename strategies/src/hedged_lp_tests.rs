@@ -39,6 +39,20 @@ fn quotes_move_against_the_difference_from_the_target() {
 }
 
 #[test]
+fn levels_move_in_front_of_the_others_where_that_is_further_away() {
+    let mut wide = scene();
+    wide.bids[0].price = Price(249_000);
+    wide.asks[0].price = Price(250_200);
+    let optimised =
+        format!("target_base = 12\n{PLAIN}order_optimization_enabled = true\norder_levels = 2\n");
+    // The mid of the scene stays: only the bids have room, and the second moves as far as the first.
+    assert_eq!(
+        text(&decide(&optimised, &wide)),
+        "buy 249001 x 5000 @0\nbuy 248751 x 5000 @1\nsell 250250 x 5000 @0\nsell 250500 x 5000 @1\n"
+    );
+}
+
+#[test]
 fn what_the_pool_sells_is_bought_on_the_book() {
     // Others trade the pool to another price: of its base it holds a tenth less.
     let mut rising = scene();
@@ -131,7 +145,7 @@ fn a_bound_or_a_size_of_nothing_is_refused() {
 /// Samples for the tests of the registry: each parameter must change a decision.
 pub(crate) const SAMPLES: &[Sample] = &[
     Sample {
-        table: "target_base = 12\ninventory_bound = 4\norder_amount = 0.5\norder_levels = 2\n\
+        table: "order_optimization_enabled = true\ntarget_base = 12\ninventory_bound = 4\norder_amount = 0.5\norder_levels = 2\n\
                 buy_price_max = 2499\nsell_price_min = 2501\nmoving_band_bps = 1\n",
         changes: &[
             ("target_base", "12.5"),
@@ -140,6 +154,8 @@ pub(crate) const SAMPLES: &[Sample] = &[
             ("spread_bps", "11"),
             ("fee_bps", "50"),
             ("order_amount", "0.6"),
+            ("order_optimization_enabled", "false"),
+            ("order_optimization_depth", "2"),
             ("order_levels", "1"),
             ("order_level_spread_bps", "11"),
             ("order_refresh_tolerance_bps", "20"),

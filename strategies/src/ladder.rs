@@ -251,19 +251,13 @@ impl Ladder {
         }
     }
 
-    /// The prices of the levels of a side, nearest first. Order optimisation moves all of them by as much as the first.
+    /// The prices of the levels of a side, nearest first.
     fn prices(&self, view: &View<'_>, side: Side) -> Vec<Price> {
-        let at = |level: &Level| price_at(side, view.mid, level.spread_bps);
-        let first = self.levels(side).first().map(at);
-        let shift = first.map_or(0, |first| {
-            let moved = self.optimization.price(view, side, first);
-            moved.0.abs_diff(first.0)
-        });
-        let levels = self.levels(side).iter().map(|level| match side {
-            Side::Buy => Price(at(level).0.saturating_sub(shift)),
-            Side::Sell => Price(at(level).0.saturating_add(shift)),
-        });
-        levels
+        let targets = self.levels(side).iter();
+        let targets = targets.map(|level| price_at(side, view.mid, level.spread_bps));
+        let prices = self.optimization.prices(view, side, targets.collect());
+        prices
+            .into_iter()
             .map(|price| passive(view, side, self.limits.limit(side, price)))
             .collect()
     }

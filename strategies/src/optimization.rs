@@ -49,6 +49,19 @@ impl Optimization {
         ))
     }
 
+    /// The prices of a side, nearest first, all moved by as much as the first has to be.
+    pub fn prices(self, view: &View<'_>, side: Side, targets: Vec<Price>) -> Vec<Price> {
+        let Some(&first) = targets.first() else {
+            return targets;
+        };
+        let shift = self.price(view, side, first).0.abs_diff(first.0);
+        let moved = |price: Price| match side {
+            Side::Buy => Price(price.0.saturating_sub(shift)),
+            Side::Sell => Price(price.0.saturating_add(shift)),
+        };
+        targets.into_iter().map(moved).collect()
+    }
+
     /// The target price, or the one in front of the others' best if that is further from the mid.
     pub fn price(self, view: &View<'_>, side: Side, target_price: Price) -> Price {
         let Some(depth) = self.0 else {
