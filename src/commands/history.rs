@@ -1,5 +1,6 @@
 //! `cambist history`: fills, orders, pool transactions, explained flows and set parameters from the store, as a table, CSV, JSON or Parquet.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -78,6 +79,12 @@ pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
     };
     let filter = filter(args, kind, json)?;
     let dir = &daemon.store.dir;
+    let markets = || daemon.markets.iter();
+    let names = markets().map(|market| market.name.value.clone()).collect();
+    known(dir, kind, "--market", args.market.as_deref(), names)?;
+    let choices = markets().flat_map(|market| &market.strategies);
+    let names = choices.map(|choice| choice.name.value.clone()).collect();
+    known(dir, kind, "--strategy", args.strategy.as_deref(), names)?;
     if let Some(path) = &args.parquet {
         as_parquet(dir, kind, &filter, path)?;
     } else if json {
@@ -88,6 +95,35 @@ pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
         as_table(dir, kind, &filter)?;
     }
     Ok(Exit::Done)
+}
+
+/// Refuses a name that neither the file nor any row has: an empty list would look as if nothing had happened.
+fn known(
+    dir: &Path,
+    kind: RecordKind,
+    flag: &str,
+    name: Option<&str>,
+    configured: BTreeSet<String>,
+) -> anyhow::Result<()> {
+    let Some(name) = name.filter(|name| !configured.contains(*name)) else {
+        return Ok(());
+    };
+    let of = |chosen| (flag == chosen).then(|| name.to_owned());
+    let any = Filter {
+        market: of("--market"),
+        strategy: of("--strategy"),
+        limit: Some(1),
+        ..Filter::default()
+    };
+    if history::each::<anyhow::Error>(dir, kind, &any, |_| Ok(()))? > 0 {
+        return Ok(());
+    }
+    let configured: Vec<_> = configured.into_iter().collect();
+    let message = format!(
+        "{flag} {name}: no row has this name, and the file names {}",
+        configured.join(", ")
+    );
+    Err(Failure::new(Exit::Usage, message).into())
 }
 
 fn filter(args: &HistoryArgs, kind: RecordKind, json: bool) -> anyhow::Result<Filter> {

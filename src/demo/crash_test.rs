@@ -154,6 +154,15 @@ pub async fn kill(
 }
 
 impl Killed {
+    /// One line when a daemon was killed with SIGKILL.
+    pub const fn line(&self) -> &'static str {
+        if self.mid_submit {
+            "killing the daemon with SIGKILL in the middle of a submit"
+        } else {
+            "killing the daemon with SIGKILL between two submits: none came for 8 s"
+        }
+    }
+
     /// Waits for the recovery of a daemon that was started again at `started`. It may take `recovery_max` in addition to
     /// what the fence requires. Returns the address of its metrics, and the results.
     pub async fn recover(

@@ -96,8 +96,6 @@ impl Stage<'_> {
             // The bound on the recovery is that of a daemon without other faults.
             self.end_faults().await?;
             self.set_busy(Some(CRASH_TEST));
-            self.screen
-                .say("killing the daemon with SIGKILL in the middle of a submit");
             if self.promise == Promise::PoolShares {
                 self.screen
                     .say("after the restart the daemon's target is no pool shares");
@@ -257,6 +255,9 @@ impl Stage<'_> {
     ) -> anyhow::Result<Crash> {
         self.is_down = true;
         let killed = crash_test::kill(self.wire, &mut self.daemon, self.config, way).await?;
+        if way == Way::KillMidSubmit {
+            self.screen.say(killed.line());
+        }
         self.shared.set_daemon(None);
         let mut started = killed.at();
         if down > Duration::ZERO {

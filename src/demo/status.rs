@@ -35,8 +35,11 @@ pub async fn does(address: &str, promise: Promise) -> bool {
             && pools.is_some_and(|pools| !pools.is_empty() && pools.iter().all(known));
     }
     if matches!(promise, Promise::Total | Promise::Swaps | Promise::Weight) {
-        // It has orders only while something is due.
-        return page.get("ready") == Some(&Value::Bool(true));
+        // It has orders only while something is due and its price is right, so that a side without quotes is no fault:
+        // what counts is that the state of every order of the earlier run is known.
+        let state = page.get("state").and_then(Value::as_str);
+        return page.get("alive") == Some(&Value::Bool(true))
+            && matches!(state, Some("active" | "not_quoting"));
     }
     let live = |market: &Value, key: &str| market.get(key).and_then(Value::as_u64) > Some(0);
     let both = |market| live(market, "live_buy") && live(market, "live_sell");

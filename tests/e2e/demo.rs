@@ -12,7 +12,7 @@ use crate::support::{Folder, Program, process, until};
 type Kind = fn(&Value) -> bool;
 
 /// Fields of the object, dotted, with their kind.
-const FIELDS: [(&str, Kind); 39] = [
+const FIELDS: [(&str, Kind); 40] = [
     ("seed", Value::is_u64),
     ("duration_s", Value::is_number),
     ("orders.submitted", Value::is_u64),
@@ -22,6 +22,7 @@ const FIELDS: [(&str, Kind); 39] = [
     ("orders.refused", is_counts),
     ("orders.unknown_left", Value::is_u64),
     ("fills", Value::is_u64),
+    ("swaps", Value::is_u64),
     ("quoted_both_sides_ratio", Value::is_number),
     ("inventory.ETH", is_units),
     ("inventory.USDC", is_units),
@@ -55,7 +56,7 @@ const FIELDS: [(&str, Kind); 39] = [
 ];
 
 /// What the object itself holds, and nothing else.
-const TOP: [&str; 17] = [
+const TOP: [&str; 18] = [
     "ack_ms",
     "crash",
     "duration_s",
@@ -73,6 +74,7 @@ const TOP: [&str; 17] = [
     "resting_after",
     "scenario",
     "seed",
+    "swaps",
 ];
 
 /// Exact profit and loss in one quote token.

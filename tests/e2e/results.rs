@@ -227,6 +227,18 @@ fn filters_select(stage: &Stage, fills: &[Value]) {
     let (code, _, log) = stage.prose("history flows --side buy");
     assert_eq!(code, 2);
     assert!(log.contains("--side does not apply to flows"), "{log}");
+    // A name that exists nowhere is refused; one of the file or of a row may have no row.
+    for (command, names) in [
+        ("history fills --market ETH-USD", "ETH-USDC"),
+        ("history orders --strategy lader", "ladder"),
+    ] {
+        let (code, out, log) = stage.prose(command);
+        assert_eq!((code, out.as_str()), (2, ""), "{command}: {log}");
+        assert!(
+            log.contains("no row has this name") && log.contains(names),
+            "{log}"
+        );
+    }
     let (code, _, log) = stage.prose("report --from 2026-01-01T00:30Z");
     assert_eq!(code, 2);
     assert!(log.contains("by the hour"), "{log}");

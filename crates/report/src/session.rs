@@ -18,7 +18,7 @@ use crate::pools::PoolCounts;
 use crate::sides::Sides;
 use counts::Counts;
 
-/// Joins and exits that are remembered, so that none is counted twice.
+/// Joins and exits that are remembered, so that none is counted twice, and swaps, so that their fills are known.
 const TRANSACTIONS_KEPT: usize = 4_096;
 
 #[derive(Debug)]
@@ -52,6 +52,10 @@ pub struct Session {
     tokens: BTreeMap<TokenId, TokenSpec>,
     counts: Counts,
     fills: u64,
+    /// Those of them that are swaps with pools.
+    swaps: u64,
+    /// Swaps that were sent, at most `TRANSACTIONS_KEPT`.
+    sent_swaps: BTreeSet<ClientOrderId>,
     opening: Option<Amounts>,
     /// Booked since the opening.
     flows: BTreeMap<TokenId, i128>,
@@ -85,6 +89,8 @@ impl Session {
             tokens,
             counts: Counts::new(),
             fills: 0,
+            swaps: 0,
+            sent_swaps: BTreeSet::new(),
             opening: None,
             flows: BTreeMap::new(),
             comparison: Comparison::default(),
@@ -149,12 +155,12 @@ impl Session {
                 order,
                 valid_until_s,
                 ..
-            }
-            | Notification::SwapSubmitted {
+            } => self.counts.submitted(*order, *valid_until_s),
+            Notification::SwapSubmitted {
                 order,
                 valid_until_s,
                 ..
-            } => self.counts.submitted(*order, *valid_until_s),
+            } => self.swap_submitted(*order, *valid_until_s),
             Notification::Acknowledged { order, .. }
                 if self.open_transactions.contains_key(order) => {}
             Notification::Acknowledged { micros, .. } => self.counts.acknowledged(*micros),
@@ -267,8 +273,17 @@ impl Session {
         self.opening = Some(opening.clone());
     }
 
+    fn swap_submitted(&mut self, order: ClientOrderId, valid_until_s: u32) {
+        self.counts.submitted(order, valid_until_s);
+        self.sent_swaps.insert(order);
+        if self.sent_swaps.len() > TRANSACTIONS_KEPT {
+            self.sent_swaps.pop_first();
+        }
+    }
+
     fn fill(&mut self, fill: &Fill) {
         self.fills += 1;
+        self.swaps += u64::from(self.sent_swaps.contains(&fill.order));
         self.counts.filled(fill.order);
         let is_open = self.opening.is_some();
         let Some(market) = self.market(fill.market) else {

@@ -228,6 +228,9 @@ pub struct Summary {
     pub ends: Ends,
     /// Fill increments booked.
     pub fills: u64,
+    /// Those of them that are swaps with pools.
+    #[serde(default)]
+    pub swaps: u64,
     /// Share of time with both sides live, of the market where it was lowest.
     pub quoted_both_sides_ratio: f64,
     /// Held at the end by token symbol: integers in base units, as text.

@@ -68,7 +68,8 @@ pub fn line(session: &Session) -> String {
     if !held.is_empty() {
         parts.push(held.join(" "));
     }
-    parts.push(format!("fills {:>4}", session.fills()));
+    let swaps = some(session.swaps(), "by swap");
+    parts.push(format!("fills {:>4}{swaps}", session.fills()));
     parts.push(session.pnl().map_or_else(
         || "spread -, holdings -".to_owned(),
         |pnl| {
@@ -118,7 +119,8 @@ pub fn summary(summary: &Summary) -> String {
     };
     out.put("refused", &refused);
     out.put("not proven gone", &orders.unknown_left.to_string());
-    out.put("fills", &summary.fills.to_string());
+    let swaps = some(summary.swaps, "by swap");
+    out.put("fills", &format!("{}{swaps}", summary.fills));
     let percent = 100.0 * summary.quoted_both_sides_ratio;
     out.put("both sides", &format!("{percent:.1} % of the time"));
     for (token, amount) in &summary.inventory_tokens {

@@ -30,6 +30,7 @@ impl Session {
             orders: self.counts.orders(self.left(), code),
             ends: self.counts.ends,
             fills: self.fills,
+            swaps: self.swaps,
             quoted_both_sides_ratio: lowest.unwrap_or(0.0),
             inventory: self.by_symbol(&held),
             pnl_quote: pnl_exact.map(PnlQuote::from),
@@ -176,6 +177,11 @@ impl Session {
     /// Fill increments booked.
     pub const fn fills(&self) -> u64 {
         self.fills
+    }
+
+    /// Those of them that are swaps with pools.
+    pub const fn swaps(&self) -> u64 {
+        self.swaps
     }
 
     /// The markets.

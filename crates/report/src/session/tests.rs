@@ -42,6 +42,40 @@ fn submitted(number: u64) -> Notification {
     }
 }
 
+#[test]
+fn a_swap_is_a_fill_and_counted_as_a_swap_too() {
+    let mut session = Session::new(&[market()]);
+    session.observe(Time(0), &ready());
+    session.observe(Time(0), &submitted(1));
+    session.observe(
+        Time(0),
+        &Notification::SwapSubmitted {
+            order: order(2),
+            market: MarketId(0),
+            side: Side::Buy,
+            sell: 2_500 * USDC,
+            least: ETH,
+            valid_until_s: 0,
+        },
+    );
+    let text = |session: &Session| {
+        let summary = session.summary(Time(1), &Closing::default(), |_| String::new());
+        text::summary(&summary)
+    };
+    let bought = |number| {
+        let mut fill = fill(Side::Buy, 250_000, 10_000, 0, None);
+        fill.order = order(number);
+        Notification::Filled(fill)
+    };
+    session.observe(Time(0), &bought(1));
+    assert_eq!((session.fills(), session.swaps()), (1, 0));
+    assert!(text(&session).contains("fills                 1\n"));
+    session.observe(Time(0), &bought(2));
+    assert_eq!((session.fills(), session.swaps()), (2, 1));
+    assert!(text(&session).contains("fills                 2, 1 by swap\n"));
+    assert!(text::line(&session).contains("fills    2, 1 by swap"));
+}
+
 fn acknowledged(number: u64, micros: u64) -> Notification {
     Notification::Acknowledged {
         order: order(number),
@@ -184,6 +218,7 @@ fn the_json_has_the_fields_of_the_demo() {
                 "partly_filled": 0
             },
             "fills": 2,
+            "swaps": 0,
             // From second 6 to 23, without 15 to 22.
             "quoted_both_sides_ratio": 10.0 / 17.0,
             "inventory": {"ETH": "9999000000000000000", "USDC": "24989509000"},
