@@ -111,7 +111,9 @@ impl Recorder {
     }
 
     fn enqueue(&mut self, task: Task) {
+        // A step has several tasks: after the first that fails, the others are not reported again.
         if let Some(thread) = &mut self.thread
+            && !thread.is_closed()
             && thread.enqueue(task).is_err()
         {
             // Full: the disk is too slow. Ended: the thread has reported an error.
