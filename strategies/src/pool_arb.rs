@@ -94,6 +94,7 @@ fn open_leg(params: &Params, market: &MarketSpec) -> Result<OpenLeg, ParamError>
         target: strategy.base_target,
         base: base.unwrap_or(Amount::MAX),
         unwind_bps: strategy.unwind_bps,
+        drift_max_bps: None,
     })
 }
 

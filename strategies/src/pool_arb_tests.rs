@@ -303,6 +303,7 @@ fn the_largest_open_leg_is_stated() {
         target: 11 * ETH,
         base: 6 * ETH / 10,
         unwind_bps: 40,
+        drift_max_bps: None,
     };
     assert_eq!(leg, stated);
     let none = INFO.open_leg(&"base_target = 11".parse().unwrap(), &market());

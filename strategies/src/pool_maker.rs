@@ -129,6 +129,8 @@ fn open_leg(params: &Params, market: &MarketSpec) -> Result<OpenLeg, ParamError>
         target: strategy.base_target,
         base: strategy.open_max,
         unwind_bps: strategy.unwind_bps,
+        // New orders are so much further away than they need to be, and that earns so much.
+        drift_max_bps: Some(strategy.tolerance_bps + strategy.profit_min_bps),
     })
 }
 

@@ -328,12 +328,13 @@ fn orders_stay_while_they_earn_enough_and_are_near() {
 
 #[test]
 fn the_largest_open_leg_is_stated() {
-    let table = "base_target = 11\nopen_amount_max = 0.60001\norder_amount = 0.6\nunwind_bps = 40";
+    let table = "base_target = 11\nopen_amount_max = 0.60001\norder_amount = 0.6\nunwind_bps = 40\nprofit_min_bps = 4\norder_refresh_tolerance_bps = 2";
     let leg = INFO.open_leg(&table.parse().unwrap(), &market()).unwrap();
     let stated = OpenLeg {
         target: 11 * ETH,
         base: 6 * ETH / 10,
         unwind_bps: 40,
+        drift_max_bps: Some(6),
     };
     assert_eq!(leg, stated);
     for bad in ["order_amount = 0", "order_amount = 0.7"] {

@@ -44,6 +44,9 @@ pub struct OpenLeg {
     pub base: Amount,
     /// How far beyond the mid it is closed at most, basis points.
     pub unwind_bps: u32,
+    /// How far an order may rest from its target price before its fill and the closing of its leg may lose, basis
+    /// points; `None` if another limit binds what a round earns.
+    pub drift_max_bps: Option<u32>,
 }
 
 /// Facts about a strategy before it is built.

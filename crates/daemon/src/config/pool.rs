@@ -290,6 +290,15 @@ pub(super) fn check_two_legs(
         );
         problem(choice.place("unwind_bps"), what);
     }
+    let kept_bps = config.price_tolerance_bps;
+    if let Some(most) = leg.drift_max_bps.filter(|most| kept_bps > *most) {
+        let what = format!(
+            "market.price_tolerance_bps is {kept_bps}, and profit_min_bps and order_refresh_tolerance_bps are {most} \
+             together: an order that is kept that far from its target price could lose with its hedge; lower the \
+             tolerance, or raise one of the two"
+        );
+        problem(choice.place("profit_min_bps"), what);
+    }
 }
 
 /// At most one strategy of a market may hold shares, and only if there is a pool.

@@ -120,6 +120,31 @@ fn a_target_that_may_not_be_held_and_an_unwinding_beyond_the_collar_are_refused(
     }
 }
 
+/// The engine keeps an order within `price_tolerance_bps` of its target on either side; by default 5.
+#[test]
+fn an_order_that_is_kept_must_still_earn_its_hedge() {
+    let swaps = (
+        "swap_value_max = \"0 USDC\"",
+        "swap_value_max = \"1000 USDC\"",
+    );
+    let of = |profit: u32, refresh: u32| {
+        let line = format!(
+            "base_target = 20\nprofit_min_bps = {profit}\norder_refresh_tolerance_bps = {refresh}"
+        );
+        bound(&MAKER.replace("base_target = 20", &line), &[swaps])
+    };
+    for (profit, refresh) in [(5, 0), (2, 3), (1, 4)] {
+        assert_eq!(of(profit, refresh), Ok(()), "{profit} {refresh}");
+    }
+    for (profit, refresh) in [(4, 0), (1, 3), (2, 2)] {
+        let why = of(profit, refresh).unwrap_err();
+        assert!(
+            why.contains("market.price_tolerance_bps is 5, and profit_min_bps"),
+            "{profit} {refresh}: {why}"
+        );
+    }
+}
+
 #[test]
 fn a_strategy_that_holds_a_share_takes_from_the_book_and_needs_no_pool() {
     let share = "[[market.strategy]]\nname = \"rebalance\"\n[market.strategy.params]\ntarget_share_bps = 5000\n\
