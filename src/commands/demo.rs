@@ -62,6 +62,7 @@ async fn watch(args: &DemoArgs, mut scenario: ScenarioPlayer, json: bool) -> any
     let mut folder = Folder::new()?;
     let result = scene(args, &mut scenario, &mut screen, &mut folder, &mut signals).await;
     let Ended {
+        promise,
         summary,
         crash,
         shared,
@@ -80,7 +81,8 @@ async fn watch(args: &DemoArgs, mut scenario: ScenarioPlayer, json: bool) -> any
         let shape = shape(&summary, crash.as_ref(), &shared, &scenario)?;
         print_json(&exit::with_failures(shape, &failures))?;
     } else {
-        let (played, summary) = (scenario.text(), text::summary(&summary));
+        let quotes = promise == Promise::Quotes;
+        let (played, summary) = (scenario.text(), text::summary(&summary, quotes));
         print_text(&format!("\n{played}{summary}"))?;
         if let Some(crash) = &crash {
             print_text(&crash.text())?;
@@ -273,6 +275,7 @@ async fn open(
 
 /// How a demo ended.
 struct Ended {
+    promise: Promise,
     summary: Summary,
     /// The planned kill.
     crash: Option<Crash>,
@@ -455,6 +458,7 @@ fn judge(
         problems.push(format!("{how}:\n{}", daemon.last_words()));
     }
     Ok(Ended {
+        promise,
         summary,
         crash,
         shared,

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use cambist_core::{Reason, Time};
 use cambist_report::{Closing, text};
+use cambist_strategies::Promise;
 
 use super::{print_json, print_text};
 use crate::cli::{RecordArgs, RunArgs};
+use crate::demo::expectations;
 use crate::exit::{self, Exit, Failure};
 use crate::{observe, paper, shadow};
 use cambist_daemon::config::{Daemon, Mode};
@@ -84,7 +86,8 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
         }
         print_json(&exit::with_failures(shape, &failures))?;
     } else {
-        print_text(&text::summary(&summary))?;
+        let quotes = expectations::of(config) == Promise::Quotes;
+        print_text(&text::summary(&summary, quotes))?;
         if ended.proven {
             print_text("\nProven: none of our orders rests at the venue.\n")?;
         }

@@ -102,6 +102,7 @@ fn show(info: &StrategyInfo, json: bool) -> anyhow::Result<()> {
             "name": info.name,
             "summary": info.summary,
             "parameters": info.parameters.iter().map(parameter).collect::<Vec<_>>(),
+            "needs": info.needs(),
             "example": example,
         }));
     }
@@ -109,6 +110,11 @@ fn show(info: &StrategyInfo, json: bool) -> anyhow::Result<()> {
     wrap(&format!("{}: ", info.name), 0, info.summary, &mut text);
     text.push('\n');
     describe(info.parameters, "", &mut text);
+    let needs = info.needs();
+    if !needs.is_empty() {
+        text.push('\n');
+        wrap("It needs ", 4, &format!("{}.", needs.join("; ")), &mut text);
+    }
     let _ = write!(text, "\nTo paste below a [[market]]:\n\n{example}");
     print_text(&text)
 }
@@ -182,11 +188,10 @@ mod tests {
         for info in cambist_strategies::all() {
             let example = example(info).unwrap();
             assert!(example.starts_with("[[market.strategy]]"), "{example}");
-            let takes = info.promise == cambist_strategies::Promise::Weight;
-            let before = if takes || info.two_legs.is_some() {
-                &swaps
-            } else {
+            let before = if info.needs().is_empty() {
                 before
+            } else {
+                &swaps
             };
             let text = format!("{before}{example}");
             let source = Source {

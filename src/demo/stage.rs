@@ -276,6 +276,8 @@ impl Stage<'_> {
         self.metrics = metrics;
         self.is_down = false;
         self.screen.say(&crash.recovery_line());
+        self.screen
+            .say("the line counts from this start; the summary counts the whole demo");
         Ok(crash)
     }
 

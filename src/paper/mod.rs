@@ -179,6 +179,7 @@ fn about(config: &Daemon, bound: &Bound) -> About {
         markets: bound.markets.clone(),
         pools: Vec::new(),
         tokens: bound.tokens.clone(),
+        strategies: bound.strategy_names(),
         depth_age_max_ms: config.engine.poll.depth_age_max_ms,
         tick_age_max_ms: 5_000,
         bursts: [config.budget.burst, config.budget.endpoint_burst],

@@ -87,6 +87,27 @@ impl StrategyInfo {
 }
 
 impl StrategyInfo {
+    /// Whether its orders take from the book.
+    pub fn takes(&self) -> bool {
+        self.promise == Promise::Weight || self.two_legs.is_some_and(|legs| legs.takes)
+    }
+
+    /// What it needs of the file beside its own section; `cambist check` refuses a file without.
+    pub fn needs(&self) -> Vec<&'static str> {
+        let mut needs = Vec::new();
+        if self.promise == Promise::PoolShares {
+            needs.push("a [market.pool]");
+        }
+        if self.two_legs.is_some() {
+            needs.push("a [market.pool] with a swap_value_max above 0");
+            needs.push("a market without other strategies");
+        }
+        if self.takes() {
+            needs.push("orders.maker_only = false, and fees.taker_bips as the venue charges");
+        }
+        needs
+    }
+
     /// The largest open leg of a table; `None` for a strategy of one leg, and for a table that is not valid.
     pub fn open_leg(&self, table: &toml::Table, market: &MarketSpec) -> Option<OpenLeg> {
         let params = Params::read(self.parameters, table).ok()?;

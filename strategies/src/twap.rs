@@ -115,7 +115,8 @@ pub const INFO: StrategyInfo = StrategyInfo {
             looser: Looser::Changed,
             meaning: "linear releases an equal part with each slice. optimal has one such part rest at a \
                       time, at the distance of the model for what remains and the time that is left; \
-                      spread_bps is not used, and the five parameters below are.",
+                      spread_bps is not used, and the five parameters below are; at \
+                      most 200 slices.",
         },
         Parameter {
             name: "volatility_bps",

@@ -89,8 +89,9 @@ pub fn line(session: &Session) -> String {
     parts.join(SEPARATOR)
 }
 
-/// The summary, one fact per line.
-pub fn summary(summary: &Summary) -> String {
+/// The summary, one fact per line. `quotes` is whether strategies are there to quote both sides: without one, the share
+/// of time that both were quoted means nothing.
+pub fn summary(summary: &Summary, quotes: bool) -> String {
     let mut out = Lines(String::new());
     if let Some(seed) = summary.seed {
         out.put("seed", &seed.to_string());
@@ -121,8 +122,10 @@ pub fn summary(summary: &Summary) -> String {
     out.put("not proven gone", &orders.unknown_left.to_string());
     let swaps = some(summary.swaps, "by swap");
     out.put("fills", &format!("{}{swaps}", summary.fills));
-    let percent = 100.0 * summary.quoted_both_sides_ratio;
-    out.put("both sides", &format!("{percent:.1} % of the time"));
+    if quotes {
+        let percent = 100.0 * summary.quoted_both_sides_ratio;
+        out.put("both sides", &format!("{percent:.1} % of the time"));
+    }
     for (token, amount) in &summary.inventory_tokens {
         out.put("holds", &format!("{amount} {token}"));
     }

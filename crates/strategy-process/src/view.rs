@@ -65,6 +65,12 @@ pub struct MarketJson {
     pub base: String,
     /// Symbol of the quote token.
     pub quote: String,
+    /// Most decimals of an amount of base tokens.
+    #[serde(default)]
+    pub base_precision: u8,
+    /// Most decimals of an amount of quote tokens.
+    #[serde(default)]
+    pub quote_precision: u8,
     /// A tick, in quote tokens for one base token.
     pub tick: String,
     /// A lot, in base tokens.
@@ -257,6 +263,8 @@ fn market(spec: &MarketSpec) -> MarketJson {
         name: spec.name.clone(),
         base: spec.base.symbol.clone(),
         quote: spec.quote.symbol.clone(),
+        base_precision: spec.base.precision.min(spec.base.decimals),
+        quote_precision: spec.quote.precision.min(spec.quote.decimals),
         tick: decimal(1, spec.price_decimals),
         lot: decimal(spec.lot, spec.base.decimals),
     }

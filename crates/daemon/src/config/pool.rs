@@ -5,7 +5,7 @@
 use cambist_core::config::{MarketConfig, PoolConfig};
 use cambist_core::pool::PoolSpec;
 use cambist_core::{MarketSpec, TokenId, TokenSpec};
-use cambist_strategies::Promise;
+use cambist_strategies::StrategyInfo;
 use rust_decimal::Decimal;
 
 use super::limits::{self, Written, nothing_derived};
@@ -242,20 +242,16 @@ pub(super) fn check_two_legs(
         problems.push(Problem { at, what });
     }
     let find = |choice: &StrategyChoice| cambist_strategies::find(&choice.name.value);
-    let takes =
-        |choice: &&StrategyChoice| find(choice).is_some_and(|info| info.promise == Promise::Weight);
+    let takes = |choice: &&StrategyChoice| find(choice).is_some_and(StrategyInfo::takes);
     if let Some(taker) = market.strategies.iter().find(takes).filter(|_| maker_only) {
         problems.push(takers_needed(taker));
     }
     let legs = |choice: &StrategyChoice| find(choice)?.two_legs;
     let mut choices = market.strategies.iter();
-    let Some((choice, legs)) = choices.find_map(|choice| Some((choice, legs(choice)?))) else {
+    let Some(choice) = choices.find(|choice| legs(choice).is_some()) else {
         return;
     };
     let name = &choice.name.value;
-    if maker_only && legs.takes {
-        problems.push(takers_needed(choice));
-    }
     let mut problem = |at, what: String| problems.push(Problem { at, what });
     if !is_allowed {
         let what = format!("{name} needs a [market.pool] with a swap_value_max above 0");

@@ -33,7 +33,7 @@ pub struct ProcessChoice {
     /// Whether an answer may ask for a swap with the pool beside the market.
     pub swaps: bool,
     /// Names of the other markets that it is shown.
-    pub markets: Vec<String>,
+    pub markets: At<Vec<String>>,
     /// Most memory, in MiB.
     pub memory_mb: u64,
     /// Files and folders that it may read.
@@ -46,7 +46,9 @@ impl ProcessChoice {
     /// Its settings in the engine.
     pub fn settings(&self, params: &toml::Table) -> Result<ProcessSettings, SettingsError> {
         let settings = ProcessSettings::new(self.timeout_ms, self.orders_max, params)?;
-        Ok(settings.with_swaps(self.swaps).with_markets(&self.markets))
+        Ok(settings
+            .with_swaps(self.swaps)
+            .with_markets(&self.markets.value))
     }
 
     /// Its settings in the engine as a table, for tapes.
@@ -55,7 +57,7 @@ impl ProcessChoice {
             self.timeout_ms,
             self.orders_max,
             self.swaps,
-            &self.markets,
+            &self.markets.value,
             params,
         )
     }
@@ -188,7 +190,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<Proce
         timeout_ms: timeout_ms.value,
         orders_max: usize::try_from(orders_max.value).unwrap_or(usize::MAX),
         swaps: swaps.value,
-        markets: markets.value,
+        markets,
         memory_mb: memory_mb.value,
         read,
         confine: confine.value,

@@ -14,8 +14,12 @@ pub(super) fn check(
     own: &MarketSpec,
     markets: &[MarketSpec],
 ) -> Result<(), Problem> {
+    let place = || match &choice.process {
+        Some(process) => process.markets.at,
+        None => choice.place("reference"),
+    };
     cambist_core::reads::check(strategy, own, markets).map_err(|what| Problem {
-        at: choice.place("reference"),
+        at: place(),
         what: format!("strategy {}: {what}", choice.name.value),
     })
 }

@@ -72,6 +72,17 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// Names of the strategies with their markets, in order of ids: `bands of ETH-USDC`.
+    pub fn strategy_names(&self) -> Vec<String> {
+        let market = |id| self.markets.iter().find(|spec| spec.id == id);
+        let name = |choice: &StrategyChoice, id| {
+            let market = market(id).map_or("", |spec| spec.name.as_str());
+            format!("{} of {market}", choice.name.value)
+        };
+        let each = self.strategies.iter();
+        each.map(|(_, id, choice)| name(choice, *id)).collect()
+    }
+
     /// The engine's configuration with another time to live of orders and the values derived from it.
     pub fn with_ttl(&self, ttl_s: u64) -> EngineConfig {
         let mut engine = EngineConfig {
@@ -217,11 +228,15 @@ impl Daemon {
                         quotes_max += process.map_or(0, |process| process.orders_max as u64);
                     }
                     (Ok(mut strategy), Some(config)) => {
+                        let mut quoted =
+                            |base| quiet(strategy.as_mut(), spec, &markets, config, base);
                         let full = config.inventory_max;
-                        quotes_max +=
-                            quiet(strategy.as_mut(), spec, &markets, config, full).len() as u64;
-                        let half = config.inventory_min.midpoint(full);
-                        together.extend(quiet(strategy.as_mut(), spec, &markets, config, half));
+                        let most = legs(choice, spec).into_iter().chain([full]);
+                        quotes_max += most
+                            .map(|base| quoted(base).len() as u64)
+                            .max()
+                            .unwrap_or(0);
+                        together.extend(quoted(config.inventory_min.midpoint(full)));
                     }
                     (Ok(_), None) => {}
                     (Err(problem), _) => problems.push(problem),
@@ -488,6 +503,20 @@ pub(super) fn build(
             at: choice.place(&error.key),
             what: format!("strategy {}: {error}", info.name),
         })
+}
+
+/// The base holdings at which a strategy of two legs quotes most: no open leg, or the largest one on either side. Empty
+/// for other strategies.
+fn legs(choice: &StrategyChoice, spec: &MarketSpec) -> Vec<Amount> {
+    let leg = cambist_strategies::find(&choice.name.value)
+        .and_then(|info| info.open_leg(&choice.params, spec));
+    leg.map_or_else(Vec::new, |leg| {
+        vec![
+            leg.target,
+            leg.target.saturating_add(leg.base),
+            leg.target.saturating_sub(leg.base),
+        ]
+    })
 }
 
 /// The quotes of a strategy in a quiet market: mid in the middle of the price band, orders of others a tick from it, a

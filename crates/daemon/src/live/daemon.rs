@@ -116,6 +116,7 @@ impl Listeners {
             markets: Vec::new(),
             pools: Vec::new(),
             tokens: Vec::new(),
+            strategies: Vec::new(),
             depth_age_max_ms: daemon.engine.poll.depth_age_max_ms,
             tick_age_max_ms: 5_000,
             bursts: [daemon.budget.burst, daemon.budget.endpoint_burst],
@@ -175,6 +176,7 @@ fn event_loop(
         markets: bound.markets.clone(),
         pools: bound.pools.clone(),
         tokens: bound.tokens.clone(),
+        strategies: bound.strategy_names(),
         ..listeners.about
     };
     let header = recording::header(bound, daemon.source.text.clone(), about.config_hash.clone());

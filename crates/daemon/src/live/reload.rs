@@ -260,7 +260,10 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
         .map(|market| {
             let strategies = market.strategies.iter().map(|choice| {
                 let process = choice.process.as_ref().map(ProcessChoice::spec);
-                let reads = choice.process.as_ref().map(|process| &process.markets);
+                let reads = choice
+                    .process
+                    .as_ref()
+                    .map(|process| &process.markets.value);
                 format!("{} {process:?} {reads:?}", choice.name.value)
             });
             let pool = market.pool.as_ref().map(Pool::values);

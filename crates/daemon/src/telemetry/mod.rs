@@ -31,7 +31,9 @@ use cambist_core::books::Books;
 use cambist_core::inspection::OrderDecision;
 use cambist_core::notification::{BooksHold, BooksStatus, Notification};
 use cambist_core::request::Endpoint;
-use cambist_core::{ClientOrderId, MarketId, MarketSpec, PoolSpec, Side, Time, TokenId, TokenSpec};
+use cambist_core::{
+    ClientOrderId, MarketId, MarketSpec, PoolSpec, Side, StrategyId, Time, TokenId, TokenSpec,
+};
 
 use crate::config::Mode;
 use crate::telemetry::last_known::LastKnown;
@@ -62,6 +64,8 @@ pub struct About {
     pub pools: Vec<PoolSpec>,
     /// All tokens of the venue.
     pub tokens: Vec<TokenSpec>,
+    /// Names of the strategies by id, with their markets: `bands of ETH-USDC`.
+    pub strategies: Vec<String>,
     /// A depth older than this is not fresh.
     pub depth_age_max_ms: u64,
     /// Longest time without a turn of the event loop before it counts as hanging.
@@ -70,6 +74,14 @@ pub struct About {
     pub bursts: [u32; 2],
     /// Time to live of an order.
     pub ttl_ms: u64,
+}
+
+impl About {
+    /// Name of a strategy for log lines; its number while the names are not known.
+    fn strategy(&self, id: StrategyId) -> String {
+        let name = self.strategies.get(usize::from(id.0));
+        name.cloned().unwrap_or_else(|| id.0.to_string())
+    }
 }
 
 /// Logs, metrics and the last known state of a running daemon.

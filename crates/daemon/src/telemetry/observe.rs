@@ -467,13 +467,13 @@ pub(super) fn note(
             debug!(market = name(*market), both, "both sides");
         }
         Notification::MemoryRefused { strategy } => warn!(
-            strategy = strategy.0,
+            strategy = about.strategy(*strategy),
             "the strategy cannot read the memory of an earlier run; it starts without it"
         ),
         Notification::ProcessAnswerRefused { strategy, why } => {
             let key = format!("process answer {}", strategy.0);
             if let Some(times) = last.throttle.due(now, &key) {
-                let strategy = strategy.0;
+                let strategy = about.strategy(*strategy);
                 warn!(
                     strategy,
                     why = short(why),

@@ -60,7 +60,7 @@ fn a_swap_is_a_fill_and_counted_as_a_swap_too() {
     );
     let text = |session: &Session| {
         let summary = session.summary(Time(1), &Closing::default(), |_| String::new());
-        text::summary(&summary)
+        text::summary(&summary, true)
     };
     let bought = |number| {
         let mut fill = fill(Side::Buy, 250_000, 10_000, 0, None);
@@ -325,7 +325,7 @@ fn ends_add_up() {
             + orders.unknown_left
     );
     assert_eq!(ends.partly_filled, 2);
-    let shown = text::summary(&summary);
+    let shown = text::summary(&summary, true);
     for part in [
         "8 submitted, 0 acknowledged, 1 recovered at the start",
         "1 cancelled, 1 filled, 2 expired, 1 rejected, 1 failed late,",
@@ -525,7 +525,7 @@ fn the_pool_is_a_part_of_profit_and_loss() {
         "1.9 at 2501, 4940"
     );
     assert_eq!(json["inventory"]["ETH"], (9 * ETH).to_string());
-    let shown = text::summary(&summary);
+    let shown = text::summary(&summary, true);
     let total = shown.find("profit and loss").unwrap();
     for part in [
         "  spread",
@@ -594,7 +594,7 @@ fn the_texts_are_narrow_and_complete() {
          fills    2 | spread    +2.00, holdings  -109.99, fees    -4.99 | requests  120/300"
     );
     let mut summary = session.summary(now, &closing(), code);
-    let shown = text::summary(&summary);
+    let shown = text::summary(&summary, true);
     for fact in [
         "seed",
         "7",
@@ -615,7 +615,7 @@ fn the_texts_are_narrow_and_complete() {
             .insert(format!("{}", 100_000 + number), random.below(100));
     }
     summary.orders.refused.insert("z".repeat(200), 1);
-    let shown = text::summary(&summary);
+    let shown = text::summary(&summary, true);
     for line in shown.lines() {
         assert!(line.chars().count() <= text::WIDTH, "{line}");
     }

@@ -1,8 +1,8 @@
 //! A strategy that swaps is refused where it could not trade its second leg, or would trade what is not its own.
 
 use super::example;
-use crate::config::Daemon;
 use crate::config::feasible::never_quoted;
+use crate::config::{Bound, Daemon};
 
 const ARB: &str = "[[market.strategy]]\nname = \"pool_arb\"\n[market.strategy.params]\nbase_target = 20\n\
                    round_amount_max = 0.5\n";
@@ -11,8 +11,8 @@ const MAKER: &str = "[[market.strategy]]\nname = \"pool_maker\"\n[market.strateg
 const LADDER: &str = "[[market.strategy]]\nname = \"ladder\"\n[market.strategy.params]\nbid_spread_bps = 10\n\
                       ask_spread_bps = 10\norder_amount = 0.5\n";
 
-/// The demo's file with these strategies instead of its own, and these lines changed.
-fn bound(strategies: &str, changes: &[(&str, &str)]) -> Result<(), String> {
+/// The demo's file with these strategies instead of its own, and these lines changed, as far as it binds.
+fn loaded(strategies: &str, changes: &[(&str, &str)]) -> Result<(Daemon, Bound), String> {
     let mut source = example("demo.toml");
     let begin = source.text.find("[[market.strategy]]").unwrap();
     let mut text = format!("{}{strategies}", &source.text[..begin]);
@@ -23,7 +23,12 @@ fn bound(strategies: &str, changes: &[(&str, &str)]) -> Result<(), String> {
     source.text = text;
     let daemon = Daemon::parse(&source).map_err(|error| error.to_string())?;
     let bound = daemon.bind_expected().unwrap();
-    let bound = bound.map_err(|error| error.to_string())?;
+    Ok((daemon, bound.map_err(|error| error.to_string())?))
+}
+
+/// Whether such a file is accepted.
+fn bound(strategies: &str, changes: &[(&str, &str)]) -> Result<(), String> {
+    let (daemon, bound) = loaded(strategies, changes)?;
     let never = never_quoted(&daemon, &bound);
     never
         .first()
@@ -88,6 +93,20 @@ fn a_strategy_that_only_rests_needs_no_takers() {
     assert!(none.contains("pool_maker needs a [market.pool]"), "{none}");
     let beside = bound(&format!("{LADDER}{MAKER}"), &[swaps]).unwrap_err();
     assert!(beside.contains("must be the only strategy"), "{beside}");
+}
+
+/// The load counts the orders of the state with most: none is open for a maker, one is for a taker.
+#[test]
+fn orders_of_a_strategy_of_two_legs_count_in_the_load() {
+    let takes = ("maker_only = true", "maker_only = false");
+    let swaps = (
+        "swap_value_max = \"0 USDC\"",
+        "swap_value_max = \"1000 USDC\"",
+    );
+    for (strategy, orders) in [(ARB, 1), (MAKER, 2)] {
+        let (_, bound) = loaded(strategy, &[takes, swaps]).unwrap();
+        assert_eq!(bound.load.orders_refreshed, orders, "{strategy}");
+    }
 }
 
 /// Both bounds of the inventory and that of the collar are allowed themselves, and nothing beyond.
