@@ -126,7 +126,8 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     let with_secrets = !args.no_secrets && daemon.mode.trades();
     if with_secrets {
         let secrets = secrets::load(&daemon.keys).map_err(absent)?;
-        AccountAccess::with(&daemon, &secrets, daemon.request_timeout_ms)?;
+        let access = AccountAccess::with(&daemon, &secrets, daemon.request_timeout_ms)?;
+        access.check_signer(&daemon)?;
         state_folder(&daemon.store.dir)?;
     }
     let mut warnings = bound.as_ref().map(|bound| bound.warnings.clone());

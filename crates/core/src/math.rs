@@ -4,9 +4,11 @@
 
 use std::cmp::Ordering;
 
+/// The low half of a number.
+const LOW: u128 = u64::MAX as u128;
+
 /// `a · b` as high and low half.
 fn wide(a: u128, b: u128) -> (u128, u128) {
-    const LOW: u128 = u64::MAX as u128;
     let (a_high, a_low) = (a >> 64, a & LOW);
     let (b_high, b_low) = (b >> 64, b & LOW);
     let low = a_low * b_low;
@@ -19,24 +21,42 @@ fn wide(a: u128, b: u128) -> (u128, u128) {
 }
 
 /// Quotient and remainder of a 256-bit number. `None` when the quotient does not fit or `c` is 0.
+///
+/// Long division with digits of 64 bits: Knuth, "The Art of Computer Programming" 2, 4.3.1, algorithm D.
 fn divide(high: u128, low: u128, c: u128) -> Option<(u128, u128)> {
     if high == 0 {
-        return Some((low.checked_div(c)?, low % c));
+        let quotient = low.checked_div(c)?;
+        return Some((quotient, low - quotient * c));
     }
     if high >= c {
         return None;
     }
-    let (mut rest, mut quotient) = (high, 0u128);
-    for bit in (0..128).rev() {
-        let carry = rest >> 127;
-        rest = (rest << 1) | ((low >> bit) & 1);
-        quotient <<= 1;
-        if carry == 1 || rest >= c {
-            rest = rest.wrapping_sub(c);
-            quotient |= 1;
+    // The highest bit of the divisor is set, so that an estimated digit is at most two too large.
+    let shift = c.leading_zeros();
+    let c = c << shift;
+    let high = (high << shift) | low.checked_shr(128 - shift).unwrap_or(0);
+    let low = low << shift;
+    let (first, rest) = digit(high, low >> 64, c);
+    let (second, rest) = digit(rest, low & LOW, c);
+    Some(((first << 64) | second, rest >> shift))
+}
+
+/// A digit of the quotient of `rest · 2⁶⁴ + next` and `c`, and what remains; `rest` is below `c`, which has its highest
+/// bit set.
+fn digit(rest: u128, next: u128, c: u128) -> (u128, u128) {
+    let (c_high, c_low) = (c >> 64, c & LOW);
+    let mut digit = rest / c_high;
+    let mut left = rest - digit * c_high;
+    while digit > LOW || digit * c_low > ((left << 64) | next) {
+        digit -= 1;
+        left += c_high;
+        if left > LOW {
+            break;
         }
     }
-    Some((quotient, rest))
+    // The remainder is below `c`: what is beyond 128 bits of both terms is the same.
+    let rest = ((rest << 64) | next).wrapping_sub(digit.wrapping_mul(c));
+    (digit, rest)
 }
 
 /// `⌊a · b / c⌋`, or `None` when it does not fit.
@@ -117,6 +137,7 @@ pub fn gcd(mut a: u128, mut b: u128) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
 
     /// Pseudorandom bits with a fixed seed.
@@ -176,6 +197,30 @@ mod tests {
             assert!(rest < c);
             assert_eq!((back_high + u128::from(carry), sum), (high, low));
         }
+    }
+
+    /// Digits at the ends of their range are those whose estimates have to be corrected.
+    #[test]
+    fn every_digit_of_a_quotient_is_corrected() {
+        const ENDS: [u64; 7] = [0, 1, 2, u64::MAX >> 1, 1 << 63, u64::MAX - 1, u64::MAX];
+        let numbers: Vec<u128> = ENDS
+            .iter()
+            .flat_map(|high| ENDS.map(|low| (u128::from(*high) << 64) | u128::from(low)))
+            .collect();
+        let mut divided = 0;
+        for c in &numbers {
+            for high in numbers.iter().filter(|high| *high < c) {
+                for low in &numbers {
+                    let (quotient, rest) = divide(*high, *low, *c).unwrap();
+                    let (back_high, back_low) = wide(quotient, *c);
+                    let (sum, carry) = back_low.overflowing_add(rest);
+                    assert!(rest < *c, "{high} {low} / {c}");
+                    assert_eq!((back_high + u128::from(carry), sum), (*high, *low));
+                    divided += 1;
+                }
+            }
+        }
+        assert!(divided > 50_000, "{divided}");
     }
 
     #[test]

@@ -159,6 +159,12 @@ fn a_signer_of_another_account_or_venue_ends_the_start() {
             file.put(key, value);
         });
         let _signer = signer(&stage, config);
+        if key != "account.chain_id" {
+            // Known without asking the venue.
+            let (code, _, error) = stage.prose("check");
+            assert_eq!(code, 77, "{error}");
+            assert!(error.contains(what), "{error}");
+        }
         let mut daemon = stage.run("daemon");
         assert_eq!(daemon.end(SOON), 77, "{}", daemon.last_words());
         assert!(daemon.stderr().contains(what), "{}", daemon.last_words());

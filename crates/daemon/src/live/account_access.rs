@@ -179,6 +179,23 @@ impl AccountAccess {
             return Ok(key.public());
         }
         let identity = self.identity(retry).await?;
+        self.check_identity(daemon, &identity)?;
+        Ok(identity.public_key)
+    }
+
+    /// Refuses a signer of another account, as far as it can be asked now.
+    ///
+    /// # Errors
+    /// It signs for another account than the file's.
+    pub fn check_signer(&self, daemon: &Daemon) -> anyhow::Result<()> {
+        let AccountKey::Signer(signer) = &self.key else {
+            return Ok(());
+        };
+        let identity = signer.identity();
+        identity.map_or(Ok(()), |identity| self.check_identity(daemon, &identity))
+    }
+
+    fn check_identity(&self, daemon: &Daemon, identity: &Identity) -> anyhow::Result<()> {
         let here = (
             daemon.venue.account_id,
             owner(daemon)?,
@@ -196,7 +213,7 @@ impl AccountAccess {
             );
             return Err(Failure::new(Exit::Refused, what).into());
         }
-        Ok(identity.public_key)
+        Ok(())
     }
 
     async fn identity(&self, retry: StartRetry<'_>) -> anyhow::Result<Identity> {
