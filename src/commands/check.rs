@@ -16,10 +16,11 @@ use super::{check_exchange, columns, print_json, print_text};
 use crate::cli::CheckArgs;
 use crate::commands::stated_loss::{Losses, losses};
 use crate::exit::{Exit, Failure};
+use crate::paper;
 use cambist_config::{ConfigError, Kind};
-use cambist_daemon::config::Daemon;
 use cambist_daemon::config::exposure;
 use cambist_daemon::config::exposure::{Load, Risk, WORST_CASE};
+use cambist_daemon::config::{Daemon, Mode};
 use cambist_daemon::config::{feasible, process};
 use cambist_daemon::live::account_access::AccountAccess;
 use cambist_exchange::config::Exchange;
@@ -109,6 +110,9 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         return Err(daemon.source.invalid(forbidden).into());
     }
     let load = if let Some(bound) = &bound {
+        if daemon.mode == Mode::Paper {
+            paper::balances(&daemon, bound)?;
+        }
         let never = feasible::never_quoted(&daemon, bound);
         if !never.is_empty() {
             return Err(daemon.source.invalid(never).into());

@@ -95,7 +95,7 @@ fn check_name(name: &str) -> Result<(), String> {
     }
     if RESERVED.contains(&name) || TAKEN.contains(&name) {
         return Err(format!(
-            "{name:?} is already used in the sources; choose another name"
+            "{name:?} is a keyword or already used in the sources; choose another name"
         ));
     }
     Ok(())

@@ -14,6 +14,11 @@ use crate::demo::scenario_player::{EXPECTED_FROM_S, ScenarioPlayer};
 use cambist_daemon::config::Daemon;
 use cambist_daemon::config::market::StrategyChoice;
 
+/// Shorter demos need not submit an order.
+const SUBMITTED_FROM_S: f64 = 5.0;
+/// Time after the recovery from the kill within which a pool is left.
+const LEFT_WITHIN_S: f64 = 3.0;
+
 /// The promise of a daemon's configuration.
 pub fn of(config: &Daemon) -> Promise {
     let chosen = config.markets.iter().flat_map(|market| &market.strategies);
@@ -49,9 +54,18 @@ pub fn problems(
             let recovery_s = crash.map_or(0.0, |crash| crash.recovery_s);
             let excused_s = recovery_s + excused.as_secs_f64();
             let ratio = outside(summary.quoted_both_sides_ratio, duration_s, excused_s);
-            scenario.problem(ratio, duration_s).into_iter().collect()
+            let none = duration_s >= SUBMITTED_FROM_S && summary.orders.submitted == 0;
+            let none = none.then(|| "no order was submitted".to_owned());
+            let problem = scenario.problem(ratio, duration_s);
+            none.or(problem).into_iter().collect()
         }
-        Promise::PoolShares => pool_problems(&summary.pools, summary.duration_s, crash.is_some()),
+        Promise::PoolShares => {
+            let duration_s = summary.duration_s;
+            // The kill comes after two thirds of the time.
+            let is_left_due =
+                crash.is_some_and(|crash| duration_s / 3.0 - crash.recovery_s >= LEFT_WITHIN_S);
+            pool_problems(&summary.pools, duration_s, is_left_due)
+        }
         Promise::Total => total_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
         Promise::Swaps => round_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
         Promise::Weight => weight_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
@@ -191,8 +205,8 @@ fn outside(ratio: f64, duration_s: f64, excused_s: f64) -> f64 {
     }
 }
 
-/// A pool must be joined, and left again after the restart, when the target is no shares.
-fn pool_problems(pools: &[PoolRow], duration_s: f64, was_killed: bool) -> Vec<String> {
+/// A pool must be joined; and left again after the restart, when the target is no shares, if there was time for it.
+fn pool_problems(pools: &[PoolRow], duration_s: f64, is_left_due: bool) -> Vec<String> {
     let mut problems = Vec::new();
     if duration_s < EXPECTED_FROM_S {
         return problems;
@@ -202,7 +216,7 @@ fn pool_problems(pools: &[PoolRow], duration_s: f64, was_killed: bool) -> Vec<St
     if joins == 0 {
         problems.push("no pool was joined".to_owned());
     }
-    if was_killed && exits == 0 {
+    if is_left_due && exits == 0 {
         problems.push(
             "no pool was left, although the target after the restart is no shares".to_owned(),
         );

@@ -229,7 +229,7 @@ const OWN: [Parameter; 18] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("1"),
-        looser: Looser::Never,
+        looser: Looser::Higher,
         meaning: "A resting order that is within this of its level's price keeps it, if as many \
                   rest as there are levels.",
     },

@@ -112,7 +112,7 @@ const OWN: [Parameter; 9] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("2"),
-        looser: Looser::Never,
+        looser: Looser::Higher,
         meaning: "A resting order keeps its price while it is within this of its level's.",
     },
 ];

@@ -168,7 +168,7 @@ const OWN: [Parameter; 16] = [
         unit: "bps of the price",
         kind: Kind::Bps { min: 0, max: 1_000 },
         default: Some("0"),
-        looser: Looser::Never,
+        looser: Looser::Higher,
         meaning: "A side whose resting orders are as many as its levels and all within this of \
                   their target prices keeps its prices.",
     },

@@ -115,7 +115,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
             unit: "bps of the price",
             kind: Kind::Bps { min: 0, max: 1_000 },
             default: Some("3"),
-            looser: Looser::Never,
+            looser: Looser::Higher,
             meaning: "New orders are this much further away than they need to be, and stay until they are \
                       twice as far, or too near.",
         },

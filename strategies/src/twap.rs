@@ -102,7 +102,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
             unit: "bps of the price",
             kind: Kind::Bps { min: 0, max: 1_000 },
             default: Some("3"),
-            looser: Looser::Never,
+            looser: Looser::Higher,
             meaning: "A resting order keeps its price while it is within this of the wanted one.",
         },
         Parameter {

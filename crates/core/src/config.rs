@@ -117,9 +117,9 @@ limits! {
         /// How an empty or one-sided book is treated.
         pub empty: EmptyBook;
         /// A working order stays if its price is within this of the target.
-        pub price_tolerance_bps: u32 = "price_tolerance_bps", Bps, Number(5), Some(0..=1_000), Never;
+        pub price_tolerance_bps: u32 = "price_tolerance_bps", Bps, Number(5), Some(0..=1_000), Higher;
         /// A working order stays if its remaining quantity is within this of the target.
-        pub qty_tolerance_bps: u32 = "qty_tolerance_bps", Bps, Number(1_000), Some(0..=9_999), Never;
+        pub qty_tolerance_bps: u32 = "qty_tolerance_bps", Bps, Number(1_000), Some(0..=9_999), Higher;
         /// Loss limits.
         pub loss: LossConfig;
     }

@@ -148,6 +148,9 @@ pub fn check(launcher: &[OsString]) -> Result<(), CheckError> {
     }
 }
 
+/// Where a program that is named without a folder is searched.
+pub const SEARCHED: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// A command with nothing of our environment.
 fn command(launcher: &[OsString], launch: &Launch) -> std::io::Result<Command> {
     let Some((program, arguments)) = launcher.split_first() else {
@@ -158,7 +161,7 @@ fn command(launcher: &[OsString], launch: &Launch) -> std::io::Result<Command> {
         .args(arguments)
         .args(launch.arguments())
         .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("PATH", SEARCHED)
         .env("LANG", "C.UTF-8")
         .env("HOME", "/nonexistent");
     // Signals of a terminal are the daemon's.

@@ -1,11 +1,13 @@
 //! A strategy that runs in a process: `kind = "process"` of a `[[market.strategy]]`.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cambist_sandbox::ProcessSpec;
 use cambist_sandbox::launch::Launch;
+use cambist_sandbox::supervisor::SEARCHED;
 use cambist_strategy_process::{LINE_MAX, ProcessSettings, SettingsError};
 
 use cambist_host::secrets::Keys;
@@ -79,6 +81,23 @@ impl ProcessChoice {
         read.chain(files).collect()
     }
 
+    /// Why its program cannot be started: there is none, or none that may be run.
+    fn program_missing(&self) -> Option<String> {
+        let program = self.command.value.first()?;
+        let runs = |path: &Path| {
+            let found = path.metadata();
+            found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        };
+        if program.contains('/') {
+            let path = self.folder.join(program);
+            let shown = path.display();
+            return (!runs(&path)).then(|| format!("{shown} is no program that can be run"));
+        }
+        let mut folders = SEARCHED.split(':').map(Path::new);
+        let missing = !folders.any(|folder| runs(&folder.join(program)));
+        missing.then(|| format!("there is no program {program:?} in {SEARCHED}"))
+    }
+
     /// How it is run.
     pub fn spec(&self) -> ProcessSpec {
         ProcessSpec {
@@ -137,8 +156,15 @@ pub fn problems(daemon: &Daemon) -> Vec<Problem> {
     secrets.extend(daemon.tape.iter().map(|tape| tape.dir.as_path()));
     let choices = daemon.markets.iter().flat_map(|market| &market.strategies);
     let processes = choices.filter_map(|choice| Some((choice, choice.process.as_ref()?)));
-    let confined = processes.filter(|(_, process)| process.confine);
+    let confined = processes.clone().filter(|(_, process)| process.confine);
     let mut problems = Vec::new();
+    for (choice, process) in processes.clone() {
+        if let Some(what) = process.program_missing() {
+            let what = format!("strategy {}: {what}", choice.name.value);
+            let at = process.command.at;
+            problems.push(Problem { at, what });
+        }
+    }
     for (choice, process) in confined {
         let name = &choice.name.value;
         if let Some((at, path)) = process.exposes(&secrets) {

@@ -241,6 +241,7 @@ impl Daemon {
                     (Ok(_), None) => {}
                     (Err(problem), _) => problems.push(problem),
                 }
+                warnings.extend(fee_not_earned(choice, spec, self.fee_bips[0]));
                 let id = StrategyId(u8::try_from(strategies.len()).unwrap_or(u8::MAX));
                 strategies.push((id, spec.id, choice.clone()));
             }
@@ -503,6 +504,26 @@ pub(super) fn build(
             at: choice.place(&error.key),
             what: format!("strategy {}: {error}", info.name),
         })
+}
+
+/// A warning if a strategy counts with a lower maker fee than the account pays: its distances need not earn the
+/// difference.
+fn fee_not_earned(choice: &StrategyChoice, spec: &MarketSpec, maker_bips: u16) -> Option<String> {
+    const FEE: &str = "fee_bps";
+    let info = cambist_strategies::find(&choice.name.value)?;
+    if info.takes() {
+        return None;
+    }
+    let declared = info.parameters.iter().find(|one| one.name == FEE)?;
+    let written = choice.params.get(FEE).map(toml::Value::to_string);
+    let text = written.or_else(|| declared.default.map(ToOwned::to_owned))?;
+    let counted: f64 = text.parse().ok()?;
+    (counted < f64::from(maker_bips)).then(|| {
+        format!(
+            "market {}: {} counts with a maker fee of {FEE} = {text}, and fees.maker_bips is {maker_bips}: its distances need not earn the difference",
+            spec.name, choice.name.value
+        )
+    })
 }
 
 /// The base holdings at which a strategy of two legs quotes most: no open leg, or the largest one on either side. Empty

@@ -376,8 +376,11 @@ impl Names {
             .filter(|(_, at, known)| known == name && market.is_none_or(|market| market == *at));
         match (found.next(), found.next()) {
             (Some((id, ..)), None) => Ok(*id),
+            (Some(_), Some(_)) if market.is_none() => Err(format!(
+                "there are several strategies {name:?}; add --market"
+            )),
             (Some(_), Some(_)) => Err(format!(
-                "strategy {name:?} quotes several markets; add --market"
+                "the market has several strategies {name:?}, and a command cannot name one of them; change the file and reload"
             )),
             (None, _) => {
                 let known: Vec<_> = self.strategies.iter().map(|(.., n)| n.as_str()).collect();

@@ -112,7 +112,14 @@ impl Reload {
         }
         let mut set = self.set.clone();
         let mut rows = Vec::new();
-        for one in assignments {
+        for (at, one) in assignments.iter().enumerate() {
+            let same = |other: &Assignment| {
+                (&other.market, &other.strategy, &other.path)
+                    == (&one.market, &one.strategy, &one.path)
+            };
+            if assignments.iter().skip(at + 1).any(same) {
+                return Err(format!("{}.{} is named twice", one.strategy, one.path));
+            }
             let row = self.row(&set, one)?;
             let row = SetParameter {
                 operator: operator.to_owned(),
@@ -394,10 +401,16 @@ mod tests {
         };
         assert_eq!(reload.differences(), []);
         let two = [
-            assignment("cool_down_s", Some("20")),
             assignment("pause_above_bps", Some("50")),
             assignment("cool_down_s", Some("21")),
         ];
+        let twice = [
+            &two[..],
+            std::slice::from_ref(&assignment("cool_down_s", Some("20"))),
+        ]
+        .concat();
+        let why = set(&reload, &twice).unwrap_err();
+        assert_eq!(why, "lp_manager.cool_down_s is named twice");
         let (prepared, rows) = set(&reload, &two).unwrap();
         let of = |rows: &[SetParameter]| -> Vec<_> {
             let each = rows.iter();

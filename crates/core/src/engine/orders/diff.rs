@@ -73,38 +73,24 @@ pub(crate) struct Diff {
 pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) -> Diff {
     let mut targets: Vec<&Quote> = quotes.iter().collect();
     targets.sort_by_key(|quote| quote.level);
+    let fresh = assign(&targets, working, false, tolerance);
+    let old = assign(&targets, working, true, tolerance);
     let mut used = vec![false; working.len()];
-    let mut claim = |quote: &Quote, expiring: bool| {
-        let found = working
-            .iter()
-            .enumerate()
-            .filter(|(i, order)| {
-                let counts = matches!(
-                    order.state,
-                    WorkingState::Live | WorkingState::InFlight | WorkingState::Pending
-                );
-                !used[*i] && counts && order.expiring == expiring && tolerance.accepts(quote, order)
-            })
-            .min_by_key(|(_, order)| (order.price.0.abs_diff(quote.price.0), order.id))?
-            .0;
-        used[found] = true;
-        Some(&working[found])
-    };
     let mut result = Diff::default();
     let mut held_back = Vec::new();
-    for quote in targets {
-        let fresh = claim(quote, false);
-        let old = claim(quote, true);
-        match (fresh, old) {
-            (None, old) => {
-                held_back.extend(old.map(|order| order.id));
-                result.place.push(Missing {
-                    quote: *quote,
-                    replaces: old.map(|order| order.id),
-                });
-            }
-            (Some(fresh), Some(old)) if fresh.state != WorkingState::Live => held_back.push(old.id),
-            (Some(_), _) => {}
+    for (quote, (fresh, old)) in targets.into_iter().zip(fresh.into_iter().zip(old)) {
+        let old = old.map(|at| working[at].id);
+        let Some(fresh) = fresh else {
+            held_back.extend(old);
+            result.place.push(Missing {
+                quote: *quote,
+                replaces: old,
+            });
+            continue;
+        };
+        used[fresh] = true;
+        if working[fresh].state != WorkingState::Live {
+            held_back.extend(old);
         }
     }
     for (order, used) in working.iter().zip(used) {
@@ -122,6 +108,98 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
         }
     }
     result
+}
+
+/// The order that each quote has, by its place in `working`: as many quotes as possible have one, and among such
+/// assignments the one with the smallest sum of distances. A quote whose order ended therefore never takes that of a
+/// level nearby, which would be made a second time at the same price.
+fn assign(
+    quotes: &[&Quote],
+    working: &[Working],
+    expiring: bool,
+    tolerance: Tolerance,
+) -> Vec<Option<usize>> {
+    let counts = |order: &Working| {
+        let state = order.state;
+        order.expiring == expiring
+            && matches!(
+                state,
+                WorkingState::Live | WorkingState::InFlight | WorkingState::Pending
+            )
+    };
+    let mut assigned = vec![None; quotes.len()];
+    let mut taken = vec![false; working.len()];
+    let mut is_contested = false;
+    for (quote, assigned) in quotes.iter().zip(&mut assigned) {
+        for (at, order) in working.iter().enumerate() {
+            if counts(order) && tolerance.accepts(quote, order) {
+                is_contested |= assigned.is_some() || taken[at];
+                taken[at] = true;
+                *assigned = Some(at);
+            }
+        }
+    }
+    if !is_contested {
+        return assigned;
+    }
+    assigned.fill(None);
+    for side in Side::BOTH {
+        let mut rows: Vec<usize> = (0..quotes.len())
+            .filter(|at| quotes[*at].side == side)
+            .collect();
+        rows.sort_by_key(|at| (quotes[*at].price, quotes[*at].level));
+        let mut columns: Vec<usize> = (0..working.len())
+            .filter(|at| working[*at].side == side && counts(&working[*at]))
+            .collect();
+        columns.sort_by_key(|at| (working[*at].price, working[*at].id));
+        align(&rows, &columns, &mut assigned, |quote, order| {
+            let (quote, order) = (quotes[quote], &working[order]);
+            let distance = quote.price.0.abs_diff(order.price.0);
+            tolerance.accepts(quote, order).then_some(distance)
+        });
+    }
+    assigned
+}
+
+/// Assigns columns to rows, both in order of prices, without crossings: by dynamic programming over the best assignment
+/// of every two heads of the lists. Among equal ones it takes the earliest columns, which are the older orders.
+fn align(
+    rows: &[usize],
+    columns: &[usize],
+    assigned: &mut [Option<usize>],
+    distance: impl Fn(usize, usize) -> Option<u64>,
+) {
+    // Rows without a column, then the sum of distances: the smaller is the better.
+    type Cost = (usize, u128);
+    let width = columns.len() + 1;
+    let mut best: Vec<Cost> = vec![(0, 0); (rows.len() + 1) * width];
+    let joined = |best: &[Cost], row: usize, column: usize| {
+        let (missing, sum) = best[row * width + column];
+        let distance = distance(rows[row], columns[column])?;
+        Some((missing, sum + u128::from(distance)))
+    };
+    for row in 0..rows.len() {
+        let above = best[row * width];
+        best[(row + 1) * width] = (above.0 + 1, above.1);
+        for column in 0..columns.len() {
+            let (missing, sum) = best[row * width + column + 1];
+            let skipped = (missing + 1, sum).min(best[(row + 1) * width + column]);
+            let pair = joined(&best, row, column);
+            best[(row + 1) * width + column + 1] = pair.map_or(skipped, |pair| pair.min(skipped));
+        }
+    }
+    let (mut row, mut column) = (rows.len(), columns.len());
+    while row > 0 && column > 0 {
+        let here = best[row * width + column];
+        if here == best[row * width + column - 1] {
+            column -= 1;
+        } else if joined(&best, row - 1, column - 1) == Some(here) {
+            (row, column) = (row - 1, column - 1);
+            assigned[rows[row]] = Some(columns[column]);
+        } else {
+            row -= 1;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +303,100 @@ mod tests {
             EXACT,
         );
         assert_eq!((live.cancel, live.place.len()), (vec![id(1)], 0));
+    }
+
+    /// The order of the nearest level has to be renewed, and that of the next level is within the tolerance of it.
+    #[test]
+    fn a_level_whose_order_ended_does_not_take_that_of_its_neighbour() {
+        let quotes = [want(10_000), want(10_009)];
+        let next = bid(2, 10_009, WorkingState::Live, false);
+        let missing = |replaces| Missing {
+            quote: want(10_000),
+            replaces,
+        };
+        for orders in [
+            vec![next],
+            vec![next, bid(1, 10_000, WorkingState::Cancelling, false)],
+        ] {
+            let result = diff(&quotes, &orders, EXACT);
+            assert_eq!((result.cancel, result.place), (vec![], vec![missing(None)]));
+        }
+        let old = bid(1, 10_000, WorkingState::Live, true);
+        let result = diff(&quotes, &[next, old], EXACT);
+        assert_eq!(result.place, [missing(Some(id(1)))]);
+        assert_eq!(result.cancel, []);
+    }
+
+    /// Every level moved towards the next one's order, and no order has to move.
+    #[test]
+    fn levels_that_moved_together_keep_their_own_orders() {
+        let orders = [
+            bid(1, 10_000, WorkingState::Live, false),
+            bid(2, 10_004, WorkingState::Live, false),
+            bid(3, 10_008, WorkingState::Live, false),
+        ];
+        let quotes = [want(10_009), want(10_013), want(10_017)];
+        assert_eq!(diff(&quotes, &orders, EXACT), Diff::default());
+        let beyond = [want(10_012), want(10_016), want(10_020)];
+        let result = diff(&beyond, &orders, EXACT);
+        assert_eq!(result.cancel, [id(1)]);
+        assert_eq!(result.place.len(), 1);
+    }
+
+    /// Against every assignment of up to four quotes to up to four orders: none gives more quotes an order, nor as many
+    /// with a smaller sum of distances, and no order has two quotes.
+    #[test]
+    fn assignments_are_the_best_of_all() {
+        fn all(
+            quotes: &[&Quote],
+            orders: &[Working],
+            free: &mut Vec<bool>,
+            tolerance: Tolerance,
+        ) -> (usize, u64) {
+            let Some((quote, rest)) = quotes.split_first() else {
+                return (0, 0);
+            };
+            let (missing, sum) = all(rest, orders, free, tolerance);
+            let mut best = (missing + 1, sum);
+            for at in 0..orders.len() {
+                if free[at] && tolerance.accepts(quote, &orders[at]) {
+                    free[at] = false;
+                    let (missing, sum) = all(rest, orders, free, tolerance);
+                    free[at] = true;
+                    let distance = quote.price.0.abs_diff(orders[at].price.0);
+                    best = best.min((missing, sum + distance));
+                }
+            }
+            best
+        }
+        let mut number = 7_u64;
+        let mut drawn = |most: u64| {
+            number = number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (number >> 33) % most
+        };
+        for _ in 0..3_000 {
+            let quotes: Vec<Quote> = (0..drawn(5)).map(|_| want(10_000 + drawn(40))).collect();
+            let orders: Vec<Working> = (0..drawn(5))
+                .map(|at| bid(at, 10_000 + drawn(40), WorkingState::Live, false))
+                .collect();
+            let quotes: Vec<&Quote> = quotes.iter().collect();
+            let assigned = assign(&quotes, &orders, false, EXACT);
+            let mut used = vec![false; orders.len()];
+            let mut found = (0, 0);
+            for (quote, assigned) in quotes.iter().zip(&assigned) {
+                let Some(at) = assigned else {
+                    found.0 += 1;
+                    continue;
+                };
+                assert!(!used[*at] && EXACT.accepts(quote, &orders[*at]));
+                used[*at] = true;
+                found.1 += quote.price.0.abs_diff(orders[*at].price.0);
+            }
+            let best = all(&quotes, &orders, &mut vec![true; orders.len()], EXACT);
+            assert_eq!(found, best, "{quotes:?} {orders:?}");
+        }
     }
 
     #[test]

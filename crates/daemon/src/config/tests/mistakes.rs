@@ -375,3 +375,58 @@ fn a_file_of_the_exchange_is_named_as_such() {
         "{refused}"
     );
 }
+
+/// The demo's file with another section for its strategies.
+fn with_strategy(section: &str) -> Source {
+    let source = example("demo.toml");
+    let begin = source.text.find("[[market.strategy]]").unwrap();
+    Source {
+        text: format!("{}{section}", &source.text[..begin]),
+        ..source
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_named() {
+    let problems = |command: &str| {
+        let section = format!(
+            "[[market.strategy]]\nname = \"mine\"\nkind = \"process\"\nconfine = false\n\
+             command = [\"{command}\", \"mine.py\"]\n"
+        );
+        let daemon = Daemon::parse(&with_strategy(&section)).unwrap();
+        let found = crate::config::process::problems(&daemon);
+        found.into_iter().map(|one| one.what).collect::<Vec<_>>()
+    };
+    assert_eq!(problems("sh"), [""; 0]);
+    assert_eq!(problems("/bin/sh"), [""; 0]);
+    for (command, why) in [
+        ("pyton3", "no program \"pyton3\" in /usr/local/bin"),
+        ("/etc/passwd", "/etc/passwd is no program that can be run"),
+        ("/nonexistent/x", "/nonexistent/x is no program"),
+        ("/tmp", "/tmp is no program"),
+    ] {
+        let found = problems(command);
+        assert!(found.len() == 1 && found[0].contains(why), "{found:?}");
+    }
+}
+
+/// The account's fee itself is allowed, one bip less is not earned.
+#[test]
+fn a_strategy_that_counts_with_a_lower_fee_than_the_account_pays_is_named() {
+    let warnings = |fee: &str| {
+        let section = format!(
+            "[[market.strategy]]\nname = \"ladder\"\n[market.strategy.params]\n\
+             bid_spread_bps = 30\nask_spread_bps = 30\norder_amount = 0.5\n{fee}"
+        );
+        let mut source = with_strategy(&section);
+        source.text = source.text.replacen("maker_bips = 0", "maker_bips = 16", 1);
+        let daemon = Daemon::parse(&source).unwrap();
+        daemon.bind_expected().unwrap().unwrap().warnings
+    };
+    assert_eq!(warnings("fee_bps = 16\n"), [""; 0]);
+    for fee in ["fee_bps = 15\n", ""] {
+        let found = warnings(fee);
+        let names = |one: &String| one.contains("fees.maker_bips is 16");
+        assert!(found.len() == 1 && found.iter().all(names), "{found:?}");
+    }
+}
