@@ -26,7 +26,7 @@ use crate::dry_run::{self, Answers, DryRun};
 use crate::telemetry::withheld;
 
 /// Most trials of one market.
-const TRIALS_MAX: usize = 1_200;
+const TRIALS_MAX: usize = 2_000;
 /// Number of parts of the inventory band.
 const PARTS: u128 = 32;
 /// The venue's time in every trial.
@@ -102,16 +102,18 @@ enum Funds {
     Plenty,
     AsMuch,
     Less,
+    Little,
 }
 
 impl Funds {
-    const ALL: [Self; 3] = [Self::Plenty, Self::AsMuch, Self::Less];
+    const ALL: [Self; 4] = [Self::Plenty, Self::AsMuch, Self::Less, Self::Little];
 
     const fn of(self, worth: Amount) -> Amount {
         match self {
             Self::Plenty => worth.saturating_mul(8),
             Self::AsMuch => worth,
             Self::Less => worth / 4,
+            Self::Little => worth / 64,
         }
     }
 }
@@ -312,8 +314,16 @@ impl<'a> Trials<'a> {
         found.first().copied().unwrap_or_default()
     }
 
-    /// The mid at which the failed comparison would succeed: prices and values follow the mid.
+    /// The mid at which the failed comparison would succeed: prices and values follow the mid, and an order that keeps
+    /// its price is within the collar of a mid at that price.
     fn refine(&mut self, trial: Trial, why: &Withheld) {
+        if let (Control::PriceCollar, Unit::Bps, Some(away)) = (why.control, why.unit, why.value) {
+            let away = u64::try_from(away).unwrap_or(u64::MAX);
+            let part = trial.mid / 10_000;
+            let moved = part.saturating_mul(away);
+            self.plan(trial.mid.saturating_sub(moved), trial.base, trial.funds);
+            self.plan(trial.mid.saturating_add(moved), trial.base, trial.funds);
+        }
         let follows = matches!(why.unit, Unit::Ticks | Unit::HalfTicks | Unit::Quote);
         let follows = follows && why.control != Control::StrategyFunds;
         let (Some(value), Some(limit), true) = (why.value, why.limit, follows) else {

@@ -269,3 +269,30 @@ fn a_reference_price_that_no_trial_has_is_no_mistake() {
     };
     assert_eq!((quotes(""), quotes(sources)), (2, 2));
 }
+
+/// Grid lines keep their prices, so that they are within the collar of a few mids only; and nearly everything in base
+/// is held with little of the quote token only.
+#[test]
+fn quotes_at_few_prices_or_holdings_are_found() {
+    let grid = "[[market.strategy]]\nname = \"grid\"\n[market.strategy.params]\nprice_low = 2400\nstart_price = 2500\n\
+                price_high = 2600\ngrid_lines = 81\norder_amount = 1.9\n";
+    let wide = [("order_value_max", "order_value_max = \"5000 USDC\"")];
+    for (floor, ceiling) in [("1000", "5000"), ("2000", "3000"), ("1500", "4000")] {
+        let floor = format!("price_floor = \"{floor} USDC\"");
+        let ceiling = format!("price_ceiling = \"{ceiling} USDC\"");
+        let lines = [
+            wide[0],
+            ("price_floor", floor.as_str()),
+            ("price_ceiling", ceiling.as_str()),
+        ];
+        assert_eq!(found(&changed(&lines, Some(grid))), [], "{floor} {ceiling}");
+    }
+    let glft = include_str!("../../../../config/strategies/glft.toml");
+    let (_, glft) = glft.split_once("[[market.strategy]]").unwrap();
+    let glft = format!("[[market.strategy]]{glft}");
+    let key = "inventory_target_base_bps = ";
+    let from = glft.find(key).unwrap();
+    let end = from + glft[from..].find('\n').unwrap();
+    let most = format!("{}{key}9000{}", &glft[..from], &glft[end..]);
+    assert_eq!(found(&changed(&[], Some(&most))), []);
+}
