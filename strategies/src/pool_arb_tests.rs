@@ -97,6 +97,33 @@ fn at_the_limit_of_its_swap_a_round_keeps_its_least_profit() {
     }
 }
 
+/// Base that the pool does not pay is missing at whichever level is sold to last: it is counted at the best one.
+#[test]
+fn what_a_swap_may_lack_is_counted_at_the_best_bid() {
+    let mut bounded = 0;
+    for bps in (-80..-40).step_by(2) {
+        let mut scene = apart(bps);
+        let level = |price, qty| BookLevel {
+            price: Price(price),
+            qty: Qty(qty),
+        };
+        scene.bids = vec![level(249_900, 4_000), level(200_000, 6_000)];
+        let view = scene.view();
+        let beside = scene.pool.unwrap();
+        let round = Round::new(&view, &beside, Buy);
+        let Some(outcome) = round.best(4_000) else {
+            continue;
+        };
+        let swap = round.swap(&outcome, 0).unwrap();
+        let lowest = swap::least(outcome.paid, 50).unwrap();
+        let lot = scene.market.quote_amount(Price(249_900), Qty(1)).unwrap();
+        let given = outcome.profit().unwrap() * scene.market.lot / lot;
+        assert_eq!(swap.least, (outcome.paid - given).max(lowest), "{bps}");
+        bounded += u32::from(swap.least > lowest);
+    }
+    assert!(bounded > 3, "{bounded}");
+}
+
 /// Books of a few levels and pools anywhere near them: no number of lots earns more than rounding beyond the found one.
 #[test]
 fn no_other_number_of_lots_earns_more() {
@@ -165,6 +192,9 @@ fn the_amounts_of_a_round_meet() {
     let sold = Round::new(&view, &beside, Sell).of(6_000).unwrap();
     assert_eq!(sold.sold, 6 * ETH / 10 * 999 / 1_000);
     assert_eq!(sold.cost, 6_000 * 250_100);
+    // The venue keeps whole units, rounded up.
+    assert!(!sold.paid.is_multiple_of(1_000), "{}", sold.paid);
+    assert_eq!(sold.revenue, sold.paid - sold.paid.div_ceil(1_000));
     let none = Round::new(&view, &beside, Sell).of(10_001);
     assert_eq!(none, None, "the book does not hold it");
 }

@@ -192,6 +192,29 @@ fn no_other_route_costs_less_and_what_is_signed_keeps_the_cap() {
     assert!(swaps > 50 && orders > 50, "{swaps} {orders}");
 }
 
+/// The cap itself is allowed: the most lots are those of which one more would cost more than it.
+#[test]
+fn a_swap_that_costs_exactly_the_cap_is_within_it() {
+    let mut scene = holding(20, 25_000);
+    scene.pool = Some(pool(0));
+    let view = scene.view();
+    let mut at_the_cap = 0;
+    for cap in [40, 41, 45, 60] {
+        let costs = Costs::new(&view, Sell, (cap, 10));
+        let bps = |lots| {
+            let cost = costs.pool_cost(Qty(lots)).unwrap();
+            costs.bps(cost, Qty(lots)).unwrap()
+        };
+        let most = (1..=20_000)
+            .take_while(|lots| bps(*lots) <= cap.into())
+            .last();
+        let most = most.unwrap_or(0);
+        assert_eq!(costs.pool_lots(Qty(20_000)), Qty(most), "{cap}");
+        at_the_cap += u32::from(most > 0 && bps(most) == cap.into());
+    }
+    assert!(at_the_cap > 0);
+}
+
 #[test]
 fn nothing_is_begun_while_something_is_undecided() {
     let mut scene = holding(10, 0);

@@ -73,6 +73,34 @@ fn a_part_is_released_in_every_slice_and_comes_nearer_within_it() {
     assert_eq!(at(70_000, 60_000), "");
 }
 
+/// A slice of 6 s has four steps.
+#[test]
+fn it_is_asked_again_at_the_next_step_of_its_distance() {
+    let mut strategy = twap(SELLS);
+    let mut scene = Scene::new(249_900, 250_100, 10, 25_000);
+    let begun = scene.now;
+    assert_eq!(strategy.next_decision(), None, "it has not begun");
+    for (ms, next_ms) in [
+        (0, 1_500),
+        (1_000, 1_500),
+        (1_499, 1_500),
+        (1_500, 3_000),
+        (7_100, 7_500),
+    ] {
+        scene.now = begun.plus_ms(ms);
+        let _ = scene.decide(&mut strategy);
+        let next = strategy.next_decision();
+        assert_eq!(next, Some(begun.plus_ms(next_ms)), "{ms}");
+    }
+    scene.now = begun.plus_ms(60_000);
+    let _ = scene.decide(&mut strategy);
+    assert_eq!(
+        strategy.next_decision(),
+        None,
+        "nothing is left to be released"
+    );
+}
+
 #[test]
 fn why_nothing_is_due_is_stated() {
     let mut strategy = twap(SELLS);

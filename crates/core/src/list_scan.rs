@@ -354,6 +354,21 @@ mod tests {
         assert!(pass.shows(Hash([1; 32])) && pass.shows(Hash([2; 32])));
     }
 
+    /// The second list is whole, and does not make up for the first.
+    #[test]
+    fn a_list_that_lost_entries_spoils_the_round_of_all_lists() {
+        let mut pass = proof().over(&[OrderList::Resting, OrderList::Closed]);
+        assert_eq!(pass.take(&[report(1), report(2)], 3), Progress::More);
+        assert_eq!(pass.take(&[report(2)], 3), Progress::More, "one is missing");
+        assert_eq!(pass.page().list, OrderList::Closed);
+        assert_eq!(pass.take(&[report(3)], 1), Progress::More);
+        for round in 2..=3 {
+            assert_eq!(pass.take(&[report(1), report(2)], 2), Progress::More);
+            let end = pass.take(&[report(3)], 1);
+            assert_eq!(end == Progress::Complete, round == 3, "{round}");
+        }
+    }
+
     #[test]
     fn an_order_that_closes_between_two_lists_is_not_missed() {
         let mut pass = ListScan::look(Time(0), VenueTime(1_000), VenueTime(0), 2)

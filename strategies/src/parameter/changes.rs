@@ -141,7 +141,11 @@ mod tests {
         let target = "inventory_target_base_bps 5000 → 4000";
         one("", "inventory_target_base_bps = 4000", target, true);
         let tolerance = "order_refresh_tolerance_bps 0 → 5";
-        one("", "order_refresh_tolerance_bps = 5", tolerance, false);
+        one("", "order_refresh_tolerance_bps = 5", tolerance, true);
+        let tolerance = "order_refresh_tolerance_bps 5 → 0";
+        one("order_refresh_tolerance_bps = 5", "", tolerance, false);
+        let depth = "order_optimization_depth 0 → 5";
+        one("", "order_optimization_depth = 5", depth, false);
         assert_eq!(changes("ladder", "order_levels = 1", ""), []);
     }
 

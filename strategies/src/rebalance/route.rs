@@ -101,7 +101,7 @@ impl<'a> Costs<'a> {
     }
 
     /// Ten-thousandths of the value that a cost is, rounded up.
-    fn bps(&self, cost: i128, lots: Qty) -> Option<i128> {
+    pub(super) fn bps(&self, cost: i128, lots: Qty) -> Option<i128> {
         let value = self.value(self.market.base_amount(lots)?)?;
         let value = i128::try_from(value).ok().filter(|value| *value > 0)?;
         Some(-(cost.checked_mul(-10_000)?.div_euclid(value)))
