@@ -120,6 +120,13 @@ fn tape(config: &Daemon, beside: Option<&Path>) -> anyhow::Result<PathBuf> {
         let what = format!("{}: there is no such folder", tape.display());
         return Err(refused(what).into());
     }
+    if tape.join(cambist_store::FILE).is_file() {
+        let what = format!(
+            "{}: a state folder without recordings: the daemon beside this run records in its tape.dir; name that folder",
+            tape.display()
+        );
+        return Err(refused(what).into());
+    }
     let own = config.tape.as_ref().map(|own| own.dir.clone());
     let same = |own: PathBuf| own.canonicalize().ok() == tape.canonicalize().ok();
     if own.is_some_and(same) {

@@ -9,6 +9,9 @@ use cambist_sim::tournament::{
 use crate::tournament::plan::Plan;
 use crate::tournament::results::Games;
 
+/// With fewer games a normal interval is none, and no means are ranked.
+pub const SEEDS_MIN: usize = 30;
+
 /// A measure of a game whose mean is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
@@ -155,7 +158,11 @@ pub fn compare(plan: &Plan, games: &Games) -> Vec<Row> {
             let differences = differences.filter_map(|measure| {
                 let ours = values(own, measure);
                 let estimate = paired_difference(&ours, &values(reference, measure))?;
-                let ranking = ranking_of(&estimate, measure.more_is_better());
+                let ranking = if seeds.len() < SEEDS_MIN {
+                    Ranking::Undecided
+                } else {
+                    ranking_of(&estimate, measure.more_is_better())
+                };
                 Some((measure, Difference { estimate, ranking }))
             });
             let played = || seeds.iter().map(|seed| own[seed]);

@@ -53,8 +53,8 @@ pub fn text(head: &Head<'_>, plan: &Plan, rows: &[Row]) -> String {
 const EXPLAINED: &str = "
 Every contestant plays the same seeds. Estimates are means with their 95 % confidence intervals (normal); a
 difference is the mean of the differences from the reference's game of the same seed, with its interval. A ranking
-is given where the interval of the difference leaves out 0; of the tails, where their intervals do not overlap. In
-one comparison of twenty without a difference it is wrong by chance.
+is given where the interval of the difference leaves out 0, from 30 seeds on; of the tails, where their intervals do
+not overlap. In one comparison of twenty without a difference it is wrong by chance.
   profit               equity at the end less that of the unchanged opening balances, both at the fair price that the
                        simulated traders know, in ten-thousandths of the first equity
   1 % tail             the 1 % quantile of the profit, with the distribution-free interval of order statistics

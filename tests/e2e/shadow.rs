@@ -217,6 +217,14 @@ fn a_shadow_takes_no_keys_and_needs_a_tape_and_a_folder_of_its_own() {
         "there is no such folder",
         &|_| {},
     );
+    std::fs::create_dir(stage.path("state-only")).unwrap();
+    std::fs::write(stage.path("state-only/cambist.db"), "").unwrap();
+    refused(
+        "no-recordings",
+        &["--beside", &stage.path("state-only").display().to_string()],
+        "a state folder without recordings",
+        &|_| {},
+    );
     refused(
         "folder",
         &[],
