@@ -66,13 +66,22 @@ pub fn print_all_errors(error: &anyhow::Error) {
 
 /// Prints a message to stderr.
 pub fn print_error(what: &impl std::fmt::Display) {
+    print_labelled("error", 31, what);
+}
+
+/// Prints a message about something that was done nevertheless to stderr.
+pub fn print_warning(what: &impl std::fmt::Display) {
+    print_labelled("warning", 33, what);
+}
+
+/// `colour` is a number of ECMA-48's SGR.
+fn print_labelled(label: &str, colour: u8, what: &impl std::fmt::Display) {
     let mut stderr = std::io::stderr().lock();
-    let label = if stderr.is_terminal() {
-        "\u{1b}[31;1merror\u{1b}[0m"
+    let _ = if stderr.is_terminal() {
+        writeln!(stderr, "\u{1b}[{colour};1m{label}\u{1b}[0m: {what}")
     } else {
-        "error"
+        writeln!(stderr, "{label}: {what}")
     };
-    let _ = writeln!(stderr, "{label}: {what}");
 }
 
 /// Makes a panic of any thread end the process with the code of a bug: half a program must not trade.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::commands::{json_text, print_json, print_text};
 use crate::exit::{Exit, Failure};
-use cambist_daemon::config::Daemon;
+use cambist_daemon::config::{Daemon, feasible};
 use cambist_daemon::live::control_client;
 use cambist_daemon::live::control_client::AskError;
 use cambist_daemon::live::control_requests::{RequestJson, ScopeJson};
@@ -273,7 +273,29 @@ pub fn reload(args: &ReloadArgs, json: bool) -> anyhow::Result<Exit> {
         file: named.canonicalize().unwrap_or_else(|_| named.clone()),
         allow_loosening: args.allow_loosening,
     };
-    send_request(&args.which, &request, json)
+    let daemon = Daemon::load_unpinned(named).or_else(|error| stale(&request, error))?;
+    let dir = &daemon.store.dir;
+    let answer = ask_daemon(dir, &request)?.ok_or_else(|| no_daemon(dir))?;
+    shown(&with_warnings(answer, &daemon), json)
+}
+
+/// An answer to new parameters or limits, with what they keep from ever being quoted. It is tried here and not in the
+/// daemon, whose event loop does not wait for it.
+pub(super) fn with_warnings(mut answer: Value, file: &Daemon) -> Value {
+    if answer["done"] != true {
+        return answer;
+    }
+    let set = cambist_store::parameters::set(&file.store.dir).unwrap_or_default();
+    let daemon = file.with_set(&set);
+    // The daemon has accepted what is in force; without decimals in the file there is nothing to try.
+    let Some(Ok(bound)) = daemon.bind_expected() else {
+        return answer;
+    };
+    let never = feasible::never_quoted(&daemon, &bound);
+    if !never.is_empty() {
+        answer["warnings"] = never.into_iter().map(|problem| problem.what).collect();
+    }
+    answer
 }
 
 /// Sends a command to a running daemon and prints the answer: exit 1 if it is refused.
@@ -318,6 +340,10 @@ pub(super) fn shown(answer: &Value, json: bool) -> anyhow::Result<Exit> {
             };
             let detail = answer["detail"].as_str().unwrap_or_default();
             print_text(&format!("{detail}{stored}\n"))?;
+        }
+        let warnings = answer["warnings"].as_array();
+        for warning in warnings.into_iter().flatten().filter_map(Value::as_str) {
+            crate::exit::print_warning(&warning);
         }
         // It applies until the daemon ends, and not after: the exit code must say so.
         let lost = answer["durable"] == false;

@@ -47,7 +47,7 @@ pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
         super::strategy::find(name)?;
     }
     if std::env::args_os().any(|arg| arg == "--no-pull-the-plug") {
-        crate::exit::print_error(&"warning: --no-pull-the-plug is deprecated, use --no-crash");
+        crate::exit::print_warning(&"--no-pull-the-plug is deprecated, use --no-crash");
     }
     let scenario = ScenarioPlayer::new(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

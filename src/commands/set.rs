@@ -7,7 +7,7 @@ use cambist_store::{SetParameter, Store, parameters};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::daemon_control::{Which, ask_daemon, no_daemon, shown};
+use super::daemon_control::{Which, ask_daemon, no_daemon, shown, with_warnings};
 use crate::exit::{Exit, Failure};
 
 /// Arguments of `set`.
@@ -43,7 +43,7 @@ pub fn run(args: &SetArgs, json: bool) -> anyhow::Result<Exit> {
         allow_loosening: args.allow_loosening,
     };
     match ask_daemon(&daemon.store.dir, &request)? {
-        Some(answer) => shown(&answer, json),
+        Some(answer) => shown(&with_warnings(answer, &daemon), json),
         None if args.reset => shown(&reset_stopped(&daemon, args, &values)?, json),
         None => Err(no_daemon(&daemon.store.dir)
             .context("without a daemon, change the parameters in the file")),

@@ -354,3 +354,22 @@ fn reasons_hold_the_numbers_that_were_compared() {
         )
     );
 }
+
+/// What `cambist check` asks for beside each strategy is stated by it.
+#[test]
+fn what_a_strategy_needs_beside_its_section_is_stated() {
+    let needs = |name: &str| find(name).unwrap().needs().join("; ");
+    assert_eq!(needs("ladder"), "");
+    assert_eq!(needs("lp_manager"), "a [market.pool]");
+    for name in ["pool_arb", "pool_maker"] {
+        let needs = needs(name);
+        assert!(needs.contains("swap_value_max above 0"), "{name}: {needs}");
+        assert!(
+            needs.contains("without other strategies"),
+            "{name}: {needs}"
+        );
+    }
+    let takes = "maker_only = false";
+    assert!(needs("pool_arb").contains(takes) && needs("rebalance").contains(takes));
+    assert!(!needs("pool_maker").contains(takes));
+}

@@ -112,6 +112,27 @@ fn what_is_set_takes_effect_survives_a_kill_and_a_reload_and_is_restored() {
     stage.close();
 }
 
+/// A value that the strategy takes, and with which no control lets an order pass.
+#[test]
+fn values_that_are_never_quoted_are_warned_of() {
+    let (stage, mut daemon) = trading("parameters-never");
+    let answer = taken(&stage, "set --reason calm ladder.bid_spread_bps=7");
+    assert!(answer.get("warnings").is_none(), "{answer}");
+    let line = "set --reason x --allow-loosening ladder.order_amount=100";
+    let answer = taken(&stage, line);
+    let warnings = answer["warnings"].as_array().unwrap();
+    let first = warnings[0].as_str().unwrap();
+    assert!(first.contains("neither side would be quoted"), "{first}");
+    let (code, text, log) = stage.prose("reload");
+    assert_eq!(code, 0, "{text} {log}");
+    assert!(
+        log.contains("warning: market ETH-USDC: neither side"),
+        "{log}"
+    );
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    stage.close();
+}
+
 #[test]
 fn a_value_that_is_refused_changes_and_stores_nothing() {
     let (stage, mut daemon) = trading("parameters-refused");

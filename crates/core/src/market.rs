@@ -302,6 +302,19 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_rounded_up_to_whole_units() {
+        let spec =
+            MarketSpec::new(MarketId(0), "A-B", token(0, 18, 6), token(1, 6, 6), 2, true).unwrap();
+        let half_tick_of_a_lot = value_at(&spec, spec.lot, 1);
+        assert_eq!(half_tick_of_a_lot, Some(1));
+        assert_eq!(value_at(&spec, spec.lot, 2), Some(1));
+        assert_eq!(value_at(&spec, spec.lot, 3), Some(2));
+        assert_eq!(value_at(&spec, spec.lot + 1, 2), Some(2));
+        assert_eq!(value_at(&spec, 0, 3), Some(0));
+        assert_eq!(value_at(&spec, Amount::MAX, 3), None);
+    }
+
+    #[test]
     fn a_price_with_more_decimals_than_the_quote_token_is_refused() {
         let made = MarketSpec::new(MarketId(0), "A-B", token(0, 18, 6), token(1, 6, 2), 3, true);
         assert!(matches!(made, Err(MarketError::PriceTooFine { .. })));

@@ -421,3 +421,22 @@ pub enum ProcessMessage {
     /// It does not run any more, or could not be started.
     Ended,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_beyond_the_capacity_and_those_of_nothing_are_dropped() {
+        let mut targets = Targets::default();
+        targets.quote(Side::Buy, Price(0), Qty(1), 0);
+        targets.quote(Side::Buy, Price(1), Qty(0), 0);
+        assert_eq!(targets.quotes(), []);
+        for level in 0..100 {
+            targets.quote(Side::Buy, Price(1), Qty(1), level);
+        }
+        assert_eq!(targets.quotes().len(), Targets::CAPACITY);
+        let last = targets.quotes().last().map(|quote| quote.level);
+        assert_eq!(last, Some(63), "the nearest levels come first");
+    }
+}

@@ -261,6 +261,11 @@ fn a_pool_is_listed_with_its_lp_token_and_delisted_to_exits() {
         amounts: SEED,
     });
     world.operate(Operator::DelistPool { pool: POOL });
+    assert_eq!(
+        refused(&mut world, Operator::DelistPool { pool: POOL }),
+        Reason::InvalidArgument,
+        "it is not listed any more"
+    );
     let swap = world.swap_order(ALICE, Side::Sell, ONE, UNIT);
     assert_eq!(world.submit_refused(&swap), Reason::UnsupportedMarket);
     let join = world.join();
