@@ -245,5 +245,6 @@ fn seat(strategy: &Value) -> anyhow::Result<SeatConfig> {
         parameters: toml::to_string(params.unwrap_or(&Table::new()))?,
         market: MarketId(0),
         order_base: 0,
+        reads: Vec::new(),
     })
 }

@@ -30,6 +30,9 @@ pub struct SeatConfig {
     pub market: MarketId,
     /// Amount of the base token it needs for one order a side: with less it cannot quote both sides.
     pub order_base: Amount,
+    /// Names of other markets that it reads, and without whose mids it quotes nothing.
+    #[serde(default)]
+    pub reads: Vec<String>,
 }
 
 /// Latency and faults of messages. Every probability is per 10,000 messages.

@@ -18,8 +18,8 @@ const DRIFT_MS: u64 = 20;
 pub(crate) struct DataAge {
     /// When the newest answer was generated, by endpoint.
     drawn: BTreeMap<Endpoint, VenueTime>,
-    /// When the last accepted depth was generated, by market.
-    depths: BTreeMap<MarketId, VenueTime>,
+    /// When the last accepted depth was generated, by market, and its mid in half ticks.
+    depths: BTreeMap<MarketId, (VenueTime, Option<u64>)>,
     /// A true time of the exchange in an answer, and the daemon's clock then.
     lower_bound: Option<(VenueTime, Time)>,
 }
@@ -39,8 +39,21 @@ impl DataAge {
     }
 
     /// It accepted a depth.
-    pub(crate) fn depth(&mut self, market: MarketId, drawn: VenueTime) {
-        self.depths.insert(market, drawn);
+    pub(crate) fn depth(&mut self, market: MarketId, drawn: VenueTime, mid: Option<u64>) {
+        self.depths.insert(market, (drawn, mid));
+    }
+
+    /// Why `mid` is not what a strategy of another market has to see of this one: the newest depth has another.
+    pub(crate) fn other_mid(&self, market: MarketId, mid: u64) -> Option<String> {
+        let newest = self.depths.get(&market).and_then(|(_, mid)| *mid);
+        (newest != Some(mid)).then(|| format!("the newest mid is {newest:?}, not {mid}"))
+    }
+
+    /// The age of a market's depth, if nothing may be ordered any more by what it shows.
+    pub(crate) fn too_old(&self, market: MarketId, shown: Time, poll: &PollConfig) -> Option<u64> {
+        let (drawn, _) = self.depths.get(&market)?;
+        let age = self.passed(shown)?.ms_since(*drawn);
+        (age > poll.depth_age_max_ms.saturating_add(DRIFT_MS)).then_some(age)
     }
 
     /// Lower bound of the exchange's clock from received times, advanced by the daemon's own clock less one part in a
@@ -63,7 +76,7 @@ impl DataAge {
         let kinds = [
             (
                 "depth",
-                self.depths.get(&market).copied(),
+                self.depths.get(&market).map(|(drawn, _)| *drawn),
                 poll.depth_age_max_ms,
             ),
             ("balances", of(Endpoint::Balances), poll.balances_age_max_ms),

@@ -172,7 +172,7 @@ impl SendingRules {
                 mid,
                 timestamp,
             } => {
-                self.data_age.depth(*market, *timestamp);
+                self.data_age.depth(*market, *timestamp, *mid);
                 // A cache sends the same depth again and again.
                 let formed = self.own_mids.get(&(*timestamp, *market));
                 if let Some((with_own, true_mid)) = formed

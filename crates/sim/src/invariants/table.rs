@@ -87,6 +87,7 @@ invariants! {
         ThinBook "thin_book" "Nothing is ordered on a book that is too thin.",
         NoPrice "no_price" "Nothing is ordered without a mid.",
         ReferencePrices "reference_prices" "A strategy sees the newest price of every source, and none that is older than configured.",
+        OtherMarkets "other_markets" "A strategy sees the newest mid of another market that it reads, and nothing is ordered by one that is older than configured.",
         PriceMove "price_move" "Nothing is ordered after the mid moved too far, until the pause is over.",
     }
     "Limits of an order": {

@@ -164,6 +164,7 @@ fn seat(strategy: &str, market: MarketId) -> SeatConfig {
         parameters: parameters.to_owned(),
         market,
         order_base: 3 * ONE,
+        reads: Vec::new(),
     }
 }
 

@@ -136,6 +136,7 @@ impl WorldConfig {
         config.draw_fees_and_policy(&mut random_of_fees);
         config = config
             .with_references(seed % 6 == 2)
+            .with_other_markets(seed % 3 == 1)
             .among_drawn_traders(&mut random);
         if random.chance(1, 12) {
             config = config.falling(&mut random);
@@ -165,6 +166,21 @@ impl WorldConfig {
             if ["ladder", "bands", "glft"].contains(&seat.strategy.as_str()) {
                 let parameters = format!("{REFERENCES}{}", seat.parameters);
                 seat.parameters = parameters;
+            }
+        }
+        self
+    }
+
+    /// In some worlds of two markets, the quoters of the first read the second, and quote nothing without its mid.
+    fn with_other_markets(mut self, is_one: bool) -> Self {
+        let Some(second) = self.markets.get(1).filter(|_| is_one) else {
+            return self;
+        };
+        for seat in &mut self.seats {
+            if seat.market == MarketId(0)
+                && ["ladder", "bands", "glft"].contains(&seat.strategy.as_str())
+            {
+                seat.reads = vec![second.clone()];
             }
         }
         self

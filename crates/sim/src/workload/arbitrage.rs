@@ -46,6 +46,7 @@ impl WorldConfig {
             parameters: format!("base_target = {held}\n{parameters}"),
             market: MarketId(0),
             order_base: 0,
+            reads: Vec::new(),
         }];
         // A pool pays more than was read where others have swapped meanwhile: by much less than the leg itself.
         config.open_leg_max = Some(ROUND_UNITS + ROUND_UNITS / 10);

@@ -3,5 +3,6 @@
 mod arbitrage;
 pub(crate) mod market;
 pub(crate) mod pool;
+pub(crate) mod reader;
 pub(crate) mod swapper;
 pub(crate) mod sweep;

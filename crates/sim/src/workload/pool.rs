@@ -247,6 +247,7 @@ impl WorldConfig {
                 .to_owned(),
             market: MarketId(0),
             order_base: 0,
+            reads: Vec::new(),
         });
         self
     }
@@ -268,6 +269,7 @@ impl WorldConfig {
             parameters: String::new(),
             market: MarketId(0),
             order_base: 0,
+            reads: Vec::new(),
         });
         config
     }

@@ -26,6 +26,7 @@ impl World {
             limits.sample_views(shown, &self.config.engine);
         }
         self.check_references(shown);
+        self.check_others(shown);
         self.plan_wakeup();
     }
 

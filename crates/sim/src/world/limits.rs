@@ -10,6 +10,7 @@ use crate::exchange::OWN_ACCOUNT;
 use crate::faults::family::Family;
 use crate::faults::kinds::FaultKind;
 use crate::invariants::limits::{Held, Limits, StrategyCalls};
+use crate::invariants::table::Invariant;
 use crate::invariants::trade_flow;
 
 use super::World;
@@ -71,6 +72,7 @@ impl World {
     /// Orders of one decision are handed over for sealing.
     pub(super) fn check_orders(&mut self, orders: &[UnsignedOrder]) {
         self.take_trades();
+        self.check_other_ages(orders);
         let venue = self.exchange.venue();
         let times = (self.shown, self.exchange.clock(self.now));
         let held = |token| held_at(venue, token);
@@ -78,6 +80,26 @@ impl World {
             let ground_truth = (&self.ground_truth, &held as Held<'_>);
             let broken = limits.sealing(times, orders, &self.config.engine, ground_truth);
             self.break_rules(broken);
+        }
+    }
+
+    /// Nothing is ordered by another market that is older than configured.
+    fn check_other_ages(&mut self, orders: &[UnsignedOrder]) {
+        let Some(limits) = &self.limits else { return };
+        let (data_age, poll) = (&self.sending_rules.data_age, &self.config.engine.poll);
+        let old = orders.iter().find_map(|order| {
+            let mut read = limits.others_of(order, self.shown);
+            let (market, age) = read.find_map(|market| {
+                let age = data_age.too_old(market, self.shown, poll)?;
+                Some((market, age))
+            })?;
+            let id = order.client_id;
+            Some(format!(
+                "{id} is ordered by {market:?}, which is {age} ms old"
+            ))
+        });
+        if let Some(detail) = old {
+            self.checks.fail(Invariant::OtherMarkets, detail);
         }
     }
 

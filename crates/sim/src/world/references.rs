@@ -100,6 +100,22 @@ impl World {
         self.handle_event(&Event::Reference(price));
     }
 
+    /// Other markets that strategies were shown in this step have their newest mids.
+    pub(super) fn check_others(&mut self, shown: Time) {
+        // In a step that ended with a crash not every notification arrived.
+        let (Some(limits), Some(_)) = (&self.limits, &self.daemon) else {
+            return;
+        };
+        let data_age = &self.sending_rules.data_age;
+        let wrong = limits.others_at(shown).find_map(|(market, mid)| {
+            let why = data_age.other_mid(market, mid)?;
+            Some(format!("{market:?}: {why}"))
+        });
+        if let Some(detail) = wrong {
+            self.checks.fail(Invariant::OtherMarkets, detail);
+        }
+    }
+
     /// What strategies were shown in this step is the newest price of every source, unless that is too old.
     pub(super) fn check_references(&mut self, shown: Time) {
         if self.config.references.is_empty() {

@@ -20,6 +20,7 @@ use crate::invariants::profit::Profit;
 use super::World;
 use super::processes::{self, PROCESS};
 use super::wire::header_time;
+use crate::workload::reader::Reader;
 use crate::workload::swapper::{SWAPPER, Swapper};
 
 impl World {
@@ -191,11 +192,17 @@ pub(super) fn strategies(
                         name: name(),
                         problem: error.to_string(),
                     })?;
-            info.build_from(&table, market)
-                .map_err(|problem| WorldError::Parameters {
-                    name: name(),
-                    problem,
-                })
+            let built = info.build_from(&table, market);
+            let inner = built.map_err(|problem| WorldError::Parameters {
+                name: name(),
+                problem,
+            })?;
+            let needs = seat.reads.clone();
+            Ok(if needs.is_empty() {
+                inner
+            } else {
+                Box::new(Reader { inner, needs })
+            })
         })
         .collect()
 }

@@ -6,6 +6,7 @@ mod faults;
 mod hour;
 mod levels;
 mod limits;
+mod others;
 mod polling;
 mod pools;
 mod replay;

@@ -278,6 +278,25 @@ impl Limits {
             })
     }
 
+    /// The mids of other markets that strategies were shown in the last step, which was at this time.
+    pub(crate) fn others_at(&self, shown: Time) -> impl Iterator<Item = (MarketId, u64)> + '_ {
+        (0..self.seats.len())
+            .flat_map(move |seat| self.calls.take_others(seat, shown))
+            .filter_map(|(market, mid)| Some((market, mid?)))
+    }
+
+    /// The other markets whose mids the decision about an order was shown.
+    pub(crate) fn others_of(
+        &self,
+        order: &UnsignedOrder,
+        shown: Time,
+    ) -> impl Iterator<Item = MarketId> + use<> {
+        let call = self.call_of(order).filter(|call| call.at == shown);
+        let others = call.map_or_else(Vec::new, |call| call.others);
+        let with_mid = others.into_iter().filter(|(_, mid)| mid.is_some());
+        with_mid.map(|(market, _)| market)
+    }
+
     /// Samples the views of the strategies since the last step.
     pub(crate) fn sample_views(&mut self, shown: Time, engine: &EngineConfig) {
         for (seat, (_, market)) in self.seats.iter().enumerate() {

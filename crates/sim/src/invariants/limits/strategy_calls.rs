@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cambist_core::strategy::{
     BookLevel, PoolView, ProcessMessage, Quote, Strategy, Targets, View, WantedSwap,
 };
-use cambist_core::{MarketSpec, Time};
+use cambist_core::{MarketId, MarketSpec, Time};
 
 /// The last decision of one strategy.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,8 @@ pub(crate) struct StrategyCall {
     pub(crate) asks: Vec<BookLevel>,
     /// The prices of the sources.
     pub(crate) references: Vec<Option<u64>>,
+    /// The other markets that it was shown, each with its mid in half ticks.
+    pub(crate) others: Vec<(MarketId, Option<u64>)>,
     pub(crate) quotes: Vec<Quote>,
     pub(crate) pool: Option<PoolView>,
     pub(crate) swap: Option<WantedSwap>,
@@ -49,6 +51,14 @@ impl StrategyCalls {
         calls.get(seat).cloned().flatten()
     }
 
+    /// The other markets that a seat was shown at a time, once: a later step may have the same time.
+    pub(crate) fn take_others(&self, seat: usize, shown: Time) -> Vec<(MarketId, Option<u64>)> {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = calls.get_mut(seat).and_then(Option::as_mut);
+        let last = last.filter(|call| call.at == shown);
+        last.map_or_else(Vec::new, |call| std::mem::take(&mut call.others))
+    }
+
     fn set(&self, seat: usize, call: StrategyCall) {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = calls.get_mut(seat) {
@@ -66,12 +76,17 @@ struct Recorder {
 impl Strategy for Recorder {
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         self.inner.decide(view, targets);
+        let others = view.markets.iter().map(|other| {
+            let mid = other.book.as_ref().ok().and_then(|book| book.mid.ok());
+            (other.market.id, mid)
+        });
         let call = StrategyCall {
             at: view.now,
             mid: view.mid,
             bids: view.bids.to_vec(),
             asks: view.asks.to_vec(),
             references: view.references.iter().map(|source| source.mid).collect(),
+            others: others.collect(),
             quotes: targets.quotes().to_vec(),
             pool: view.pool,
             swap: targets.wanted_swap(),
