@@ -190,6 +190,14 @@ mod tests {
         ("market.frozen_after_s", "frozen books are drawn as faults"),
         ("market.inventory_", "the band is drawn with the funds"),
         ("market.empty_book", "empty books are drawn as faults"),
+        (
+            "market.price_tolerance_bps",
+            "it keeps orders and refuses none",
+        ),
+        (
+            "market.qty_tolerance_bps",
+            "it keeps orders and refuses none",
+        ),
     ];
 
     /// A new limit is made tight in some worlds, or is in the list above.
