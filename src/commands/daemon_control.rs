@@ -285,7 +285,9 @@ pub(super) fn with_warnings(mut answer: Value, file: &Daemon) -> Value {
     if answer["done"] != true {
         return answer;
     }
-    let set = cambist_store::parameters::set(&file.store.dir).unwrap_or_default();
+    let Ok(set) = cambist_store::parameters::set(&file.store.dir) else {
+        return answer;
+    };
     let daemon = file.with_set(&set);
     // The daemon has accepted what is in force; without decimals in the file there is nothing to try.
     let Some(Ok(bound)) = daemon.bind_expected() else {

@@ -115,10 +115,18 @@ fn what_is_set_takes_effect_survives_a_kill_and_a_reload_and_is_restored() {
 /// A value that the strategy takes, and with which no control lets an order pass.
 #[test]
 fn values_that_are_never_quoted_are_warned_of() {
-    let (stage, mut daemon) = trading("parameters-never");
+    let stage = Stage::open("parameters-never", lively);
+    stage.daemon("daemon", &stage.url(), |file| {
+        quick(file);
+        file.put("market.0.base_decimals", 18);
+        file.put("market.0.quote_decimals", 6);
+        file.put("market.0.price_decimals", 2);
+    });
+    let mut daemon = stage.run("daemon");
+    quoting(&stage, &mut daemon, [true, true]);
     let answer = taken(&stage, "set --reason calm ladder.bid_spread_bps=7");
     assert!(answer.get("warnings").is_none(), "{answer}");
-    let line = "set --reason x --allow-loosening ladder.order_amount=100";
+    let line = "set --reason x ladder.bid_spread_bps=300 ladder.ask_spread_bps=300";
     let answer = taken(&stage, line);
     let warnings = answer["warnings"].as_array().unwrap();
     let first = warnings[0].as_str().unwrap();
