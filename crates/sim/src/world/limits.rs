@@ -83,14 +83,19 @@ impl World {
         }
     }
 
-    /// Nothing is ordered by another market that is older than configured.
+    /// Nothing is ordered by another market that is older than configured. Where the order's own market is too old as
+    /// well the daemon does not know the venue's time yet, and the order is held back before it leaves.
     fn check_other_ages(&mut self, orders: &[UnsignedOrder]) {
         let Some(limits) = &self.limits else { return };
         let (data_age, poll) = (&self.sending_rules.data_age, &self.config.engine.poll);
-        let old = orders.iter().find_map(|order| {
+        let too_old = |market| data_age.too_old(market, self.shown, poll);
+        let mut in_time = orders
+            .iter()
+            .filter(|order| too_old(order.market).is_none());
+        let old = in_time.find_map(|order| {
             let mut read = limits.others_of(order, self.shown);
             let (market, age) = read.find_map(|market| {
-                let age = data_age.too_old(market, self.shown, poll)?;
+                let age = too_old(market)?;
                 Some((market, age))
             })?;
             let id = order.client_id;
