@@ -139,7 +139,7 @@ fn search(number: u32, defect: &Defect) -> String {
     let lengths = if defect.is_rare {
         format!("2000@{SHORT_MS}")
     } else {
-        format!("60@{SHORT_MS},300@{LONG_MS}")
+        format!("60@{SHORT_MS},600@{LONG_MS}")
     };
     let checks = match &defect.checks[..] {
         [] => "any".to_owned(),
@@ -243,7 +243,7 @@ mod tests {
             checks: vec!["a".to_owned(), "b".to_owned()],
             worlds: Worlds::Falls,
         };
-        assert_eq!(search(4, &defect), "4 60@600000,300@3600000 a,b falls");
+        assert_eq!(search(4, &defect), "4 60@600000,600@3600000 a,b falls");
         (defect.is_rare, defect.worlds) = (true, Worlds::All);
         defect.checks.clear();
         assert_eq!(search(4, &defect), "4 2000@600000 any all");
