@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 32] = [
+const ROOMS: [(&str, &[&str]); 33] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -17,6 +17,7 @@ const ROOMS: [(&str, &[&str]); 32] = [
     ("crates/config", &["core", "venue"]),
     // The monotonic clock counts in the engine's unit.
     ("crates/host", &["core"]),
+    ("crates/kraken", &[]),
     ("crates/listener", &[]),
     ("crates/page", &[]),
     ("crates/sandbox", &[]),
@@ -24,7 +25,7 @@ const ROOMS: [(&str, &[&str]); 32] = [
     (
         "crates/server",
         &[
-            "core", "host", "listener", "page", "protocol", "schema", "signing", "venue",
+            "core", "host", "kraken", "listener", "page", "protocol", "schema", "signing", "venue",
             // In its tests.
             "syscalls",
         ],
@@ -35,7 +36,9 @@ const ROOMS: [(&str, &[&str]); 32] = [
     ("crates/tape", &["core", "schema"]),
     (
         "crates/exchange",
-        &["config", "core", "host", "server", "signing", "venue"],
+        &[
+            "config", "core", "host", "kraken", "server", "signing", "venue",
+        ],
     ),
     (
         "crates/daemon",

@@ -253,6 +253,10 @@ fn describe(request: &Request) -> Option<(Option<AccountId>, Value)> {
         | Request::PoolTransactions(_)
         | Request::Submission { .. }
         | Request::Log { .. } => return None,
+        Request::Kraken(call) => (
+            Some(call.account),
+            json!({"what": "kraken", "nonce": call.nonce, "action": call.action.name()}),
+        ),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::clock::Clock;
+use crate::kraken::KrakenConfig;
 
 /// A token bucket: its rate and its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +157,8 @@ pub struct ServerConfig {
     pub prepared_keys_max: usize,
     /// Audits the books after every request; a failure is answered as an internal error, counted and logged.
     pub audit_every_request: bool,
+    /// Kraken's interface, if it is served.
+    pub kraken: Option<KrakenConfig>,
     /// The server's clock.
     pub clock: Clock,
 }
@@ -176,6 +179,7 @@ impl ServerConfig {
             connections: ConnectionLimits::default(),
             prepared_keys_max: 512,
             audit_every_request: false,
+            kraken: None,
             clock: Clock::system(),
         }
     }

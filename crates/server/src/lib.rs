@@ -45,6 +45,7 @@ mod funds;
 pub(crate) mod in_process;
 mod key_requests;
 mod keys;
+mod kraken;
 mod limits;
 mod market_data;
 mod orders;
@@ -63,6 +64,7 @@ pub use crate::state_machine::MachineError;
 pub use api_keys::{API_KEY_BYTES_MIN, api_key_digest};
 pub use cambist_listener::BindError;
 pub use clock::{Clock, Reading};
+pub use crate::kraken::{KrakenConfig, KrakenKey, Permission, Tier};
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
     BackupFacts, DataError, DataFolder, DumpFacts, Durable, Earlier, Extent, Generation,

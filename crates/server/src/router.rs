@@ -22,6 +22,7 @@ use crate::clock_watch::AHEAD_MS;
 use crate::config::ConnectionLimits;
 use crate::dispatch::{Call, Dispatch};
 use crate::error_response::ErrorResponse;
+use crate::kraken::{Kraken, add_routes};
 use crate::limits::Use;
 use crate::market_data::{self, STREAM_PATH};
 use crate::page;
@@ -42,7 +43,12 @@ struct Context {
 }
 
 /// The routes of the endpoint table.
-pub(crate) fn router(shell: Arc<Dispatch>, limits: ConnectionLimits, browsers: Browsers) -> Router {
+pub(crate) fn router(
+    shell: Arc<Dispatch>,
+    limits: ConnectionLimits,
+    browsers: Browsers,
+    kraken: Option<Kraken>,
+) -> Router {
     let context = Context {
         shell,
         limits,
@@ -55,6 +61,17 @@ pub(crate) fn router(shell: Arc<Dispatch>, limits: ConnectionLimits, browsers: B
     let has_market_data = context.shell.machine.market_data.is_some();
     if has_market_data {
         router = with_page(with_market_data(router, &context), &context);
+    }
+    if let Some(kraken) = kraken {
+        let of = context.clone();
+        let respond = move |answer: Result<Vec<u8>, (u16, Vec<u8>)>| {
+            let (status, body) = answer.map_or_else(|refused| refused, |body| (200, body));
+            let mut response = respond(&of, Ok(body));
+            *response.status_mut() =
+                StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            response
+        };
+        router = add_routes(router, &context.shell, kraken, limits, respond);
     }
     let (unknown, wrong_method, health) = (context.clone(), context.clone(), context.clone());
     let text = Bytes::from(openapi::bytes(

@@ -17,6 +17,7 @@ use crate::config::{ConnectionLimits, ServerConfig};
 use crate::dispatch::Dispatch;
 use crate::durable::{Durable, Log};
 use crate::in_process::InProcess;
+use crate::kraken::Kraken;
 use crate::router::router;
 use crate::state::State;
 use crate::state_machine::MachineError;
@@ -57,6 +58,7 @@ pub struct Server {
     listener: Listener,
     limits: ConnectionLimits,
     browsers: Browsers,
+    kraken: Option<Kraken>,
     shell: Arc<Dispatch>,
 }
 
@@ -87,6 +89,7 @@ impl Server {
             listener,
             limits: config.connections,
             browsers: Browsers::new(config.cors_origin.as_deref()),
+            kraken: config.kraken.clone().map(Kraken::new),
             shell: Arc::new(Dispatch::new(config, state, log)),
         })
     }
@@ -103,7 +106,7 @@ impl Server {
 
     /// Serves until `shutdown` completes, then finishes requests in progress within the deadline.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
-        let router = router(Arc::clone(&self.shell), self.limits, self.browsers);
+        let router = router(Arc::clone(&self.shell), self.limits, self.browsers, self.kraken);
         tracing::info!(address = %self.listener.address(), "listening");
         let mut watch = ClockWatch::default();
         watch.look(self.shell.clock.reading());

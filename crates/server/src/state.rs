@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use cambist_core::VenueTime;
 use cambist_venue::agents::Agents;
-use cambist_venue::{Caller, Refusal, Request, Response, Venue};
+use cambist_venue::{Caller, Refusal, Request, Response, Trade, Venue};
 use serde::{Deserialize, Serialize};
 
 /// Venue time between two steps of the simulated traders.
@@ -63,11 +63,14 @@ impl Answers {
     fn of(answer: &Result<Response, Refusal>) -> Self {
         let mut sum = crc32fast::Hasher::new();
         sum.update(&[u8::from(answer.is_ok())]);
-        if let Ok(Response::Submitted(submitted)) = answer {
-            for trade in &submitted.trades {
-                sum.update(&trade.base.to_le_bytes());
-                sum.update(&trade.quote.to_le_bytes());
-            }
+        let mut traded = |trade: &Trade| {
+            sum.update(&trade.base.to_le_bytes());
+            sum.update(&trade.quote.to_le_bytes());
+        };
+        match answer {
+            Ok(Response::Submitted(submitted)) => submitted.trades.iter().for_each(&mut traded),
+            Ok(Response::Kraken(reply)) => reply.trades().for_each(&mut traded),
+            Ok(_) | Err(_) => {}
         }
         Self(sum.finalize())
     }

@@ -3,6 +3,7 @@
 
 use cambist_core::order::FillBy;
 use cambist_core::token::AMOUNT_MAX;
+use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, MarketId, OrderKind, Price, Reason, Side, VenueTime};
 
 use crate::account::AccountId;
@@ -33,6 +34,8 @@ pub(crate) struct Placement {
     pub max_fee_bips: u8,
     /// The pool of a swap.
     pub pool: Option<usize>,
+    /// Which token its fees are taken in.
+    pub fee_in: FeeToken,
 }
 
 fn refuse<T>(reason: Reason, detail: impl Into<String>) -> Result<T, Refusal> {
@@ -146,6 +149,11 @@ impl Venue {
             valid_until_s,
             max_fee_bips,
             pool,
+            // A swap pays out of what it buys (R-SWP-04).
+            fee_in: match pool {
+                Some(_) => FeeToken::Bought,
+                None => self.markets[usize::from(market.0)].config.fee_in,
+            },
         })
     }
 
@@ -247,8 +255,7 @@ impl Venue {
         self.check_mode(kind, placement)?;
         let released = replaced.map_or(0, |key| self.orders.get(key).locked());
         let (side, bips) = (placement.side, placement.max_fee_bips);
-        let fee_in = self.fee_token_of(placement);
-        let on_top = fee_in.on_top(side, order.sell_amount, bips);
+        let on_top = placement.fee_in.on_top(side, order.sell_amount, bips);
         if account.balance(order.sell_token).free() + released < order.sell_amount + on_top {
             return refuse(
                 Reason::InsufficientBalance,

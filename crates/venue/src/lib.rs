@@ -18,6 +18,7 @@ mod config;
 mod depth;
 mod fault;
 mod fill;
+mod kraken;
 mod listing;
 mod matching;
 mod mode;
@@ -46,6 +47,11 @@ pub use band::PriceBand;
 pub use checks::{CLIENT_ID_MAX_BYTES, MAX_FEE_BIPS};
 pub use config::{Compat, ConfigError, Limits, MarketConfig, TokenConfig, TokenKind, VenueConfig};
 pub use fault::{FAULTS_MAX, Fault};
+pub use kraken::{
+    CANCEL_AFTER_MAX_S, DEADLINE_MAX_MS, EXPIRY_MS, KrakenAction, KrakenAdded, KrakenAmend, KrakenCall,
+    KrakenError, KrakenOrderType, KrakenOrderView, KrakenReply, KrakenStatus, KrakenTrade,
+    LedgerCause, LedgerEntry, NewKrakenOrder, OrderRef,
+};
 pub use mode::{AccountOpening, Delays, ExchangeMode, FeeSchedule};
 pub use offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};
 pub use operator::{LogEntry, Operator};

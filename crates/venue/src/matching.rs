@@ -38,7 +38,8 @@ impl Venue {
             (ExchangeMode::PostOnly, Some(_))
             | (ExchangeMode::CancelOnly | ExchangeMode::Halted, _) => false,
         };
-        if order.fails || !open || !is_priced || self.accounts[&order.account].frozen {
+        let is_late = self.kraken.is_late(order.sequence, self.now);
+        if order.fails || is_late || !open || !is_priced || self.accounts[&order.account].frozen {
             self.close(key, OrderStatus::Failed);
             return Vec::new();
         }
@@ -136,6 +137,9 @@ impl Venue {
             maker_fee,
             taker_fee,
         };
+        self.record_fill(taker_key, &trade, false);
+        self.record_fill(maker_key, &trade, true);
+        let maker = self.orders.get(maker_key);
         if let Some(executed) = &mut self.executed {
             let taker = self.orders.get(taker_key);
             executed.push(Executed {
@@ -239,18 +243,21 @@ impl Venue {
             .expect("orders belong to accounts");
         let kept = if account.internal { internal } else { external };
         while account.finished.len() > kept as usize {
-            let Some(order) = account
-                .finished
-                .pop_front()
-                .and_then(|key| self.orders.remove(key))
-            else {
+            let Some(key) = account.finished.pop_front() else {
+                continue;
+            };
+            let Some(order) = self.orders.remove(key) else {
                 continue;
             };
             account.orders.remove(&order.sequence);
-            if let Some(id) = &order.client_id {
+            // Of Kraken's interface, a later order may have the same one.
+            if let Some(id) = &order.client_id
+                && account.client_ids.get(id) == Some(&key)
+            {
                 account.client_ids.remove(id);
             }
             self.by_hash.remove(&order.hash);
+            self.kraken.forget(order.sequence);
         }
     }
 

@@ -5,6 +5,7 @@ use cambist_core::{Amount, Hash, OrderKind, OrderStatus, Side, TokenId, VenueTim
 use serde::{Deserialize, Serialize};
 
 use crate::account::{AccountId, Address, ApiKeyDigest, KeyEpoch};
+use crate::kraken::KrakenCall;
 use crate::offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal};
 use crate::operator::Operator;
 use crate::pool::PoolTransactionsQuery;
@@ -133,6 +134,8 @@ pub enum Request {
         /// Number of entries to skip.
         offset: u64,
     },
+    /// A request of Kraken's interface.
+    Kraken(Box<KrakenCall>),
 }
 
 /// Kind of a request.
@@ -163,11 +166,12 @@ pub enum RequestKind {
     Submission,
     Operator,
     Log,
+    Kraken,
 }
 
 impl Request {
     /// The kind of this request.
-    pub const fn kind(&self) -> RequestKind {
+    pub fn kind(&self) -> RequestKind {
         match self {
             Self::Submit(_) => RequestKind::Submit,
             Self::Cancel { .. } => RequestKind::Cancel,
@@ -193,6 +197,7 @@ impl Request {
             Self::Submission { .. } => RequestKind::Submission,
             Self::Operator(_) => RequestKind::Operator,
             Self::Log { .. } => RequestKind::Log,
+            Self::Kraken(call) => call.action.kind(),
         }
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::{AccountId, Address, ApiKeyDigest, KeyEpoch, PublicKey};
 use crate::config::{MarketConfig, TokenConfig};
+use crate::kraken::KrakenReply;
 use crate::mode::{ExchangeMode, FeeSchedule};
 use crate::offchain::TokenAmount;
 use crate::operator::LogEntry;
@@ -79,6 +80,8 @@ pub enum Response {
     Done(Option<AccountId>),
     /// The operator's log.
     Log(Vec<LogEntry>),
+    /// An answer of Kraken's interface.
+    Kraken(Box<KrakenReply>),
 }
 
 /// Status of a submission (interface: "Submission result").

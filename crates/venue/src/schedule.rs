@@ -27,6 +27,8 @@ impl Venue {
                 && VenueTime::from_s(u64::from(valid_until_s)) <= self.now
             {
                 self.close(key, OrderStatus::Expired);
+            } else if let Some(account) = self.kraken.take_due(self.now) {
+                self.cancel_because_of_timer(account);
             } else if let Some(((_, number), due)) = self.due.pop_first() {
                 match due {
                     Due::Order(key) => self.wake_order(key),
@@ -44,7 +46,11 @@ impl Venue {
             .first()
             .map(|(valid_until_s, _)| VenueTime::from_s(u64::from(*valid_until_s)));
         let due = self.due.first_key_value().map(|((at, _), _)| *at);
-        expiry.into_iter().chain(due).min()
+        expiry
+            .into_iter()
+            .chain(due)
+            .chain(self.kraken.next_wakeup())
+            .min()
     }
 
     /// Handles an order's timer: its delay ends, or its cancel takes effect.

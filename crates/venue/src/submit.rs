@@ -1,6 +1,5 @@
 //! Accepts orders: checks, admission, matching.
 
-use cambist_core::venue::FeeToken;
 use cambist_core::{MarketId, OrderKind, OrderStatus, Reason, Side, TokenId};
 
 use crate::checks::{Placement, client_id};
@@ -31,16 +30,21 @@ impl Venue {
             Caller::Public | Caller::Account { .. } => self.late_failure(RequestKind::Submit),
             Caller::Internal { .. } | Caller::Operator => None,
         };
+        let trades = self.begin(key, injected);
+        Ok(self.submitted(key, trades, false))
+    }
+
+    /// Matches an admitted order, now or after its delay. With `injected` it fails after so many milliseconds.
+    pub(crate) fn begin(&mut self, key: OrderKey, injected: Option<u64>) -> Vec<Trade> {
         let delay_ms = injected.unwrap_or(self.config.delays.order_ms);
         let fails = injected.is_some() || delay_ms > 0 && self.draws_late_failure();
         self.orders.get_mut(key).fails = fails;
-        let trades = if delay_ms > 0 {
+        if delay_ms > 0 {
             self.schedule_order(key, delay_ms);
             Vec::new()
         } else {
             self.activate(key)
-        };
-        Ok(self.submitted(key, trades, false))
+        }
     }
 
     /// The same request while the first one is still delayed.
@@ -70,18 +74,9 @@ impl Venue {
         }
     }
 
-    /// The token that an order pays its fees in. A swap pays out of what it buys (R-SWP-04).
-    pub(crate) fn fee_token_of(&self, placement: &Placement) -> FeeToken {
-        match placement.pool {
-            Some(_) => FeeToken::Bought,
-            None => self.markets[usize::from(placement.market.0)].config.fee_in,
-        }
-    }
-
     /// Stores the order, locks its funds and uses its slot. It does not rest yet.
-    fn admit(&mut self, order: &NewOrder, placement: &Placement) -> OrderKey {
+    pub(crate) fn admit(&mut self, order: &NewOrder, placement: &Placement) -> OrderKey {
         let client_id = client_id(order).map(str::to_owned);
-        let fee_in = self.fee_token_of(placement);
         let key = self.orders.insert(Order {
             sequence: self.sequence,
             hash: order.hash,
@@ -107,7 +102,7 @@ impl Venue {
             base_filled: 0,
             quote_filled: 0,
             fee: 0,
-            fee_in,
+            fee_in: placement.fee_in,
             rest: 0,
             before: None,
             after: None,

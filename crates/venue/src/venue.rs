@@ -10,6 +10,7 @@ use crate::band::Reference;
 use crate::book::Book;
 use crate::config::{ConfigError, MarketConfig, TokenConfig, VenueConfig};
 use crate::fault::Fault;
+use crate::kraken::Kraken;
 use crate::mode::ExchangeMode;
 use crate::offchain::Submission;
 use crate::operator::LogEntry;
@@ -81,6 +82,8 @@ pub struct Venue {
     pub(crate) log: VecDeque<LogEntry>,
     /// Number of the next entry of the log.
     pub(crate) logged: u64,
+    /// What Kraken's interface adds.
+    pub(crate) kraken: Kraken,
     /// Trades since the last call of `take_executed`, if they are recorded. Not part of the state.
     #[serde(skip)]
     pub(crate) executed: Option<Vec<Executed>>,
@@ -139,6 +142,7 @@ impl Venue {
             faults: Vec::new(),
             log: VecDeque::new(),
             logged: 0,
+            kraken: Kraken::default(),
             executed: None,
             config,
         })
@@ -221,6 +225,10 @@ impl Venue {
             Request::Log { limit, offset } => {
                 self.read_log(caller, *limit, *offset).map(Response::Log)
             }
+            Request::Kraken(call) => {
+                self.check_owner(caller, call.account)?;
+                Ok(Response::Kraken(Box::new(self.kraken(call))))
+            }
         }
     }
 
@@ -261,6 +269,7 @@ impl Venue {
             | Request::PoolBalance { .. }
             | Request::Operator(_)
             | Request::Log { .. } => Ok(()),
+            Request::Kraken(call) => self.check_owner(caller, call.account),
         }
     }
 
@@ -335,6 +344,27 @@ impl Venue {
             .iter()
             .map(|pool| &pool.config)
             .find(|pool| pool.address == *address)
+    }
+
+    /// All listed tokens.
+    pub fn listed_tokens(&self) -> impl Iterator<Item = &TokenConfig> {
+        let tokens = self.tokens.values();
+        tokens.filter(|token| self.is_listed_token(token.spec.id))
+    }
+
+    /// All listed markets.
+    pub fn listed_markets(&self) -> impl Iterator<Item = (MarketId, &MarketConfig)> {
+        let markets = self.markets.iter().enumerate();
+        let listed = markets.filter(|(_, market)| market.listed);
+        listed.filter_map(|(index, market)| {
+            let id = u16::try_from(index).ok().map(MarketId)?;
+            Some((id, &market.config))
+        })
+    }
+
+    /// The best price of a side and the base units offered there.
+    pub fn best_level(&self, market: MarketId, side: Side) -> Option<(Price, Amount)> {
+        self.best_levels(market, side, 1).first().copied()
     }
 
     /// The best price of a side.

@@ -63,7 +63,25 @@ pub(super) fn earlier(layout: &Layout) -> Option<u32> {
 }
 
 /// The steps to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[TRADERS, DIGESTS, FEES];
+const STEPS: &[&[Step]] = &[TRADERS, DIGESTS, FEES, KRAKEN];
+
+/// Version 5: what Kraken's interface adds; old folders have had no request of it.
+const KRAKEN: &[Step] = &[add("Venue", "kraken", no_kraken)];
+
+fn no_kraken() -> Value {
+    let map = |name: &str| (name.to_owned(), Value::Map(Vec::new()));
+    let zero = |name: &str| (name.to_owned(), Value::Unsigned(0));
+    Value::Struct(vec![
+        map("nonces"),
+        map("statements"),
+        map("orders"),
+        map("continued"),
+        map("cancel_after"),
+        zero("trade_number"),
+        zero("ledger_number"),
+        zero("amend_number"),
+    ])
+}
 
 /// Version 4: which token the fees of a market and of an order are taken in, which was the bought one.
 const FEES: &[Step] = &[

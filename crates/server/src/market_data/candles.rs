@@ -34,6 +34,12 @@ impl Interval {
         })
     }
 
+    pub fn of_minutes(minutes: u64) -> Option<Self> {
+        let length_ms = minutes.checked_mul(60_000)?;
+        let found = INTERVALS.iter().position(|(_, known)| *known == length_ms);
+        found.map(Self)
+    }
+
     pub const fn name(self) -> &'static str {
         INTERVALS[self.0].0
     }
@@ -41,7 +47,7 @@ impl Interval {
 
 /// The trades of one interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Candle {
+pub(crate) struct Candle {
     /// Its beginning, milliseconds since the Unix epoch, a multiple of its length.
     pub start_ms: u64,
     pub open: Price,

@@ -17,7 +17,8 @@ use cambist_venue::{Executed, Venue};
 
 use crate::error_response::ErrorResponse;
 use crate::state_machine::Machine;
-use candles::{Candle, Candles, Interval};
+pub(crate) use candles::Candle;
+use candles::{Candles, Interval};
 use query::Query;
 pub(crate) use stream::{Streams, open as open_stream};
 
@@ -36,13 +37,13 @@ const NUMBERS_PER_MS: u64 = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicTrade {
     /// Rises with every trade of the exchange, over restarts.
-    id: u64,
-    at: VenueTime,
+    pub id: u64,
+    pub at: VenueTime,
     /// The incoming order's side.
-    taker_side: Side,
-    price: Price,
-    base: Amount,
-    quote: Amount,
+    pub taker_side: Side,
+    pub price: Price,
+    pub base: Amount,
+    pub quote: Amount,
 }
 
 /// What is kept of one market.
@@ -139,6 +140,26 @@ impl MarketData {
     /// The number before the next trade's.
     fn newest(&self) -> u64 {
         self.kept().next_id.saturating_sub(1)
+    }
+
+    /// All trades of a market that are kept, oldest first.
+    pub fn recent(&self, market: MarketId) -> Vec<PublicTrade> {
+        let kept = self.kept();
+        let trades = kept.markets.get(&market).map(|market| &market.trades);
+        trades.into_iter().flatten().cloned().collect()
+    }
+
+    /// All candles of a market of so many minutes, oldest first; `None` if there are none of that length.
+    pub fn candles_of(&self, market: MarketId, minutes: u64) -> Option<Vec<Candle>> {
+        let interval = Interval::of_minutes(minutes)?;
+        let kept = self.kept();
+        let candles = kept.markets.get(&market).map(|market| market.candles.of(interval));
+        Some(candles.into_iter().flatten().cloned().collect())
+    }
+
+    /// All trades of the last `period_ms`, to the minute; `None` if there were none.
+    pub fn period(&self, market: MarketId, now: VenueTime, period_ms: u64) -> Option<Candle> {
+        self.kept().markets.get(&market)?.candles.day(now, period_ms)
     }
 
     /// The body of an answer.

@@ -11,6 +11,7 @@ mod funds;
 mod golden;
 mod hostile;
 mod kept;
+mod kraken;
 mod market_data;
 mod openapi;
 mod pairs;

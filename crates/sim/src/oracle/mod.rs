@@ -196,7 +196,8 @@ impl Oracle {
             | Request::Markets
             | Request::Pools
             | Request::Submission { .. }
-            | Request::Log { .. } => Ok(()),
+            | Request::Log { .. }
+            | Request::Kraken(_) => Ok(()),
         }
     }
 

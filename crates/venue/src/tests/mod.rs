@@ -11,6 +11,7 @@ mod depths;
 mod determinism;
 mod fills;
 mod histories;
+mod kraken;
 mod key_updates;
 mod model;
 mod operating;

@@ -48,11 +48,10 @@ impl Call {
             let _ = write!(text, "{name}: {value}\r\n");
         }
         if !self.body.is_empty() {
-            let _ = write!(
-                text,
-                "Content-Type: application/json\r\nContent-Length: {}\r\n",
-                self.body.len()
-            );
+            if !self.headers.iter().any(|(name, _)| *name == "Content-Type") {
+                text += "Content-Type: application/json\r\n";
+            }
+            let _ = write!(text, "Content-Length: {}\r\n", self.body.len());
         }
         text += "\r\n";
         text += &self.body;

@@ -1,0 +1,144 @@
+//! Amends. A smaller volume keeps the order's place in the queue; everything else makes it another order of the book,
+//! which continues the first under its number.
+
+use cambist_core::{Amount, OrderStatus, Side};
+
+use super::{KrakenAmend, KrakenError, KrakenOrderType, KrakenReply, NewKrakenOrder, OrderFields};
+use crate::account::AccountId;
+use crate::kraken::order::NEVER_S;
+use crate::orders::OrderKey;
+use crate::venue::Venue;
+use cambist_core::OrderKind;
+
+impl Venue {
+    pub(super) fn kraken_amend(
+        &mut self,
+        account: AccountId,
+        amend: &KrakenAmend,
+    ) -> Result<KrakenReply, KrakenError> {
+        self.check_deadline(amend.deadline)?;
+        let keys = self.open_orders_named(account, &amend.order);
+        let [key] = keys[..] else {
+            return Err(KrakenError::UnknownOrder);
+        };
+        let order = self.orders.get(key);
+        // A delayed order, or one that is being cancelled, is not on the book.
+        if order.status != OrderStatus::Processing || order.rest == 0 {
+            return Err(KrakenError::InvalidAmend);
+        }
+        if amend.volume.is_none() && amend.price.is_none() {
+            return Err(KrakenError::InvalidAmend);
+        }
+        let before = self.filled_before(order.sequence);
+        let filled = before[0] + order.base_filled;
+        let volume = amend.volume.unwrap_or(before[0] + order.base);
+        let left = volume.checked_sub(filled).filter(|left| *left > 0);
+        let left = left.ok_or(KrakenError::InvalidVolume)?;
+        let price = amend.price.unwrap_or(order.level);
+        if price == order.level && left <= order.rest {
+            self.reduce(key, left)?;
+        } else {
+            self.continue_order(account, key, left, price, amend.post_only)?;
+        }
+        self.kraken.amend_number += 1;
+        Ok(KrakenReply::Amended(self.kraken.amend_number))
+    }
+
+    /// Base, quote and fee that an order traded before it was continued.
+    pub(super) fn filled_before(&self, sequence: u64) -> [Amount; 3] {
+        let fields = self.kraken.orders.get(&sequence);
+        fields.map_or([0; 3], |fields| fields.filled_before)
+    }
+
+    /// Reduces what an order offers.
+    fn reduce(&mut self, key: OrderKey, left: Amount) -> Result<(), KrakenError> {
+        let order = self.orders.get(key);
+        let market = usize::from(order.market.0);
+        let scale = &self.markets[market].scale;
+        let base = order.base_filled + left;
+        let quote = scale.quote_floor(base, order.level);
+        let is_exact = quote == scale.quote_ceil(base, order.level);
+        let quote = quote
+            .filter(|_| is_exact && self.is_large_enough(market, left, order.level))
+            .ok_or(KrakenError::InvalidVolume)?;
+        let locked = order.locked();
+        let (owner, sell) = (order.account, self.sell_token_of(key));
+        let now = self.now;
+        let order = self.orders.get_mut(key);
+        order.base = base;
+        order.quote = quote;
+        order.updated = now;
+        let released = locked - order.locked();
+        self.account_mut(owner).unlock(sell, released);
+        let book = &mut self.markets[market].book;
+        book.resize(&mut self.orders, key, left, now);
+        Ok(())
+    }
+
+    fn is_large_enough(&self, market: usize, base: Amount, level: cambist_core::Price) -> bool {
+        let market = &self.markets[market];
+        let least = |token| self.tokens.get(token).map_or(0, |token| token.spec.minimum);
+        let value = market.scale.quote_floor(base, level).unwrap_or(0);
+        base >= least(&market.config.base) && value >= least(&market.config.quote)
+    }
+
+    fn sell_token_of(&self, key: OrderKey) -> cambist_core::TokenId {
+        let order = self.orders.get(key);
+        let config = &self.markets[usize::from(order.market.0)].config;
+        match order.side {
+            Side::Buy => config.quote,
+            Side::Sell => config.base,
+        }
+    }
+
+    /// Ends an order of the book and continues it as another.
+    fn continue_order(
+        &mut self,
+        account: AccountId,
+        key: OrderKey,
+        left: Amount,
+        price: cambist_core::Price,
+        post_only: bool,
+    ) -> Result<(), KrakenError> {
+        let order = self.orders.get(key);
+        let is_maker = post_only || order.kind == OrderKind::MakerOnly;
+        let order_type = if is_maker {
+            KrakenOrderType::PostOnly(price)
+        } else {
+            KrakenOrderType::Limit(price)
+        };
+        let expires_s = (order.valid_until_s != NEVER_S).then_some(order.valid_until_s);
+        let new = NewKrakenOrder {
+            market: order.market,
+            side: order.side,
+            order_type,
+            volume: left,
+            expires_s: None,
+            fee_in: order.fee_in,
+            // Named below: here it would be a duplicate.
+            client_id: None,
+            user_ref: None,
+        };
+        let mut checked = self.kraken_check(account, &new, order.locked())?;
+        // An expiry that is near was accepted before.
+        checked.keep(order.client_id.clone(), expires_s);
+        let sequence = order.sequence;
+        let [base, quote, fee] = self.filled_before(sequence);
+        let traded = [order.base_filled, order.quote_filled, order.fee];
+        let opened = order.created;
+        let number = self.kraken.shown_number(sequence);
+        let fields = self.kraken.orders.entry(sequence).or_default();
+        fields.is_continued = true;
+        let fields = OrderFields {
+            number: Some(number),
+            filled_before: [base + traded[0], quote + traded[1], fee + traded[2]],
+            opened: Some(fields.opened.unwrap_or(opened)),
+            user_ref: fields.user_ref,
+            ..OrderFields::default()
+        };
+        self.close(key, OrderStatus::Cancelled);
+        self.kraken.continued.insert(number, self.sequence);
+        self.kraken_enter(&checked, fields);
+        Ok(())
+    }
+}

@@ -1,0 +1,268 @@
+//! New orders.
+
+use cambist_core::order::FillBy;
+use cambist_core::token::AMOUNT_MAX;
+use cambist_core::{Amount, Hash, OrderKind, Price, Side, TokenId, VenueTime};
+
+use super::{
+    EXPIRY_MS, KrakenAdded, KrakenError, KrakenOrderType, NewKrakenOrder, OrderFields,
+};
+use crate::account::AccountId;
+use crate::checks::Placement;
+use crate::mode::ExchangeMode;
+use crate::request::{NewOrder, RequestKind};
+use crate::venue::{Market, Venue};
+
+/// An order that never expires.
+pub(super) const NEVER_S: u32 = u32::MAX;
+
+/// First bytes of the hashes of these orders, which no signature covers.
+const HASH_PREFIX: [u8; 8] = *b"kraken\0\0";
+
+/// A checked order, ready for the book.
+pub(super) struct Checked {
+    order: NewOrder,
+    placement: Placement,
+}
+
+impl Checked {
+    /// Gives it the client order id and the expiry of the order that it continues.
+    pub(super) fn keep(&mut self, client_id: Option<String>, expires_s: Option<u32>) {
+        let expires_s = expires_s.unwrap_or(NEVER_S);
+        self.order.client_id = client_id;
+        self.order.valid_until_s = expires_s.into();
+        self.placement.valid_until_s = expires_s;
+    }
+}
+
+impl Venue {
+    /// Submits orders of one request, each for itself.
+    pub(super) fn kraken_add(
+        &mut self,
+        account: AccountId,
+        orders: &[NewKrakenOrder],
+        deadline: Option<VenueTime>,
+        validate: bool,
+    ) -> Result<Vec<Result<KrakenAdded, KrakenError>>, KrakenError> {
+        self.check_deadline(deadline)?;
+        let mut added = Vec::with_capacity(orders.len());
+        for order in orders {
+            let checked = self.kraken_check(account, order, 0);
+            added.push(checked.map(|checked| {
+                if validate {
+                    return KrakenAdded {
+                        number: None,
+                        trades: Vec::new(),
+                    };
+                }
+                let fields = OrderFields {
+                    is_market_order: order.order_type == KrakenOrderType::Market,
+                    user_ref: order.user_ref,
+                    deadline,
+                    ..OrderFields::default()
+                };
+                self.kraken_enter(&checked, fields)
+            }));
+        }
+        Ok(added)
+    }
+
+    /// Puts a checked order into the book.
+    pub(super) fn kraken_enter(&mut self, checked: &Checked, fields: OrderFields) -> KrakenAdded {
+        let sequence = self.sequence;
+        let number = fields.number.unwrap_or(sequence);
+        self.kraken.orders.insert(sequence, fields);
+        self.renew_reference(checked.placement.market);
+        let key = self.admit(&checked.order, &checked.placement);
+        let injected = self.late_failure(RequestKind::Submit);
+        let trades = self.begin(key, injected);
+        KrakenAdded {
+            number: Some(number),
+            trades,
+        }
+    }
+
+    /// The checks of an order. `released` is what an order that it continues would unlock of the sold token.
+    pub(super) fn kraken_check(
+        &self,
+        account: AccountId,
+        new: &NewKrakenOrder,
+        released: Amount,
+    ) -> Result<Checked, KrakenError> {
+        let holder = self.accounts.get(&account).ok_or(KrakenError::Frozen)?;
+        if holder.frozen {
+            return Err(KrakenError::Frozen);
+        }
+        let market = self.markets.get(usize::from(new.market.0));
+        let market = market
+            .filter(|market| market.takes_orders())
+            .ok_or(KrakenError::UnknownPair)?;
+        let (level, kind) = Self::level_and_kind(market, new)?;
+        self.check_kraken_mode(market, new.side, level, kind)?;
+        let amounts = self.check_volume(market, new, level)?;
+        let [base, quote] = amounts;
+        if !market.is_within_band(self.now, new.side, level, amounts) {
+            return Err(KrakenError::InvalidPrice);
+        }
+        if kind == OrderKind::MakerOnly && market.book.crosses(new.side, level) {
+            return Err(KrakenError::WouldTake);
+        }
+        let valid_until_s = self.check_expiry(new.expires_s)?;
+        if let Some(id) = new.client_id.as_deref()
+            && self.open_by_client_id(account, id).is_some()
+        {
+            return Err(KrakenError::DuplicateClientId);
+        }
+        if holder.open_orders >= self.config.limits.open_orders_max {
+            return Err(KrakenError::TooManyOrders);
+        }
+        let config = &market.config;
+        let (sell, sell_amount, buy, buy_amount) = match new.side {
+            Side::Buy => (config.quote, quote, config.base, base),
+            Side::Sell => (config.base, base, config.quote, quote),
+        };
+        let fee_bips = config.maker_fee_bips.max(config.taker_fee_bips).max(1);
+        let on_top = new.fee_in.on_top(new.side, sell_amount, fee_bips);
+        if holder.balance(sell).free() + released < sell_amount + on_top {
+            return Err(KrakenError::InsufficientFunds);
+        }
+        let storage_id = self.next_order_storage_id(account, sell);
+        let storage_id = storage_id.ok_or(KrakenError::TooManyOrders)?;
+        let order = NewOrder {
+            hash: hash(account, self.sequence),
+            exchange: self.config.exchange,
+            account,
+            storage_id: storage_id.into(),
+            sell_token: sell,
+            sell_amount,
+            buy_token: buy,
+            buy_amount,
+            // Volumes are in base.
+            fill_by: match new.side {
+                Side::Buy => FillBy::Buy,
+                Side::Sell => FillBy::Sell,
+            },
+            all_or_none: false,
+            valid_until_s: valid_until_s.into(),
+            max_fee_bips: fee_bips.into(),
+            taker: [0; 20],
+            kind,
+            pool: None,
+            client_id: new.client_id.clone(),
+        };
+        let placement = Placement {
+            market: new.market,
+            side: new.side,
+            base,
+            quote,
+            level,
+            storage_id,
+            valid_until_s,
+            max_fee_bips: fee_bips,
+            pool: None,
+            fee_in: new.fee_in,
+        };
+        Ok(Checked { order, placement })
+    }
+
+    /// The level of an order and what it may do. A market order's level is the worst that its volume needs, and the
+    /// worst there is if the book is too thin for it.
+    fn level_and_kind(
+        market: &Market,
+        new: &NewKrakenOrder,
+    ) -> Result<(Price, OrderKind), KrakenError> {
+        let (price, kind) = match new.order_type {
+            KrakenOrderType::Limit(price) => (price, OrderKind::Limit),
+            KrakenOrderType::PostOnly(price) => (price, OrderKind::MakerOnly),
+            KrakenOrderType::ImmediateOrCancel(price) => (price, OrderKind::TakerOnly),
+            KrakenOrderType::Market => {
+                let mut left = new.volume;
+                let mut worst = None;
+                for (price, level) in market.book.levels(new.side.opposite()) {
+                    worst = Some(price);
+                    if level.size >= left {
+                        break;
+                    }
+                    left -= level.size;
+                }
+                let worst = worst.ok_or(KrakenError::NoLiquidity)?;
+                (worst, OrderKind::TakerOnly)
+            }
+        };
+        if price.0 == 0 {
+            return Err(KrakenError::InvalidPrice);
+        }
+        Ok((price, kind))
+    }
+
+    fn check_kraken_mode(
+        &self,
+        market: &Market,
+        side: Side,
+        level: Price,
+        kind: OrderKind,
+    ) -> Result<(), KrakenError> {
+        let takes = kind == OrderKind::TakerOnly || market.book.crosses(side, level);
+        match self.mode {
+            ExchangeMode::Open => Ok(()),
+            ExchangeMode::PostOnly if !takes => Ok(()),
+            ExchangeMode::PostOnly => Err(KrakenError::PostOnlyMode),
+            ExchangeMode::CancelOnly => Err(KrakenError::CancelOnlyMode),
+            ExchangeMode::Halted => Err(KrakenError::Halted),
+        }
+    }
+
+    /// Base and quote of an order: whole lots, whose value at its level is exact, within the tokens' bounds.
+    fn check_volume(
+        &self,
+        market: &Market,
+        new: &NewKrakenOrder,
+        level: Price,
+    ) -> Result<[Amount; 2], KrakenError> {
+        let base = new.volume;
+        let quote = market.scale.quote_floor(base, level);
+        let quote = quote.ok_or(KrakenError::InvalidVolume)?;
+        let within = |token: &TokenId, amount: Amount, below: KrakenError| {
+            let spec = &self.tokens.get(token).ok_or(KrakenError::UnknownPair)?.spec;
+            if !spec.enabled {
+                return Err(KrakenError::UnknownPair);
+            }
+            if amount < spec.minimum.max(1) {
+                return Err(below);
+            }
+            if amount > spec.maximum || amount > AMOUNT_MAX {
+                return Err(KrakenError::InvalidVolume);
+            }
+            Ok(())
+        };
+        within(&market.config.base, base, KrakenError::BelowOrderMinimum)?;
+        within(&market.config.quote, quote, KrakenError::BelowCostMinimum)?;
+        let is_exact = market.scale.quote_ceil(base, level) == Some(quote);
+        if !is_exact || market.scale.level(new.side, base, quote) != Some(level) {
+            return Err(KrakenError::InvalidVolume);
+        }
+        Ok([base, quote])
+    }
+
+    fn check_expiry(&self, expires_s: Option<u32>) -> Result<u32, KrakenError> {
+        let Some(expires_s) = expires_s else {
+            return Ok(NEVER_S);
+        };
+        let at = VenueTime::from_s(expires_s.into());
+        let [nearest, farthest] = EXPIRY_MS;
+        let is_near = at < self.now.plus_ms(nearest);
+        if is_near || at > self.now.plus_ms(farthest) {
+            return Err(KrakenError::InvalidExpiry);
+        }
+        Ok(expires_s)
+    }
+}
+
+/// A hash that no order of the first interface has: it begins with a text, and ends with account and number.
+fn hash(account: AccountId, sequence: u64) -> Hash {
+    let mut hash = [0; 32];
+    hash[..8].copy_from_slice(&HASH_PREFIX);
+    hash[20..24].copy_from_slice(&account.0.to_be_bytes());
+    hash[24..].copy_from_slice(&sequence.to_be_bytes());
+    Hash(hash)
+}
