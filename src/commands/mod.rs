@@ -24,6 +24,7 @@ mod history_parquet;
 pub mod init;
 pub(crate) mod json_text;
 pub mod keygen;
+pub mod kraken_key;
 pub mod merge;
 mod new_strategy;
 pub mod onboard;

@@ -17,7 +17,7 @@ use cambist_daemon::live::signals::Signals;
 use cambist_daemon::{address, notify, telemetry};
 use cambist_exchange::config::Exchange;
 use cambist_exchange::data::MakerKeyState;
-use cambist_exchange::{data, keys, setup};
+use cambist_exchange::{data, keys, kraken_keys, setup};
 
 /// Descriptors for everything but client connections: log, snapshots, listeners.
 const DESCRIPTORS_RESERVED: u64 = 64;
@@ -50,6 +50,8 @@ pub enum VenueCommand {
     Admin(super::admin::AdminArgs),
     /// Open an account for a trader, with its first deposits, in one command
     Onboard(super::onboard::OnboardArgs),
+    /// Make an API key of Kraken's interface
+    KrakenKey(super::kraken_key::KrakenKeyArgs),
 }
 
 /// Runs the exchange until stopped (exit 79 if its books do not add up at the end), or executes a command on a data
@@ -60,6 +62,7 @@ pub fn run(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
         Some(VenueCommand::Data(command)) => super::venue_data::run(command, json),
         Some(VenueCommand::Admin(args)) => super::admin::run(args, json),
         Some(VenueCommand::Onboard(args)) => super::onboard::run(args, json),
+        Some(VenueCommand::KrakenKey(args)) => super::kraken_key::run(args, json),
     }
 }
 
@@ -85,14 +88,15 @@ fn exchange(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
 
 async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen(until_stdin_closes).context("installing signal handlers")?;
+    let config = server_config(exchange)?;
     let (server, keys) = if let Some(folder) = &exchange.data_dir {
         let (durable, keys) = data::open(folder, exchange)?;
-        let server = Server::bind_durable(&server_config(exchange), durable);
+        let server = Server::bind_durable(&config, durable);
         (server, keys)
     } else {
         let maker = keys::load_or_make(&exchange.maker.keys_dir)?;
         let (venue, agents) = setup::venue(exchange, &maker)?;
-        let server = Server::bind(&server_config(exchange), venue, agents);
+        let server = Server::bind(&config, venue, agents);
         (server, MakerKeyState::Matching)
     };
     let server = server.map_err(|error| Failure::new(Exit::CheckFailed, error.to_string()))?;
@@ -162,11 +166,12 @@ fn admin_server(exchange: &Exchange, handle: &InProcess) -> anyhow::Result<Optio
     Ok(Some(listener))
 }
 
-fn server_config(exchange: &Exchange) -> ServerConfig {
+fn server_config(exchange: &Exchange) -> anyhow::Result<ServerConfig> {
     let mut connections = exchange.bounds.connections;
     connections.connections_max =
         connections_fitting(connections.connections_max, DESCRIPTORS_RESERVED);
-    ServerConfig {
+    Ok(ServerConfig {
+        kraken: kraken_keys::load(exchange)?,
         public_url: exchange.listen.public_url.clone(),
         further_urls: exchange.listen.further_urls.clone(),
         require_api_key_signature: exchange.require_api_key_signature,
@@ -177,5 +182,5 @@ fn server_config(exchange: &Exchange) -> ServerConfig {
         rates: exchange.bounds.rates,
         connections,
         ..ServerConfig::new(exchange.listen.address)
-    }
+    })
 }

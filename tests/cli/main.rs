@@ -9,6 +9,8 @@ mod setup;
 mod support;
 mod sweep;
 
+mod kraken;
+
 mod backtest;
 mod compare;
 mod daemon;

@@ -113,6 +113,10 @@ const COMMANDS: &[(&str, Executed)] = &[
         ),
     ),
     (
+        "venue kraken-key --config venue.toml watcher --account 20001 --permission funds-query --permission orders-query-open",
+        In("tests/cli/kraken.rs", "fn a_key_is_made_by_name"),
+    ),
+    (
         "account open --venue https://exchange.example --owner-key owner_key --out keys",
         In(
             "tests/e2e/onboarding.rs",

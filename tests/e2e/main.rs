@@ -15,6 +15,7 @@ mod documents;
 mod faults;
 mod hostile;
 mod instances;
+mod kraken;
 mod messages;
 mod neighbours;
 mod onboarding;

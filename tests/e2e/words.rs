@@ -101,6 +101,7 @@ const FOLDERS: &[(&str, Option<&[&str]>)] = &[
     ("crates/config", Some(&[])),
     ("crates/exchange", Some(&[])),
     ("crates/host", Some(&[])),
+    ("crates/kraken", Some(&[])),
     ("crates/listener", Some(&[])),
     ("crates/market-data", Some(&[])),
     ("crates/syscalls", Some(&[])),

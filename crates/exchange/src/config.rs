@@ -1,6 +1,7 @@
 //! The exchange's configuration file: listen address, tokens, markets, pools, fees, limits, the maker's account and the
 //! simulated traders, as plain data.
 
+mod kraken;
 mod listen;
 mod pools;
 pub mod scenario;
@@ -24,6 +25,7 @@ use cambist_config::reader::{At, ConfigError, KnownKeys, Section, Source};
 use cambist_config::{is_address, small, version};
 
 use crate::config::scenario::Play;
+pub use kraken::KrakenSettings;
 pub use listen::Listen;
 pub use pools::Pool;
 pub use services::{ServiceDelays, ServiceFees};
@@ -88,6 +90,8 @@ pub struct Exchange {
     pub retention: Retention,
     /// How far a folder's time may be ahead of the system clock at a start.
     pub time_ahead_max_ms: u64,
+    /// Kraken's interface, if it is served.
+    pub kraken: Option<KrakenSettings>,
     /// The operator listener, if configured.
     pub admin: Option<Admin>,
     /// Tokens; LP tokens of the pools come last.
@@ -167,6 +171,11 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     let require_signature = section.or("require_api_key_signature", false);
     let require_wallet = section.or("require_wallet_for_funds", true);
     let market_data = section.or("market_data", true);
+    let dialect = section.or("dialect", "none".to_owned());
+    if !["none", "kraken"].contains(&dialect.value.as_str()) {
+        let what = "exchange.dialect must be \"none\" or \"kraken\"";
+        section.problem(dialect.at, what);
+    }
     let compat = section.or("compat", "both".to_owned());
     if !["both", "strict"].contains(&compat.value.as_str()) {
         let what = "exchange.compat must be \"both\" or \"strict\"";
@@ -176,21 +185,11 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
 
     let bounds = server_limits::read(&mut root);
 
-    let mut section = root.section("data");
-    let data_dir = section.opt::<PathBuf>("dir");
-    let keep_days = section.number("keep_days", 30, 0..=36_500);
-    let time_ahead_max_s = section.number("time_ahead_max_s", 3_600, 0..=4_000_000_000);
-    let keep_mb = section.number("keep_mb", 4_000, 0..=100_000_000);
-    section.finish();
+    let (data_dir, retention, time_ahead_max_ms) = data(root.section("data"), folder);
+    let is_kraken = dialect.value == "kraken";
+    let kraken = kraken::read(root.section("kraken"), is_kraken, folder);
 
-    let mut section = root.section("admin");
-    let admin_listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], 8_788)));
-    let token_file = section.opt::<PathBuf>("token_file");
-    if !admin_listen.value.ip().is_loopback() {
-        let what = "admin.listen must be an address of this machine alone, such as 127.0.0.1";
-        section.problem(admin_listen.at, what);
-    }
-    section.finish();
+    let admin = admin(root.section("admin"), folder);
 
     let mut listed = Vec::new();
     let tokens: Option<Vec<_>> = root
@@ -238,16 +237,11 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         require_wallet_for_funds: require_wallet.value,
         market_data: market_data.value,
         strict: compat.value == "strict",
-        data_dir: data_dir.map(|dir| folder.join(dir.value)),
-        time_ahead_max_ms: time_ahead_max_s.value.saturating_mul(1_000),
-        retention: Retention {
-            days: small(keep_days.value),
-            bytes: keep_mb.value.saturating_mul(1_000_000),
-        },
-        admin: token_file.map(|file| Admin {
-            listen: admin_listen.value,
-            token_file: folder.join(file.value),
-        }),
+        data_dir,
+        time_ahead_max_ms,
+        retention,
+        kraken,
+        admin,
         tokens,
         token_addresses: addresses,
         markets,
@@ -261,6 +255,36 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
         traders: traders?,
     };
     Some((exchange, play))
+}
+
+/// `[data]`: the folder, what is kept in it, and how far its time may be ahead in milliseconds.
+fn data(mut section: Section<'_, '_>, folder: &Path) -> (Option<PathBuf>, Retention, u64) {
+    let dir = section.opt::<PathBuf>("dir");
+    let keep_days = section.number("keep_days", 30, 0..=36_500);
+    let time_ahead_max_s = section.number("time_ahead_max_s", 3_600, 0..=4_000_000_000);
+    let keep_mb = section.number("keep_mb", 4_000, 0..=100_000_000);
+    section.finish();
+    let retention = Retention {
+        days: small(keep_days.value),
+        bytes: keep_mb.value.saturating_mul(1_000_000),
+    };
+    let dir = dir.map(|dir| folder.join(dir.value));
+    (dir, retention, time_ahead_max_s.value.saturating_mul(1_000))
+}
+
+/// `[admin]`, if it names a file for the token.
+fn admin(mut section: Section<'_, '_>, folder: &Path) -> Option<Admin> {
+    let listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], 8_788)));
+    let token_file = section.opt::<PathBuf>("token_file");
+    if !listen.value.ip().is_loopback() {
+        let what = "admin.listen must be an address of this machine alone, such as 127.0.0.1";
+        section.problem(listen.at, what);
+    }
+    section.finish();
+    token_file.map(|file| Admin {
+        listen: listen.value,
+        token_file: folder.join(file.value),
+    })
 }
 
 fn traders(sections: Vec<Section<'_, '_>>, markets: &[MarketSpec]) -> Option<Vec<AgentsConfig>> {

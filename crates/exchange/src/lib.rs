@@ -5,6 +5,7 @@ pub mod account_export;
 pub mod config;
 pub mod data;
 pub mod keys;
+pub mod kraken_keys;
 pub mod setup;
 
 #[cfg(test)]

@@ -92,7 +92,15 @@ mod tests {
         let good = encode(Kind::Order, 77);
         let trade = encode(Kind::Trade, 77);
         let beyond = "O77777-77777-777777";
-        for text in ["", "O", &good[1..], &good.to_lowercase(), &trade, beyond, &good.replace('-', "_")] {
+        for text in [
+            "",
+            "O",
+            &good[1..],
+            &good.to_lowercase(),
+            &trade,
+            beyond,
+            &good.replace('-', "_"),
+        ] {
             assert_eq!(decode(Kind::Order, text), None, "{text}");
         }
     }

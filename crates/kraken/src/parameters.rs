@@ -53,7 +53,9 @@ impl Parameters {
         let mut read = Self::default();
         for (name, value) in object {
             match value {
-                Value::Array(entries) if name == "orders" && entries.iter().any(Value::is_object) => {
+                Value::Array(entries)
+                    if name == "orders" && entries.iter().any(Value::is_object) =>
+                {
                     if depth > 0 || entries.len() > PARAMETERS_MAX {
                         return Err(ParametersError::TooMany);
                     }
@@ -128,7 +130,11 @@ mod tests {
         assert_eq!(form.get("expiretm"), Some("+30"));
         assert_eq!(form.get("empty"), None);
         let batch = Parameters::json(br#"{"nonce":2,"orders":[{"type":"buy"},{"type":"sell"}]}"#)?;
-        let types: Vec<_> = batch.batch().iter().filter_map(|order| order.get("type")).collect();
+        let types: Vec<_> = batch
+            .batch()
+            .iter()
+            .filter_map(|order| order.get("type"))
+            .collect();
         assert_eq!(types, ["buy", "sell"]);
         let cancels = Parameters::json(br#"{"nonce":2,"orders":["A",7]}"#)?;
         assert_eq!(cancels.get("orders"), Some("A,7"));
@@ -139,11 +145,26 @@ mod tests {
     fn what_is_ambiguous_or_too_large_is_refused() {
         let twice = ParametersError::Twice("a".to_owned());
         assert_eq!(Parameters::form(b"a=1&a=1"), Err(twice));
-        for text in ["", "[]", "7", "{\"a\":{}}", "{\"a\":[{}]}", "{\"a\":1", "\u{0}"] {
-            assert_eq!(Parameters::json(text.as_bytes()), Err(ParametersError::Grammar), "{text}");
+        for text in [
+            "",
+            "[]",
+            "7",
+            "{\"a\":{}}",
+            "{\"a\":[{}]}",
+            "{\"a\":1",
+            "\u{0}",
+        ] {
+            assert_eq!(
+                Parameters::json(text.as_bytes()),
+                Err(ParametersError::Grammar),
+                "{text}"
+            );
         }
         let many: Vec<_> = (0..=PARAMETERS_MAX).map(|n| format!("p{n}=1")).collect();
-        assert_eq!(Parameters::form(many.join("&").as_bytes()), Err(ParametersError::TooMany));
+        assert_eq!(
+            Parameters::form(many.join("&").as_bytes()),
+            Err(ParametersError::TooMany)
+        );
         assert!(Parameters::form(many[1..].join("&").as_bytes()).is_ok());
     }
 }

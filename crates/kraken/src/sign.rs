@@ -88,10 +88,12 @@ impl Secret {
 mod tests {
     use super::*;
 
-    const SECRET: &str = "kQH5HW/8p1uGOVjbgWA7FunAmGO8lsSUXNsu3eow76sz84Q18fWxnyRzBHCd3pd5nE9qa99HAZtuZuj6F1huXg==";
+    const SECRET: &str =
+        "kQH5HW/8p1uGOVjbgWA7FunAmGO8lsSUXNsu3eow76sz84Q18fWxnyRzBHCd3pd5nE9qa99HAZtuZuj6F1huXg==";
     const BODY: &[u8] =
         b"nonce=1616492376594&ordertype=limit&pair=XBTUSD&price=37500&type=buy&volume=1.25";
-    const SIGNATURE: &str = "4/dpxb3iT4tp/ZCVEwSnEsLxx0bqyhLpdfOpc6fn7OR8+UClSV5n9E6aSS8MPtnRfp32bAb0nmbRn6H8ndwLUQ==";
+    const SIGNATURE: &str =
+        "4/dpxb3iT4tp/ZCVEwSnEsLxx0bqyhLpdfOpc6fn7OR8+UClSV5n9E6aSS8MPtnRfp32bAb0nmbRn6H8ndwLUQ==";
 
     /// The documented example.
     #[test]
@@ -112,7 +114,11 @@ mod tests {
     #[test]
     fn a_secret_has_32_to_128_bytes_and_is_not_shown() -> Result<(), InvalidSecret> {
         for (length, good) in [(31, false), (32, true), (128, true), (129, false)] {
-            assert_eq!(Secret::from_bytes(vec![7; length]).is_ok(), good, "{length}");
+            assert_eq!(
+                Secret::from_bytes(vec![7; length]).is_ok(),
+                good,
+                "{length}"
+            );
         }
         assert_eq!(Secret::parse("no base64!").err(), Some(InvalidSecret));
         let shown = format!("{:?}", Secret::parse(SECRET)?);

@@ -42,7 +42,10 @@ pub fn parse_rfc3339(text: &str) -> Option<u64> {
     let (fraction, zone) = match rest.strip_prefix('.') {
         Some(rest) => {
             let end = rest.find(|c: char| !c.is_ascii_digit())?;
-            (rest.get(..end).filter(|digits| !digits.is_empty())?, rest.get(end..)?)
+            (
+                rest.get(..end).filter(|digits| !digits.is_empty())?,
+                rest.get(end..)?,
+            )
         }
         None => ("", rest),
     };
@@ -53,7 +56,10 @@ pub fn parse_rfc3339(text: &str) -> Option<u64> {
     }
     let (sign, offset) = zone.split_at_checked(1)?;
     let (hours, minutes) = offset.split_once(':')?;
-    if hours.len() != 2 || minutes.len() != 2 || !offset.bytes().all(|b| b.is_ascii_digit() || b == b':') {
+    if hours.len() != 2
+        || minutes.len() != 2
+        || !offset.bytes().all(|b| b.is_ascii_digit() || b == b':')
+    {
         return None;
     }
     let (hours, minutes): (u64, u64) = (hours.parse().ok()?, minutes.parse().ok()?);
@@ -123,8 +129,14 @@ mod tests {
     #[test]
     fn fractions_are_cut_and_offsets_counted() {
         let base = Some(1_617_236_325_000);
-        assert_eq!(parse_rfc3339("2021-04-01T00:18:45.9999Z"), base.map(|ms| ms + 999));
-        assert_eq!(parse_rfc3339("2021-04-01T00:18:45.5z"), base.map(|ms| ms + 500));
+        assert_eq!(
+            parse_rfc3339("2021-04-01T00:18:45.9999Z"),
+            base.map(|ms| ms + 999)
+        );
+        assert_eq!(
+            parse_rfc3339("2021-04-01T00:18:45.5z"),
+            base.map(|ms| ms + 500)
+        );
         assert_eq!(parse_rfc3339("2021-04-01T02:18:45+02:00"), base);
         assert_eq!(parse_rfc3339("2021-03-31T19:48:45-04:30"), base);
     }
@@ -132,9 +144,18 @@ mod tests {
     #[test]
     fn what_is_no_time_is_refused() {
         for text in [
-            "", "2021-04-01", "2021-04-01T00:18:45", "2021-04-31T00:00:00Z", "2021-13-01T00:00:00Z",
-            "2021-04-01T24:00:00Z", "2021-04-01T00:18:45.Z", "2021-04-01T00:18:45+2:00", "1969-12-31T23:59:59Z",
-            "2021-04-01T00:18:4xZ", "2021-04-01T00:18:45+ab:cd", "1700000000",
+            "",
+            "2021-04-01",
+            "2021-04-01T00:18:45",
+            "2021-04-31T00:00:00Z",
+            "2021-13-01T00:00:00Z",
+            "2021-04-01T24:00:00Z",
+            "2021-04-01T00:18:45.Z",
+            "2021-04-01T00:18:45+2:00",
+            "1969-12-31T23:59:59Z",
+            "2021-04-01T00:18:4xZ",
+            "2021-04-01T00:18:45+ab:cd",
+            "1700000000",
         ] {
             assert_eq!(parse_rfc3339(text), None, "{text}");
         }

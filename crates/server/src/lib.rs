@@ -60,11 +60,11 @@ mod state;
 pub(crate) mod state_machine;
 
 pub use crate::in_process::InProcess;
+pub use crate::kraken::{KrakenConfig, KrakenKey, Permission, Tier};
 pub use crate::state_machine::MachineError;
 pub use api_keys::{API_KEY_BYTES_MIN, api_key_digest};
 pub use cambist_listener::BindError;
 pub use clock::{Clock, Reading};
-pub use crate::kraken::{KrakenConfig, KrakenKey, Permission, Tier};
 pub use config::{ConnectionLimits, Rate, RateLimits, ServerConfig};
 pub use durable::{
     BackupFacts, DataError, DataFolder, DumpFacts, Durable, Earlier, Extent, Generation,

@@ -106,7 +106,12 @@ impl Server {
 
     /// Serves until `shutdown` completes, then finishes requests in progress within the deadline.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
-        let router = router(Arc::clone(&self.shell), self.limits, self.browsers, self.kraken);
+        let router = router(
+            Arc::clone(&self.shell),
+            self.limits,
+            self.browsers,
+            self.kraken,
+        );
         tracing::info!(address = %self.listener.address(), "listening");
         let mut watch = ClockWatch::default();
         watch.look(self.shell.clock.reading());

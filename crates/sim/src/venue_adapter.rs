@@ -159,6 +159,7 @@ fn reply(markets: &[MarketSpec], response: Response) -> Option<Reply> {
         | Response::PoolBalance(_)
         | Response::PoolTransactions(_)
         | Response::Log(_)
+        | Response::Kraken(_)
         | Response::Done(_) => return None,
     })
 }

@@ -48,9 +48,9 @@ pub use checks::{CLIENT_ID_MAX_BYTES, MAX_FEE_BIPS};
 pub use config::{Compat, ConfigError, Limits, MarketConfig, TokenConfig, TokenKind, VenueConfig};
 pub use fault::{FAULTS_MAX, Fault};
 pub use kraken::{
-    CANCEL_AFTER_MAX_S, DEADLINE_MAX_MS, EXPIRY_MS, KrakenAction, KrakenAdded, KrakenAmend, KrakenCall,
-    KrakenError, KrakenOrderType, KrakenOrderView, KrakenReply, KrakenStatus, KrakenTrade,
-    LedgerCause, LedgerEntry, NewKrakenOrder, OrderRef,
+    CANCEL_AFTER_MAX_S, DEADLINE_MAX_MS, EXPIRY_MS, KrakenAction, KrakenAdded, KrakenAmend,
+    KrakenCall, KrakenError, KrakenOrderType, KrakenOrderView, KrakenReply, KrakenStatus,
+    KrakenTrade, LedgerCause, LedgerEntry, NewKrakenOrder, OrderRef,
 };
 pub use mode::{AccountOpening, Delays, ExchangeMode, FeeSchedule};
 pub use offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};

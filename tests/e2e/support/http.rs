@@ -17,6 +17,17 @@ pub fn page(address: &str, path: &str) -> Option<(String, String)> {
 
 /// Status and body of the answer to a request with these headers; `host` replaces that of the address.
 pub fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+    send_body(address, method, path, headers, "")
+}
+
+/// As `send`, with a body.
+pub fn send_body(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     let longest = Some(Duration::from_secs(30));
     stream.set_read_timeout(longest).unwrap();
@@ -27,9 +38,10 @@ pub fn send(address: &str, method: &str, path: &str, headers: &[(&str, &str)]) -
     let lines = headers
         .iter()
         .map(|(name, value)| format!("{name}: {value}\r\n"));
-    let head = format!("{method} {path} HTTP/1.0\r\nContent-Length: 0\r\n");
+    let length = body.len();
+    let head = format!("{method} {path} HTTP/1.0\r\nContent-Length: {length}\r\n");
     let head = lines.fold(head, |head, line| head + &line);
-    stream.write_all((head + "\r\n").as_bytes()).unwrap();
+    stream.write_all((head + "\r\n" + body).as_bytes()).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();

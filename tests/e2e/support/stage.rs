@@ -77,27 +77,20 @@ impl Stage {
             .put("limits.endpoint_per_s", 10_000)
             .put("limits.endpoint_burst", 10_000);
         edit(&mut file);
-        let path = folder.path().join("venue.toml");
-        std::fs::write(&path, file.to_string()).unwrap();
-        let config = path.display().to_string();
-        let args = [
-            "venue",
-            "--json",
-            "--config",
-            &config,
-            "--until-stdin-closes",
-        ];
-        let mut venue = Program::start(folder.path(), "venue", &args);
-        let address_file = folder.path().join("keys/venue.address");
-        let address = until(READY, "the exchange", || {
-            assert!(venue.ended().is_none(), "{}", venue.last_words());
-            whole_line(&address_file)
-        });
+        std::fs::write(folder.path().join("venue.toml"), file.to_string()).unwrap();
+        let (venue, address) = start_venue(&folder);
         Self {
             venue,
             address,
             folder,
         }
+    }
+
+    /// Kills the exchange and starts it again.
+    pub fn restart_venue(&mut self) {
+        self.venue.kill();
+        std::fs::remove_file(self.path("keys/venue.address")).unwrap();
+        (self.venue, self.address) = start_venue(&self.folder);
     }
 
     pub fn url(&self) -> String {
@@ -197,6 +190,25 @@ impl Stage {
         let code = self.venue.drain(Duration::from_secs(20));
         assert_eq!(code, 0, "the exchange's books: {}", self.venue.last_words());
     }
+}
+
+/// Starts the exchange of a folder's file, and returns its address.
+fn start_venue(folder: &Folder) -> (Program, String) {
+    let config = folder.path().join("venue.toml").display().to_string();
+    let args = [
+        "venue",
+        "--json",
+        "--config",
+        &config,
+        "--until-stdin-closes",
+    ];
+    let mut venue = Program::start(folder.path(), "venue", &args);
+    let address_file = folder.path().join("keys/venue.address");
+    let address = until(READY, "the exchange", || {
+        assert!(venue.ended().is_none(), "{}", venue.last_words());
+        whole_line(&address_file)
+    });
+    (venue, address)
 }
 
 /// The line of an address file, once it is whole.

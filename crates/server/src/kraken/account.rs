@@ -59,7 +59,9 @@ fn balances(session: &Session<'_>, with_holds: bool) -> Result<Value, Fault> {
     let account = session.key.account;
     let (names, held) = session.shell.machine.read(|venue| {
         let account = venue.account(account);
-        let held = account.into_iter().flat_map(cambist_venue::Account::balances);
+        let held = account
+            .into_iter()
+            .flat_map(cambist_venue::Account::balances);
         (Names::new(venue), held.collect::<Vec<_>>())
     })?;
     let shown = held.into_iter().filter_map(|(token, balance)| {
@@ -153,7 +155,9 @@ impl Filter {
     }
 
     fn holds(&self, order: &KrakenOrderView) -> bool {
-        let by_ref = self.user_ref.is_none_or(|user_ref| order.user_ref == Some(user_ref));
+        let by_ref = self
+            .user_ref
+            .is_none_or(|user_ref| order.user_ref == Some(user_ref));
         let id = self.client_id.as_deref();
         by_ref && id.is_none_or(|id| order.client_id.as_deref() == Some(id))
     }
@@ -194,8 +198,7 @@ const fn is_open(order: &KrakenOrderView) -> bool {
 fn open_orders(session: &Session<'_>) -> Result<Answer, Fault> {
     let filter = Filter::read(session)?;
     let (now, lag_ms) = (session.now(), session.kraken.config.list_lag_ms);
-    let is_shown =
-        |order: &KrakenOrderView| is_open(order) && now.ms_since(order.opened) >= lag_ms;
+    let is_shown = |order: &KrakenOrderView| is_open(order) && now.ms_since(order.opened) >= lag_ms;
     Ok(Answer::Page {
         name: "open",
         entries: Entries(orders(session, &filter, is_shown)?),
@@ -208,7 +211,10 @@ fn closed_orders(session: &Session<'_>) -> Result<Answer, Fault> {
     let window = Window::read(session, |text| {
         let number = id::decode(Kind::Order, text)?;
         let account = session.key.account;
-        let order = session.shell.machine.read(|venue| venue.kraken_order(account, number));
+        let order = session
+            .shell
+            .machine
+            .read(|venue| venue.kraken_order(account, number));
         Some(order.ok()??.opened)
     })?;
     let times = session.get("closetime").unwrap_or("both");
@@ -253,7 +259,9 @@ fn identifiers(
     invalid: impl Fn() -> Fault,
 ) -> Result<Vec<u64>, Fault> {
     let texts = session.get(name).ok_or_else(|| Fault::argument(name))?;
-    let numbers = texts.split(',').map(|text| id::decode(kind, text.trim()).ok_or_else(&invalid));
+    let numbers = texts
+        .split(',')
+        .map(|text| id::decode(kind, text.trim()).ok_or_else(&invalid));
     let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
     if numbers.len() > most {
         return Err(Fault::argument(name));
@@ -287,7 +295,8 @@ fn trades(session: &Session<'_>) -> Result<Answer, Fault> {
         let number = id::decode(Kind::Trade, text)?;
         let read = session.shell.machine.read(|venue| {
             let mut kept = venue.kraken_trades(account);
-            kept.find(|trade| trade.number == number).map(|trade| trade.at)
+            kept.find(|trade| trade.number == number)
+                .map(|trade| trade.at)
         });
         read.ok()?
     })?;
@@ -295,7 +304,9 @@ fn trades(session: &Session<'_>) -> Result<Answer, Fault> {
     let kind = session.get("type").unwrap_or("all");
     let is_all = ["all", "no position"].contains(&kind);
     let with_ledgers = flag(&session.parameters, "ledgers")?;
-    let entries = trade_entries(session, with_ledgers, |trade| is_all && window.holds(trade.at))?;
+    let entries = trade_entries(session, with_ledgers, |trade| {
+        is_all && window.holds(trade.at)
+    })?;
     Ok(window.page("trades", entries))
 }
 
@@ -332,7 +343,8 @@ fn ledgers(session: &Session<'_>) -> Result<Answer, Fault> {
         let number = id::decode(Kind::Ledger, text)?;
         let read = session.shell.machine.read(|venue| {
             let mut kept = venue.kraken_ledger(account);
-            kept.find(|entry| entry.number == number).map(|entry| entry.at)
+            kept.find(|entry| entry.number == number)
+                .map(|entry| entry.at)
         });
         read.ok()?
     })?;
@@ -372,11 +384,19 @@ fn volume(session: &Session<'_>) -> Result<Value, Fault> {
     })?;
     let asked = session.get("pair").unwrap_or_default();
     let mut shown = Vec::new();
-    for name in asked.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+    for name in asked
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
         let pair = all.iter().find(|pair| pair.is_called(name));
         shown.push(pair.ok_or(Fault::new("EQuery:Unknown asset pair"))?);
     }
-    let quote = shown.first().copied().or(all.first()).map(|pair| &pair.quote);
+    let quote = shown
+        .first()
+        .copied()
+        .or(all.first())
+        .map(|pair| &pair.quote);
     let quote = quote.ok_or(Fault::internal())?;
     let of_quote = |market: &MarketId| {
         let mut pairs = all.iter();
@@ -417,9 +437,19 @@ mod tests {
     #[test]
     fn times_of_windows_are_seconds_with_a_fraction() {
         assert_eq!(seconds("1695728276"), Some(VenueTime(1_695_728_276_000)));
-        assert_eq!(seconds("1695728276.1239"), Some(VenueTime(1_695_728_276_123)));
+        assert_eq!(
+            seconds("1695728276.1239"),
+            Some(VenueTime(1_695_728_276_123))
+        );
         assert_eq!(seconds("0"), Some(VenueTime(0)));
-        for text in ["", ".5", "-1", "1e9", "OQCLML-BW3P3-BUCMWZ", "99999999999999999999"] {
+        for text in [
+            "",
+            ".5",
+            "-1",
+            "1e9",
+            "OQCLML-BW3P3-BUCMWZ",
+            "99999999999999999999",
+        ] {
             assert_eq!(seconds(text), None, "{text}");
         }
     }
@@ -432,7 +462,9 @@ mod tests {
             skip: 0,
             with_count: true,
         };
-        let held: Vec<_> = [10, 11, 20, 21].map(|at| window.holds(VenueTime(at))).into();
+        let held: Vec<_> = [10, 11, 20, 21]
+            .map(|at| window.holds(VenueTime(at)))
+            .into();
         assert_eq!(held, [false, true, true, false]);
     }
 }

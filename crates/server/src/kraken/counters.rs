@@ -9,8 +9,8 @@ use cambist_venue::AccountId;
 
 use super::config::Tier;
 
-/// A thousandth of a count.
-const MILLI: u64 = 1_000;
+/// Millionths of a count.
+const ONE: u64 = 1_000_000;
 
 /// Cost of a cancel by the age of its order: below so many seconds, so much.
 const CANCEL: [(u64, u32); 6] = [(5, 8), (10, 6), (15, 5), (45, 4), (90, 2), (300, 1)];
@@ -59,19 +59,17 @@ enum Counted {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
-    milli: u64,
+    millionths: u64,
     at_ms: u64,
 }
 
 impl Counter {
+    /// So many thousandths a second are so many millionths a millisecond: nothing is rounded.
     fn decay(&mut self, bounds: Bounds, now_ms: u64) {
         let elapsed_ms = now_ms.saturating_sub(self.at_ms);
-        let fallen = elapsed_ms.saturating_mul(bounds.decay_milli_per_s) / 1_000;
-        // The remainder of a slow decay is kept: the time moves only with what has fallen.
-        if fallen > 0 || self.milli == 0 {
-            self.milli = self.milli.saturating_sub(fallen);
-            self.at_ms = now_ms;
-        }
+        let fallen = elapsed_ms.saturating_mul(bounds.decay_milli_per_s);
+        self.millionths = self.millionths.saturating_sub(fallen);
+        self.at_ms = self.at_ms.max(now_ms);
     }
 }
 
@@ -113,13 +111,13 @@ impl Counters {
         let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let counter = counters.entry(counted).or_default();
         counter.decay(bounds, now_ms);
-        let lifted = counter.milli + u64::from(cost) * MILLI;
-        let most = bounds.most * MILLI;
+        let lifted = counter.millionths + u64::from(cost) * ONE;
+        let most = bounds.most * ONE;
         if lifted > most && !always && cost > 0 {
             return false;
         }
         // A flood of cancels does not lock the pair for longer than a full counter does.
-        counter.milli = lifted.min(counter.milli.max(most));
+        counter.millionths = lifted.min(counter.millionths.max(most));
         true
     }
 }
@@ -151,9 +149,15 @@ mod tests {
         assert!(counters.call("k", 1, 0));
         assert!(!counters.call("k", 1, 0), "15 is the maximum");
         assert!(counters.call("other", 1, 0));
-        assert!(counters.call("k", 0, 0), "what costs nothing is never refused");
-        assert!(!counters.call("k", 1, 3_000), "999 thousandths have fallen");
-        assert!(counters.call("k", 1, 3_010));
+        assert!(
+            counters.call("k", 0, 0),
+            "what costs nothing is never refused"
+        );
+        assert!(
+            !counters.call("k", 1, 3_003),
+            "999,999 millionths have fallen"
+        );
+        assert!(counters.call("k", 1, 3_004));
     }
 
     #[test]
@@ -162,10 +166,10 @@ mod tests {
         for counters in [&often, &once] {
             assert!(counters.call("k", 15, 0));
         }
-        for ms in 1..3_010 {
+        for ms in 1..=3_003 {
             assert!(!often.call("k", 1, ms));
         }
-        assert!(once.call("k", 1, 3_010) && often.call("k", 1, 3_010));
+        assert!(once.call("k", 1, 3_004) && often.call("k", 1, 3_004));
     }
 
     #[test]
@@ -181,6 +185,9 @@ mod tests {
         assert!(counters.trade(ACCOUNT, MarketId(1), 1, 0), "another pair");
         assert!(!counters.trade(ACCOUNT, MARKET, 1, 999));
         assert!(counters.trade(ACCOUNT, MARKET, 1, 1_000));
-        assert_eq!((amend_cost(0), amend_cost(14_999), amend_cost(15_000)), (4, 2, 1));
+        assert_eq!(
+            (amend_cost(0), amend_cost(14_999), amend_cost(15_000)),
+            (4, 2, 1)
+        );
     }
 }

@@ -92,9 +92,7 @@ impl Private {
         match self {
             Self::Balance | Self::BalanceEx | Self::TradeVolume => &[&[FundsQuery]],
             Self::OpenOrders => &[&[OrdersQueryOpen]],
-            Self::ClosedOrders | Self::TradesHistory | Self::QueryTrades => {
-                &[&[OrdersQueryClosed]]
-            }
+            Self::ClosedOrders | Self::TradesHistory | Self::QueryTrades => &[&[OrdersQueryClosed]],
             Self::QueryOrders => &[&[OrdersQueryOpen], &[OrdersQueryClosed]],
             Self::Ledgers | Self::QueryLedgers => &[&[LedgerQuery]],
             Self::AddOrder | Self::AddOrderBatch | Self::AmendOrder => &[&[OrdersModify]],

@@ -254,7 +254,10 @@ mod tests {
     #[test]
     fn volumes_show_what_is_needed_and_costs_are_cut() {
         let pair = pair("BTC", "USD");
-        assert_eq!(pair.lot_decimals, 5, "6 decimals of quote less 1 of the price");
+        assert_eq!(
+            pair.lot_decimals, 5,
+            "6 decimals of quote less 1 of the price"
+        );
         assert_eq!(pair.volume(10u128.pow(18)), "1.00000");
         assert_eq!(pair.volume(10u128.pow(18) + 1), "1.000000000000000001");
         assert_eq!(pair.cost(1_234_567), "1.23456");

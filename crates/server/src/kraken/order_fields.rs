@@ -36,7 +36,7 @@ pub(super) fn order(
 ) -> Result<NewKrakenOrder, Fault> {
     for (name, allowed) in NOT_SUPPORTED {
         if let Some(value) = parameters.get(name)
-            && !allowed.contains(&value)
+            && !allowed.contains(&value.to_ascii_lowercase().as_str())
         {
             return Err(Fault::argument(name));
         }
@@ -98,7 +98,11 @@ impl Flags {
             post: false,
             fee_in: FeeToken::Quote,
         };
-        for flag in text.split(',').map(str::trim).filter(|flag| !flag.is_empty()) {
+        for flag in text
+            .split(',')
+            .map(str::trim)
+            .filter(|flag| !flag.is_empty())
+        {
             match (flag, side) {
                 ("post", _) => flags.post = true,
                 ("fciq", _) => flags.fee_in = FeeToken::Quote,
@@ -168,7 +172,8 @@ pub(super) fn deadline(parameters: &Parameters) -> Result<Option<VenueTime>, Fau
 
 /// A boolean that is false if it is absent.
 pub(super) fn flag(parameters: &Parameters, name: &str) -> Result<bool, Fault> {
-    match parameters.get(name) {
+    // Clients write booleans as their language does: Python with a capital letter.
+    match parameters.get(name).map(str::to_ascii_lowercase).as_deref() {
         None | Some("false" | "0") => Ok(false),
         Some("true" | "1") => Ok(true),
         Some(_) => Err(Fault::argument(name)),
@@ -183,7 +188,9 @@ pub(super) fn client_id(text: &str) -> Result<String, Fault> {
     let is_long = lengths == [8, 4, 4, 4, 12] && groups.iter().all(|group| is_hex(group));
     let is_short = text.len() == 32 && is_hex(text);
     let is_text = (1..=CLIENT_ID_TEXT_MAX).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() || byte == b' ');
     if is_long || is_short || is_text {
         Ok(text.to_owned())
     } else {

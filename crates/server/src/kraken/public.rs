@@ -59,7 +59,10 @@ fn status(shell: &Dispatch) -> Result<Value, Fault> {
 }
 
 fn mode(shell: &Dispatch) -> Result<ExchangeMode, Fault> {
-    match shell.machine.handle(&Caller::Public, &Request::ExchangeInfo)? {
+    match shell
+        .machine
+        .handle(&Caller::Public, &Request::ExchangeInfo)?
+    {
         Response::Exchange(exchange) => Ok(exchange.mode),
         _ => Err(Fault::internal()),
     }
@@ -75,7 +78,11 @@ fn asset_list(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault>
         }
     }
     let rows = shown.into_iter().map(|asset| {
-        let status = if asset.is_enabled { "enabled" } else { "disabled" };
+        let status = if asset.is_enabled {
+            "enabled"
+        } else {
+            "disabled"
+        };
         let row = json!({
             "aclass": "currency",
             "altname": asset.name,
@@ -145,7 +152,9 @@ fn asked_pairs(shell: &Dispatch, parameters: &Parameters) -> Result<Vec<Pair>, F
 
 /// The one pair that `pair` names.
 fn asked_pair(shell: &Dispatch, parameters: &Parameters) -> Result<Pair, Fault> {
-    let name = parameters.get("pair").ok_or_else(|| Fault::argument("pair"))?;
+    let name = parameters
+        .get("pair")
+        .ok_or_else(|| Fault::argument("pair"))?;
     let all = shell.machine.read(pairs)?;
     let pair = all.into_iter().find(|pair| pair.is_called(name));
     pair.ok_or(Fault::new("EQuery:Unknown asset pair"))
@@ -174,9 +183,9 @@ fn depth(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
     };
     let changed_s = depth.changed.as_s();
     let rows = |rows: &[DepthRow]| {
-        let shown = rows.iter().map(|row| {
-            json!([pair.price(row.price), pair.volume(row.size), changed_s])
-        });
+        let shown = rows
+            .iter()
+            .map(|row| json!([pair.price(row.price), pair.volume(row.size), changed_s]));
         shown.collect::<Vec<_>>()
     };
     let book = json!({"asks": rows(&depth.asks), "bids": rows(&depth.bids)});
@@ -210,19 +219,17 @@ fn trades(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
         }
     });
     let recent = market_data(shell)?.recent(pair.market);
-    let mut shown: Vec<_> = match since {
-        Some(since) => recent
+    let shown: Vec<_> = if let Some(since) = since {
+        let later = recent
             .into_iter()
-            .filter(|trade| position_ns(trade) > since)
-            .take(count)
-            .collect(),
-        None => {
-            let skipped = recent.len().saturating_sub(count);
-            recent.into_iter().skip(skipped).collect()
-        }
+            .filter(|trade| position_ns(trade) > since);
+        later.take(count).collect()
+    } else {
+        let skipped = recent.len().saturating_sub(count);
+        recent.into_iter().skip(skipped).collect()
     };
     let last = shown.last().map(position_ns).or(since).unwrap_or(0);
-    let rows = shown.drain(..).map(|trade| {
+    let rows = shown.into_iter().map(|trade| {
         let side = match trade.taker_side {
             Side::Buy => "b",
             Side::Sell => "s",
@@ -243,7 +250,9 @@ fn candles(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
     let kept = kept.ok_or_else(|| Fault::argument("interval"))?;
     let skipped = kept.len().saturating_sub(CANDLES_MAX);
     let kept = &kept[skipped..];
-    let rows = kept.iter().filter(|candle| candle.start_ms / 1_000 >= since_s);
+    let rows = kept
+        .iter()
+        .filter(|candle| candle.start_ms / 1_000 >= since_s);
     let rows = rows.map(|candle| {
         let price = |price| pair.price(price);
         json!([
@@ -288,7 +297,9 @@ fn tickers(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
         let periods = [now.0 % DAY_MS, DAY_MS].map(|ms| data.period(pair.market, now, ms));
         let last = data.recent(pair.market).pop();
         let each = |value: &dyn Fn(&crate::market_data::Candle) -> String, none: String| {
-            let shown = periods.iter().map(|period| period.as_ref().map_or(none.clone(), value));
+            let shown = periods
+                .iter()
+                .map(|period| period.as_ref().map_or(none.clone(), value));
             json!(shown.collect::<Vec<_>>())
         };
         let zero = || pair.price(cambist_core::Price(0));
@@ -321,9 +332,9 @@ fn tickers(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
 fn spread(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
     let pair = asked_pair(shell, parameters)?;
     let now_s = shell.machine.now().as_s();
-    let best = shell.machine.read(|venue| {
-        [Side::Buy, Side::Sell].map(|side| venue.best(pair.market, side))
-    })?;
+    let best = shell
+        .machine
+        .read(|venue| [Side::Buy, Side::Sell].map(|side| venue.best(pair.market, side)))?;
     let rows = match best {
         [Some(bid), Some(ask)] => vec![json!([now_s, pair.price(bid), pair.price(ask)])],
         _ => Vec::new(),

@@ -98,9 +98,16 @@ async fn serve(
             let method = Public::parse(name).ok_or(Fault::unknown_method())?;
             // Clients send parameters of public methods in the query or as a form.
             let query = head.uri.query().unwrap_or_default();
-            let text = if query.is_empty() { &body } else { query.as_bytes() };
+            let text = if query.is_empty() {
+                &body
+            } else {
+                query.as_bytes()
+            };
             public::answer(shell, method, &Parameters::form(text)?).map(Answer::Value)
-        } else if let Some(name) = path.strip_prefix(PRIVATE).filter(|_| head.method == Method::POST) {
+        } else if let Some(name) = path
+            .strip_prefix(PRIVATE)
+            .filter(|_| head.method == Method::POST)
+        {
             let signed = Signed {
                 path,
                 api_key: text(&head.headers, &API_KEY),

@@ -4,9 +4,7 @@ use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, OrderKind, Price, Side};
 use cambist_kraken::id::{self, Kind};
 use cambist_kraken::time::seconds;
-use cambist_venue::{
-    KrakenOrderView, KrakenStatus, KrakenTrade, LedgerCause, LedgerEntry,
-};
+use cambist_venue::{KrakenOrderView, KrakenStatus, KrakenTrade, LedgerCause, LedgerEntry};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
@@ -113,7 +111,7 @@ pub(super) fn order(pair: &Pair, view: &KrakenOrderView, trades: Option<&[u64]>)
         },
         "opentm": seconds(view.opened.0),
         "starttm": 0,
-        "expiretm": view.expires.map_or(0, |at| at.as_s()),
+        "expiretm": view.expires.map_or(0, cambist_core::VenueTime::as_s),
         "timeinforce": time_in_force,
         "descr": {
             "pair": pair.altname,

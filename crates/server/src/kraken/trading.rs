@@ -46,7 +46,9 @@ pub(super) fn add_batch(session: &Session<'_>) -> Result<Value, Fault> {
             return Err(Fault::argument("orders"));
         }
         let now = session.now();
-        let orders = entries.iter().map(|entry| order_fields::order(entry, &pair, now));
+        let orders = entries
+            .iter()
+            .map(|entry| order_fields::order(entry, &pair, now));
         Ok((orders.collect::<Result<Vec<_>, _>>()?, pair))
     };
     let (orders, pair) = session.checked(read())?;
@@ -106,7 +108,11 @@ fn shown(pair: &Pair, order: &NewKrakenOrder, added: &KrakenAdded, is_single: bo
     let mut shown = json!({"descr": {"order": order}});
     if let Some(number) = added.number {
         let text = id::encode(id::Kind::Order, number);
-        shown["txid"] = if is_single { json!([text]) } else { json!(text) };
+        shown["txid"] = if is_single {
+            json!([text])
+        } else {
+            json!(text)
+        };
     }
     shown
 }
@@ -178,7 +184,9 @@ pub(super) fn cancel_batch(session: &Session<'_>) -> Result<Value, Fault> {
                 .filter(|text| !text.is_empty())
                 .collect::<Vec<_>>()
         };
-        let named = list("orders").into_iter().map(|text| order_fields::named(&text));
+        let named = list("orders")
+            .into_iter()
+            .map(|text| order_fields::named(&text));
         let ids = list("cl_ord_ids").into_iter();
         let ids = ids.map(|text| order_fields::client_id(&text).map(OrderRef::ClientId));
         let orders: Vec<_> = named.chain(ids).collect::<Result<_, _>>()?;
@@ -193,7 +201,7 @@ pub(super) fn cancel_batch(session: &Session<'_>) -> Result<Value, Fault> {
 
 /// CancelAll.
 pub(super) fn cancel_all(session: &Session<'_>) -> Result<Value, Fault> {
-    cancelled(session.execute(KrakenAction::CancelAll)?)
+    cancelled(&session.execute(KrakenAction::CancelAll)?)
 }
 
 fn cancel_orders(session: &Session<'_>, orders: Vec<OrderRef>) -> Result<Value, Fault> {
@@ -211,12 +219,12 @@ fn cancel_orders(session: &Session<'_>, orders: Vec<OrderRef>) -> Result<Value, 
         let counters = &session.kraken.counters;
         counters.cancel(account, market, age_ms, now_ms);
     }
-    cancelled(reply)
+    cancelled(&reply)
 }
 
-fn cancelled(reply: KrakenReply) -> Result<Value, Fault> {
+fn cancelled(reply: &KrakenReply) -> Result<Value, Fault> {
     match reply {
-        KrakenReply::Cancelled { count, pending } if pending => {
+        KrakenReply::Cancelled { count, pending } if *pending => {
             Ok(json!({"count": count, "pending": true}))
         }
         KrakenReply::Cancelled { count, .. } => Ok(json!({ "count": count })),
@@ -253,7 +261,9 @@ fn one(session: &Session<'_>) -> Result<OrderRef, Fault> {
 /// The pair of a request.
 fn pair(session: &Session<'_>) -> Result<Pair, Fault> {
     let parameters: &Parameters = &session.parameters;
-    let name = parameters.get("pair").ok_or_else(|| Fault::argument("pair"))?;
+    let name = parameters
+        .get("pair")
+        .ok_or_else(|| Fault::argument("pair"))?;
     let found = session.shell.machine.read(|venue| {
         let mut pairs = pairs(venue).into_iter();
         pairs.find(|pair| pair.is_called(name))

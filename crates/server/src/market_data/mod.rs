@@ -153,13 +153,20 @@ impl MarketData {
     pub fn candles_of(&self, market: MarketId, minutes: u64) -> Option<Vec<Candle>> {
         let interval = Interval::of_minutes(minutes)?;
         let kept = self.kept();
-        let candles = kept.markets.get(&market).map(|market| market.candles.of(interval));
+        let candles = kept
+            .markets
+            .get(&market)
+            .map(|market| market.candles.of(interval));
         Some(candles.into_iter().flatten().cloned().collect())
     }
 
     /// All trades of the last `period_ms`, to the minute; `None` if there were none.
     pub fn period(&self, market: MarketId, now: VenueTime, period_ms: u64) -> Option<Candle> {
-        self.kept().markets.get(&market)?.candles.day(now, period_ms)
+        self.kept()
+            .markets
+            .get(&market)?
+            .candles
+            .day(now, period_ms)
     }
 
     /// The body of an answer.

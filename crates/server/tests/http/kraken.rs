@@ -34,8 +34,11 @@ fn secret() -> Secret {
 }
 
 fn all() -> Vec<Permission> {
-    let all = Permission::ALL.into_iter().map(|(permission, _)| permission);
-    all.filter(|permission| *permission != Permission::FundsWithdraw).collect()
+    let all = Permission::ALL
+        .into_iter()
+        .map(|(permission, _)| permission);
+    all.filter(|permission| *permission != Permission::FundsWithdraw)
+        .collect()
 }
 
 fn settings() -> KrakenConfig {
@@ -44,7 +47,11 @@ fn settings() -> KrakenConfig {
             key("trader", &all(), 0),
             key("window", &all(), 10),
             key("reader", &[Permission::FundsQuery], 0),
-            key("thief", &[Permission::FundsQuery, Permission::FundsWithdraw], 0),
+            key(
+                "thief",
+                &[Permission::FundsQuery, Permission::FundsWithdraw],
+                0,
+            ),
         ],
         tier: Tier::Pro,
         list_lag_ms: 0,
@@ -111,9 +118,8 @@ impl<'a> Client<'a> {
     /// Submits an order and returns its identifier.
     #[track_caller]
     fn add(&self, side: &str, price: &str, volume: &str, more: &str) -> String {
-        let form = format!(
-            "pair=AAAQQQ&type={side}&ordertype=limit&price={price}&volume={volume}{more}"
-        );
+        let form =
+            format!("pair=AAAQQQ&type={side}&ordertype=limit&price={price}&volume={volume}{more}");
         let result = self.good("AddOrder", &form);
         result["txid"][0].as_str().unwrap().to_owned()
     }
@@ -160,7 +166,10 @@ fn public_methods_show_the_exchange() {
     let assets = shown(&exchange, "Assets?asset=AAA");
     assert_eq!(assets["AAA"]["decimals"], 18);
     assert!(assets.get("QQQ").is_none());
-    assert_eq!(public(&exchange, "Assets?asset=ZZZ")["error"][0], "EQuery:Unknown asset");
+    assert_eq!(
+        public(&exchange, "Assets?asset=ZZZ")["error"][0],
+        "EQuery:Unknown asset"
+    );
     let pair = &shown(&exchange, "AssetPairs?pair=AAA/QQQ")["AAAQQQ"];
     assert_eq!(pair["pair_decimals"], 2);
     // 6 decimals of the quote less 2 of the price.
@@ -172,26 +181,44 @@ fn public_methods_show_the_exchange() {
     assert_eq!(pair["fees_maker"], json!([[0, 0.02]]));
     offers(&exchange, &mut other, 10_050, 2);
     let depth = shown(&exchange, "Depth?pair=AAAQQQ&count=1");
-    assert_eq!(depth["AAAQQQ"]["asks"], json!([["100.50", "2.0000", START_S]]));
+    assert_eq!(
+        depth["AAAQQQ"]["asks"],
+        json!([["100.50", "2.0000", START_S]])
+    );
     let client = Client::new(&exchange, "trader");
     client.add("buy", "100.50", "0.5", "");
     let trades = shown(&exchange, "Trades?pair=AAAQQQ");
     let trade = &trades["AAAQQQ"][0];
-    assert_eq!((&trade[0], &trade[1], &trade[3]), (&json!("100.50"), &json!("0.5000"), &json!("b")));
+    assert_eq!(
+        (&trade[0], &trade[1], &trade[3]),
+        (&json!("100.50"), &json!("0.5000"), &json!("b"))
+    );
     let last = trades["last"].as_str().unwrap();
     let later = shown(&exchange, &format!("Trades?pair=AAAQQQ&since={last}"));
-    assert_eq!((&later["AAAQQQ"], &later["last"]), (&json!([]), &json!(last)));
+    assert_eq!(
+        (&later["AAAQQQ"], &later["last"]),
+        (&json!([]), &json!(last))
+    );
     let ticker = &shown(&exchange, "Ticker?pair=AAAQQQ")["AAAQQQ"];
     assert_eq!(ticker["a"], json!(["100.50", "1", "1.5000"]));
     assert_eq!(ticker["b"][0], "0.00");
-    assert_eq!((&ticker["c"], &ticker["t"]), (&json!(["100.50", "0.5000"]), &json!([1, 1])));
+    assert_eq!(
+        (&ticker["c"], &ticker["t"]),
+        (&json!(["100.50", "0.5000"]), &json!([1, 1]))
+    );
     let candles = shown(&exchange, "OHLC?pair=AAAQQQ&interval=60");
     assert_eq!(candles["AAAQQQ"][0][5], "100.50", "the average price");
     for (target, error) in [
         ("Depth?pair=NONE", "EQuery:Unknown asset pair"),
         ("Depth", "EGeneral:Invalid arguments:pair"),
-        ("Depth?pair=AAAQQQ&count=501", "EGeneral:Invalid arguments:count"),
-        ("OHLC?pair=AAAQQQ&interval=7", "EGeneral:Invalid arguments:interval"),
+        (
+            "Depth?pair=AAAQQQ&count=501",
+            "EGeneral:Invalid arguments:count",
+        ),
+        (
+            "OHLC?pair=AAAQQQ&interval=7",
+            "EGeneral:Invalid arguments:interval",
+        ),
         ("Nothing", "EGeneral:Unknown method"),
     ] {
         assert_eq!(public(&exchange, target)["error"][0], error, "{target}");
@@ -208,9 +235,15 @@ fn keys_signatures_nonces_and_permissions_are_checked_in_this_order() {
         reply.body["error"][0].as_str().unwrap_or("none").to_owned()
     };
     let path = "/0/private/Balance";
-    assert_eq!(error(&Call::new("POST", path).body("nonce=1")), "EAPI:Invalid key");
+    assert_eq!(
+        error(&Call::new("POST", path).body("nonce=1")),
+        "EAPI:Invalid key"
+    );
     let stranger = Client::new(&exchange, "stranger");
-    assert_eq!(error(&stranger.signed("Balance", 1, "")), "EAPI:Invalid key");
+    assert_eq!(
+        error(&stranger.signed("Balance", 1, "")),
+        "EAPI:Invalid key"
+    );
     // The signature covers path, nonce and body.
     let mut changed = client.signed("Balance", 5, "asset=AAA");
     changed.body = changed.body.replace("AAA", "QQQ");
@@ -223,9 +256,18 @@ fn keys_signatures_nonces_and_permissions_are_checked_in_this_order() {
     assert_eq!(error(&changed), "EAPI:Invalid signature");
     // None of these has used the nonce.
     assert_eq!(error(&client.signed("Balance", 5, "")), "none");
-    assert_eq!(error(&client.signed("Balance", 5, "")), "EAPI:Invalid nonce");
-    assert_eq!(error(&client.signed("Balance", 4, "")), "EAPI:Invalid nonce");
-    assert_eq!(error(&client.signed("Nothing", 6, "")), "EGeneral:Unknown method");
+    assert_eq!(
+        error(&client.signed("Balance", 5, "")),
+        "EAPI:Invalid nonce"
+    );
+    assert_eq!(
+        error(&client.signed("Balance", 4, "")),
+        "EAPI:Invalid nonce"
+    );
+    assert_eq!(
+        error(&client.signed("Nothing", 6, "")),
+        "EGeneral:Unknown method"
+    );
     let path = "/0/private/Balance";
     let body = "nonce=abc";
     let without = Call::new("POST", path)
@@ -236,17 +278,39 @@ fn keys_signatures_nonces_and_permissions_are_checked_in_this_order() {
     assert_eq!(error(&without), "EAPI:Invalid nonce");
     // A window of 10 accepts what is behind by less.
     let window = Client::new(&exchange, "window");
-    for (nonce, answer) in [(20, "none"), (11, "none"), (20, "none"), (10, "EAPI:Invalid nonce")] {
-        assert_eq!(error(&window.signed("Balance", nonce, "")), answer, "{nonce}");
+    for (nonce, answer) in [
+        (20, "none"),
+        (11, "none"),
+        (20, "none"),
+        (10, "EAPI:Invalid nonce"),
+    ] {
+        assert_eq!(
+            error(&window.signed("Balance", nonce, "")),
+            answer,
+            "{nonce}"
+        );
     }
     let reader = Client::new(&exchange, "reader");
     reader.good("BalanceEx", "");
-    for method in ["OpenOrders", "AddOrder", "CancelAll", "Ledgers", "WithdrawMethods"] {
-        assert_eq!(reader.error(method, ""), "EGeneral:Permission denied", "{method}");
+    for method in [
+        "OpenOrders",
+        "AddOrder",
+        "CancelAll",
+        "Ledgers",
+        "WithdrawMethods",
+    ] {
+        assert_eq!(
+            reader.error(method, ""),
+            "EGeneral:Permission denied",
+            "{method}"
+        );
     }
     let thief = Client::new(&exchange, "thief");
     assert_eq!(thief.good("WithdrawMethods", ""), json!([]));
-    assert_eq!(exchange.ask(&Call::get(path)).body["error"][0], "EGeneral:Unknown method");
+    assert_eq!(
+        exchange.ask(&Call::get(path)).body["error"][0],
+        "EGeneral:Unknown method"
+    );
 }
 
 #[test]
@@ -265,9 +329,16 @@ fn a_json_body_is_a_form() {
         .body(body);
     let answer = exchange.ask(&call).body;
     let order = "buy 1.0000 AAAQQQ @ limit 99.50";
-    assert_eq!(answer, json!({"error": [], "result": {"descr": {"order": order}}}));
+    assert_eq!(
+        answer,
+        json!({"error": [], "result": {"descr": {"order": order}}})
+    );
     let client = Client::new(&exchange, "trader");
-    assert_eq!(client.good("OpenOrders", ""), json!({"open": {}}), "only checked");
+    assert_eq!(
+        client.good("OpenOrders", ""),
+        json!({"open": {}}),
+        "only checked"
+    );
 }
 
 #[test]
@@ -281,10 +352,19 @@ fn an_order_is_shown_from_its_acceptance_to_its_end() {
     let open = client.good("OpenOrders", "trades=true");
     let order = &open["open"][&txid];
     assert_eq!(order["status"], "open");
-    assert_eq!((&order["vol"], &order["vol_exec"]), (&json!("2.5000"), &json!("1.0000")));
+    assert_eq!(
+        (&order["vol"], &order["vol_exec"]),
+        (&json!("2.5000"), &json!("1.0000"))
+    );
     // Costs and fees of orders have 5 decimals.
-    assert_eq!((&order["cost"], &order["fee"]), (&json!("100.50000"), &json!("0.10050")));
-    assert_eq!((&order["price"], &order["cl_ord_id"]), (&json!("100.50"), &json!(id)));
+    assert_eq!(
+        (&order["cost"], &order["fee"]),
+        (&json!("100.50000"), &json!("0.10050"))
+    );
+    assert_eq!(
+        (&order["price"], &order["cl_ord_id"]),
+        (&json!("100.50"), &json!(id))
+    );
     assert_eq!(order["expiretm"], START_S + 60);
     assert_eq!(order["trades"].as_array().unwrap().len(), 1);
     assert_eq!(order["descr"]["order"], "buy 2.5000 AAAQQQ @ limit 100.60");
@@ -302,10 +382,16 @@ fn an_order_is_shown_from_its_acceptance_to_its_end() {
     assert_eq!(closed["count"], 1);
     let order = &closed["closed"][&txid];
     assert_eq!(order["status"], "expired");
-    assert_eq!(order["closetm"], json!((START_S + 60) as f64));
-    assert_eq!(client.good("QueryOrders", &format!("txid={txid}"))[&txid]["status"], "expired");
+    assert_eq!(order["closetm"].to_string(), format!("{}.0", START_S + 60));
+    assert_eq!(
+        client.good("QueryOrders", &format!("txid={txid}"))[&txid]["status"],
+        "expired"
+    );
     let unknown = cambist_kraken::id::encode(cambist_kraken::id::Kind::Order, 999_999);
-    assert_eq!(client.error("QueryOrders", &format!("txid={unknown}")), "EOrder:Invalid order");
+    assert_eq!(
+        client.error("QueryOrders", &format!("txid={unknown}")),
+        "EOrder:Invalid order"
+    );
     // The window of a list begins behind its start and ends with its end.
     let times = |start, end| {
         let form = format!("start={start}&end={end}&closetime=open");
@@ -328,11 +414,20 @@ fn ledgers_add_up_to_balances_and_name_trades() {
     let trades = client.good("TradesHistory", "ledgers=true");
     assert_eq!(trades["count"], 2);
     let first = trades["trades"].as_object().unwrap().values();
-    let taker = first.clone().find(|trade| trade["maker"] == json!(false)).unwrap();
+    let taker = first
+        .clone()
+        .find(|trade| trade["maker"] == json!(false))
+        .unwrap();
     assert_eq!(taker["cost"], "70.261099");
-    assert_eq!(taker["fee"], "0.000700300000000000", "ten-thousandths of what was bought");
+    assert_eq!(
+        taker["fee"], "0.000700300000000000",
+        "ten-thousandths of what was bought"
+    );
     let entries = client.good("Ledgers", "");
-    assert_eq!(entries["count"], 6, "two openings and two trades of two entries");
+    assert_eq!(
+        entries["count"], 6,
+        "two openings and two trades of two entries"
+    );
     let entries = entries["ledger"].as_object().unwrap();
     let balance = client.good("Balance", "");
     for (asset, decimals) in [("AAA", 18), ("QQQ", 6)] {
@@ -342,7 +437,9 @@ fn ledgers_add_up_to_balances_and_name_trades() {
             text.parse().unwrap()
         };
         let of_asset = entries.values().filter(|entry| entry["asset"] == asset);
-        let sum: i128 = of_asset.map(|entry| units(&entry["amount"]) - units(&entry["fee"])).sum();
+        let sum: i128 = of_asset
+            .map(|entry| units(&entry["amount"]) - units(&entry["fee"]))
+            .sum();
         assert_eq!(sum, units(&balance[asset]), "{asset}");
     }
     for ledger in taker["ledgers"].as_array().unwrap() {
@@ -373,13 +470,22 @@ fn lists_are_paged_and_newest_first() {
     let reply = exchange.ask(&client.signed("ClosedOrders", client.nonce.get(), "ofs=50"));
     assert_eq!(reply.body["result"]["count"], 60);
     // As text, because the order of the entries counts.
-    let places: Vec<_> = made[..10].iter().map(|txid| reply.text.find(txid.as_str()).unwrap()).collect();
-    assert!(places.is_sorted_by(|a, b| a > b), "the oldest is last: {places:?}");
+    let places: Vec<_> = made[..10]
+        .iter()
+        .map(|txid| reply.text.find(txid.as_str()).unwrap())
+        .collect();
+    assert!(
+        places.is_sorted_by(|a, b| a > b),
+        "the oldest is last: {places:?}"
+    );
     assert!(!reply.text.contains(&made[10]));
     let by_ref = client.good("ClosedOrders", "userref=1");
     assert_eq!(by_ref["count"], 30);
     let until = client.good("ClosedOrders", &format!("end={}&closetime=open", made[3]));
-    assert_eq!(until["count"], 4, "an identifier stands for the time of its order");
+    assert_eq!(
+        until["count"], 4,
+        "an identifier names the time of its order"
+    );
 }
 
 #[test]
@@ -388,17 +494,32 @@ fn orders_are_amended_and_cancelled() {
     let client = Client::new(&exchange, "trader");
     let txid = client.add("buy", "90", "2", "");
     client.good("AmendOrder", &format!("txid={txid}&order_qty=1.5"));
-    client.good("AmendOrder", &format!("txid={txid}&limit_price=91.25&post_only=true"));
+    client.good(
+        "AmendOrder",
+        &format!("txid={txid}&limit_price=91.25&post_only=true"),
+    );
     let order = client.good("OpenOrders", "")["open"][&txid].clone();
     assert_eq!(order["descr"]["price"], "91.25");
     assert_eq!(order["vol"], "1.5000");
-    assert_eq!(client.good("CancelOrder", &format!("txid={txid}")), json!({"count": 1}));
-    assert_eq!(client.error("CancelOrder", &format!("txid={txid}")), "EOrder:Unknown order");
-    assert_eq!(client.error("AmendOrder", &format!("txid={txid}&order_qty=1")), "EOrder:Unknown order");
+    assert_eq!(
+        client.good("CancelOrder", &format!("txid={txid}")),
+        json!({"count": 1})
+    );
+    assert_eq!(
+        client.error("CancelOrder", &format!("txid={txid}")),
+        "EOrder:Unknown order"
+    );
+    assert_eq!(
+        client.error("AmendOrder", &format!("txid={txid}&order_qty=1")),
+        "EOrder:Unknown order"
+    );
     client.add("buy", "90", "1", "&userref=9");
     client.add("buy", "90", "1", "&userref=9");
     assert_eq!(client.good("CancelOrder", "txid=9"), json!({"count": 2}));
-    let [a, b] = [client.add("buy", "90", "1", ""), client.add("buy", "90", "1", "")];
+    let [a, b] = [
+        client.add("buy", "90", "1", ""),
+        client.add("buy", "90", "1", ""),
+    ];
     let both = client.good("CancelOrderBatch", &format!("orders={a},{b}"));
     assert_eq!(both, json!({"count": 2}));
     let after = client.good("CancelAllOrdersAfter", "timeout=60");
@@ -423,22 +544,70 @@ fn what_is_wrong_with_an_order_is_named_and_uses_the_nonce() {
         ("price=90", "price=90.001", "EOrder:Invalid price"),
         ("price=90", "price=%2B5", "EGeneral:Invalid arguments:price"),
         ("price=90", "", "EGeneral:Invalid arguments:price"),
-        ("volume=1", "volume=1.00001", "EGeneral:Invalid arguments:volume"),
+        (
+            "volume=1",
+            "volume=1.00001",
+            "EGeneral:Invalid arguments:volume",
+        ),
         ("volume=1", "volume=-1", "EGeneral:Invalid arguments:volume"),
         ("volume=1", "volume=0.0009", "EOrder:Order minimum not met"),
         ("volume=1", "volume=0.01", "EOrder:Cost minimum not met"),
         ("volume=1", "volume=999", "none"),
-        ("volume=1", "volume=1000&oflags=viqc", "EGeneral:Invalid arguments:oflags"),
-        ("volume=1", "volume=1&leverage=5", "EGeneral:Invalid arguments:leverage"),
-        ("volume=1", "volume=1&timeinforce=GTD", "EGeneral:Invalid arguments:expiretm"),
-        ("volume=1", "volume=1&expiretm=%2B60", "EGeneral:Invalid arguments:expiretm"),
-        ("volume=1", "volume=1&timeinforce=FOK", "EGeneral:Invalid arguments:timeinforce"),
-        ("volume=1", "volume=1&validate=perhaps", "EGeneral:Invalid arguments:validate"),
-        ("volume=1", "volume=1&deadline=soon", "EGeneral:Invalid arguments:deadline"),
-        ("volume=1", "volume=1&deadline=2023-11-14T22:13:19Z", "EService:Deadline elapsed"),
-        ("volume=1", "volume=1&cl_ord_id=a&userref=1", "EGeneral:Invalid arguments:cl_ord_id"),
-        ("volume=1", "volume=1&close[ordertype]=limit", "EGeneral:Invalid arguments:close[ordertype]"),
-        ("volume=1", "volume=1&volume=2", "EGeneral:Invalid arguments"),
+        (
+            "volume=1",
+            "volume=1000&oflags=viqc",
+            "EGeneral:Invalid arguments:oflags",
+        ),
+        (
+            "volume=1",
+            "volume=1&leverage=5",
+            "EGeneral:Invalid arguments:leverage",
+        ),
+        (
+            "volume=1",
+            "volume=1&timeinforce=GTD",
+            "EGeneral:Invalid arguments:expiretm",
+        ),
+        (
+            "volume=1",
+            "volume=1&expiretm=%2B60",
+            "EGeneral:Invalid arguments:expiretm",
+        ),
+        (
+            "volume=1",
+            "volume=1&timeinforce=FOK",
+            "EGeneral:Invalid arguments:timeinforce",
+        ),
+        (
+            "volume=1",
+            "volume=1&validate=perhaps",
+            "EGeneral:Invalid arguments:validate",
+        ),
+        (
+            "volume=1",
+            "volume=1&deadline=soon",
+            "EGeneral:Invalid arguments:deadline",
+        ),
+        (
+            "volume=1",
+            "volume=1&deadline=2023-11-14T22:13:19Z",
+            "EService:Deadline elapsed",
+        ),
+        (
+            "volume=1",
+            "volume=1&cl_ord_id=a&userref=1",
+            "EGeneral:Invalid arguments:cl_ord_id",
+        ),
+        (
+            "volume=1",
+            "volume=1&close[ordertype]=limit",
+            "EGeneral:Invalid arguments:close[ordertype]",
+        ),
+        (
+            "volume=1",
+            "volume=1&volume=2",
+            "EGeneral:Invalid arguments",
+        ),
     ] {
         client.nonce.set(client.nonce.get() + 1);
         let call = client.signed("AddOrder", client.nonce.get(), &good.replace(from, to));
@@ -456,14 +625,15 @@ fn what_is_wrong_with_an_order_is_named_and_uses_the_nonce() {
 fn batches_answer_each_order() {
     let (exchange, _other) = opened(settings());
     let path = "/0/private/AddOrderBatch";
-    let order = |price: &str, volume: &str| {
-        json!({"type": "buy", "ordertype": "limit", "price": price, "volume": volume})
-    };
+    let order = |price: &str, volume: &str| json!({"type": "buy", "ordertype": "limit", "price": price, "volume": volume});
     let send = |nonce: u64, orders: Vec<Value>| {
         let body = json!({"nonce": nonce, "pair": "AAAQQQ", "orders": orders}).to_string();
         let call = Call::new("POST", path)
             .header("API-Key", "trader")
-            .header("API-Sign", secret().sign(path, &nonce.to_string(), body.as_bytes()))
+            .header(
+                "API-Sign",
+                secret().sign(path, &nonce.to_string(), body.as_bytes()),
+            )
             .body(body);
         exchange.ask(&call).body
     };
@@ -551,10 +721,17 @@ fn nonces_orders_and_ledgers_survive_a_restart() {
     assert_eq!(replayed["error"][0], "EAPI:Invalid nonce");
     client.nonce.set(nonce);
     let order = client.good("OpenOrders", "")["open"][&txid].clone();
-    assert_eq!((&order["vol_exec"], &order["cl_ord_id"]), (&json!("1.0000"), &json!("mine")));
+    assert_eq!(
+        (&order["vol_exec"], &order["cl_ord_id"]),
+        (&json!("1.0000"), &json!("mine"))
+    );
     assert_eq!(client.good("Ledgers", ""), before);
     again.clock.pass_ms(60_000);
-    assert_eq!(client.good("OpenOrders", "")["open"], json!({}), "the timer goes on");
+    assert_eq!(
+        client.good("OpenOrders", "")["open"],
+        json!({}),
+        "the timer goes on"
+    );
     let quote = client.good("BalanceEx", "")["QQQ"].clone();
     assert_eq!(quote["hold_trade"], "0.000000");
     // 1,000,000 less 100.50 and its fee of 0.1005.

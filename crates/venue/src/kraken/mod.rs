@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::error::KrakenError;
 pub use self::statement::{KrakenTrade, LedgerCause, LedgerEntry};
-pub use self::views::{KrakenOrderView, KrakenStatus};
 use self::statement::{Leg, Statement};
+pub use self::views::{KrakenOrderView, KrakenStatus};
 use crate::account::{AccountId, ApiKeyDigest};
 use crate::orders::OrderKey;
 use crate::request::RequestKind;
@@ -303,7 +303,9 @@ impl Venue {
             KrakenAction::Amend(amend) => self.kraken_amend(account, amend),
             KrakenAction::Cancel(orders) => self.kraken_cancel(account, orders),
             KrakenAction::CancelAll => self.kraken_cancel_all(account),
-            KrakenAction::CancelAfter { timeout_s } => self.kraken_cancel_after(account, *timeout_s),
+            KrakenAction::CancelAfter { timeout_s } => {
+                self.kraken_cancel_after(account, *timeout_s)
+            }
         };
         answer.unwrap_or_else(KrakenReply::Refused)
     }

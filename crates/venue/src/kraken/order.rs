@@ -4,9 +4,7 @@ use cambist_core::order::FillBy;
 use cambist_core::token::AMOUNT_MAX;
 use cambist_core::{Amount, Hash, OrderKind, Price, Side, TokenId, VenueTime};
 
-use super::{
-    EXPIRY_MS, KrakenAdded, KrakenError, KrakenOrderType, NewKrakenOrder, OrderFields,
-};
+use super::{EXPIRY_MS, KrakenAdded, KrakenError, KrakenOrderType, NewKrakenOrder, OrderFields};
 use crate::account::AccountId;
 use crate::checks::Placement;
 use crate::mode::ExchangeMode;

@@ -108,7 +108,13 @@ pub(crate) struct Statement {
 
 impl Statement {
     /// Books what changed otherwise than by trading.
-    pub(super) fn book_flow(&mut self, at: VenueTime, token: TokenId, total: Amount, next: &mut u64) {
+    pub(super) fn book_flow(
+        &mut self,
+        at: VenueTime,
+        token: TokenId,
+        total: Amount,
+        next: &mut u64,
+    ) {
         let booked = self.booked.get(&token).copied().unwrap_or(0);
         if total == booked {
             return;

@@ -102,13 +102,17 @@ impl Venue {
     /// Trades of an account that are kept, newest first.
     pub fn kraken_trades(&self, account: AccountId) -> impl Iterator<Item = &KrakenTrade> {
         let statement = self.kraken.statements.get(&account);
-        statement.into_iter().flat_map(|kept| kept.trades.iter().rev())
+        statement
+            .into_iter()
+            .flat_map(|kept| kept.trades.iter().rev())
     }
 
     /// Ledger entries of an account that are kept, newest first.
     pub fn kraken_ledger(&self, account: AccountId) -> impl Iterator<Item = &LedgerEntry> {
         let statement = self.kraken.statements.get(&account);
-        statement.into_iter().flat_map(|kept| kept.entries.iter().rev())
+        statement
+            .into_iter()
+            .flat_map(|kept| kept.entries.iter().rev())
     }
 
     fn kraken_view(&self, order: &Order) -> KrakenOrderView {
@@ -127,8 +131,8 @@ impl Venue {
             OrderStatus::Failed => (KrakenStatus::Canceled, Some("Rejected by the matching")),
             OrderStatus::Expired => (KrakenStatus::Expired, Some("Order expired")),
         };
-        let expires = (order.valid_until_s != NEVER_S)
-            .then(|| VenueTime::from_s(order.valid_until_s.into()));
+        let expires =
+            (order.valid_until_s != NEVER_S).then(|| VenueTime::from_s(order.valid_until_s.into()));
         KrakenOrderView {
             number: self.kraken.shown_number(order.sequence),
             market: order.market,

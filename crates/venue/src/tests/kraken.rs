@@ -3,7 +3,9 @@
 use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Price, Side, VenueTime};
 
-use crate::testing::{ALICE, BASE, BOB, MARKET, ONE, QUOTE, START_S, UNIT, World, api_key, config, signed};
+use crate::testing::{
+    ALICE, BASE, BOB, MARKET, ONE, QUOTE, START_S, UNIT, World, api_key, config, signed,
+};
 use crate::{
     AccountId, Caller, Delays, ExchangeMode, KrakenAction, KrakenAmend, KrakenCall, KrakenError,
     KrakenOrderType, KrakenOrderView, KrakenReply, KrakenStatus, LedgerCause, NewKrakenOrder,
@@ -152,7 +154,10 @@ fn limit(side: Side, ticks: u64, tenths: u128) -> NewKrakenOrder {
 }
 
 fn of_type(order: NewKrakenOrder, order_type: KrakenOrderType) -> NewKrakenOrder {
-    NewKrakenOrder { order_type, ..order }
+    NewKrakenOrder {
+        order_type,
+        ..order
+    }
 }
 
 #[test]
@@ -178,10 +183,16 @@ fn a_nonce_is_accepted_once_and_only_above_the_highest() {
         validate: false,
     };
     let answer = traders.with_nonce(ALICE, 7, 0, action());
-    assert_eq!(answer, KrakenReply::Added(vec![Err(KrakenError::BelowOrderMinimum)]));
+    assert_eq!(
+        answer,
+        KrakenReply::Added(vec![Err(KrakenError::BelowOrderMinimum)])
+    );
     assert_eq!(traders.with_nonce(ALICE, 7, 0, action()), invalid);
     // Every key has its own.
-    assert_eq!(traders.with_nonce(BOB, 1, 0, KrakenAction::Read), KrakenReply::Read);
+    assert_eq!(
+        traders.with_nonce(BOB, 1, 0, KrakenAction::Read),
+        KrakenReply::Read
+    );
 }
 
 #[test]
@@ -208,21 +219,37 @@ fn an_order_trades_with_the_first_interface_and_is_booked_to_the_unit() {
     assert_eq!((view.base_filled, view.status), (ONE, KrakenStatus::Open));
     // 10 ten-thousandths of 100 quote, on top.
     assert_eq!((view.quote_filled, view.fee), (100 * UNIT, UNIT / 10));
-    let trade = traders.world.venue.kraken_trades(ALICE).next().unwrap().clone();
+    let trade = traders
+        .world
+        .venue
+        .kraken_trades(ALICE)
+        .next()
+        .unwrap()
+        .clone();
     assert_eq!((trade.order, trade.is_maker), (number, false));
-    assert_eq!((trade.base, trade.quote, trade.fee), (ONE, 100 * UNIT, UNIT / 10));
+    assert_eq!(
+        (trade.base, trade.quote, trade.fee),
+        (ONE, 100 * UNIT, UNIT / 10)
+    );
     let entries: Vec<_> = traders.world.venue.kraken_ledger(ALICE).take(2).collect();
     assert_eq!(entries[0].cause, LedgerCause::Trade(trade.number));
     assert_eq!((entries[0].token, entries[0].is_debit), (QUOTE, true));
     assert_eq!((entries[0].amount, entries[0].fee), (100 * UNIT, UNIT / 10));
-    assert_eq!((entries[1].token, entries[1].amount, entries[1].fee), (BASE, ONE, 0));
+    assert_eq!(
+        (entries[1].token, entries[1].amount, entries[1].fee),
+        (BASE, ONE, 0)
+    );
     // The rest is on the book; what it holds is 201 less 100, and the fee on 201 less 0.1.
     assert_eq!(traders.world.held(ALICE, QUOTE).1, 101_000_000 + 101_000);
     assert_eq!(traders.world.depth(0, None).bids[0].size, ONE);
     // The other side was resting, and its statement begins with its first request.
     assert_eq!(traders.world.venue.kraken_ledger(BOB).count(), 0);
     traders.call(BOB, KrakenAction::Read);
-    assert_eq!(traders.world.venue.kraken_ledger(BOB).count(), 3, "an entry for each token");
+    assert_eq!(
+        traders.world.venue.kraken_ledger(BOB).count(),
+        3,
+        "an entry for each token"
+    );
     traders.add(BOB, limit(Side::Sell, 10_050, 10)).unwrap();
     assert_eq!(traders.status(ALICE, number), KrakenStatus::Closed);
     let kept: Vec<_> = traders.world.venue.kraken_trades(ALICE).collect();
@@ -251,7 +278,10 @@ fn flows_are_booked_before_what_follows_them() {
     assert_eq!(causes[0].cause, LedgerCause::Withdrawal);
     assert_eq!(causes[0].amount, 3);
     assert!(matches!(causes[1].cause, LedgerCause::Trade(_)));
-    assert_eq!((causes[2].cause, causes[2].amount), (LedgerCause::Deposit, 7));
+    assert_eq!(
+        (causes[2].cause, causes[2].amount),
+        (LedgerCause::Deposit, 7)
+    );
 }
 
 #[test]
@@ -261,10 +291,17 @@ fn checks_of_an_order() {
     let buy = || limit(Side::Buy, 9_900, 10);
     let mut refused = |order| traders.add(ALICE, order).unwrap_err();
     let volume = |volume| NewKrakenOrder { volume, ..buy() };
-    assert_eq!(refused(volume(ONE / 1_000 - 1)), KrakenError::BelowOrderMinimum);
+    assert_eq!(
+        refused(volume(ONE / 1_000 - 1)),
+        KrakenError::BelowOrderMinimum
+    );
     assert_eq!(refused(volume(ONE / 1_000)), KrakenError::BelowCostMinimum);
     assert_eq!(refused(volume(1_001 * ONE)), KrakenError::InvalidVolume);
-    assert_eq!(refused(volume(ONE + 1)), KrakenError::InvalidVolume, "no whole lot");
+    assert_eq!(
+        refused(volume(ONE + 1)),
+        KrakenError::InvalidVolume,
+        "no whole lot"
+    );
     assert_eq!(
         refused(of_type(buy(), KrakenOrderType::PostOnly(Price(10_000)))),
         KrakenError::WouldTake
@@ -274,7 +311,7 @@ fn checks_of_an_order() {
         KrakenError::InvalidPrice
     );
     let market = of_type(limit(Side::Sell, 0, 10), KrakenOrderType::Market);
-    assert_eq!(refused(market), KrakenError::NoLiquidity, "nobody buys");
+    assert_eq!(refused(market), KrakenError::NoLiquidity, "no bid");
     let unknown = NewKrakenOrder {
         market: cambist_core::MarketId(9),
         ..buy()
@@ -306,11 +343,17 @@ fn a_deadline_and_an_expiry_hold_on_both_sides() {
 
     let seconds = |s: u64| Some(u32::try_from(START_S + s).unwrap());
     let mut expiring = |expires_s| {
-        let order = NewKrakenOrder { expires_s, ..order() };
+        let order = NewKrakenOrder {
+            expires_s,
+            ..order()
+        };
         traders.add(ALICE, order)
     };
     assert_eq!(expiring(seconds(4)), Err(KrakenError::InvalidExpiry));
-    assert_eq!(expiring(seconds(31 * 86_400 + 1)), Err(KrakenError::InvalidExpiry));
+    assert_eq!(
+        expiring(seconds(31 * 86_400 + 1)),
+        Err(KrakenError::InvalidExpiry)
+    );
     assert!(expiring(seconds(31 * 86_400)).is_ok());
     let number = expiring(seconds(5)).unwrap();
     traders.pass_ms(4_999);
@@ -346,16 +389,24 @@ fn market_and_immediate_orders_take_and_end() {
     let market = of_type(limit(Side::Buy, 0, 15), KrakenOrderType::Market);
     let number = traders.add(ALICE, market.clone()).unwrap();
     let view = traders.view(ALICE, number);
-    assert_eq!((view.status, view.base_filled), (KrakenStatus::Closed, 15 * ONE / 10));
+    assert_eq!(
+        (view.status, view.base_filled),
+        (KrakenStatus::Closed, 15 * ONE / 10)
+    );
     assert_eq!(view.quote_filled, 150_500_000);
     assert!(view.is_market_order);
     // More than there is: the rest ends.
     let number = traders.add(ALICE, market).unwrap();
     let view = traders.view(ALICE, number);
-    assert_eq!((view.status, view.base_filled), (KrakenStatus::Canceled, ONE / 2));
+    assert_eq!(
+        (view.status, view.base_filled),
+        (KrakenStatus::Canceled, ONE / 2)
+    );
     traders.world.place(BOB, Side::Sell, 10_000, ONE);
     let immediate = KrakenOrderType::ImmediateOrCancel(Price(9_999));
-    let number = traders.add(ALICE, of_type(limit(Side::Buy, 0, 10), immediate)).unwrap();
+    let number = traders
+        .add(ALICE, of_type(limit(Side::Buy, 0, 10), immediate))
+        .unwrap();
     assert_eq!(traders.status(ALICE, number), KrakenStatus::Canceled);
     assert_eq!(traders.view(ALICE, number).base_filled, 0);
 }
@@ -368,9 +419,13 @@ fn orders_are_cancelled_by_number_name_and_reference() {
         ..limit(Side::Buy, 9_900, 10)
     };
     let first = traders.add(ALICE, named("one")).unwrap();
-    assert_eq!(traders.add(ALICE, named("one")), Err(KrakenError::DuplicateClientId));
+    assert_eq!(
+        traders.add(ALICE, named("one")),
+        Err(KrakenError::DuplicateClientId)
+    );
     assert!(traders.add(BOB, named("one")).is_ok(), "another client's");
-    let cancel = |traders: &mut Traders, order| traders.call(ALICE, KrakenAction::Cancel(vec![order]));
+    let cancel =
+        |traders: &mut Traders, order| traders.call(ALICE, KrakenAction::Cancel(vec![order]));
     let cancelled = |count| KrakenReply::Cancelled {
         count,
         pending: false,
@@ -407,7 +462,10 @@ fn the_timer_cancels_everything_once() {
     assert_eq!(set(&mut traders, 86_400), refused);
     let now = traders.world.now;
     let trigger = Some(now.plus_ms(60_000));
-    assert_eq!(set(&mut traders, 60), KrakenReply::CancelAfter { now, trigger });
+    assert_eq!(
+        set(&mut traders, 60),
+        KrakenReply::CancelAfter { now, trigger }
+    );
     let number = traders.add(ALICE, limit(Side::Buy, 9_900, 10)).unwrap();
     let others = traders.add(BOB, limit(Side::Buy, 9_900, 10)).unwrap();
     traders.pass_ms(59_999);
@@ -417,10 +475,17 @@ fn the_timer_cancels_everything_once() {
     assert_eq!(traders.status(BOB, others), KrakenStatus::Open);
     let number = traders.add(ALICE, limit(Side::Buy, 9_900, 10)).unwrap();
     traders.pass_ms(100_000);
-    assert_eq!(traders.status(ALICE, number), KrakenStatus::Open, "disabled after firing");
+    assert_eq!(
+        traders.status(ALICE, number),
+        KrakenStatus::Open,
+        "disabled after firing"
+    );
     set(&mut traders, 60);
     let now = traders.world.now;
-    assert_eq!(set(&mut traders, 0), KrakenReply::CancelAfter { now, trigger: None });
+    assert_eq!(
+        set(&mut traders, 0),
+        KrakenReply::CancelAfter { now, trigger: None }
+    );
     traders.pass_ms(100_000);
     assert_eq!(traders.status(ALICE, number), KrakenStatus::Open);
 }
@@ -438,12 +503,23 @@ fn an_amend_keeps_the_number_and_what_was_filled() {
     assert_eq!(traders.view(ALICE, first).base_filled, ONE);
     assert_eq!(traders.view(BOB, queued).base_filled, 0);
     // Not below what was filled, and not to nothing.
-    assert_eq!(traders.amend(first, Some(ONE), None), Err(KrakenError::InvalidVolume));
-    assert_eq!(traders.amend(first, None, None), Err(KrakenError::InvalidAmend));
+    assert_eq!(
+        traders.amend(first, Some(ONE), None),
+        Err(KrakenError::InvalidVolume)
+    );
+    assert_eq!(
+        traders.amend(first, None, None),
+        Err(KrakenError::InvalidAmend)
+    );
     // A new price makes it another order of the book under the same number.
-    traders.amend(first, Some(30 * ONE / 10), Some(10_020)).unwrap();
+    traders
+        .amend(first, Some(30 * ONE / 10), Some(10_020))
+        .unwrap();
     let view = traders.view(ALICE, first);
-    assert_eq!((view.price, view.volume, view.base_filled), (Price(10_020), 3 * ONE, ONE));
+    assert_eq!(
+        (view.price, view.volume, view.base_filled),
+        (Price(10_020), 3 * ONE, ONE)
+    );
     assert_eq!(view.status, KrakenStatus::Open);
     assert_eq!(traders.world.held(ALICE, BASE).1, 2 * ONE);
     let shown: Vec<_> = traders.world.venue.kraken_orders(ALICE).collect();
@@ -459,9 +535,15 @@ fn an_amend_keeps_the_number_and_what_was_filled() {
     // Amended again, then cancelled by its number.
     traders.amend(first, None, Some(10_030)).unwrap();
     let action = KrakenAction::Cancel(vec![OrderRef::Number(first)]);
-    assert!(matches!(traders.call(ALICE, action), KrakenReply::Cancelled { count: 1, .. }));
+    assert!(matches!(
+        traders.call(ALICE, action),
+        KrakenReply::Cancelled { count: 1, .. }
+    ));
     assert_eq!(traders.status(ALICE, first), KrakenStatus::Canceled);
-    assert_eq!(traders.amend(first, None, Some(10_040)), Err(KrakenError::UnknownOrder));
+    assert_eq!(
+        traders.amend(first, None, Some(10_040)),
+        Err(KrakenError::UnknownOrder)
+    );
 }
 
 #[test]
@@ -473,8 +555,14 @@ fn modes_of_the_exchange_apply() {
         traders.add(ALICE, limit(Side::Buy, ticks, 10)).map(drop)
     };
     assert_eq!(add(ExchangeMode::PostOnly, 9_000), Ok(()));
-    assert_eq!(add(ExchangeMode::PostOnly, 10_000), Err(KrakenError::PostOnlyMode));
-    assert_eq!(add(ExchangeMode::CancelOnly, 9_000), Err(KrakenError::CancelOnlyMode));
+    assert_eq!(
+        add(ExchangeMode::PostOnly, 10_000),
+        Err(KrakenError::PostOnlyMode)
+    );
+    assert_eq!(
+        add(ExchangeMode::CancelOnly, 9_000),
+        Err(KrakenError::CancelOnlyMode)
+    );
     assert_eq!(add(ExchangeMode::Halted, 9_000), Err(KrakenError::Halted));
     let answer = traders.call(ALICE, KrakenAction::CancelAll);
     assert_eq!(answer, KrakenReply::Refused(KrakenError::Halted));
@@ -509,7 +597,9 @@ fn every_history_balances() {
                     deadline: None,
                 })),
                 (4, _) => {
-                    traders.world.place(AccountId(12), side, ticks, ONE + Amount::from(below(9)));
+                    traders
+                        .world
+                        .place(AccountId(12), side, ticks, ONE + Amount::from(below(9)));
                     KrakenAction::Read
                 }
                 _ => {
@@ -522,7 +612,11 @@ fn every_history_balances() {
                         _ => KrakenOrderType::Limit(Price(ticks)),
                     };
                     KrakenAction::Add {
-                        orders: vec![NewKrakenOrder { order_type, fee_in, ..order }],
+                        orders: vec![NewKrakenOrder {
+                            order_type,
+                            fee_in,
+                            ..order
+                        }],
                         deadline: None,
                         validate: false,
                     }
@@ -544,5 +638,8 @@ fn every_history_balances() {
             }
         }
     }
-    assert!(trades > 1_000 && amends > 100, "{trades} trades, {amends} amends");
+    assert!(
+        trades > 1_000 && amends > 100,
+        "{trades} trades, {amends} amends"
+    );
 }

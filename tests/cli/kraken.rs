@@ -1,0 +1,84 @@
+//! `venue kraken-key`.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{Folder, cambist, example, exit, json, stderr};
+
+/// The exchange's example with these changes, its keys inside `folder`.
+fn exchange(folder: &Folder, dialect: &str) -> String {
+    let text = std::fs::read_to_string(example("venue.toml")).unwrap();
+    let text = text.replace("../target/two-terminals/", "");
+    folder.write("venue.toml", &text.replace("dialect = \"none\"", dialect))
+}
+
+#[test]
+fn a_key_is_made_by_name() {
+    let folder = Folder::new("kraken-key");
+    let file = exchange(&folder, "dialect = \"kraken\"");
+    let line = "venue kraken-key --config FILE watcher --account 20001 --permission funds-query --permission orders-query-open --json";
+    let args: Vec<_> = line
+        .split(' ')
+        .map(|word| if word == "FILE" { file.as_str() } else { word })
+        .collect();
+    let made = cambist(&args);
+    assert_eq!(exit(&made), 0, "{}", stderr(&made));
+    let made = json(&made);
+    assert_eq!(made["account_id"], 20_001);
+    let made = std::path::PathBuf::from(made["folder"].as_str().unwrap());
+    assert_eq!(made, folder.0.join("keys/kraken/watcher"));
+    for name in ["api_key", "secret", "key.toml"] {
+        let mode = std::fs::metadata(made.join(name))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    let about = std::fs::read_to_string(made.join("key.toml")).unwrap();
+    let expected = "permissions = [\"funds-query\", \"orders-query-open\"]";
+    assert!(
+        about.contains(expected) && about.contains("account = 20001"),
+        "{about}"
+    );
+    let again = cambist(&args);
+    assert_eq!(exit(&again), 77);
+    assert!(stderr(&again).contains("exists; remove it or choose another name"));
+}
+
+#[test]
+fn mistakes_are_named() {
+    let folder = Folder::new("kraken-mistakes");
+    let file = exchange(&folder, "dialect = \"kraken\"");
+    let key = |more: &[&str]| {
+        let mut args = vec!["venue", "kraken-key", "--config", &file];
+        args.extend(more);
+        cambist(&args)
+    };
+    let refused = key(&["bot", "--permission", "everything"]);
+    assert_eq!(exit(&refused), 2);
+    let text = stderr(&refused);
+    assert!(
+        text.contains("\"everything\" is not one of funds-query"),
+        "{text}"
+    );
+    assert_eq!(exit(&key(&["../bot"])), 2);
+    let file = exchange(&folder, "");
+    let refused = cambist(&["venue", "kraken-key", "--config", &file, "bot"]);
+    assert_eq!(exit(&refused), 2);
+    let text = stderr(&refused);
+    assert!(
+        text.contains("add dialect = \"kraken\" to its section [exchange]"),
+        "{text}"
+    );
+    for (dialect, problem) in [
+        (
+            "dialect = \"binance\"",
+            "exchange.dialect must be \"none\" or \"kraken\"",
+        ),
+        ("dialekt = \"kraken\"", "dialekt"),
+    ] {
+        let file = exchange(&folder, dialect);
+        let refused = cambist(&["check", "--config", &file]);
+        assert_eq!(exit(&refused), 77, "{}", stderr(&refused));
+        assert!(stderr(&refused).contains(problem), "{}", stderr(&refused));
+    }
+}
