@@ -48,7 +48,7 @@ function admin(binary, config, args) {
 function configure(text, owner) {
   const changes = [
     [/^address = "127\.0\.0\.1:\d+"$/m, 'address = "127.0.0.1:0"'],
-    [/^keys_dir = .*$/m, 'keys_dir = "keys"'],
+    [/\.\.\/target\/two-terminals\//g, ''],
     [/^# listen = "127\.0\.0\.1:\d+"$/m, 'listen = "127.0.0.1:0"'],
     [/^# token_file = .*$/m, 'token_file = "admin_token"'],
     [/^owner = .*$/m, `owner = "${owner}"`],

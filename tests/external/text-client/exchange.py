@@ -21,8 +21,9 @@ class Exchange:
 
     def __init__(self, binary, template, **changes):
         self.folder = Path(tempfile.mkdtemp(prefix="cambist-text-client-"))
-        text = Path(template).read_text()
-        changes = {"address": '"127.0.0.1:0"', "keys_dir": '"keys"', **changes}
+        # Every folder of the example is inside its own.
+        text = Path(template).read_text().replace("../target/two-terminals/", "")
+        changes = {"address": '"127.0.0.1:0"', **changes}
         for key, value in changes.items():
             # A key that the example only shows is named with its mark.
             line = f"{key.removeprefix('# ')} = {value}"

@@ -94,11 +94,6 @@ pub(super) fn order(pair: &Pair, view: &KrakenOrderView, trades: Option<&[u64]>)
     } else {
         pair.cost(view.fee)
     };
-    let time_in_force = match (view.kind, view.expires) {
-        (OrderKind::TakerOnly, _) => "IOC",
-        (_, Some(_)) => "GTD",
-        (_, None) => "GTC",
-    };
     let mut shown = json!({
         "refid": null,
         "userref": view.user_ref,
@@ -112,7 +107,6 @@ pub(super) fn order(pair: &Pair, view: &KrakenOrderView, trades: Option<&[u64]>)
         "opentm": seconds(view.opened.0),
         "starttm": 0,
         "expiretm": view.expires.map_or(0, cambist_core::VenueTime::as_s),
-        "timeinforce": time_in_force,
         "descr": {
             "pair": pair.altname,
             "type": side_name(view.side),
