@@ -149,6 +149,11 @@ pub enum Command {
         after_help = "Examples:\n  cambist history --config config/demo.toml\n  cambist history orders --config config/demo.toml --from 24h --side buy\n  cambist history --config config/demo.toml --from 2026-01-01 --to 2026-12-31 --csv > fills.csv\n\nThe newest come first. Fills, pool transactions and flows are kept for good, orders for store.keep_days."
     )]
     History(commands::history::HistoryArgs),
+    /// Write the recorded depth of a market as CSV or Parquet, for backtests and other programs
+    #[command(
+        after_help = "Examples:\n  cambist depth state/tape --market ETH-USDC --out depth.csv\n  cambist depth state/tape --market ETH-USDC --from 2026-11-01 --to 2026-11-07 --levels 20 --out depth.parquet\n\nA row is the book without the daemon's own orders, best levels first, when it was received (docs/backtest.md). cambist backtest --data reads the file. The daemon may be running. Exit 1 if nothing was recorded in the period, or a recording is damaged."
+    )]
+    Depth(commands::depth::DepthArgs),
     /// Report profit and loss by day, market, strategy and cause, across restarts, from the store
     #[command(
         after_help = "Examples:\n  cambist report --config config/demo.toml\n  cambist report --config config/demo.toml --from 2026-11-01 --to 2026-11-30\n  cambist report --config config/demo.toml --from 7d --json | jq .quotes\n  cambist report --config config/demo.toml --from 30d --html month.html\n\nThe account's own line is what was there at the beginning or came from outside. Profit and loss and flows are compared with the change of equity and of every balance; exit 1 if they do not agree."
@@ -320,6 +325,7 @@ impl Command {
             | Self::Panic(_)
             | Self::Account(_)
             | Self::History(_)
+            | Self::Depth(_)
             | Self::Report(_)
             | Self::Init(_)
             | Self::Keygen(_)
@@ -655,6 +661,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Account(command) => commands::account::run(command, cli.json),
         Command::Watch(args) => commands::watch::run(args, cli.json),
         Command::Top(args) => commands::top::run(args, cli.json),
+        Command::Depth(args) => commands::depth::run(args, cli.json),
         Command::History(args) => commands::history::run(args, cli.json),
         Command::Report(args) => commands::report::run(args, cli.json),
         Command::Init(args) => commands::init::run(args, cli.json),

@@ -17,6 +17,7 @@ pub mod completions;
 pub mod config;
 pub mod daemon_control;
 pub mod demo;
+pub mod depth;
 pub mod doctor;
 pub mod history;
 #[cfg(feature = "parquet")]

@@ -16,6 +16,7 @@ mod compare;
 mod daemon;
 mod data_kinds;
 mod demo;
+mod depth;
 mod documents;
 mod tools;
 mod tournament;

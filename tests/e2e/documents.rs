@@ -242,6 +242,10 @@ const COMMANDS: &[(&str, Executed)] = &[
     ("status --config config/demo.toml", DRILLS),
     ("top --config config/demo.toml", DRILLS),
     ("history --config config/demo.toml", DRILLS),
+    (
+        "depth state/tape --market ETH-USDC --from 7d --levels 20 --out depth.parquet",
+        In("tests/cli/depth.rs", "\"depth\""),
+    ),
     ("report --config config/demo.toml", DRILLS),
     ("pause --config config/demo.toml --reason lunch", DRILLS),
     ("resume --config config/demo.toml --reason back", DRILLS),

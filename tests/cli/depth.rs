@@ -1,0 +1,165 @@
+//! `depth`.
+
+use std::path::Path;
+use std::process::Output;
+
+use crate::backtest::config;
+use crate::support::{Folder, cambist, exit, json, stderr};
+
+/// What a daemon recorded on the demo's exchange.
+fn tape(folder: &Folder) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept/tape-4fb51ac/start.tape");
+    let tapes = folder.0.join("tapes");
+    std::fs::create_dir(&tapes).unwrap();
+    std::fs::copy(path, tapes.join("0000000001.tape")).unwrap();
+    tapes.display().to_string()
+}
+
+fn depth(tapes: &str, out: &Path, more: &[&str]) -> Output {
+    let out = out.display().to_string();
+    let fixed = ["depth", tapes, "--out", &out, "--json"];
+    let market: &[_] = if more.contains(&"--market") {
+        &[]
+    } else {
+        &["--market", "ETH-USDC"]
+    };
+    cambist(&[&fixed[..], market, more].concat())
+}
+
+/// What a backtest found in this data.
+fn data(folder: &Folder, path: &str) -> serde_json::Value {
+    let (out, config) = (folder.0.join("out").display().to_string(), config(folder));
+    let args = [
+        "backtest",
+        "--config",
+        &config,
+        "--data",
+        path,
+        "--out",
+        &out,
+        "--overwrite",
+        "--json",
+    ];
+    let output = cambist(&args);
+    assert_eq!(exit(&output), 0, "{path}: {}", stderr(&output));
+    json(&output)["report"]["data"][0].clone()
+}
+
+#[test]
+fn recorded_depth_is_a_table_that_backtests_read() {
+    let folder = Folder::new("depth");
+    let tapes = tape(&folder);
+    let path = folder.0.join("depth.csv");
+    let written = depth(&tapes, &path, &["--levels", "1000"]);
+    assert_eq!(exit(&written), 0, "{}", stderr(&written));
+    let written = json(&written);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let rows: Vec<_> = text.lines().skip(2).collect();
+    assert_eq!(written["rows"], rows.len());
+    let units = "# tick=0.01 lot=0.0001
+";
+    let names = "time_ns,exchange_time_ns,sequence,bid_px_1,bid_qty_1,bid_px_2";
+    assert!(text.starts_with(&format!("{units}{names}")), "{text:.200}");
+    // Decimals are exact: multiples of tick and lot.
+    let best: Vec<_> = rows[0].split(',').skip(3).take(2).collect();
+    let decimals = |text: &str| text.split_once('.').map_or(0, |(_, part)| part.len());
+    let of = |name: &str| written[name].as_str().unwrap().to_owned();
+    assert_eq!(decimals(best[0]), decimals(&of("tick")), "{best:?}");
+    assert_eq!(decimals(best[1]), decimals(&of("lot")), "{best:?}");
+    // The table is what the recording is: the same rows, none of them with a defect.
+    let (tape, table) = (data(&folder, &tapes), data(&folder, path.to_str().unwrap()));
+    for field in ["rows", "kept", "first", "last"] {
+        assert_eq!(tape[field], table[field], "{field}: {tape} {table}");
+    }
+
+    // A table is read as recordings of `mode = "observe"` are: the same bytes again.
+    let copy = folder.0.join("copy.csv");
+    let args = [
+        "depth",
+        path.to_str().unwrap(),
+        "--out",
+        copy.to_str().unwrap(),
+    ];
+    let output = cambist(&[&args[..], &["--levels", "1000"]].concat());
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(&copy).unwrap(), text);
+
+    // From the time of the second row, to before that of the last.
+    let time = |row: &str| row.split(',').next().unwrap().parse::<u64>().unwrap();
+    let second = |row: &str| {
+        let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(time(row) / 1_000_000_000);
+        humantime::format_rfc3339_seconds(at).to_string()
+    };
+    let (from, to) = (second(rows[2]), second(rows[rows.len() - 1]));
+    let bounds = |row: &&&str| second(row) >= from && second(row) < to;
+    let part = folder.0.join("part.csv");
+    let output = depth(
+        &tapes,
+        &part,
+        &["--levels", "1000", "--from", &from, "--to", &to],
+    );
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let found = std::fs::read_to_string(&part).unwrap();
+    let expected: Vec<_> = rows.iter().filter(bounds).copied().collect();
+    assert_eq!(found.lines().skip(2).collect::<Vec<_>>(), expected);
+    assert!(expected.len() < rows.len() && !expected.is_empty());
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_has_the_same_rows() {
+    let folder = Folder::new("depth-parquet");
+    let tapes = tape(&folder);
+    let path = folder.0.join("depth.parquet");
+    let written = depth(&tapes, &path, &[]);
+    assert_eq!(exit(&written), 0, "{}", stderr(&written));
+    let (tape, table) = (data(&folder, &tapes), data(&folder, path.to_str().unwrap()));
+    for field in ["rows", "kept", "first", "last"] {
+        assert_eq!(tape[field], table[field], "{field}: {tape} {table}");
+    }
+}
+
+#[test]
+fn mistakes_are_named_and_leave_no_file() {
+    let folder = Folder::new("depth-mistakes");
+    let tapes = tape(&folder);
+    let out = folder.0.join("depth.csv");
+    let refused = |out: &Path, more: &[&str], code, text: &str| {
+        let output = depth(&tapes, out, more);
+        assert_eq!(exit(&output), code, "{more:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(text), "{}", stderr(&output));
+    };
+    refused(
+        &folder.0.join("depth.txt"),
+        &[],
+        2,
+        "ends with .csv or .parquet",
+    );
+    refused(&out, &["--market", "BTC-USDC"], 1, "no depth of BTC-USDC");
+    refused(&out, &["--from", "2030-01-01"], 1, "in this period");
+    refused(&out, &["--from", "soon"], 2, "is not a time");
+    refused(
+        &out,
+        &["--from", "2026-01-02", "--to", "2026-01-01"],
+        2,
+        "is not before",
+    );
+    refused(&out, &["--levels", "0"], 2, "--levels");
+    if cfg!(not(feature = "parquet")) {
+        refused(&folder.0.join("d.parquet"), &[], 2, "--features parquet");
+    }
+    let output = cambist(&["depth", &tapes, "--out", out.to_str().unwrap()]);
+    assert_eq!(exit(&output), 2);
+    assert!(stderr(&output).contains("--market"), "{}", stderr(&output));
+    let path = Path::new(&tapes).join("0000000001.tape");
+    let mut damaged = std::fs::read(&path).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&path, damaged).unwrap();
+    refused(&out, &[], 1, "damaged");
+    assert!(!out.exists() && !folder.0.join("depth.csv.partial").exists());
+    // A file that is there is not replaced.
+    std::fs::write(&out, "mine").unwrap();
+    refused(&out, &[], 2, "exists");
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "mine");
+}
