@@ -87,6 +87,7 @@ pub fn run(args: &DepthArgs, json: bool) -> anyhow::Result<Exit> {
 /// The time without depth is what was recorded, and no defect.
 fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
     let path = &args.recordings;
+    std::fs::metadata(path).with_context(|| path.display().to_string())?;
     let usage = |message: &str| {
         let message = format!("{}: {message}", path.display());
         Err(Failure::new(Exit::Usage, message).into())

@@ -148,6 +148,12 @@ fn mistakes_are_named_and_leave_no_file() {
     if cfg!(not(feature = "parquet")) {
         refused(&folder.0.join("d.parquet"), &[], 2, "--features parquet");
     }
+    let output = depth("/nowhere", &out, &[]);
+    assert!(
+        stderr(&output).contains("because: No such file"),
+        "{}",
+        stderr(&output)
+    );
     let output = cambist(&["depth", &tapes, "--out", out.to_str().unwrap()]);
     assert_eq!(exit(&output), 2);
     assert!(stderr(&output).contains("--market"), "{}", stderr(&output));
