@@ -58,6 +58,7 @@ impl Misreport {
             | Response::Submission(_)
             | Response::Pools(_)
             | Response::PoolTransactions(_)
+            | Response::Kraken(_)
             | Response::Done(_)
             | Response::Log(_) => {}
         }
