@@ -99,18 +99,25 @@ fn one(
         return Ok(secrets::read(path, false)?);
     }
     let made = make()?;
+    write_new(path, &made)?;
+    Ok(made)
+}
+
+/// Writes a new key file with mode 0600, its last line ended.
+pub fn write_new(path: &Path, text: &str) -> anyhow::Result<()> {
     let write = || -> std::io::Result<()> {
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(path)?;
-        file.write_all(made.as_bytes())?;
-        file.write_all(b"\n")?;
+        file.write_all(text.as_bytes())?;
+        if !text.ends_with('\n') {
+            file.write_all(b"\n")?;
+        }
         file.sync_all()
     };
-    write().with_context(|| format!("key file {}", path.display()))?;
-    Ok(made)
+    write().with_context(|| format!("key file {}", path.display()))
 }
 
 fn api_key() -> anyhow::Result<Zeroizing<String>> {

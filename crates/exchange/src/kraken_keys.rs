@@ -2,9 +2,6 @@
 //! line, mode 0600), and `key.toml`.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -17,10 +14,12 @@ use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::config::{Exchange, KrakenSettings};
-use crate::keys::make_folder;
+use crate::keys::{make_folder, write_new};
 
 /// Files of a key: what requests name it by, what signs them, and what the exchange knows of it.
 const FILES: [&str; 3] = ["api_key", "secret", "key.toml"];
+/// First character of the name of a folder that is being made.
+const PARTIAL: char = '.';
 /// Most keys.
 const KEYS_MAX: usize = 1_000;
 /// Characters of an API key, and bytes of its secret, as Kraken makes them.
@@ -104,7 +103,9 @@ fn folders(settings: &KrakenSettings) -> anyhow::Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in entries {
         let path = entry.with_context(|| dir.display().to_string())?.path();
-        if path.is_dir() {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_partial = name.is_some_and(|name| name.starts_with(PARTIAL));
+        if path.is_dir() && !is_partial {
             folders.push(path);
         }
     }
@@ -179,7 +180,7 @@ pub fn make(settings: &KrakenSettings, new: &NewKey) -> anyhow::Result<PathBuf> 
     let (for_secret, for_key) = bytes.split_at(SECRET_BYTES);
     let secret =
         Secret::from_bytes(for_secret.to_vec()).map_err(|error| refused(error.to_string()))?;
-    // The key is a name, not a secret: the slight bias of the remainder does no harm.
+    // 64 letters: every one is as likely as the others.
     let api_key: String = for_key
         .iter()
         .map(|byte| {
@@ -200,28 +201,20 @@ pub fn make(settings: &KrakenSettings, new: &NewKey) -> anyhow::Result<PathBuf> 
         permissions.join(", "),
         new.nonce_window,
     );
-    make_folder(&folder)?;
+    // Under its name a key is whole, also if the process is killed here.
+    let partial = settings
+        .keys_dir
+        .join(format!("{PARTIAL}{}.partial", new.name));
+    if partial.symlink_metadata().is_ok() {
+        std::fs::remove_dir_all(&partial).with_context(|| partial.display().to_string())?;
+    }
+    make_folder(&partial)?;
     let secret = secret.to_text();
     for (name, text) in FILES.into_iter().zip([&api_key, &*secret, &about]) {
-        write(&folder.join(name), text)?;
+        write_new(&partial.join(name), text)?;
     }
+    std::fs::rename(&partial, &folder).with_context(|| folder.display().to_string())?;
     Ok(folder)
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let written = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
-        file.write_all(text.as_bytes())?;
-        if !text.ends_with('\n') {
-            file.write_all(b"\n")?;
-        }
-        file.sync_all()
-    };
-    written().with_context(|| format!("key file {}", path.display()))
 }
 
 #[cfg(test)]
@@ -264,6 +257,21 @@ mod tests {
             "{again}"
         );
         assert_eq!(folders(&settings).unwrap(), [path]);
+    }
+
+    #[test]
+    fn a_key_whose_making_was_cut_is_no_key_and_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(folder.path());
+        let new = NewKey::for_trading("bot", AccountId(7));
+        let cut = settings.keys_dir.join(".bot.partial");
+        make_folder(&cut).unwrap();
+        std::fs::write(cut.join("api_key"), "half").unwrap();
+        assert!(folders(&settings).unwrap().is_empty());
+        let path = make(&settings, &new).unwrap();
+        assert_eq!(folders(&settings).unwrap(), std::slice::from_ref(&path));
+        assert_eq!(read(&path).unwrap().api_key.len(), API_KEY_CHARS);
+        assert!(!cut.exists());
     }
 
     #[test]
