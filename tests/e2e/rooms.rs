@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 33] = [
+const ROOMS: [(&str, &[&str]); 34] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -18,6 +18,7 @@ const ROOMS: [(&str, &[&str]); 33] = [
     // The monotonic clock counts in the engine's unit.
     ("crates/host", &["core"]),
     ("crates/kraken", &[]),
+    ("crates/kraken-venue", &["core", "kraken"]),
     ("crates/listener", &[]),
     ("crates/page", &[]),
     ("crates/sandbox", &[]),
@@ -111,11 +112,12 @@ const ROOMS: [(&str, &[&str]); 33] = [
 ];
 
 /// Rooms without a clock, a socket, a file or an order that depends on a hasher.
-const PURE: [&str; 12] = [
+const PURE: [&str; 13] = [
     "crates/core",
     "crates/messages",
     "crates/backtest",
     "crates/fill-model",
+    "crates/kraken-venue",
     "crates/quant",
     "crates/signing",
     "crates/protocol",

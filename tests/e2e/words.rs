@@ -102,6 +102,7 @@ const FOLDERS: &[(&str, Option<&[&str]>)] = &[
     ("crates/exchange", Some(&[])),
     ("crates/host", Some(&[])),
     ("crates/kraken", Some(&[])),
+    ("crates/kraken-venue", Some(&[])),
     ("crates/listener", Some(&[])),
     ("crates/market-data", Some(&[])),
     ("crates/syscalls", Some(&[])),
