@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 34] = [
+const ROOMS: [(&str, &[&str]); 35] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -17,6 +17,7 @@ const ROOMS: [(&str, &[&str]); 34] = [
     ("crates/config", &["core", "venue"]),
     // The monotonic clock counts in the engine's unit.
     ("crates/host", &["core"]),
+    ("crates/evm", &["signing"]),
     ("crates/kraken", &[]),
     ("crates/kraken-venue", &["core", "kraken"]),
     ("crates/listener", &[]),
@@ -112,10 +113,11 @@ const ROOMS: [(&str, &[&str]); 34] = [
 ];
 
 /// Rooms without a clock, a socket, a file or an order that depends on a hasher.
-const PURE: [&str; 13] = [
+const PURE: [&str; 14] = [
     "crates/core",
     "crates/messages",
     "crates/backtest",
+    "crates/evm",
     "crates/fill-model",
     "crates/kraken-venue",
     "crates/quant",

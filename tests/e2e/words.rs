@@ -99,6 +99,7 @@ const FOLDERS: &[(&str, Option<&[&str]>)] = &[
     ("strategies", Some(&[])),
     ("crates/client", Some(&[])),
     ("crates/config", Some(&[])),
+    ("crates/evm", Some(&[])),
     ("crates/exchange", Some(&[])),
     ("crates/host", Some(&[])),
     ("crates/kraken", Some(&[])),

@@ -3,7 +3,7 @@
 use sha3::{Digest, Keccak256};
 
 /// The digest of all parts joined.
-pub(crate) fn keccak256(parts: &[&[u8]]) -> [u8; 32] {
+pub fn keccak256(parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Keccak256::new();
     for part in parts {
         hash.update(part);

@@ -63,6 +63,7 @@ pub use address::Address;
 pub use error::SignError;
 pub use field::Field;
 pub use hash32::Hash32;
+pub use keccak::keccak256;
 pub use messages::{
     AccountUpdateMessage, ExtraData, MAX_AMOUNT, OrderMessage, PoolExitMessage, PoolJoinMessage,
     TransferMessage, WithdrawalMessage,
