@@ -19,7 +19,7 @@ const ROOMS: [(&str, &[&str]); 35] = [
     ("crates/host", &["core"]),
     ("crates/evm", &["signing"]),
     ("crates/kraken", &[]),
-    ("crates/kraken-venue", &["core", "kraken"]),
+    ("crates/kraken-venue", &["core", "kraken", "protocol"]),
     ("crates/listener", &[]),
     ("crates/page", &[]),
     ("crates/sandbox", &[]),

@@ -21,6 +21,13 @@ pub enum ParametersError {
     TooMany,
 }
 
+/// Writes a form (`application/x-www-form-urlencoded`) of these parameters, in their order.
+pub fn form<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(parameters);
+    form.finish().into_bytes()
+}
+
 /// Parameters by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
@@ -138,6 +145,16 @@ mod tests {
         assert_eq!(types, ["buy", "sell"]);
         let cancels = Parameters::json(br#"{"nonce":2,"orders":["A",7]}"#)?;
         assert_eq!(cancels.get("orders"), Some("A,7"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_written_form_is_read_back() -> Result<(), ParametersError> {
+        let written = form([("a", "1,2"), ("b", "+1 :&=%\u{e4}"), ("c", "")]);
+        assert_eq!(written, b"a=1%2C2&b=%2B1+%3A%26%3D%25%C3%A4&c=");
+        let read = Parameters::form(&written)?;
+        assert_eq!(read.get("a"), Some("1,2"));
+        assert_eq!(read.get("b"), Some("+1 :&=%\u{e4}"));
         Ok(())
     }
 
