@@ -67,7 +67,7 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
         Run::Stopped(earlier) => return stopped(earlier, json),
     };
     let closing = Closing {
-        duration_s: seconds(clock.now()),
+        duration_s: seconds(clock.elapsed()),
         resting_after: ended.proven.then_some(0),
         residual_units: session.residual(),
         ..Closing::default()

@@ -14,11 +14,17 @@ const MONOTONIC: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const MONOTONIC: ClockId = ClockId::Monotonic;
 
-/// A monotonic clock with its origin at creation, and the wall clock for display and metrics only.
+/// What the clock of an engine reads at its creation. Times before the start can then be stated: data that was drawn up
+/// before it has its whole age, and is not as young as the process. Longer than the highest limit of an age.
+const ENGINE_BEGINS: Time = Time(24 * 3_600 * 1_000_000);
+
+/// A monotonic clock, and the wall clock for display and metrics only.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Reading of the host's monotonic clock at creation.
-    origin: Duration,
+    created: Duration,
+    /// What it read then.
+    begins: Time,
 }
 
 impl Clock {
@@ -29,13 +35,27 @@ impl Clock {
     )]
     pub fn new() -> Self {
         Self {
-            origin: monotonic(),
+            created: monotonic(),
+            begins: Time(0),
         }
     }
 
-    /// Monotonic time since the origin: the engine's time.
+    /// Creates the clock of an engine, which starts a day after zero.
+    pub fn of_engine() -> Self {
+        Self {
+            begins: ENGINE_BEGINS,
+            ..Self::new()
+        }
+    }
+
+    /// Monotonic time: the engine's time.
     pub fn now(&self) -> Time {
-        let since = monotonic().saturating_sub(self.origin);
+        Time(self.begins.0.saturating_add(self.elapsed().0))
+    }
+
+    /// Monotonic time since creation.
+    pub fn elapsed(&self) -> Time {
+        let since = monotonic().saturating_sub(self.created);
         Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 
@@ -81,6 +101,15 @@ mod tests {
             clock.now() < Time(3_600_000_000),
             "an hour at most has passed"
         );
+    }
+
+    #[test]
+    fn an_engine_can_state_times_before_its_start() {
+        let clock = Clock::of_engine();
+        let now = clock.now();
+        let day_before = now.minus_ms(24 * 3_600 * 1_000);
+        assert_eq!(now.ms_since(day_before), 24 * 3_600 * 1_000);
+        assert!(clock.elapsed() < Time(3_600_000_000));
     }
 
     /// On a host that was never suspended the two clocks agree.

@@ -226,14 +226,17 @@ impl Runner {
         let mut answers = 0;
         let why = self.serve(inbox, &lines, &used, &mut answers);
         drop(lines);
-        if matches!(why, Some(None)) {
-            wait_briefly(&mut child);
-        }
+        let has_ended = matches!(why, Some(None)) && ends_soon(&mut child);
         let status = kill(&mut child);
         match why {
             None => End::Stopped,
-            Some(why) => End::Ended {
-                why: why.unwrap_or_else(|| status_text(status)),
+            Some(Some(why)) => End::Ended { why, answers },
+            Some(None) => End::Ended {
+                why: if has_ended {
+                    status_text(status)
+                } else {
+                    "it closed its standard output".to_owned()
+                },
                 answers,
             },
         }
@@ -328,14 +331,15 @@ impl Runner {
     }
 }
 
-/// Gives a process that has closed its output the time to end by itself, so that its own exit is reported.
-fn wait_briefly(child: &mut Child) {
+/// Whether a process that has closed its output ends by itself within a short time, so that its own exit is reported.
+fn ends_soon(child: &mut Child) -> bool {
     for _ in 0..40 {
         if !matches!(child.try_wait(), Ok(None)) {
-            return;
+            return true;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+    false
 }
 
 /// Kills the process and what it may have started, and returns how it ended.

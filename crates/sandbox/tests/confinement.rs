@@ -196,6 +196,14 @@ fn a_process_that_dies_is_started_again_after_growing_pauses() {
     assert_eq!(pauses, [250, 500, 1_000]);
 }
 
+/// The supervisor's own signal is not reported as its end.
+#[test]
+fn a_process_that_closes_its_output_is_ended_and_the_reason_names_that() {
+    let run = Run::shell("exec >&-; while :; do read line; done", 60_000);
+    assert_eq!(run.next(), ProcessEvent::Started);
+    assert_eq!(run.end().0, "it closed its standard output");
+}
+
 #[test]
 fn a_silent_process_is_ended() {
     let run = Run::shell("while read line; do :; done", 100);

@@ -60,7 +60,7 @@ struct Listeners {
 
 /// Runs a daemon until its end.
 pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Run> {
-    let clock = Clock::new();
+    let clock = Clock::of_engine();
     let mut signals = Signals::listen(until_stdin_closes).context("installing signal handlers")?;
     let seed = getrandom::u64().context("random number generator of the system")?;
     let forbidden = process::problems(daemon);

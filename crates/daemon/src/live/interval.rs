@@ -6,7 +6,9 @@ use cambist_core::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     every_ms: u64,
+    /// When it was last done, or first asked about; `None` before.
     last: Option<Time>,
+    is_due_at_once: bool,
 }
 
 impl Interval {
@@ -15,23 +17,25 @@ impl Interval {
         Self {
             every_ms,
             last: None,
+            is_due_at_once: true,
         }
     }
 
-    /// Due for the first time this long after the clock's beginning.
+    /// Due for the first time this long after it was first asked about.
     pub const fn every_ms(every_ms: u64) -> Self {
         Self {
             every_ms,
-            last: Some(Time(0)),
+            last: None,
+            is_due_at_once: false,
         }
     }
 
     /// Whether it is due; counts as done if it is.
     pub fn is_due(&mut self, now: Time) -> bool {
-        let due = self
-            .last
-            .is_none_or(|last| now.ms_since(last) >= self.every_ms);
-        if due {
+        let due = self.last.map_or(self.is_due_at_once, |last| {
+            now.ms_since(last) >= self.every_ms
+        });
+        if due || self.last.is_none() {
             self.last = Some(now);
         }
         due
@@ -45,7 +49,7 @@ mod tests {
     #[test]
     fn what_is_due_is_due_once_in_its_time() {
         let mut interval = Interval::every_ms(700);
-        let at = |ms: u64| Time(0).plus_ms(ms);
+        let at = |ms: u64| Time(5_000).plus_ms(ms);
         for (ms, due) in [
             (0, false),
             (699, false),

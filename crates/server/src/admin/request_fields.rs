@@ -208,10 +208,13 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Account, token and amount.
+    /// Account, token and amount, which is not zero.
     fn funds(&self) -> Read<(AccountId, TokenId, Amount)> {
         let (account, token) = (self.account()?, self.token("token")?);
         let amount = self.amount("amount", unit_of(self.venue, token))?;
+        if amount == 0 {
+            return Err(WireError::new("amount is 0"));
+        }
         Ok((account, token, amount))
     }
 
@@ -269,6 +272,19 @@ fn units(json: &Json, unit: Unit<'_>) -> Read<Amount> {
              \"1.5 {symbol}\", with at most {decimals} decimals"
         ))
     })
+}
+
+/// The amount of a request that books or announces one, as text: base units are easily taken for whole tokens.
+pub(super) fn amount_text(operator: &Operator, venue: &Venue) -> Option<String> {
+    match operator {
+        Operator::Deposit { token, amount, .. }
+        | Operator::Withdraw { token, amount, .. }
+        | Operator::AnnounceDeposit { token, amount, .. }
+        | Operator::ConfirmDeposit { token, amount, .. } => {
+            Some(venue.token(*token)?.spec.text(*amount))
+        }
+        _ => None,
+    }
 }
 
 /// The operator input of a request; `None` for a request that only reads.

@@ -80,12 +80,15 @@ impl AdminApi {
         if requested.name == table::EXIT_POOL {
             return self.exit_pool(requested, body);
         }
-        let operator = self.shell.machine.read(|venue| {
+        let (operator, amount) = self.shell.machine.read(|venue| {
             let fields = Fields::new(requested, body, venue)?;
-            request_fields::operator(requested, &fields)
+            let operator = request_fields::operator(requested, &fields)?;
+            let amount = operator.as_ref();
+            let amount = amount.and_then(|operator| request_fields::amount_text(operator, venue));
+            Ok::<_, ErrorResponse>((operator, amount))
         })??;
         match operator {
-            Some(operator) => self.operate(requested, operator),
+            Some(operator) => self.operate(requested, operator, amount),
             None => self.look(requested, body),
         }
     }
@@ -94,6 +97,7 @@ impl AdminApi {
         &self,
         requested: &OperatorRequest,
         operator: Operator,
+        amount: Option<String>,
     ) -> Result<Vec<u8>, ErrorResponse> {
         match self.ask(&Asked::Operator(operator))? {
             Answered::Done(account) => {
@@ -103,9 +107,10 @@ impl AdminApi {
                     account_id,
                     "operator request executed"
                 );
-                Ok(to_bytes(&responses::Done {
+                Ok(to_bytes(&responses::Executed {
                     done: true,
                     account_id,
+                    amount,
                 }))
             }
             _ => Err(ErrorResponse::internal()),
@@ -147,9 +152,10 @@ impl AdminApi {
             account_id = founder.0,
             "operator request executed"
         );
-        Ok(to_bytes(&responses::Done {
+        Ok(to_bytes(&responses::Executed {
             done: true,
             account_id: Some(founder.0),
+            amount: None,
         }))
     }
 
@@ -197,9 +203,10 @@ impl AdminApi {
             },
             ("audit", ..) => {
                 machine.audit()?;
-                Ok(to_bytes(&responses::Done {
+                Ok(to_bytes(&responses::Executed {
                     done: true,
                     account_id: None,
+                    amount: None,
                 }))
             }
             ("log", ..) => match self.ask(&Asked::Log { limit, offset })? {

@@ -13,10 +13,13 @@ use crate::responses;
 /// The request was executed.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Done {
+pub(super) struct Executed {
     pub done: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account_id: Option<u32>,
+    /// What was booked or announced, in whole tokens with their symbol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount: Option<String>,
 }
 
 /// An account with everything it holds.

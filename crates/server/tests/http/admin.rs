@@ -293,9 +293,19 @@ fn amounts_are_read_and_shown_in_whole_tokens() {
         let body = json!({"account": account, "token": "AAA", "amount": amount});
         operator.request("deposit", &body)
     };
-    deposit("1.5 AAA").good();
+    assert_eq!(deposit("1.5 AAA").good()["amount"], "1.5 AAA");
     let after = exchange.handle.balance(alice.account, BASE).unwrap().total;
     assert_eq!(after - before, ONE * 3 / 2);
+    // Base units are easily taken for whole tokens: the answer states what was booked.
+    let one = deposit("1").good()["amount"].clone();
+    assert_eq!(one, "0.000000000000000001 AAA");
+    let nothing = deposit("0");
+    assert_eq!(
+        (nothing.code(), nothing.message()),
+        (100_001, "invalid argument: amount is 0")
+    );
+    let after = exchange.handle.balance(alice.account, BASE).unwrap().total;
+    assert_eq!(after - before, ONE * 3 / 2 + 1);
     for wrong in [
         "1.5",
         "1.5 QQQ",
@@ -308,14 +318,14 @@ fn amounts_are_read_and_shown_in_whole_tokens() {
         assert_eq!(refused.code(), 100_001, "{wrong}");
         assert!(refused.message().contains("1.5 AAA"), "{}", refused.text);
     }
-    let log = operator.look("log", "limit=1");
-    let fields = &log.good()[0]["fields"];
+    let log = operator.look("log", "limit=2");
+    let fields = &log.good()[1]["fields"];
     assert_eq!(fields["amount"], "1.5 AAA");
     assert_eq!(fields["amount_units"], (ONE * 3 / 2).to_string());
     assert_eq!(fields["token"], "AAA");
     let shown = operator.look("account", &format!("account={account}"));
     let balance = &shown.good()["balances"][0];
-    assert_eq!(balance["total_amount"], "1001.5 AAA");
+    assert_eq!(balance["total_amount"], "1001.500000000000000001 AAA");
     assert_eq!(balance["total"], after.to_string());
     let tokens = operator.look("tokens", "");
     let token = tokens
