@@ -14,11 +14,11 @@ use cambist_core::request::{Outcome, Query, Reply};
 use cambist_core::{Amount, TokenId};
 use cambist_daemon::adapter::{self, RequestRefusal};
 use cambist_daemon::config::Daemon;
-use cambist_daemon::live::account_access::AccountAccess;
 use cambist_daemon::live::account_requests::{
     AccountRequest, RequestKind, RequestState, TransmissionAnswer,
 };
 use cambist_daemon::live::request_folder::{self, RequestFolder};
+use cambist_daemon::venues::exchange::access::AccountAccess;
 use cambist_exchange::keys::make_signing_key;
 use cambist_host::clock::Clock;
 use cambist_host::secrets;

@@ -10,9 +10,9 @@ use cambist_core::request::{Outcome, Query, Reply};
 use cambist_core::{Amount, Reason, TokenId, TokenSpec};
 use cambist_daemon::adapter::RequestRefusal;
 use cambist_daemon::config::{Bound, Daemon};
-use cambist_daemon::live::account_access::{AccountAccess, AccountKey};
-use cambist_daemon::live::start;
 use cambist_daemon::live::start_retry::StartRetry;
+use cambist_daemon::venues::exchange;
+use cambist_daemon::venues::exchange::access::{AccountAccess, AccountKey};
 use cambist_host::clock::Clock;
 use cambist_host::secrets;
 use cambist_protocol::encode_move::Owner;
@@ -72,7 +72,7 @@ impl Session {
         let (exchange, owner) = retry_limited(async || access.check(&daemon, once).await).await?;
         let client = &access.client;
         let info = retry_limited(async || Ok(client.exchange_info().await?)).await?;
-        let bound = retry_limited(async || start::bind(&daemon, client, once).await).await?;
+        let bound = retry_limited(async || exchange::bind(&daemon, client, once).await).await?;
         let AccountAccess { client, key } = access;
         let client = client.with_pools(&bound.pools);
         Ok(Self {

@@ -22,7 +22,7 @@ use cambist_daemon::config::exposure;
 use cambist_daemon::config::exposure::{Load, Risk, WORST_CASE};
 use cambist_daemon::config::{Daemon, Mode};
 use cambist_daemon::config::{feasible, process};
-use cambist_daemon::live::account_access::AccountAccess;
+use cambist_daemon::venues::exchange::access::AccountAccess;
 use cambist_exchange::config::Exchange;
 use cambist_host::secrets::{self, SecretError};
 use cambist_store::StoreError;

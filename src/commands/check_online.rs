@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use anyhow::Context;
-use cambist_client::Client;
+use cambist_client::VenueClient;
 use cambist_core::control::Control;
 use cambist_core::notification::Withheld;
 use cambist_core::request::{Outcome, Query, Reply};
@@ -15,10 +15,9 @@ use serde_json::Value;
 
 use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::dry_run::{self, Answers, DryRun};
-use cambist_daemon::live::account_access::AccountAccess;
-use cambist_daemon::live::start;
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::telemetry::withheld;
+use cambist_daemon::venues::Access;
 
 /// Result of the queries.
 #[derive(Serialize)]
@@ -47,15 +46,15 @@ pub fn ask(daemon: &Daemon) -> anyhow::Result<Online> {
 }
 
 async fn query(daemon: &Daemon) -> anyhow::Result<Online> {
-    let access = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
+    let access = Access::of(daemon, daemon.request_timeout_ms)?;
     let once = StartRetry::none();
-    access.check(daemon, once).await?;
-    let bound = start::bind(daemon, &access.client, once).await?;
-    of(daemon, &access.client, &bound).await
+    let mut session = access.open(daemon, once).await?;
+    let bound = session.bind(daemon, once).await?;
+    of(daemon, &session.client(), &bound).await
 }
 
 /// As [`ask`], for a venue whose keys and listing were checked.
-pub async fn of(daemon: &Daemon, client: &Client, bound: &Bound) -> anyhow::Result<Online> {
+pub async fn of(daemon: &Daemon, client: &VenueClient, bound: &Bound) -> anyhow::Result<Online> {
     let mut found = Found::ask(client, bound).await?;
     let never = feasible::never_quoted(daemon, bound);
     let never: Vec<_> = never.into_iter().map(|problem| problem.what).collect();
@@ -154,7 +153,7 @@ struct Found {
 }
 
 impl Found {
-    async fn ask(client: &Client, bound: &Bound) -> anyhow::Result<Self> {
+    async fn ask(client: &VenueClient, bound: &Bound) -> anyhow::Result<Self> {
         let mut venue_time = VenueTime(0);
         let mut answer = async |query: Query| {
             let answered = client.query(&query, &bound.markets).await;

@@ -16,10 +16,9 @@ use crate::commands::daemon_control::Which;
 use crate::commands::stated_loss::losses;
 use crate::exit::Exit;
 use cambist_daemon::config::{Bound, Daemon, feasible};
-use cambist_daemon::live::account_access::AccountAccess;
 use cambist_daemon::live::latch::Latch;
-use cambist_daemon::live::start;
 use cambist_daemon::live::start_retry::StartRetry;
+use cambist_daemon::venues::Access;
 use cambist_host::clock::Clock;
 use cambist_host::secrets;
 use cambist_store::{self, view};
@@ -156,10 +155,7 @@ fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
 }
 
 fn keys(daemon: &Daemon, all: &mut Findings) {
-    let keys = secrets::load(&daemon.keys)
-        .map_err(anyhow::Error::from)
-        .and_then(|secrets| AccountAccess::with(daemon, &secrets, daemon.request_timeout_ms));
-    match keys {
+    match Access::of(daemon, daemon.request_timeout_ms) {
         Ok(_) => {
             let found = match &daemon.keys {
                 secrets::Keys::Signer { .. } => {
@@ -262,7 +258,7 @@ fn unit(daemon: &Daemon, all: &mut Findings) {
 /// Checks at the venue. Every query is sent once, because venues may limit requests.
 async fn venue(daemon: &Daemon, all: &mut Findings) {
     // Unusable keys were reported above.
-    let Ok(access) = AccountAccess::of(daemon, daemon.request_timeout_ms) else {
+    let Ok(access) = Access::of(daemon, daemon.request_timeout_ms) else {
         return;
     };
     let once = StartRetry::none();
@@ -270,14 +266,17 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
         all.wrong("signer", error, "systemctl status cambist-signer@NAME");
         return;
     }
-    if let Err(error) = access.check(daemon, once).await {
-        all.wrong(
-            "venue",
-            format!("{error:#}"),
-            "compare base_url, account_id, owner and the keys with the exchange's records; cambist check --pin prints its chain and units",
-        );
-        return;
-    }
+    let mut session = match access.open(daemon, once).await {
+        Ok(session) => session,
+        Err(error) => {
+            all.wrong(
+                "venue",
+                format!("{error:#}"),
+                "compare base_url, account_id, owner and the keys with the exchange's records; cambist check --pin prints its chain and units",
+            );
+            return;
+        }
+    };
     all.good(
         "venue",
         format!(
@@ -285,7 +284,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
             daemon.venue.base_url.value, daemon.venue.account_id
         ),
     );
-    let bound = match start::bind(daemon, &access.client, once).await {
+    let bound = match session.bind(daemon, once).await {
         Ok(bound) => bound,
         Err(error) => {
             all.wrong(
@@ -302,7 +301,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
     );
     signer(daemon, &bound, all);
     amounts(daemon, &bound, all);
-    match check_online::of(daemon, &access.client, &bound).await {
+    match check_online::of(daemon, &session.client(), &bound).await {
         Ok(online) => {
             clock(online.venue_time, all);
             quotes(&online, all);

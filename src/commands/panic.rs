@@ -16,9 +16,9 @@ use crate::panic::report::{Bound, Came};
 use crate::panic::{Plan, Sweep, Swept};
 use cambist_config::money;
 use cambist_daemon::config::Daemon;
-use cambist_daemon::live::account_access::AccountAccess;
 use cambist_daemon::live::latch::Latch;
 use cambist_daemon::telemetry;
+use cambist_daemon::venues::exchange::access::AccountAccess;
 use cambist_host::clock::Clock;
 use cambist_store::view::{self, Open};
 
@@ -48,7 +48,8 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
         within: Duration::from_secs(within_s),
     };
     let grace = Duration::from_secs(daemon.orders.grace_s);
-    let mut sweep = Sweep::new(&client, &clock, plan, Duration::from_secs(ttl_s), grace);
+    let venue = client.clone().into();
+    let mut sweep = Sweep::new(&venue, &clock, plan, Duration::from_secs(ttl_s), grace);
     for one in &remembered {
         // What was accepted before is listed, and cancelled if it rests.
         sweep.expires(one.accepted_until_s);

@@ -12,8 +12,8 @@ use cambist_core::config::PoolConfig;
 use cambist_core::math::mul_div_ceil;
 use cambist_core::{Amount, PoolSpec, TokenId, TokenSpec};
 use cambist_daemon::config::{Bound, Daemon};
-use cambist_daemon::live::start;
 use cambist_daemon::live::start_retry::StartRetry;
+use cambist_daemon::venues::exchange;
 use cambist_protocol::wire::ExchangeInfo;
 use cambist_signing::Address;
 use clap::Args;
@@ -58,7 +58,7 @@ async fn file(daemon: &Daemon, args: &SignerConfigArgs) -> anyhow::Result<String
     let client = &Client::new(&config, None)
         .map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
     let info = client.exchange_info().await?;
-    let bound = start::bind(daemon, client, StartRetry::none()).await?;
+    let bound = exchange::bind(daemon, client, StartRetry::none()).await?;
     let mut text = head(daemon, args, &info, client);
     let mut limits = limits(&bound);
     let mut pools = String::new();

@@ -20,8 +20,8 @@ use crate::demo::deduplicate::Deduplicated;
 use cambist_config::money;
 use cambist_daemon::adapter;
 use cambist_daemon::config::Daemon;
-use cambist_daemon::live::account_access::AccountAccess;
 use cambist_daemon::recording::Player;
+use cambist_daemon::venues::exchange::access::AccountAccess;
 
 /// Timeout of a request; longer than a daemon's.
 const TIMEOUT_MS: u64 = 5_000;

@@ -12,7 +12,7 @@ pub mod report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use cambist_client::Client;
+use cambist_client::VenueClient;
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
 use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
@@ -105,7 +105,7 @@ struct Complete {
 
 /// A sweep of an account.
 pub struct Sweep<'a> {
-    client: &'a Client,
+    client: &'a VenueClient,
     clock: &'a Clock,
     plan: Plan,
     latched: Time,
@@ -120,7 +120,7 @@ pub struct Sweep<'a> {
 impl<'a> Sweep<'a> {
     /// A sweep of everything signed until now with a time to live of at most `ttl`.
     pub fn new(
-        client: &'a Client,
+        client: &'a VenueClient,
         clock: &'a Clock,
         plan: Plan,
         ttl: Duration,

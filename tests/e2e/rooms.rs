@@ -295,7 +295,7 @@ fn modes_that_do_not_trade_reach_for_nothing_that_sends() {
         "Credentials",
         "cambist_client::Client",
         "Client::",
-        "account_access",
+        "venues::",
         "RequestWorkers",
         "SealWorker",
         "request_workers",

@@ -26,6 +26,7 @@ mod error;
 mod public;
 mod queries;
 mod transport;
+mod venue;
 mod webhook;
 
 pub use base_url::BaseUrl;
@@ -35,4 +36,5 @@ pub use config::{ClientConfig, Credentials};
 pub use error::{CallError, SetupError};
 pub use public::{PublicError, PublicReader, PublicUrl};
 pub use secrecy::{ExposeSecret, SecretString};
+pub use venue::VenueClient;
 pub use webhook::{Webhook, WebhookError};

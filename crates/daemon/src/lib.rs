@@ -1,8 +1,8 @@
 //! The daemon: around the engine, what a process needs to trade with it, and to record and show what it does.
 //!
 //! [`live`] is the event loop with its workers, the control socket and starts and ends; [`config`] the daemon's file;
-//! [`telemetry`] log, metrics and pages; [`recording`] tapes; [`feeds`] public market data for modes that do not
-//! trade. The program (`src/`) has the command line and the modes. There is no decision here: an `if` about prices,
+//! [`venues`] what belongs to one venue; [`telemetry`] log, metrics and pages; [`recording`] tapes; [`feeds`] public
+//! market data for modes that do not trade. The program (`src/`) has the command line and the modes. There is no decision here: an `if` about prices,
 //! orders or balances is a bug.
 
 pub mod adapter;
@@ -14,6 +14,7 @@ pub mod live;
 pub mod notify;
 pub mod recording;
 pub mod telemetry;
+pub mod venues;
 
 #[cfg(test)]
 #[path = "../../host/src/testing.rs"]

@@ -17,7 +17,6 @@ use super::start::{Started, StateFolder};
 use super::{INBOX, reference_feeds, start};
 use crate::config::market::Market;
 use crate::config::{Daemon, process};
-use crate::live::account_access::AccountAccess;
 use crate::live::control_requests::Names;
 use crate::live::control_socket::{Connections, ControlSocket};
 use crate::live::earlier_runs::EarlierRuns;
@@ -36,6 +35,7 @@ use crate::live::store_loss::StoreLoss;
 use crate::telemetry::http::{Listener, Pages, Shown};
 use crate::telemetry::starting::Starting;
 use crate::telemetry::{About, Telemetry};
+use crate::venues::{Access, Trading};
 use crate::{address, recording};
 use cambist_host::clock::Clock;
 
@@ -71,7 +71,7 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     let (file, set) = (daemon, state.recovered.parameters.clone());
     let daemon = &start::with_set(file, &set)?;
     signals.watch(Latch::of(&daemon.store.dir));
-    let access = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
+    let access = Access::of(daemon, daemon.request_timeout_ms)?;
     let earlier = EarlierRuns::of(&state.recovered, daemon);
     let mut listeners = Listeners::open(daemon, clock, signals, earlier)?;
     let queried = listeners.ask(daemon, access, &mut state).await;
@@ -144,13 +144,13 @@ impl Listeners {
     async fn ask(
         &mut self,
         daemon: &Daemon,
-        access: AccountAccess,
+        access: Access,
         state: &mut StateFolder,
     ) -> anyhow::Result<Queried<start::Venue>> {
         let with_newest = state.store.newest_number() > 0;
-        let next_storage = state.recovered.next_storage.clone();
+        let next_slots = state.recovered.next_storage.clone();
         let retry = StartRetry::new(&self.starting);
-        let queries = start::ask(daemon, access, next_storage, with_newest, retry);
+        let queries = start::ask(daemon, access, next_slots, with_newest, retry);
         let startup = StartService {
             daemon,
             starting: &self.starting,
@@ -194,16 +194,17 @@ fn event_loop(
     );
     let (messages, inbox) = mpsc::channel(INBOX);
     let processes_inbox = messages.clone();
+    let Trading { client, sealer } = started.trading;
     let seal_worker = SealWorker::start(
         started.store,
-        started.signer,
+        sealer,
         &started.filled,
         daemon.store.keep_days,
         Arc::clone(&telemetry),
         messages.clone(),
     )?;
     let request_workers = RequestWorkers::new(
-        started.client,
+        Arc::new(client),
         &bound.markets,
         Arc::clone(&telemetry),
         messages,

@@ -6,7 +6,6 @@
 //! socket ([`operator_commands`], [`control_socket`]). There is no decision here: an `if` about prices, orders or
 //! balances in this folder is a bug.
 
-pub mod account_access;
 pub mod account_requests;
 pub mod control_client;
 pub mod control_requests;

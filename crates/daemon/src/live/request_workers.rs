@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cambist_client::{Answered, Client};
+use cambist_client::{Answered, VenueClient};
 use cambist_core::MarketSpec;
 use cambist_core::event::Event;
 use cambist_core::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
@@ -14,7 +14,7 @@ use crate::telemetry::Telemetry;
 /// Sends requests for the event loop.
 #[derive(Clone)]
 pub struct RequestWorkers {
-    client: Arc<Client>,
+    client: Arc<VenueClient>,
     markets: Arc<[MarketSpec]>,
     telemetry: Arc<Telemetry>,
     event_loop: mpsc::Sender<LoopMessage>,
@@ -23,7 +23,7 @@ pub struct RequestWorkers {
 impl RequestWorkers {
     /// Workers whose answers go to `event_loop`.
     pub fn new(
-        client: Arc<Client>,
+        client: Arc<VenueClient>,
         markets: &[MarketSpec],
         telemetry: Arc<Telemetry>,
         event_loop: mpsc::Sender<LoopMessage>,
@@ -106,4 +106,4 @@ fn is_silence(answered: &Answered) -> bool {
 
 #[cfg(test)]
 #[path = "request_workers_tests.rs"]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -21,7 +21,7 @@ use crate::telemetry::tests::about;
 use cambist_host::clock::Clock;
 
 /// Answers its connections so; the first lines of the requests.
-pub(in crate::live) async fn server(answers: Vec<String>) -> (u16, mpsc::Receiver<String>) {
+pub(crate) async fn server(answers: Vec<String>) -> (u16, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let (seen, requests) = mpsc::channel(16);
@@ -40,7 +40,7 @@ pub(in crate::live) async fn server(answers: Vec<String>) -> (u16, mpsc::Receive
     (port, requests)
 }
 
-pub(in crate::live) fn answer(status: u16, headers: &str, body: &str) -> String {
+pub(crate) fn answer(status: u16, headers: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
         body.len()
@@ -56,7 +56,7 @@ fn stage(port: u16) -> Stage {
     let key = SecretKey::from_hex("0x1234").unwrap();
     let credentials = Credentials::new(4711, None, Some(SecretString::from("key")), key);
     let config = ClientConfig::new(&format!("http://127.0.0.1:{port}"));
-    let client = Arc::new(Client::new(&config, Some(credentials)).unwrap());
+    let client = Arc::new(Client::new(&config, Some(credentials)).unwrap().into());
     let telemetry = Arc::new(Telemetry::new(about(), Clock::new()).unwrap());
     let (sender, inbox) = mpsc::channel(16);
     let markets = about().markets;

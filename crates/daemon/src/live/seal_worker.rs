@@ -1,4 +1,5 @@
-//! The seal worker: one thread that signs, verifies and stores, in order.
+//! The seal worker: one thread that seals and stores, in order. How intents become bytes is the venue's
+//! ([`Sealer`]).
 //!
 //! A slow disk delays sealing and nothing else. After a failed write the content of the disk is unknown, so nothing
 //! more is sealed in this process; cancels continue without the store.
@@ -11,15 +12,14 @@ use cambist_core::books::{Booking, Entry};
 use cambist_core::event::{BatchId, Event, Restrictions, SealFailure};
 use cambist_core::notification::PoolTransactionSettlement;
 use cambist_core::pool::PoolBalances;
-use cambist_core::{ClientOrderId, Intent, MarketId, PoolSpec, TokenId};
-use cambist_protocol::encode::{SealError, SignedIntent, sign_order};
-use cambist_protocol::encode_move::{Owner, sign_move};
-use cambist_signing::{Address, RequestSigner, SignerError};
+use cambist_core::{ClientOrderId, Intent, MarketId, TokenId};
+use cambist_signing::SignerError;
 use tokio::sync::mpsc;
 
 use crate::live::LoopMessage;
 use crate::live::task_thread::{Stuck, TaskThread, WAITING_MAX};
 use crate::telemetry::{Operation, Telemetry};
+use crate::venues::{NotSealed, SealedBytes, Sealer};
 use cambist_host::clock::Clock;
 use cambist_store::{Filled, SealedIntent, SetParameter, Store, StoreEntry, StoreError};
 
@@ -39,44 +39,6 @@ enum Task {
     Prune,
 }
 
-/// Signing key, exchange and account.
-pub struct Signer {
-    /// The account's secret key, or the process that holds it.
-    pub key: Arc<dyn RequestSigner>,
-    /// Exchange address, part of every hash.
-    pub exchange: Address,
-    /// Account id.
-    pub account_id: u32,
-    /// Owner and chain, which pool transactions sign.
-    pub owner: Owner,
-    /// Configured pools.
-    pub pools: Vec<PoolSpec>,
-}
-
-impl Signer {
-    fn sign(&self, intent: &Intent) -> Result<SignedIntent, SealError> {
-        match intent {
-            Intent::Order(order) => sign_order(
-                order,
-                self.exchange,
-                self.account_id,
-                &self.pools,
-                &*self.key,
-            ),
-            Intent::PoolTransaction(transaction) => {
-                let mut pools = self.pools.iter();
-                let pool = pools.find(|pool| pool.market == transaction.market);
-                sign_move(
-                    transaction,
-                    pool.ok_or(SealError::NoPool)?,
-                    self.owner,
-                    &*self.key,
-                )
-            }
-        }
-    }
-}
-
 /// The disk is too slow, or the thread has ended: nothing can be made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store is too slow: {WAITING_MAX} writes are waiting")]
@@ -89,7 +51,7 @@ impl SealWorker {
     /// Starts the thread. Replies go to `event_loop`.
     pub fn start(
         store: Store,
-        signer: Signer,
+        sealer: Box<dyn Sealer>,
         open: &[(ClientOrderId, Filled)],
         keep_days: u32,
         telemetry: Arc<Telemetry>,
@@ -99,7 +61,7 @@ impl SealWorker {
         telemetry.profit_and_loss(store.profit_and_loss());
         let worker = Worker {
             store,
-            signer,
+            sealer,
             filled,
             unsealed: BTreeSet::new(),
             keep_days,
@@ -160,7 +122,7 @@ impl SealWorker {
 
 struct Worker {
     store: Store,
-    signer: Signer,
+    sealer: Box<dyn Sealer>,
     /// Fills of every open order so far, for the row of its end.
     filled: BTreeMap<ClientOrderId, Filled>,
     /// Intents that could not be sealed: the store does not have them, and needs no end of them.
@@ -200,10 +162,10 @@ impl Worker {
     }
 
     fn seal(&mut self, batch: BatchId, intents: &[Intent]) {
-        let intents = match self.signed(intents) {
+        let intents = match self.sealed(intents) {
             Ok(intents) => intents,
             Err(error) => {
-                tracing::error!(%error, "signing an intent failed; it is not sent");
+                tracing::error!(error, "sealing an intent failed; it is not sent");
                 self.unsealed.extend(intents.iter().map(Intent::id));
                 let cause = SealFailure::Signature;
                 return self.send(LoopMessage::Event(Event::SealFailed { batch, cause }));
@@ -237,32 +199,30 @@ impl Worker {
         });
     }
 
-    /// Signs what can be signed. What a signer refuses is left out of the batch and never sent; while it does not
+    /// Seals what can be sealed. What a signer refuses is left out of the batch and never sent; while it does not
     /// answer, that is everything. Any other failure is one of this process, and stops trading.
-    fn signed(&mut self, intents: &[Intent]) -> Result<Vec<SealedIntent>, SealError> {
-        let mut signed = Vec::with_capacity(intents.len());
+    fn sealed(&mut self, intents: &[Intent]) -> Result<Vec<SealedIntent>, String> {
+        let mut all = Vec::with_capacity(intents.len());
         let mut away = None;
         for intent in intents {
-            let sealed = away.clone().map_or_else(|| self.signer.sign(intent), Err);
+            let sealed = away.clone().map_or_else(|| self.sealer.seal(intent), Err);
             match sealed {
-                Ok(SignedIntent { hash, body }) => {
+                Ok(SealedBytes { hash, body }) => {
                     let intent = intent.clone();
-                    signed.push(SealedIntent { intent, hash, body });
+                    all.push(SealedIntent { intent, hash, body });
                 }
-                Err(SealError::Sign(
-                    refusal @ (SignerError::Refused(_) | SignerError::Unavailable(_)),
-                )) => {
+                Err(NotSealed::Signer(refusal)) => {
                     self.unsealed.insert(intent.id());
                     self.telemetry.signature_refused(&refusal);
                     if matches!(refusal, SignerError::Unavailable(_)) {
                         // One wait is enough for the batch.
-                        away = Some(SealError::Sign(refusal));
+                        away = Some(NotSealed::Signer(refusal));
                     }
                 }
-                Err(error) => return Err(error),
+                Err(NotSealed::Failed(what)) => return Err(what),
             }
         }
-        Ok(signed)
+        Ok(all)
     }
 
     fn book(&mut self, mut booking: Booking, symbols: &BTreeMap<TokenId, String>) {

@@ -27,10 +27,11 @@ use cambist_store::{Filled, Listing, SetParameter, Store, StoreError, flows, par
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use super::{SealWorker, Signer};
+use super::SealWorker;
 use crate::live::LoopMessage;
 use crate::telemetry::Telemetry;
 use crate::telemetry::tests::{about, token};
+use crate::venues::exchange::seal::Signer;
 use cambist_host::clock::Clock;
 
 const ETH: TokenId = TokenId(0);
@@ -97,7 +98,14 @@ impl Stage {
         };
         let telemetry = Arc::new(Telemetry::new(about(), Clock::new()).unwrap());
         let (sender, inbox) = mpsc::channel(64);
-        let worker = SealWorker::start(store, signer, recovered, 0, Arc::clone(&telemetry), sender);
+        let worker = SealWorker::start(
+            store,
+            Box::new(signer),
+            recovered,
+            0,
+            Arc::clone(&telemetry),
+            sender,
+        );
         Self {
             worker: worker.unwrap(),
             inbox,
@@ -343,7 +351,7 @@ fn an_end_has_the_sum_of_all_fills_of_this_run_and_earlier_ones() {
     let telemetry = Arc::new(Telemetry::new(about(), Clock::new()).unwrap());
     let (sender, _inbox) = mpsc::channel(64);
     let open = [(order.client_id, recovered)];
-    let worker = SealWorker::start(store, signer, &open, 30, telemetry, sender).unwrap();
+    let worker = SealWorker::start(store, Box::new(signer), &open, 30, telemetry, sender).unwrap();
     let entries = vec![
         fill(&order, 1, 20, 7),
         fill(&order, 2, 30, 5),

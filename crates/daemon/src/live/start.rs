@@ -1,42 +1,30 @@
 //! Start: from a checked file to the engine's first event. Sends queries only.
 //!
 //! Three steps. [`take`] locks the state folder and reads the state of earlier runs, before any network access. [`ask`]
-//! queries the venue, for as long as it takes; chain, exchange, account and key must match the file and the secrets.
+//! queries the venue, for as long as it takes; its identity, account and keys must match the file and the secrets.
 //! [`begin`] builds the first event.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
-use cambist_client::{CallError, Client};
+use anyhow::{Context, bail};
+use cambist_client::VenueClient;
 use cambist_core::event::{Restrictions, Start, TradingState};
 use cambist_core::order::OrderReport;
 use cambist_core::request::{OrderList, OrdersPage, Query, Reply};
 use cambist_core::{ClientOrderId, TokenId, VenueTime};
-use cambist_protocol::encode_move::Owner;
-use cambist_protocol::wire::StorageIds;
-use cambist_signing::Address;
 
 use super::latch::Latch;
 use super::memories;
 use crate::adapter;
-use crate::config::pool::ListedPool;
-use crate::config::resolve::Listed;
 use crate::config::{Bound, ConfigError, Daemon, feasible};
-use crate::live::account_access;
-use crate::live::account_access::AccountAccess;
-use crate::live::seal_worker::{Bodies, Signer};
+use crate::live::seal_worker::Bodies;
 use crate::live::start_retry::StartRetry;
+use crate::venues::{self, Access, Session, Trading};
 use cambist_host::exit::{Exit, Failure};
 use cambist_store::{
     Filled, Listing, OpenIntent, OpenPoolTransaction, Recovered, SetParameter, Store,
 };
 use cambist_strategies::Params;
-
-/// Answers from which the venue's clock is read.
-const TIMES_COMPARED: usize = 3;
-/// Answers without a time after which the venue counts as one that sends none.
-const UNTIMED_MAX: usize = 10;
 
 /// A locked state folder and the state of earlier runs.
 pub struct StateFolder {
@@ -48,13 +36,11 @@ pub struct StateFolder {
 
 /// The venue's answers.
 pub struct Venue {
-    access: AccountAccess,
-    exchange: Address,
-    owner: Owner,
+    session: Session,
     bound: Bound,
     /// The newest orders of the account, if they were requested.
     newest: Vec<OrderReport>,
-    next_storage: BTreeMap<TokenId, u32>,
+    next_slots: BTreeMap<TokenId, u32>,
     time: VenueTime,
 }
 
@@ -66,10 +52,8 @@ pub struct Started {
     pub bound: Bound,
     /// The open store.
     pub store: Store,
-    /// The signer.
-    pub signer: Signer,
-    /// The client with credentials.
-    pub client: Arc<Client>,
+    /// The client, and what seals intents.
+    pub trading: Trading,
     /// Bytes of orders that may be alive.
     pub bodies: Bodies,
     /// Fills of these orders.
@@ -158,42 +142,39 @@ pub fn beside_set(error: anyhow::Error, set: &[SetParameter]) -> anyhow::Error {
 /// Queries the venue for everything that a start needs. Ends early only with errors that a retry cannot change.
 pub async fn ask(
     daemon: &Daemon,
-    access: AccountAccess,
-    next_storage: BTreeMap<TokenId, u32>,
+    access: Access,
+    next_slots: BTreeMap<TokenId, u32>,
     with_newest: bool,
     retry: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
-    let answers = ask_all(daemon, access, next_storage, with_newest, retry).await;
-    answers.map_err(|error| account_access::keys_first(daemon, error))
+    let answers = ask_all(daemon, access, next_slots, with_newest, retry).await;
+    answers.map_err(|error| venues::keys_first(daemon, error))
 }
 
 async fn ask_all(
     daemon: &Daemon,
-    access: AccountAccess,
-    next_storage: BTreeMap<TokenId, u32>,
+    access: Access,
+    next_slots: BTreeMap<TokenId, u32>,
     with_newest: bool,
     retry: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
-    let (exchange, owner) = access.check(daemon, retry).await?;
-    let client = &access.client;
-    let bound = bind(daemon, client, retry).await?;
+    let mut session = access.open(daemon, retry).await?;
+    let bound = session.bind(daemon, retry).await?;
     for problem in feasible::never_quoted(daemon, &bound) {
         tracing::error!(line = problem.at.line, "{}", problem.what);
     }
     let newest = if with_newest {
-        newest_orders(daemon, client, retry).await?
+        newest_orders(daemon, &session.client(), retry).await?
     } else {
         Vec::new()
     };
-    let next_storage = storage_ids(client, &bound, next_storage, retry);
+    let next_slots = session.next_slots(&bound, next_slots, retry).await?;
     Ok(Venue {
-        exchange,
-        owner,
         newest,
-        next_storage: next_storage.await?,
-        time: venue_time(client, retry).await?,
+        next_slots,
+        time: session.time(retry).await?,
         bound,
-        access,
+        session,
     })
 }
 
@@ -209,7 +190,7 @@ pub fn begin(
         recovered,
     } = state;
     refuse_older(daemon, &mut store, &venue.newest)?;
-    let Venue { access, bound, .. } = venue;
+    let Venue { session, bound, .. } = venue;
     let listing = listing(&bound);
     let (books, lost) = store.books(&listing)?;
     let strategies = bound.strategies.iter();
@@ -243,7 +224,7 @@ pub fn begin(
         seed,
         instance: recovered.instance,
         next_number: recovered.next_number,
-        next_slots: venue.next_storage,
+        next_slots: venue.next_slots,
         open,
         open_pool_transactions: open_moves,
         signed: recovered.signed,
@@ -262,19 +243,11 @@ pub fn begin(
             .map(|(source, _)| source.clone())
             .collect(),
     };
-    let signer = Signer {
-        key: access.key.signer(),
-        exchange: venue.exchange,
-        account_id: daemon.venue.account_id,
-        owner: venue.owner,
-        pools: bound.pools.clone(),
-    };
     Ok(Started {
-        client: Arc::new(access.client.with_pools(&bound.pools)),
+        trading: session.trading(daemon, &bound),
         start,
         bound,
         store,
-        signer,
         bodies,
         filled,
     })
@@ -291,7 +264,7 @@ fn listing(bound: &Bound) -> Listing {
 
 async fn newest_orders(
     daemon: &Daemon,
-    client: &Client,
+    client: &VenueClient,
     retry: StartRetry<'_>,
 ) -> anyhow::Result<Vec<OrderReport>> {
     let page = OrdersPage {
@@ -341,53 +314,6 @@ pub fn halted(daemon: &Daemon, cause: &str) -> Failure {
     Failure::new(Exit::Latched, what)
 }
 
-/// Binds the file to the venue's tokens, markets and pools.
-pub async fn bind(
-    daemon: &Daemon,
-    client: &Client,
-    retry: StartRetry<'_>,
-) -> anyhow::Result<Bound> {
-    let tokens = retry.ask(|| client.tokens()).await?;
-    let tokens: Vec<_> = tokens
-        .iter()
-        .map(cambist_protocol::wire::Token::spec)
-        .collect();
-    let listed = retry.ask(|| client.markets()).await?;
-    let listed: Vec<_> = listed
-        .into_iter()
-        .map(|market| Listed {
-            name: market.market,
-            base: market.base_token_id,
-            quote: market.quote_token_id,
-            price_decimals: market.precision_for_price,
-            enabled: market.enabled,
-        })
-        .collect();
-    let pools = listed_pools(daemon, client, retry).await?;
-    Ok(daemon.bind(&tokens, &listed, &pools)?)
-}
-
-/// The pools, if any are configured.
-async fn listed_pools(
-    daemon: &Daemon,
-    client: &Client,
-    retry: StartRetry<'_>,
-) -> anyhow::Result<Vec<ListedPool>> {
-    if daemon.markets.iter().all(|market| market.pool.is_none()) {
-        return Ok(Vec::new());
-    }
-    let pools = retry.ask(|| client.pools()).await?;
-    let listed = pools.into_iter().map(|pool| ListedPool {
-        name: pool.name,
-        address: pool.address.0,
-        pooled: pool.tokens.pooled,
-        lp: pool.tokens.lp,
-        status: pool.status,
-        fee_bips: pool.fee_bips,
-    });
-    Ok(listed.collect())
-}
-
 type Parts = (
     Vec<cambist_core::event::RecoveredOrder>,
     Bodies,
@@ -408,62 +334,6 @@ fn split(open: Vec<OpenIntent>) -> Parts {
         parts.0.push(recovered);
     }
     parts
-}
-
-/// The higher one of the store's and the venue's next ids. A venue that refuses the query is ignored; one that does not
-/// answer is waited for, because ids must never decrease.
-async fn storage_ids(
-    client: &Client,
-    bound: &Bound,
-    mut next: BTreeMap<TokenId, u32>,
-    retry: StartRetry<'_>,
-) -> anyhow::Result<BTreeMap<TokenId, u32>> {
-    let markets = bound.markets.iter();
-    let tokens = markets
-        .flat_map(|market| [market.base.id, market.quote.id])
-        .chain(bound.pools.iter().map(|pool| pool.lp.id));
-    for token in tokens.collect::<std::collections::BTreeSet<_>>() {
-        match retry.ask(|| client.storage_id(token, true)).await {
-            Ok(ids) => {
-                let here = next.entry(token).or_default();
-                *here = higher(*here, ids);
-            }
-            Err(error @ CallError::Refused { .. }) => {
-                tracing::warn!(%error, token = token.0, "the venue refuses to report storage ids; using those of the store");
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(next)
-}
-
-/// The next even id above the used ones of orders, joins and exits, here and at the venue.
-fn higher(here: u32, venue: StorageIds) -> u32 {
-    here.max(venue.order_id)
-        .max(venue.offchain_id.saturating_sub(1))
-}
-
-/// A time that the venue's clock has passed: the earliest of several answers, because a single wrong one would shift
-/// every expiry and every fence.
-async fn venue_time(client: &Client, retry: StartRetry<'_>) -> anyhow::Result<VenueTime> {
-    let mut times = Vec::new();
-    for _ in 0..UNTIMED_MAX {
-        times.extend(retry.query(client, &Query::Account).await?.1);
-        if let Some(earliest) = earliest(&times) {
-            return Ok(earliest);
-        }
-    }
-    Err(anyhow!(
-        "too few of the venue's answers carry a Date header, so its clock is not known"
-    ))
-}
-
-/// The earliest time, once there are enough to compare.
-fn earliest(times: &[VenueTime]) -> Option<VenueTime> {
-    if times.len() < TIMES_COMPARED {
-        return None;
-    }
-    times.iter().min().copied()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cambist_client::{CallError, Client};
+use cambist_client::{CallError, VenueClient};
 use cambist_core::VenueTime;
 use cambist_core::request::{Outcome, Query, Reply};
 
@@ -60,7 +60,7 @@ impl<'a> StartRetry<'a> {
     /// As `ask`, for queries of the engine: the answer and the venue's time in it.
     pub async fn query(
         self,
-        client: &Client,
+        client: &VenueClient,
         query: &Query,
     ) -> Result<(Reply, Option<VenueTime>), CallError> {
         self.ask(async || {

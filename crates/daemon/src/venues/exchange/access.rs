@@ -297,7 +297,8 @@ async fn check_api_key(
     client: &Client,
     retry: StartRetry<'_>,
 ) -> anyhow::Result<()> {
-    match retry.query(client, &Query::Balances).await {
+    let client = client.clone().into();
+    match retry.query(&client, &Query::Balances).await {
         Ok(_) => Ok(()),
         Err(CallError::Refused { reason, .. }) => {
             key_refusal(daemon, reason).map_or(Ok(()), |failure| Err(failure.into()))
@@ -324,7 +325,7 @@ fn key_refusal(daemon: &Daemon, reason: Reason) -> Option<Failure> {
 }
 
 /// Some venues check the API key of every request, including public ones.
-pub(super) fn keys_first(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
+pub fn keys_first(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<CallError>() {
         Some(CallError::Refused { reason, .. }) => {
             key_refusal(daemon, *reason).map_or(error, Into::into)
@@ -350,5 +351,5 @@ fn same_address(text: &str, address: Address) -> bool {
 }
 
 #[cfg(test)]
-#[path = "account_access_tests.rs"]
+#[path = "access_tests.rs"]
 mod tests;

@@ -1,0 +1,43 @@
+//! One type for the clients of all venues: who asks need not know which venue answers.
+
+use cambist_core::MarketSpec;
+use cambist_core::request::{Endpoint, Query};
+
+use crate::base_url::BaseUrl;
+use crate::client::{Answered, Client};
+
+/// A client of the venue that a daemon trades on, cheap to clone. `Debug` shows no key.
+#[derive(Clone, Debug)]
+pub enum VenueClient {
+    /// The exchange interface.
+    Exchange(Client),
+}
+
+impl From<Client> for VenueClient {
+    fn from(client: Client) -> Self {
+        Self::Exchange(client)
+    }
+}
+
+impl VenueClient {
+    /// Sends a poll or a cancel.
+    pub async fn query(&self, query: &Query, markets: &[MarketSpec]) -> Answered {
+        match self {
+            Self::Exchange(client) => client.query(query, markets).await,
+        }
+    }
+
+    /// Sends the stored bytes of an order, a join or an exit.
+    pub async fn submit_to(&self, endpoint: Endpoint, body: &[u8]) -> Answered {
+        match self {
+            Self::Exchange(client) => client.submit_to(endpoint, body).await,
+        }
+    }
+
+    /// The venue's base URL.
+    pub fn base_url(&self) -> &BaseUrl {
+        match self {
+            Self::Exchange(client) => client.base_url(),
+        }
+    }
+}
