@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Table;
 
 /// A room and the rooms it may know.
-const ROOMS: [(&str, &[&str]); 35] = [
+const ROOMS: [(&str, &[&str]); 36] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
     ("crates/signing", &[]),
@@ -18,6 +18,7 @@ const ROOMS: [(&str, &[&str]); 35] = [
     // The monotonic clock counts in the engine's unit.
     ("crates/host", &["core"]),
     ("crates/evm", &["signing"]),
+    ("crates/evm-venue", &["core", "evm"]),
     ("crates/kraken", &[]),
     ("crates/kraken-venue", &["core", "kraken", "protocol"]),
     ("crates/listener", &[]),
@@ -113,11 +114,12 @@ const ROOMS: [(&str, &[&str]); 35] = [
 ];
 
 /// Rooms without a clock, a socket, a file or an order that depends on a hasher.
-const PURE: [&str; 14] = [
+const PURE: [&str; 15] = [
     "crates/core",
     "crates/messages",
     "crates/backtest",
     "crates/evm",
+    "crates/evm-venue",
     "crates/fill-model",
     "crates/kraken-venue",
     "crates/quant",
@@ -131,7 +133,7 @@ const PURE: [&str; 14] = [
 ];
 
 /// Words that none of their sources may hold.
-const IMPURE: [&str; 12] = [
+const IMPURE: [&str; 13] = [
     "std::fs",
     "std::net",
     "std::env",

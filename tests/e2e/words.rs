@@ -100,6 +100,7 @@ const FOLDERS: &[(&str, Option<&[&str]>)] = &[
     ("crates/client", Some(&[])),
     ("crates/config", Some(&[])),
     ("crates/evm", Some(&[])),
+    ("crates/evm-venue", Some(&[])),
     ("crates/exchange", Some(&[])),
     ("crates/host", Some(&[])),
     ("crates/kraken", Some(&[])),

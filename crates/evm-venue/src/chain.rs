@@ -1,0 +1,322 @@
+//! What the adapter knows of a chain: one account, one router, tokens and pools; and what may be signed for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cambist_core::{MarketId, PoolSpec, TokenId};
+use cambist_evm::call::Call;
+use cambist_evm::transaction::Transaction;
+use cambist_evm::{Address, U256};
+
+/// Most gas of each kind of transaction. What is not used is not paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GasLimits {
+    /// Of a join.
+    pub join: u64,
+    /// Of an exit.
+    pub exit: u64,
+    /// Of a swap.
+    pub swap: u64,
+    /// Of an approval.
+    pub approve: u64,
+}
+
+/// Gas of a transaction that moves nothing.
+pub const BURN_GAS: u64 = 21_000;
+
+/// A chain with one account of ours.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    /// Its id, which every transaction signs.
+    pub id: u64,
+    /// The account that signs.
+    pub account: Address,
+    /// The router that joins, exits and swaps call.
+    pub router: Address,
+    /// The chain's coin, which gas is paid in. It is in the books and has no contract.
+    pub coin: TokenId,
+    /// Contracts of the pooled tokens.
+    pub tokens: BTreeMap<TokenId, Address>,
+    /// The pools: `address` is the pair's, which is the contract of its shares as well; `pooled` is in the pair's order.
+    pub pools: Vec<PoolSpec>,
+    /// Most gas.
+    pub gas: GasLimits,
+}
+
+/// Why a chain cannot be used as it is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// Two of account, router, tokens and pairs have the same address, or one is zero.
+    #[error("addresses of account, router, tokens and pairs must differ and not be zero")]
+    Addresses,
+    /// The coin has no contract; its wrapped form is another token.
+    #[error("the chain's coin must not be a pooled token: its wrapped form is another token")]
+    Coin,
+    /// A pool of a token without a contract.
+    #[error("a pool's token has no contract")]
+    Token,
+    /// A pair orders its tokens by address.
+    #[error("a pool's tokens are not in the pair's order: the lower address is first")]
+    Order,
+}
+
+impl Chain {
+    /// Whether the configuration can be right at all.
+    ///
+    /// # Errors
+    /// [`ChainError`].
+    pub fn check(&self) -> Result<(), ChainError> {
+        let pairs = self.pools.iter().map(|pool| Address(pool.address));
+        let all: Vec<_> = [self.account, self.router]
+            .into_iter()
+            .chain(self.tokens.values().copied())
+            .chain(pairs)
+            .collect();
+        let distinct: BTreeSet<_> = all.iter().collect();
+        if distinct.len() != all.len() || distinct.contains(&Address::ZERO) {
+            return Err(ChainError::Addresses);
+        }
+        if self.tokens.contains_key(&self.coin) {
+            return Err(ChainError::Coin);
+        }
+        for pool in &self.pools {
+            let [first, second] = pool.pooled.map(|token| self.tokens.get(&token));
+            let (Some(first), Some(second)) = (first, second) else {
+                return Err(ChainError::Token);
+            };
+            if first >= second {
+                return Err(ChainError::Order);
+            }
+        }
+        Ok(())
+    }
+
+    /// The pool beside a market.
+    pub fn pool(&self, market: MarketId) -> Option<&PoolSpec> {
+        self.pools.iter().find(|pool| pool.market == market)
+    }
+
+    /// The contract of a pooled token or of shares.
+    pub fn contract(&self, token: TokenId) -> Option<Address> {
+        let of_shares = self.pools.iter().find(|pool| pool.lp.id == token);
+        let shares = of_shares.map(|pool| Address(pool.address));
+        self.tokens.get(&token).copied().or(shares)
+    }
+
+    /// The pooled token or shares of a contract.
+    pub fn token(&self, contract: Address) -> Option<TokenId> {
+        let of_tokens = self.tokens.iter().find(|(_, of)| **of == contract);
+        let of_shares = || {
+            let pool = self.pools.iter().find(|pool| pool.address == contract.0);
+            pool.map(|pool| pool.lp.id)
+        };
+        of_tokens.map(|(token, _)| *token).or_else(of_shares)
+    }
+
+    /// Whether a transaction may be signed for this account: on this chain, without coin, and a call of the router for
+    /// a pool with everything coming back to the account, an approval for the router, or nothing at all to the account
+    /// itself.
+    pub fn permits(&self, transaction: &Transaction) -> bool {
+        let Some(to) = transaction.to else {
+            return false;
+        };
+        if transaction.chain_id != self.id || transaction.value != U256::ZERO {
+            return false;
+        }
+        if to == self.account {
+            return transaction.data.is_empty();
+        }
+        let pooled = |a: Address, b: Address| {
+            self.pools.iter().any(|pool| {
+                let of = pool.pooled.map(|token| self.contract(token));
+                of == [Some(a), Some(b)] || of == [Some(b), Some(a)]
+            })
+        };
+        match Call::read(&transaction.data) {
+            Ok(Call::Approve { spender, .. }) => spender == self.router && self.token(to).is_some(),
+            Ok(
+                Call::AddLiquidity {
+                    token_a,
+                    token_b,
+                    to: receiver,
+                    ..
+                }
+                | Call::RemoveLiquidity {
+                    token_a,
+                    token_b,
+                    to: receiver,
+                    ..
+                }
+                | Call::SwapExactTokensForTokens {
+                    path: [token_a, token_b],
+                    to: receiver,
+                    ..
+                },
+            ) => to == self.router && receiver == self.account && pooled(token_a, token_b),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use cambist_core::TokenSpec;
+
+    pub(crate) const ACCOUNT: Address = Address([0xaa; 20]);
+    pub(crate) const ROUTER: Address = Address([0xbb; 20]);
+    pub(crate) const PAIR: Address = Address([0xcc; 20]);
+    pub(crate) const TOKENS: [Address; 2] = [Address([0x11; 20]), Address([0x22; 20])];
+    pub(crate) const FIRST: TokenId = TokenId(1);
+    pub(crate) const SECOND: TokenId = TokenId(2);
+    pub(crate) const SHARES: TokenId = TokenId(3);
+    pub(crate) const COIN: TokenId = TokenId(4);
+
+    pub(crate) fn token(id: TokenId) -> TokenSpec {
+        TokenSpec {
+            id,
+            symbol: format!("T{}", id.0),
+            decimals: 18,
+            precision: 18,
+            minimum: 1,
+            maximum: 1 << 100,
+            dust: 0,
+            enabled: true,
+        }
+    }
+
+    pub(crate) fn chain() -> Chain {
+        Chain {
+            id: 31_337,
+            account: ACCOUNT,
+            router: ROUTER,
+            coin: COIN,
+            tokens: [(FIRST, TOKENS[0]), (SECOND, TOKENS[1])].into(),
+            pools: vec![PoolSpec {
+                market: MarketId(0),
+                name: "T1-T2".to_owned(),
+                address: PAIR.0,
+                pooled: [FIRST, SECOND],
+                lp: token(SHARES),
+                joins: true,
+                exits: true,
+                swaps: true,
+                fee_bips: 30,
+            }],
+            gas: GasLimits {
+                join: 300_000,
+                exit: 300_000,
+                swap: 200_000,
+                approve: 60_000,
+            },
+        }
+    }
+
+    #[test]
+    fn addresses_are_distinct_and_in_the_order_of_the_pair() {
+        assert_eq!(chain().check(), Ok(()));
+        let with = |edit: fn(&mut Chain)| {
+            let mut chain = chain();
+            edit(&mut chain);
+            chain.check()
+        };
+        assert_eq!(with(|of| of.router = ACCOUNT), Err(ChainError::Addresses));
+        assert_eq!(
+            with(|of| of.account = Address::ZERO),
+            Err(ChainError::Addresses)
+        );
+        assert_eq!(
+            with(|of| of.pools[0].address = TOKENS[0].0),
+            Err(ChainError::Addresses)
+        );
+        assert_eq!(with(|of| of.coin = FIRST), Err(ChainError::Coin));
+        assert_eq!(
+            with(|of| of.pools[0].pooled[1] = TokenId(9)),
+            Err(ChainError::Token)
+        );
+        assert_eq!(
+            with(|of| of.pools[0].pooled.reverse()),
+            Err(ChainError::Order)
+        );
+        let chain = chain();
+        for id in [FIRST, SECOND, SHARES] {
+            let contract = chain.contract(id);
+            assert_eq!(contract.and_then(|at| chain.token(at)), Some(id));
+        }
+        assert_eq!(chain.contract(COIN), None);
+        assert_eq!(chain.token(ROUTER), None);
+    }
+
+    #[test]
+    fn nothing_else_is_signed() {
+        let chain = chain();
+        let call = |to, call: &Call| Transaction {
+            chain_id: chain.id,
+            nonce: 0,
+            priority_fee_max: 1,
+            fee_max: 1,
+            gas_limit: 100_000,
+            to: Some(to),
+            value: U256::ZERO,
+            data: call.encode(),
+        };
+        let swap = |path, to| Call::SwapExactTokensForTokens {
+            sold: U256::from(1),
+            bought_min: U256::from(1),
+            path,
+            to,
+            deadline: U256::from(1),
+        };
+        let approve = |spender| Call::Approve {
+            spender,
+            amount: U256::from(1),
+        };
+        let good = call(ROUTER, &swap([TOKENS[1], TOKENS[0]], ACCOUNT));
+        assert!(chain.permits(&good));
+        assert!(chain.permits(&call(PAIR, &approve(ROUTER))));
+        let nothing = Transaction {
+            to: Some(ACCOUNT),
+            data: Vec::new(),
+            ..good.clone()
+        };
+        assert!(chain.permits(&nothing));
+        let other = Address([0xdd; 20]);
+        let transfer = Call::Transfer {
+            to: ACCOUNT,
+            amount: U256::from(1),
+        };
+        for bad in [
+            call(ROUTER, &swap([TOKENS[0], TOKENS[1]], other)),
+            call(ROUTER, &swap([TOKENS[0], other], ACCOUNT)),
+            call(other, &swap([TOKENS[0], TOKENS[1]], ACCOUNT)),
+            call(PAIR, &approve(other)),
+            call(other, &approve(ROUTER)),
+            call(TOKENS[0], &transfer),
+            Transaction {
+                value: U256::from(1),
+                ..good.clone()
+            },
+            Transaction {
+                value: U256::from(1),
+                ..nothing.clone()
+            },
+            Transaction {
+                chain_id: 1,
+                ..good.clone()
+            },
+            Transaction {
+                to: None,
+                ..good.clone()
+            },
+            Transaction {
+                data: vec![1],
+                ..nothing
+            },
+            Transaction {
+                data: vec![1, 2, 3, 4],
+                ..good
+            },
+        ] {
+            assert!(!chain.permits(&bad), "{bad:?}");
+        }
+    }
+}

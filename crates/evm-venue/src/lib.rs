@@ -1,0 +1,25 @@
+//! Uniswap V2 pools on an EVM chain as a venue of the engine. Translation only: no node, no clock, no decisions.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`rules`] | what the chain guarantees, and what a node's answers prove of it |
+//! | [`chain`] | account, router, tokens and pools; what may be signed |
+//! | [`seal`] | joins, exits, swaps, approvals and burns as signed transactions |
+//! | [`fees`] | fees per gas, and those of a replacement |
+//! | [`nonces`] | the row of nonces: what was signed for each, what became of it, which one to burn |
+//! | [`finality`] | the newest and the finalized block: the venue's clock, complete lists, a chain that forks |
+//! | [`settle`] | finalized receipts as reports, to the unit |
+//! | [`list`] | pages of reports |
+//!
+//! The chain is the venue; a node is a way to it. What a node answers about bytes that it was sent is no evidence: only
+//! finalized blocks are. A transaction that was mined and is not final is reported as nothing, so that a reorganisation
+//! takes nothing back.
+
+pub mod chain;
+pub mod fees;
+pub mod finality;
+pub mod list;
+pub mod nonces;
+pub mod rules;
+pub mod seal;
+pub mod settle;
