@@ -1,4 +1,5 @@
-//! HTTP client of the exchange interface. The daemon uses it, and it can be used on its own.
+//! HTTP client of the exchange interface. The daemon uses it, and it can be used on its own. [`Node`] is that of a node of
+//! an EVM chain.
 //!
 //! It sends one request at a time on behalf of its caller and returns one of four outcomes. It makes no decisions: no
 //! retries, redirects, proxies, cookies or clock of its own, and no knowledge of quotes, risk or budgets. Its errors,
@@ -23,6 +24,7 @@ mod classify;
 mod client;
 mod config;
 mod error;
+mod node;
 mod public;
 mod queries;
 mod transport;
@@ -34,6 +36,7 @@ pub use classify::{classify_query, classify_submit};
 pub use client::{Answered, Client};
 pub use config::{ClientConfig, Credentials};
 pub use error::{CallError, SetupError};
+pub use node::{NoFact, Node, NodeAnswer, NodeOutcome, NodeRefusal, Nodes};
 pub use public::{PublicError, PublicReader, PublicUrl};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use venue::VenueClient;

@@ -82,7 +82,7 @@ impl View {
     }
 
     /// Whether a list drawn up now leaves nothing out that is dead by the end of its window: the finalized block is at
-    /// most grace older than it. A deadline that lies grace before that end has then passed in finalized blocks.
+    /// most grace older than it. A deadline by grace before that end has then passed in finalized blocks.
     pub fn proves_until(&self, window_end: VenueTime, grace_ms: u64) -> bool {
         VenueTime::from_s(self.finalized.timestamp_s).plus_ms(grace_ms) >= window_end
     }
