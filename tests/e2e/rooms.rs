@@ -11,7 +11,17 @@ const ROOMS: [(&str, &[&str]); 36] = [
     ("crates/quant", &[]),
     ("crates/signing", &[]),
     ("crates/protocol", &["core", "signing"]),
-    ("crates/client", &["core", "evm", "protocol", "signing"]),
+    (
+        "crates/client",
+        &[
+            "core",
+            "evm",
+            "kraken",
+            "kraken-venue",
+            "protocol",
+            "signing",
+        ],
+    ),
     ("crates/venue", &["core"]),
     // Scenarios are read by the program and by the simulated world, so their reader is below both.
     ("crates/config", &["core", "venue"]),

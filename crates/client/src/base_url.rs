@@ -66,12 +66,14 @@ impl BaseUrl {
 
     /// URL of an endpoint with an encoded query string.
     pub(crate) fn endpoint(&self, endpoint: Endpoint, query: &str) -> Url {
+        self.join(endpoint.path(), query)
+    }
+
+    /// URL of a path below this one with an encoded query string.
+    pub(crate) fn join(&self, path: &str, query: &str) -> Url {
         let mut url = self.url.clone();
-        url.set_path(&format!(
-            "{}{}",
-            self.url.path().trim_end_matches('/'),
-            endpoint.path()
-        ));
+        let prefix = self.url.path().trim_end_matches('/');
+        url.set_path(&format!("{prefix}{path}"));
         if !query.is_empty() {
             url.set_query(Some(query));
         }

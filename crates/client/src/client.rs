@@ -22,7 +22,7 @@ use crate::classify::{classify_move, classify_query, classify_submit};
 use crate::config::{ClientConfig, Credentials};
 use crate::error::SetupError;
 use crate::queries::{AccountOfQueries, Call, Signing, call_of};
-use crate::transport::{Exchange, Outgoing, Transport, Whole};
+use crate::transport::{Exchange, Headers, Outgoing, Transport, Whole};
 
 /// The result of one transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,15 +88,7 @@ impl Client {
         config: &ClientConfig,
         credentials: Option<Credentials>,
     ) -> Result<Self, SetupError> {
-        for (name, value) in [
-            ("timeout_ms", config.timeout_ms),
-            ("connect_timeout_ms", config.connect_timeout_ms),
-            ("idle_ms", config.idle_ms),
-        ] {
-            if value == 0 {
-                return Err(SetupError::Zero { name });
-            }
-        }
+        config.check()?;
         let base = BaseUrl::parse(&config.base_url)?;
         let identity = credentials
             .map(|credentials| {
@@ -215,6 +207,7 @@ impl Client {
                 Method::Delete => reqwest::Method::DELETE,
             },
             url: self.base.endpoint(call.endpoint, &call.query),
+            headers: Headers::EXCHANGE,
             api_key,
             signature,
             body: call.body,
@@ -323,7 +316,7 @@ pub(crate) enum Unmade {
     Sign(SignerError),
 }
 
-fn key_header(key: &SecretString) -> Result<HeaderValue, SetupError> {
+pub(crate) fn key_header(key: &SecretString) -> Result<HeaderValue, SetupError> {
     let text = key.expose_secret();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(SetupError::ApiKey);
@@ -333,7 +326,7 @@ fn key_header(key: &SecretString) -> Result<HeaderValue, SetupError> {
     Ok(header)
 }
 
-fn not_sent(detail: &str) -> Answered {
+pub(crate) fn not_sent(detail: &str) -> Answered {
     Answered {
         outcome: Outcome::NotSent,
         venue_time: None,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use cambist_signing::{Address, RequestSigner};
 use secrecy::SecretString;
 
+use crate::error::SetupError;
+
 /// Limits of a client. Every wait and every body has a bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
@@ -38,6 +40,22 @@ impl ClientConfig {
             body_max_bytes: 1 << 20,
             list_body_max_bytes: 8 << 20,
         }
+    }
+}
+
+impl ClientConfig {
+    /// An error unless every wait has an end.
+    pub(crate) fn check(&self) -> Result<(), SetupError> {
+        for (name, value) in [
+            ("timeout_ms", self.timeout_ms),
+            ("connect_timeout_ms", self.connect_timeout_ms),
+            ("idle_ms", self.idle_ms),
+        ] {
+            if value == 0 {
+                return Err(SetupError::Zero { name });
+            }
+        }
+        Ok(())
     }
 }
 

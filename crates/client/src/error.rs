@@ -24,6 +24,9 @@ pub enum SetupError {
     /// The API key cannot be sent in a header.
     #[error("the API key is empty or has characters other than printable ASCII")]
     ApiKey,
+    /// The secret of an API key is not one.
+    #[error("the secret of the API key is not 32 to 128 bytes in Base64")]
+    ApiSecret,
     /// The system's certificates or the TLS library cannot be used.
     #[error("TLS: {0}")]
     Tls(String),

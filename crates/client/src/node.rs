@@ -16,7 +16,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::config::ClientConfig;
 use crate::error::SetupError;
 use crate::public::PublicUrl;
-use crate::transport::{Exchange, Outgoing, Transport, Whole};
+use crate::transport::{Exchange, Headers, Outgoing, Transport, Whole};
 
 /// Most characters of a detail.
 const DETAIL_MAX: usize = 240;
@@ -101,6 +101,7 @@ impl Node {
         let outgoing = Outgoing {
             method: Method::POST,
             url: self.url.clone(),
+            headers: Headers::EXCHANGE,
             api_key: None,
             signature: None,
             body: Some(rpc::request(ask, id)),

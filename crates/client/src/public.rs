@@ -8,7 +8,7 @@ use reqwest::{Method, Url};
 use crate::base_url::is_loopback;
 use crate::config::ClientConfig;
 use crate::error::SetupError;
-use crate::transport::{Exchange, Outgoing, Transport};
+use crate::transport::{Exchange, Headers, Outgoing, Transport};
 
 /// Most characters of an unexpected body in an error.
 const SHOWN_MAX: usize = 200;
@@ -99,6 +99,7 @@ impl PublicReader {
         let outgoing = Outgoing {
             method: Method::GET,
             url: self.url.0.clone(),
+            headers: Headers::EXCHANGE,
             api_key: None,
             signature: None,
             body: None,

@@ -47,10 +47,33 @@ pub(crate) enum Exchange {
     },
 }
 
+/// Names of the headers with key and signature, and the type of bodies.
+pub(crate) struct Headers {
+    api_key: &'static str,
+    signature: &'static str,
+    content_type: &'static str,
+}
+
+impl Headers {
+    /// Those of the exchange interface.
+    pub const EXCHANGE: &'static Self = &Self {
+        api_key: "X-API-KEY",
+        signature: "X-API-SIG",
+        content_type: "application/json",
+    };
+    /// Those of Kraken's interface.
+    pub const KRAKEN: &'static Self = &Self {
+        api_key: "API-Key",
+        signature: "API-Sign",
+        content_type: "application/x-www-form-urlencoded",
+    };
+}
+
 /// One request to send.
 pub(crate) struct Outgoing<'a> {
     pub method: Method,
     pub url: Url,
+    pub headers: &'static Headers,
     pub api_key: Option<&'a HeaderValue>,
     pub signature: Option<HeaderValue>,
     pub body: Option<Vec<u8>>,
@@ -88,16 +111,17 @@ impl Transport {
     }
 
     pub async fn exchange(&self, outgoing: Outgoing<'_>) -> Exchange {
+        let headers = outgoing.headers;
         let mut request = self.http.request(outgoing.method, outgoing.url);
         if let Some(key) = outgoing.api_key {
-            request = request.header("X-API-KEY", key);
+            request = request.header(headers.api_key, key);
         }
         if let Some(signature) = outgoing.signature {
-            request = request.header("X-API-SIG", signature);
+            request = request.header(headers.signature, signature);
         }
         if let Some(body) = outgoing.body {
             request = request
-                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+                .header(CONTENT_TYPE, HeaderValue::from_static(headers.content_type))
                 .body(body);
         }
         match request.send().await {

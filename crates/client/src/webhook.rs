@@ -7,7 +7,7 @@ use reqwest::{Method, Url};
 use crate::config::ClientConfig;
 use crate::error::SetupError;
 use crate::public::PublicUrl;
-use crate::transport::{Exchange, Outgoing, Transport};
+use crate::transport::{Exchange, Headers, Outgoing, Transport};
 
 /// Answers are read this far; what they say does not matter.
 const ANSWER_MAX_BYTES: usize = 16 << 10;
@@ -73,6 +73,7 @@ impl Webhook {
         let outgoing = Outgoing {
             method: Method::POST,
             url: self.url.clone(),
+            headers: Headers::EXCHANGE,
             api_key: None,
             signature: None,
             body: Some(body),

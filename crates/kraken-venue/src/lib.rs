@@ -6,15 +6,25 @@
 //! | [`order_key`] | names of orders |
 //! | [`nonce`] | numbers of requests |
 //! | [`seal`] | the bytes of an order |
+//! | [`requests`] | all other requests |
 //! | [`listing`] | assets and pairs as tokens and markets |
+//! | [`answer`] | the frame of answers |
 //! | [`reasons`] | texts of refusals |
-//! | [`json`] | a strict reader of answers |
+//! | [`depth`], [`account`], [`orders`], [`fills`] | what answers hold |
+//! | [`amount`], [`json`] | figures, and a strict reader of documents |
 
+pub mod account;
+pub mod amount;
+pub mod answer;
+pub mod depth;
+pub mod fills;
 pub mod json;
 pub mod listing;
 pub mod nonce;
 pub mod order_key;
+pub mod orders;
 pub mod reasons;
+pub mod requests;
 pub mod seal;
 
 pub use listing::Listing;

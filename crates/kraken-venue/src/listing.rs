@@ -204,6 +204,12 @@ impl Listing {
         self.tokens.keys().map(String::as_str)
     }
 
+    /// The number of every token, by the service's name of its asset.
+    pub fn ids(&self) -> BTreeMap<String, TokenId> {
+        let ids = self.tokens.iter();
+        ids.map(|(name, token)| (name.clone(), token.id)).collect()
+    }
+
     /// The token of an asset.
     pub fn token(&self, asset: &str) -> Option<&TokenSpec> {
         self.tokens.get(asset)

@@ -1,0 +1,217 @@
+//! Reports of orders with exact fills: the lists, one order, and the ledger of trades that are not known yet.
+
+use cambist_core::order::OrderReport;
+use cambist_core::request::{OrderList, OrdersPage, Outcome, Reply};
+use cambist_core::{Hash, Reason, VenueTime};
+use cambist_kraken_venue::fills::{NoFills, ledger_page, trade_times};
+use cambist_kraken_venue::json::Json;
+use cambist_kraken_venue::order_key::{cl_ord_id, txid};
+use cambist_kraken_venue::orders::{self, ListedOrder};
+use cambist_kraken_venue::requests::Request;
+
+use super::{Head, KrakenClient, NoAnswer};
+
+/// Most readings of the ledger for one query. Trades that are still missing then are read for the next one.
+const LEDGER_READS_MAX: u32 = 4;
+
+impl KrakenClient {
+    /// One page of a list. What is open has one page.
+    pub(super) async fn orders(
+        &self,
+        page: &OrdersPage,
+        head: &mut Head,
+    ) -> Result<Outcome, NoAnswer> {
+        let name = match page.list {
+            OrderList::Resting => "open",
+            OrderList::Closed => "closed",
+            OrderList::All => {
+                let text = "the venue has no list of all orders";
+                return Err(NoAnswer::NotSent(text.to_owned()));
+            }
+        };
+        let result = self.private(&Request::orders(page), head).await?;
+        let (listed, count) = orders::page(&result, name, &self.listing)?;
+        let next = match page.list {
+            OrderList::Closed => next_page(page.offset, listed.len(), count)?,
+            OrderList::Resting | OrderList::All => None,
+        };
+        let orders = self.with_fills(&listed, head).await?;
+        Ok(Outcome::Reply(Reply::OrdersUntil { orders, next }))
+    }
+
+    /// One order. An own one moves from the open orders to the closed ones, never back: the lists are
+    /// read in this order, and the venue does not know an order that is in neither.
+    pub(super) async fn order(&self, key: Hash, head: &mut Head) -> Result<Outcome, NoAnswer> {
+        let listed = match (cl_ord_id(key), txid(key)) {
+            (Some(name), _) => {
+                let of_key = |orders: Vec<ListedOrder>| {
+                    let mut orders = orders.into_iter().filter(|order| order.key() == key);
+                    match (orders.next(), orders.next()) {
+                        (found, None) => Ok(found),
+                        _ => Err(NoAnswer::undecodable("several orders have one name")),
+                    }
+                };
+                let read = |result: &Json, list| orders::page(result, list, &self.listing);
+                let open = self.private(&Request::open_order(&name), head).await?;
+                if let Some(order) = of_key(read(&open, "open")?.0)? {
+                    Some(order)
+                } else {
+                    let closed = self.private(&Request::closed_order(&name), head).await?;
+                    of_key(read(&closed, "closed")?.0)?
+                }
+            }
+            (None, Some(txid)) => {
+                let result = self.private(&Request::order_of_others(&txid), head).await?;
+                let listed = orders::all(&result, &self.listing)?;
+                listed.into_iter().find(|order| order.key() == key)
+            }
+            (None, None) => None,
+        };
+        let unknown = || NoAnswer::Refused(Reason::OrderNotFound, "in no list".to_owned());
+        let listed = listed.ok_or_else(unknown)?;
+        let mut orders = self.with_fills(std::slice::from_ref(&listed), head).await?;
+        match orders.pop() {
+            Some(report) => Ok(Outcome::Reply(Reply::Order(report))),
+            None => Err(unknown()),
+        }
+    }
+
+    /// The reports with their fills. While the ledger does not show a trade that an order names, there is none of them:
+    /// a report without a fill looks like one of an order that was not filled.
+    async fn with_fills(
+        &self,
+        listed: &[ListedOrder],
+        head: &mut Head,
+    ) -> Result<Vec<OrderReport>, NoAnswer> {
+        let mut missing = match self.complete(listed)? {
+            Ok(reports) => return Ok(reports),
+            Err(missing) => missing,
+        };
+        let mut reads = 0;
+        // New trades are at the beginning of what there is since the orders were opened.
+        let all_read = self
+            .read_ledger(missing.since, None, &mut reads, head)
+            .await?;
+        match self.complete(listed)? {
+            Ok(reports) => return Ok(reports),
+            Err(left) if all_read => return Err(left.into()),
+            Err(left) => missing = left,
+        }
+        // Of an order with a long life: around the time of each trade.
+        let request = Request::trades(missing.trades.iter().map(String::as_str));
+        let times = trade_times(&self.private(&request, head).await?)?;
+        for at in times.into_values() {
+            if reads < LEDGER_READS_MAX {
+                self.read_ledger(at, Some(at), &mut reads, head).await?;
+            }
+        }
+        match self.complete(listed)? {
+            Ok(reports) => Ok(reports),
+            Err(missing) => Err(missing.into()),
+        }
+    }
+
+    /// All reports, or what is missing for them.
+    fn complete(
+        &self,
+        listed: &[ListedOrder],
+    ) -> Result<Result<Vec<OrderReport>, Missing>, NoAnswer> {
+        let mut trades = self.trades();
+        let mut reports = Vec::with_capacity(listed.len());
+        let mut missing: Option<Missing> = None;
+        for order in listed {
+            match order.complete(&self.listing, &mut trades) {
+                Ok(report) => reports.push(report),
+                Err(NoFills::Missing(ids)) => {
+                    let missing = missing.get_or_insert(Missing {
+                        trades: Vec::new(),
+                        since: order.opened(),
+                    });
+                    missing.since = missing.since.min(order.opened());
+                    missing.trades.extend(ids);
+                }
+                Err(NoFills::Contradiction(problem)) => {
+                    let problem = format!("order {}: {problem}", order.key());
+                    return Err(NoAnswer::undecodable(&problem));
+                }
+            }
+        }
+        Ok(missing.map_or(Ok(reports), Err))
+    }
+
+    /// Reads one page of the ledger of trades, or as many as there are up to `to`; whether that was all of it.
+    async fn read_ledger(
+        &self,
+        from: VenueTime,
+        to: Option<VenueTime>,
+        reads: &mut u32,
+        head: &mut Head,
+    ) -> Result<bool, NoAnswer> {
+        let mut offset = 0;
+        while *reads < LEDGER_READS_MAX {
+            *reads += 1;
+            let result = self
+                .private(&Request::ledgers(from, to, offset), head)
+                .await?;
+            let page = ledger_page(&result, &self.listing)?;
+            offset += page.read;
+            let is_last = page.read == 0 || page.count.is_some_and(|count| offset >= count);
+            self.trades().keep(page)?;
+            if is_last {
+                return Ok(true);
+            }
+            if to.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Trades that the ledger has not shown.
+struct Missing {
+    trades: Vec<String>,
+    /// When the oldest of their orders was opened.
+    since: VenueTime,
+}
+
+impl From<Missing> for NoAnswer {
+    fn from(missing: Missing) -> Self {
+        let first = missing.trades.first().map_or("", String::as_str);
+        let text = format!(
+            "the ledger does not show {} trades of these orders yet, such as {}",
+            missing.trades.len(),
+            cambist_protocol::number::quoted(first, 40)
+        );
+        Self::undecodable(&text)
+    }
+}
+
+/// Where the next page of a list begins that has so many entries.
+fn next_page(offset: u32, read: usize, count: Option<u32>) -> Result<Option<u32>, NoAnswer> {
+    let read = u32::try_from(read).unwrap_or(u32::MAX);
+    let after = offset.saturating_add(read);
+    match (read, count) {
+        // Without a count the end is an empty page.
+        (0, None) => Ok(None),
+        (_, Some(count)) if after >= count => Ok(None),
+        (0, Some(_)) => Err(NoAnswer::undecodable("the list ends before its count")),
+        _ => Ok(Some(after)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_ends_with_its_count_or_an_empty_page() {
+        assert_eq!(next_page(0, 50, Some(51)), Ok(Some(50)));
+        assert_eq!(next_page(50, 1, Some(51)), Ok(None));
+        assert_eq!(next_page(50, 0, Some(50)), Ok(None));
+        assert_eq!(next_page(0, 0, Some(0)), Ok(None));
+        assert!(next_page(50, 0, Some(51)).is_err(), "an entry is missing");
+        assert_eq!(next_page(0, 7, None), Ok(Some(7)));
+        assert_eq!(next_page(7, 0, None), Ok(None));
+    }
+}
