@@ -20,6 +20,8 @@ const ROOMS: [(&str, &[&str]); 36] = [
             "kraken-venue",
             "protocol",
             "signing",
+            // In its example.
+            "evm-venue",
         ],
     ),
     ("crates/venue", &["core"]),
