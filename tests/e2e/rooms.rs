@@ -22,6 +22,9 @@ const ROOMS: [(&str, &[&str]); 36] = [
             "signing",
             // In its example.
             "evm-venue",
+            // In its tests.
+            "server",
+            "venue",
         ],
     ),
     ("crates/venue", &["core"]),

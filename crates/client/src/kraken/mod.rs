@@ -83,6 +83,7 @@ struct Shared {
     orders: Option<Key>,
     account: Option<Key>,
     trades: Mutex<Trades>,
+    unfinished: Mutex<Option<orders::Unfinished>>,
     depths: Mutex<DepthVersions>,
 }
 
@@ -213,6 +214,7 @@ impl KrakenClient {
                 orders: key(orders, of_orders),
                 account: key(account, of_account),
                 trades: Mutex::default(),
+                unfinished: Mutex::default(),
                 depths: Mutex::default(),
             }),
             listing: Arc::default(),

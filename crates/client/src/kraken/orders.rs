@@ -1,5 +1,8 @@
 //! Reports of orders with exact fills: the lists, one order, and the ledger of trades that are not known yet.
 
+use std::collections::BTreeSet;
+use std::sync::{MutexGuard, PoisonError};
+
 use cambist_core::order::OrderReport;
 use cambist_core::request::{OrderList, OrdersPage, Outcome, Reply};
 use cambist_core::{Hash, Reason, VenueTime};
@@ -100,7 +103,7 @@ impl KrakenClient {
         // Of an order with a long life: around the time of each trade.
         let request = Request::trades(missing.trades.iter().map(String::as_str));
         let times = trade_times(&self.private(&request, head).await?)?;
-        for at in times.into_values() {
+        for at in times.into_values().collect::<BTreeSet<_>>() {
             if reads < LEDGER_READS_MAX {
                 self.read_ledger(at, Some(at), &mut reads, head).await?;
             }
@@ -109,6 +112,11 @@ impl KrakenClient {
             Ok(reports) => Ok(reports),
             Err(missing) => Err(missing.into()),
         }
+    }
+
+    fn unfinished(&self) -> MutexGuard<'_, Option<Unfinished>> {
+        let unfinished = self.shared.unfinished.lock();
+        unfinished.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All reports, or what is missing for them.
@@ -139,7 +147,8 @@ impl KrakenClient {
         Ok(missing.map_or(Ok(reports), Err))
     }
 
-    /// Reads one page of the ledger of trades, or as many as there are up to `to`; whether that was all of it.
+    /// Reads one page of the ledger of trades, or as many as there are up to `to`; whether that was all of it. Where the
+    /// reading of a time with very many trades ended, the next one goes on: new entries come before what was read.
     async fn read_ledger(
         &self,
         from: VenueTime,
@@ -147,7 +156,11 @@ impl KrakenClient {
         reads: &mut u32,
         head: &mut Head,
     ) -> Result<bool, NoAnswer> {
-        let mut offset = 0;
+        let window = (from, to);
+        let mut offset = match (to, *self.unfinished()) {
+            (Some(_), Some((known, offset))) if known == window => offset,
+            _ => 0,
+        };
         while *reads < LEDGER_READS_MAX {
             *reads += 1;
             let result = self
@@ -157,16 +170,20 @@ impl KrakenClient {
             offset += page.read;
             let is_last = page.read == 0 || page.count.is_some_and(|count| offset >= count);
             self.trades().keep(page)?;
+            if to.is_none() {
+                return Ok(is_last);
+            }
+            *self.unfinished() = (!is_last).then_some((window, offset));
             if is_last {
                 return Ok(true);
-            }
-            if to.is_none() {
-                return Ok(false);
             }
         }
         Ok(false)
     }
 }
+
+/// A window of the ledger that was not read to its end, and how many entries of it were read.
+pub(super) type Unfinished = ((VenueTime, Option<VenueTime>), u64);
 
 /// Trades that the ledger has not shown.
 struct Missing {
