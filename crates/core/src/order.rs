@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::market::{MarketId, Price, Qty, Side};
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
-use crate::venue::Lifetime;
+use crate::venue::{AmountRule, Lifetime};
 
 /// The venue's name of an order: 32 bytes that only the signer interprets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -223,8 +223,8 @@ impl UnsignedOrder {
     }
 
     /// Whether amounts filled so far are what the order allows: a swap trades all of what it sells for at least its
-    /// least, or nothing; any other order no more than its amounts.
-    pub fn allows(&self, base_filled: Amount, quote_filled: Amount) -> bool {
+    /// least, or nothing; any other order no more than its amounts, give or take what the venue rounds.
+    pub fn allows(&self, base_filled: Amount, quote_filled: Amount, rule: AmountRule) -> bool {
         let (paid, got) = match self.side {
             Side::Buy => (quote_filled, base_filled),
             Side::Sell => (base_filled, quote_filled),
@@ -234,7 +234,8 @@ impl UnsignedOrder {
             return nothing || (paid == self.sell_amount && got >= self.buy_amount);
         }
         let (_, base) = self.base();
-        base_filled <= base && paid <= self.sell_amount
+        let most = self.sell_amount.saturating_add(rule.on_top(self.side));
+        base_filled <= base && paid <= most
     }
 }
 

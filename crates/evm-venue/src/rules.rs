@@ -13,8 +13,8 @@
 
 use cambist_core::request::{OrderList, Outcome, UnknownCause};
 use cambist_core::venue::{
-    ClockRule, FeeRule, LifetimeRule, ListRule, Refusal, RefusalRules, RequestCosts, Resting,
-    SlotRule,
+    AmountRule, ClockRule, FeeRule, LifetimeRule, ListRule, Refusal, RefusalRules, RequestCosts,
+    Resting, SlotRule,
 };
 use cambist_core::{Reason, TokenId, VenueRules};
 use cambist_evm::rpc;
@@ -65,6 +65,7 @@ pub fn rules(coin: TokenId, block_ms: u64) -> VenueRules {
         costs: RequestCosts::default(),
         // A pool's fee is inside its curve; an order states none.
         fees: FeeRule { stated_max_bips: 0 },
+        amounts: AmountRule::default(),
     }
 }
 

@@ -341,6 +341,7 @@ mod tests {
     use crate::finality::tests::block;
     use crate::seal::tests::{exit, join, swap};
     use cambist_core::MarketId;
+    use cambist_core::venue::AmountRule;
     use cambist_evm::log::Log;
     use cambist_evm::{Hash32, keccak256};
 
@@ -470,7 +471,7 @@ mod tests {
         );
         assert_eq!((sale.base_amount, sale.quote_amount), (50, 140));
         assert_eq!(sale.status, OrderStatus::Processed);
-        assert!(swap().allows(sale.base_filled, sale.quote_filled));
+        assert!(swap().allows(sale.base_filled, sale.quote_filled, AmountRule::default()));
         // The other way round: what is sold is quote.
         let purchase = UnsignedOrder {
             side: Side::Buy,

@@ -11,6 +11,7 @@
 //! | [`answer`] | the frame of answers |
 //! | [`reasons`] | texts of refusals |
 //! | [`depth`], [`account`], [`orders`], [`fills`] | what answers hold |
+//! | [`mod@rules`] | what the venue guarantees |
 //! | [`amount`], [`json`] | figures, and a strict reader of documents |
 
 pub mod account;
@@ -25,7 +26,9 @@ pub mod order_key;
 pub mod orders;
 pub mod reasons;
 pub mod requests;
+pub mod rules;
 pub mod seal;
 
 pub use listing::Listing;
 pub use nonce::{NonceError, NonceSource};
+pub use rules::{Settings, Tier, rules};

@@ -229,11 +229,14 @@ fn write(
                 |found| found.get(0),
             )?;
             let next = match rule {
-                SlotRule::Strided { .. } if used.is_some_and(|next| *id < next) => {
+                SlotRule::Strided { .. } | SlotRule::Rising { .. }
+                    if used.is_some_and(|next| *id < next) =>
+                {
                     return Ok(false);
                 }
                 // The next even id: pool transactions use the odd one before it.
                 SlotRule::Strided { .. } => (*id | 1).saturating_add(1),
+                SlotRule::Rising { .. } => id.saturating_add(1),
                 // A number that was never spent is used again.
                 SlotRule::Consecutive { .. } => id.saturating_add(1).max(used.unwrap_or_default()),
             };

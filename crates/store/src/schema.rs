@@ -270,7 +270,7 @@ pub(super) fn begin_run(
         head,
     )?;
     slot_rule::write(&transaction, slots)?;
-    if matches!(slots, SlotRule::Strided { .. }) {
+    if !matches!(slots, SlotRule::Consecutive { .. }) {
         let counters = {
             let mut query = transaction.prepare("SELECT token, next_storage FROM counters")?;
             let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -67,15 +67,16 @@ fn encode(rule: SlotRule) -> (&'static str, u32) {
     match rule {
         SlotRule::Strided { slots } => ("strided", slots),
         SlotRule::Consecutive { row } => ("consecutive", row.0.into()),
+        SlotRule::Rising { row } => ("rising", row.0.into()),
     }
 }
 
 fn decode(rule: &str, number: u32) -> Option<SlotRule> {
+    let row = || u16::try_from(number).ok().map(TokenId);
     match rule {
         "strided" if number > 0 => Some(SlotRule::Strided { slots: number }),
-        "consecutive" => Some(SlotRule::Consecutive {
-            row: TokenId(u16::try_from(number).ok()?),
-        }),
+        "consecutive" => row().map(|row| SlotRule::Consecutive { row }),
+        "rising" => row().map(|row| SlotRule::Rising { row }),
         _ => None,
     }
 }
@@ -87,16 +88,24 @@ mod tests {
     #[test]
     fn a_rule_is_stored_as_its_name_and_its_number() {
         let consecutive = |row| SlotRule::Consecutive { row: TokenId(row) };
+        let rising = |row| SlotRule::Rising { row: TokenId(row) };
         for (rule, name, number) in [
             (SlotRule::Strided { slots: 1 }, "strided", 1),
             (SlotRule::Strided { slots: 16_384 }, "strided", 16_384),
             (consecutive(0), "consecutive", 0),
             (consecutive(65_535), "consecutive", 65_535),
+            (rising(0), "rising", 0),
+            (rising(65_535), "rising", 65_535),
         ] {
             assert_eq!(encode(rule), (name, number));
             assert_eq!(decode(name, number), Some(rule));
         }
-        for (name, number) in [("strided", 0), ("consecutive", 65_536), ("other", 1)] {
+        for (name, number) in [
+            ("strided", 0),
+            ("consecutive", 65_536),
+            ("rising", 65_536),
+            ("other", 1),
+        ] {
             assert_eq!(decode(name, number), None, "{name} {number}");
         }
     }

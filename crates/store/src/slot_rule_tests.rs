@@ -19,6 +19,7 @@ const STRIDED: SlotRule = SlotRule::Strided {
     slots: EXCHANGE_SLOTS,
 };
 const CONSECUTIVE: SlotRule = SlotRule::Consecutive { row: ROW };
+const RISING: SlotRule = SlotRule::Rising { row: ROW };
 
 fn names() -> [String; 1] {
     ["ETH-USDC".to_owned()]
@@ -144,6 +145,29 @@ fn consecutive_numbers_are_neither_skipped_by_a_start_nor_refused_again() {
     let refused = Store::open_for(folder.path(), STRIDED).unwrap_err();
     assert!(refused.to_string().contains("another folder"), "{refused}");
     assert_eq!(open_orders(&folder).len(), 4);
+}
+
+#[test]
+fn rising_numbers_are_refused_the_second_time_and_go_on_behind_a_gap_at_a_start() {
+    let folder = crate::testing::private_folder();
+    let mut store = Store::open_for(folder.path(), RISING).unwrap();
+    for slot in [40, 41, 45] {
+        seal(&mut store, slot, None).unwrap();
+    }
+    drop(store);
+    let mut store = Store::open_for(folder.path(), RISING).unwrap();
+    let next = store.recover(&names()).unwrap().next_storage[&ROW];
+    assert!(
+        next > 46,
+        "an earlier copy of this folder may have used some"
+    );
+    seal(&mut store, next, None).unwrap();
+    assert!(seal(&mut store, next, None).is_err());
+    drop(store);
+    for other in [STRIDED, CONSECUTIVE] {
+        let refused = Store::open_for(folder.path(), other).unwrap_err();
+        assert!(refused.to_string().contains("another folder"), "{refused}");
+    }
 }
 
 #[test]

@@ -42,6 +42,7 @@ const STEPS: &[&[Step]] = &[
     TRADED,
     SWAPS,
     MARKETS,
+    AMOUNTS,
 ];
 
 /// Version 19: the other markets that strategies read are among the sources in the status. Before, there were none.
@@ -88,6 +89,18 @@ pub fn fees_in_what_is_bought() -> Value {
 /// What bounded fees before rules stated it: orders named up to 63 ten-thousandths.
 pub fn fees_as_stated() -> Value {
     Value::Struct(vec![("stated_max_bips".to_owned(), Value::Unsigned(63))])
+}
+
+/// Version 20: rules state how exact amounts are, which they were. There is a further rule of numbers.
+const AMOUNTS: &[Step] = &[Step::Add {
+    of: "VenueRules",
+    field: "amounts",
+    value: exact_amounts,
+}];
+
+/// How exact amounts were before rules stated it: to the unit.
+pub fn exact_amounts() -> Value {
+    Value::Struct(vec![("quote_rounding".to_owned(), Value::Unsigned(0))])
 }
 
 /// Version 17: a start has what strategies traded in earlier runs. Before, it had not.

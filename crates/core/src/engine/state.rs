@@ -407,7 +407,8 @@ fn recovered(now: Time, start: &Start) -> (SlotNumbers, Orders) {
         let order = recovered.order.clone();
         let spec = start.markets.get(usize::from(order.market.0));
         let fee_in = spec.map_or(FeeToken::default(), |spec| spec.fee_in);
-        let mut tracked = Tracked::sealing(order, fee_in, BatchId::default());
+        let terms = (fee_in, start.venue.amounts);
+        let mut tracked = Tracked::sealing(order, terms, BatchId::default());
         let lifecycle = &mut tracked.lifecycle;
         lifecycle.recover(now, recovered.hash, start.config.attempts_max);
         tracked.base_filled = recovered.base_filled;

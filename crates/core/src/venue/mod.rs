@@ -3,10 +3,11 @@
 //!
 //! A venue is described by how it makes the same bytes count once ([`SlotRule`]), how long bytes and what they
 //! created live ([`LifetimeRule`]), what its refusals prove ([`RefusalRules`]), which lists show every order
-//! ([`ListRule`]), how exact its clock is ([`ClockRule`]), what requests cost ([`RequestCosts`]), and what bounds fees
-//! ([`FeeRule`]). What it can be asked is one table ([`Endpoint`]). Translating
+//! ([`ListRule`]), how exact its clock is ([`ClockRule`]), what requests cost ([`RequestCosts`]), what bounds fees
+//! ([`FeeRule`]), and how exact amounts are ([`AmountRule`]). What it can be asked is one table ([`Endpoint`]). Translating
 //! requests and answers is an adapter's (`docs/adding-a-venue.md`), and nothing of that is known here.
 
+mod amounts;
 mod endpoints;
 mod fees;
 mod lifetime;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::OrderList;
 
+pub use amounts::AmountRule;
 pub use endpoints::{Endpoint, RequestKind};
 pub use fees::{FeeRule, FeeToken};
 pub use lifetime::{Lifetime, LifetimeRule, Resting};
@@ -72,6 +74,8 @@ pub struct VenueRules {
     /// What bounds the fees of an order. The token that they are taken in is the market's
     /// ([`MarketSpec::fee_in`](crate::MarketSpec::fee_in)).
     pub fees: FeeRule,
+    /// How exact the amounts of fills are.
+    pub amounts: AmountRule,
 }
 
 impl VenueRules {
@@ -97,6 +101,7 @@ impl VenueRules {
             fees: FeeRule {
                 stated_max_bips: EXCHANGE_FEE_BIPS_MAX,
             },
+            amounts: AmountRule::default(),
         }
     }
 }

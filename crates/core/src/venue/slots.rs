@@ -23,14 +23,21 @@ pub enum SlotRule {
         /// The token under whose name the row is counted, in the store and in [`Start`](crate::event::Start).
         row: TokenId,
     },
+    /// One row for the account. The venue takes number `n` only if it is above every number that it has looked at, and
+    /// then it is spent, whatever the answer: gaps are allowed, and no number is ever used again. Once a later number
+    /// has left, bytes of an earlier one are not sent again, because the venue may refuse them for that alone.
+    Rising {
+        /// The token under whose name the row is counted, in the store and in [`Start`](crate::event::Start).
+        row: TokenId,
+    },
 }
 
 impl SlotRule {
-    /// Whether the venue takes a number only after all below it, so that one at a time is given out.
+    /// Whether numbers have to arrive in their order, so that one at a time is given out.
     pub const fn is_in_turn(&self) -> bool {
         match self {
             Self::Strided { .. } => false,
-            Self::Consecutive { .. } => true,
+            Self::Consecutive { .. } | Self::Rising { .. } => true,
         }
     }
 
@@ -38,7 +45,7 @@ impl SlotRule {
     pub const fn row(&self, sold: TokenId) -> TokenId {
         match self {
             Self::Strided { .. } => sold,
-            Self::Consecutive { row } => *row,
+            Self::Consecutive { row } | Self::Rising { row } => *row,
         }
     }
 }

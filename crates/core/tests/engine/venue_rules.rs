@@ -2,14 +2,15 @@
 //! they are cancelled, fees on top of the price, and reasons of its own.
 
 use cambist_core::event::Event;
-use cambist_core::notification::End;
+use cambist_core::notification::{End, Notification};
 use cambist_core::order::ClientOrderId;
 use cambist_core::request::{Endpoint, Outcome, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::venue::{
-    FeeRule, FeeToken, LifetimeRule, Refusal, RequestCosts, Resting, SlotRule, VenueRules,
+    AmountRule, FeeRule, FeeToken, LifetimeRule, Refusal, RequestCosts, Resting, SlotRule,
+    VenueRules,
 };
-use cambist_core::{MarketId, MarketSpec, Reason, TokenId};
+use cambist_core::{MarketId, MarketSpec, OrderStatus, Reason, TokenId};
 
 use crate::bench::{Always, BASE, BID, BOTH, OTHER, TestBench, config, spec, token};
 
@@ -91,6 +92,96 @@ fn a_number_that_the_venue_calls_used_is_not_used_again() {
     assert_eq!(bench.end_of(id), Some(End::Fenced), "no list shows it");
     let numbers: Vec<_> = bench.sealed.values().map(|(_, order)| order.slot).collect();
     assert_eq!(numbers.iter().filter(|number| **number == 40).count(), 1);
+}
+
+/// Numbers that only rise, of which gaps are allowed.
+fn rising() -> VenueRules {
+    VenueRules {
+        slots: SlotRule::Rising { row: TokenId(99) },
+        ..rules()
+    }
+}
+
+#[test]
+fn rising_numbers_are_given_out_one_at_a_time_and_never_again() {
+    let mut bench = bench(&BOTH, rising());
+    assert_eq!(bench.sealed.len(), 1, "the ask waits for the bid's answer");
+    let first = bench.answer_submit(Outcome::Refused(NONSENSE));
+    assert_eq!(
+        (slot(&bench, first), bench.end_of(first)),
+        (40, Some(End::Refused))
+    );
+    for number in [41, 42] {
+        bench.until_a_submit_waits();
+        assert_eq!(bench.submits.len(), 1, "one at a time, of both tokens");
+        let waiting = bench.submits[0].1;
+        assert_eq!(slot(&bench, waiting), number);
+        bench.run_ms(500);
+        assert_eq!(bench.submits.len(), 1, "it has no answer yet");
+        bench.accept();
+    }
+}
+
+/// Unlike one of a row without gaps, it may have reached the venue or not: later numbers are taken either way.
+#[test]
+fn a_rising_number_of_unknown_outcome_holds_nothing_back_and_its_bytes_are_not_sent_again() {
+    let mut bench = bench(&BOTH, rising());
+    let lost = bench.answer_submit(LOST);
+    bench.until_a_submit_waits();
+    let next = bench.submits[0].1;
+    assert_ne!(next, lost);
+    assert_eq!(slot(&bench, next), 41);
+    bench.accept();
+    // A later number has left: the bytes of the lost one would be refused, which proves nothing.
+    run(&mut bench, 7_000);
+    assert_eq!(bench.transmissions(lost), 1);
+    assert_eq!(
+        bench.end_of(lost),
+        None,
+        "deadline and grace are eleven seconds"
+    );
+    run(&mut bench, 7_000);
+    assert_eq!(bench.end_of(lost), Some(End::Fenced));
+}
+
+#[test]
+fn bytes_of_the_last_rising_number_are_sent_again() {
+    let mut bench = bench(&BID, rising());
+    let lost = bench.answer_submit(LOST);
+    bench.run_ms(6_000);
+    assert!(bench.transmissions(lost) > 1, "nothing has passed it");
+}
+
+/// A purchase may pay more than its amount by what the venue rounds: it is reserved, and booked without an alarm.
+#[test]
+fn what_rounding_may_take_is_covered_and_allowed() {
+    let with = |quote_balance: u128, quote_rounding| {
+        let mut bench = TestBench::new(&BID);
+        bench.balances.1 = quote_balance;
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.venue.amounts = AmountRule { quote_rounding };
+        }
+        bench.run_ms(5_000);
+        let order = bench.sealed.values().next().map(|(_, order)| order.clone());
+        (bench, order)
+    };
+    let (_, order) = with(100_000_000_000, 0);
+    let sold = order.unwrap().sell_amount;
+    assert!(with(sold, 0).1.is_some());
+    assert!(with(sold + 5, 5).1.is_some());
+    assert_eq!(with(sold + 4, 5).1, None);
+    for (paid_more, is_alarm) in [(0, false), (5, false), (6, true)] {
+        let (mut bench, _) = with(100_000_000_000, 5);
+        bench.accept();
+        let report = &mut bench.list[0];
+        report.base_filled = report.base_amount;
+        report.quote_filled = sold + paid_more;
+        report.status = OrderStatus::Processed;
+        bench.run_ms(5_000);
+        let alarms = bench.count(|note| matches!(note, Notification::InvariantFailed { .. }));
+        assert_eq!(alarms > 0, is_alarm, "{paid_more}");
+        assert_eq!(bench.fills().len(), 1);
+    }
 }
 
 #[test]

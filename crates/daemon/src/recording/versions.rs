@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
 use cambist_tape::versions::{
-    POOL_TAKES_NO_SWAPS, exchange_rules, fees_as_stated, fees_in_what_is_bought, one_list, put,
-    take, two_times,
+    POOL_TAKES_NO_SWAPS, exact_amounts, exchange_rules, fees_as_stated, fees_in_what_is_bought,
+    one_list, put, take, two_times,
 };
 
 /// Root type of a snapshot.
@@ -46,6 +46,7 @@ const STEPS: &[&[Step]] = &[
     TRADED,
     SWAPS,
     SIGNER,
+    AMOUNTS,
 ];
 
 /// Version 14: markets state which token their fees are taken in, the venue's rules what bounds them, and orders what fees
@@ -65,6 +66,20 @@ const FEES: &[Step] = &[
         of: "Tracked",
         field: "fee_on_top",
         value: || Value::Unsigned(0),
+    },
+];
+
+/// Version 20: the venue's rules state how exact amounts are, which they were, and orders keep it.
+const AMOUNTS: &[Step] = &[
+    Step::Add {
+        of: "VenueRules",
+        field: "amounts",
+        value: exact_amounts,
+    },
+    Step::Add {
+        of: "Tracked",
+        field: "amounts",
+        value: exact_amounts,
     },
 ];
 

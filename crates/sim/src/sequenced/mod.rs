@@ -12,8 +12,8 @@ pub use gateway::Refused;
 
 use cambist_core::request::{Endpoint, OrderList, Outcome, Reply};
 use cambist_core::venue::{
-    ClockRule, FeeRule, LifetimeRule, ListRule, Refusal, RefusalRules, RequestCosts, Resting,
-    SlotRule,
+    AmountRule, ClockRule, FeeRule, LifetimeRule, ListRule, Refusal, RefusalRules, RequestCosts,
+    Resting, SlotRule,
 };
 use cambist_core::{OrderStatus, Reason, TokenId, VenueRules};
 use cambist_venue::{OrdersQuery, Request};
@@ -61,6 +61,7 @@ pub fn rules(accepted_max_ms: u64) -> VenueRules {
         fees: FeeRule {
             stated_max_bips: FEE_BIPS_MAX,
         },
+        amounts: AmountRule::default(),
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! Strided: rising, never used twice, and never in a slot whose last use may still live. One counter of even
 //! numbers serves orders and, with the odd number after each, joins and exits. Consecutive: without a gap, so
-//! that a number whose intent is dead and never spent it is taken again before any new one.
+//! that a number whose intent is dead and never spent it is taken again before any new one. Rising: never again, with
+//! gaps where intents were dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +41,7 @@ impl SlotNumbers {
     pub(crate) fn new(rule: SlotRule, next: BTreeMap<TokenId, u32>) -> Self {
         let raised = |number: u32| match rule {
             SlotRule::Strided { .. } => number.saturating_add(number % 2),
-            SlotRule::Consecutive { .. } => number,
+            SlotRule::Consecutive { .. } | SlotRule::Rising { .. } => number,
         };
         let next: BTreeMap<_, _> = next
             .into_iter()
@@ -59,7 +60,7 @@ impl SlotNumbers {
     const fn slot(&self, number: u32) -> u32 {
         match self.rule {
             SlotRule::Strided { slots } => number % slots,
-            SlotRule::Consecutive { .. } => number,
+            SlotRule::Consecutive { .. } | SlotRule::Rising { .. } => number,
         }
     }
 
@@ -67,6 +68,10 @@ impl SlotNumbers {
     pub(crate) fn occupy(&mut self, sold: TokenId, number: u32) {
         let slot = self.slot(number);
         let row = self.rule.row(sold);
+        if matches!(self.rule, SlotRule::Rising { .. }) {
+            let next = self.next.entry(row).or_default();
+            *next = number.saturating_add(1).max(*next);
+        }
         self.busy.entry(row).or_default().insert(slot);
     }
 
@@ -89,7 +94,14 @@ impl SlotNumbers {
         match self.rule {
             SlotRule::Strided { slots } => self.take_strided(row, slots, what),
             SlotRule::Consecutive { .. } => self.take_consecutive(row),
+            SlotRule::Rising { .. } => self.take_rising(row),
         }
+    }
+
+    /// Whether a later number of a rising row was given out.
+    pub(crate) fn is_passed(&self, sold: TokenId, number: u32) -> bool {
+        let next = self.next.get(&self.rule.row(sold)).copied().unwrap_or(0);
+        matches!(self.rule, SlotRule::Rising { .. }) && number.saturating_add(1) < next
     }
 
     fn take_strided(&mut self, row: TokenId, slots: u32, what: SlotUse) -> Option<u32> {
@@ -109,6 +121,14 @@ impl SlotNumbers {
             even = after;
         }
         None
+    }
+
+    fn take_rising(&mut self, row: TokenId) -> Option<u32> {
+        let next = self.next.entry(row).or_insert(0);
+        let number = *next;
+        *next = number.checked_add(1)?;
+        self.busy.entry(row).or_default().insert(number);
+        Some(number)
     }
 
     fn take_consecutive(&mut self, row: TokenId) -> Option<u32> {
@@ -211,6 +231,37 @@ mod tests {
         assert_eq!(numbers.take(TOKEN, SlotUse::Order), Some(8));
         let mut last = consecutive(u32::MAX);
         assert_eq!(last.take(TOKEN, SlotUse::Order), None);
+    }
+
+    fn rising(next: u32) -> SlotNumbers {
+        let rule = SlotRule::Rising { row: TokenId(9) };
+        SlotNumbers::new(rule, BTreeMap::from([(TokenId(9), next)]))
+    }
+
+    #[test]
+    fn rising_numbers_have_one_row_and_are_never_used_again() {
+        let mut numbers = rising(5);
+        let taken = [TOKEN, TokenId(2)].map(|sold| numbers.take(sold, SlotUse::Order));
+        assert_eq!(taken, [Some(5), Some(6)]);
+        numbers.free(TOKEN, 6, Spent::No);
+        numbers.free(TOKEN, 5, Spent::Yes);
+        assert_eq!(numbers.take(TOKEN, SlotUse::Order), Some(7));
+        let passed = [5, 6, 7].map(|number| numbers.is_passed(TOKEN, number));
+        assert_eq!(passed, [true, true, false]);
+        assert_eq!(rising(u32::MAX).take(TOKEN, SlotUse::Order), None);
+        for other in [consecutive(5), strided(&[(TOKEN, 6)])] {
+            assert!(!other.is_passed(TOKEN, 0), "their rows do not only rise");
+        }
+    }
+
+    #[test]
+    fn rising_numbers_go_on_above_those_of_what_may_be_alive() {
+        let mut numbers = rising(5);
+        numbers.occupy(TOKEN, 8);
+        numbers.occupy(TOKEN, 3);
+        assert_eq!(numbers.take(TOKEN, SlotUse::Order), Some(9));
+        numbers.free(TOKEN, 8, Spent::No);
+        assert_eq!(numbers.take(TOKEN, SlotUse::Order), Some(10));
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl State {
     fn take_slot(&mut self, token: TokenId) -> Result<String, String> {
         if self.venue.slots.is_in_turn() {
             return Err(
-                "this venue's numbers must not have gaps, so none is given out beside the engine"
+                "this venue takes numbers in their order, so none is given out beside the engine"
                     .to_owned(),
             );
         }

@@ -52,8 +52,8 @@ impl State {
         }
         let venue_now = self.clock.at_least(now);
         let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now) + 1);
-        for (_, lifecycle) in self.orders.lives() {
-            if self.may_be_resent(now, lifecycle) {
+        for (id, lifecycle) in self.orders.lives() {
+            if self.may_be_resent(now, id, lifecycle) {
                 self.resend_at(lifecycle).into_iter().for_each(&mut at);
             }
             self.cancel_at(lifecycle).into_iter().for_each(&mut at);

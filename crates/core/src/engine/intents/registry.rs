@@ -13,7 +13,7 @@ use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use crate::request::Endpoint;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
-use crate::venue::{FeeToken, SlotRule, Spent};
+use crate::venue::{AmountRule, FeeToken, SlotRule, Spent};
 
 use crate::engine::intents::lifecycle::Lifecycle;
 use crate::engine::intents::pool_transactions::PoolTransactionRegistry;
@@ -32,11 +32,17 @@ pub(crate) struct Tracked {
     pub(crate) fee: Amount,
     /// The most that fees take of the sold token on top of what is sold; 0 where they reduce what is received.
     pub(crate) fee_on_top: Amount,
+    /// How exact the amounts of its fills are.
+    pub(crate) amounts: AmountRule,
 }
 
 impl Tracked {
     /// A new order being sealed.
-    pub(crate) fn sealing(order: UnsignedOrder, fee_in: FeeToken, batch: BatchId) -> Self {
+    pub(crate) fn sealing(
+        order: UnsignedOrder,
+        (fee_in, amounts): (FeeToken, AmountRule),
+        batch: BatchId,
+    ) -> Self {
         let fee_on_top = fee_in.on_top(order.side, order.sell_amount, order.max_fee_bips);
         Self {
             lifecycle: Lifecycle::sealing(Endpoint::Submit, order.lifetime(), order.made_at, batch),
@@ -46,6 +52,7 @@ impl Tracked {
             quote_filled: 0,
             fee: 0,
             fee_on_top,
+            amounts,
         }
     }
 
@@ -62,14 +69,15 @@ impl Tracked {
         }
     }
 
-    /// Amount of the sell token that may still be paid, with the fees that come on top of it.
+    /// Amount of the sell token that may still be paid, with the fees and the rounding that come on top of it.
     pub(crate) fn reserved(&self) -> Amount {
         let fees = match self.fee_on_top {
             0 => 0,
             most => most.saturating_sub(self.fee),
         };
         let left = self.order.sell_amount.saturating_sub(self.paid());
-        left.saturating_add(fees)
+        let rounding = self.amounts.on_top(self.order.side);
+        left.saturating_add(fees).saturating_add(rounding)
     }
 
     /// Amount of the bought token that may still be received at the limit price.
@@ -83,7 +91,8 @@ impl Tracked {
 
     /// Whether what was traded contradicts what was signed.
     pub(crate) fn is_overfilled(&self) -> bool {
-        !self.order.allows(self.base_filled, self.quote_filled)
+        let (base, quote) = (self.base_filled, self.quote_filled);
+        !self.order.allows(base, quote, self.amounts)
     }
 
     /// Whether it is a swap: it trades with a pool, and is on no book.
@@ -444,7 +453,7 @@ mod tests {
             max_fee_bips: 1,
             made_at: VenueTime(0),
         };
-        let mut tracked = Tracked::sealing(order, FeeToken::Bought, BatchId(1));
+        let mut tracked = Tracked::sealing(order, Default::default(), BatchId(1));
         tracked.lifecycle.hash = Some(hash(number));
         tracked
     }

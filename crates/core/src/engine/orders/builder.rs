@@ -76,9 +76,9 @@ impl State {
             .ok_or(Control::StorageIds)?;
         let order = self.complete(now, index, strategy, approved, slot);
         self.signed.add_order(&order);
-        let fee_in = self.markets[index].spec.fee_in;
+        let terms = (self.markets[index].spec.fee_in, self.venue.amounts);
         self.orders
-            .insert(Tracked::sealing(order.clone(), fee_in, batch));
+            .insert(Tracked::sealing(order.clone(), terms, batch));
         let like = OrderShape {
             market: order.market,
             strategy,

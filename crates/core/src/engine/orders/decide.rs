@@ -470,7 +470,9 @@ impl State {
             Phase::Sealing | Phase::Sealed => WorkingState::Pending,
             Phase::Unknown {
                 answered: false, ..
-            } if self.may_be_resent(now, &tracked.lifecycle) => WorkingState::Pending,
+            } if self.may_be_resent(now, tracked.order.client_id, &tracked.lifecycle) => {
+                WorkingState::Pending
+            }
             Phase::Unknown { .. } => WorkingState::Unknown,
             Phase::Live => WorkingState::Live,
         };

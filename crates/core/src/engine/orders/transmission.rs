@@ -148,13 +148,19 @@ impl State {
     }
 
     /// Whether the same bytes may be sent once more at all.
-    pub(crate) fn may_be_resent(&self, now: Time, lifecycle: &Lifecycle) -> bool {
+    pub(crate) fn may_be_resent(
+        &self,
+        now: Time,
+        id: ClientOrderId,
+        lifecycle: &Lifecycle,
+    ) -> bool {
         let cancelled = lifecycle.cancel.is_some();
         let venue_now = self.clock.at_least(now);
         let margin_ms = self.config.resend_margin_ms;
         let left = lifecycle.attempts < self.config.attempts_max;
         let accepted_until = lifecycle.lifetime.accepted_until;
-        left && fence::may_be_resent(venue_now, accepted_until, margin_ms, cancelled)
+        left && !self.is_number_passed(id)
+            && fence::may_be_resent(venue_now, accepted_until, margin_ms, cancelled)
     }
 
     /// Resends intents that got no answer and were not listed since, and those that provably were never sent.
@@ -163,7 +169,7 @@ impl State {
             .orders
             .lives()
             .filter(|(_, lifecycle)| self.resend_at(lifecycle).is_some_and(|at| at <= now))
-            .filter(|(_, lifecycle)| self.may_be_resent(now, lifecycle))
+            .filter(|(id, lifecycle)| self.may_be_resent(now, *id, lifecycle))
             .map(|(id, lifecycle)| (id, lifecycle.endpoint))
             .collect();
         for (id, endpoint) in due {
@@ -202,7 +208,7 @@ impl State {
             .orders
             .lives()
             .filter(|(_, lifecycle)| lifecycle.phase == Phase::Sealed)
-            .filter(|(_, lifecycle)| stopped || !self.may_be_resent(now, lifecycle))
+            .filter(|(id, lifecycle)| stopped || !self.may_be_resent(now, *id, lifecycle))
             .map(|(id, _)| id)
             .collect();
         for id in unsent {

@@ -1,21 +1,45 @@
-//! Turns: where the venue takes a number only after all below it, one intent at a time has a number that is not used up.
-//! Requests overtake each other, and what comes before its turn is refused; and whatever ends without having used its
-//! number leaves no gap below another's.
+//! Turns: where numbers have to arrive in their order, one intent at a time has one that may still arrive too early or
+//! too late, because requests overtake each other.
+//!
+//! Of a row without gaps, that is one which is not used up: what comes before its turn is refused, and whatever ends
+//! without having used its number leaves no gap below another's. Of a row that only rises, it is one that was not sent or
+//! has no outcome yet: a later number that arrives first would have the venue refuse it. One whose outcome is unknown
+//! holds nothing back; once a later number was given out, its bytes are not sent again.
 
 use crate::notification::Control;
-use crate::venue::Spent;
+use crate::order::ClientOrderId;
+use crate::venue::{SlotRule, Spent};
 
+use crate::engine::intents::lifecycle::Phase;
 use crate::engine::state::State;
 
 impl State {
     /// Whether another intent may be given a number.
     pub(crate) fn is_number_due(&self) -> bool {
         let rule = self.venue.slots;
-        !rule.is_in_turn()
-            || self
+        match rule {
+            SlotRule::Strided { .. } => true,
+            SlotRule::Consecutive { .. } => self
                 .orders
                 .numbers(rule)
-                .all(|(_, spent)| spent == Spent::Yes)
+                .all(|(_, spent)| spent == Spent::Yes),
+            SlotRule::Rising { .. } => self.orders.lives().all(|(_, lifecycle)| {
+                matches!(lifecycle.phase, Phase::Unknown { .. } | Phase::Live)
+            }),
+        }
+    }
+
+    /// Whether a later number than that of an intent was given out, in a row that only rises.
+    pub(crate) fn is_number_passed(&self, id: ClientOrderId) -> bool {
+        if !matches!(self.venue.slots, SlotRule::Rising { .. }) {
+            return false;
+        }
+        let order = self.orders.get(id);
+        let order = order.map(|tracked| (tracked.order.sell_token, tracked.order.slot));
+        let pool = self.orders.pool_transactions.get(id);
+        let pool = pool.into_iter().flat_map(|tracked| tracked.wanted.slots());
+        let mut numbers = order.into_iter().chain(pool);
+        numbers.any(|(sold, number)| self.slot_numbers.is_passed(sold, number))
     }
 
     /// Markets that waited for a number are decided again.

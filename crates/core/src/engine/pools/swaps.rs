@@ -83,9 +83,9 @@ impl State {
             .ok_or(Control::StorageIds)?;
         let order = self.complete_swap(now, index, strategy, wanted, approved.into_inner(), slot);
         self.signed.add_order(&order);
-        let fee_in = self.markets[index].spec.fee_in;
+        let terms = (self.markets[index].spec.fee_in, self.venue.amounts);
         self.orders
-            .insert(Tracked::sealing(order.clone(), fee_in, batch));
+            .insert(Tracked::sealing(order.clone(), terms, batch));
         let shape = OrderShape {
             market: id,
             strategy,

@@ -92,6 +92,7 @@ impl State {
             limits: &self.config.markets[index],
             spec: &market.spec,
             fees: self.venue.fees,
+            amounts: self.venue.amounts,
             permits: &self.restrictions,
             permitted: market.spec.enabled && self.account_is_open(),
             listed: market.is_as_listed(),

@@ -300,13 +300,14 @@ pub(crate) fn not_above_gross(s: &RiskContext<'_>, after: Option<Amount>) -> Che
     }
 }
 
-/// Whether the sold token covers the order, and the fee where that comes on top of it.
+/// Whether the sold token covers the order, and what fee and rounding take on top of it.
 fn is_covered(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
     let (unit, token, amount) = match c.side {
         Side::Buy => (Unit::Quote, s.spec.quote.id, c.quote),
         Side::Sell => (Unit::Base, s.spec.base.id, c.base),
     };
     let on_top = s.spec.fee_in.on_top(c.side, amount, c.max_fee_bips);
+    let on_top = on_top.saturating_add(s.amounts.on_top(c.side));
     at_most(unit, "", amount.checked_add(on_top), s.free(token))
 }
 

@@ -11,7 +11,7 @@ use crate::notification::Withheld;
 use crate::order::{ClientOrderId, StrategyId};
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
-use crate::venue::FeeRule;
+use crate::venue::{AmountRule, FeeRule};
 
 pub(crate) mod pools;
 mod swaps;
@@ -72,6 +72,7 @@ pub(crate) struct RiskContext<'a> {
     pub(crate) limits: &'a MarketConfig,
     pub(crate) spec: &'a MarketSpec,
     pub(crate) fees: FeeRule,
+    pub(crate) amounts: AmountRule,
     pub(crate) permits: &'a RestrictionStore,
     /// Market enabled and account not frozen.
     pub(crate) permitted: bool,
