@@ -84,6 +84,8 @@ pub enum VenueArg {
     Exchange,
     /// Its matching behind consecutive numbers, deadlines, and orders that rest until they are cancelled
     Sequenced,
+    /// Its matching behind the rules of Kraken's interface: rising nonces, deadlines, expiries, counters
+    Kraken,
 }
 
 impl From<VenueArg> for SimulatedVenue {
@@ -91,6 +93,7 @@ impl From<VenueArg> for SimulatedVenue {
         match venue {
             VenueArg::Exchange => Self::Exchange,
             VenueArg::Sequenced => Self::Sequenced,
+            VenueArg::Kraken => Self::Kraken,
         }
     }
 }

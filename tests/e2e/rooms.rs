@@ -110,6 +110,7 @@ const ROOMS: [(&str, &[&str]); 36] = [
         &[
             "config",
             "core",
+            "kraken-venue",
             "protocol",
             "quant",
             "report",

@@ -151,6 +151,8 @@ pub struct WorldConfig {
     pub venue: VenueConfig,
     /// The rules that the engine gets. Other rules than the exchange's put a gateway in front of it.
     pub rules: VenueRules,
+    /// How long after its creation an order is in no list, where the gateway has lists of its own, in ms.
+    pub list_lag_ms: u64,
     /// Sources of reference prices: books of other places, which follow the price of the market.
     pub references: Vec<ReferenceSource>,
     /// What each pool of the venue holds at the beginning, base and quote units; one without an entry is empty.

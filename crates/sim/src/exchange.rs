@@ -1,8 +1,7 @@
 //! The exchange of a world: the venue, its simulated traders, and our account.
 
 use cambist_core::event::Amounts;
-use cambist_core::venue::SlotRule;
-use cambist_core::{MarketSpec, Price, Side, Time, VenueTime};
+use cambist_core::{Hash, MarketSpec, Price, Side, Time, VenueTime};
 use cambist_venue::agents::{Agents, AgentsConfig, MarketEvent, found};
 use cambist_venue::{
     AccountId, ApiKeyDigest, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request,
@@ -10,9 +9,9 @@ use cambist_venue::{
 };
 
 use crate::config::{WorldConfig, WorldError};
+use crate::gateway::Gateway;
 use crate::invariants::sending::Broken;
 use crate::oracle::{Handled, Oracle};
-use crate::sequenced::gateway::Gateway;
 use crate::sequenced::page;
 use crate::workload::pool::FIRST_FOUNDER;
 use crate::workload::sweep;
@@ -58,8 +57,7 @@ impl Exchange {
             venue: Venue::new(config.venue.clone())?,
             agents: Vec::new(),
             origin: config.clock.venue_origin,
-            gateway: matches!(config.rules.slots, SlotRule::Consecutive { .. })
-                .then(|| Gateway::new(config.rules.lifetime.accepted_max_ms.unwrap_or(u64::MAX))),
+            gateway: Gateway::of(config),
             oracle: Oracle::new(&config.venue, OWN_ACCOUNT),
             executed: Vec::new(),
             others: keep_others.then(Vec::new),
@@ -168,18 +166,25 @@ impl Exchange {
         let Some(gateway) = &mut self.gateway else {
             return self.ask(now, request);
         };
-        let order = match request {
-            Request::Submit(order) => order,
-            Request::Orders(asked) => return self.ask(now, &Request::Orders(page(asked))),
-            _ => return self.ask(now, request),
+        let answer = match request {
+            Request::Submit(order) => {
+                let admitted = Request::Submit(Box::new(gateway.admit(clock, order)?));
+                self.ask(now, &admitted)
+            }
+            Request::Orders(asked) => self.ask(now, &Request::Orders(page(asked))),
+            _ => self.ask(now, request),
         };
-        let sold = order.sell_token;
-        let admitted = Request::Submit(Box::new(gateway.admit(clock, order)?));
-        let answer = self.ask(now, &admitted);
-        if let (Some(gateway), Ok(_)) = (&mut self.gateway, &answer) {
-            gateway.taken(sold);
+        match &mut self.gateway {
+            Some(gateway) => gateway.answer(clock, request, answer),
+            None => answer,
         }
-        answer
+    }
+
+    /// The bytes of an order that is about to be sent name this end of rest.
+    pub(crate) fn bears_expiry(&mut self, order: Hash, rests_until_s: Option<u32>) {
+        if let Some(gateway) = &mut self.gateway {
+            gateway.bears_expiry(order, rests_until_s);
+        }
     }
 
     /// What is in front of the matching, if anything does.

@@ -24,6 +24,8 @@ pub enum SimulatedVenue {
     /// Its matching behind consecutive numbers, deadlines, and orders without an end of their own
     /// ([`sequenced`](crate::sequenced)).
     Sequenced,
+    /// Its matching behind rising nonces, deadlines, expiries and counters ([`kraken`](crate::kraken)).
+    Kraken,
 }
 
 impl fmt::Display for SimulatedVenue {
@@ -31,6 +33,7 @@ impl fmt::Display for SimulatedVenue {
         f.write_str(match self {
             Self::Exchange => "exchange",
             Self::Sequenced => "sequenced",
+            Self::Kraken => "kraken",
         })
     }
 }
@@ -67,9 +70,11 @@ impl SeedRun {
     pub fn config(&self) -> WorldConfig {
         let mut config = WorldConfig::drawn(self.seed);
         config.duration_ms = self.duration_ms;
-        if self.venue == SimulatedVenue::Sequenced {
-            config = config.sequenced();
-        }
+        config = match self.venue {
+            SimulatedVenue::Exchange => config,
+            SimulatedVenue::Sequenced => config.sequenced(),
+            SimulatedVenue::Kraken => config.kraken(),
+        };
         for family in &self.without {
             family.remove(&mut config);
         }

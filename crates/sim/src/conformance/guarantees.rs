@@ -164,6 +164,29 @@ fn slots_follow_their_rule(subject: &mut dyn Subject) -> Kept {
                 format!("an order with a spent number was {}", text_of(&refused))
             })
         }
+        SlotRule::Rising { .. } => {
+            place(subject, &first)?;
+            // A gap is as good as none.
+            place(subject, &third)?;
+            let behind = subject.transmit(&second).0;
+            only_if(proof(subject, &behind) == Some(Refusal::KillsCopy), || {
+                format!("an order behind a later number was {}", text_of(&behind))
+            })?;
+            // Whatever is answered, the number is spent: what may be lifted meanwhile is refused all the same.
+            let dear = order(subject, 3, Side::Buy, BID, TOO_MANY_LOTS);
+            let refused = subject.transmit(&dear).0;
+            only_if(matches!(refused, Outcome::Refused(_)), || {
+                format!("an order beyond all funds was {}", text_of(&refused))
+            })?;
+            let good = UnsignedOrder {
+                slot: dear.slot,
+                ..bid(subject, 4)
+            };
+            let again = subject.transmit(&good).0;
+            only_if(proof(subject, &again) == Some(Refusal::KillsCopy), || {
+                format!("an order with a refused number was {}", text_of(&again))
+            })
+        }
     }
 }
 
@@ -211,8 +234,12 @@ fn what_rests_ends_when_it_is_declared_to(subject: &mut dyn Subject) -> Kept {
     })
 }
 
-/// A refusal that is declared to kill the bytes is given to every later copy, and one that may be lifted is not.
+/// After a refusal that is declared to kill the bytes every later copy is refused for as good a reason, and one that may
+/// be lifted does not kill them, unless it has spent their number.
 fn refusals_prove_what_the_rules_state(subject: &mut dyn Subject) -> Kept {
+    // Where a refusal spends the number, everything that follows needs a later one.
+    let spends = matches!(subject.rules().slots, SlotRule::Rising { .. });
+    let numbered = |n: u32| if spends { n } else { 0 };
     let good = bid(subject, 0);
     let wrong = [
         UnsignedOrder {
@@ -232,7 +259,11 @@ fn refusals_prove_what_the_rules_state(subject: &mut dyn Subject) -> Kept {
             ..good.clone()
         },
     ];
-    for bytes in wrong {
+    for (n, bytes) in (0..).zip(wrong) {
+        let bytes = UnsignedOrder {
+            slot: numbered(n),
+            ..bytes
+        };
         let first = subject.transmit(&bytes).0;
         let kills = proof(subject, &first) == Some(Refusal::KillsBytes);
         only_if(!matches!(first, Outcome::Reply(_)), || {
@@ -240,18 +271,23 @@ fn refusals_prove_what_the_rules_state(subject: &mut dyn Subject) -> Kept {
         })?;
         subject.pass_ms(1_000);
         let again = subject.transmit(&bytes).0;
-        let same = proof(subject, &again) == Some(Refusal::KillsBytes);
+        let same = matches!(
+            proof(subject, &again),
+            Some(Refusal::KillsBytes | Refusal::KillsCopy)
+        );
         only_if(!kills || same, || {
             format!("a copy was {}, after {}", text_of(&again), text_of(&first))
         })?;
     }
-    let dear = order(subject, 0, Side::Buy, BID, TOO_MANY_LOTS);
+    let dear = order(subject, numbered(4), Side::Buy, BID, TOO_MANY_LOTS);
     let refused = subject.transmit(&dear).0;
     only_if(matches!(refused, Outcome::Refused(_)), || {
         format!("an order beyond all funds was {}", text_of(&refused))
     })?;
+    let again = subject.transmit(&dear).0;
+    let is_spent = proof(subject, &again) == Some(Refusal::KillsCopy);
     only_if(
-        proof(subject, &refused) != Some(Refusal::KillsBytes),
+        proof(subject, &refused) != Some(Refusal::KillsBytes) || is_spent,
         || {
             format!(
                 "{} may be lifted by a deposit, and is declared to kill the bytes",
@@ -259,8 +295,8 @@ fn refusals_prove_what_the_rules_state(subject: &mut dyn Subject) -> Kept {
             )
         },
     )?;
-    // None of this has spent anything: the order is taken.
-    let fresh = bid(subject, 0);
+    // None of this has spent anything else: the order is taken.
+    let fresh = bid(subject, numbered(5));
     place(subject, &fresh).map(|_| ())
 }
 

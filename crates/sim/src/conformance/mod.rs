@@ -89,7 +89,7 @@ fn order(subject: &dyn Subject, n: u32, side: Side, price: u64, lots: u64) -> Un
         fill_by,
         slot: match rules.slots {
             SlotRule::Strided { .. } => 2 * n,
-            SlotRule::Consecutive { .. } => n,
+            SlotRule::Consecutive { .. } | SlotRule::Rising { .. } => n,
         },
         accepted_until_s,
         rests_until_s,
@@ -145,6 +145,12 @@ mod tests {
     #[test]
     fn the_sequenced_venue_keeps_what_its_rules_guarantee() {
         let broken = violated_guarantees(|| Box::new(Simulated::sequenced()));
+        assert!(broken.is_empty(), "{}", broken.join("\n"));
+    }
+
+    #[test]
+    fn the_simulated_kraken_keeps_what_its_rules_guarantee() {
+        let broken = violated_guarantees(|| Box::new(Simulated::kraken()));
         assert!(broken.is_empty(), "{}", broken.join("\n"));
     }
 

@@ -7,6 +7,7 @@ use cambist_core::{Hash, MarketSpec, Side, Time, VenueRules, VenueTime};
 use crate::WorldConfig;
 use crate::conformance::{Answer, Subject};
 use crate::exchange::{Exchange, OWN_ACCOUNT};
+use crate::gateway::Gateway;
 use crate::sealer::Sealer;
 use crate::sequenced;
 use crate::venue_adapter;
@@ -52,6 +53,11 @@ impl Simulated {
         Self::of(WorldConfig::calm(1, "ladder").sequenced())
     }
 
+    /// Kraken's interface ([`kraken`](crate::kraken)).
+    pub fn kraken() -> Self {
+        Self::of(WorldConfig::calm(1, "ladder").kraken())
+    }
+
     /// The same venue, with rules that may not be its own.
     #[must_use]
     pub fn with_rules(self, rules: VenueRules) -> Self {
@@ -67,11 +73,8 @@ impl Simulated {
     fn venue_time(&self) -> VenueTime {
         let clock = self.exchange.clock(self.now);
         // What the venue rounds by is the venue's, whatever the rules state.
-        let resolution_ms = if self.exchange.gateway().is_some() {
-            1
-        } else {
-            1_000
-        };
+        let gateway = self.exchange.gateway();
+        let resolution_ms = gateway.map_or(1_000, Gateway::resolution_ms);
         VenueTime(clock.0 - clock.0 % resolution_ms)
     }
 }
@@ -101,6 +104,7 @@ impl Subject for Simulated {
 
     fn transmit(&mut self, order: &UnsignedOrder) -> Answer {
         let (exchange, key) = (self.exchange.venue().config().exchange, self.seal(order));
+        self.exchange.bears_expiry(key, order.rests_until_s);
         let asked = venue_adapter::submit(OWN_ACCOUNT, exchange, order, key, None);
         let answer = self.exchange.serve(self.now, &asked);
         let outcome = venue_adapter::outcome(std::slice::from_ref(&self.spec), answer);

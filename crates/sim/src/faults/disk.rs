@@ -12,6 +12,7 @@ use cambist_core::notification::End;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::pool::UnsignedPoolTransaction;
 use cambist_core::strategy::Traded;
+use cambist_core::venue::SlotRule;
 use cambist_core::{Amount, ClientOrderId, Hash, MarketId, StrategyId, TokenId, VenueTime};
 use cambist_venue::Random;
 
@@ -61,6 +62,16 @@ pub struct Durable {
 }
 
 impl Durable {
+    /// The next number of every row.
+    pub(crate) fn next_slots(&self, rule: SlotRule) -> BTreeMap<TokenId, u32> {
+        let mut next = BTreeMap::new();
+        for (token, number) in &self.next_storage {
+            let row: &mut u32 = next.entry(rule.row(*token)).or_default();
+            *row = (*row).max(*number);
+        }
+        next
+    }
+
     fn apply(&mut self, write: Write) {
         match write {
             Write::Intents(orders, moves) => {

@@ -179,16 +179,24 @@ impl Checks {
 
     /// Checks the storage id of an order whose bytes are sent, for the first time or again.
     pub(crate) fn slot(&mut self, order: &UnsignedOrder, again: bool, rule: SlotRule) {
-        if matches!(rule, SlotRule::Consecutive { .. }) {
-            return self.number(order);
-        }
-        let highest = self.slots.get(&order.sell_token).copied();
+        // Of a row that only rises, bytes that a later number has passed do not leave again either.
+        let again = match rule {
+            SlotRule::Strided { .. } => again,
+            SlotRule::Consecutive { .. } => return self.number(order),
+            SlotRule::Rising { .. } if again => {
+                let highest = self.slots.get(&rule.row(order.sell_token)).copied();
+                highest == Some(order.slot)
+            }
+            SlotRule::Rising { .. } => false,
+        };
+        let row = rule.row(order.sell_token);
+        let highest = self.slots.get(&row).copied();
         if !again && highest.is_some_and(|highest| order.slot <= highest) {
             let detail = format!("{} leaves with storage id {}", order.client_id, order.slot);
             self.fail(Invariant::SlotReused, detail);
         }
         let highest = highest.unwrap_or(0).max(order.slot);
-        self.slots.insert(order.sell_token, highest);
+        self.slots.insert(row, highest);
     }
 
     /// An order's bytes leave with a number of a row without gaps: no other order has it whose end is not known.

@@ -12,19 +12,29 @@ use crate::config::WorldConfig;
 use crate::exchange::{Exchange, OWN_ACCOUNT};
 use crate::faults::disk::Disk;
 use crate::faults::network::Fault;
+use crate::gateway::Gateway;
 use crate::invariants::checks::Violation;
 use crate::invariants::stated_loss::Losses;
-use crate::sequenced::Refused;
-use crate::sequenced::gateway::Gateway;
 use crate::trace::TraceHash;
+use crate::{kraken, sequenced};
 
 use crate::world::{Tap, World};
 
 impl World {
-    /// How often the gateway in front of the matching refused something; never, where there is none.
-    pub fn refused_by_gateway(&self) -> Refused {
-        let gateway = self.exchange.gateway();
-        gateway.map_or_else(Refused::default, Gateway::refused)
+    /// How often the sequenced venue refused something in front of the matching; never, where it is another.
+    pub fn refused_by_sequence(&self) -> sequenced::Refused {
+        let gateway = self.exchange.gateway().and_then(Gateway::sequenced);
+        gateway
+            .map(sequenced::gateway::Gateway::refused)
+            .unwrap_or_default()
+    }
+
+    /// The same for Kraken's interface.
+    pub fn refused_by_kraken(&self) -> kraken::Refused {
+        let gateway = self.exchange.gateway().and_then(Gateway::kraken);
+        gateway
+            .map(kraken::gateway::Gateway::refused)
+            .unwrap_or_default()
     }
 
     /// Observes every step of the engine.

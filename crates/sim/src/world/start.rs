@@ -13,6 +13,7 @@ use crate::config::{WorldConfig, WorldError};
 use crate::daemon::{Daemon, Monotonic};
 use crate::exchange::{Exchange, INSTANCE};
 use crate::faults::kinds::FaultKind;
+use crate::gateway::Gateway;
 use crate::invariants::books::Ledger;
 use crate::invariants::limits::StrategyCalls;
 use crate::invariants::profit::Profit;
@@ -127,12 +128,14 @@ impl World {
 impl World {
     /// The numbers that a start goes on with: what is durable, or what the venue states of a row without gaps.
     fn next_slots(&self) -> BTreeMap<TokenId, u32> {
-        match (self.config.rules.slots, self.exchange.gateway()) {
+        let sequenced = self.exchange.gateway().and_then(Gateway::sequenced);
+        let rule = self.config.rules.slots;
+        match (rule, sequenced) {
             (SlotRule::Consecutive { row }, Some(gateway)) => {
                 let next = u32::try_from(gateway.next()).unwrap_or(u32::MAX);
                 BTreeMap::from([(row, next)])
             }
-            _ => self.disk.durable().next_storage.clone(),
+            _ => self.disk.durable().next_slots(rule),
         }
     }
 }

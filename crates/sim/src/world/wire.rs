@@ -71,6 +71,7 @@ impl World {
         if let Some(connection) = &mut self.connection {
             connection.leaves(request, Sent::Order(Box::new(order.clone())));
         }
+        self.exchange.bears_expiry(hash, order.rests_until_s);
         let exchange = self.config.venue.exchange;
         let mut asked =
             venue_adapter::submit(OWN_ACCOUNT, exchange, &order, hash, self.pool_of(&order));

@@ -1,4 +1,5 @@
-//! The same engine on a venue with other rules: consecutive numbers, deadlines, orders without an end of their own.
+//! The same engine on venues with other rules: consecutive numbers, deadlines, orders without an end of their own; and
+//! Kraken's nonces, deadlines, expiries and lists.
 
 use cambist_core::Time;
 use cambist_sim::{FaultKind, FaultKindConfig, World, WorldConfig, run};
@@ -45,7 +46,7 @@ fn spent_numbers_and_passed_deadlines_are_met_and_gaps_are_not() {
         let mut world = World::new(config).unwrap();
         world.run_until(Time::from_ms(world.config().duration_ms));
         assert_kept(world.violations(), &format!("seed {seed}"));
-        let refused = world.refused_by_gateway();
+        let refused = world.refused_by_sequence();
         used += refused.used;
         gap += refused.gap;
         lapsed += refused.lapsed;
@@ -53,5 +54,54 @@ fn spent_numbers_and_passed_deadlines_are_met_and_gaps_are_not() {
     assert!(
         used > 0 && gap == 0 && lapsed > 0,
         "{used} used, {gap} behind a gap, {lapsed} lapsed"
+    );
+}
+
+#[test]
+fn a_calm_world_on_kraken_quotes_and_ends_with_equal_books() {
+    let outcome = run(minutes(30, WorldConfig::calm(3, "ladder").kraken())).unwrap();
+    assert_sound(&outcome, "calm");
+    assert!(outcome.quoted_ratio > 0.9, "{}", outcome.quoted_ratio);
+    assert!(outcome.fills > 0);
+}
+
+#[test]
+fn faults_and_crashes_change_nothing_about_that_on_kraken() {
+    let (mut orders, mut fills, mut crashes) = (0, 0, 0);
+    for seed in 0..30 {
+        let outcome = run(minutes(20, WorldConfig::drawn(seed).kraken())).unwrap();
+        assert_sound(&outcome, &format!("seed {seed}"));
+        orders += outcome.orders;
+        fills += outcome.fills;
+        crashes += outcome.counts.crashes;
+    }
+    assert!(
+        orders > 1_000 && fills > 50 && crashes > 20,
+        "{orders} {fills} {crashes}"
+    );
+}
+
+/// What distinguishes Kraken happens: nonces that a later one has passed, and requests behind their deadline.
+#[test]
+fn passed_nonces_and_deadlines_are_met_on_kraken() {
+    let (mut nonce, mut deadline) = (0, 0);
+    for seed in 0..6 {
+        let mut config = minutes(20, WorldConfig::calm(seed, "ladder").lossy()).kraken();
+        config.engine.attempts_max = 5;
+        config.fault_kinds = FaultKindConfig {
+            kinds: [FaultKind::SubmitsLate].into(),
+            mean_ms: 60_000,
+            length_max_ms: 20_000,
+        };
+        let mut world = World::new(config).unwrap();
+        world.run_until(Time::from_ms(world.config().duration_ms));
+        assert_kept(world.violations(), &format!("seed {seed}"));
+        let refused = world.refused_by_kraken();
+        nonce += refused.nonce;
+        deadline += refused.deadline;
+    }
+    assert!(
+        nonce > 0 && deadline > 0,
+        "{nonce} nonces, {deadline} deadlines"
     );
 }

@@ -1,0 +1,90 @@
+//! Other rules in front of the matching: which venue a world trades on beside the exchange itself.
+
+use cambist_core::venue::SlotRule;
+use cambist_core::{Hash, VenueTime};
+use cambist_venue::{NewOrder, Refusal, Request, Response};
+
+use crate::config::WorldConfig;
+use crate::kraken::gateway as kraken;
+use crate::sequenced::gateway as sequenced;
+
+/// The rules of one of the other venues.
+#[derive(Debug)]
+pub(crate) enum Gateway {
+    /// [`sequenced`](crate::sequenced).
+    Sequenced(sequenced::Gateway),
+    /// [`kraken`](crate::kraken).
+    Kraken(kraken::Gateway),
+}
+
+impl Gateway {
+    /// What a world has in front of the matching; nothing where that is the venue.
+    pub(crate) fn of(config: &WorldConfig) -> Option<Self> {
+        let accepted_max_ms = config.rules.lifetime.accepted_max_ms;
+        match config.rules.slots {
+            SlotRule::Strided { .. } => None,
+            SlotRule::Consecutive { .. } => {
+                let most = accepted_max_ms.unwrap_or(u64::MAX);
+                Some(Self::Sequenced(sequenced::Gateway::new(most)))
+            }
+            SlotRule::Rising { .. } => Some(Self::Kraken(kraken::Gateway::new(config.list_lag_ms))),
+        }
+    }
+
+    /// What the bytes of an order state beside what the matching's own request has a field for.
+    pub(crate) fn bears_expiry(&mut self, order: Hash, rests_until_s: Option<u32>) {
+        if let (Self::Kraken(gateway), Some(rests_until_s)) = (self, rests_until_s) {
+            gateway.bears_expiry(order, rests_until_s);
+        }
+    }
+
+    /// What the matching gets of a submit, if it gets any of it.
+    pub(crate) fn admit(&mut self, now: VenueTime, order: &NewOrder) -> Result<NewOrder, Refusal> {
+        match self {
+            Self::Sequenced(gateway) => gateway.admit(now, order),
+            Self::Kraken(gateway) => gateway.admit(now, order),
+        }
+    }
+
+    /// The answer of this venue to what the matching answered.
+    pub(crate) fn answer(
+        &mut self,
+        now: VenueTime,
+        asked: &Request,
+        answer: Result<Response, Refusal>,
+    ) -> Result<Response, Refusal> {
+        match self {
+            Self::Sequenced(gateway) => {
+                if let (Request::Submit(order), Ok(_)) = (asked, &answer) {
+                    gateway.taken(order.sell_token);
+                }
+                answer
+            }
+            Self::Kraken(gateway) => gateway.answer(now, asked, answer),
+        }
+    }
+
+    /// What its answers round times by, in ms.
+    pub(crate) const fn resolution_ms(&self) -> u64 {
+        match self {
+            Self::Sequenced(_) => 1,
+            Self::Kraken(_) => 1_000,
+        }
+    }
+
+    /// The sequenced venue, if it is that.
+    pub(crate) const fn sequenced(&self) -> Option<&sequenced::Gateway> {
+        match self {
+            Self::Sequenced(gateway) => Some(gateway),
+            Self::Kraken(_) => None,
+        }
+    }
+
+    /// Kraken's interface, if it is that.
+    pub(crate) const fn kraken(&self) -> Option<&kraken::Gateway> {
+        match self {
+            Self::Kraken(gateway) => Some(gateway),
+            Self::Sequenced(_) => None,
+        }
+    }
+}

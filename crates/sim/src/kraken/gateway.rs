@@ -1,0 +1,176 @@
+//! What is in front of the matching: nonces, deadlines, expiries, and lists that show orders late.
+
+use std::collections::BTreeMap;
+
+use cambist_core::{Hash, Reason, TokenId, VenueTime};
+use cambist_venue::{NewOrder, Refusal, Request, Response};
+
+/// Slots of the matching that orders of ours use in turn; above them are those of other hands.
+const SLOTS: u64 = 7_000;
+/// Slots of the matching in all.
+const TURN: u64 = 16_384;
+
+/// A deadline is at most so far ahead.
+const DEADLINE_MAX_MS: u64 = 60_000;
+/// An expiry is at least so far ahead.
+const EXPIRY_MIN_MS: u64 = 5_000;
+
+/// The highest fee that the matching reads. An order states none: what it reserves is the account's.
+const FEE_BIPS_MAX: u64 = 63;
+
+/// How often something was refused here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Nonces that were not above every one before.
+    pub nonce: u64,
+    /// Requests behind their deadline.
+    pub deadline: u64,
+    /// Orders whose expiry was too near, or whose deadline too far.
+    pub times: u64,
+    /// Post-only orders that would have taken.
+    pub post_only: u64,
+}
+
+/// The state of our key and our orders beside the matching.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    /// How long after its creation an order is in no list and known by no name, in ms.
+    list_lag_ms: u64,
+    /// The lowest nonce that is accepted.
+    next: u64,
+    /// When each order expires: bytes have a field for it that the matching's own request has not.
+    expiries: BTreeMap<Hash, u32>,
+    /// Orders that the matching took, by sold token.
+    taken: BTreeMap<TokenId, u64>,
+    refused: Refused,
+}
+
+impl Gateway {
+    /// A key that was never used, and lists that show an order so long after its creation.
+    pub(crate) fn new(list_lag_ms: u64) -> Self {
+        Self {
+            list_lag_ms,
+            next: 0,
+            expiries: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            refused: Refused::default(),
+        }
+    }
+
+    /// How often something was refused.
+    pub(crate) const fn refused(&self) -> Refused {
+        self.refused
+    }
+
+    /// The bytes of an order name this expiry.
+    pub(crate) fn bears_expiry(&mut self, order: Hash, rests_until_s: u32) {
+        self.expiries.insert(order, rests_until_s);
+    }
+
+    /// What the matching gets of a submit, if it gets any of it. A nonce above the last is spent, whatever follows.
+    pub(crate) fn admit(&mut self, now: VenueTime, order: &NewOrder) -> Result<NewOrder, Refusal> {
+        let nonce = order.storage_id;
+        if nonce < self.next {
+            self.refused.nonce += 1;
+            let words = format!("EAPI:Invalid nonce: {nonce}, {} is the next", self.next);
+            return Err(Refusal::new(Reason::InvalidNonce, words));
+        }
+        self.next = nonce + 1;
+        let deadline = VenueTime::from_s(order.valid_until_s);
+        if deadline > now.plus_ms(DEADLINE_MAX_MS) {
+            return Err(self.refuse_times("deadline"));
+        }
+        let Some(rests_until_s) = self.expiries.get(&order.hash).copied() else {
+            return Err(self.refuse_times("expiretm"));
+        };
+        if VenueTime::from_s(rests_until_s.into()) < now.plus_ms(EXPIRY_MIN_MS) {
+            return Err(self.refuse_times("expiretm"));
+        }
+        if deadline <= now {
+            self.refused.deadline += 1;
+            let words = "EService:Deadline elapsed";
+            return Err(Refusal::new(Reason::OrderExpired, words));
+        }
+        let before = self.taken.get(&order.sell_token).copied().unwrap_or(0);
+        Ok(NewOrder {
+            storage_id: before / SLOTS * TURN + 2 * (before % SLOTS),
+            valid_until_s: rests_until_s.into(),
+            max_fee_bips: order.max_fee_bips.min(FEE_BIPS_MAX),
+            ..order.clone()
+        })
+    }
+
+    fn refuse_times(&mut self, field: &str) -> Refusal {
+        self.refused.times += 1;
+        let words = format!("EGeneral:Invalid arguments:{field}");
+        Refusal::new(Reason::InvalidArgument, words)
+    }
+
+    /// The answer to a request as this venue gives it: its own reasons, and nothing of what is too young to be shown.
+    pub(crate) fn answer(
+        &mut self,
+        now: VenueTime,
+        asked: &Request,
+        answer: Result<Response, Refusal>,
+    ) -> Result<Response, Refusal> {
+        let shown = |created: VenueTime| created.plus_ms(self.list_lag_ms) <= now;
+        match (asked, answer) {
+            (Request::Submit(order), Ok(response)) => {
+                *self.taken.entry(order.sell_token).or_default() += 1;
+                Ok(response)
+            }
+            (Request::Submit(_), Err(refusal)) => {
+                let reason = of_submit(refusal.reason);
+                self.refused.post_only += u64::from(reason == Reason::InvalidOrder);
+                Err(Refusal { reason, ..refusal })
+            }
+            (Request::Cancel { .. }, Err(refusal)) => Err(Refusal {
+                reason: of_cancel(refusal.reason),
+                ..refusal
+            }),
+            (_, Ok(Response::Orders(mut page))) => {
+                page.orders.retain(|order| shown(order.created));
+                Ok(Response::Orders(page))
+            }
+            (_, Ok(Response::Order(view))) if !shown(view.created) => {
+                let words = "in no list yet";
+                Err(Refusal::new(Reason::OrderNotFound, words))
+            }
+            (_, answer) => answer,
+        }
+    }
+}
+
+/// The reason of this venue for what the matching refuses of an order.
+const fn of_submit(reason: Reason) -> Reason {
+    match reason {
+        // EOrder:Post only order; that its price, amounts or funds are wrong.
+        Reason::InvalidOrder
+        | Reason::IllegalRate
+        | Reason::AmountTooSmall
+        | Reason::InsufficientBalance => reason,
+        // EGeneral:Invalid arguments.
+        Reason::AmountTooLarge
+        | Reason::InvalidArgument
+        | Reason::InvalidOrderId
+        | Reason::OrderExists => Reason::InvalidArgument,
+        // EQuery:Unknown asset pair.
+        Reason::UnsupportedMarket | Reason::UnsupportedToken => Reason::UnsupportedMarket,
+        // EService:Deadline elapsed.
+        Reason::OrderExpired => Reason::OrderExpired,
+        // EService:Unavailable and its like.
+        _ => Reason::UnknownError,
+    }
+}
+
+/// The same for a cancel.
+const fn of_cancel(reason: Reason) -> Reason {
+    match reason {
+        // EOrder:Unknown order.
+        Reason::NothingToCancel | Reason::InvalidArgument | Reason::OrderNotFound => {
+            Reason::NothingToCancel
+        }
+        // EService:Unavailable and its like.
+        _ => Reason::UnknownError,
+    }
+}

@@ -1,0 +1,48 @@
+//! The same worlds on Kraken's interface (`kraken`).
+
+use cambist_core::venue::FeeToken;
+use cambist_kraken_venue::{Settings, Tier, rules};
+use cambist_venue::Random;
+
+use crate::config::WorldConfig;
+use crate::profiles::sampling::choose;
+use crate::sealer::Sealer;
+
+impl WorldConfig {
+    /// The same world on Kraken's interface: rising nonces, deadlines, expiries, and counters of requests.
+    #[must_use]
+    pub fn kraken(mut self) -> Self {
+        let mut random = Random::new(self.seed.rotate_left(16) ^ 0x6b72_616b_656e);
+        let tier = *choose(&mut random, &Tier::ALL);
+        let engine = &mut self.engine;
+        // Beside the margin a request has to have time to be made durable and to arrive.
+        let least_ms = engine.resend_margin_ms + 4_000;
+        let accepted_ms = least_ms + *choose(&mut random, &[0, 4_000, 20_000]);
+        self.rules = rules(Settings { tier, accepted_ms });
+        // A list shows everything when grace is over, which is a second at least.
+        self.list_lag_ms = *choose(&mut random, &[0, 300, 900]);
+        self.sealer = Sealer::Name;
+        // What the counter of the key allows, in hundredths of a call; cancels are outside of it.
+        let (burst, per_s) = tier.calls();
+        let budget = &mut engine.budget;
+        (budget.per_s, budget.burst, budget.cancel_reserve) = (per_s, burst, 0);
+        let poll = &mut engine.poll;
+        poll.orders_page = 50;
+        // A scan reads two lists, and one that proves absence reads them twice.
+        (poll.orders_ms, poll.balances_ms) = match tier {
+            Tier::Starter => (15_000, 25_000),
+            Tier::Intermediate => (10_000, 15_000),
+            Tier::Pro => (5_000, 8_000),
+        };
+        (poll.orders_age_max_ms, poll.balances_age_max_ms) = (90_000, 90_000);
+        // Fees are always quote: a purchase pays them on top of its price.
+        for market in &mut self.venue.markets {
+            market.fee_in = FeeToken::Quote;
+        }
+        // It has no pools.
+        engine.pools.clear();
+        self.venue.pools.clear();
+        self.seats.retain(|seat| seat.strategy != "lp_manager");
+        self
+    }
+}
