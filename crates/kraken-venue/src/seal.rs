@@ -72,6 +72,9 @@ pub enum SealError {
 #[error("not the bytes of an order: {0}")]
 pub struct NotAnOrder(pub String);
 
+/// What follows the bytes of an order that is only checked.
+pub const VALIDATE: &[u8] = b"&validate=true";
+
 /// Every field that the bytes may have, in their order.
 const FIELDS: [&str; 12] = [
     "nonce",

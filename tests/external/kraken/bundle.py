@@ -1,6 +1,8 @@
-"""One file of the schemas of the answers that the exchange gives, made from Kraken's published specification.
+"""One file of the schemas of answers that the exchange gives, or of requests that the client sends, made from Kraken's
+published specification.
 
-Usage: python3 bundle.py FOLDER > specification.json
+Usage: python3 bundle.py FOLDER answers > specification.json
+       python3 bundle.py FOLDER requests > specification-requests.json
 FOLDER is the folder of openapi_v3.yaml in the specification that Kraken publishes (MIT, see LICENSE). Needs PyYAML.
 
 References are resolved, examples and descriptions left out, `nullable` is written as a type. Objects are closed: a
@@ -68,18 +70,33 @@ def closed(schema):
     return result
 
 
+def answer(operation, name, root):
+    """The schema of an answer."""
+    answer = resolved(operation["responses"]["200"], root)["content"]["application/json"]
+    return answer.get("schema") or resolved({"$ref": UNLINKED[name]}, root)
+
+
+def request(operation, _, root):
+    """The schema of a request: of its body, or of the parameters of its query."""
+    if "requestBody" in operation:
+        return resolved(operation["requestBody"], root)["content"]["application/json"]["schema"]
+    parameters = [resolved(parameter, root) for parameter in operation.get("parameters", ())]
+    return {
+        "type": "object",
+        "properties": {parameter["name"]: parameter["schema"] for parameter in parameters},
+        "required": [parameter["name"] for parameter in parameters if parameter.get("required")],
+    }
+
+
 def main():
-    root = Path(sys.argv[1])
+    root, schema = Path(sys.argv[1]), {"answers": answer, "requests": request}[sys.argv[2]]
     paths = load(root / "openapi_v3.yaml")["paths"]
     methods = {}
     for line in SERVED.strip().splitlines():
         kind, names = line.split(": ")
         for name in names.split():
             (operation,) = paths[f"/{kind}/{name}"].values()
-            answer = operation["responses"]["200"]
-            answer = resolved(answer, root)["content"]["application/json"]
-            answer = answer.get("schema") or resolved({"$ref": UNLINKED[name]}, root)
-            methods[f"{kind}/{name}"] = closed(answer)
+            methods[f"{kind}/{name}"] = closed(schema(operation, name, root))
     json.dump(methods, sys.stdout, indent=1, sort_keys=True)
     print()
 

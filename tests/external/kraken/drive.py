@@ -1,7 +1,8 @@
 """ccxt, unmodified, trades on the exchange through its class for Kraken.
 
 Every answer is validated against the published specification; every figure that the client shows is computed
-again from the ledger, and held against what the first interface and the verified data folder show.
+again from the ledger, and held against what the first interface and the verified data folder show. Every request that
+our own client can send (requests.txt) is validated too, and signed a second time.
 Usage: python3 drive.py BINARY EXAMPLE-CONFIGURATION
 """
 
@@ -15,6 +16,7 @@ import time
 import urllib.parse
 import urllib.request
 from decimal import ROUND_DOWN, Decimal
+from pathlib import Path
 
 import ccxt
 
@@ -137,6 +139,31 @@ def reading(run):
     def refuses_unknown():
         refused("EQuery:Unknown asset pair", lambda: client.publicGetDepth({"pair": "NOPEUSD"}))
 
+    def own_requests():
+        lines = (Path(__file__).parent / "requests.txt").read_text().splitlines()
+        seen = set()
+        for line in lines:
+            path, form, signature = line.split(" ")
+            form = "" if form == "-" else form
+            method = "/".join(path.split("/")[-2:])
+            wrong = specification.check_request(method, form)
+            assert not wrong, f"{wrong}: {form}"
+            assert signature == (sign(EXAMPLE_SECRET, path, form) if "private" in path else "-"), line
+            seen.add(method)
+        assert len(lines) >= 30 and len(seen) >= 15, (len(lines), seen)
+
+    def wrong_requests():
+        form = "nonce=1&ordertype=limit&type=buy&pair=XBTUSD&price=1&volume=1"
+        assert specification.check_request("private/AddOrder", form) is None
+        for old, new in (("nonce=1", "nonce=a"), ("nonce=1&", ""), ("nonce=1", "nonce=9223372036854775808"),
+                         ("type=buy", "type=hold"), ("=limit", "=peg"), ("volume", "size"), ("&pair=XBTUSD", ""),
+                         ("volume=1", "volume=1&validate=yes"), ("volume=1", "volume=1&timeinforce=FOK"),
+                         ("volume=1", "volume=1&volume=1"), ("volume=1", "volume=1&stptype=none")):
+            assert specification.check_request("private/AddOrder", form.replace(old, new, 1)), new
+        for method, form in (("private/ClosedOrders", "nonce=1&start=1.5"), ("public/Depth", ""),
+                             ("public/Depth", "pair=XBTUSD&count=501"), ("private/CancelAllOrdersAfter", "nonce=1")):
+            assert specification.check_request(method, form), form
+
     def validator():
         right = {"error": [], "result": {"unixtime": 1, "rfc1123": "Thu, 06 Jul 23 18:50:48 +0000"}}
         assert specification.check("public/Time", right) is None
@@ -146,6 +173,8 @@ def reading(run):
 
     run.step("the documented signature example", signature)
     run.step("wrong answers are found", validator)
+    run.step("every request of our client is valid, and signed as by this program", own_requests)
+    run.step("wrong requests are found", wrong_requests)
     run.step("markets, precisions and fees", markets)
     run.step("book, ticker, trades, candles, spread, status", public)
     run.step("an unknown pair is refused", refuses_unknown)

@@ -8,7 +8,7 @@ use cambist_kraken_venue::account::{self, PairFees, SystemStatus};
 use cambist_kraken_venue::json::{DecodeError, Json};
 use cambist_kraken_venue::listing::{self, Asset, Pair};
 use cambist_kraken_venue::requests::{Method, Request};
-use cambist_kraken_venue::seal::read_back;
+use cambist_kraken_venue::seal::{VALIDATE, read_back};
 
 use super::{Head, KrakenClient, NoAnswer};
 use crate::error::CallError;
@@ -70,11 +70,7 @@ impl KrakenClient {
 
     /// AssetPairs: these pairs, by any of their names (`XBT-USD`, `XBTUSD`); every pair if there is none.
     pub async fn asset_pairs(&self, names: &[String]) -> Result<Vec<Pair>, CallError> {
-        // The names of the service have no separator.
-        let names: Vec<_> = names
-            .iter()
-            .map(|name| name.replace(['-', '/'], ""))
-            .collect();
+        let names: Vec<_> = names.iter().map(|name| name.replace('-', "/")).collect();
         let request = Request::asset_pairs(names.iter().map(String::as_str));
         self.page("asset_pairs", &request, listing::pairs).await
     }
@@ -110,7 +106,7 @@ impl KrakenClient {
             call,
             detail: error.to_string(),
         })?;
-        let checked = [body, b"&validate=true"].concat();
+        let checked = [body, VALIDATE].concat();
         let mut head = Head::default();
         let answer = async {
             let key = self.key(KeyKind::Orders)?;

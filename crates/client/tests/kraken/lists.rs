@@ -1,6 +1,6 @@
 //! Lists of orders and the ledger behind them; depth, markets, tokens, account.
 
-use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
+use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply, UnknownCause};
 use cambist_core::{Hash, OrderKind, OrderStatus, Reason, Side, VenueTime};
 
 use crate::support::{Exchange, ONE, START_S, Settings, page};
@@ -27,6 +27,50 @@ async fn a_new_order_is_absent_for_as_long_as_the_lists_lag() {
     exchange.clock.pass_ms(1);
     assert_eq!(maker.page(OrderList::Resting, 0, 0).await.0.len(), 1);
     assert_eq!(maker.report(key).await.status, OrderStatus::Processing);
+}
+
+/// An order names a trade that the ledger does not show yet: the page is unusable, and no fill is left out.
+#[tokio::test]
+async fn a_trade_that_the_ledger_does_not_show_yet_is_waited_for() {
+    let exchange = Exchange::start(Settings {
+        list_lag_ms: 2_000,
+        ..Settings::default()
+    });
+    let maker = exchange.trader(10_000).await;
+    let taker = exchange.trader(10_001).await;
+    let key = maker
+        .place(&exchange, OrderKind::MakerOnly, Side::Buy, 3_750_000, WHOLE)
+        .await;
+    exchange.clock.pass_ms(3_000);
+    taker
+        .place(
+            &exchange,
+            OrderKind::TakerOnly,
+            Side::Sell,
+            3_750_000,
+            2_500,
+        )
+        .await;
+    for query in [
+        Query::Orders(page(OrderList::Resting, 0, 0)),
+        Query::Order(key),
+    ] {
+        let answered = maker.ask(query).await;
+        let unusable = Outcome::Unknown(UnknownCause::Undecodable);
+        assert_eq!(answered.outcome, unusable, "{answered:?}");
+        let detail = answered.detail.unwrap();
+        assert!(
+            detail.starts_with("the ledger does not show 1 trades of these orders yet"),
+            "{detail}"
+        );
+    }
+    exchange.clock.pass_ms(2_000);
+    let report = maker.report(key).await;
+    assert_eq!(report.base_filled, ONE / 4);
+    assert_eq!(report.quote_filled, 2_500 * 3_750_000);
+    let held = maker.held(&exchange).map(|(total, _)| total);
+    let paid = report.quote_filled + report.fee;
+    assert_eq!(held, [1_000 * ONE + ONE / 4, 1_000_000_000_000 - paid]);
 }
 
 #[tokio::test]

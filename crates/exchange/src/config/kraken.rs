@@ -15,7 +15,7 @@ pub struct KrakenSettings {
     pub keys_dir: PathBuf,
     /// Rate counters.
     pub tier: Tier,
-    /// For how long a new order is absent from lists, in milliseconds.
+    /// For how long a new order is absent from lists, and a new entry from the ledger, in milliseconds.
     pub list_lag_ms: u64,
 }
 

@@ -358,9 +358,11 @@ fn ledgers(session: &Session<'_>) -> Result<Answer, Fault> {
         // No other kind exists here.
         _ => false,
     };
+    let (now, lag_ms) = (session.now(), session.kraken.config.list_lag_ms);
     let entries = ledger_entries(session, |asset, entry| {
         let is_asked = asked == "all" || asked.split(',').any(|name| asset.is_called(name.trim()));
-        is_asked && is_kind(entry.cause) && window.holds(entry.at)
+        let is_shown = now.ms_since(entry.at) >= lag_ms;
+        is_asked && is_shown && is_kind(entry.cause) && window.holds(entry.at)
     })?;
     Ok(window.page("ledger", entries))
 }

@@ -86,6 +86,6 @@ pub struct KrakenConfig {
     pub keys: Vec<KrakenKey>,
     /// Rate counters.
     pub tier: Tier,
-    /// For how long a new order is absent from lists, in milliseconds.
+    /// For how long a new order is absent from lists, and a new entry from the ledger, in milliseconds.
     pub list_lag_ms: u64,
 }

@@ -691,6 +691,23 @@ fn a_new_order_is_absent_from_lists_for_the_lag() {
     assert!(shown());
 }
 
+#[test]
+fn a_new_entry_is_absent_from_the_ledger_for_the_lag() {
+    let mut kraken = settings();
+    kraken.list_lag_ms = 2_000;
+    let (exchange, mut other) = opened(kraken);
+    let client = Client::new(&exchange, "trader");
+    client.good("Balance", "");
+    exchange.clock.pass_ms(2_000);
+    offers(&exchange, &mut other, 10_050, 1);
+    client.add("buy", "100.50", "1", "");
+    let shown = || client.good("Ledgers", "type=trade")["count"].clone();
+    for (passed_ms, count) in [(0, 0), (1_999, 0), (1, 2)] {
+        exchange.clock.pass_ms(passed_ms);
+        assert_eq!(shown(), count, "{passed_ms}");
+    }
+}
+
 fn durable(folder: &Path) -> Durable {
     let data = DataFolder::take(folder).unwrap();
     let recovered = data.recover().unwrap();
