@@ -9,6 +9,7 @@ use cambist_core::pool::{PoolBalances, PoolTransactionReport, UnsignedPoolTransa
 use cambist_core::postings::{Postings, Traded};
 use cambist_core::request::{OrderList, OrdersPage, Outcome, UnknownCause};
 use cambist_core::strategy::WantedSwap;
+use cambist_core::venue::AmountRule;
 use cambist_core::{
     Amount, ClientOrderId, Hash, MarketId, MarketSpec, OrderKind, PoolTransactionKind, Reason,
     Side, StrategyId, TokenId, VenueTime, shares, swap,
@@ -427,7 +428,7 @@ impl Adapter {
                     fee: report.fee,
                 };
                 ensure!(
-                    intent.allows(traded.base, traded.quote),
+                    intent.allows(traded.base, traded.quote, AmountRule::default()),
                     "{traded:?} is not within {intent:?}"
                 );
                 let moved = Postings::of_trade(&self.market, intent.side, traded);
