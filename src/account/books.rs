@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use cambist_client::CallError;
 use cambist_core::TokenId;
-use cambist_daemon::adapter;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::live::account_requests::AccountRequest;
 use cambist_daemon::live::control_client;
@@ -31,7 +30,7 @@ impl BooksAccess {
         if control_client::ask(dir, &RequestJson::Status)?.is_some() {
             return Ok(Self::Running);
         }
-        let store = Store::open_for(dir, adapter::rules().slots)?;
+        let store = Store::open_for(dir, daemon.venue.rules().slots)?;
         Ok(Self::Stopped(Box::new(store)))
     }
 

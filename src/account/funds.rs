@@ -158,7 +158,7 @@ impl Plan {
             volume(&self.token, self.amount),
             volume(&self.fee_token, self.fee),
         );
-        let (account_id, owner) = (session.daemon.venue.account_id, session.owner);
+        let (account_id, owner) = (session.account.account_id, session.owner);
         let key = session.key.secret(&format!("a {}", self.kind.name()))?;
         let chain = owner.chain_id;
         let made = if self.kind == RequestKind::Withdrawal {

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use cambist_client::{CallError, Client, ExposeSecret};
 use cambist_core::request::{Outcome, Query, Reply};
 use cambist_core::{Amount, TokenId};
-use cambist_daemon::adapter::{self, RequestRefusal};
+use cambist_daemon::adapter::RequestRefusal;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::live::account_requests::{
     AccountRequest, RequestKind, RequestState, TransmissionAnswer,
@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// The state folder of a stopped daemon; a running one is named, with what to do.
 pub fn stopped(daemon: &Daemon) -> anyhow::Result<Store> {
-    match Store::open_for(&daemon.store.dir, adapter::rules().slots) {
+    match Store::open_for(&daemon.store.dir, daemon.venue.rules().slots) {
         Err(StoreError::AnotherInstance { dir }) => {
             let what = format!(
                 "a daemon runs on {} and would go on with the old key; stop it first: cambist drain --wait --config {}",
@@ -125,15 +125,13 @@ impl<'a> KeyUpdate<'a> {
     pub async fn open(daemon: &'a Daemon) -> anyhow::Result<Self> {
         let [_, file] = key_files::of(daemon)?;
         let AccountAccess { client, key } = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
-        let owner: Address = daemon.venue.owner.parse().context("venue.owner")?;
+        let link = daemon.venue.exchange("a new signing key")?;
+        let owner: Address = link.owner.parse().context("venue.owner")?;
         let info = retry_limited(async || Ok(client.exchange_info().await?)).await?;
         let wrong = |what: &str| Failure::new(Exit::Refused, what.to_owned());
-        let named = daemon.venue.exchange.as_deref().map(str::parse::<Address>);
+        let named = link.exchange.as_deref().map(str::parse::<Address>);
         if named.is_some_and(|named| named.ok() != Some(info.exchange_address))
-            || daemon
-                .venue
-                .chain_id
-                .is_some_and(|chain| chain != info.chain_id)
+            || link.chain_id.is_some_and(|chain| chain != info.chain_id)
         {
             return Err(wrong(
                 "the venue's chain or exchange differs from venue.chain_id and venue.exchange",
@@ -141,7 +139,7 @@ impl<'a> KeyUpdate<'a> {
             .into());
         }
         let account = account(&client, owner).await?;
-        if account.account_id != daemon.venue.account_id {
+        if account.account_id != link.account_id {
             return Err(
                 wrong("the owner's account has another number than venue.account_id").into(),
             );

@@ -139,7 +139,7 @@ fn is_of_pool(request: &AccountRequest) -> bool {
 /// Takes state and amounts of a join or an exit from the venue's list.
 async fn read_pool_list(session: &Session, request: &mut AccountRequest) -> anyhow::Result<()> {
     for _ in 0..LIST_READS {
-        let listed = end_checks::moves(&session.client).await?;
+        let listed = end_checks::moves(&session.client.clone().into()).await?;
         let found = listed
             .into_iter()
             .find(|one| one.hash.to_string() == request.hash);

@@ -9,6 +9,7 @@ use cambist_client::{CallError, Client};
 use cambist_core::request::{Outcome, Query, Reply};
 use cambist_core::{Amount, Reason, TokenId, TokenSpec};
 use cambist_daemon::adapter::RequestRefusal;
+use cambist_daemon::config::venue::ExchangeLink;
 use cambist_daemon::config::{Bound, Daemon};
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::venues::exchange;
@@ -31,6 +32,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub struct Session {
     /// The configuration.
     pub daemon: Daemon,
+    /// The account as it is configured.
+    pub account: ExchangeLink,
     /// The client with the account's keys.
     pub client: Client,
     /// The signing key.
@@ -76,6 +79,7 @@ impl Session {
         let AccountAccess { client, key } = access;
         let client = client.with_pools(&bound.pools);
         Ok(Self {
+            account: daemon.venue.exchange("this command")?.clone(),
             daemon,
             client,
             key,

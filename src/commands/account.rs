@@ -275,16 +275,16 @@ fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn books(which: &Which) -> anyhow::Result<end_checks::Books> {
+fn books(which: &Which, orders: end_checks::Which) -> anyhow::Result<end_checks::Books> {
     let daemon = Daemon::load_unpinned(&which.config)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(end_checks::books(&daemon))
+    runtime.block_on(end_checks::books(&daemon, orders))
 }
 
 fn balances(which: &Which, json: bool) -> anyhow::Result<Exit> {
-    let books = books(which)?;
+    let books = books(which, end_checks::Which::Resting)?;
     let whole = |symbol: &String, units: u128| {
         let decimals = books.decimals.get(symbol).copied().unwrap_or(0);
         money::whole(units, decimals)
@@ -308,7 +308,12 @@ fn balances(which: &Which, json: bool) -> anyhow::Result<Exit> {
 }
 
 fn orders(args: &OrdersArgs, json: bool) -> anyhow::Result<Exit> {
-    let books = books(&args.which)?;
+    let which = if args.all {
+        end_checks::Which::All
+    } else {
+        end_checks::Which::Resting
+    };
+    let books = books(&args.which, which)?;
     let orders = books
         .orders
         .iter()

@@ -243,10 +243,8 @@ fn shown_plan(session: &Session, text: &str, plan: &Value, json: bool) -> anyhow
     if json {
         print_json(&json!({"dry_run": true, "about": text, "plan": plan}))?;
     } else {
-        let account = session.daemon.venue.account_id;
-        print_text(&format!(
-            "account {account}: {text}\nnothing was signed or sent\n"
-        ))?;
+        let account = session.daemon.venue.account();
+        print_text(&format!("{account}: {text}\nnothing was signed or sent\n"))?;
     }
     Ok(Exit::Done)
 }
@@ -254,6 +252,6 @@ fn shown_plan(session: &Session, text: &str, plan: &Value, json: bool) -> anyhow
 fn agree(common: &RequestArgs, session: &Session, text: &str) -> anyhow::Result<()> {
     let venue = &session.daemon.venue;
     let url = &venue.base_url.value;
-    let question = format!("account {} at {url}: {text}?", venue.account_id);
+    let question = format!("{} at {url}: {text}?", venue.account());
     confirm(&question, common.yes)
 }

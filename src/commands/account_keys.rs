@@ -55,8 +55,8 @@ pub fn update_key(args: &UpdateKeyArgs, json: bool) -> anyhow::Result<Exit> {
         let step = update.step()?;
         let about = match step {
             Step::Register => format!(
-                "replace the signing key of account {} in {shown}, fee {}; open orders of the old key are cancelled",
-                daemon.venue.account_id,
+                "replace the signing key of {} in {shown}, fee {}; open orders of the old key are cancelled",
+                daemon.venue.account(),
                 update.fee_text()
             ),
             Step::Install => format!("install the key that is registered already in {shown}"),
@@ -64,7 +64,7 @@ pub fn update_key(args: &UpdateKeyArgs, json: bool) -> anyhow::Result<Exit> {
         let (Some(file), false) = (&args.owner_key, args.dry_run) else {
             return anyhow::Ok(about);
         };
-        let owner = daemon.venue.owner.parse()?;
+        let owner = daemon.venue.exchange("a new signing key")?.owner.parse()?;
         let wallet = wallet(file, owner)?;
         confirm(&format!("{about}?"), args.yes)?;
         match step {
@@ -83,8 +83,8 @@ pub fn rotate_api_key(args: &RotateArgs, json: bool) -> anyhow::Result<Exit> {
     let [file, _] = crate::account::key_files::of(&daemon)?;
     let shown = file.display().to_string();
     let about = format!(
-        "replace the API key of account {} in {shown}",
-        daemon.venue.account_id
+        "replace the API key of {} in {shown}",
+        daemon.venue.account()
     );
     if args.dry_run {
         return answered(&about, true, json);

@@ -211,7 +211,7 @@ pub fn transactions(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let daemon = trading(&which.config)?;
     runtime()?.block_on(async {
         let session = Session::open(daemon).await?;
-        let mut moves = end_checks::moves(&session.client).await?;
+        let mut moves = end_checks::moves(&session.client.clone().into()).await?;
         moves.sort_by_key(|one| std::cmp::Reverse(one.created));
         if json {
             print_json(&moves.iter().map(transaction).collect::<Vec<_>>())?;

@@ -20,8 +20,10 @@ use crate::paper;
 use cambist_config::{ConfigError, Kind};
 use cambist_daemon::config::exposure;
 use cambist_daemon::config::exposure::{Load, Risk, WORST_CASE};
+use cambist_daemon::config::venue::VenueKind;
 use cambist_daemon::config::{Daemon, Mode};
 use cambist_daemon::config::{feasible, process};
+use cambist_daemon::venues::Access;
 use cambist_daemon::venues::exchange::access::AccountAccess;
 use cambist_exchange::config::Exchange;
 use cambist_host::secrets::{self, SecretError};
@@ -129,9 +131,14 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     // A mode that does not trade has no secrets.
     let with_secrets = !args.no_secrets && daemon.mode.trades();
     if with_secrets {
-        let secrets = secrets::load(&daemon.keys).map_err(absent)?;
-        let access = AccountAccess::with(&daemon, &secrets, daemon.request_timeout_ms)?;
-        access.check_signer(&daemon)?;
+        match daemon.venue.kind() {
+            VenueKind::Exchange => {
+                let secrets = secrets::load(&daemon.keys).map_err(absent)?;
+                let access = AccountAccess::with(&daemon, &secrets, daemon.request_timeout_ms)?;
+                access.check_signer(&daemon)?;
+            }
+            VenueKind::Kraken => Access::check_keys(&daemon)?,
+        }
         state_folder(&daemon.store.dir)?;
     }
     let mut warnings = bound.as_ref().map(|bound| bound.warnings.clone());

@@ -8,6 +8,7 @@ use anyhow::Context;
 use cambist_client::VenueClient;
 use cambist_core::control::Control;
 use cambist_core::notification::Withheld;
+use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{Outcome, Query, Reply};
 use cambist_core::{MarketId, Side, VenueTime};
 use serde::Serialize;
@@ -17,7 +18,7 @@ use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::dry_run::{self, Answers, DryRun};
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::telemetry::withheld;
-use cambist_daemon::venues::Access;
+use cambist_daemon::venues::{Access, Session, Validity};
 
 /// Result of the queries.
 #[derive(Serialize)]
@@ -27,6 +28,9 @@ pub struct Online {
     markets: Vec<Value>,
     /// What can never be quoted with the venue's minimums, in sentences.
     never: Vec<String>,
+    /// Orders that the venue would refuse, where it can be asked, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<String>,
     #[serde(skip)]
     lines: Vec<String>,
     /// Every side that should be quoted: the result, and what to do if it is not.
@@ -46,16 +50,17 @@ pub fn ask(daemon: &Daemon) -> anyhow::Result<Online> {
 }
 
 async fn query(daemon: &Daemon) -> anyhow::Result<Online> {
-    let access = Access::of(daemon, daemon.request_timeout_ms)?;
+    let access = Access::of_command(daemon, daemon.request_timeout_ms)?;
     let once = StartRetry::none();
     let mut session = access.open(daemon, once).await?;
     let bound = session.bind(daemon, once).await?;
-    of(daemon, &session.client(), &bound).await
+    of(daemon, &session, &bound).await
 }
 
 /// As [`ask`], for a venue whose keys and listing were checked.
-pub async fn of(daemon: &Daemon, client: &VenueClient, bound: &Bound) -> anyhow::Result<Online> {
-    let mut found = Found::ask(client, bound).await?;
+pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Result<Online> {
+    session.check(daemon, bound, StartRetry::none()).await?;
+    let mut found = Found::ask(&session.client(), bound).await?;
     let never = feasible::never_quoted(daemon, bound);
     let never: Vec<_> = never.into_iter().map(|problem| problem.what).collect();
     let run = DryRun {
@@ -68,13 +73,15 @@ pub async fn of(daemon: &Daemon, client: &VenueClient, bound: &Bound) -> anyhow:
             .collect(),
         strategies: bound.built(),
         instance: 0,
+        venue: bound.venue.clone(),
         venue_time: found.venue_time,
     };
-    let reasons = dry_run::reasons(run, &mut found);
+    let dry_run::Found { reasons, orders } = dry_run::run_dry(run, &mut found);
     let mut online = Online {
         ok: never.is_empty(),
         markets: Vec::new(),
         never,
+        refused: Vec::new(),
         lines: Vec::new(),
         sides: Vec::new(),
         venue_time: found.venue_time,
@@ -102,10 +109,43 @@ pub async fn of(daemon: &Daemon, client: &VenueClient, bound: &Bound) -> anyhow:
             online.lines.push(line);
         }
     }
+    online.validate(session, bound, &orders).await?;
     Ok(online)
 }
 
 impl Online {
+    /// Asks the venue whether it would take the orders that would be made, where it can be asked. Nothing is created.
+    async fn validate(
+        &mut self,
+        session: &Session,
+        bound: &Bound,
+        orders: &[UnsignedOrder],
+    ) -> anyhow::Result<()> {
+        for order in orders {
+            let validity = session.validate(order, bound, StartRetry::none()).await?;
+            let spec = bound.markets.get(usize::from(order.market.0));
+            let name = spec.map_or("", |spec| spec.name.as_str());
+            let line = match validity {
+                Validity::NotAsked => continue,
+                Validity::Valid => {
+                    format!(
+                        "{name} {}: the venue would take the order",
+                        order.side.name()
+                    )
+                }
+                Validity::Refused(why) => {
+                    let side = order.side.name();
+                    let line = format!("{name} {side}: the venue would refuse the order: {why}");
+                    self.ok = false;
+                    self.refused.push(line.clone());
+                    line
+                }
+            };
+            self.lines.push(line);
+        }
+        Ok(())
+    }
+
     /// A sentence for every side, with what to do if it should be quoted and is not.
     pub fn sides(&self) -> &[(String, Option<&'static str>)] {
         &self.sides

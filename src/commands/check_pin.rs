@@ -14,6 +14,7 @@ use crate::exit::{self, Exit, Failure};
 use cambist_config::reader::At;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::config::market::Market;
+use cambist_daemon::config::venue::ExchangeLink;
 
 /// Published values of everything that the file trades.
 #[derive(Debug, Serialize)]
@@ -67,6 +68,7 @@ pub fn run(daemon: &Daemon, json: bool) -> anyhow::Result<Exit> {
 }
 
 async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
+    daemon.venue.exchange("pins")?;
     let config = ClientConfig {
         timeout_ms: daemon.request_timeout_ms,
         ..ClientConfig::new(&daemon.venue.base_url.value)
@@ -117,20 +119,20 @@ async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
         units.compare(market, &mut pins.differences);
         pins.markets.push(units);
     }
-    pins.compare(daemon);
+    pins.compare(daemon.venue.exchange("pins")?);
     Ok(pins)
 }
 
 impl Pins {
     /// Compares chain and exchange with the file.
-    fn compare(&mut self, daemon: &Daemon) {
-        if let Some(chain_id) = daemon.venue.chain_id.filter(|id| *id != self.chain_id) {
+    fn compare(&mut self, link: &ExchangeLink) {
+        if let Some(chain_id) = link.chain_id.filter(|id| *id != self.chain_id) {
             let found = self.chain_id;
             self.differences.push(format!(
                 "venue.chain_id = {chain_id}, but the venue is on chain {found}"
             ));
         }
-        if let Some(exchange) = daemon.venue.exchange.as_ref()
+        if let Some(exchange) = &link.exchange
             && *exchange != self.exchange
         {
             let found = &self.exchange;

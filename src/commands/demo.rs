@@ -323,7 +323,7 @@ async fn scene(
         anyhow::bail!(daemon.how(status));
     }
     let duration_s = cast.begun.elapsed().as_secs_f64();
-    let books = end_checks::books(&cast.config).await?;
+    let books = end_checks::books(&cast.config, end_checks::Which::All).await?;
     venue.ask_to_end();
     let venue_status = venue.end(GOODBYE).await?;
     let ended = DaemonEnd {

@@ -15,6 +15,7 @@ use super::{columns, print_json, print_text};
 use crate::commands::daemon_control::Which;
 use crate::commands::stated_loss::losses;
 use crate::exit::Exit;
+use cambist_daemon::config::venue::VenueKind;
 use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::live::latch::Latch;
 use cambist_daemon::live::start_retry::StartRetry;
@@ -155,8 +156,8 @@ fn local(daemon: &Daemon, config: &Path, all: &mut Findings) {
 }
 
 fn keys(daemon: &Daemon, all: &mut Findings) {
-    match Access::of(daemon, daemon.request_timeout_ms) {
-        Ok(_) => {
+    match Access::check_keys(daemon) {
+        Ok(()) => {
             let found = match &daemon.keys {
                 secrets::Keys::Signer { .. } => {
                     "the file of the API key exists, and only this user can read it"
@@ -168,7 +169,12 @@ fn keys(daemon: &Daemon, all: &mut Findings) {
         Err(error) => all.wrong(
             "keys",
             error.to_string(),
-            "create a signing key with cambist keygen; the exchange issues the API key",
+            match daemon.venue.kind() {
+                VenueKind::Exchange => {
+                    "create a signing key with cambist keygen; the exchange issues the API key"
+                }
+                VenueKind::Kraken => "docs/kraken.md describes both keys",
+            },
         ),
     }
 }
@@ -258,7 +264,7 @@ fn unit(daemon: &Daemon, all: &mut Findings) {
 /// Checks at the venue. Every query is sent once, because venues may limit requests.
 async fn venue(daemon: &Daemon, all: &mut Findings) {
     // Unusable keys were reported above.
-    let Ok(access) = Access::of(daemon, daemon.request_timeout_ms) else {
+    let Ok(access) = Access::of_command(daemon, daemon.request_timeout_ms) else {
         return;
     };
     let once = StartRetry::none();
@@ -272,7 +278,12 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
             all.wrong(
                 "venue",
                 format!("{error:#}"),
-                "compare base_url, account_id, owner and the keys with the exchange's records; cambist check --pin prints its chain and units",
+                match daemon.venue.kind() {
+                    VenueKind::Exchange => {
+                        "compare base_url, account_id, owner and the keys with the exchange's records; cambist check --pin prints its chain and units"
+                    }
+                    VenueKind::Kraken => "docs/kraken.md describes both keys",
+                },
             );
             return;
         }
@@ -280,8 +291,9 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
     all.good(
         "venue",
         format!(
-            "{} knows account {} and both keys",
-            daemon.venue.base_url.value, daemon.venue.account_id
+            "{} knows {} and both keys",
+            daemon.venue.base_url.value,
+            daemon.venue.account()
         ),
     );
     let bound = match session.bind(daemon, once).await {
@@ -301,7 +313,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
     );
     signer(daemon, &bound, all);
     amounts(daemon, &bound, all);
-    match check_online::of(daemon, &session.client(), &bound).await {
+    match check_online::of(daemon, &session, &bound).await {
         Ok(online) => {
             clock(online.venue_time, all);
             quotes(&online, all);

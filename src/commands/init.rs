@@ -420,7 +420,7 @@ mod tests {
         write_new(&file, &text).unwrap();
         assert!(write_new(&file, &text).is_err(), "never overwritten");
         let daemon = Daemon::load(&file).unwrap();
-        assert_eq!(daemon.venue.account_id, 7);
+        assert_eq!(daemon.venue.exchange("the example").unwrap().account_id, 7);
         let market = &daemon.markets[0];
         assert_eq!(market.name.value, "WBTC-DAI");
         assert!(

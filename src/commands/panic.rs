@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use cambist_client::Client;
 use cambist_core::{Amount, TokenId, VenueTime};
 
 use super::{print_json, print_text};
@@ -13,14 +12,17 @@ use crate::cli::PanicArgs;
 use crate::exit::Exit;
 use crate::panic::report;
 use crate::panic::report::{Bound, Came};
-use crate::panic::{Plan, Sweep, Swept};
+use crate::panic::{Plan, PoolTransactions, Sweep, Swept};
 use cambist_config::money;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::live::latch::Latch;
 use cambist_daemon::telemetry;
-use cambist_daemon::venues::exchange::access::AccountAccess;
+use cambist_daemon::venues::{Access, AccountReader};
 use cambist_host::clock::Clock;
 use cambist_store::view::{self, Open};
+
+/// Pause between two attempts to read what the venue lists.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Time for requests, in addition to the time to live and the grace.
 const WORK_S: u64 = 60;
@@ -33,30 +35,39 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     }
     telemetry::log::start(daemon.log);
     let latch = raise(&daemon, &args.reason);
-    let AccountAccess { client, .. } = AccountAccess::of(&daemon, daemon.request_timeout_ms)?;
+    let access = Access::of_panic(&daemon, daemon.request_timeout_ms)?;
     let clock = Clock::new();
     let ttl_s = args.ttl.unwrap_or(0).max(daemon.orders.ttl_s);
     let within_s = args
         .within
         .unwrap_or(ttl_s + daemon.orders.grace_s + WORK_S);
     let remembered = remembered(&daemon.store.dir);
+    let within = Duration::from_secs(within_s);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let reader = runtime.block_on(readable(access, &clock, within))?;
+    let with_moves = daemon.markets.iter().any(|market| market.pool.is_some())
+        || remembered.iter().any(|one| one.is_move);
     let plan = Plan {
         own_only: args.own_only,
         page: daemon.engine.poll.orders_page,
-        with_moves: daemon.markets.iter().any(|market| market.pool.is_some())
-            || remembered.iter().any(|one| one.is_move),
-        within: Duration::from_secs(within_s),
+        list: reader.resting,
+        pool_transactions: match (reader.has_pools, with_moves) {
+            (false, _) => PoolTransactions::Absent,
+            (true, true) => PoolTransactions::Required,
+            (true, false) => PoolTransactions::IfListed,
+        },
+        pace: reader.pace,
+        within,
     };
     let grace = Duration::from_secs(daemon.orders.grace_s);
-    let venue = client.clone().into();
-    let mut sweep = Sweep::new(&venue, &clock, plan, Duration::from_secs(ttl_s), grace);
+    let ttl = Duration::from_secs(ttl_s);
+    let mut sweep = Sweep::new(&reader.client, &clock, plan, ttl, grace);
     for one in &remembered {
         // What was accepted before is listed, and cancelled if it rests.
         sweep.expires(one.accepted_until_s);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
     let mut shown = String::new();
     let begun_s = clock.unix_micros() / 1_000_000;
     let swept = runtime.block_on(sweep.run(|swept| {
@@ -66,7 +77,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
             shown = line;
         }
     }));
-    let bound = runtime.block_on(bound(&client, &swept));
+    let bound = runtime.block_on(bound(&reader, &swept));
     // If the venue never sent its time, the system clock is used.
     let last_expiry_s = remembered.iter().map(|one| one.accepted_until_s).max();
     let dead_s = swept.dead_at.map_or_else(
@@ -104,16 +115,36 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     })
 }
 
+/// The account as it can be read and cancelled; tried until the time is over.
+async fn readable(
+    access: Access,
+    clock: &Clock,
+    within: Duration,
+) -> anyhow::Result<AccountReader> {
+    let mut access = access;
+    loop {
+        let error = match access.reader().await {
+            Ok(reader) => return Ok(reader),
+            Err(error) => error,
+        };
+        if Duration::from_micros(clock.now().0) >= within {
+            return Err(error);
+        }
+        let _ = writeln!(std::io::stderr().lock(), "the venue's listing: {error:#}");
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
 /// Locked funds, by token symbol if the venue sends them.
-async fn bound(client: &Client, swept: &Swept) -> Option<Vec<Bound>> {
+async fn bound(reader: &AccountReader, swept: &Swept) -> Option<Vec<Bound>> {
     let bound = swept.bound.as_ref()?;
     let listed = if bound.is_empty() {
         Vec::new()
     } else {
-        client.tokens().await.unwrap_or_default()
+        reader.tokens().await.unwrap_or_default()
     };
     let one = |(id, units): (&TokenId, &Amount)| {
-        let token = listed.iter().find(|token| token.token_id == *id);
+        let token = listed.iter().find(|token| token.id == *id);
         Bound {
             token: token.map_or_else(|| format!("token {}", id.0), |token| token.symbol.clone()),
             units: *units,
@@ -125,9 +156,9 @@ async fn bound(client: &Client, swept: &Swept) -> Option<Vec<Bound>> {
 
 /// Asks for confirmation; without a terminal the answer is no.
 fn confirm(daemon: &Daemon) -> anyhow::Result<()> {
-    let account = daemon.venue.account_id;
+    let account = daemon.venue.account();
     let venue = &daemon.venue.base_url.value;
-    let question = format!("stop trading and cancel every order of account {account} at {venue}?");
+    let question = format!("stop trading and cancel every order of {account} at {venue}?");
     super::confirm(&question, false)
 }
 

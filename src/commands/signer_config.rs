@@ -59,7 +59,7 @@ async fn file(daemon: &Daemon, args: &SignerConfigArgs) -> anyhow::Result<String
         .map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
     let info = client.exchange_info().await?;
     let bound = exchange::bind(daemon, client, StartRetry::none()).await?;
-    let mut text = head(daemon, args, &info, client);
+    let mut text = head(daemon, args, &info, client)?;
     let mut limits = limits(&bound);
     let mut pools = String::new();
     for beside in bound.pools.iter().zip(&bound.engine.pools) {
@@ -96,9 +96,15 @@ async fn file(daemon: &Daemon, args: &SignerConfigArgs) -> anyhow::Result<String
     Ok(text)
 }
 
-fn head(daemon: &Daemon, args: &SignerConfigArgs, info: &ExchangeInfo, client: &Client) -> String {
+fn head(
+    daemon: &Daemon,
+    args: &SignerConfigArgs,
+    info: &ExchangeInfo,
+    client: &Client,
+) -> anyhow::Result<String> {
     let SignerConfigArgs { name, user, .. } = args;
-    format!(
+    let account = daemon.venue.exchange("a signer")?;
+    Ok(format!(
         "# Printed by cambist signer-config: what the daemon's file allows. See docs/signer.md.\nconfig_version = 1\n\n\
          [signer]\nsocket = \"/run/cambist-signer/{name}/socket\"\nstate_dir = \"/var/lib/cambist-signer/{name}\"\n\
          # Users that may connect, beside root and the signer's own.\nusers = [{user:?}]\n\n\
@@ -108,11 +114,11 @@ fn head(daemon: &Daemon, args: &SignerConfigArgs, info: &ExchangeInfo, client: &
         client.base_url().as_str(),
         info.exchange_address.to_hex(),
         info.chain_id,
-        daemon.venue.account_id,
-        daemon.venue.owner,
+        account.account_id,
+        account.owner,
         (daemon.orders.ttl_s + TTL_SPARE_S).min(86_400),
         daemon.orders.max_fee_bips,
-    )
+    ))
 }
 
 /// What may be signed and unexpired of each token: the daemon's own limit, and in quote tokens at the ceiling.

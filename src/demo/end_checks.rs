@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use cambist_client::Client;
+use cambist_client::VenueClient;
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::notification::{End, Notification};
@@ -22,6 +22,7 @@ use cambist_daemon::adapter;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::recording::Player;
 use cambist_daemon::venues::exchange::access::AccountAccess;
+use cambist_daemon::venues::{Access, AccountReader};
 
 /// Timeout of a request; longer than a daemon's.
 const TIMEOUT_MS: u64 = 5_000;
@@ -65,24 +66,39 @@ impl Books {
 
 /// Reads the account's orders created at or after `from` from the exchange.
 pub async fn orders_since(daemon: &Daemon, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {
-    orders(&AccountAccess::of(daemon, TIMEOUT_MS)?.client, from).await
+    let reader = Access::of_command(daemon, TIMEOUT_MS)?.reader().await?;
+    orders(&reader, &reader.lists, from).await
 }
 
-/// Reads the account's orders and balances from the exchange.
-pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
-    let client = AccountAccess::of(daemon, TIMEOUT_MS)?.client;
-    let tokens = client.tokens().await?;
+/// Which orders are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// At least those that rest.
+    Resting,
+    /// All that the venue lists, of whatever age.
+    All,
+}
+
+/// Reads the account's orders and balances from the venue.
+pub async fn books(daemon: &Daemon, which: Which) -> anyhow::Result<Books> {
+    let mut access = Access::of_command(daemon, TIMEOUT_MS)?;
+    let reader = access.reader().await?;
+    let tokens = reader.tokens().await?;
     let decimals = tokens
         .iter()
         .map(|token| (token.symbol.clone(), token.decimals))
         .collect();
     let symbols: BTreeMap<TokenId, String> = tokens
         .into_iter()
-        .map(|token| (token.token_id, token.symbol))
+        .map(|token| (token.id, token.symbol))
         .collect();
-    let orders = orders(&client, VenueTime(0)).await?;
+    let lists = match which {
+        Which::Resting => std::slice::from_ref(&reader.resting),
+        Which::All => &reader.lists,
+    };
+    let orders = orders(&reader, lists, VenueTime(0)).await?;
     let Outcome::Reply(Reply::Balances(balances)) =
-        retry_while_limited(&client, &Query::Balances).await?
+        retry_while_limited(&reader.client, &Query::Balances).await?
     else {
         bail!("the exchange did not return the balances");
     };
@@ -96,38 +112,69 @@ pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
             )
         })
         .collect();
+    let moves = if reader.has_pools {
+        moves(&reader.client).await?
+    } else {
+        Vec::new()
+    };
     Ok(Books {
         orders,
-        moves: moves(&client).await?,
+        moves,
         totals,
         decimals,
     })
 }
 
-async fn orders(client: &Client, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {
+/// Every order of every list, each once: one may have moved from a list to a later one meanwhile.
+async fn orders(
+    reader: &AccountReader,
+    lists: &[OrderList],
+    from: VenueTime,
+) -> anyhow::Result<Vec<OrderReport>> {
+    let mut all: Vec<OrderReport> = Vec::new();
+    for list in lists {
+        let listed = list_of(reader, *list, from).await?;
+        all.retain(|known| listed.iter().all(|order| order.hash != known.hash));
+        all.extend(listed);
+    }
+    Ok(all)
+}
+
+async fn list_of(
+    reader: &AccountReader,
+    list: OrderList,
+    from: VenueTime,
+) -> anyhow::Result<Vec<OrderReport>> {
     let mut all = Vec::new();
-    loop {
+    let mut offset = Some(0);
+    while let Some(begin) = offset {
         let page = OrdersPage {
             from,
             to: VenueTime(0),
-            offset: u32::try_from(all.len()).unwrap_or(u32::MAX),
+            offset: begin,
             limit: PAGE,
-            list: OrderList::All,
+            list,
         };
-        let outcome = retry_while_limited(client, &Query::Orders(page)).await?;
-        let Outcome::Reply(Reply::Orders { orders, total }) = outcome else {
-            bail!("the exchange did not list the orders");
+        let outcome = retry_while_limited(&reader.client, &Query::Orders(page)).await?;
+        offset = match outcome {
+            Outcome::Reply(Reply::Orders { orders, total }) => {
+                let is_last = orders.is_empty();
+                all.extend(orders);
+                let read = u32::try_from(all.len()).unwrap_or(u32::MAX);
+                (!is_last && read < total).then_some(read)
+            }
+            Outcome::Reply(Reply::OrdersUntil { orders, next }) => {
+                all.extend(orders);
+                next
+            }
+            _ => bail!("the exchange did not list the orders"),
         };
-        let is_last = orders.is_empty();
-        all.extend(orders);
-        if is_last || all.len() >= total as usize {
-            return Ok(all);
-        }
     }
+    Ok(all)
 }
 
 /// Reads the account's joins and exits with a client.
-pub async fn moves(client: &Client) -> anyhow::Result<Vec<PoolTransactionReport>> {
+pub async fn moves(client: &VenueClient) -> anyhow::Result<Vec<PoolTransactionReport>> {
     let mut all = Vec::new();
     loop {
         let page = OrdersPage {
@@ -151,11 +198,11 @@ pub async fn moves(client: &Client) -> anyhow::Result<Vec<PoolTransactionReport>
 
 /// Reads the account's joins and exits from the exchange.
 pub async fn pool_transactions(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransactionReport>> {
-    moves(&AccountAccess::of(daemon, TIMEOUT_MS)?.client).await
+    moves(&AccountAccess::of(daemon, TIMEOUT_MS)?.client.into()).await
 }
 
 /// Repeats a request until the rate limit allows it.
-async fn retry_while_limited(client: &Client, query: &Query) -> anyhow::Result<Outcome> {
+async fn retry_while_limited(client: &VenueClient, query: &Query) -> anyhow::Result<Outcome> {
     for _ in 0..40 {
         let answered = client.query(query, &[]).await;
         match answered.outcome {

@@ -58,6 +58,15 @@ pub enum Read {
     TooLong,
 }
 
+/// What a page states of the pages after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// The number of entries of all pages.
+    Total(u32),
+    /// Where the next page begins, if there is one.
+    Next(Option<u32>),
+}
+
 /// A list being read.
 #[derive(Clone, Debug)]
 pub struct List<T> {
@@ -107,7 +116,7 @@ impl<T: Entry> List<T> {
     }
 
     /// Takes in the page that was requested at `sent`.
-    pub fn take(&mut self, sent: Time, page: &[T], total: u32) -> Read {
+    pub fn take(&mut self, sent: Time, page: &[T], rest: Rest) -> Read {
         if self.pages == 0 {
             self.begun = sent;
             self.hashes.clear();
@@ -124,12 +133,19 @@ impl<T: Entry> List<T> {
             }
         }
         let count = u32::try_from(page.len()).unwrap_or(u32::MAX);
-        self.offset = self.offset.saturating_add(count);
-        if self.offset < total {
+        let (next, moves_on) = match rest {
+            Rest::Total(total) => {
+                let read = self.offset.saturating_add(count);
+                ((read < total).then_some(read), count > 0)
+            }
+            Rest::Next(next) => (next, next > Some(self.offset)),
+        };
+        if let Some(next) = next {
             if self.pages >= PAGES_MAX {
                 return Read::TooLong;
             }
-            if count > 0 {
+            if moves_on {
+                self.offset = next;
                 return Read::More;
             }
             // Fewer entries than the total: the list changed during the round, which proves nothing.
@@ -181,20 +197,32 @@ mod tests {
             order(2, OrderStatus::Processing),
         );
         let mut list = List::default();
-        assert_eq!(list.take(Time(1), std::slice::from_ref(&a), 2), Read::More);
+        assert_eq!(
+            list.take(Time(1), std::slice::from_ref(&a), Rest::Total(2)),
+            Read::More
+        );
         assert_eq!(list.offset(), 1);
-        assert_eq!(list.take(Time(2), std::slice::from_ref(&b), 2), Read::Again);
+        assert_eq!(
+            list.take(Time(2), std::slice::from_ref(&b), Rest::Total(2)),
+            Read::Again
+        );
         assert_eq!(list.open().len(), 1);
         assert_eq!(
-            list.take(Time(3), &[a.clone(), b.clone()], 2),
+            list.take(Time(3), &[a.clone(), b.clone()], Rest::Total(2)),
             Read::Complete
         );
         assert_eq!(list.begun(), Time(3));
         // Another order in between: not complete.
         let mut list = List::default();
-        assert_eq!(list.take(Time(1), std::slice::from_ref(&a), 1), Read::Again);
-        assert_eq!(list.take(Time(2), &[b.clone(), a.clone()], 2), Read::Again);
-        assert_eq!(list.take(Time(3), &[b, a], 2), Read::Complete);
+        assert_eq!(
+            list.take(Time(1), std::slice::from_ref(&a), Rest::Total(1)),
+            Read::Again
+        );
+        assert_eq!(
+            list.take(Time(2), &[b.clone(), a.clone()], Rest::Total(2)),
+            Read::Again
+        );
+        assert_eq!(list.take(Time(3), &[b, a], Rest::Total(2)), Read::Complete);
     }
 
     #[test]
@@ -202,18 +230,41 @@ mod tests {
         let a = order(1, OrderStatus::Cancelled);
         let mut list = List::default();
         for _ in 0..5 {
-            assert_eq!(list.take(Time(1), std::slice::from_ref(&a), 2), Read::More);
-            assert_eq!(list.take(Time(1), &[], 2), Read::Again);
+            assert_eq!(
+                list.take(Time(1), std::slice::from_ref(&a), Rest::Total(2)),
+                Read::More
+            );
+            assert_eq!(list.take(Time(1), &[], Rest::Total(2)), Read::Again);
         }
-        assert_eq!(list.take(Time(2), &[], 0), Read::Again);
-        assert_eq!(list.take(Time(2), &[], 0), Read::Complete);
+        assert_eq!(list.take(Time(2), &[], Rest::Total(0)), Read::Again);
+        assert_eq!(list.take(Time(2), &[], Rest::Total(0)), Read::Complete);
+    }
+
+    #[test]
+    fn pages_may_name_the_next_one() {
+        let (a, b) = (
+            order(1, OrderStatus::Cancelled),
+            order(2, OrderStatus::Processing),
+        );
+        let mut list = List::default();
+        let [first, second] = [[a], [b]];
+        for read in [Read::Again, Read::Complete] {
+            let next = Rest::Next(Some(50));
+            assert_eq!(list.take(Time(1), &first, next), Read::More);
+            assert_eq!(list.offset(), 50);
+            assert_eq!(list.take(Time(1), &second, Rest::Next(None)), read);
+        }
+        // One that does not move on proves nothing.
+        let mut list = List::default();
+        assert_eq!(list.take(Time(1), &first, Rest::Next(Some(0))), Read::Again);
     }
 
     #[test]
     fn a_list_without_end_is_given_up() {
         let a = order(1, OrderStatus::Cancelled);
         let mut list = List::default();
-        let read = (0..PAGES_MAX).map(|_| list.take(Time(1), std::slice::from_ref(&a), u32::MAX));
+        let read = (0..PAGES_MAX)
+            .map(|_| list.take(Time(1), std::slice::from_ref(&a), Rest::Total(u32::MAX)));
         assert_eq!(read.last(), Some(Read::TooLong));
     }
 }

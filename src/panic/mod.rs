@@ -21,12 +21,10 @@ use cambist_daemon::adapter;
 
 use cambist_host::clock::Clock;
 use fence::Fence;
-use list::{Entry, List, Read};
+use list::{Entry, List, Read, Rest};
 
 /// Pause between two passes with nothing to cancel.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Pause between two pages: five per second is the usual rate limit.
-const PACE: Duration = Duration::from_millis(200);
 /// Pause after a failed request.
 const RETRY: Duration = Duration::from_millis(300);
 /// Longest pause that the venue may request.
@@ -43,10 +41,25 @@ pub struct Plan {
     pub own_only: bool,
     /// Entries per page.
     pub page: u32,
-    /// Whether a proof requires the list of joins and exits. An exchange without pools has none.
-    pub with_moves: bool,
+    /// The list that shows every order that rests.
+    pub list: OrderList,
+    /// What a proof needs of joins and exits.
+    pub pool_transactions: PoolTransactions,
+    /// Pause between two pages.
+    pub pace: Duration,
     /// The sweep is given up this long after the latch.
     pub within: Duration,
+}
+
+/// What a proof needs of the list of joins and exits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolTransactions {
+    /// The list, read to its end: some may be undecided.
+    Required,
+    /// The list, if there is one.
+    IfListed,
+    /// Nothing: the venue has no pools.
+    Absent,
 }
 
 /// Result of a sweep.
@@ -147,6 +160,10 @@ impl<'a> Sweep<'a> {
 
     /// Cancels until it is proven that nothing is left, or until the time is over. `report` receives progress.
     pub async fn run(mut self, mut report: impl FnMut(&Swept)) -> Swept {
+        if !self.plan.own_only {
+            // Where the venue cancels everything by one request, that is the fastest; lists decide.
+            self.cancel_all().await;
+        }
         while !self.swept.proven && !self.is_late() {
             self.look().await;
             self.swept.dead_at = self.fence.end();
@@ -159,6 +176,12 @@ impl<'a> Sweep<'a> {
             self.swept.bound = self.bound().await;
         }
         self.swept
+    }
+
+    async fn cancel_all(&mut self) {
+        if let Some(Err(error)) = self.client.cancel_all().await {
+            self.record_failure(error.to_string());
+        }
     }
 
     fn is_late(&self) -> bool {
@@ -184,11 +207,10 @@ impl<'a> Sweep<'a> {
     async fn read_orders(&mut self) -> Option<Complete> {
         let mut reading = Reading::default();
         while !self.is_late() {
-            let answer = self.page(&mut reading, Query::Orders, |reply| {
-                let Reply::Orders { orders, total } = reply else {
-                    return None;
-                };
-                Some((orders, total))
+            let answer = self.page(&mut reading, Query::Orders, |reply| match reply {
+                Reply::Orders { orders, total } => Some((orders, Rest::Total(total))),
+                Reply::OrdersUntil { orders, next } => Some((orders, Rest::Next(next))),
+                _ => None,
             });
             let Some((orders, read)) = answer.await else {
                 continue;
@@ -212,16 +234,20 @@ impl<'a> Sweep<'a> {
     /// accepted.
     async fn read_moves(&mut self) -> Option<Complete> {
         self.swept.moves = None;
+        if self.plan.pool_transactions == PoolTransactions::Absent {
+            self.swept.moves = Some(BTreeMap::new());
+            return Some(Complete { is_behind: true });
+        }
         let mut reading = Reading::default();
         while !self.is_late() {
             let answer = self.page(&mut reading, Query::PoolTransactions, |reply| {
                 let Reply::PoolTransactions { moves, total } = reply else {
                     return None;
                 };
-                Some((moves, total))
+                Some((moves, Rest::Total(total)))
             });
             match answer.await {
-                None if self.plan.with_moves => {}
+                None if self.plan.pool_transactions == PoolTransactions::Required => {}
                 None => return Some(Complete { is_behind: true }),
                 Some((_, Read::More | Read::Again)) => {}
                 Some((_, Read::Complete)) => {
@@ -239,10 +265,10 @@ impl<'a> Sweep<'a> {
         &mut self,
         reading: &mut Reading<T>,
         query: fn(OrdersPage) -> Query,
-        entries: fn(Reply) -> Option<(Vec<T>, u32)>,
+        entries: fn(Reply) -> Option<(Vec<T>, Rest)>,
     ) -> Option<(Vec<T>, Read)> {
         if reading.list.is_begun() {
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(self.plan.pace).await;
         }
         let sent = self.clock.now();
         let query = query(OrdersPage {
@@ -250,11 +276,12 @@ impl<'a> Sweep<'a> {
             to: VenueTime(0),
             offset: reading.list.offset(),
             limit: self.plan.page,
-            list: OrderList::All,
+            list: self.plan.list,
         });
         let (reply, venue_time) = self.ask(&query).await?;
-        let Some((entries, total)) = entries(reply) else {
+        let Some((entries, rest)) = entries(reply) else {
             self.record_failure(format!("{}: unexpected answer", query.endpoint().name()));
+            tokio::time::sleep(RETRY).await;
             return None;
         };
         if let Some(time) = venue_time {
@@ -264,7 +291,7 @@ impl<'a> Sweep<'a> {
             // The round is as old as its first page.
             reading.venue_time = venue_time.unwrap_or(VenueTime(0));
         }
-        let read = reading.list.take(sent, &entries, total);
+        let read = reading.list.take(sent, &entries, rest);
         if read == Read::TooLong {
             let (name, most) = (query.endpoint().name(), list::PAGES_MAX);
             self.record_failure(format!("{name}: the list has more than {most} pages"));
@@ -335,7 +362,8 @@ impl<'a> Sweep<'a> {
         let (pause, what) = match answered.outcome {
             Outcome::Reply(reply) => return Some((reply, answered.venue_time)),
             Outcome::Refused(reason) if adapter::is_rate_limited(reason) => {
-                (answer.unwrap_or(RETRY), "429: too many requests".to_owned())
+                let pause = answer.unwrap_or(self.plan.pace).max(RETRY);
+                (pause, "429: too many requests".to_owned())
             }
             // A refused cancel proves nothing; the next list decides.
             Outcome::Refused(_) if matches!(query, Query::Cancel(_)) => return None,

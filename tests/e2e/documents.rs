@@ -29,6 +29,7 @@ const DRILLS: Executed = In(
     "tests/e2e/messages.rs",
     "fn the_commands_of_quick_start_and_runbook_do_what_they_say",
 );
+const KRAKEN: &str = "tests/e2e/kraken_daemon/starts.rs";
 const SERVICE: &str = "tests/external/machine/service";
 const PACKAGE: &str = "tests/external/machine/package";
 const SIGNER: &str = "tests/e2e/signer/trading.rs";
@@ -75,6 +76,23 @@ const COMMANDS: &[(&str, Executed)] = &[
             "fn a_shadow_quotes_on_the_daemons_inputs",
         ),
     ),
+    (
+        "check --config config/kraken.toml --no-secrets",
+        In(KRAKEN, "\"--no-secrets\""),
+    ),
+    (
+        "run --config config/kraken.toml --mode observe --for 1m",
+        In(KRAKEN, "\"observe\""),
+    ),
+    (
+        "check --config config/kraken.toml --online",
+        In(KRAKEN, "\"check --online\""),
+    ),
+    (
+        "doctor --config config/kraken.toml",
+        In(KRAKEN, "\"doctor\""),
+    ),
+    ("run --config config/kraken.toml", STARTED),
     (
         "tournament --seeds 20",
         In("tests/cli/tournament.rs", "fn the_table_and_the_json"),

@@ -16,6 +16,7 @@ mod faults;
 mod hostile;
 mod instances;
 mod kraken;
+mod kraken_daemon;
 mod messages;
 mod neighbours;
 mod onboarding;

@@ -66,6 +66,7 @@ const ROOMS: [(&str, &[&str]); 36] = [
             "core",
             "fill-model",
             "host",
+            "kraken-venue",
             "listener",
             "market-data",
             "messages",

@@ -5,17 +5,27 @@ use cambist_core::request::{Endpoint, Query};
 
 use crate::base_url::BaseUrl;
 use crate::client::{Answered, Client};
+use crate::error::CallError;
+use crate::kraken::KrakenClient;
 
 /// A client of the venue that a daemon trades on, cheap to clone. `Debug` shows no key.
 #[derive(Clone, Debug)]
 pub enum VenueClient {
     /// The exchange interface.
-    Exchange(Client),
+    Exchange(Box<Client>),
+    /// Kraken.
+    Kraken(KrakenClient),
 }
 
 impl From<Client> for VenueClient {
     fn from(client: Client) -> Self {
-        Self::Exchange(client)
+        Self::Exchange(Box::new(client))
+    }
+}
+
+impl From<KrakenClient> for VenueClient {
+    fn from(client: KrakenClient) -> Self {
+        Self::Kraken(client)
     }
 }
 
@@ -24,6 +34,7 @@ impl VenueClient {
     pub async fn query(&self, query: &Query, markets: &[MarketSpec]) -> Answered {
         match self {
             Self::Exchange(client) => client.query(query, markets).await,
+            Self::Kraken(client) => client.query(query, markets).await,
         }
     }
 
@@ -31,6 +42,16 @@ impl VenueClient {
     pub async fn submit_to(&self, endpoint: Endpoint, body: &[u8]) -> Answered {
         match self {
             Self::Exchange(client) => client.submit_to(endpoint, body).await,
+            // There are no joins and exits, and none is sealed.
+            Self::Kraken(client) => client.submit(body).await,
+        }
+    }
+
+    /// Cancels everything of the account by one request; `None` where the venue has no such request.
+    pub async fn cancel_all(&self) -> Option<Result<(), CallError>> {
+        match self {
+            Self::Exchange(_) => None,
+            Self::Kraken(client) => Some(client.cancel_all().await.map(|_| ())),
         }
     }
 
@@ -38,6 +59,7 @@ impl VenueClient {
     pub fn base_url(&self) -> &BaseUrl {
         match self {
             Self::Exchange(client) => client.base_url(),
+            Self::Kraken(client) => client.base_url(),
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The venue that this daemon is built for: which description the engine, the limits that are derived from it, the store
-//! and dry runs use, and what its status codes mean for requests that are no submits of the engine.
+//! What reasons of refusals mean for requests that are no submits of the engine. Adapters give every venue's refusals a
+//! reason of one list (`cambist_core::Reason`), with one meaning each.
 //!
 //! No other file of the daemon and the program names a status code (`tests/e2e/rooms.rs`). What refusals prove of an order
-//! is in the rules, and the engine's.
+//! is in the venue's rules ([`VenueLink::rules`](crate::config::venue::VenueLink::rules)), and the engine's.
 
 use cambist_core::request::Endpoint;
 use cambist_core::venue::Refusal;
 use cambist_core::{Reason, VenueRules};
 
-/// What the venue guarantees. The client, the seal worker and the start's questions are those of this venue.
-pub fn rules() -> VenueRules {
+/// What the exchange interface guarantees.
+pub fn exchange_rules() -> VenueRules {
     VenueRules::exchange()
 }
 
@@ -33,7 +33,7 @@ pub enum RequestRefusal {
 impl RequestRefusal {
     /// By the venue's reason.
     pub fn of(reason: Reason) -> Self {
-        if refusal(reason) == Refusal::RateLimited {
+        if is_rate_limited(reason) {
             return Self::RateLimited;
         }
         match reason {
@@ -51,14 +51,19 @@ impl RequestRefusal {
     }
 }
 
-/// What a refusal proves of a submit.
-pub fn refusal(reason: Reason) -> Refusal {
-    rules().refusals.of(reason)
+/// Whether a request was refused because our keys are not accepted.
+pub const fn is_of_keys(reason: Reason) -> bool {
+    matches!(reason.refusal(), Refusal::KeysRefused)
+}
+
+/// Whether a request was refused for its form, so that every one like it is.
+pub const fn is_of_the_request(reason: Reason) -> bool {
+    matches!(reason, Reason::InvalidArgument)
 }
 
 /// Whether a request was refused because there were too many.
 pub fn is_rate_limited(reason: Reason) -> bool {
-    refusal(reason) == Refusal::RateLimited
+    reason == Reason::RateLimited
 }
 
 /// Whether a cancel was refused because its order had ended. The engine concludes nothing from it: the interface gives
@@ -114,6 +119,7 @@ mod tests {
         assert!(is_late_cancel(Endpoint::Cancel, Reason::InvalidArgument));
         assert!(!is_late_cancel(Endpoint::Submit, Reason::InvalidArgument));
         assert!(is_rate_limited(Reason::RateLimited));
+        assert!(is_of_keys(Reason::WrongSignature) && !is_of_keys(Reason::OrderExists));
         assert!(is_number_used(Reason::InvalidNonce) && !is_number_used(Reason::OrderExpired));
     }
 }

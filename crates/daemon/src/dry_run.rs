@@ -8,11 +8,13 @@ use cambist_core::config::EngineConfig;
 use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::{Control, Notification, Withheld};
+use cambist_core::order::UnsignedOrder;
 use cambist_core::reference::{ReferenceId, ReferencePrice, ReferenceSource};
 use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
 use cambist_core::strategy::Strategy;
 use cambist_core::{
-    ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, Side, StrategyId, Time, VenueTime,
+    ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, Side, StrategyId, Time, VenueRules,
+    VenueTime,
 };
 
 use crate::adapter;
@@ -34,6 +36,8 @@ pub struct DryRun {
     pub strategies: Vec<(StrategyId, MarketId, Box<dyn Strategy>)>,
     /// Instance number in the ids of own orders.
     pub instance: u32,
+    /// What the venue guarantees.
+    pub venue: VenueRules,
     /// The venue's time at the beginning.
     pub venue_time: VenueTime,
 }
@@ -44,8 +48,21 @@ pub trait Answers {
     fn answer(&mut self, query: &Query, venue_time: VenueTime) -> Option<Reply>;
 }
 
+/// What a dry run found.
+pub struct Found {
+    /// Why each side of each market would not be quoted, buy then sell; `None` for one that would.
+    pub reasons: Vec<[Option<Withheld>; 2]>,
+    /// The first order of every side of every market that has one.
+    pub orders: Vec<UnsignedOrder>,
+}
+
 /// Why each side of each market would not be quoted, buy then sell; `None` for one that would.
 pub fn reasons(run: DryRun, answers: &mut dyn Answers) -> Vec<[Option<Withheld>; 2]> {
+    run_dry(run, answers).reasons
+}
+
+/// As `reasons`, with orders that would be made.
+pub fn run_dry(run: DryRun, answers: &mut dyn Answers) -> Found {
     let count = run.markets.len();
     let mut stage = Stage::new(run, answers);
     let mut actions = Vec::new();
@@ -56,7 +73,10 @@ pub fn reasons(run: DryRun, answers: &mut dyn Answers) -> Vec<[Option<Withheld>;
             break;
         }
     }
-    stage.found(count)
+    Found {
+        reasons: stage.found(count),
+        orders: stage.orders,
+    }
 }
 
 /// A running engine: every query is answered at once, and everything is stored at once.
@@ -69,6 +89,7 @@ struct Stage<'a> {
     waiting: VecDeque<Event>,
     reasons: BTreeMap<(MarketId, Side), Option<Withheld>>,
     hashes: u64,
+    orders: Vec<UnsignedOrder>,
 }
 
 impl<'a> Stage<'a> {
@@ -104,7 +125,7 @@ impl<'a> Stage<'a> {
             venue_time: run.venue_time,
             maker_fee_bips: 0,
             taker_fee_bips: 0,
-            venue: adapter::rules(),
+            venue: run.venue,
             references: run.references.clone(),
         };
         let now = Time::from_ms(1_000_000);
@@ -117,6 +138,7 @@ impl<'a> Stage<'a> {
             waiting: VecDeque::from([Event::Start(Box::new(start))]),
             reasons: BTreeMap::new(),
             hashes: 0,
+            orders: Vec::new(),
         }
     }
 
@@ -193,6 +215,15 @@ impl Venue for Stage<'_> {
 
 impl Store for Stage<'_> {
     fn seal(&mut self, batch: BatchId, intents: Vec<Intent>) {
+        for intent in &intents {
+            if let Intent::Order(order) = intent {
+                let place = (order.market, order.side);
+                let mut known = self.orders.iter();
+                if known.all(|known| (known.market, known.side) != place) {
+                    self.orders.push(order.clone());
+                }
+            }
+        }
         let hashes = intents.iter().map(Intent::id);
         let hashes = hashes.map(|id| (id, self.hash())).collect();
         self.waiting.push_back(Event::Sealed { batch, hashes });

@@ -57,6 +57,72 @@ impl Keys {
     }
 }
 
+/// Where an API key of Kraken's interface is: a pair of files, `api_key` and `secret`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyFolder {
+    /// A folder of the user.
+    Dir(PathBuf),
+    /// `$CREDENTIALS_DIRECTORY/{NAME_api_key,NAME_secret}`, as provided by the service manager.
+    Credentials(&'static str),
+}
+
+/// Where the API keys of an account at Kraken are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyFolders {
+    /// The key that places orders.
+    pub orders: KeyFolder,
+    /// The key that reads and cancels.
+    pub account: KeyFolder,
+    /// The key of commands that run beside a daemon, if there is one.
+    pub panic: Option<KeyFolder>,
+}
+
+impl KeyFolders {
+    /// The folders that are named.
+    pub fn dirs(&self) -> impl Iterator<Item = &Path> {
+        let each = [&self.orders, &self.account].into_iter().chain(&self.panic);
+        each.filter_map(|folder| match folder {
+            KeyFolder::Dir(dir) => Some(dir.as_path()),
+            KeyFolder::Credentials(_) => None,
+        })
+    }
+}
+
+/// An API key and its secret, as in their files.
+pub struct KeyPair {
+    /// The API key.
+    pub api_key: Zeroizing<String>,
+    /// What signs its requests, in base64.
+    pub secret: Zeroizing<String>,
+}
+
+impl KeyFolder {
+    /// Its name in messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Dir(dir) => dir.display().to_string(),
+            Self::Credentials(name) => format!("the credentials {name}_api_key and {name}_secret"),
+        }
+    }
+
+    /// Reads both files.
+    pub fn load(&self) -> Result<KeyPair, SecretError> {
+        let (files, is_credential) = match self {
+            Self::Dir(dir) => ([dir.join("api_key"), dir.join("secret")], false),
+            Self::Credentials(name) => {
+                let folder = credentials()?;
+                let file = |what| folder.join(format!("{name}_{what}"));
+                ([file("api_key"), file("secret")], true)
+            }
+        };
+        let [api_key, secret] = files;
+        Ok(KeyPair {
+            api_key: read(&api_key, is_credential)?,
+            secret: read(&secret, is_credential)?,
+        })
+    }
+}
+
 /// Both secrets of an account, as in their files.
 pub struct Secrets {
     /// The API key.
@@ -291,6 +357,22 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_pair_is_read_from_a_folder_and_each_file_is_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let pair = KeyFolder::Dir(folder.path().to_owned());
+        write(&folder, "api_key", b"the-key\n", 0o600);
+        assert!(matches!(pair.load(), Err(SecretError::Missing(_))));
+        let secret = write(&folder, "secret", b"hunter2\n", 0o644);
+        assert!(matches!(pair.load(), Err(SecretError::Mode { .. })));
+        fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+        let read = pair.load().unwrap();
+        assert_eq!(
+            (read.api_key.as_str(), read.secret.as_str()),
+            ("the-key", "hunter2")
+        );
     }
 
     #[test]

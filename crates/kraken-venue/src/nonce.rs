@@ -15,8 +15,9 @@ pub trait NonceSource: fmt::Debug + Send + Sync {
     fn next(&self) -> Result<u64, NonceError>;
 }
 
-/// Rising numbers whose use is made durable in blocks, so that a file is written once for many requests. What does that
-/// is an argument.
+/// Rising numbers near the clock in microseconds, whose use is made durable in blocks, so that a file is written once for
+/// many requests. What does that is an argument. They follow the clock, so that a key that something else used with
+/// nonces of its own is of use again.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NonceBlocks {
     next: u64,
@@ -24,8 +25,8 @@ pub struct NonceBlocks {
     reserved: u64,
 }
 
-/// Nonces of a block.
-const BLOCK: u64 = 1_000;
+/// Nonces of a block: those of ten seconds of the clock.
+const BLOCK: u64 = 10_000_000;
 
 impl NonceBlocks {
     /// Goes on behind what earlier processes reserved, and not below the clock in microseconds: a key whose file was lost
@@ -42,13 +43,14 @@ impl NonceBlocks {
         }
     }
 
-    /// The next number. `reserve` makes durable that all below its argument may have been used; while it fails, there is
-    /// none.
+    /// The next number: the clock, or the one after the last. `reserve` makes durable that all below its argument may have
+    /// been used; while it fails, there is none.
     pub fn next(
         &mut self,
+        now_us: u64,
         reserve: impl FnOnce(u64) -> Result<(), NonceError>,
     ) -> Result<u64, NonceError> {
-        let nonce = self.next;
+        let nonce = self.next.max(now_us);
         let after = nonce.checked_add(BLOCK);
         let after = after.ok_or_else(|| NonceError("all numbers are used".to_owned()))?;
         if nonce >= self.reserved {
@@ -68,11 +70,11 @@ mod tests {
     fn numbers_rise_over_restarts_whatever_the_clock_does() {
         let mut durable = 0;
         let mut last = None;
-        for (now_us, count) in [(5_000, 2_500), (4_000, 1), (0, 1_000), (1_000_000, 1)] {
+        for (now_us, count) in [(5_000, 2_500), (4_000, 1), (0, 1_000), (90_000_000, 1)] {
             let mut nonces = NonceBlocks::new(durable, now_us);
             for _ in 0..count {
                 let mut written = durable;
-                let nonce = nonces.next(|to| {
+                let nonce = nonces.next(now_us, |to| {
                     written = to;
                     Ok(())
                 });
@@ -83,29 +85,36 @@ mod tests {
                 last = nonce;
             }
         }
-        assert_eq!(last, Some(1_000_000), "not below the clock");
+        assert_eq!(last, Some(90_000_000), "not below the clock");
     }
 
     #[test]
     fn a_block_is_reserved_once_and_nothing_is_given_out_without() {
         let mut nonces = NonceBlocks::new(10, 0);
         let failed = NonceError("disk full".to_owned());
-        assert_eq!(nonces.next(|_| Err(failed.clone())), Err(failed));
+        assert_eq!(nonces.next(0, |_| Err(failed.clone())), Err(failed));
         let mut reserved = Vec::new();
-        for _ in 0..1_001 {
-            let next = nonces.next(|to| {
+        for now_us in [0, BLOCK + 9, BLOCK + 9, BLOCK + 10, 0] {
+            let next = nonces.next(now_us, |to| {
                 reserved.push(to);
                 Ok(())
             });
             assert!(next.is_ok());
         }
-        assert_eq!(reserved, [1_010, 2_010]);
+        assert_eq!(reserved, [BLOCK + 10, 2 * BLOCK + 10]);
+    }
+
+    #[test]
+    fn they_follow_the_clock_and_do_not_wait_for_it() {
+        let mut nonces = NonceBlocks::new(0, 100);
+        let each = [100, 100, 500, 400, 501].map(|now_us| nonces.next(now_us, |_| Ok(())));
+        assert_eq!(each, [100, 101, 500, 501, 502].map(Ok));
     }
 
     #[test]
     fn the_last_numbers_are_an_error() {
         let mut nonces = NonceBlocks::new(u64::MAX - BLOCK, 0);
-        assert_eq!(nonces.next(|_| Ok(())), Ok(u64::MAX - BLOCK));
-        assert!(nonces.next(|_| Ok(())).is_err());
+        assert_eq!(nonces.next(0, |_| Ok(())), Ok(u64::MAX - BLOCK));
+        assert!(nonces.next(0, |_| Ok(())).is_err());
     }
 }

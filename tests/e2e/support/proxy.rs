@@ -11,6 +11,8 @@ use std::time::Duration;
 use super::faults::{Fault, Other, act};
 use super::message::Message;
 
+/// The path of orders of Kraken's interface.
+const ADD_ORDER: &str = "/0/private/AddOrder";
 /// Nothing in here waits longer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -27,11 +29,11 @@ pub struct Seen {
 
 impl Seen {
     pub fn is_submit(&self) -> bool {
-        self.method == "POST" && self.path == "/api/v3/order"
+        self.method == "POST" && ["/api/v3/order", ADD_ORDER].contains(&self.path.as_str())
     }
 
     pub fn is_cancel(&self) -> bool {
-        self.method == "DELETE"
+        self.method == "DELETE" || self.path == "/0/private/CancelOrder"
     }
 
     pub fn is_read_of(&self, path: &str) -> bool {

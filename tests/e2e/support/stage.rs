@@ -93,6 +93,15 @@ impl Stage {
         (self.venue, self.address) = start_venue(&self.folder);
     }
 
+    /// As `restart_venue`, at the address that it had.
+    pub fn restart_venue_at(&mut self, address: &str) {
+        let config = self.path("venue.toml");
+        let mut file: Table = std::fs::read_to_string(&config).unwrap().parse().unwrap();
+        file.put("listen.address", address);
+        std::fs::write(config, file.to_string()).unwrap();
+        self.restart_venue();
+    }
+
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -84,7 +84,7 @@ async fn a_restart_goes_on_behind_what_was_reserved_whatever_the_clock_does() {
         let mut blocks = NonceBlocks::new(durable, now_us);
         let mut taken = Vec::new();
         for _ in 0..3 {
-            let nonce = blocks.next(|to| {
+            let nonce = blocks.next(now_us, |to| {
                 durable = to;
                 Ok(())
             });

@@ -46,7 +46,7 @@ impl Nonces {
 
 impl NonceSource for Nonces {
     fn next(&self) -> Result<u64, NonceError> {
-        self.0.lock().unwrap().next(|_| Ok(()))
+        self.0.lock().unwrap().next(0, |_| Ok(()))
     }
 }
 

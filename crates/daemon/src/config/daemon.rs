@@ -16,26 +16,9 @@ use super::mode::Mode;
 use super::paper::{self, Paper};
 use super::reader::{At, ConfigError, KnownKeys, Place, Section, Source};
 use super::risk::{self, Risk};
-use super::sections::{
-    check_address, check_markets, check_url, is_local, read_budget, read_keys, read_orders,
-    read_poll, read_venue, require_pins, small, version,
-};
+use super::sections::{check_markets, read_budget, read_orders, read_poll, small, version};
 use super::shadow;
-
-/// The venue and the account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VenueLink {
-    /// Base URL, without a trailing slash.
-    pub base_url: At<String>,
-    /// Account id.
-    pub account_id: u32,
-    /// Owner address, `0x` and 40 hexadecimal digits.
-    pub owner: String,
-    /// Expected chain id; the start is refused on another chain.
-    pub chain_id: Option<u64>,
-    /// Expected exchange address; the start is refused at another exchange.
-    pub exchange: Option<String>,
-}
+use super::venue::{self, VenueLink, VenueTerms};
 
 /// The store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +73,7 @@ pub struct Daemon {
     pub venue: VenueLink,
     /// Timeout of a request.
     pub request_timeout_ms: u64,
-    /// Secrets.
+    /// Secrets of an account of the exchange interface.
     pub keys: Keys,
     /// Database.
     pub store: StoreConfig,
@@ -228,24 +211,11 @@ fn read(
     let mode = mode.unwrap_or(written.value);
 
     let mut section = root.section("venue");
-    let (base_url, account_id, owner) = read_venue(&mut section, mode);
-    let chain_id = section.opt::<u64>("chain_id");
-    let exchange = section.opt::<String>("exchange");
-    let request_timeout_ms = section.number("request_timeout_ms", 5_000, 100..=60_000);
-    check_url(&section, base_url.as_ref());
-    check_address(&section, "venue.owner", owner.as_ref());
-    check_address(&section, "venue.exchange", exchange.as_ref());
-    let is_remote = |url: &At<String>| !is_local(&url.value);
-    // In a mode that does not trade nothing is signed.
-    let pins = if mode.trades() { pins } else { Pins::Optional };
-    let pinned = pins == Pins::Required && base_url.as_ref().is_some_and(is_remote);
-    if pinned {
-        require_pins(&section, &["chain_id", "exchange"]);
-    }
+    let venue = venue::read(&mut section, mode, pins);
     section.finish();
 
     let mut section = root.section("keys");
-    let keys = read_keys(&mut section, &folder, mode);
+    let secrets = venue::read_secrets(&mut section, &folder, mode, venue.kind);
     section.finish();
 
     let mut section = root.section("store");
@@ -307,7 +277,7 @@ fn read(
 
     let mut section = root.section("orders");
     let mut engine = EngineConfig::unset();
-    let orders = read_orders(&mut section, &mut engine);
+    let orders = read_orders(&mut section, &mut engine, venue.kraken());
     section.finish();
 
     let mut section = root.section("poll");
@@ -315,7 +285,7 @@ fn read(
     section.finish();
 
     let mut section = root.section("budget");
-    let budget = read_budget(&mut section);
+    let budget = read_budget(&mut section, venue.kraken());
     let budget_at = section.at();
     section.finish();
 
@@ -361,36 +331,28 @@ fn read(
     let markets: Vec<_> = root
         .sections("market")
         .into_iter()
-        .map(|section| {
-            market::read(
-                section,
-                depth_ms,
-                pinned,
-                (mode, base_url.as_ref()),
-                &folder,
-            )
-        })
+        .map(|section| market::read(section, depth_ms, mode, &venue, &folder))
         .collect();
     check_markets(&root, &markets);
     let markets: Option<Vec<_>> = markets.into_iter().collect();
     let fee_bips = [small(maker.value), small(taker.value)];
 
     let daemon = (|| {
+        let (keys, folders) = secrets?;
+        let mut terms = venue.terms?;
+        if let VenueTerms::Kraken(link) = &mut terms {
+            link.keys = folders;
+        }
         Some(Daemon {
             source,
             mode,
             paper,
             venue: VenueLink {
-                base_url: base_url
-                    .or_else(|| without(mode))?
-                    .map(|url| url.trim_end_matches('/').to_owned()),
-                account_id: small(account_id?.value),
-                owner: owner.or_else(|| without(mode))?.value.to_ascii_lowercase(),
-                chain_id: chain_id.map(|chain| chain.value),
-                exchange: exchange.map(|address| address.value.to_ascii_lowercase()),
+                base_url: venue.base_url.or_else(|| venue::without(mode))?,
+                terms,
             },
-            request_timeout_ms: request_timeout_ms.value,
-            keys: keys?,
+            request_timeout_ms: venue.request_timeout_ms,
+            keys,
             store: store?,
             beside,
             tape,
@@ -414,12 +376,4 @@ fn read(
     })();
     root.finish();
     daemon
-}
-
-/// Placeholder for a key that a mode without trading does not need.
-fn without(mode: Mode) -> Option<At<String>> {
-    (!mode.trades()).then(|| At {
-        value: String::new(),
-        at: Place::default(),
-    })
 }

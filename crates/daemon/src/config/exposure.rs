@@ -4,6 +4,7 @@
 //! (price_ceiling − price_floor), where fillable is what can still be bought within ttl + grace after the loss of all
 //! control, at most the width of the inventory band.
 
+use cambist_core::request::Endpoint;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
@@ -135,31 +136,42 @@ pub fn load(daemon: &Daemon, refreshed: Option<u64>) -> Load {
         .markets
         .iter()
         .filter_map(|market| market.pool.as_ref());
-    let mut pool_polls: u64 = pools.map(|pool| milli_per_s(pool.limits.poll_ms)).sum();
+    let rules = daemon.venue.rules();
+    let cost = |endpoint| u64::from(rules.costs.of(endpoint));
+    let polled = |endpoint, every_ms| cost(endpoint) * milli_per_s(every_ms);
+    let mut pool_polls: u64 = pools
+        .map(|pool| polled(Endpoint::PoolBalance, pool.limits.poll_ms))
+        .sum();
     if pool_polls > 0 {
         // The list of pools, and the list of joins and exits as often as orders while one is in flight.
-        pool_polls += milli_per_s(poll.meta_ms) + milli_per_s(poll.orders_ms);
+        pool_polls += polled(Endpoint::Pools, poll.meta_ms)
+            + polled(Endpoint::PoolTransactions, poll.orders_ms);
     }
-    let polls_milli_per_s = markets * milli_per_s(poll.depth_ms)
-        + pages * milli_per_s(poll.orders_ms)
-        + milli_per_s(poll.balances_ms)
+    let lists = rules.lists.scanned.len() as u64;
+    let scan = pages * lists;
+    let polls = markets * polled(Endpoint::Depth, poll.depth_ms)
+        + scan * polled(Endpoint::Orders, poll.orders_ms)
+        + polled(Endpoint::Balances, poll.balances_ms)
         + pool_polls
-        // Markets, tokens, the account and its pending transactions.
-        + 4 * milli_per_s(poll.meta_ms);
+        // Markets, tokens, the account, and what rests on it.
+        + polled(Endpoint::Markets, poll.meta_ms)
+        + polled(Endpoint::Tokens, poll.meta_ms)
+        + polled(Endpoint::Account, poll.meta_ms)
+        + polled(Endpoint::Orders, poll.meta_ms);
     let orders = &daemon.orders;
     let life_s = orders.ttl_s.saturating_sub(orders.refresh_before_s).max(1);
     let submits = (orders_refreshed * 1_000).div_ceil(life_s);
-    let refresh_milli_per_s = 2 * submits;
-    let total_milli_per_s = polls_milli_per_s + refresh_milli_per_s;
+    let refresh = submits * (cost(Endpoint::Submit) + cost(Endpoint::Cancel));
     let share = |part: u64, per_s: u32| part.saturating_mul(10).div_ceil(u64::from(per_s).max(1));
+    let unit = u64::from(daemon.venue.budget_unit());
     Load {
         orders_max,
         orders_refreshed,
-        polls_milli_per_s,
-        refresh_milli_per_s,
-        total_milli_per_s,
+        polls_milli_per_s: polls.div_ceil(unit),
+        refresh_milli_per_s: refresh.div_ceil(unit),
+        total_milli_per_s: (polls + refresh).div_ceil(unit),
         refresh_share_bps: share(submits, daemon.budget.endpoint_per_s),
-        budget_share_bps: share(total_milli_per_s, daemon.budget.per_s),
+        budget_share_bps: share(polls + refresh, daemon.budget.per_s),
     }
 }
 
@@ -177,11 +189,19 @@ pub fn overload(daemon: &Daemon, load: &Load) -> Vec<Problem> {
         );
         problems.push(Problem { at, what });
     }
-    if load.total_milli_per_s > u64::from(daemon.budget.per_s) * 1_000 {
+    if load.budget_share_bps > 10_000 {
+        let allowed = daemon.venue.kraken().map_or_else(
+            || format!("budget.per_s = {}", daemon.budget.per_s),
+            |link| {
+                let milli = u64::from(daemon.budget.per_s) * 1_000;
+                let allowed = thousandths(milli / u64::from(daemon.venue.budget_unit()));
+                let tier = link.tier.name();
+                format!("venue.tier = \"{tier}\" allows {allowed}: raise poll.orders_ms, poll.balances_ms and their ages")
+            },
+        );
         let what = format!(
-            "polling and refreshing need {} requests a second, but budget.per_s = {}",
+            "polling and refreshing need {} requests a second, but {allowed}",
             thousandths(load.total_milli_per_s),
-            daemon.budget.per_s
         );
         problems.push(Problem { at, what });
     }

@@ -12,7 +12,7 @@ use cambist_core::reference::ReferenceSource;
 use cambist_core::request::{Balance, Depth, DepthLevel, Listed, Query, Reply};
 use cambist_core::strategy::Strategy;
 use cambist_core::withheld::Unit;
-use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, VenueTime};
+use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, VenueRules, VenueTime};
 
 use cambist_strategies::Promise;
 
@@ -131,6 +131,7 @@ struct Trial {
 /// Trials of one market.
 struct Trials<'a> {
     engine: EngineConfig,
+    venue: VenueRules,
     spec: MarketSpec,
     /// Other markets that its strategies read, numbered behind it; in every trial they agree with it.
     others: Vec<MarketSpec>,
@@ -176,6 +177,7 @@ impl<'a> Trials<'a> {
         };
         let mut trials = Self {
             engine,
+            venue: bound.venue.clone(),
             spec: MarketSpec {
                 id: MarketId(0),
                 enabled: true,
@@ -302,6 +304,7 @@ impl<'a> Trials<'a> {
             references: self.references.clone(),
             strategies,
             instance: 1,
+            venue: self.venue.clone(),
             venue_time: THEN,
         };
         let mut venue = Quiet {

@@ -91,14 +91,7 @@ const TEMPLATES: [Template; 4] = [
         sequence: Some("/sequence"),
         time: Some(("/time", TimeForm::Rfc3339)),
     },
-    Template {
-        name: "kraken",
-        url: "https://api.kraken.com/0/public/Depth?pair={symbol}&count=100",
-        bids: "/result/*/bids",
-        asks: "/result/*/asks",
-        sequence: None,
-        time: None,
-    },
+    KRAKEN,
     Template {
         name: "okx",
         url: "https://www.okx.com/api/v5/market/books?instId={symbol}&sz=100",
@@ -108,6 +101,17 @@ const TEMPLATES: [Template; 4] = [
         time: Some(("/data/0/ts", TimeForm::Millis)),
     },
 ];
+
+const KRAKEN: Template = Template {
+    name: "kraken",
+    url: "https://api.kraken.com/0/public/Depth?pair={symbol}&count=100",
+    bids: "/result/*/bids",
+    asks: "/result/*/asks",
+    sequence: None,
+    time: None,
+};
+/// Public requests of an address have a pace of their own, about one a second.
+const KRAKEN_POLL_MS: u64 = 1_000;
 
 const TIME_FORMS: &[(&str, TimeForm)] = &[
     ("s", TimeForm::Seconds),
@@ -273,7 +277,7 @@ fn check_pointers(section: &Section<'_, '_>, of: &str, feed: &Feed) {
 }
 
 /// The book of a venue with the interface that cambist trades on.
-pub(super) fn of_venue(
+pub(super) fn of_exchange(
     base_url: &At<String>,
     market: &str,
     base_decimals: u8,
@@ -294,5 +298,26 @@ pub(super) fn of_venue(
             time: Some(("/timestamp".to_owned(), TimeForm::Millis)),
         },
         quantity_decimals: base_decimals.into(),
+    }
+}
+
+/// The book of Kraken, or of what speaks its interface: `XBT-USD` is the pair `XBTUSD`.
+pub(super) fn of_kraken(base_url: &At<String>, market: &str, depth_ms: u64) -> Feed {
+    let base = base_url.value.trim_end_matches('/');
+    let pair: String = market.chars().filter(|letter| *letter != '-').collect();
+    Feed {
+        url: base_url
+            .clone()
+            .map(|_| format!("{base}/0/public/Depth?pair={pair}&count=100")),
+        poll_ms: depth_ms.max(KRAKEN_POLL_MS),
+        pointers: Pointers {
+            bids: KRAKEN.bids.to_owned(),
+            asks: KRAKEN.asks.to_owned(),
+            price: "/0".to_owned(),
+            quantity: "/1".to_owned(),
+            sequence: None,
+            time: None,
+        },
+        quantity_decimals: 0,
     }
 }

@@ -11,6 +11,7 @@ use cambist_core::reference::ReferenceSource;
 use cambist_core::strategy::Strategy;
 
 use super::feed::{self, Feed, ReferenceFeed};
+use super::kraken;
 use super::limits::{self, Written, nothing_derived};
 use super::mode::{DepthSource, Mode};
 use super::money::Money;
@@ -18,6 +19,7 @@ use super::pool::{self, Pool};
 use super::process::{self, ProcessChoice};
 use super::reader::{At, Place, Problem, Section};
 use super::sections::{require_pins, small};
+use super::venue::{VenueKind, VenueSection};
 
 /// Most sources of reference prices of a market.
 const REFERENCE_FEEDS_MAX: usize = 8;
@@ -195,10 +197,11 @@ impl Market {
 pub(super) fn read(
     mut section: Section<'_, '_>,
     depth_ms: u64,
-    pinned: bool,
-    (mode, venue): (Mode, Option<&At<String>>),
+    mode: Mode,
+    venue: &VenueSection,
     folder: &Path,
 ) -> Option<Market> {
+    let pinned = venue.pinned;
     let name = section.req::<String>("name");
     let symbols = name.as_ref().and_then(|name| symbols(&section, name));
     let mut decimals = |key: &'static str| {
@@ -247,6 +250,10 @@ pub(super) fn read(
         .into_iter()
         .map(|section| read_strategy(section, folder))
         .collect();
+    if venue.kind == VenueKind::Kraken {
+        let complete: Vec<_> = strategies.iter().flatten().cloned().collect();
+        kraken::check_market(&section, &complete);
+    }
     if strategies.is_empty() {
         section.missing(
             "strategy",
@@ -323,18 +330,24 @@ fn read_reference_feeds(section: &mut Section<'_, '_>) -> Option<Vec<ReferenceFe
 fn venue_feed(
     section: &Section<'_, '_>,
     (name, expected): (Option<&At<String>>, &Expected),
-    venue: Option<&At<String>>,
+    venue: &VenueSection,
     depth_ms: u64,
 ) -> Option<Feed> {
-    let Some(base_url) = venue else {
+    let Some(base_url) = &venue.base_url else {
         section.missing(
             "feed",
             "market.feed is missing: without venue.base_url it is the source of depth",
         );
         return None;
     };
-    let decimals = expected.base_decimals.as_ref()?.value;
-    Some(feed::of_venue(base_url, &name?.value, decimals, depth_ms))
+    let name = &name?.value;
+    match venue.kind {
+        VenueKind::Exchange => {
+            let decimals = expected.base_decimals.as_ref()?.value;
+            Some(feed::of_exchange(base_url, name, decimals, depth_ms))
+        }
+        VenueKind::Kraken => Some(feed::of_kraken(base_url, name, depth_ms)),
+    }
 }
 
 /// Checks orders between amounts: less than, above 0, in between.

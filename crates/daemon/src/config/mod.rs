@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod exposure;
 pub mod feasible;
 pub mod feed;
+pub mod kraken;
 pub mod limits;
 pub mod market;
 pub mod messages;
@@ -23,6 +24,7 @@ mod sections;
 pub mod shadow;
 pub mod signed;
 mod tolerance;
+pub mod venue;
 
 pub use cambist_config::{CONFIG_VERSION, Kind, money, reader};
 

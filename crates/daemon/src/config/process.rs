@@ -10,7 +10,7 @@ use cambist_sandbox::launch::Launch;
 use cambist_sandbox::supervisor::SEARCHED;
 use cambist_strategy_process::{LINE_MAX, ProcessSettings, SettingsError};
 
-use cambist_host::secrets::Keys;
+use cambist_host::secrets::{KeyFolders, Keys};
 
 use super::daemon::Daemon;
 use super::reader::{At, Place, Problem, Section};
@@ -153,6 +153,8 @@ pub fn problems(daemon: &Daemon) -> Vec<Problem> {
         }
         Keys::Credentials | Keys::None => {}
     }
+    let folders = daemon.venue.kraken().and_then(|link| link.keys.as_ref());
+    secrets.extend(folders.into_iter().flat_map(KeyFolders::dirs));
     secrets.extend(daemon.tape.iter().map(|tape| tape.dir.as_path()));
     let choices = daemon.markets.iter().flat_map(|market| &market.strategies);
     let processes = choices.filter_map(|choice| Some((choice, choice.process.as_ref()?)));

@@ -9,7 +9,7 @@ use cambist_core::reference::{Reference, ReferenceSource};
 use cambist_core::strategy::{
     BookLevel, Holdings, PoolView, Quote, Strategy, SwapTerms, Targets, Traded, View,
 };
-use cambist_core::venue::LifetimeRule;
+use cambist_core::venue::{FeeToken, LifetimeRule};
 use cambist_core::{
     Amount, MarketId, MarketSpec, PoolSpec, Price, Qty, StrategyId, Time, TokenId, TokenSpec,
     VenueRules,
@@ -17,7 +17,6 @@ use cambist_core::{
 
 use cambist_strategy_process::ProcessStrategy;
 
-use crate::adapter;
 use crate::config::daemon::Daemon;
 use crate::config::exposure;
 use crate::config::exposure::Load;
@@ -42,6 +41,8 @@ pub struct Listed {
     pub quote: TokenId,
     /// Decimals of the price.
     pub price_decimals: u8,
+    /// Which token its fees are taken in.
+    pub fee_in: FeeToken,
     /// Open for trading.
     pub enabled: bool,
 }
@@ -178,7 +179,10 @@ impl Daemon {
         let mut tokens = Vec::new();
         let each = self.markets.iter().enumerate();
         let specs: Option<Vec<_>> = each
-            .map(|(index, market)| expected_spec(index, market, &mut tokens))
+            .map(|(index, market)| {
+                let fee_in = self.venue.fee_in();
+                expected_spec(index, market, fee_in, &mut tokens)
+            })
             .collect();
         let specs: Result<Vec<_>, _> = specs?.into_iter().collect();
         Some(match specs {
@@ -279,7 +283,7 @@ impl Daemon {
             pools: pool_configs,
             ..self.engine.clone()
         };
-        let venue = adapter::rules();
+        let venue = self.venue.rules();
         let terms = (&mut engine, &venue.lifetime);
         self.risk.limit_signed(terms, &markets, &mut problems);
         let terms = (&mut engine, &venue.lifetime);
@@ -363,14 +367,16 @@ fn spec(
     };
     let base = token(found.base, &market.base)?;
     let quote = token(found.quote, &market.quote)?;
-    MarketSpec::new(id, name, base, quote, found.price_decimals, found.enabled)
-        .map_err(|error| problem(error.to_string()))
+    let made = MarketSpec::new(id, name, base, quote, found.price_decimals, found.enabled);
+    let spec = made.map_err(|error| problem(error.to_string()))?;
+    Ok(spec.with_fee_in(found.fee_in))
 }
 
 /// A market with the units in the file. Tokens are numbered by symbol, in the order of their first use.
 fn expected_spec(
     index: usize,
     market: &Market,
+    fee_in: FeeToken,
     tokens: &mut Vec<TokenSpec>,
 ) -> Option<Result<MarketSpec, Problem>> {
     let expected = &market.expected;
@@ -423,6 +429,7 @@ fn expected_spec(
         expected.price_decimals.as_ref()?.value,
         true,
     );
+    let made = made.map(|spec| spec.with_fee_in(fee_in));
     Some(made.map_err(|error| Problem {
         at: market.name.at,
         what: error.to_string(),

@@ -6,34 +6,13 @@ use cambist_core::config::{BudgetConfig, EngineConfig, PollConfig};
 use cambist_host::secrets::Keys;
 
 use super::daemon::Orders;
+use super::kraken::KrakenLink;
 use super::limits::{self, nothing_derived};
 use super::market::Market;
 use super::mode::Mode;
 use super::reader::{At, Section};
 
 pub(super) use cambist_config::{is_address, small, version};
-
-/// The venue's URL, the account and its owner, required for trading only.
-#[expect(clippy::type_complexity, reason = "three keys, each at its place")]
-pub(super) fn read_venue(
-    section: &mut Section<'_, '_>,
-    mode: Mode,
-) -> (Option<At<String>>, Option<At<u64>>, Option<At<String>>) {
-    let accounts = 0..=u64::from(u32::MAX);
-    if mode.trades() {
-        (
-            section.req::<String>("base_url"),
-            section.req_number("account_id", accounts),
-            section.req::<String>("owner"),
-        )
-    } else {
-        (
-            section.opt::<String>("base_url"),
-            Some(section.number("account_id", 0, accounts)),
-            section.opt::<String>("owner"),
-        )
-    }
-}
 
 pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path, mode: Mode) -> Option<Keys> {
     if !mode.trades() {
@@ -123,7 +102,11 @@ fn read_signer(
 }
 
 /// `[orders]`, into the engine's configuration.
-pub(super) fn read_orders(section: &mut Section<'_, '_>, engine: &mut EngineConfig) -> Orders {
+pub(super) fn read_orders(
+    section: &mut Section<'_, '_>,
+    engine: &mut EngineConfig,
+    kraken: Option<&KrakenLink>,
+) -> Orders {
     let found = limits::numbers(section, EngineConfig::LIMITS, engine, nothing_derived);
     let ttl_s = found["ttl_s"].value;
     let [refresh, margin] = ["refresh_before_s", "resend_margin_ms"].map(|key| &found[key]);
@@ -140,6 +123,9 @@ pub(super) fn read_orders(section: &mut Section<'_, '_>, engine: &mut EngineConf
             margin.value
         );
         section.problem(margin.at, what);
+    }
+    if let Some(link) = kraken {
+        link.check_orders(section, &found["ttl_s"], margin);
     }
     Orders {
         ttl_s,
@@ -172,7 +158,10 @@ pub(super) fn read_poll(section: &mut Section<'_, '_>, engine: &mut EngineConfig
 }
 
 /// `[budget]`.
-pub(super) fn read_budget(section: &mut Section<'_, '_>) -> BudgetConfig {
+pub(super) fn read_budget(
+    section: &mut Section<'_, '_>,
+    kraken: Option<&KrakenLink>,
+) -> BudgetConfig {
     let mut budget = BudgetConfig::unset();
     let found = limits::numbers(section, BudgetConfig::LIMITS, &mut budget, nothing_derived);
     let [reserve, burst] = ["cancel_reserve", "burst"].map(|key| &found[key]);
@@ -182,6 +171,9 @@ pub(super) fn read_budget(section: &mut Section<'_, '_>) -> BudgetConfig {
             reserve.value, burst.value
         );
         section.problem(reserve.at, what);
+    }
+    if let Some(link) = kraken {
+        link.set_budget(section, &mut budget);
     }
     budget
 }

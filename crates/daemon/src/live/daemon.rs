@@ -82,11 +82,19 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
             return stopped.map(|_| Run::Stopped(earlier));
         }
     };
-    let started = start::begin(daemon, state, venue, seed)?;
+    let mut started = start::begin(daemon, state, venue, seed)?;
+    let mut switch = started.trading.switch.take();
     let callers = listeners.callers.clone();
     let reload = Reload::new(file, set, &started.bound.markets);
     let (event_loop, first) = event_loop(daemon, reload, clock, listeners, started)?;
+    if let Some(switch) = &mut switch {
+        switch.keep();
+    }
     let (ended, session, waiting) = event_loop.run(first).await;
+    if let Some(switch) = switch {
+        // Orders that the operator left to rest are to stay until they expire.
+        switch.end(ended.proven || ended.left.is_some()).await;
+    }
     for answer in waiting {
         send_reply(Some(answer), exit_report::reply(&ended, &session, daemon));
     }
@@ -186,15 +194,15 @@ fn event_loop(
     listeners.pages.show(Shown::Running(Arc::clone(&telemetry)));
     let names = bound.markets.iter().map(|spec| spec.name.as_str());
     tracing::info!(
-        "trading {} at {} as account {}; http://{}/metrics",
+        "trading {} at {} as {}; http://{}/metrics",
         names.collect::<Vec<_>>().join(", "),
         daemon.venue.base_url.value,
-        daemon.venue.account_id,
+        daemon.venue.account(),
         listeners.metrics
     );
     let (messages, inbox) = mpsc::channel(INBOX);
     let processes_inbox = messages.clone();
-    let Trading { client, sealer } = started.trading;
+    let Trading { client, sealer, .. } = started.trading;
     let seal_worker = SealWorker::start(
         started.store,
         sealer,

@@ -253,14 +253,7 @@ fn is_of(one: &SetParameter, other: &SetParameter) -> bool {
 
 /// What a start depends on, by section, as comparable text.
 fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
-    let venue = &daemon.venue;
-    let link = (
-        &venue.base_url.value,
-        venue.account_id,
-        &venue.owner,
-        venue.chain_id,
-        &venue.exchange,
-    );
+    let venue = (&daemon.venue.base_url.value, &daemon.venue.terms);
     let markets: Vec<_> = daemon
         .markets
         .iter()
@@ -296,7 +289,7 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
         .collect();
     [
         ("mode", daemon.mode.name().to_owned()),
-        ("[venue]", format!("{link:?}")),
+        ("[venue] or the folders of [keys]", format!("{venue:?}")),
         ("[keys]", format!("{:?}", daemon.keys)),
         ("[store]", format!("{:?}", daemon.store)),
         ("[tape]", format!("{:?}", daemon.tape)),

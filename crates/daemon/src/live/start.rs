@@ -10,12 +10,11 @@ use anyhow::{Context, bail};
 use cambist_client::VenueClient;
 use cambist_core::event::{Restrictions, Start, TradingState};
 use cambist_core::order::OrderReport;
-use cambist_core::request::{OrderList, OrdersPage, Query, Reply};
+use cambist_core::request::{OrdersPage, Query};
 use cambist_core::{ClientOrderId, TokenId, VenueTime};
 
 use super::latch::Latch;
 use super::memories;
-use crate::adapter;
 use crate::config::{Bound, ConfigError, Daemon, feasible};
 use crate::live::seal_worker::Bodies;
 use crate::live::start_retry::StartRetry;
@@ -62,7 +61,7 @@ pub struct Started {
 
 /// Locks the state folder and reads it. Refused while trading is halted.
 pub fn take(daemon: &Daemon) -> anyhow::Result<StateFolder> {
-    let mut store = Store::open_for(&daemon.store.dir, adapter::rules().slots)?;
+    let mut store = Store::open_for(&daemon.store.dir, daemon.venue.rules().slots)?;
     let latch = Latch::of(&daemon.store.dir);
     if let Some(reason) = latch.raised() {
         return Err(halted(daemon, &reason).into());
@@ -160,15 +159,17 @@ async fn ask_all(
 ) -> anyhow::Result<Venue> {
     let mut session = access.open(daemon, retry).await?;
     let bound = session.bind(daemon, retry).await?;
+    session.check(daemon, &bound, retry).await?;
     for problem in feasible::never_quoted(daemon, &bound) {
         tracing::error!(line = problem.at.line, "{}", problem.what);
     }
     let newest = if with_newest {
-        newest_orders(daemon, &session.client(), retry).await?
+        newest_orders(daemon, &bound, &session.client(), retry).await?
     } else {
         Vec::new()
     };
     let next_slots = session.next_slots(&bound, next_slots, retry).await?;
+    session.prepare(retry).await?;
     Ok(Venue {
         newest,
         next_slots,
@@ -244,7 +245,7 @@ pub fn begin(
             .collect(),
     };
     Ok(Started {
-        trading: session.trading(daemon, &bound),
+        trading: session.trading(&bound)?,
         start,
         bound,
         store,
@@ -262,22 +263,29 @@ fn listing(bound: &Bound) -> Listing {
     }
 }
 
+/// The newest orders of every list that shows some.
 async fn newest_orders(
     daemon: &Daemon,
+    bound: &Bound,
     client: &VenueClient,
     retry: StartRetry<'_>,
 ) -> anyhow::Result<Vec<OrderReport>> {
-    let page = OrdersPage {
-        from: VenueTime(0),
-        to: VenueTime(0),
-        offset: 0,
-        limit: daemon.engine.poll.orders_page,
-        list: OrderList::All,
-    };
-    match retry.query(client, &Query::Orders(page)).await? {
-        (Reply::Orders { orders, .. }, _) => Ok(orders),
-        _ => bail!("the venue's answer is not a list of orders"),
+    let mut newest = Vec::new();
+    for list in &bound.venue.lists.scanned {
+        let page = OrdersPage {
+            from: VenueTime(0),
+            to: VenueTime(0),
+            offset: 0,
+            limit: daemon.engine.poll.orders_page,
+            list: *list,
+        };
+        let (reply, _) = retry.query(client, &Query::Orders(page)).await?;
+        match reply.page_of_orders() {
+            Some(orders) => newest.extend_from_slice(orders),
+            None => bail!("the venue's answer is not a list of orders"),
+        }
     }
+    Ok(newest)
 }
 
 /// A store that was restored from an old backup, or that another copy trades with, lacks orders of its own instance

@@ -6,7 +6,6 @@ use cambist_core::market::{MarketId, MarketSpec};
 use cambist_core::notification::{Control, Fill, Notification};
 use cambist_core::request::{Endpoint, UnknownCause};
 use cambist_core::token::{Amount, TokenId, TokenSpec};
-use cambist_core::venue::Refusal;
 use cambist_core::{ClientOrderId, Reason, Side, Time};
 use cambist_protocol::code;
 use tracing::{debug, error, info, warn};
@@ -539,13 +538,13 @@ fn refused(
     // The answer to a cancel of an order that has ended.
     let is_late_cancel = adapter::is_late_cancel(endpoint, reason);
     let (endpoint, what) = (endpoint.name(), code::message(reason));
-    if adapter::refusal(reason) == Refusal::KeysRefused {
+    if adapter::is_of_keys(reason) {
         error!(
             endpoint,
             code = number,
             what,
             times,
-            "the venue refuses the configured keys; check keys.api_key_file and keys.eddsa_key_file"
+            "the venue refuses the configured keys; check the files that [keys] names"
         );
     } else if is_late_cancel {
         let what = "cancel came too late: the order had ended";

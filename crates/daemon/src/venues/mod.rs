@@ -5,28 +5,41 @@
 //! translated by `cambist_client`.
 
 pub mod exchange;
+pub mod kraken;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use cambist_client::VenueClient;
+use cambist_client::{CallError, VenueClient};
+use cambist_core::order::UnsignedOrder;
+use cambist_core::request::OrderList;
 use cambist_core::{Hash, Intent, TokenId, TokenSpec, VenueTime};
+use cambist_host::exit::{Exit, Failure};
 use cambist_signing::SignerError;
 
+use crate::adapter;
 use crate::config::pool::ListedPool;
+use crate::config::venue::VenueKind;
 use crate::config::{Bound, Daemon, Listed};
 use crate::live::start_retry::StartRetry;
 use exchange::access::AccountAccess;
+use kraken::access::KrakenAccess;
+use kraken::switch::DeadManSwitch;
 
 /// The venue of a configuration and the account's keys. Nothing was sent.
 pub enum Access {
     /// The exchange interface.
     Exchange(AccountAccess),
+    /// Kraken.
+    Kraken(KrakenAccess),
 }
 
 /// A venue that was compared with the configuration: its identity, the account and the keys.
 pub enum Session {
     /// The exchange interface.
     Exchange(exchange::Session),
+    /// Kraken.
+    Kraken(kraken::Session),
 }
 
 /// What a venue lists.
@@ -40,24 +53,110 @@ pub struct VenueListing {
     pub pools: Vec<ListedPool>,
 }
 
+/// Whether the venue would take an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Validity {
+    /// It cannot be asked.
+    NotAsked,
+    /// It would.
+    Valid,
+    /// It would not, for this reason.
+    Refused(String),
+}
+
 /// What trading needs of a venue.
 pub struct Trading {
     /// Sends requests.
     pub client: VenueClient,
     /// Makes the bytes of intents.
     pub sealer: Box<dyn Sealer>,
+    /// The venue's dead man's switch, if it has one and it is on.
+    pub switch: Option<DeadManSwitch>,
+}
+
+/// An account that commands read, and whose orders they cancel.
+pub struct AccountReader {
+    /// Its client.
+    pub client: VenueClient,
+    /// The list that shows every order that rests.
+    pub resting: OrderList,
+    /// The lists that show every order, one after the other.
+    pub lists: Vec<OrderList>,
+    /// Whether the venue has pools.
+    pub has_pools: bool,
+    /// Pause between two pages of lists.
+    pub pace: Duration,
+    /// All tokens, if they had to be read.
+    tokens: Option<Vec<TokenSpec>>,
+}
+
+impl AccountReader {
+    /// All tokens of the venue.
+    pub async fn tokens(&self) -> anyhow::Result<Vec<TokenSpec>> {
+        match (&self.client, &self.tokens) {
+            (_, Some(tokens)) => Ok(tokens.clone()),
+            (VenueClient::Exchange(client), None) => exchange::tokens(client).await,
+            (VenueClient::Kraken(_), None) => anyhow::bail!("the venue's listing was not read"),
+        }
+    }
 }
 
 impl Access {
     /// Reads the secrets of a checked file. Sends nothing; later requests have this timeout.
+    /// Of a daemon, whose state folder is locked.
     pub fn of(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
-        Ok(Self::Exchange(AccountAccess::of(daemon, timeout_ms)?))
+        Ok(match daemon.venue.kind() {
+            VenueKind::Exchange => Self::Exchange(AccountAccess::of(daemon, timeout_ms)?),
+            VenueKind::Kraken => Self::Kraken(KrakenAccess::of(daemon, timeout_ms)?),
+        })
     }
 
-    /// Its client.
-    pub fn client(&self) -> VenueClient {
+    /// As `of`, for a command, perhaps beside a daemon.
+    pub fn of_command(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
+        Ok(match daemon.venue.kind() {
+            VenueKind::Exchange => Self::Exchange(AccountAccess::of(daemon, timeout_ms)?),
+            VenueKind::Kraken => Self::Kraken(KrakenAccess::of_command(daemon, timeout_ms)?),
+        })
+    }
+
+    /// Reads the secrets of a checked file, and refuses those that are none.
+    pub fn check_keys(daemon: &Daemon) -> anyhow::Result<()> {
+        match daemon.venue.kind() {
+            VenueKind::Exchange => AccountAccess::of(daemon, daemon.request_timeout_ms).map(drop),
+            VenueKind::Kraken => KrakenAccess::check_files(daemon),
+        }
+    }
+
+    /// As `of`, for `panic`: beside a daemon, and with a state folder that is lost.
+    pub fn of_panic(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
+        Ok(match daemon.venue.kind() {
+            VenueKind::Exchange => Self::Exchange(AccountAccess::of(daemon, timeout_ms)?),
+            VenueKind::Kraken => Self::Kraken(KrakenAccess::of_panic(daemon, timeout_ms)?),
+        })
+    }
+
+    /// The account for commands that read and cancel. May be called again after a failure.
+    pub async fn reader(&mut self) -> anyhow::Result<AccountReader> {
         match self {
-            Self::Exchange(access) => access.client.clone().into(),
+            Self::Exchange(access) => Ok(AccountReader {
+                client: access.client.clone().into(),
+                resting: OrderList::All,
+                lists: vec![OrderList::All],
+                has_pools: true,
+                pace: exchange::PACE,
+                tokens: None,
+            }),
+            Self::Kraken(access) => {
+                let listing = access.listing(&[], StartRetry::none()).await?;
+                Ok(AccountReader {
+                    resting: OrderList::Resting,
+                    lists: vec![OrderList::Resting, OrderList::Closed],
+                    has_pools: false,
+                    pace: kraken::PACE,
+                    tokens: Some(listing.tokens().cloned().collect()),
+                    client: access.client.with_listing(listing).into(),
+                })
+            }
         }
     }
 
@@ -68,6 +167,10 @@ impl Access {
                 let session = exchange::Session::open(access, daemon, retry).await?;
                 Ok(Session::Exchange(session))
             }
+            Self::Kraken(access) => {
+                let session = kraken::Session::open(access, daemon, retry).await?;
+                Ok(Session::Kraken(session))
+            }
         }
     }
 }
@@ -77,6 +180,7 @@ impl Session {
     pub fn client(&self) -> VenueClient {
         match self {
             Self::Exchange(session) => session.client().clone().into(),
+            Self::Kraken(session) => session.client().into(),
         }
     }
 
@@ -88,8 +192,47 @@ impl Session {
             pools,
         } = match self {
             Self::Exchange(session) => session.listing(daemon, retry).await?,
+            Self::Kraken(session) => session.listing(daemon, retry).await?,
         };
         Ok(daemon.bind(&tokens, &markets, &pools)?)
+    }
+
+    /// Compares the account with the bound configuration.
+    pub async fn check(
+        &self,
+        daemon: &Daemon,
+        bound: &Bound,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<()> {
+        match self {
+            // Its orders state the highest fee, and its keys were compared.
+            Self::Exchange(_) => Ok(()),
+            Self::Kraken(session) => session.check(daemon, bound, retry).await,
+        }
+    }
+
+    /// Whether the venue would take an order now, where it can be asked: the reason for which it would not.
+    pub async fn validate(
+        &self,
+        order: &UnsignedOrder,
+        bound: &Bound,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<Validity> {
+        match self {
+            Self::Exchange(_) => Ok(Validity::NotAsked),
+            Self::Kraken(session) => {
+                let refused = session.validate(order, bound, retry).await?;
+                Ok(refused.map_or(Validity::Valid, |(_, detail)| Validity::Refused(detail)))
+            }
+        }
+    }
+
+    /// What has to be in force at the venue before the first order.
+    pub async fn prepare(&self, retry: StartRetry<'_>) -> anyhow::Result<()> {
+        match self {
+            Self::Exchange(_) => Ok(()),
+            Self::Kraken(session) => session.set_switch(retry).await,
+        }
     }
 
     /// The next numbers of slots, by row; `next` are those of the store.
@@ -103,6 +246,8 @@ impl Session {
             Self::Exchange(session) => {
                 exchange::storage_ids(session.client(), bound, next, retry).await
             }
+            // The numbers of the engine count orders; nonces are those of the key's file.
+            Self::Kraken(_) => Ok(next),
         }
     }
 
@@ -110,13 +255,15 @@ impl Session {
     pub async fn time(&self, retry: StartRetry<'_>) -> anyhow::Result<VenueTime> {
         match self {
             Self::Exchange(session) => exchange::venue_time(session.client(), retry).await,
+            Self::Kraken(session) => session.time(retry).await,
         }
     }
 
     /// What trading needs.
-    pub fn trading(self, daemon: &Daemon, bound: &Bound) -> Trading {
+    pub fn trading(self, bound: &Bound) -> anyhow::Result<Trading> {
         match self {
-            Self::Exchange(session) => session.trading(daemon, bound),
+            Self::Exchange(session) => Ok(session.trading(bound)),
+            Self::Kraken(session) => session.trading(bound),
         }
     }
 }
@@ -124,7 +271,16 @@ impl Session {
 /// An error of a start's questions, in place of it one about the keys if that is what it means: some venues check the
 /// keys of public requests as well.
 pub fn keys_first(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
-    exchange::access::keys_first(daemon, error)
+    match daemon.venue.kind() {
+        VenueKind::Exchange => exchange::access::keys_first(daemon, error),
+        VenueKind::Kraken => match error.downcast_ref::<CallError>() {
+            Some(refused @ CallError::Refused { reason, .. }) if adapter::is_of_keys(*reason) => {
+                let what = format!("the venue refuses the API keys: {refused}");
+                Failure::new(Exit::Refused, what).into()
+            }
+            Some(_) | None => error,
+        },
+    }
 }
 
 /// Makes the bytes of intents, one at a time and in their order, on the seal worker's thread. What it returns was read

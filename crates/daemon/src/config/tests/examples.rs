@@ -97,12 +97,10 @@ fn the_demo_fits_its_exchange() {
         dead < 15,
         "an unknown order must be proven gone within 15 s"
     );
-    assert_eq!(demo.venue.account_id, exchange.maker.account_id);
-    assert_eq!(demo.venue.owner, exchange.maker.owner);
-    assert_eq!(
-        demo.venue.exchange.as_deref(),
-        Some(exchange.address.as_str())
-    );
+    let link = demo.venue.exchange("the demo").unwrap();
+    assert_eq!(link.account_id, exchange.maker.account_id);
+    assert_eq!(link.owner, exchange.maker.owner);
+    assert_eq!(link.exchange.as_deref(), Some(exchange.address.as_str()));
     let cambist_host::secrets::Keys::Files { api_key, eddsa_key } = &demo.keys else {
         panic!("the demo's keys are files");
     };
@@ -116,6 +114,7 @@ fn the_demo_fits_its_exchange() {
             base: market.base.id,
             quote: market.quote.id,
             price_decimals: market.price_decimals,
+            fee_in: market.fee_in,
             enabled: true,
         })
         .collect();

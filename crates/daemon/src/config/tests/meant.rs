@@ -24,6 +24,7 @@ fn a_venue_that_publishes_something_else_is_refused() {
         base: TokenId(0),
         quote: TokenId(1),
         price_decimals: 2,
+        fee_in: cambist_core::venue::FeeToken::Bought,
         enabled: true,
     };
     let pool = ListedPool {

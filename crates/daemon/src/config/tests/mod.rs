@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod examples;
+mod kraken;
 mod limits;
 mod meant;
 mod mistakes;

@@ -127,6 +127,7 @@ fn every_market_of_a_file_would_be_quoted() {
         references: Vec::new(),
         strategies: bound.built(),
         instance: 0,
+        venue: bound.venue.clone(),
         venue_time,
     };
     let reasons = dry_run::reasons(run, &mut Full(bound.markets.clone()));

@@ -15,6 +15,7 @@ use cambist_signing::{Address, RequestSigner, SecretKey, SignerError};
 
 use crate::adapter::RequestRefusal;
 use crate::config::Daemon;
+use crate::config::venue::ExchangeLink;
 use crate::live::start_retry::StartRetry;
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::secrets;
@@ -64,6 +65,7 @@ impl AccountKey {
 impl AccountAccess {
     /// Reads the secrets of a checked file. Sends nothing; later requests have this timeout.
     pub fn of(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
+        link(daemon)?;
         Self::with(daemon, &secrets::load(&daemon.keys)?, timeout_ms)
     }
 
@@ -110,7 +112,7 @@ impl AccountAccess {
             }
         };
         let credentials = Credentials::new(
-            daemon.venue.account_id,
+            link(daemon)?.account_id,
             Some(owner(daemon)?),
             Some(SecretString::from(secrets.api_key.as_str())),
             key.signer(),
@@ -142,8 +144,8 @@ impl AccountAccess {
         if account.public_key != public_key {
             let [_, key] = daemon.keys.names();
             let what = format!(
-                "the EdDSA key does not belong to account {}: the venue knows another public key than that of {key}",
-                daemon.venue.account_id
+                "the EdDSA key does not belong to {}: the venue knows another public key than that of {key}",
+                daemon.venue.account()
             );
             return Err(Failure::new(Exit::Refused, what).into());
         }
@@ -197,7 +199,7 @@ impl AccountAccess {
 
     fn check_identity(&self, daemon: &Daemon, identity: &Identity) -> anyhow::Result<()> {
         let here = (
-            daemon.venue.account_id,
+            link(daemon)?.account_id,
             owner(daemon)?,
             self.client.base_url().as_str(),
         );
@@ -247,21 +249,27 @@ fn is_secret_key(text: &str) -> bool {
     text.starts_with("0x") && SecretKey::from_hex(text).is_ok()
 }
 
+/// What a checked file has of an account of the exchange interface.
+fn link(daemon: &Daemon) -> Result<&ExchangeLink, Failure> {
+    daemon.venue.exchange("this command")
+}
+
 /// The owner address of a checked file.
 fn owner(daemon: &Daemon) -> anyhow::Result<Address> {
-    Address::from_hex(&daemon.venue.owner).context("venue.owner")
+    Address::from_hex(&link(daemon)?.owner).context("venue.owner")
 }
 
 fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::Result<Address> {
     let wrong = |what: String| Err(Failure::new(Exit::Refused, what).into());
-    if let Some(expected) = daemon.venue.chain_id
+    let link = link(daemon)?;
+    if let Some(expected) = link.chain_id
         && expected != chain_id
     {
         return wrong(format!(
             "venue.chain_id = {expected}, but the venue is on chain {chain_id}"
         ));
     }
-    if let Some(expected) = &daemon.venue.exchange
+    if let Some(expected) = &link.exchange
         && !same_address(expected, exchange)
     {
         return wrong(format!(
@@ -273,7 +281,10 @@ fn check_exchange(daemon: &Daemon, chain_id: u64, exchange: Address) -> anyhow::
 
 /// If the venue answers that the owner has no account, a retry cannot help.
 fn no_account(daemon: &Daemon, error: CallError) -> anyhow::Error {
-    let owner = &daemon.venue.owner;
+    let owner = match link(daemon) {
+        Ok(link) => &link.owner,
+        Err(failure) => return failure.into(),
+    };
     let what = match &error {
         CallError::Refused { reason, .. } => {
             if RequestRefusal::of(*reason) == RequestRefusal::NoAccount {
@@ -309,12 +320,12 @@ async fn check_api_key(
 
 /// The failure, if the reason means that the venue refuses the API key.
 fn key_refusal(daemon: &Daemon, reason: Reason) -> Option<Failure> {
-    let account_id = daemon.venue.account_id;
+    let account = daemon.venue.account();
     let [file, _] = daemon.keys.names();
     let what = match RequestRefusal::of(reason) {
         RequestRefusal::KeyUnknown => format!("the venue does not know the API key in {file}"),
         RequestRefusal::KeyOfAnotherAccount => {
-            format!("the API key in {file} is not that of account {account_id}")
+            format!("the API key in {file} is not that of {account}")
         }
         RequestRefusal::RateLimited
         | RequestRefusal::Passing
@@ -335,10 +346,11 @@ pub fn keys_first(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
 }
 
 fn check_account(daemon: &Daemon, account: &cambist_protocol::wire::Account) -> anyhow::Result<()> {
-    if account.account_id != daemon.venue.account_id {
+    let link = link(daemon)?;
+    if account.account_id != link.account_id {
         let what = format!(
             "venue.account_id = {}, but {} owns account {}",
-            daemon.venue.account_id, daemon.venue.owner, account.account_id
+            link.account_id, link.owner, account.account_id
         );
         return Err(Failure::new(Exit::Refused, what).into());
     }

@@ -13,6 +13,7 @@ use cambist_signing::{Address, SecretKey};
 
 use super::{AccountAccess, check_exchange, is_secret_key, key_refusal, keys_first, no_account};
 use crate::config::Daemon;
+use crate::config::venue::{ExchangeLink, VenueTerms};
 use crate::live::request_workers::tests::{answer, server};
 use crate::live::start_retry::StartRetry;
 
@@ -21,6 +22,13 @@ const SECRET: &str = "0x1234567890abcdef";
 fn example() -> Daemon {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
     Daemon::load(Path::new(example)).unwrap()
+}
+
+fn link(daemon: &mut Daemon) -> &mut ExchangeLink {
+    match &mut daemon.venue.terms {
+        VenueTerms::Exchange(link) => link,
+        VenueTerms::Kraken(_) => panic!("the example trades on the exchange interface"),
+    }
 }
 
 fn access(daemon: &Daemon, api_key: &str, eddsa_key: &str) -> anyhow::Result<AccountAccess> {
@@ -75,7 +83,7 @@ fn a_secret_key_is_known_by_its_form() {
 #[test]
 fn chain_and_exchange_are_those_of_the_file_if_it_states_them() {
     let mut daemon = example();
-    let exchange: Address = daemon.venue.exchange.clone().unwrap().parse().unwrap();
+    let exchange: Address = link(&mut daemon).exchange.clone().unwrap().parse().unwrap();
     let other = Address([9; 20]);
     let text = |daemon: &Daemon, chain, address| {
         check_exchange(daemon, chain, address).map_err(|error| error.to_string())
@@ -88,8 +96,8 @@ fn chain_and_exchange_are_those_of_the_file_if_it_states_them() {
         refused.contains(&format!("the venue's exchange is {other}")),
         "{refused}"
     );
-    daemon.venue.chain_id = None;
-    daemon.venue.exchange = None;
+    link(&mut daemon).chain_id = None;
+    link(&mut daemon).exchange = None;
     assert_eq!(text(&daemon, 2, other), Ok(other));
 }
 
@@ -150,12 +158,12 @@ fn refused_keys_differ_from_other_refusals() {
 /// The answers to what a check asks: exchange, account, balances.
 async fn checked(account_id: u32, secret: &str, last: String) -> Result<(), String> {
     let mut daemon = example();
-    let exchange = daemon.venue.exchange.clone().unwrap();
+    let exchange = link(&mut daemon).exchange.clone().unwrap();
     let info = format!(
         r#"{{"chainId":1,"exchangeAddress":"{exchange}","depositAddress":"{exchange}","onchainFees":[],"updateFees":[],"transferFees":[],"withdrawalFees":[]}}"#
     );
     let key = SecretKey::from_hex(secret).unwrap().public();
-    let owner = daemon.venue.owner.clone();
+    let owner = link(&mut daemon).owner.clone();
     let account = format!(
         r#"{{"accountId":{account_id},"owner":"{owner}","frozen":false,"publicKey":{{"x":"{}","y":"{}"}},"tags":"","nonce":0,"keyNonce":0,"keySeed":""}}"#,
         key.x.to_hex(),

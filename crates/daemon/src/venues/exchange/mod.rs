@@ -4,11 +4,13 @@ pub mod access;
 pub mod seal;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use cambist_client::{CallError, Client};
 use cambist_core::request::Query;
-use cambist_core::{TokenId, VenueTime};
+use cambist_core::venue::FeeToken;
+use cambist_core::{TokenId, TokenSpec, VenueTime};
 use cambist_protocol::encode_move::Owner;
 use cambist_protocol::wire::StorageIds;
 use cambist_signing::Address;
@@ -20,6 +22,8 @@ use crate::live::start_retry::StartRetry;
 use access::AccountAccess;
 use seal::Signer;
 
+/// Pause between two pages of a command: five requests a second are the usual limit.
+pub const PACE: Duration = Duration::from_millis(200);
 /// Answers from which the venue's clock is read.
 const TIMES_COMPARED: usize = 3;
 /// Answers without a time after which the venue counts as one that sends none.
@@ -28,6 +32,7 @@ const UNTIMED_MAX: usize = 10;
 /// A checked account of an exchange.
 pub struct Session {
     access: AccountAccess,
+    account_id: u32,
     exchange: Address,
     owner: Owner,
 }
@@ -42,6 +47,7 @@ impl Session {
         let (exchange, owner) = access.check(daemon, retry).await?;
         Ok(Self {
             access,
+            account_id: daemon.venue.exchange("an account")?.account_id,
             exchange,
             owner,
         })
@@ -62,18 +68,19 @@ impl Session {
     }
 
     /// The client and the signer.
-    pub fn trading(self, daemon: &Daemon, bound: &Bound) -> Trading {
+    pub fn trading(self, bound: &Bound) -> Trading {
         Trading {
-            sealer: Box::new(self.signer(daemon, bound)),
+            sealer: Box::new(self.signer(bound)),
             client: self.access.client.with_pools(&bound.pools).into(),
+            switch: None,
         }
     }
 
-    fn signer(&self, daemon: &Daemon, bound: &Bound) -> Signer {
+    fn signer(&self, bound: &Bound) -> Signer {
         Signer {
             key: self.access.key.signer(),
             exchange: self.exchange,
-            account_id: daemon.venue.account_id,
+            account_id: self.account_id,
             owner: self.owner,
             pools: bound.pools.clone(),
         }
@@ -88,6 +95,13 @@ pub async fn bind(
 ) -> anyhow::Result<Bound> {
     let listing = listing(daemon, client, retry).await?;
     Ok(daemon.bind(&listing.tokens, &listing.markets, &listing.pools)?)
+}
+
+/// All tokens of the venue.
+pub async fn tokens(client: &Client) -> anyhow::Result<Vec<TokenSpec>> {
+    let tokens = client.tokens().await?;
+    let specs = tokens.iter().map(cambist_protocol::wire::Token::spec);
+    Ok(specs.collect())
 }
 
 async fn listing(
@@ -108,6 +122,7 @@ async fn listing(
             base: market.base_token_id,
             quote: market.quote_token_id,
             price_decimals: market.precision_for_price,
+            fee_in: FeeToken::Bought,
             enabled: market.enabled,
         })
         .collect();

@@ -34,6 +34,7 @@ pub fn session() -> Session {
             client: client(1),
             key: AccountKey::Held(key.into()),
         },
+        account_id: 10_000,
         exchange: Address([8; 20]),
         owner: Owner {
             address: Address([7; 20]),
@@ -169,7 +170,7 @@ async fn pools_are_asked_for_if_some_are_configured() {
 /// What is signed names the exchange and the account, and joins the configured pools.
 #[test]
 fn the_signer_signs_for_the_account_of_the_file() {
-    let signer = session().signer(&example(), &bound());
+    let signer = session().signer(&bound());
     assert_eq!(
         (signer.exchange, signer.account_id),
         (Address([8; 20]), 10_000)

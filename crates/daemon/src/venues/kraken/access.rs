@@ -1,0 +1,226 @@
+//! The API keys of an account at Kraken, and the numbers of their requests.
+//!
+//! A daemon has two keys of its own: one places orders, the other reads and cancels. The numbers of both (nonces) are
+//! kept in its state folder, which it has locked. A command locks the folder for as long as it runs, and uses the same
+//! keys; beside a running daemon it needs the third key, whose numbers are the clock's.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use cambist_client::{ApiKey, ClientConfig, KeyKind, KrakenClient, KrakenKeys, SecretString};
+use cambist_host::exit::{Exit, Failure};
+use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
+use cambist_host::secrets::{KeyFolder, KeyFolders};
+use cambist_kraken_venue::{Listing, NonceSource};
+
+use super::nonces::{ClockNonces, NonceFile, NoncesOf};
+use super::token_ids::TokenIds;
+use crate::config::Daemon;
+use crate::live::start_retry::StartRetry;
+
+/// The keys of an account, and a client that uses them.
+pub struct KrakenAccess {
+    /// The client. It knows no listing yet.
+    pub client: KrakenClient,
+    /// Nonces of the key that places orders; `None` if there is no such key here.
+    pub orders: Option<Arc<dyn NonceSource>>,
+    /// Numbers of assets.
+    pub ids: TokenIds,
+    /// Where the key that reads and cancels was read.
+    account: String,
+    /// The state folder, locked for a command.
+    _locked: Option<TakenFolder>,
+}
+
+/// The state folder of a command.
+enum Folder {
+    Locked(TakenFolder),
+    Missing,
+    OfADaemon,
+}
+
+impl KrakenAccess {
+    /// The keys of a daemon, which has locked its state folder.
+    pub fn of(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
+        let dir = &daemon.store.dir;
+        let nonces = [
+            Arc::new(NonceFile::open(dir, NoncesOf::Orders)?) as Arc<dyn NonceSource>,
+            Arc::new(NonceFile::open(dir, NoncesOf::Account)?),
+        ];
+        Self::both(daemon, timeout_ms, nonces, TokenIds::open(dir)?, None)
+    }
+
+    /// The keys of a command.
+    pub fn of_command(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
+        let dir = &daemon.store.dir;
+        match lock(dir)? {
+            Folder::Locked(locked) => {
+                let nonces = [
+                    Arc::new(NonceFile::open(dir, NoncesOf::Orders)?) as Arc<dyn NonceSource>,
+                    Arc::new(NonceFile::open(dir, NoncesOf::Account)?),
+                ];
+                let ids = TokenIds::unsaved();
+                Self::both(daemon, timeout_ms, nonces, ids, Some(locked))
+            }
+            Folder::Missing => {
+                let nonces = [
+                    Arc::new(ClockNonces::alone()) as Arc<dyn NonceSource>,
+                    Arc::new(ClockNonces::alone()),
+                ];
+                Self::both(daemon, timeout_ms, nonces, TokenIds::unsaved(), None)
+            }
+            Folder::OfADaemon => {
+                let Some(key) = &folders(daemon)?.panic else {
+                    let what = format!(
+                        "a daemon runs on {} and numbers the requests of its keys; give commands beside it a key of their own (keys.panic_dir), or stop it",
+                        dir.display()
+                    );
+                    return Err(Failure::new(Exit::AnotherInstance, what).into());
+                };
+                Self::reading(daemon, timeout_ms, key, Arc::new(ClockNonces::alone()))
+            }
+        }
+    }
+
+    /// Reads every key of a checked file, as far as that is possible without the venue.
+    pub fn check_files(daemon: &Daemon) -> anyhow::Result<()> {
+        let folders = folders(daemon)?;
+        let each = [&folders.orders, &folders.account].into_iter();
+        for folder in each.chain(&folders.panic) {
+            read(folder)?;
+        }
+        Ok(())
+    }
+
+    /// The key of `panic`: the third one, or the one that reads and cancels. Needs no state folder.
+    pub fn of_panic(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
+        let folders = folders(daemon)?;
+        let (key, nonces) = match &folders.panic {
+            Some(key) => (key, ClockNonces::alone()),
+            None => (&folders.account, ClockNonces::beside(&daemon.store.dir)),
+        };
+        Self::reading(daemon, timeout_ms, key, Arc::new(nonces))
+    }
+
+    /// Every asset, and these pairs, or all if none is named.
+    pub async fn listing(
+        &mut self,
+        names: &[String],
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<Arc<Listing>> {
+        let client = &self.client;
+        let assets = retry.ask(|| client.assets()).await?;
+        let pairs = retry.ask(|| client.asset_pairs(names)).await?;
+        let ids = self
+            .ids
+            .of(assets.iter().map(|asset| asset.name.as_str()))?;
+        let listing = Listing::new(&assets, &pairs, ids);
+        let listing = listing.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+        Ok(Arc::new(listing))
+    }
+
+    fn both(
+        daemon: &Daemon,
+        timeout_ms: u64,
+        nonces: [Arc<dyn NonceSource>; 2],
+        ids: TokenIds,
+        locked: Option<TakenFolder>,
+    ) -> anyhow::Result<Self> {
+        let folders = folders(daemon)?;
+        let keys = KrakenKeys {
+            orders: Some(read(&folders.orders)?),
+            account: read(&folders.account)?,
+        };
+        Ok(Self {
+            orders: Some(Arc::clone(&nonces[0])),
+            client: client(daemon, timeout_ms, Some(keys), nonces)?,
+            ids,
+            account: folders.account.name(),
+            _locked: locked,
+        })
+    }
+
+    /// The keys that are here, and where each was read.
+    pub fn keys(&self, daemon: &Daemon) -> anyhow::Result<Vec<(KeyKind, String)>> {
+        let folders = folders(daemon)?;
+        let orders = self.orders.as_ref();
+        let mut keys: Vec<_> = orders
+            .map(|_| (KeyKind::Orders, folders.orders.name()))
+            .into_iter()
+            .collect();
+        keys.push((KeyKind::Account, self.account.clone()));
+        Ok(keys)
+    }
+
+    /// One key that reads and cancels.
+    fn reading(
+        daemon: &Daemon,
+        timeout_ms: u64,
+        key: &KeyFolder,
+        nonces: Arc<dyn NonceSource>,
+    ) -> anyhow::Result<Self> {
+        let keys = KrakenKeys {
+            orders: None,
+            account: read(key)?,
+        };
+        let nonces = [Arc::clone(&nonces), nonces];
+        Ok(Self {
+            client: client(daemon, timeout_ms, Some(keys), nonces)?,
+            orders: None,
+            ids: TokenIds::unsaved(),
+            account: key.name(),
+            _locked: None,
+        })
+    }
+}
+
+fn client(
+    daemon: &Daemon,
+    timeout_ms: u64,
+    keys: Option<KrakenKeys>,
+    nonces: [Arc<dyn NonceSource>; 2],
+) -> anyhow::Result<KrakenClient> {
+    let config = ClientConfig {
+        timeout_ms,
+        ..ClientConfig::new(&daemon.venue.base_url.value)
+    };
+    let client = KrakenClient::new(&config, keys, nonces);
+    Ok(client.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?)
+}
+
+/// Where the keys of a checked file are.
+fn folders(daemon: &Daemon) -> Result<&KeyFolders, Failure> {
+    let keys = daemon.venue.kraken().and_then(|link| link.keys.as_ref());
+    keys.ok_or_else(|| {
+        let what = "the configuration has no keys of an account at Kraken";
+        Failure::new(Exit::Refused, what)
+    })
+}
+
+fn read(folder: &KeyFolder) -> anyhow::Result<ApiKey> {
+    let pair = folder.load()?;
+    let key = ApiKey::new(
+        &SecretString::from(pair.api_key.as_str()),
+        &SecretString::from(pair.secret.as_str()),
+    );
+    key.map_err(|error| {
+        let what = format!("{}: {error}", folder.name());
+        Failure::new(Exit::Refused, what).into()
+    })
+}
+
+fn lock(dir: &Path) -> anyhow::Result<Folder> {
+    let folder = match PrivateFolder::visit(dir) {
+        Ok(folder) => folder,
+        Err(FolderError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            return Ok(Folder::Missing);
+        }
+        Err(error) => return Err(cambist_store::StoreError::from(error).into()),
+    };
+    match folder.take() {
+        Ok(taken) => Ok(Folder::Locked(taken)),
+        Err(FolderError::InUse(_)) => Ok(Folder::OfADaemon),
+        Err(error) => Err(cambist_store::StoreError::from(error).into()),
+    }
+}

@@ -1,0 +1,292 @@
+//! Kraken's spot interface: keys and nonces, the questions of a start, what seals orders, the dead man's switch.
+//!
+//! A start proves what sealing relies on: that a nonce below the highest one is refused (the nonce window of the key is
+//! 0), so that the same bytes never count twice, and that neither key may withdraw.
+
+pub mod access;
+pub mod nonces;
+mod probe;
+pub mod seal;
+pub mod switch;
+pub mod token_ids;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use cambist_client::{CallError, KeyKind, KrakenClient, ProofError};
+use cambist_core::order::UnsignedOrder;
+use cambist_core::venue::FeeToken;
+use cambist_core::{Reason, VenueTime};
+use cambist_host::exit::{Exit, Failure};
+use cambist_kraken_venue::Listing;
+use cambist_kraken_venue::seal::seal as sealed;
+
+use super::{Trading, VenueListing};
+use crate::adapter;
+use crate::config::{Bound, Daemon, Listed};
+use crate::live::start_retry::StartRetry;
+use access::KrakenAccess;
+use seal::KrakenSealer;
+use switch::DeadManSwitch;
+
+/// A checked account at Kraken.
+pub struct Session {
+    access: KrakenAccess,
+    listing: Arc<Listing>,
+    cancel_all_after_s: u32,
+}
+
+/// Answers from which the venue's clock is read.
+const TIMES_COMPARED: usize = 3;
+/// The key that places orders, in messages.
+const ORDERS: &str = "keys.orders_dir";
+/// Pause between two pages of a command: a page of orders costs up to three calls with the ledger of its trades, and the
+/// lowest tier has 15 at once and one more in 3 s.
+pub const PACE: Duration = Duration::from_secs(2);
+
+impl Session {
+    /// Asks whether the service is there, and proves of the keys what trading relies on.
+    pub async fn open(
+        access: KrakenAccess,
+        daemon: &Daemon,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<Self> {
+        let client = &access.client;
+        retry.ask(|| client.time()).await?;
+        let status = retry.ask(|| client.system_status()).await?;
+        if !status.takes_post_only_orders() {
+            tracing::warn!(
+                "the venue takes no orders now ({status:?}); nothing is quoted until it does"
+            );
+        }
+        for (which, folder) in access.keys(daemon)? {
+            prove(client, which, &folder, retry).await?;
+        }
+        let link = daemon.venue.kraken();
+        Ok(Self {
+            access,
+            listing: Arc::default(),
+            cancel_all_after_s: link.map_or(0, |link| link.cancel_all_after_s),
+        })
+    }
+
+    /// The client, which knows the listing once it was read.
+    pub fn client(&self) -> KrakenClient {
+        self.access.client.with_listing(Arc::clone(&self.listing))
+    }
+
+    /// What the venue lists: all assets, and the pairs of the file.
+    pub async fn listing(
+        &mut self,
+        daemon: &Daemon,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<VenueListing> {
+        let markets = daemon.markets.iter();
+        let names: Vec<_> = markets.map(|market| market.name.value.clone()).collect();
+        self.listing = self.access.listing(&names, retry).await?;
+        let markets = self.listing.pairs().iter().map(|listed| Listed {
+            name: listed.market.clone(),
+            base: listed.base.id,
+            quote: listed.quote.id,
+            price_decimals: listed.pair.price_decimals,
+            fee_in: FeeToken::Quote,
+            enabled: listed.pair.is_online,
+        });
+        Ok(VenueListing {
+            tokens: self.listing.tokens().cloned().collect(),
+            markets: markets.collect(),
+            pools: Vec::new(),
+        })
+    }
+
+    /// Compares the account with the file: its fees, and whether the key of orders may place one. Then the dead man's
+    /// switch is set, if it is on.
+    pub async fn check(
+        &self,
+        daemon: &Daemon,
+        bound: &Bound,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<()> {
+        self.check_fees(daemon, bound, retry).await?;
+        for (spec, limits) in bound.markets.iter().zip(&bound.engine.markets) {
+            let order = probe::smallest(spec, limits);
+            let order = order.with_context(|| format!("{}: no order can be stated", spec.name))?;
+            if let Some((reason, detail)) = self.validate(&order, bound, retry).await?
+                && adapter::is_of_the_request(reason)
+            {
+                let what = format!(
+                    "the venue would refuse every order of {}: {detail}",
+                    spec.name
+                );
+                return Err(Failure::new(Exit::Refused, what).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the dead man's switch, if it is on.
+    pub async fn set_switch(&self, retry: StartRetry<'_>) -> anyhow::Result<()> {
+        let seconds = self.cancel_all_after_s;
+        if seconds > 0 {
+            let client = &self.access.client;
+            retry.ask(|| client.cancel_all_after(seconds)).await?;
+        }
+        Ok(())
+    }
+
+    /// Refuses an account whose fee is higher than what the file reserves for it.
+    async fn check_fees(
+        &self,
+        daemon: &Daemon,
+        bound: &Bound,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<()> {
+        let pairs = self.listing.pairs().iter();
+        let names: Vec<_> = pairs.map(|listed| listed.pair.name.clone()).collect();
+        let client = &self.access.client;
+        let fees = retry.ask(|| client.fees(&names)).await?;
+        for spec in &bound.markets {
+            let listed = self.listing.pair(&spec.name);
+            let fee = listed.and_then(|listed| fees.get(&listed.pair.name));
+            let fee = fee.with_context(|| format!("the venue has no fees of {}", spec.name))?;
+            let [maker, taker] = fee.bips();
+            let highest = if bound.engine.maker_only {
+                maker
+            } else {
+                maker.max(taker)
+            };
+            let reserved = daemon.orders.max_fee_bips;
+            if highest > u32::from(reserved) {
+                let what = format!(
+                    "the account pays a fee of {highest} ten-thousandths on {}, and orders.max_fee_bips = {reserved} is what orders reserve: raise it",
+                    spec.name
+                );
+                return Err(Failure::new(Exit::Refused, what).into());
+            }
+            let [expected_maker, expected_taker] = daemon.fee_bips.map(u32::from);
+            if (maker, taker) != (expected_maker, expected_taker) {
+                tracing::warn!(
+                    market = spec.name,
+                    maker,
+                    taker,
+                    "the account's fees are others than fees.maker_bips = {expected_maker} and fees.taker_bips = {expected_taker}"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the venue would take an order now: `None`, or the reason for which it would not. Without a key that places
+    /// orders nothing is asked.
+    pub async fn validate(
+        &self,
+        order: &UnsignedOrder,
+        bound: &Bound,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<Option<(Reason, String)>> {
+        let (Some(nonces), Some(spec)) = (
+            &self.access.orders,
+            bound.markets.get(usize::from(order.market.0)),
+        ) else {
+            return Ok(None);
+        };
+        let client = &self.access.client;
+        let order = &probe::made_at(
+            order,
+            self.time(retry).await?,
+            (&bound.engine, &bound.venue),
+        );
+        let listing = &self.listing;
+        let asked = retry.ask(async || {
+            let call = "validate";
+            let not_sent = |detail: String| CallError::NotSent { call, detail };
+            let nonce = nonces.next().map_err(|error| not_sent(error.to_string()))?;
+            let sealed = sealed(order, listing, spec, nonce);
+            let sealed = sealed.map_err(|error| not_sent(error.to_string()))?;
+            match client.validate(&sealed.body).await {
+                Ok(()) => Ok(None),
+                Err(CallError::Refused { reason, detail, .. })
+                    if !adapter::is_of_keys(reason)
+                        && !adapter::RequestRefusal::of(reason).may_pass() =>
+                {
+                    Ok(Some((reason, detail)))
+                }
+                Err(error) => Err(error),
+            }
+        });
+        asked.await.map_err(|error| of_key(ORDERS, error))
+    }
+
+    /// The venue's clock, by the earliest of several answers.
+    pub async fn time(&self, retry: StartRetry<'_>) -> anyhow::Result<VenueTime> {
+        let client = &self.access.client;
+        let mut earliest = retry.ask(|| client.time()).await?;
+        for _ in 1..TIMES_COMPARED {
+            earliest = earliest.min(retry.ask(|| client.time()).await?);
+        }
+        Ok(earliest)
+    }
+
+    /// What trading needs.
+    pub fn trading(self, bound: &Bound) -> anyhow::Result<Trading> {
+        let nonces = self.access.orders.clone();
+        let nonces = nonces.ok_or_else(|| {
+            Failure::new(
+                Exit::Refused,
+                "there is no key that places orders".to_owned(),
+            )
+        })?;
+        let client = self.client();
+        let seconds = self.cancel_all_after_s;
+        Ok(Trading {
+            switch: (seconds > 0).then(|| DeadManSwitch::new(client.clone(), seconds)),
+            sealer: Box::new(KrakenSealer {
+                listing: self.listing,
+                markets: bound.markets.clone(),
+                nonces,
+            }),
+            client: client.into(),
+        })
+    }
+}
+
+/// Proves that a key cannot double an order and cannot withdraw.
+async fn prove(
+    client: &KrakenClient,
+    which: KeyKind,
+    folder: &str,
+    retry: StartRetry<'_>,
+) -> anyhow::Result<()> {
+    let window = retry.ask(async || proof(client.prove_nonce_window(which).await));
+    let window = window.await.map_err(|error| of_key(folder, error))?;
+    let funds = retry.ask(async || proof(client.prove_no_withdrawals(which).await));
+    let funds = funds.await.map_err(|error| of_key(folder, error))?;
+    match window.or(funds) {
+        Some(problem) => {
+            let what = format!("the API key in {folder}: {problem}");
+            Err(Failure::new(Exit::Refused, what).into())
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with a key, if that could be found out.
+fn proof(found: Result<(), ProofError>) -> Result<Option<String>, CallError> {
+    match found {
+        Ok(()) => Ok(None),
+        Err(ProofError::Call(error)) => Err(error),
+        Err(error) => Ok(Some(error.to_string())),
+    }
+}
+
+/// The failure of a start, if a call was refused because of its key.
+fn of_key(folder: &str, error: CallError) -> anyhow::Error {
+    match &error {
+        CallError::Refused { reason, .. } if adapter::is_of_keys(*reason) => {
+            let what = format!("the venue refuses the API key in {folder}: {error}");
+            Failure::new(Exit::Refused, what).into()
+        }
+        _ => error.into(),
+    }
+}

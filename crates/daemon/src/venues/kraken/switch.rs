@@ -1,0 +1,86 @@
+//! The dead man's switch (`venue.cancel_all_after_s`): the venue cancels every order of the account when the time of
+//! the last request is over. Refreshed at a quarter of it while the daemon runs; after a proven end it is off.
+
+use std::time::Duration;
+
+use cambist_client::KrakenClient;
+use tokio::task::JoinHandle;
+
+/// Attempts to switch it off.
+const ATTEMPTS: u32 = 5;
+/// Pause between them.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The switch of a running daemon. Dropping it ends the refreshing, so that the venue cancels.
+pub struct DeadManSwitch {
+    client: KrakenClient,
+    seconds: u32,
+    task: Option<JoinHandle<()>>,
+}
+
+impl DeadManSwitch {
+    /// A switch that the start has set.
+    pub const fn new(client: KrakenClient, seconds: u32) -> Self {
+        Self {
+            client,
+            seconds,
+            task: None,
+        }
+    }
+
+    /// Begins to refresh it.
+    pub fn keep(&mut self) {
+        let (client, seconds) = (self.client.clone(), self.seconds);
+        let every = Duration::from_secs(u64::from(seconds)) / 4;
+        self.task = Some(tokio::spawn(async move {
+            let mut fails = false;
+            loop {
+                tokio::time::sleep(every).await;
+                let refreshed = client.cancel_all_after(seconds).await;
+                match &refreshed {
+                    Ok(()) if fails => tracing::info!("the dead man's switch is refreshed again"),
+                    Err(error) if !fails => {
+                        tracing::warn!(%error, seconds, "the dead man's switch was not refreshed; the venue cancels everything when its time is over");
+                    }
+                    Ok(()) | Err(_) => {}
+                }
+                fails = refreshed.is_err();
+            }
+        }));
+    }
+
+    /// Ends: off after a proven end, or where the operator left orders to rest. Otherwise the venue cancels what may
+    /// rest when the time is over.
+    pub async fn end(mut self, off: bool) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+            // A refresh in flight must not arrive behind what switches it off.
+            let _ = task.await;
+        }
+        if !off {
+            let seconds = self.seconds;
+            tracing::warn!(
+                seconds,
+                "the dead man's switch stays on: the venue cancels every order of the account when its time is over"
+            );
+            return;
+        }
+        for attempt in 1..=ATTEMPTS {
+            match self.client.cancel_all_after(0).await {
+                Ok(()) => return,
+                Err(error) if attempt == ATTEMPTS => {
+                    tracing::warn!(%error, "the dead man's switch could not be switched off; the venue cancels every order of the account, also those of others, when its time is over");
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+}
+
+impl Drop for DeadManSwitch {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}

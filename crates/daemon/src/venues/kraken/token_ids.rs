@@ -1,0 +1,176 @@
+//! Numbers of assets. Kraken names assets, and the store numbers tokens: each name gets a number once, and keeps it.
+//!
+//! The state folder has a file with one name a line, and the number is the line's. It is written whole and synced before
+//! a number is used, and lines are only added. A command without a state folder numbers the names that it sees.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cambist_core::TokenId;
+use cambist_host::exit::{Exit, Failure};
+
+use super::nonces::write_whole;
+
+/// The file.
+const FILE: &str = "assets";
+/// Most assets; the service lists several hundred.
+const ASSETS_MAX: usize = 20_000;
+/// Longest name.
+const NAME_BYTES_MAX: usize = 40;
+
+/// Numbers by the service's names of assets.
+#[derive(Debug, Default)]
+pub struct TokenIds {
+    path: Option<PathBuf>,
+    ids: BTreeMap<String, TokenId>,
+}
+
+impl TokenIds {
+    /// The numbers of a state folder.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn open(folder: &Path) -> anyhow::Result<Self> {
+        let path = folder.join(FILE);
+        let refused = |what: String| {
+            let what = format!(
+                "{}: {what}. It numbers the tokens of the store: restore it with the state folder",
+                path.display()
+            );
+            Failure::new(Exit::Invariant, what)
+        };
+        let text = match std::fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(refused(error.to_string()).into()),
+            Ok(found) if found.len() > (ASSETS_MAX * NAME_BYTES_MAX) as u64 => {
+                return Err(refused("it is too long".to_owned()).into());
+            }
+            Ok(_) => std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?,
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            return Err(refused("its last line has no end".to_owned()).into());
+        }
+        let mut found = Self {
+            path: Some(path.clone()),
+            ids: BTreeMap::new(),
+        };
+        for name in text.lines() {
+            if !is_name(name) || !found.add(name) {
+                let shown = name.escape_debug().take(NAME_BYTES_MAX).collect::<String>();
+                return Err(refused(format!("{shown:?} is no name, or there twice")).into());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Numbers of a command that has no state folder.
+    pub fn unsaved() -> Self {
+        Self::default()
+    }
+
+    /// The numbers of all names; new ones are on disk when this returns.
+    pub fn of<'a>(
+        &mut self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<&BTreeMap<String, TokenId>> {
+        let before = self.ids.len();
+        for name in names {
+            if self.ids.len() >= ASSETS_MAX {
+                let what = format!("the venue lists more than {ASSETS_MAX} assets");
+                return Err(Failure::new(Exit::Refused, what).into());
+            }
+            if is_name(name) {
+                self.add(name);
+            }
+        }
+        if self.ids.len() > before {
+            self.write()?;
+        }
+        Ok(&self.ids)
+    }
+
+    /// Whether the name is new.
+    fn add(&mut self, name: &str) -> bool {
+        let next = u16::try_from(self.ids.len()).unwrap_or(u16::MAX);
+        let is_new = !self.ids.contains_key(name);
+        if is_new {
+            self.ids.insert(name.to_owned(), TokenId(next));
+        }
+        is_new
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let mut names: Vec<_> = self.ids.iter().map(|(name, id)| (*id, name)).collect();
+        names.sort_unstable();
+        let mut text = String::new();
+        for (_, name) in names {
+            text.push_str(name);
+            text.push('\n');
+        }
+        write_whole(path, text.as_bytes())
+            .map_err(|error| anyhow::anyhow!("{} cannot be written: {error}", path.display()))
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+    use crate::testing::private_folder;
+
+    fn number(ids: &BTreeMap<String, TokenId>, name: &str) -> u16 {
+        ids[name].0
+    }
+
+    #[test]
+    fn a_name_keeps_its_number_whatever_is_listed_later() {
+        let folder = private_folder();
+        let mut ids = TokenIds::open(folder.path()).unwrap();
+        let first = ids.of(["XXBT", "ZUSD"]).unwrap();
+        assert_eq!((number(first, "XXBT"), number(first, "ZUSD")), (0, 1));
+        // The next run lists others, in another order, and not all of them.
+        let mut ids = TokenIds::open(folder.path()).unwrap();
+        let later = ids.of(["AAVE", "ZUSD"]).unwrap();
+        assert_eq!(
+            ["XXBT", "ZUSD", "AAVE"].map(|name| number(later, name)),
+            [0, 1, 2]
+        );
+        let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        assert_eq!(text, "XXBT\nZUSD\nAAVE\n");
+        let mut unsaved = TokenIds::unsaved();
+        assert_eq!(number(unsaved.of(["ZUSD"]).unwrap(), "ZUSD"), 0);
+    }
+
+    #[test]
+    fn numbers_are_not_used_before_they_are_on_disk() {
+        let folder = private_folder();
+        let mut ids = TokenIds::open(folder.path()).unwrap();
+        folder.close().unwrap();
+        let error = ids.of(["XXBT"]).unwrap_err().to_string();
+        assert!(error.contains("cannot be written"), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused() {
+        let folder = private_folder();
+        let path = folder.path().join(FILE);
+        for (content, problem) in [
+            ("XXBT\nZUSD", "its last line has no end"),
+            ("XXBT\nXXBT\n", "there twice"),
+            ("XXBT\n\nZUSD\n", "no name"),
+            ("X BT\n", "no name"),
+        ] {
+            std::fs::write(&path, content).unwrap();
+            let error = TokenIds::open(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(problem), "{content:?}: {error}");
+        }
+    }
+}

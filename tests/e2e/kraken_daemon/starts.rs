@@ -1,0 +1,147 @@
+//! Keys with which a start refuses to trade, and commands beside a daemon.
+
+use super::stage::{ACCOUNT, ORDERS, SOON, exchange, on_kraken, quotes, usual};
+use crate::support::Stage;
+use crate::support::process::run;
+
+/// The end of a start: exit code and log.
+fn refused(stage: &Stage) -> (i32, String) {
+    stage.daemon("daemon", &stage.url(), on_kraken);
+    let config = stage.path("daemon.toml").display().to_string();
+    let args = ["run", "--config", &config, "--until-stdin-closes"];
+    let (code, _, log) = run(stage.folder.path(), "refused", &args, SOON);
+    assert!(stage.books().orders.is_empty(), "nothing was ordered");
+    (code, log)
+}
+
+#[test]
+fn keys_that_may_withdraw_are_refused() {
+    let mut with = ACCOUNT.to_vec();
+    with.push("funds-withdraw");
+    let stage = exchange(
+        "kraken-withdraws",
+        &[("orders", &ORDERS, 0), ("account", &with, 0)],
+    );
+    let (code, log) = refused(&stage);
+    assert_eq!(code, 77, "{log}");
+    assert!(
+        log.contains("withdraw") && log.contains("kraken/account"),
+        "{log}"
+    );
+    stage.close();
+    let mut with = ORDERS.to_vec();
+    with.push("funds-withdraw");
+    let stage = exchange(
+        "kraken-withdraws-too",
+        &[("orders", &with, 0), ("account", &ACCOUNT, 0)],
+    );
+    let (code, log) = refused(&stage);
+    assert_eq!(code, 77, "{log}");
+    assert!(
+        log.contains("withdraw") && log.contains("kraken/orders"),
+        "{log}"
+    );
+    stage.close();
+}
+
+#[test]
+fn keys_whose_nonce_window_is_not_0_are_refused() {
+    for (name, windows) in [("kraken-window", [10, 0]), ("kraken-window-too", [0, 10])] {
+        let stage = exchange(
+            name,
+            &[
+                ("orders", &ORDERS, windows[0]),
+                ("account", &ACCOUNT, windows[1]),
+            ],
+        );
+        let (code, log) = refused(&stage);
+        assert_eq!(code, 77, "{log}");
+        assert!(log.contains("nonce window"), "{log}");
+        stage.close();
+    }
+}
+
+#[test]
+fn keys_of_the_wrong_secret_or_without_permissions_are_refused() {
+    let stage = exchange(
+        "kraken-secret",
+        &[("orders", &ORDERS, 0), ("account", &ACCOUNT, 0)],
+    );
+    let file = |name: &str| stage.path("kraken").join(name).join("secret");
+    let [orders, account] = ["orders", "account"].map(file);
+    let right = std::fs::read_to_string(&account).unwrap();
+    std::fs::copy(&orders, &account).unwrap();
+    let (code, log) = refused(&stage);
+    assert_eq!(code, 77, "{log}");
+    assert!(log.contains("EAPI:Invalid signature"), "{log}");
+    assert!(!log.contains(right.trim()), "no secret in a log");
+    stage.close();
+    let stage = exchange(
+        "kraken-reads",
+        &[("orders", &["funds-query"], 0), ("account", &ACCOUNT, 0)],
+    );
+    let (code, log) = refused(&stage);
+    assert_eq!(code, 77, "{log}");
+    assert!(log.contains("EGeneral:Permission denied"), "{log}");
+    stage.close();
+}
+
+/// What the guide shows before anything is sent: the example is right, and the public depth needs no key.
+#[test]
+fn the_example_and_the_public_depth_need_no_keys() {
+    let stage = usual("kraken-looks");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/config/kraken.toml");
+    let args = ["check", "--config", example, "--no-secrets"];
+    let (code, out, log) = run(stage.folder.path(), "check", &args, SOON);
+    assert_eq!(code, 0, "{out} {log}");
+    stage.daemon("daemon", &stage.url(), |file| {
+        on_kraken(file);
+        file.remove("keys");
+    });
+    let config = stage.path("daemon.toml").display().to_string();
+    let args = [
+        "run", "--config", &config, "--mode", "observe", "--for", "4s",
+    ];
+    let (code, out, log) = run(stage.folder.path(), "observe", &args, SOON);
+    assert_eq!(code, 0, "{out} {log}");
+    stage.close();
+}
+
+/// Commands have a key of their own beside a daemon, or say what they need.
+#[test]
+fn commands_read_the_account_beside_a_daemon_with_a_third_key() {
+    let stage = usual("kraken-commands");
+    stage.daemon("daemon", &stage.url(), on_kraken);
+    let (code, checked, log) = stage.command("check --online");
+    assert_eq!(code, 0, "{checked} {log}");
+    let (code, found, log) = stage.command("doctor");
+    assert_eq!(code, 0, "{found} {log}");
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    let (code, balances, log) = stage.command("account balances");
+    assert_eq!(code, 0, "{log}");
+    let totals = stage.books().totals;
+    let units: u128 = balances["ETH"]["units"].as_str().unwrap().parse().unwrap();
+    assert!(units > 0 && totals.contains_key("ETH"), "{balances}");
+    let (code, orders, log) = stage.command("account orders");
+    assert_eq!(code, 0, "{log}");
+    assert!(!orders.as_array().unwrap().is_empty(), "{orders}");
+    let (code, _, log) = stage.command("account transactions");
+    assert_eq!(code, 77, "{log}");
+    assert!(
+        log.contains("venue.kind = \"kraken\" does not offer it"),
+        "{log}"
+    );
+    // Without a key of its own a command would use up numbers of the daemon's.
+    let text = std::fs::read_to_string(stage.path("daemon.toml")).unwrap();
+    let text: Vec<_> = text
+        .lines()
+        .filter(|line| !line.starts_with("panic_dir"))
+        .collect();
+    std::fs::write(stage.path("daemon.toml"), text.join("\n")).unwrap();
+    let (code, _, log) = stage.command("account balances");
+    assert_eq!(code, 75, "{log}");
+    assert!(log.contains("keys.panic_dir"), "{log}");
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    stage.close();
+}

@@ -1,0 +1,240 @@
+//! Trading, kills and faults: nothing doubled, nothing forgotten, books equal to the unit, nonces that only rise.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cambist_core::order::OrderReport;
+use serde_json::Value;
+
+use super::stage::{SOON, on_kraken, quotes, usual};
+use crate::support::keeping::Keeping;
+use crate::support::{Books, Edit, Fault, Program, Proxy, Stage, until};
+
+/// Fields of the body of an order.
+fn fields(body: &str) -> BTreeMap<&str, &str> {
+    body.split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .collect()
+}
+
+/// Bodies of one order are equal, and those of different orders have rising nonces in the order of their first arrival.
+fn assert_nonces(submits: &[String]) {
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut last = 0;
+    for body in submits {
+        let fields = fields(body);
+        if fields.contains_key("validate") {
+            // A question of a start, which creates nothing.
+            continue;
+        }
+        let id = fields["cl_ord_id"];
+        if let Some(known) = first.get(id) {
+            assert_eq!(known, body, "one order, two texts");
+            continue;
+        }
+        first.insert(id, body);
+        let nonce: u64 = fields["nonce"].parse().unwrap();
+        assert!(nonce > last, "{nonce} comes after {last}");
+        last = nonce;
+    }
+}
+
+/// Every order that the exchange has is in the store with its fills, once, and every intent that it does not have ended
+/// as never arrived.
+fn assert_accounted(books: &Books, state: &std::path::Path) {
+    let keeping = Keeping::read(state);
+    let mut never = 0;
+    let mut stored: Vec<_> = Vec::new();
+    for (id, intent) in &keeping.0 {
+        let ending = intent.ending.as_ref();
+        let ending = ending.unwrap_or_else(|| panic!("{id} has no end"));
+        if ["never_sent", "fenced", "rejected"].contains(&ending.end.as_str()) {
+            never += 1;
+            assert_eq!((ending.base, ending.quote), (0, 0), "{id}");
+        } else {
+            stored.push((ending.base, ending.quote, ending.fee));
+        }
+    }
+    let filled = |order: &OrderReport| (order.base_filled, order.quote_filled, order.fee);
+    let mut at_exchange: Vec<_> = books.orders.iter().map(filled).collect();
+    stored.sort_unstable();
+    at_exchange.sort_unstable();
+    assert_eq!(
+        stored, at_exchange,
+        "fills of all orders, in the store and at the exchange ({never} never arrived)"
+    );
+    assert!(at_exchange.len() > 4, "{at_exchange:?}");
+}
+
+/// Drains, and compares everything.
+fn finish(stage: Stage, mut daemon: Program) {
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    let books = stage.books();
+    assert_eq!(books.open(), 0, "something rests after the end");
+    books.assert_ledger(&daemon.stdout());
+    assert_accounted(&books, &stage.path("daemon-state"));
+    stage.close();
+}
+
+fn fills(stage: &Stage) -> usize {
+    let books = stage.books();
+    let filled = books.orders.iter().filter(|order| order.base_filled > 0);
+    filled.count()
+}
+
+#[test]
+fn it_trades_and_drains_with_books_equal_to_the_unit() {
+    let stage = usual("kraken-trades");
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, on_kraken);
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    until(SOON, "fills", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (fills(&stage) >= 3).then_some(())
+    });
+    let (code, status, log) = stage.command("status");
+    assert_eq!(code, 0, "{log}");
+    assert_eq!(status["state"], "active", "{status}");
+    assert_nonces(&proxy.submits());
+    finish(stage, daemon);
+}
+
+#[test]
+fn killed_in_the_middle_of_a_submit_it_doubles_and_forgets_nothing() {
+    let stage = usual("kraken-killed");
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, on_kraken);
+    let arrived = Arc::new(AtomicBool::new(false));
+    let seen_by_plan = Arc::clone(&arrived);
+    // Delivered, and the answer comes after the kill.
+    proxy.plan(move |seen| {
+        if seen.is_submit() && seen.nth >= 5 {
+            seen_by_plan.store(true, Ordering::Release);
+            Fault::HoldAnswer
+        } else {
+            Fault::Pass
+        }
+    });
+    let mut daemon = stage.run("daemon");
+    until(SOON, "a submit without an answer", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        arrived.load(Ordering::Acquire).then_some(())
+    });
+    daemon.kill();
+    proxy.plan(|_| Fault::Pass);
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    assert_nonces(&proxy.submits());
+    finish(stage, daemon);
+}
+
+#[test]
+fn an_exchange_that_was_killed_is_traded_on_again() {
+    let mut stage = usual("kraken-venue-killed");
+    stage.daemon("daemon", &stage.url(), on_kraken);
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    let address = stage.address.clone();
+    stage.restart_venue_at(&address);
+    let before = stage.books().orders.len();
+    until(SOON, "orders after the restart", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (stage.books().orders.len() > before + 1).then_some(())
+    });
+    finish(stage, daemon);
+}
+
+/// Lost requests and answers, repetitions and delays, and refusals and delays of the exchange itself.
+#[test]
+fn under_faults_nothing_is_doubled_or_forgotten() {
+    let stage = usual("kraken-faults");
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, on_kraken);
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    proxy.plan(
+        |seen| match (seen.is_submit() || seen.is_cancel(), seen.nth % 9) {
+            (true, 1) | (false, 5) => Fault::LoseAnswer,
+            (true, 3) => Fault::LoseRequest,
+            (true, 4) => Fault::Twice,
+            (true, 6) => Fault::Slow(Duration::from_millis(500)),
+            (true, 8) => Fault::Late(Duration::from_millis(800)),
+            _ => Fault::Pass,
+        },
+    );
+    until(SOON, "faults", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (proxy.faults() >= 25).then_some(())
+    });
+    proxy.plan(|_| Fault::Pass);
+    quotes(&stage, &mut daemon);
+    assert_nonces(&proxy.submits());
+    finish(stage, daemon);
+}
+
+#[test]
+fn a_panic_without_the_store_ends_everything_with_its_own_key() {
+    let stage = usual("kraken-panic");
+    stage.daemon("daemon", &stage.url(), on_kraken);
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    // Beside the running daemon, whose state folder is gone.
+    std::fs::rename(stage.path("daemon-state"), stage.path("lost")).unwrap();
+    let (code, object, log) = panic(&stage);
+    assert_eq!(code, 0, "{object} {log}");
+    assert_eq!(object["proven"], true, "{object}");
+    daemon.kill();
+    let (code, again, log) = panic(&stage);
+    assert_eq!((code, &again["found"]), (0, &0.into()), "{log}");
+    assert_eq!(stage.books().open(), 0);
+    stage.close();
+}
+
+fn panic(stage: &Stage) -> (i32, Value, String) {
+    let config = stage.path("daemon.toml").display().to_string();
+    let args = ["panic", "--yes", "--json", "--config", &config];
+    let name = "panic";
+    let (code, out, log) = crate::support::process::run(stage.folder.path(), name, &args, SOON);
+    let objects = serde_json::Deserializer::from_str(&out).into_iter::<Value>();
+    (code, objects.last().unwrap().unwrap(), log)
+}
+
+#[test]
+fn the_dead_mans_switch_fires_after_a_kill_and_is_off_after_a_drain() {
+    let stage = usual("kraken-switch");
+    stage.daemon("daemon", &stage.url(), |file| {
+        on_kraken(file);
+        file.put("venue.cancel_all_after_s", 20)
+            // Longer than the switch, so that nothing else ends the orders.
+            .put("orders.ttl_s", 120)
+            .put("orders.refresh_before_s", 20)
+            .put("shutdown.deadline_s", 140);
+    });
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    daemon.kill();
+    let killed = crate::support::clock::Since::now();
+    until(Duration::from_secs(40), "the switch", || {
+        (stage.books().open() == 0).then_some(())
+    });
+    let fired = killed.elapsed();
+    assert!(fired < Duration::from_secs(30), "{fired:?}");
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    assert_eq!(
+        daemon.drain(Duration::from_secs(160)),
+        0,
+        "{}",
+        daemon.last_words()
+    );
+    // What others place now is left alone.
+    let by_hand = stage.place_by_hand(16_000, "by-hand", 300);
+    std::thread::sleep(Duration::from_secs(25));
+    let books = stage.books();
+    let order = books.orders.iter().find(|order| order.hash == by_hand);
+    assert!(!order.unwrap().status.is_final(), "{order:?}");
+    stage.close();
+}
