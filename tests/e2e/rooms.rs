@@ -16,12 +16,11 @@ const ROOMS: [(&str, &[&str]); 36] = [
         &[
             "core",
             "evm",
+            "evm-venue",
             "kraken",
             "kraken-venue",
             "protocol",
             "signing",
-            // In its example.
-            "evm-venue",
             // In its tests.
             "server",
             "venue",

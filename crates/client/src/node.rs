@@ -201,6 +201,14 @@ impl Nodes {
             .flatten()
     }
 
+    /// What the first node states about its newest block.
+    ///
+    /// # Errors
+    /// [`NoFact`].
+    pub async fn first<A: Ask>(&self, ask: &A) -> Result<A::Answer, NoFact> {
+        reply(self.first.ask(ask).await)
+    }
+
     /// Sends a signed transaction to every node, and what each answered. The same bytes can be mined once only.
     pub async fn submit(&self, bytes: &[u8]) -> Vec<NodeAnswer<Hash32>> {
         let ask = SendRaw(bytes.to_vec());

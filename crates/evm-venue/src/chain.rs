@@ -38,6 +38,8 @@ pub struct Chain {
     pub tokens: BTreeMap<TokenId, Address>,
     /// The pools: `address` is the pair's, which is the contract of its shares as well; `pooled` is in the pair's order.
     pub pools: Vec<PoolSpec>,
+    /// What a join may pay less of a token than its most, in ten-thousandths (`market.pool.slippage_bps`).
+    pub slippage_bps: u32,
     /// Most gas.
     pub gas: GasLimits,
 }
@@ -202,6 +204,7 @@ pub(crate) mod tests {
                 swaps: true,
                 fee_bips: 30,
             }],
+            slippage_bps: 100,
             gas: GasLimits {
                 join: 300_000,
                 exit: 300_000,

@@ -9,13 +9,17 @@
 //! | [`nonces`] | the row of nonces: what was signed for each, what became of it, which one to burn |
 //! | [`finality`] | the newest and the finalized block: the venue's clock, complete lists, a chain that forks |
 //! | [`settle`] | finalized receipts as reports, to the unit |
+//! | [`account`] | all of that together as a value: facts in, bytes and answers out |
+//! | [`depth`] | the curve of a pool as a depth |
 //! | [`list`] | pages of reports |
 //!
 //! The chain is the venue; a node is a way to it. What a node answers about bytes that it was sent is no evidence: only
 //! finalized blocks are. A transaction that was mined and is not final is reported as nothing, so that a reorganisation
 //! takes nothing back.
 
+pub mod account;
 pub mod chain;
+pub mod depth;
 pub mod fees;
 pub mod finality;
 pub mod list;

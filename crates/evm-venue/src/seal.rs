@@ -4,7 +4,7 @@
 
 use cambist_core::math::mul_div_ceil;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::pool::{PoolBalances, UnsignedPoolTransaction};
+use cambist_core::pool::UnsignedPoolTransaction;
 use cambist_core::{Amount, Hash, PoolSpec, PoolTransactionKind, TokenId};
 use cambist_evm::call::Call;
 use cambist_evm::transaction::{Signed, Transaction};
@@ -28,11 +28,8 @@ pub enum SealError {
     /// More or fewer numbers than the one that a transaction uses.
     #[error("a transaction has exactly one nonce")]
     Numbers,
-    /// The pool is empty: the first to join one sets its price.
-    #[error("the pool is empty")]
-    Empty,
-    /// The least that is minted costs more than the most that is paid.
-    #[error("the least shares cost more than the most that is paid")]
+    /// An amount that cannot be reckoned with.
+    #[error("an amount is too large")]
     Amounts,
     /// The account's key is another one.
     #[error("the key is not the account's")]
@@ -59,28 +56,33 @@ pub struct Sealed {
 }
 
 impl Chain {
-    /// A join at the balances that its amounts were computed from. The least that is paid of each token is the cost of
-    /// the least shares at those balances, rounded up: the router compares amounts paid, not shares minted. At another
-    /// price one of both payments falls below, and the call reverts.
-    ///
-    /// Shares may cost more than at those balances without that, when trading fees or gifts have made each worth more.
+    /// A join or an exit.
     ///
     /// # Errors
     /// [`SealError`].
-    pub fn join(
+    pub fn pool_transaction(
         &self,
         wanted: &UnsignedPoolTransaction,
-        pool: &PoolBalances,
         fees: Fees,
     ) -> Result<Transaction, SealError> {
-        self.pool_of(wanted, PoolTransactionKind::Join)?;
-        if pool.supply == 0 {
-            return Err(SealError::Empty);
+        match wanted.kind {
+            PoolTransactionKind::Join => self.join(wanted, fees),
+            PoolTransactionKind::Exit => self.exit(wanted, fees),
         }
+    }
+
+    /// A join. The router compares amounts paid, not shares minted: the least payment of each token is its most less the
+    /// pool's slippage, rounded up, as the least shares are those wanted less the same slippage. At another price one of
+    /// both payments falls below, and the call reverts.
+    ///
+    /// Shares may cost more without another price, when trading fees or gifts have made each worth more.
+    fn join(&self, wanted: &UnsignedPoolTransaction, fees: Fees) -> Result<Transaction, SealError> {
+        self.pool_of(wanted, PoolTransactionKind::Join)?;
+        let whole: Amount = 10_000;
+        let kept = whole.saturating_sub(self.slippage_bps.into());
         let least = |at: usize| {
-            let cost = mul_div_ceil(pool.pooled[at], wanted.lp_amount, pool.supply);
-            cost.filter(|cost| *cost <= wanted.amounts[at])
-                .ok_or(SealError::Amounts)
+            let least = mul_div_ceil(wanted.amounts[at], kept, whole);
+            least.map(U256::from).ok_or(SealError::Amounts)
         };
         let [token_a, token_b] = self.contracts(wanted.pooled)?;
         let call = Call::AddLiquidity {
@@ -88,8 +90,8 @@ impl Chain {
             token_b,
             a_max: U256::from(wanted.amounts[0]),
             b_max: U256::from(wanted.amounts[1]),
-            a_min: U256::from(least(0)?),
-            b_min: U256::from(least(1)?),
+            a_min: least(0)?,
+            b_min: least(1)?,
             to: self.account,
             deadline: U256::from(wanted.valid_until_s),
         };
@@ -97,15 +99,7 @@ impl Chain {
         Ok(self.transaction(nonce, fees, self.gas.join, self.router, &call))
     }
 
-    /// An exit.
-    ///
-    /// # Errors
-    /// [`SealError`].
-    pub fn exit(
-        &self,
-        wanted: &UnsignedPoolTransaction,
-        fees: Fees,
-    ) -> Result<Transaction, SealError> {
+    fn exit(&self, wanted: &UnsignedPoolTransaction, fees: Fees) -> Result<Transaction, SealError> {
         self.pool_of(wanted, PoolTransactionKind::Exit)?;
         let [token_a, token_b] = self.contracts(wanted.pooled)?;
         let call = Call::RemoveLiquidity {
@@ -332,26 +326,21 @@ pub(crate) mod tests {
         }
     }
 
-    const POOL: PoolBalances = PoolBalances {
-        pooled: [1_000, 3_001],
-        supply: 1_000,
-    };
-
     fn n(number: u64) -> U256 {
         U256::from(number)
     }
 
     #[test]
-    fn a_join_signs_the_cost_of_its_least_shares_as_its_least_payments() {
+    fn a_join_signs_its_payments_less_slippage_as_the_least() {
         let chain = chain();
-        let made = chain.join(&join(), &POOL, FEES).unwrap();
+        let made = chain.pool_transaction(&join(), FEES).unwrap();
         let expected = Call::AddLiquidity {
             token_a: TOKENS[0],
             token_b: TOKENS[1],
             a_max: n(100),
             b_max: n(301),
             a_min: n(99),
-            // 3001 · 99 / 1000 = 297.1, rounded up.
+            // One per cent less is 297.99, rounded up.
             b_min: n(298),
             to: chain.account,
             deadline: n(1_050),
@@ -363,29 +352,27 @@ pub(crate) mod tests {
         let with = |edit: fn(&mut UnsignedPoolTransaction)| {
             let mut wanted = join();
             edit(&mut wanted);
-            chain.join(&wanted, &POOL, FEES)
+            chain.pool_transaction(&wanted, FEES)
         };
-        assert!(with(|of| of.lp_amount = 100).is_ok(), "300.1 is 301");
-        assert_eq!(with(|of| of.lp_amount = 101), Err(SealError::Amounts));
-        assert_eq!(
-            with(|of| of.storage_ids = vec![7, 8]),
-            Err(SealError::Numbers)
-        );
-        assert_eq!(with(|of| of.storage_ids.clear()), Err(SealError::Numbers));
+        let numbers = |of| match of {
+            1 => with(|of| of.storage_ids = vec![7, 8]),
+            _ => with(|of| of.storage_ids.clear()),
+        };
+        assert_eq!(numbers(1), Err(SealError::Numbers));
+        assert_eq!(numbers(0), Err(SealError::Numbers));
         assert_eq!(with(|of| of.pooled.reverse()), Err(SealError::Pool));
         assert_eq!(with(|of| of.market = MarketId(1)), Err(SealError::Pool));
-        assert_eq!(
-            with(|of| of.kind = PoolTransactionKind::Exit),
-            Err(SealError::Pool)
+        assert_eq!(with(|of| of.lp = FIRST), Err(SealError::Pool));
+        assert!(
+            with(|of| of.amounts[0] = Amount::MAX).is_ok(),
+            "reckoned in 256 bits"
         );
-        let empty = PoolBalances { supply: 0, ..POOL };
-        assert_eq!(chain.join(&join(), &empty, FEES), Err(SealError::Empty));
     }
 
     #[test]
     fn an_exit_and_a_swap_sign_their_own_limits() {
         let chain = chain();
-        let left = chain.exit(&exit(), FEES).unwrap();
+        let left = chain.pool_transaction(&exit(), FEES).unwrap();
         let expected = Call::RemoveLiquidity {
             token_a: TOKENS[0],
             token_b: TOKENS[1],

@@ -291,9 +291,9 @@ impl Adapter {
     }
 
     /// Seals with fees that replace whatever has the nonce.
-    pub fn seal(&mut self, what: What, nonce: u64, pool: &PoolBalances) -> Step<Hash> {
+    pub fn seal(&mut self, what: What, nonce: u64) -> Step<Hash> {
         let fees = self.fees(nonce)?;
-        let sealed = self.bytes(&what, nonce, pool, fees)?;
+        let sealed = self.bytes(&what, nonce, fees)?;
         let purpose = match &what {
             What::Pool(intent) => Purpose::Intent {
                 id: intent.client_id,
@@ -318,12 +318,9 @@ impl Adapter {
     }
 
     /// The bytes, without keeping them.
-    pub fn bytes(&self, what: &What, nonce: u64, pool: &PoolBalances, fees: Fees) -> Step<Sealed> {
+    pub fn bytes(&self, what: &What, nonce: u64, fees: Fees) -> Step<Sealed> {
         let transaction = match what {
-            What::Pool(intent) if intent.kind == PoolTransactionKind::Join => {
-                self.chain.join(intent, pool, fees)
-            }
-            What::Pool(intent) => self.chain.exit(intent, fees),
+            What::Pool(intent) => self.chain.pool_transaction(intent, fees),
             What::Swap(intent) => self.chain.swap(intent, fees),
             What::Approval(token, amount) => self.chain.approval(*token, *amount, nonce, fees),
             What::Burn => Ok(self.chain.burn(nonce, fees)),

@@ -242,6 +242,7 @@ pub async fn deploy<'a>(place: &'a Place<'a>, modules: &'a Path) -> Step<World<'
         coin: COIN,
         tokens: std::collections::BTreeMap::new(),
         pools: Vec::new(),
+        slippage_bps: crate::adapter::SLIPPAGE_BPS,
         gas: GasLimits {
             join: 300_000,
             exit: 300_000,

@@ -90,8 +90,7 @@ async fn one(world: &mut World<'_>, draw: &mut Draw, fault: &str) -> Step {
         "replaced" => {
             send(world, intent).await?;
             let nonce = world.adapter.sealed[&intent].1.nonce;
-            let pool = world.adapter.pool(&world.node).await?;
-            let burn = world.adapter.seal(What::Burn, nonce, &pool)?;
+            let burn = world.adapter.seal(What::Burn, nonce)?;
             send(world, burn).await?;
         }
         "restart" => {
@@ -210,8 +209,7 @@ async fn until_settled(world: &mut World<'_>) -> Step {
             .nonces
             .to_burn(&finalized, world.adapter.settled_below)
         {
-            let pool = world.adapter.pool(&world.node).await?;
-            let burn = world.adapter.seal(What::Burn, nonce, &pool)?;
+            let burn = world.adapter.seal(What::Burn, nonce)?;
             let _ = world.adapter.send(&world.nodes, burn).await?;
         }
         follow(world).await?;

@@ -14,8 +14,9 @@ use cambist_evm_venue::nonces::{Candidate, Fate, NonceError, Purpose};
 use cambist_evm_venue::rules;
 use cambist_evm_venue::settle::Unsettled;
 
-use crate::adapter::{Ended, KEPT, What};
-use crate::contracts::{FIRST, ONE, SECOND, SHARES, World};
+use crate::adapter::{Ended, KEPT, SLIPPAGE_BPS, What};
+use crate::contracts::{BLOCK_S, FIRST, ONE, SECOND, SHARES, World};
+use crate::engine_requests::requests;
 use crate::node::{Drop_, Mine, Process, Reorganise, ask};
 use crate::{Step, ensure};
 
@@ -43,6 +44,7 @@ pub async fn all(world: &mut World<'_>) -> Vec<(&'static str, Step<String>)> {
         "restart of the node" restarted,
         "node killed" killed,
         "another holder of the key" foreign,
+        "requests of the engine" requests,
         "token that keeps a part" fee_on_transfer,
         "a node of another chain" another_chain,
     }
@@ -70,13 +72,13 @@ pub async fn place(
             .await?
         {
             let nonce = world.adapter.next_nonce();
-            let hash = world.adapter.seal(approval, nonce, &pool)?;
+            let hash = world.adapter.seal(approval, nonce)?;
             kept(&world.adapter.send(&world.nodes, hash).await?)?;
         }
     }
     let nonce = world.adapter.next_nonce();
     let what = make(&mut world.adapter, &pool, nonce)?;
-    world.adapter.seal(what, nonce, &pool)
+    world.adapter.seal(what, nonce)
 }
 
 fn kept(outcome: &Outcome) -> Step {
@@ -114,7 +116,7 @@ fn order(world: &World<'_>, hash: Hash) -> Step<cambist_core::order::OrderReport
 async fn whole_life(world: &mut World<'_>) -> Step<String> {
     let before = world.adapter.pool(&world.node).await?;
     let wanted = 1_000 * ONE + 7;
-    let limits = shares::join(&before, wanted, crate::adapter::SLIPPAGE_BPS).ok_or("no limits")?;
+    let limits = shares::join(&before, wanted, SLIPPAGE_BPS).ok_or("no limits")?;
     let needed = [(FIRST, limits.amounts[0]), (SECOND, limits.amounts[1])];
     let join = place(world, &needed, |adapter, pool, nonce| {
         adapter.join(pool, wanted, nonce)
@@ -218,7 +220,7 @@ async fn protocol_fee(world: &mut World<'_>) -> Step<String> {
     for _ in 0..2 {
         let wanted = 500 * ONE;
         let pool = world.adapter.pool(&world.node).await?;
-        let limits = shares::join(&pool, wanted, crate::adapter::SLIPPAGE_BPS);
+        let limits = shares::join(&pool, wanted, SLIPPAGE_BPS);
         let amounts = limits.ok_or("no limits")?.amounts;
         let needed = [(FIRST, amounts[0]), (SECOND, amounts[1])];
         let join = place(world, &needed, |adapter, pool, nonce| {
@@ -305,8 +307,7 @@ async fn burn(world: &mut World<'_>, nonce: u64) -> Step<Hash> {
         let spent_below = world.adapter.settled_below;
         if let Some(due) = world.adapter.nonces.to_burn(&finalized, spent_below) {
             ensure!(due == nonce, "{due} is to be burnt, not {nonce}");
-            let pool = world.adapter.pool(&world.node).await?;
-            return world.adapter.seal(What::Burn, nonce, &pool);
+            return world.adapter.seal(What::Burn, nonce);
         }
         world.mine().await?;
         world.adapter.look(&world.node, &world.nodes).await?;
@@ -360,10 +361,9 @@ async fn replaced(world: &mut World<'_>) -> Step<String> {
     let swap = small_swap(world).await?;
     send(world, swap).await?;
     let nonce = world.adapter.sealed[&swap].1.nonce;
-    let pool = world.adapter.pool(&world.node).await?;
     // With the same fees the node keeps what it has, and the row refuses to hold it at all.
     let fees = world.adapter.sealed[&swap].1.fees;
-    let burn = world.adapter.bytes(&What::Burn, nonce, &pool, fees)?;
+    let burn = world.adapter.bytes(&What::Burn, nonce, fees)?;
     let refused = world.adapter.send_bytes(&world.nodes, &burn).await?;
     ensure!(
         refused == Outcome::Refused(rules::UNDERPRICED_REPLACEMENT),
@@ -376,7 +376,7 @@ async fn replaced(world: &mut World<'_>) -> Step<String> {
     };
     let added = world.adapter.nonces.add(nonce, candidate);
     ensure!(added == Err(NonceError::Underpriced), "{added:?}");
-    let burn = world.adapter.seal(What::Burn, nonce, &pool)?;
+    let burn = world.adapter.seal(What::Burn, nonce)?;
     send(world, burn).await?;
     settle(world).await?;
     ensure!(
@@ -388,13 +388,12 @@ async fn replaced(world: &mut World<'_>) -> Step<String> {
 }
 
 async fn underpriced(world: &mut World<'_>) -> Step<String> {
-    let pool = world.adapter.pool(&world.node).await?;
     let nonce = world.adapter.next_nonce();
     let low = cambist_evm_venue::fees::Fees {
         priority_max: 1,
         max: 1,
     };
-    let cheap = world.adapter.bytes(&What::Burn, nonce, &pool, low)?;
+    let cheap = world.adapter.bytes(&What::Burn, nonce, low)?;
     let outcome = world.adapter.send_bytes(&world.nodes, &cheap).await?;
     ensure!(
         outcome == Outcome::Refused(rules::UNDERPRICED),
@@ -404,7 +403,7 @@ async fn underpriced(world: &mut World<'_>) -> Step<String> {
         priority_max: 1,
         max: u128::MAX >> 16,
     };
-    let dear = world.adapter.bytes(&What::Burn, nonce, &pool, high)?;
+    let dear = world.adapter.bytes(&What::Burn, nonce, high)?;
     let outcome = world.adapter.send_bytes(&world.nodes, &dear).await?;
     ensure!(outcome == Outcome::Refused(rules::FUNDS), "{outcome:?}");
     Ok("below the base fee, and above what the account holds".to_owned())
@@ -413,11 +412,9 @@ async fn underpriced(world: &mut World<'_>) -> Step<String> {
 async fn gap(world: &mut World<'_>) -> Step<String> {
     let pool = world.adapter.pool(&world.node).await?;
     let nonce = world.adapter.next_nonce();
-    let first = world
-        .adapter
-        .seal(What::Approval(FIRST, ONE), nonce, &pool)?;
+    let first = world.adapter.seal(What::Approval(FIRST, ONE), nonce)?;
     let what = world.adapter.swap(&pool, Side::Sell, ONE, nonce + 1)?;
-    let second = world.adapter.seal(what, nonce + 1, &pool)?;
+    let second = world.adapter.seal(what, nonce + 1)?;
     send(world, second).await?;
     for _ in 0..2 {
         world.mine().await?;
@@ -543,7 +540,7 @@ async fn killed(world: &mut World<'_>) -> Step<String> {
     ensure!(followed.is_err(), "an older chain was taken for the same");
     ensure!(world.adapter.view == view, "the view went back");
     // The node gets the blocks back, here by repeating what made them.
-    world.now_s -= 3 * crate::contracts::BLOCK_S;
+    world.now_s -= 3 * BLOCK_S;
     let (low, high) = (0, world.adapter.next_nonce());
     for nonce in low..high {
         for candidate in world.adapter.nonces.of(nonce) {
@@ -565,11 +562,10 @@ async fn killed(world: &mut World<'_>) -> Step<String> {
 }
 
 async fn foreign(world: &mut World<'_>) -> Step<String> {
-    let pool = world.adapter.pool(&world.node).await?;
     let nonce = world.adapter.next_nonce();
     let fees = world.adapter.fees(nonce)?;
     // Signed with our key, and not in the row.
-    let stranger = world.adapter.bytes(&What::Burn, nonce, &pool, fees)?;
+    let stranger = world.adapter.bytes(&What::Burn, nonce, fees)?;
     let outcome = world.adapter.send_bytes(&world.nodes, &stranger).await?;
     ensure!(outcome == KEPT, "{outcome:?}");
     world.finalize().await?;
@@ -616,7 +612,7 @@ async fn fee_on_transfer(world: &mut World<'_>) -> Step<String> {
     std::mem::swap(&mut market, &mut world.adapter.market);
     let wanted = 10 * ONE;
     let pool = world.adapter.pool(&world.node).await?;
-    let limits = shares::join(&pool, wanted, crate::adapter::SLIPPAGE_BPS).ok_or("no limits")?;
+    let limits = shares::join(&pool, wanted, SLIPPAGE_BPS).ok_or("no limits")?;
     let needed = [(FIRST, limits.amounts[0]), (SECOND, limits.amounts[1])];
     let join = place(world, &needed, |adapter, pool, nonce| {
         adapter.join(pool, wanted, nonce)

@@ -1,0 +1,586 @@
+//! The account on a chain as a plain value: what was signed, what the finalized chain made of it, and the answers that
+//! the engine gets. The shell gives it the facts of nodes; it asks for nothing itself.
+
+use std::collections::BTreeMap;
+
+use cambist_core::order::OrderReport;
+use cambist_core::pool::PoolTransactionReport;
+use cambist_core::request::{OrdersPage, Reply};
+use cambist_core::{Amount, Hash, Intent, MarketSpec, TokenId, VenueTime};
+use cambist_evm::EthKey;
+use cambist_evm::block::Block;
+use cambist_evm::receipt::Receipt;
+use cambist_evm::transaction::Signed;
+
+use crate::chain::Chain;
+use crate::fees::Fees;
+use crate::finality::{Unusable, View};
+use crate::list;
+use crate::nonces::{Candidate, Fate, NonceError, Nonces, Purpose};
+use crate::seal::{SealError, Sealed};
+use crate::settle::{Settled, Unsettled};
+
+/// What a transaction was signed for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A join, an exit or a swap of the engine.
+    Intent(Intent),
+    /// The router may take exactly so much of a token.
+    Approval {
+        /// The token.
+        token: TokenId,
+        /// How much.
+        amount: Amount,
+    },
+    /// The nonce is to be spent.
+    Burn,
+}
+
+/// What stops everything until an operator decides. Nothing is signed, sent or reported any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// A finalized block was replaced.
+    #[error("the chain forked: {0}")]
+    Forked(Unusable),
+    /// A nonce was spent by a transaction that was not signed here.
+    #[error(
+        "nonce {nonce} was spent by a transaction that was not signed here: another holder of the key"
+    )]
+    Foreign {
+        /// The nonce.
+        nonce: u64,
+    },
+    /// A finalized transaction of ours cannot be booked.
+    #[error("nonce {nonce} cannot be booked: {why}")]
+    Unsettled {
+        /// Its nonce.
+        nonce: u64,
+        /// Why.
+        why: Unsettled,
+    },
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AccountError {
+    /// For good, until an operator decides.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+    /// Nothing is known of the chain yet.
+    #[error("no block was seen yet")]
+    Unseen,
+    /// The node's blocks are not used; the next ones may be.
+    #[error(transparent)]
+    Unusable(Unusable),
+    /// The row of nonces.
+    #[error(transparent)]
+    Nonce(#[from] NonceError),
+    /// There are no bytes.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// The block of a receipt was not given.
+    #[error("the block of the receipt is missing")]
+    Block,
+}
+
+/// A nonce that the finalized block has spent and that is to be settled: the receipts of these are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// The nonce.
+    pub nonce: u64,
+    /// Every transaction that was signed for it.
+    pub hashes: Vec<Hash>,
+}
+
+/// The account.
+#[derive(Debug)]
+pub struct Account {
+    chain: Chain,
+    markets: Vec<MarketSpec>,
+    grace_ms: u64,
+    fee_max: u128,
+    view: Option<View>,
+    nonces: Nonces,
+    wanted: BTreeMap<Hash, Wanted>,
+    settled_below: u64,
+    orders: Vec<OrderReport>,
+    pool_transactions: Vec<PoolTransactionReport>,
+    gas: Amount,
+    stopped: Option<Stopped>,
+}
+
+impl Account {
+    /// An account whose nonces below `first` are not of this row: what earlier runs settled. `fee_max` is the most that
+    /// is offered per gas; `grace_ms` is `orders.grace_s`.
+    pub fn new(
+        chain: Chain,
+        markets: Vec<MarketSpec>,
+        grace_ms: u64,
+        fee_max: u128,
+        first: u64,
+    ) -> Self {
+        Self {
+            chain,
+            markets,
+            grace_ms,
+            fee_max,
+            view: None,
+            nonces: Nonces::default(),
+            wanted: BTreeMap::new(),
+            settled_below: first,
+            orders: Vec::new(),
+            pool_transactions: Vec::new(),
+            gas: 0,
+            stopped: None,
+        }
+    }
+
+    /// The chain.
+    pub const fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// The markets beside its pools.
+    pub fn markets(&self) -> &[MarketSpec] {
+        &self.markets
+    }
+
+    /// What is known of the chain's blocks.
+    ///
+    /// # Errors
+    /// [`AccountError::Unseen`].
+    pub fn view(&self) -> Result<&View, AccountError> {
+        self.view.as_ref().ok_or(AccountError::Unseen)
+    }
+
+    /// Gas that was booked so far, in the chain's coin.
+    pub const fn gas(&self) -> Amount {
+        self.gas
+    }
+
+    /// Why nothing goes on.
+    pub const fn stopped(&self) -> Option<Stopped> {
+        self.stopped
+    }
+
+    /// The next nonce of an intent.
+    pub fn next_nonce(&self) -> u64 {
+        self.nonces.next(self.settled_below)
+    }
+
+    /// The number of the finalized block of the last view: the block that the node has there now goes with the next one.
+    pub fn known_number(&self) -> Option<u64> {
+        self.view.as_ref().map(|view| view.finalized().number)
+    }
+
+    /// Follows the chain; `known` is the block at [`known_number`](Self::known_number), if there is one.
+    ///
+    /// # Errors
+    /// [`AccountError::Unusable`]; [`AccountError::Stopped`] for good.
+    pub fn follow(
+        &mut self,
+        latest: Block,
+        finalized: Block,
+        known: Option<&Block>,
+    ) -> Result<(), AccountError> {
+        self.check()?;
+        let followed = match (&mut self.view, known) {
+            (None, _) => View::new(latest, finalized).map(|view| self.view = Some(view)),
+            (Some(view), Some(known)) => view.follow(latest, finalized, known),
+            (Some(_), None) => Err(Unusable::Behind),
+        };
+        match followed {
+            Err(Unusable::Forked) => Err(self.stop(Stopped::Forked(Unusable::Forked))),
+            Err(other) => Err(AccountError::Unusable(other)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Signs and keeps what is wanted with a nonce. The fees are the market's, or what replaces earlier
+    /// transactions of the nonce. Nothing may be sent before the bytes are stored.
+    ///
+    /// # Errors
+    /// [`AccountError`]; there are no bytes.
+    pub fn seal(
+        &mut self,
+        wanted: Wanted,
+        nonce: u64,
+        market: Fees,
+        key: &EthKey,
+    ) -> Result<Sealed, AccountError> {
+        self.check()?;
+        let fees = self.nonces.fees(nonce, market, self.fee_max)?;
+        let transaction = match &wanted {
+            Wanted::Intent(Intent::PoolTransaction(of)) => self.chain.pool_transaction(of, fees)?,
+            Wanted::Intent(Intent::Order(of)) => self.chain.swap(of, fees)?,
+            Wanted::Approval { token, amount } => {
+                self.chain.approval(*token, *amount, nonce, fees)?
+            }
+            Wanted::Burn => self.chain.burn(nonce, fees),
+        };
+        if transaction.nonce != nonce {
+            return Err(SealError::Numbers.into());
+        }
+        let sealed = self.chain.seal(&transaction, key)?;
+        self.keep(wanted, &sealed)?;
+        Ok(sealed)
+    }
+
+    /// Takes up what an earlier run sealed: its stored bytes.
+    ///
+    /// # Errors
+    /// [`AccountError::Seal`] if the bytes are not this account's on this chain.
+    pub fn recover(&mut self, wanted: Wanted, bytes: &[u8]) -> Result<Sealed, AccountError> {
+        let read = Signed::read(bytes, self.chain.id).map_err(SealError::from)?;
+        let sender = read.sender().map_err(SealError::from)?;
+        if sender != self.chain.account {
+            return Err(SealError::Key.into());
+        }
+        let transaction = read.transaction();
+        let sealed = Sealed {
+            hash: Hash(read.hash().0),
+            nonce: transaction.nonce,
+            fees: Fees {
+                priority_max: transaction.priority_fee_max,
+                max: transaction.fee_max,
+            },
+            bytes: bytes.to_vec(),
+        };
+        self.keep(wanted, &sealed)?;
+        Ok(sealed)
+    }
+
+    fn keep(&mut self, wanted: Wanted, sealed: &Sealed) -> Result<(), AccountError> {
+        let deadline = |id, deadline_s: u32| Purpose::Intent {
+            id,
+            deadline_s: deadline_s.into(),
+        };
+        let purpose = match &wanted {
+            Wanted::Intent(Intent::Order(of)) => deadline(of.client_id, of.accepted_until_s),
+            Wanted::Intent(Intent::PoolTransaction(of)) => deadline(of.client_id, of.valid_until_s),
+            Wanted::Approval { .. } => Purpose::Approval,
+            Wanted::Burn => Purpose::Burn,
+        };
+        let candidate = Candidate {
+            hash: sealed.hash,
+            fees: sealed.fees,
+            purpose,
+        };
+        self.nonces.add(sealed.nonce, candidate)?;
+        self.wanted.insert(sealed.hash, wanted);
+        Ok(())
+    }
+
+    /// What was signed for a nonce, in the order of signing.
+    pub fn signed_for(&self, nonce: u64) -> &[Candidate] {
+        self.nonces.of(nonce)
+    }
+
+    /// The next nonce to settle. `spent_below` is the account's nonce in the finalized block of the view.
+    pub fn due(&self, spent_below: u64) -> Option<Due> {
+        let nonce = self.settled_below;
+        let hashes = || self.nonces.of(nonce).iter().map(|of| of.hash).collect();
+        (nonce < spent_below).then(|| Due {
+            nonce,
+            hashes: hashes(),
+        })
+    }
+
+    /// Settles the due nonce. `receipts` are the answers for all of its transactions, `block` the finalized chain's at
+    /// the number of the one that is there.
+    ///
+    /// # Errors
+    /// [`AccountError::Nonce`] if the answers exclude each other, which is asked again; [`AccountError::Stopped`] for
+    /// good.
+    pub fn settle(
+        &mut self,
+        spent_below: u64,
+        receipts: &[(Hash, Option<Receipt>)],
+        block: Option<&Block>,
+    ) -> Result<(), AccountError> {
+        self.check()?;
+        let nonce = self.settled_below;
+        let finalized = *self.view()?.finalized();
+        let candidate = match self.nonces.fate(nonce, &finalized, spent_below, receipts)? {
+            Fate::Open => return Err(NonceError::Contradiction.into()),
+            Fate::Foreign => return Err(self.stop(Stopped::Foreign { nonce })),
+            Fate::Ours(candidate) => candidate,
+        };
+        let mined = receipts.iter().find(|(hash, _)| *hash == candidate.hash);
+        let receipt = mined.and_then(|(_, receipt)| receipt.as_ref());
+        let (Some(receipt), Some(block)) = (receipt, block) else {
+            return Err(AccountError::Block);
+        };
+        match self.book(candidate.hash, receipt, block) {
+            Ok(gas) => self.gas = self.gas.saturating_add(gas),
+            Err(why) => return Err(self.stop(Stopped::Unsettled { nonce, why })),
+        }
+        self.settled_below = nonce + 1;
+        Ok(())
+    }
+
+    fn book(&mut self, hash: Hash, receipt: &Receipt, block: &Block) -> Result<Amount, Unsettled> {
+        let chain = &self.chain;
+        match self.wanted.get(&hash) {
+            Some(Wanted::Intent(Intent::PoolTransaction(of))) => {
+                let Settled { report, gas } = chain.settle_pool_transaction(of, receipt, block)?;
+                self.pool_transactions.push(report);
+                Ok(gas)
+            }
+            Some(Wanted::Intent(Intent::Order(of))) => {
+                let market = self.markets.iter().find(|market| market.id == of.market);
+                let market = market.ok_or(Unsettled::Pool)?;
+                let Settled { report, gas } = chain.settle_swap(of, market, receipt, block)?;
+                self.orders.push(report);
+                Ok(gas)
+            }
+            Some(Wanted::Approval { token, amount }) => {
+                let settled = chain.settle_approval(*token, *amount, receipt, block)?;
+                Ok(settled.gas)
+            }
+            Some(Wanted::Burn) => Ok(chain.settle_burn(receipt, block)?.gas),
+            None => Err(Unsettled::Receipt),
+        }
+    }
+
+    /// The nonce that has to be burnt, if there is one ([`Nonces::to_burn`]).
+    pub fn to_burn(&self, spent_below: u64) -> Option<u64> {
+        let view = self.view.as_ref()?;
+        self.nonces.to_burn(view.finalized(), spent_below)
+    }
+
+    /// A page of orders, or of joins and exits. `None` while the finalized block proves no list of this window, or not
+    /// everything that it spent is settled.
+    pub fn orders(&self, spent_below: u64, asked: &OrdersPage) -> Option<Reply> {
+        let (orders, total) = self.page(&self.orders, spent_below, asked)?;
+        Some(Reply::Orders { orders, total })
+    }
+
+    /// As [`orders`](Self::orders), of joins and exits.
+    pub fn pool_transactions(&self, spent_below: u64, asked: &OrdersPage) -> Option<Reply> {
+        let (moves, total) = self.page(&self.pool_transactions, spent_below, asked)?;
+        Some(Reply::PoolTransactions { moves, total })
+    }
+
+    fn page<R: list::Created + Clone>(
+        &self,
+        settled: &[R],
+        spent_below: u64,
+        asked: &OrdersPage,
+    ) -> Option<(Vec<R>, u32)> {
+        if self.stopped.is_some() || self.settled_below < spent_below {
+            return None;
+        }
+        list::page(settled, self.view.as_ref()?, self.grace_ms, asked)
+    }
+
+    /// The report of one order.
+    pub fn order(&self, hash: Hash) -> Option<&OrderReport> {
+        self.orders.iter().find(|report| report.hash == hash)
+    }
+
+    /// The venue's time of the newest block.
+    pub fn venue_time(&self) -> Option<VenueTime> {
+        self.view.as_ref().map(View::venue_time)
+    }
+
+    fn check(&self) -> Result<(), AccountError> {
+        self.stopped.map_or(Ok(()), |why| Err(why.into()))
+    }
+
+    fn stop(&mut self, why: Stopped) -> AccountError {
+        self.stopped = Some(why);
+        why.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+    use crate::chain::tests::{COIN, FIRST, SECOND, chain, token};
+    use crate::finality::tests::block;
+    use crate::seal::tests::{FEES, exit, join, swap};
+    use cambist_core::MarketId;
+    use cambist_core::request::OrderList;
+    use cambist_evm::{Address, Hash32};
+
+    fn key() -> EthKey {
+        EthKey::from_hex("0x5").unwrap()
+    }
+
+    fn account() -> Account {
+        let mut of = chain();
+        of.account = key().address();
+        let market = MarketSpec::new(MarketId(0), "T1-T2", token(FIRST), token(SECOND), 2, true);
+        Account::new(of, vec![market.unwrap()], 40_000, 1_000, 7)
+    }
+
+    /// With block 9 as the newest and block 5 as the finalized one.
+    fn seen() -> Account {
+        let mut account = account();
+        account.follow(block(9, 0), block(5, 0), None).unwrap();
+        account
+    }
+
+    fn burnt(account: &Account, hash: Hash) -> Receipt {
+        Receipt {
+            transaction: Hash32(hash.0),
+            block_number: 4,
+            block_hash: block(4, 0).hash,
+            from: account.chain.account,
+            to: Some(account.chain.account),
+            created: None,
+            succeeded: true,
+            gas_used: 21_000,
+            gas_price: 3,
+            logs: Vec::new(),
+        }
+    }
+
+    fn all() -> OrdersPage {
+        OrdersPage {
+            list: OrderList::All,
+            from: VenueTime(0),
+            to: VenueTime(0),
+            offset: 0,
+            limit: 9,
+        }
+    }
+
+    #[test]
+    fn a_nonce_is_settled_once_and_lists_wait_for_it() {
+        let mut account = seen();
+        assert_eq!(account.due(7), None);
+        let sealed = account.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
+        assert_eq!(account.next_nonce(), 8);
+        let due = account.due(8).unwrap();
+        assert_eq!((due.nonce, due.hashes), (7, vec![sealed.hash]));
+        assert_eq!(account.orders(8, &all()), None, "not everything is settled");
+        let mined = [(sealed.hash, Some(burnt(&account, sealed.hash)))];
+        assert_eq!(account.settle(8, &mined, None), Err(AccountError::Block));
+        assert_eq!(account.settle(8, &mined, Some(&block(4, 0))), Ok(()));
+        assert_eq!((account.gas(), account.due(8)), (63_000, None));
+        let none = Reply::Orders {
+            orders: Vec::new(),
+            total: 0,
+        };
+        assert_eq!(account.orders(8, &all()), Some(none));
+        assert!(account.pool_transactions(8, &all()).is_some());
+        let late = OrdersPage {
+            to: VenueTime::from_s(1_091),
+            ..all()
+        };
+        assert_eq!(account.orders(8, &late), None, "finality lags");
+    }
+
+    #[test]
+    fn what_cannot_be_explained_stops_everything() {
+        let mut foreign = seen();
+        let stopped = foreign.settle(8, &[], None);
+        let why = Stopped::Foreign { nonce: 7 };
+        assert_eq!(stopped, Err(why.into()));
+        assert_eq!(foreign.stopped(), Some(why));
+        let refused = foreign.seal(Wanted::Burn, 8, FEES, &key());
+        assert_eq!(refused, Err(why.into()));
+        assert_eq!(foreign.orders(7, &all()), None);
+        assert!(
+            foreign
+                .follow(block(9, 0), block(5, 0), Some(&block(5, 0)))
+                .is_err()
+        );
+
+        let mut unbooked = seen();
+        let sealed = unbooked.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
+        let reverted = Receipt {
+            succeeded: false,
+            ..burnt(&unbooked, sealed.hash)
+        };
+        let mined = [(sealed.hash, Some(reverted))];
+        let stopped = unbooked.settle(8, &mined, Some(&block(4, 0)));
+        assert!(matches!(
+            stopped,
+            Err(AccountError::Stopped(Stopped::Unsettled { nonce: 7, .. }))
+        ));
+
+        let mut forked = seen();
+        let followed = forked.follow(block(10, 1), block(6, 1), Some(&block(5, 1)));
+        assert!(matches!(
+            followed,
+            Err(AccountError::Stopped(Stopped::Forked(_)))
+        ));
+        assert!(forked.stopped().is_some());
+        let mut behind = seen();
+        let followed = behind.follow(block(9, 0), block(4, 0), Some(&block(5, 0)));
+        assert_eq!(followed, Err(AccountError::Unusable(Unusable::Behind)));
+        assert_eq!(behind.stopped(), None, "the next answer may be right");
+        assert!(behind.follow(block(9, 0), block(5, 0), None).is_err());
+    }
+
+    #[test]
+    fn what_an_earlier_run_sealed_is_taken_up_by_its_bytes() {
+        let mut before = seen();
+        let intent = Wanted::Intent(Intent::Order(swap()));
+        let sealed = before.seal(intent.clone(), 7, FEES, &key()).unwrap();
+        let mut after = seen();
+        assert_eq!(
+            after.recover(intent.clone(), &sealed.bytes),
+            Ok(sealed.clone())
+        );
+        assert_eq!(after.next_nonce(), 8);
+        assert_eq!(after.due(8).unwrap().hashes, [sealed.hash]);
+        // What takes the number again offers more.
+        let burn = after.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
+        assert!(burn.fees.replaces(sealed.fees));
+        let mut others = seen();
+        others.chain.account = Address([9; 20]);
+        assert!(others.recover(intent.clone(), &sealed.bytes).is_err());
+        let mut elsewhere = seen();
+        elsewhere.chain.id = 1;
+        assert!(elsewhere.recover(intent, &sealed.bytes).is_err());
+    }
+
+    #[test]
+    fn every_kind_is_sealed_with_its_own_number_only() {
+        let mut account = seen();
+        for (wanted, nonce) in [
+            (Wanted::Intent(Intent::PoolTransaction(join())), 7),
+            (Wanted::Intent(Intent::PoolTransaction(exit())), 7),
+            (Wanted::Intent(Intent::Order(swap())), 7),
+            (
+                Wanted::Approval {
+                    token: FIRST,
+                    amount: 5,
+                },
+                8,
+            ),
+            (Wanted::Burn, 9),
+        ] {
+            let sealed = account.seal(wanted, nonce, FEES, &key()).unwrap();
+            assert_eq!(sealed.nonce, nonce);
+        }
+        assert_eq!(account.signed_for(7).len(), 3);
+        let other = account.seal(Wanted::Intent(Intent::Order(swap())), 10, FEES, &key());
+        assert_eq!(other, Err(SealError::Numbers.into()));
+        let coin = Wanted::Approval {
+            token: COIN,
+            amount: 5,
+        };
+        assert!(account.seal(coin, 10, FEES, &key()).is_err());
+        let dear = Fees {
+            priority_max: 1,
+            max: 1_001,
+        };
+        let capped = account.seal(Wanted::Burn, 11, dear, &key());
+        assert!(matches!(
+            capped,
+            Err(AccountError::Nonce(NonceError::Cap(_)))
+        ));
+        // Finalized is second 1,050, which is in time; all of nonce 7 can only revert later.
+        assert_eq!(account.to_burn(7), None);
+        account
+            .follow(block(11, 0), block(6, 0), Some(&block(5, 0)))
+            .unwrap();
+        assert_eq!(account.to_burn(7), Some(7));
+    }
+}
