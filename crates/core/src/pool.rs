@@ -73,7 +73,8 @@ pub struct UnsignedPoolTransaction {
     pub lp: TokenId,
     /// A join mints at least this; an exit burns exactly this.
     pub lp_amount: Amount,
-    /// Odd storage ids, in ascending use: one per pooled token for a join, one of the LP token for an exit.
+    /// Odd storage ids, in ascending use: one per pooled token for a join, one of the LP token for an exit. One number in
+    /// all where the venue has one row for the account.
     pub storage_ids: Vec<u32>,
     /// Highest fee, in base units of the last pooled token. A join with 0 signs no fee at all.
     pub fee_max: Amount,

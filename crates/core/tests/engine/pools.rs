@@ -1,6 +1,5 @@
 //! Joins and exits happen exactly once, whatever is lost, repeated or forgotten, within every limit.
 
-use cambist_core::Reason;
 use cambist_core::config::PoolConfig;
 use cambist_core::event::{Command, Event};
 use cambist_core::intent::RecoveredPoolTransaction;
@@ -10,6 +9,8 @@ use cambist_core::pool::{
     PoolTransactionAmounts, PoolTransactionKind, PoolTransactionReport, PoolTransactionStatus,
 };
 use cambist_core::request::{Endpoint, Outcome};
+use cambist_core::venue::SlotRule;
+use cambist_core::{Reason, TokenId};
 
 use crate::bench::ORIGIN;
 use crate::pool_bench::{Beside, LP, limits};
@@ -103,6 +104,43 @@ fn an_unanswered_join_ends_only_at_its_fence() {
     assert_ne!(next.id, first.id);
     let ids = &bench.sealed[&next.id].1.storage_ids;
     assert_eq!(*ids, [3, 3], "ids are never used twice");
+}
+
+/// A venue with one row of numbers for the account: a transaction has one of them, whatever it pays.
+#[test]
+fn a_join_has_one_number_of_a_common_row_and_it_is_used_again_if_it_was_not_spent() {
+    let in_one_row = |shares| {
+        let mut bench = Beside::new(shares, limits(), Vec::new());
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.venue.slots = SlotRule::Consecutive { row: TokenId(99) };
+            start.next_slots = [(TokenId(99), 40)].into();
+        }
+        bench
+    };
+    let mut bench = in_one_row(1_000);
+    let first = bench.until_sent();
+    assert_eq!(bench.sealed[&first.id].1.storage_ids, [40]);
+    bench.lose(first);
+    while bench.ends().is_empty() {
+        bench.run_ms(1_000);
+        while bench.ends().is_empty()
+            && let Some(sent) = bench.sent.pop_front()
+        {
+            bench.lose(sent);
+        }
+    }
+    assert_eq!(bench.ends(), [End::Fenced]);
+    let again = bench.until_sent();
+    assert_ne!(again.id, first.id);
+    assert_eq!(bench.sealed[&again.id].1.storage_ids, [40]);
+    bench.settle(again.id);
+    bench.take(again);
+    bench.is_balanced();
+    let mut bench = in_one_row(250);
+    bench.held.insert(LP, 1_000);
+    let exit = bench.until_sent();
+    assert_eq!(exit.endpoint, Endpoint::Exit);
+    assert_eq!(bench.sealed[&exit.id].1.storage_ids, [40]);
 }
 
 #[test]

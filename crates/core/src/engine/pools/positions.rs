@@ -3,6 +3,8 @@
 //! Joins and exits take the same way as orders: gate → budget → storage ids → seal → gate → transmit. At most one per
 //! pool is undecided. `transaction_reports` handles the reports about it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::config::PoolConfig;
@@ -310,17 +312,22 @@ impl State {
         Ok(Some(wanted))
     }
 
-    /// An odd storage id for every token, or for none.
+    /// A number for every token, or for none: an odd one where each token has a row of its own, and one in all where they
+    /// share a row.
     fn odd_ids(&mut self, tokens: &[TokenId]) -> Result<Vec<u32>, Withheld> {
         if !self.is_number_due() {
             return Err(Control::StorageIds.into());
         }
+        let rule = self.venue.slots;
+        let mut rows = BTreeSet::new();
+        let first_of_row = tokens.iter().filter(|token| rows.insert(rule.row(**token)));
+        let tokens: Vec<_> = first_of_row.collect();
         let mut taken = Vec::with_capacity(tokens.len());
-        for token in tokens {
-            if let Some(id) = self.slot_numbers.take(*token, SlotUse::PoolTransaction) {
+        for token in &tokens {
+            if let Some(id) = self.slot_numbers.take(**token, SlotUse::PoolTransaction) {
                 taken.push(id);
             } else {
-                for (token, id) in tokens.iter().zip(taken) {
+                for (token, id) in tokens.into_iter().zip(taken) {
                     self.slot_numbers.free(*token, id, Spent::No);
                 }
                 return Err(Control::StorageIds.into());
