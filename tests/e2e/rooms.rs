@@ -23,6 +23,7 @@ const ROOMS: [(&str, &[&str]); 36] = [
             "signing",
             // In its tests.
             "server",
+            "sim",
             "venue",
         ],
     ),

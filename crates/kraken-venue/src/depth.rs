@@ -1,7 +1,7 @@
 //! The book of a pair.
 //!
 //! The service gives it no version and no time. A version is counted here, one more for every answer whose content
-//! differs from the one before. Its time is that of the answer's `Date` header, in whole seconds: a book seems up to a
+//! differs from the one before; the engine has one request of a market in flight, so that answers are in order. Its time is that of the answer's `Date` header, in whole seconds: a book seems up to a
 //! second older than it is.
 
 use std::collections::BTreeMap;

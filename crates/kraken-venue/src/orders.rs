@@ -331,6 +331,48 @@ mod tests {
         }
     }
 
+    /// The published example of closed orders, on pairs of which one is listed.
+    #[test]
+    fn the_published_list_is_read_in_its_order() {
+        let text = r#"{"closed":{
+            "OT5JQ3-MNZQI-GDXY7O":{"refid":null,"userref":1000,"status":"canceled","reason":"User requested",
+            "opentm":1550101012.7873,"closetm":1550101338.364,"starttm":0,"expiretm":0,
+            "descr":{"pair":"DASHUSD","type":"buy","ordertype":"limit","price":"1.000","price2":"0",
+            "leverage":"none","order":"buy 10.00000000 DASHUSD @ limit 1.000","close":""},
+            "vol":"10.00000000","vol_exec":"0.00000000","cost":"0.000000","fee":"0.000000","price":"0.000000",
+            "stopprice":"0.000000","limitprice":"0.000000","misc":"","oflags":"fciq"},
+            "OFESQG-RLWJQ-ZV5AME":{"refid":null,"userref":2000,"status":"canceled","reason":"User requested",
+            "opentm":1550101013.2046,"closetm":1550101337.6203,"starttm":0,"expiretm":0,
+            "descr":{"pair":"XBTUSD","type":"buy","ordertype":"limit","price":"1.0","price2":"0","leverage":"none",
+            "order":"buy 10.00000000 XBTUSD @ limit 1.0","close":""},
+            "vol":"10.00000000","vol_exec":"0.00000000","cost":"0.00000","fee":"0.00000","price":"0.00000",
+            "stopprice":"0.00000","limitprice":"0.00000","misc":"","oflags":"fciq"}},"count":3}"#;
+        let (orders, count) = page(&parse(text.as_bytes()).unwrap(), "closed", &listing()).unwrap();
+        assert_eq!((orders.len(), count), (2, Some(3)));
+        let mut trades = Trades::default();
+        let reports: Vec<_> = orders
+            .iter()
+            .map(|order| order.complete(&listing(), &mut trades).unwrap())
+            .collect();
+        assert_eq!(
+            txid(reports[0].hash).as_deref(),
+            Some("OT5JQ3-MNZQI-GDXY7O")
+        );
+        assert_eq!(
+            (reports[0].market.as_str(), reports[1].market.as_str()),
+            ("DASHUSD", "XBT-USD")
+        );
+        assert_eq!(
+            (reports[1].base_amount, reports[1].quote_amount),
+            (100_000_000_000, 100_000)
+        );
+        assert!(
+            reports
+                .iter()
+                .all(|report| report.status == OrderStatus::Cancelled && report.base_filled == 0)
+        );
+    }
+
     #[test]
     fn values_are_rounded_against_the_other_side() {
         let of = |vol: &str, side: &str| {

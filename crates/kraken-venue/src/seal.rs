@@ -171,6 +171,8 @@ fn compare(
     same(read.nonce == nonce, "nonce")?;
     same(read.pair == pair, "pair")?;
     same(read.side == order.side, "type")?;
+    let tokens = (market.sell_token(order.side), market.buy_token(order.side));
+    same((order.sell_token, order.buy_token) == tokens, "tokens")?;
     same(read.kind == order.kind, "kind")?;
     same(read.client_id == order.client_id, "cl_ord_id")?;
     same(read.accepted_until_s == order.accepted_until_s, "deadline")?;
@@ -356,7 +358,15 @@ pub(crate) mod tests {
         // Amounts that are not those of price and quantity.
         assert_eq!(differs(with(&|order| order.sell_amount += 1)), "value");
         assert_eq!(differs(with(&|order| order.buy_amount += 1)), "volume");
-        assert_eq!(differs(with(&|order| order.side = Side::Sell)), "volume");
+        assert_eq!(differs(with(&|order| order.side = Side::Sell)), "tokens");
+        assert_eq!(
+            differs(with(&|order| order.buy_token = TokenId(9))),
+            "tokens"
+        );
+        assert_eq!(
+            differs(with(&|order| order.sell_token = TokenId(9))),
+            "tokens"
+        );
         assert_eq!(differs(with(&|order| order.price = Price(0))), "price");
         assert_eq!(
             differs(with(&|order| (

@@ -2,6 +2,7 @@
 //! the exchange's own books, to the unit.
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod conformance;
 mod cut;
 mod lists;
 mod nonces;

@@ -31,7 +31,7 @@ pub const QUOTE: TokenId = TokenId(1);
 /// One whole base token, and one whole quote token.
 pub const ONE: Amount = 1_000_000_000_000_000_000;
 pub const UNIT: Amount = 1_000_000;
-/// What each account begins with, in whole tokens.
+/// What accounts usually begin with, in whole tokens.
 pub const HELD: [Amount; 2] = [1_000, 1_000_000];
 
 /// Nonces in memory, from a first one on.
@@ -65,6 +65,8 @@ pub struct Settings {
     pub list_lag_ms: u64,
     pub tier: Tier,
     pub more_keys: Vec<KrakenKey>,
+    /// What each account begins with, in whole tokens.
+    pub held: [Amount; 2],
 }
 
 impl Default for Settings {
@@ -73,6 +75,7 @@ impl Default for Settings {
             list_lag_ms: 0,
             tier: Tier::Pro,
             more_keys: Vec::new(),
+            held: HELD,
         }
     }
 }
@@ -208,8 +211,12 @@ impl Exchange {
                 y: key.y.to_be_bytes(),
             };
             let account = handle.create_account([number; 20], key, None).unwrap();
-            handle.deposit(account, BASE, HELD[0] * ONE).unwrap();
-            handle.deposit(account, QUOTE, HELD[1] * UNIT).unwrap();
+            handle
+                .deposit(account, BASE, settings.held[0] * ONE)
+                .unwrap();
+            handle
+                .deposit(account, QUOTE, settings.held[1] * UNIT)
+                .unwrap();
         }
         Self {
             url,
