@@ -8,6 +8,7 @@
 
 mod adapter;
 mod contracts;
+mod engine;
 mod engine_requests;
 mod node;
 mod random;
