@@ -225,6 +225,9 @@ controls! {
     SwapUndecided "swap_undecided" ["orders.ttl_s" "orders.grace_s"]
         "a swap is undecided, or the pool was not read again after it"
         "wait; a shorter ttl shortens the wait. If it lasts, the pool takes no swaps"
+    TradingCounter "trading_counter" []
+        "the venue's counter of orders and cancels of this market is nearly full"
+        "wait; a wider market.price_tolerance_bps and a longer orders.ttl_s replace fewer orders"
 }
 
 impl Control {
@@ -251,6 +254,7 @@ impl Control {
                 | Self::StrategySkew
                 | Self::Schedule
                 | Self::SwapUndecided
+                | Self::TradingCounter
         )
     }
 

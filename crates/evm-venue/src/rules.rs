@@ -63,6 +63,7 @@ pub fn rules(coin: TokenId, block_ms: u64) -> VenueRules {
             resolution_ms: block_ms,
         },
         costs: RequestCosts::default(),
+        trading: None,
         // A pool's fee is inside its curve; an order states none.
         fees: FeeRule { stated_max_bips: 0 },
         amounts: AmountRule::default(),

@@ -8,7 +8,7 @@ use cambist_core::venue::{Lifetime, Refusal};
 use cambist_core::{OrderStatus, Time, VenueTime};
 
 use crate::venue::{Answer, hash, ticks};
-use crate::{COPIES, GRACE, LIFE, ORDERS, ROUNDS, Rests, SKEW, TICK_MS, Wrong};
+use crate::{COPIES, GRACE, LIFE, Numbers, ORDERS, ROUNDS, Rests, SKEW, TICK_MS, Wrong};
 
 /// The phases of an order in the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -133,9 +133,13 @@ pub struct Engine {
 
 impl Engine {
     /// The number of the order that may be created, if no order occupies the quote.
-    pub fn may_seal(&self) -> Option<usize> {
-        let occupies_quote = |order: &Tracked| order.is_tracked() && !order.replaced;
-        if self.orders.iter().any(occupies_quote) {
+    pub fn may_seal(&self, numbers: Numbers) -> Option<usize> {
+        let holds_back = |order: &Tracked| match numbers {
+            Numbers::Apart => order.is_tracked() && !order.replaced,
+            // One number at a time may still arrive too early or too late.
+            Numbers::Rising => matches!(order.phase, Phase::Sealed | Phase::InFlight(_)),
+        };
+        if self.orders.iter().any(holds_back) {
             return None;
         }
         self.orders
@@ -158,14 +162,22 @@ impl Engine {
     }
 
     /// Whether the bytes may be sent now, for the first time or again.
-    pub fn may_transmit(&self, number: usize, clock: u8, wrong: Option<Wrong>) -> bool {
+    pub fn may_transmit(
+        &self,
+        number: usize,
+        clock: u8,
+        numbers: Numbers,
+        wrong: Option<Wrong>,
+    ) -> bool {
         let order = &self.orders[number];
         let durable = order.sealed == Disk::Synced || wrong == Some(Wrong::SyncSkipped);
         let left = usize::from(order.transmissions) < COPIES;
         match order.phase {
             Phase::Sealed => durable && left && !order.cancel_decided,
             Phase::Unknown => {
-                left && !order.recovered
+                let is_passed = numbers == Numbers::Rising && order.storage_id + 1 < self.next_id;
+                left && !is_passed
+                    && !order.recovered
                     && !order.replaced
                     && fence::may_be_resent(
                         ticks(clock),
@@ -224,10 +236,15 @@ impl Engine {
             Answer::Accepted => {
                 order.phase = Phase::Live;
                 order.evidence = VenueEvidence::Seen;
+                if wrong == Some(Wrong::LaterTakenEnds) {
+                    self.end_passed(number);
+                }
             }
             Answer::Refused(reason) => {
                 let resent = order.transmissions > 1;
-                let definitive = reason.refusal() == Refusal::KillsBytes;
+                let definitive = reason.refusal() == Refusal::KillsBytes
+                    || wrong == Some(Wrong::SpentNumberDisproves)
+                        && reason.refusal() == Refusal::KillsCopy;
                 order.disproved += u8::from(definitive);
                 let all = fence::are_all_disproved(order.transmissions, order.disproved);
                 let ends = match wrong {
@@ -241,6 +258,16 @@ impl Engine {
                 } else {
                     order.phase = Phase::Unknown;
                 }
+            }
+        }
+    }
+
+    /// Only under a wrong rule: a later number was taken, and so the unknown orders before it are over.
+    fn end_passed(&mut self, number: usize) {
+        let taken = self.orders[number].storage_id;
+        for order in &mut self.orders {
+            if order.phase == Phase::Unknown && order.storage_id < taken {
+                order.end();
             }
         }
     }

@@ -39,6 +39,17 @@ impl Rests {
     }
 }
 
+/// How the venue takes numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Numbers {
+    /// Each by itself, as storage ids are. Both orders are for one quote.
+    #[default]
+    Apart,
+    /// Only above every number that it has seen, whatever it answered. The orders are for two quotes: an unknown one
+    /// does not hold the other back, so that a later number is taken while an earlier order is unknown.
+    Rising,
+}
+
 /// Number of orders, all for the same quote.
 pub const ORDERS: usize = 2;
 /// Transmissions of one order.

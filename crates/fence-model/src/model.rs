@@ -4,7 +4,7 @@ use stateright::{Model, Property};
 
 use crate::engine::{Engine, Phase, Tracked};
 use crate::venue::{Copy, Decision, End, Order, OrderState, Venue};
-use crate::{COPIES, CRASHES, HORIZON, ORDERS, Rests, WRONG_PAGES, Wrong};
+use crate::{COPIES, CRASHES, HORIZON, Numbers, ORDERS, Rests, WRONG_PAGES, Wrong};
 
 /// The state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -73,6 +73,8 @@ pub struct Fence {
     pub cancels: usize,
     /// How long orders rest.
     pub rests: Rests,
+    /// How the venue takes numbers.
+    pub numbers: Numbers,
 }
 
 impl Fence {
@@ -84,6 +86,7 @@ impl Fence {
             wrong_pages: WRONG_PAGES,
             cancels: 1,
             rests: Rests::WhileAccepted,
+            numbers: Numbers::Apart,
         }
     }
 }
@@ -100,13 +103,17 @@ pub const ALWAYS: [&str; 4] = [
 pub const AFTER_CRASHES: &str = "a second order is live after two crashes";
 
 /// Properties that hold in at least one state; otherwise the model would prove nothing.
-pub const SOMETIMES: [&str; 5] = [
+pub const SOMETIMES: [&str; 6] = [
     "an order that was never accepted ends after the fence",
     AFTER_CRASHES,
     "an order fills after its cancel was accepted",
     "an order is found by a list after a crash",
     "an order ends because every transmission was refused",
+    PASSED,
 ];
+
+/// The property that needs numbers that rise.
+pub const PASSED: &str = "a later number is taken while an earlier order that was taken is unknown";
 
 fn is_lost(world: &World) -> bool {
     (0..ORDERS).any(|number| {
@@ -140,7 +147,7 @@ impl Model for Fence {
         if unsettled && world.clock < HORIZON && world.venue.allows_tick(world.clock) {
             actions.push(Action::Tick);
         }
-        if let Some(number) = engine.may_seal() {
+        if let Some(number) = engine.may_seal(self.numbers) {
             actions.push(Action::Seal(number));
         }
         if engine.is_unsynced() {
@@ -194,7 +201,7 @@ impl Model for Fence {
             Action::NotSent(number) => engine.not_sent(number, wrong),
             Action::DropUnsent(number) => engine.drop_unsent(number),
             Action::Deliver(number, copy, decision) => {
-                let answer = venue.deliver(number, copy, decision, *clock);
+                let answer = venue.deliver(number, copy, decision, *clock, self.numbers);
                 let ours = &mut engine.orders[number];
                 if ours.phase == Phase::InFlight(copy) {
                     ours.answer.get_or_insert(answer);
@@ -243,8 +250,10 @@ impl Model for Fence {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always(ALWAYS[0], |_, world: &World| !is_lost(world)),
-            Property::always(ALWAYS[1], |_, world: &World| {
-                world.venue.orders.iter().filter(|o| o.is_open()).count() <= 1
+            Property::always(ALWAYS[1], |fence: &Self, world: &World| {
+                // Orders with numbers that rise are for two quotes.
+                fence.numbers == Numbers::Rising
+                    || world.venue.orders.iter().filter(|o| o.is_open()).count() <= 1
             }),
             Property::always(ALWAYS[2], |_, world: &World| {
                 let both = world.venue.orders.iter().zip(&world.engine.orders);
@@ -290,6 +299,12 @@ impl Model for Fence {
                     .iter()
                     .any(|ours| ours.disproved == 2 && ours.phase == Phase::Ended)
             }),
+            Property::sometimes(SOMETIMES[5], |_, world: &World| {
+                let [first, second] = &world.engine.orders;
+                first.phase == Phase::Unknown
+                    && world.venue.orders[0].is_open()
+                    && second.phase == Phase::Live
+            }),
         ]
     }
 }
@@ -304,7 +319,7 @@ impl Fence {
     fn actions_of(self, world: &World, number: usize, actions: &mut Vec<Action>) {
         let (engine, at_venue) = (&world.engine, &world.venue.orders[number]);
         let ours = &engine.orders[number];
-        if engine.may_transmit(number, world.clock, self.wrong) {
+        if engine.may_transmit(number, world.clock, self.numbers, self.wrong) {
             actions.push(Action::Transmit(number));
             actions.push(Action::NotSent(number));
         }

@@ -4,7 +4,7 @@
 use cambist_core::order::OrderReport;
 use cambist_core::{Hash, OrderStatus, Reason, Side, VenueTime};
 
-use crate::{COPIES, GRACE, ORDERS, TICK_MS};
+use crate::{COPIES, GRACE, Numbers, ORDERS, TICK_MS};
 
 /// The state of the bytes of one transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -125,6 +125,8 @@ pub enum Answer {
 pub struct Venue {
     /// By number.
     pub orders: [Order; ORDERS],
+    /// Of numbers that rise, the lowest that is taken.
+    pub next: u8,
 }
 
 impl Venue {
@@ -134,7 +136,21 @@ impl Venue {
     }
 
     /// Delivers bytes.
-    pub fn deliver(&mut self, number: usize, copy: usize, decision: Decision, clock: u8) -> Answer {
+    pub fn deliver(
+        &mut self,
+        number: usize,
+        copy: usize,
+        decision: Decision,
+        clock: u8,
+        numbers: Numbers,
+    ) -> Answer {
+        if numbers == Numbers::Rising {
+            let id = self.orders[number].storage_id;
+            if id < self.next {
+                return Answer::Refused(Reason::OrderExists);
+            }
+            self.next = id + 1;
+        }
         let order = &mut self.orders[number];
         if order.copies[copy] == Copy::Refused {
             return Answer::Refused(Reason::InvalidArgument);

@@ -37,11 +37,17 @@ pub enum Wrong {
     IdsRestart,
     /// An order is over when its bytes have lapsed, though it may rest longer.
     LapseEnds,
+    /// An unknown order is over when the venue has taken a later number: no copy of it can be taken any more, but one may
+    /// have been taken before.
+    LaterTakenEnds,
+    /// A copy that is refused because its number is spent disproves its transmission, though an earlier arrival of it may
+    /// have spent the number.
+    SpentNumberDisproves,
 }
 
 impl Wrong {
     /// All wrong rules.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::NotFoundThreeTimes,
         Self::RefusedResendEnds,
         Self::AnyRefusalEnds,
@@ -59,5 +65,7 @@ impl Wrong {
         Self::OpenOrdersNotRead,
         Self::IdsRestart,
         Self::LapseEnds,
+        Self::LaterTakenEnds,
+        Self::SpentNumberDisproves,
     ];
 }

@@ -5,7 +5,7 @@
 use cambist_core::request::{Endpoint, OrderList};
 use cambist_core::venue::{
     AmountRule, ClockRule, FeeRule, LifetimeRule, ListRule, Refusal, RefusalRules, RequestCosts,
-    Resting, SlotRule,
+    Resting, SlotRule, TradingCounter,
 };
 use cambist_core::{Reason, TokenId, VenueRules};
 
@@ -33,6 +33,9 @@ pub const ACCEPTED_MS_MAX: u64 = 55_000;
 
 /// The nearest that a deadline is ahead: that much of it is left for storing and sending.
 pub const ACCEPTED_MS_MIN: u64 = 5_000;
+
+/// What a cancel adds to the counter of its pair: of an order younger than so many seconds, so much.
+const CANCELS: [(u64, u32); 6] = [(5, 8), (10, 6), (15, 5), (45, 4), (90, 2), (300, 1)];
 
 /// The verification tier of an account: how many calls its keys may make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +68,25 @@ impl Tier {
             Self::Starter => (15 * CALL, CALL / 3),
             Self::Intermediate => (20 * CALL, CALL / 2),
             Self::Pro => (20 * CALL, CALL),
+        }
+    }
+
+    /// The counter that each pair has for orders and cancels.
+    pub fn trading(self) -> TradingCounter {
+        let (most, decay_per_s) = match self {
+            Self::Starter => (60, 100),
+            Self::Intermediate => (125, 234),
+            Self::Pro => (180, 375),
+        };
+        TradingCounter {
+            most: most * 100,
+            decay_per_s,
+            // As much as falls while a request is on its way for four seconds at least.
+            spare: most * 100 / 12,
+            order: 100,
+            cancels: CANCELS
+                .map(|(below_s, adds)| (below_s * 1_000, adds * 100))
+                .into(),
         }
     }
 }
@@ -103,6 +125,7 @@ pub fn rules(settings: Settings) -> VenueRules {
             resolution_ms: 1_000,
         },
         costs: costs(),
+        trading: Some(settings.tier.trading()),
         // An order states no fee. What the engine reserves is what the start compares with the account's fees.
         fees: FeeRule {
             stated_max_bips: u8::MAX,
@@ -150,7 +173,11 @@ fn costs() -> RequestCosts {
         | Endpoint::PoolTransactions => 0,
     };
     let each = Endpoint::ALL.map(|endpoint| (endpoint, calls(endpoint) * CALL));
-    RequestCosts(each.into())
+    RequestCosts {
+        each: each.into(),
+        // One question to the ledger.
+        new_fills: 2 * CALL,
+    }
 }
 
 #[cfg(test)]
@@ -259,5 +286,23 @@ mod tests {
         assert_eq!(of(Endpoint::Balances), 100);
         assert_eq!([of(Endpoint::Submit), of(Endpoint::Cancel)], [0, 0]);
         assert_eq!(of(Endpoint::Depth), 0, "public");
+    }
+
+    #[test]
+    fn each_pair_counts_orders_and_young_cancels() {
+        for (tier, most, decay_per_s) in [
+            (Tier::Starter, 6_000, 100),
+            (Tier::Intermediate, 12_500, 234),
+            (Tier::Pro, 18_000, 375),
+        ] {
+            let counter = tier.trading();
+            assert_eq!((counter.most, counter.decay_per_s), (most, decay_per_s));
+            assert!(counter.spare >= 4 * decay_per_s, "{tier:?}");
+            let ages = [
+                0, 4_999, 5_000, 10_000, 15_000, 45_000, 90_000, 299_999, 300_000,
+            ];
+            let adds = ages.map(|age_ms| counter.cancel(age_ms));
+            assert_eq!(adds, [800, 800, 600, 500, 400, 200, 100, 100, 0]);
+        }
     }
 }

@@ -77,11 +77,10 @@ pub fn run(args: &DefectArgs) -> anyhow::Result<bool> {
     let mut input = child.stdin.take().context("no standard input")?;
     // What is in no world with a defect must be in none without.
     writeln!(input, "0 20@{SHORT_MS} any all")?;
-    if wanted
-        .iter()
-        .any(|(_, defect)| defect.worlds == Worlds::Sequenced)
-    {
-        writeln!(input, "0 20@{SHORT_MS} any sequenced")?;
+    for (worlds, kind) in [(Worlds::Sequenced, "sequenced"), (Worlds::Kraken, "kraken")] {
+        if wanted.iter().any(|(_, defect)| defect.worlds == worlds) {
+            writeln!(input, "0 20@{SHORT_MS} any {kind}")?;
+        }
     }
     for (number, defect) in &wanted {
         writeln!(input, "{}", search(*number, defect))?;
@@ -149,6 +148,7 @@ fn search(number: u32, defect: &Defect) -> String {
         Worlds::All => "all",
         Worlds::Falls => "falls",
         Worlds::Sequenced => "sequenced",
+        Worlds::Kraken => "kraken",
     };
     format!("{number} {lengths} {checks} {kind}")
 }
@@ -188,6 +188,7 @@ fn report(
                 let hours = *ms as f64 / 3_600_000.0;
                 let venue = match defect.worlds {
                     Worlds::Sequenced => " --venue sequenced",
+                    Worlds::Kraken => " --venue kraken",
                     Worlds::All | Worlds::Falls => "",
                 };
                 let again = format!(

@@ -138,6 +138,17 @@ pub struct ClockConfig {
     pub engine_drift_ppm: i32,
 }
 
+/// An account of Kraken's interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KrakenConfig {
+    /// How long after its creation an order is in no list and known by no name, in ms.
+    pub list_lag_ms: u64,
+    /// The counter of the key's calls: its maximum, and what is forgotten in a thousand seconds.
+    pub calls: (u64, u64),
+    /// The same for orders and cancels of each pair.
+    pub trading: (u64, u64),
+}
+
 /// The configuration of a world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorldConfig {
@@ -151,8 +162,8 @@ pub struct WorldConfig {
     pub venue: VenueConfig,
     /// The rules that the engine gets. Other rules than the exchange's put a gateway in front of it.
     pub rules: VenueRules,
-    /// How long after its creation an order is in no list, where the gateway has lists of its own, in ms.
-    pub list_lag_ms: u64,
+    /// What distinguishes one account of Kraken's interface from another, where that is the venue.
+    pub kraken: Option<KrakenConfig>,
     /// Sources of reference prices: books of other places, which follow the price of the market.
     pub references: Vec<ReferenceSource>,
     /// What each pool of the venue holds at the beginning, base and quote units; one without an entry is empty.

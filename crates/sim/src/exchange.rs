@@ -166,6 +166,7 @@ impl Exchange {
         let Some(gateway) = &mut self.gateway else {
             return self.ask(now, request);
         };
+        gateway.count(clock, request)?;
         let answer = match request {
             Request::Submit(order) => {
                 let admitted = Request::Submit(Box::new(gateway.admit(clock, order)?));
@@ -185,6 +186,11 @@ impl Exchange {
         if let Some(gateway) = &mut self.gateway {
             gateway.bears_expiry(order, rests_until_s);
         }
+    }
+
+    /// How many of our requests were refused because there were too many.
+    pub(crate) fn refused_for_rate(&self) -> u64 {
+        self.gateway.as_ref().map_or(0, Gateway::refused_for_rate)
     }
 
     /// What is in front of the matching, if anything does.

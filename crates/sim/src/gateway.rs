@@ -27,7 +27,10 @@ impl Gateway {
                 let most = accepted_max_ms.unwrap_or(u64::MAX);
                 Some(Self::Sequenced(sequenced::Gateway::new(most)))
             }
-            SlotRule::Rising { .. } => Some(Self::Kraken(kraken::Gateway::new(config.list_lag_ms))),
+            SlotRule::Rising { .. } => {
+                let account = config.kraken.unwrap_or_default();
+                Some(Self::Kraken(kraken::Gateway::new(account)))
+            }
         }
     }
 
@@ -35,6 +38,22 @@ impl Gateway {
     pub(crate) fn bears_expiry(&mut self, order: Hash, rests_until_s: Option<u32>) {
         if let (Self::Kraken(gateway), Some(rests_until_s)) = (self, rests_until_s) {
             gateway.bears_expiry(order, rests_until_s);
+        }
+    }
+
+    /// Whether the venue looks at a request at all.
+    pub(crate) fn count(&mut self, now: VenueTime, asked: &Request) -> Result<(), Refusal> {
+        match self {
+            Self::Sequenced(_) => Ok(()),
+            Self::Kraken(gateway) => gateway.count(now, asked),
+        }
+    }
+
+    /// How many requests were refused because there were too many.
+    pub(crate) const fn refused_for_rate(&self) -> u64 {
+        match self {
+            Self::Sequenced(_) => 0,
+            Self::Kraken(gateway) => gateway.refused().rate,
         }
     }
 

@@ -42,8 +42,8 @@ pub use crate::invariants::stated_loss::Losses;
 pub use crate::invariants::table::Invariant;
 pub use crate::profiles::control_loss::ControlLossConfig;
 pub use config::{
-    ClockConfig, CrashConfig, FaultKindConfig, FaultScheduleConfig, NetworkConfig, SeatConfig,
-    StoreConfig, WorldConfig, WorldError,
+    ClockConfig, CrashConfig, FaultKindConfig, FaultScheduleConfig, KrakenConfig, NetworkConfig,
+    SeatConfig, StoreConfig, WorldConfig, WorldError,
 };
 pub use exchange::{Exchange, OWN_ACCOUNT};
 pub use remote::Remote;

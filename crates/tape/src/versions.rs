@@ -43,6 +43,7 @@ const STEPS: &[&[Step]] = &[
     SWAPS,
     MARKETS,
     AMOUNTS,
+    COUNTERS,
 ];
 
 /// Version 19: the other markets that strategies read are among the sources in the status. Before, there were none.
@@ -101,6 +102,28 @@ const AMOUNTS: &[Step] = &[Step::Add {
 /// How exact amounts were before rules stated it: to the unit.
 pub fn exact_amounts() -> Value {
     Value::Struct(vec![("quote_rounding".to_owned(), Value::Unsigned(0))])
+}
+
+/// Version 21: rules state what new trades cost, and which counter of orders and cancels a venue keeps. Before, new trades
+/// cost nothing and there was no such counter. There is one more reason.
+const COUNTERS: &[Step] = &[
+    Step::ConvertField {
+        of: "VenueRules",
+        field: "costs",
+        with: costs_by_endpoint,
+    },
+    Step::Add {
+        of: "VenueRules",
+        field: "trading",
+        value: || Value::NONE,
+    },
+];
+
+/// Costs of requests, before an answer could cost something beside them.
+pub fn costs_by_endpoint(each: Value) -> Result<Value, String> {
+    let fields = [("each", each), ("new_fills", Value::Unsigned(0))];
+    let fields = fields.map(|(name, value)| (name.to_owned(), value));
+    Ok(Value::Struct(fields.into()))
 }
 
 /// Version 17: a start has what strategies traded in earlier runs. Before, it had not.

@@ -88,7 +88,11 @@ impl State {
                     }
                 }
                 let endpoint = self.in_flight.get(request).map(|a| a.purpose.endpoint());
+                let fills = self.pending.fills();
                 self.handle_answer(now, *request, outcome, *venue_time, actions);
+                if self.pending.fills() > fills {
+                    self.budget.charge_new_fills(now);
+                }
                 if let (Some(endpoint), Some(ms)) = (endpoint, retry_after_ms) {
                     self.budget
                         .rest(now, endpoint, (*ms).min(RETRY_AFTER_MAX_MS));

@@ -41,6 +41,8 @@ pub(crate) struct Market {
     pub(crate) both_sides_quoted: bool,
     /// An input of decisions has changed since the last one.
     pub(crate) decision_due: bool,
+    /// When the venue's counter of orders and cancels has room for what waits for it.
+    pub(crate) counter_frees_at: Option<Time>,
     /// What the strategies of other markets last saw of its book.
     pub(crate) shown: Shown,
     /// What the last decision meant for each order.
@@ -77,6 +79,7 @@ impl Market {
             refused_by: BTreeSet::new(),
             both_sides_quoted: false,
             decision_due: false,
+            counter_frees_at: None,
             shown: Shown::default(),
             decisions: Decisions::default(),
             backoff: Backoff::default(),

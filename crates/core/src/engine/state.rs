@@ -38,6 +38,7 @@ use crate::engine::risk::signed_unexpired::Signed;
 use crate::engine::venue::budget::Budget;
 use crate::engine::venue::clock::VenueClock;
 use crate::engine::venue::polling::Polls;
+use crate::engine::venue::trading_counters::TradingCounters;
 use crate::list_scan::ListScan;
 
 /// A request without an answer counts as lost after this many time-outs.
@@ -108,6 +109,7 @@ pub(crate) struct State {
     pub(crate) slots: Vec<StrategySlot>,
     pub(crate) clock: VenueClock,
     pub(crate) budget: Budget,
+    pub(crate) trading: TradingCounters,
     pub(crate) orders: Orders,
     pub(crate) slot_numbers: SlotNumbers,
     pub(crate) ledger: Ledger,
@@ -213,8 +215,10 @@ impl State {
             actions.push(Action::Notify(Notification::Paused(pause.clone())));
         }
         let mut budget = Budget::new(now, start.config.budget.clone(), start.venue.costs.clone());
+        let mut trading = TradingCounters::new(start.venue.trading.clone());
         if start.next_number > 1 {
             budget.spend_all(now);
+            trading.fill_all(now, start.markets.iter().map(|spec| spec.id));
         }
         Self {
             config: start.config.clone(),
@@ -224,6 +228,7 @@ impl State {
             slots: seats,
             clock: VenueClock::new(now, start.venue_time),
             budget,
+            trading,
             orders,
             slot_numbers,
             ledger: Ledger::new(start.books.ledger.clone()),

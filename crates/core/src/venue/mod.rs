@@ -3,8 +3,8 @@
 //!
 //! A venue is described by how it makes the same bytes count once ([`SlotRule`]), how long bytes and what they
 //! created live ([`LifetimeRule`]), what its refusals prove ([`RefusalRules`]), which lists show every order
-//! ([`ListRule`]), how exact its clock is ([`ClockRule`]), what requests cost ([`RequestCosts`]), what bounds fees
-//! ([`FeeRule`]), and how exact amounts are ([`AmountRule`]). What it can be asked is one table ([`Endpoint`]). Translating
+//! ([`ListRule`]), how exact its clock is ([`ClockRule`]), what requests cost ([`RequestCosts`]), which counter of orders
+//! and cancels it keeps ([`TradingCounter`]), what bounds fees ([`FeeRule`]), and how exact amounts are ([`AmountRule`]). What it can be asked is one table ([`Endpoint`]). Translating
 //! requests and answers is an adapter's (`docs/adding-a-venue.md`), and nothing of that is known here.
 
 mod amounts;
@@ -13,6 +13,7 @@ mod fees;
 mod lifetime;
 mod refusals;
 mod slots;
+mod trading;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,7 @@ pub use lifetime::{Lifetime, LifetimeRule, Resting};
 pub use refusals::{Refusal, RefusalRules};
 pub(crate) use slots::Spent;
 pub use slots::{EXCHANGE_SLOTS, SlotRule};
+pub use trading::TradingCounter;
 
 /// The highest fee that an order of the exchange interface can state, in ten-thousandths.
 pub const EXCHANGE_FEE_BIPS_MAX: u8 = 63;
@@ -46,12 +48,18 @@ pub struct ListRule {
 
 /// What requests cost of the common budget; one that is not named costs 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequestCosts(pub Vec<(Endpoint, u32)>);
+pub struct RequestCosts {
+    /// By endpoint.
+    pub each: Vec<(Endpoint, u32)>,
+    /// What an answer costs beside that if it reports trades that were not known, because the adapter asks for their
+    /// amounts; it is taken when the answer arrives, also below zero.
+    pub new_fills: u32,
+}
 
 impl RequestCosts {
     /// Tokens of the common bucket. A request that costs 0 there has its own endpoint's bucket only.
     pub fn of(&self, endpoint: Endpoint) -> u32 {
-        let named = self.0.iter().find(|(of, _)| *of == endpoint);
+        let named = self.each.iter().find(|(of, _)| *of == endpoint);
         named.map_or(1, |(_, tokens)| *tokens)
     }
 }
@@ -71,6 +79,8 @@ pub struct VenueRules {
     pub clock: ClockRule,
     /// What requests cost.
     pub costs: RequestCosts,
+    /// The counter of orders and cancels that the venue keeps for each market, if it does.
+    pub trading: Option<TradingCounter>,
     /// What bounds the fees of an order. The token that they are taken in is the market's
     /// ([`MarketSpec::fee_in`](crate::MarketSpec::fee_in)).
     pub fees: FeeRule,
@@ -98,6 +108,7 @@ impl VenueRules {
                 resolution_ms: 1_000,
             },
             costs: RequestCosts::default(),
+            trading: None,
             fees: FeeRule {
                 stated_max_bips: EXCHANGE_FEE_BIPS_MAX,
             },

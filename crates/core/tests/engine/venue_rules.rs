@@ -2,13 +2,13 @@
 //! they are cancelled, fees on top of the price, and reasons of its own.
 
 use cambist_core::event::Event;
-use cambist_core::notification::{End, Notification};
+use cambist_core::notification::{Control, End, Notification};
 use cambist_core::order::ClientOrderId;
 use cambist_core::request::{Endpoint, Outcome, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::venue::{
     AmountRule, FeeRule, FeeToken, LifetimeRule, Refusal, RequestCosts, Resting, SlotRule,
-    VenueRules,
+    TradingCounter, VenueRules,
 };
 use cambist_core::{MarketId, MarketSpec, OrderStatus, Reason, TokenId};
 
@@ -241,7 +241,10 @@ fn what_rests_without_an_end_counts_as_signed_until_it_ends() {
 #[test]
 fn a_reason_of_its_own_lets_the_endpoint_rest_and_requests_cost_what_it_counts() {
     let expensive = VenueRules {
-        costs: RequestCosts(vec![(Endpoint::Depth, 90)]),
+        costs: RequestCosts {
+            each: vec![(Endpoint::Depth, 90)],
+            new_fills: 0,
+        },
         ..rules()
     };
     let mut bench = bench(&BID, expensive);
@@ -320,4 +323,48 @@ fn another_market_gets_the_next_number_at_once() {
         (slot(&bench, next), bench.sealed[&next].1.market.0),
         (41, 1)
     );
+}
+
+/// A counter of one and a half orders that forgets a tenth of one each second.
+#[test]
+fn orders_wait_for_room_in_the_venues_counter() {
+    let mut bench = TestBench::new(&BOTH);
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.venue.trading = Some(TradingCounter {
+            most: 150,
+            decay_per_s: 10,
+            spare: 0,
+            order: 100,
+            cancels: Vec::new(),
+        });
+        start.next_number = 1;
+    }
+    bench.until_a_submit_waits();
+    bench.accept();
+    bench.run_ms(4_500);
+    assert_eq!(bench.sealed.len(), 1, "the other side has no room");
+    let withheld = |note: &Notification| matches!(note, Notification::RiskRefused { control, .. } if *control == Control::TradingCounter);
+    assert!(bench.count(withheld) > 0);
+    bench.run_ms(1_000);
+    assert_eq!(bench.sealed.len(), 2, "half an order is forgotten");
+}
+
+/// What a run that ended a moment ago has counted at the venue is not known.
+#[test]
+fn a_later_run_begins_with_a_full_counter() {
+    let mut bench = TestBench::new(&BID);
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.venue.trading = Some(TradingCounter {
+            most: 150,
+            decay_per_s: 10,
+            spare: 0,
+            order: 100,
+            cancels: Vec::new(),
+        });
+        start.next_number = 2;
+    }
+    bench.run_ms(9_500);
+    assert_eq!(bench.sealed.len(), 0);
+    bench.run_ms(1_500);
+    assert_eq!(bench.sealed.len(), 1);
 }

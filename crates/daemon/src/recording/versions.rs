@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
 use cambist_tape::versions::{
-    POOL_TAKES_NO_SWAPS, exact_amounts, exchange_rules, fees_as_stated, fees_in_what_is_bought,
-    one_list, put, take, two_times,
+    POOL_TAKES_NO_SWAPS, costs_by_endpoint, exact_amounts, exchange_rules, fees_as_stated,
+    fees_in_what_is_bought, one_list, put, take, two_times,
 };
 
 /// Root type of a snapshot.
@@ -47,6 +47,7 @@ const STEPS: &[&[Step]] = &[
     SWAPS,
     SIGNER,
     AMOUNTS,
+    COUNTERS,
 ];
 
 /// Version 14: markets state which token their fees are taken in, the venue's rules what bounds them, and orders what fees
@@ -80,6 +81,45 @@ const AMOUNTS: &[Step] = &[
         of: "Tracked",
         field: "amounts",
         value: exact_amounts,
+    },
+];
+
+/// Version 21: the venue may count orders and cancels, and new trades may cost requests. Before, it did not and they did
+/// not. Since when an order is known to rest counts for nothing without that.
+const COUNTERS: &[Step] = &[
+    Step::ConvertField {
+        of: "VenueRules",
+        field: "costs",
+        with: costs_by_endpoint,
+    },
+    Step::ConvertField {
+        of: "Budget",
+        field: "costs",
+        with: costs_by_endpoint,
+    },
+    Step::Add {
+        of: "VenueRules",
+        field: "trading",
+        value: || Value::NONE,
+    },
+    Step::Add {
+        of: "State",
+        field: "trading",
+        value: || {
+            let fields = [("rule", Value::NONE), ("levels", Value::Map(Vec::new()))];
+            let fields = fields.map(|(name, value)| (name.to_owned(), value));
+            Value::Struct(fields.into())
+        },
+    },
+    Step::Add {
+        of: "Market",
+        field: "counter_frees_at",
+        value: || Value::NONE,
+    },
+    Step::Add {
+        of: "Lifecycle",
+        field: "live_since",
+        value: || Value::NONE,
     },
 ];
 

@@ -2,7 +2,7 @@
 //!
 //! Reads searches from standard input, one a line: `NUMBER SEEDS@MILLISECONDS,… CHECKS KIND`. CHECKS are the names of
 //! violations that count, joined by commas, or `any`; KIND is `all`, `falls` for worlds whose price falls while
-//! everything is filled, or `sequenced` for worlds of the second venue. Writes one line for each search that ends: `NUMBER found SEED MILLISECONDS TRIED CHECK` or
+//! everything is filled, `sequenced` for worlds of the second venue, or `kraken` for those of Kraken's interface. Writes one line for each search that ends: `NUMBER found SEED MILLISECONDS TRIED CHECK` or
 //! `NUMBER missed TRIED`. A world that panics has found the edit, by the check `panic`.
 
 use std::collections::VecDeque;
@@ -30,6 +30,7 @@ enum Kind {
     All,
     Falls,
     Sequenced,
+    Kraken,
 }
 
 impl Search {
@@ -52,6 +53,7 @@ impl Search {
                 "all" => Kind::All,
                 "falls" => Kind::Falls,
                 "sequenced" => Kind::Sequenced,
+                "kraken" => Kind::Kraken,
                 _ => return None,
             },
         })
@@ -64,9 +66,11 @@ impl Search {
         for (seeds, ms) in &self.lengths {
             for seed in 1..=*seeds {
                 let mut run = SeedRun::new(seed, *ms);
-                if self.kind == Kind::Sequenced {
-                    run.venue = SimulatedVenue::Sequenced;
-                }
+                run.venue = match self.kind {
+                    Kind::All | Kind::Falls => SimulatedVenue::Exchange,
+                    Kind::Sequenced => SimulatedVenue::Sequenced,
+                    Kind::Kraken => SimulatedVenue::Kraken,
+                };
                 if self.kind == Kind::Falls && run.config().falls.mean_ms == 0 {
                     continue;
                 }

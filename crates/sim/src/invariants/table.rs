@@ -53,6 +53,7 @@ invariants! {
         ClosedMarket "closed_market" "No order leaves for a market that the exchange has closed.",
         Budget "budget" "Requests stay within the request budget, over restarts.",
         Penalty "penalty" "After a 429 no request leaves before its pause is over.",
+        RateRefused "rate_refused" "Without faults, no request is refused because there were too many.",
         CancelledAnothers "cancelled_anothers" "Only own orders are cancelled.",
         OrderedBesideInstance "ordered_beside_instance" "Nothing is ordered while orders of another instance may be open.",
         OwnCalledOther "own_called_other" "An own order is not taken for one of another instance.",

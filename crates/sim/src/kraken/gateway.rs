@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use cambist_core::{Hash, Reason, TokenId, VenueTime};
 use cambist_venue::{NewOrder, Refusal, Request, Response};
 
+use crate::config::KrakenConfig;
+use crate::kraken::counters::Counters;
+
 /// Slots of the matching that orders of ours use in turn; above them are those of other hands.
 const SLOTS: u64 = 7_000;
 /// Slots of the matching in all.
@@ -29,6 +32,8 @@ pub struct Refused {
     pub times: u64,
     /// Post-only orders that would have taken.
     pub post_only: u64,
+    /// Requests and orders above the maximum of a counter.
+    pub rate: u64,
 }
 
 /// The state of our key and our orders beside the matching.
@@ -40,16 +45,18 @@ pub(crate) struct Gateway {
     next: u64,
     /// When each order expires: bytes have a field for it that the matching's own request has not.
     expiries: BTreeMap<Hash, u32>,
+    counters: Counters,
     /// Orders that the matching took, by sold token.
     taken: BTreeMap<TokenId, u64>,
     refused: Refused,
 }
 
 impl Gateway {
-    /// A key that was never used, and lists that show an order so long after its creation.
-    pub(crate) fn new(list_lag_ms: u64) -> Self {
+    /// An account whose key was never used.
+    pub(crate) fn new(account: KrakenConfig) -> Self {
         Self {
-            list_lag_ms,
+            list_lag_ms: account.list_lag_ms,
+            counters: Counters::new(account),
             next: 0,
             expiries: BTreeMap::new(),
             taken: BTreeMap::new(),
@@ -91,6 +98,11 @@ impl Gateway {
             let words = "EService:Deadline elapsed";
             return Err(Refusal::new(Reason::OrderExpired, words));
         }
+        if !self.counters.order(now, order) {
+            self.refused.rate += 1;
+            let words = "EOrder:Rate limit exceeded";
+            return Err(Refusal::new(Reason::SubmitFailed, words));
+        }
         let before = self.taken.get(&order.sell_token).copied().unwrap_or(0);
         Ok(NewOrder {
             storage_id: before / SLOTS * TURN + 2 * (before % SLOTS),
@@ -98,6 +110,16 @@ impl Gateway {
             max_fee_bips: order.max_fee_bips.min(FEE_BIPS_MAX),
             ..order.clone()
         })
+    }
+
+    /// Counts a call of the key; an order or a cancel is none.
+    pub(crate) fn count(&mut self, now: VenueTime, asked: &Request) -> Result<(), Refusal> {
+        if self.counters.call(now, asked) {
+            return Ok(());
+        }
+        self.refused.rate += 1;
+        let words = "EAPI:Rate limit exceeded";
+        Err(Refusal::new(Reason::RateLimited, words))
     }
 
     fn refuse_times(&mut self, field: &str) -> Refusal {
@@ -117,6 +139,7 @@ impl Gateway {
         match (asked, answer) {
             (Request::Submit(order), Ok(response)) => {
                 *self.taken.entry(order.sell_token).or_default() += 1;
+                self.counters.taken(now, order);
                 Ok(response)
             }
             (Request::Submit(_), Err(refusal)) => {
@@ -124,17 +147,26 @@ impl Gateway {
                 self.refused.post_only += u64::from(reason == Reason::InvalidOrder);
                 Err(Refusal { reason, ..refusal })
             }
+            (Request::Cancel { hash, .. }, Ok(response)) => {
+                self.counters.cancelled(now, *hash);
+                Ok(response)
+            }
             (Request::Cancel { .. }, Err(refusal)) => Err(Refusal {
                 reason: of_cancel(refusal.reason),
                 ..refusal
             }),
             (_, Ok(Response::Orders(mut page))) => {
                 page.orders.retain(|order| shown(order.created));
+                self.counters.shows(now, &page.orders);
                 Ok(Response::Orders(page))
             }
             (_, Ok(Response::Order(view))) if !shown(view.created) => {
                 let words = "in no list yet";
                 Err(Refusal::new(Reason::OrderNotFound, words))
+            }
+            (_, Ok(Response::Order(view))) => {
+                self.counters.shows(now, std::slice::from_ref(&view));
+                Ok(Response::Order(view))
             }
             (_, answer) => answer,
         }
@@ -156,7 +188,7 @@ const fn of_submit(reason: Reason) -> Reason {
         | Reason::OrderExists => Reason::InvalidArgument,
         // EQuery:Unknown asset pair.
         Reason::UnsupportedMarket | Reason::UnsupportedToken => Reason::UnsupportedMarket,
-        // EService:Deadline elapsed.
+        // EOrder:Rate limit exceeded is given above. EService:Deadline elapsed.
         Reason::OrderExpired => Reason::OrderExpired,
         // EService:Unavailable and its like.
         _ => Reason::UnknownError,

@@ -105,7 +105,7 @@ impl WorldConfig {
                 engine_origin_us: 17,
                 engine_drift_ppm: 40,
             },
-            list_lag_ms: 0,
+            kraken: None,
             sealer: Sealer::Digest,
             audit_steps: 20_000,
         }

@@ -57,7 +57,11 @@ pub fn rules(accepted_max_ms: u64) -> VenueRules {
             scanned: vec![OrderList::Resting, OrderList::Closed],
         },
         clock: ClockRule { resolution_ms: 1 },
-        costs: RequestCosts(vec![(Endpoint::Orders, 2)]),
+        costs: RequestCosts {
+            each: vec![(Endpoint::Orders, 2)],
+            new_fills: 0,
+        },
+        trading: None,
         fees: FeeRule {
             stated_max_bips: FEE_BIPS_MAX,
         },

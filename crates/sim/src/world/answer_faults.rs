@@ -5,11 +5,14 @@ use cambist_venue::{DepthRow, DepthView, Refusal, Request, Response};
 
 use crate::faults::kinds::FaultKind;
 use crate::invariants::sending::mid;
+use crate::invariants::table::Invariant;
 
 use crate::world::World;
 
 /// An own order that has rested for this long is known to the daemon as resting.
 const SETTLED_MS: u64 = 5_000;
+/// A full counter of the venue is empty after a minute.
+const CALM_MS: u64 = 120_000;
 /// A single answer may be this far ahead and is accepted,
 pub(super) const BELIEVED_MS: u64 = 4_500;
 /// if the grace is at least this.
@@ -26,7 +29,12 @@ impl World {
             let refusal = Refusal::new(Reason::InvalidApiKey, "the key is not known");
             return (Err(refusal), time);
         }
+        let refused = self.exchange.refused_for_rate();
         let mut answer = self.exchange.serve(self.now, request);
+        if self.exchange.refused_for_rate() > refused && self.is_calm() {
+            let detail = format!("{answer:?} to {request:?}");
+            self.checks.fail(Invariant::RateRefused, detail);
+        }
         self.leave_out(request, &mut answer);
         if let Ok(Response::Depth(view)) = &mut answer {
             if let Some(of) = self.distort_depth(view) {
@@ -45,6 +53,11 @@ impl World {
             };
         }
         (answer, time)
+    }
+
+    /// Whether nothing has disturbed the world for so long that every counter of the venue has forgotten what did.
+    fn is_calm(&self) -> bool {
+        self.now > self.active_faults.disturbed.plus_ms(CALM_MS)
     }
 
     /// The venue's clock as its answers show it.

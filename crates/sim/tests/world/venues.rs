@@ -105,3 +105,16 @@ fn passed_nonces_and_deadlines_are_met_on_kraken() {
         "{nonce} nonces, {deadline} deadlines"
     );
 }
+
+/// The venue's own counters, of every tier, refuse nothing to an engine that counts by its rules.
+#[test]
+fn nothing_is_refused_for_its_rate_on_kraken() {
+    for seed in 0..4 {
+        let mut world =
+            World::new(minutes(30, WorldConfig::calm(seed, "ladder").kraken())).unwrap();
+        world.run_until(Time::from_ms(world.config().duration_ms));
+        assert_kept(world.violations(), &format!("seed {seed}"));
+        assert_eq!(world.refused_by_kraken().rate, 0, "seed {seed}");
+        assert!(world.counts().taken > 10, "seed {seed}");
+    }
+}

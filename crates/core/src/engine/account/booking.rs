@@ -46,6 +46,14 @@ impl Pending {
         }
     }
 
+    /// Fills that wait to be booked.
+    pub(crate) fn fills(&self) -> usize {
+        let fills = self.entries.iter();
+        fills
+            .filter(|entry| matches!(entry, Entry::Fill(_)))
+            .count()
+    }
+
     /// Adds an entry.
     pub(crate) fn entry(&mut self, entry: Entry) {
         self.entries.push(entry);

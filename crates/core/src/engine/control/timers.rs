@@ -83,6 +83,8 @@ impl State {
         others_gone.map(local).into_iter().for_each(&mut at);
         let frees = self.signed_frees_at();
         frees.map(local).into_iter().for_each(&mut at);
+        let has_room = self.markets.iter().filter_map(|m| m.counter_frees_at);
+        has_room.for_each(&mut at);
         self.ramp
             .grows_at(now, &self.config.ramp)
             .into_iter()

@@ -91,6 +91,8 @@ pub(crate) struct Lifecycle {
     /// The venue reported that the number of its slot is used.
     pub(crate) slot_spent: bool,
     pub(crate) cancel: Option<CancelState>,
+    /// Since when it is known that the venue has it.
+    pub(crate) live_since: Option<Time>,
 }
 
 impl Lifecycle {
@@ -116,6 +118,7 @@ impl Lifecycle {
             evidence: VenueEvidence::None,
             slot_spent: false,
             cancel: None,
+            live_since: None,
         }
     }
 
@@ -172,6 +175,7 @@ impl Lifecycle {
                 let newly = self.phase != Phase::Live;
                 self.phase = Phase::Live;
                 self.evidence = VenueEvidence::Seen;
+                self.live_since.get_or_insert(now);
                 return TransmissionOutcome::Accepted { hash: *hash, newly };
             }
             Outcome::Reply(_) => {
@@ -224,10 +228,11 @@ impl Lifecycle {
     }
 
     /// The venue lists it. True if its state was unknown.
-    pub(crate) fn shown(&mut self) -> bool {
+    pub(crate) fn shown(&mut self, now: Time) -> bool {
         let unknown = self.unknown_since().is_some();
         self.evidence = VenueEvidence::Seen;
         self.missed = false;
+        self.live_since.get_or_insert(now);
         self.phase = Phase::Live;
         unknown
     }

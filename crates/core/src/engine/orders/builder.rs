@@ -65,10 +65,16 @@ impl State {
         if !self.is_number_due() {
             return Err(Control::StorageIds.into());
         }
+        let id = self.markets[index].spec.id;
+        if let Err((why, frees_at)) = self.trading.room_for_order(now, id) {
+            self.wait_for_counter(index, frees_at);
+            return Err(why);
+        }
         if !self.budget.take(now, Endpoint::Submit) {
             self.budget_denied = true;
             return Err(Control::Budget.into());
         }
+        self.trading.count_order(now, id);
         let sell_token = self.markets[index].spec.sell_token(quote.side);
         let slot = self
             .slot_numbers

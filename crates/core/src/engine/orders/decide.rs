@@ -66,6 +66,7 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         let id = self.markets[index].spec.id;
+        self.markets[index].counter_frees_at = None;
         let prices = self.prices(id);
         let mid = self.quoting_mid(now, id, &prices);
         let mut findings = Findings::default();
@@ -203,7 +204,9 @@ impl State {
             qty_bps: limits.qty_tolerance_bps,
         };
         let quotes = targets.quotes();
-        let Diff { cancel, place } = diff(quotes, working, tolerance);
+        let mut found = diff(quotes, working, tolerance);
+        self.let_replacements_wait(now, index, (quotes, working, tolerance), &mut found);
+        let Diff { cancel, place } = found;
         let decisions = &mut self.markets[index].decisions;
         for order in working {
             let is_cancelled = cancel.contains(&order.id);
@@ -526,7 +529,8 @@ impl State {
                 .ramp
                 .share_bps(self.last_decision_at, &self.config.ramp);
         let lapsed = self.references.lapsed(id, self.last_decision_at, now);
-        changed || grown || lapsed || self.orders.of_market(id).any(expires)
+        let has_room = market.counter_frees_at.is_some_and(|at| at <= now);
+        changed || grown || lapsed || has_room || self.orders.of_market(id).any(expires)
     }
 }
 

@@ -30,7 +30,7 @@ impl State {
         let (market, side) = (tracked.order.market, tracked.order.side);
         tracked.read_wanted = false;
         let new = tracked.lifecycle.phase != Phase::Live;
-        if tracked.lifecycle.shown() {
+        if tracked.lifecycle.shown(now) {
             let status = report.status;
             actions.push(Action::Notify(Notification::Resolved { order: id, status }));
         }

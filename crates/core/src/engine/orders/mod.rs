@@ -6,5 +6,6 @@ pub(crate) mod decisions;
 pub(crate) mod diff;
 pub(crate) mod evidence;
 pub(crate) mod execution_reports;
+pub(crate) mod replacements;
 pub(crate) mod transmission;
 pub(crate) mod turns;

@@ -173,6 +173,12 @@ impl State {
             .map(|(id, lifecycle)| (id, lifecycle.endpoint))
             .collect();
         for (id, endpoint) in due {
+            let market = self.orders.market_of(id);
+            let is_order = endpoint == Endpoint::Submit;
+            let market = market.filter(|_| is_order);
+            if market.is_some_and(|market| self.trading.room_for_order(now, market).is_err()) {
+                continue;
+            }
             // A refused resend ends nothing: an earlier copy may have been accepted.
             let Ok(approved) = self.approve_leaving(now, id) else {
                 continue;
@@ -180,6 +186,9 @@ impl State {
             if !self.budget.take(now, endpoint) {
                 self.budget_denied = true;
                 return;
+            }
+            if let Some(market) = market {
+                self.trading.count_order(now, market);
             }
             self.transmit(now, approved.into_inner(), actions);
         }
@@ -237,6 +246,7 @@ impl State {
                 actions,
             );
             self.counters.cancels.add(now);
+            self.count_cancel(now, id);
             actions.push(Action::Notify(Notification::CancelSent { order: id }));
             if let Some(cancel) = self
                 .orders

@@ -87,7 +87,7 @@ impl State {
         let Some(tracked) = self.orders.pool_transactions.get_mut(id) else {
             return;
         };
-        let was_unknown = tracked.lifecycle.shown();
+        let was_unknown = tracked.lifecycle.shown(now);
         if tracked.wanted.kind != report.kind {
             let detail = format!("pool transaction {id} is listed as {}", report.kind.name());
             self.violated("move_kind", detail, actions);

@@ -73,6 +73,16 @@ impl Bucket {
 }
 
 impl Bucket {
+    /// Takes `tokens` whether or not they are available: what is missing has to come back first.
+    fn charge(&self, now: Time, per_s: u32, tokens: u32) {
+        let begins = self.0.get().unwrap_or(0).max(now.0.saturating_mul(1_000));
+        let period_ns = 1_000_000_000 / u64::from(per_s.max(1));
+        let taken = period_ns.saturating_mul(tokens.into());
+        self.0.set(Some(begins.saturating_add(taken)));
+    }
+}
+
+impl Bucket {
     /// Whole tokens left: the burst less the tokens still owed.
     fn left(&self, now: Time, per_s: u32, burst: u32) -> u32 {
         let now_ns = u128::from(now.0) * 1_000;
@@ -152,6 +162,15 @@ impl Budget {
         }
         self.sent += u64::from(cost);
         true
+    }
+
+    /// An answer reported trades that were not known: takes what the questions about them cost.
+    pub(crate) fn charge_new_fills(&mut self, now: Time) {
+        let cost = self.costs.new_fills;
+        if cost > 0 {
+            self.common.charge(now, self.config.per_s, cost);
+            self.sent += u64::from(cost);
+        }
     }
 
     /// The venue answered 429: pauses the endpoint.
@@ -276,7 +295,10 @@ mod tests {
 
     #[test]
     fn requests_cost_what_the_venue_counts_for_them() {
-        let costs = RequestCosts(vec![(Endpoint::Orders, 4), (Endpoint::Cancel, 0)]);
+        let costs = RequestCosts {
+            each: vec![(Endpoint::Orders, 4), (Endpoint::Cancel, 0)],
+            new_fills: 0,
+        };
         let mut budget = Budget::new(Time(0), config(), costs);
         assert!(budget.take(Time(0), Endpoint::Orders));
         assert!(
@@ -292,6 +314,51 @@ mod tests {
             .count();
         assert_eq!(polls, 3);
         assert_eq!(budget.sent(), 7, "tokens of the common bucket");
+    }
+
+    #[test]
+    fn questions_about_new_trades_are_paid_afterwards() {
+        let costs = RequestCosts {
+            each: vec![(Endpoint::Orders, 10)],
+            new_fills: 20,
+        };
+        let config = BudgetConfig {
+            cancel_reserve: 0,
+            ..config()
+        };
+        let mut budget = Budget::new(Time(0), config, costs);
+        assert!(budget.take(Time(0), Endpoint::Orders));
+        budget.charge_new_fills(Time(0));
+        assert_eq!(budget.tokens(Time(0)).0, 0);
+        // Twenty are owed at ten a second, then ten are taken.
+        assert!(!budget.take(Time::from_ms(2_999), Endpoint::Orders));
+        assert!(budget.take(Time::from_ms(3_000), Endpoint::Orders));
+        assert_eq!(budget.sent(), 40);
+    }
+
+    /// A third of a call each second, by a common bucket that counts hundredths.
+    #[test]
+    fn rates_below_one_a_second_are_kept_by_costs_of_more_than_one() {
+        let costs = RequestCosts {
+            each: vec![(Endpoint::Balances, 100)],
+            new_fills: 0,
+        };
+        let config = BudgetConfig {
+            per_s: 33,
+            burst: 200,
+            cancel_reserve: 0,
+            ..config()
+        };
+        let mut budget = Budget::new(Time(0), config, costs);
+        let polls = |budget: &mut Budget, ms| {
+            let at = Time::from_ms(ms);
+            (0..5)
+                .filter(|_| budget.take(at, Endpoint::Balances))
+                .count()
+        };
+        assert_eq!(polls(&mut budget, 0), 2);
+        assert_eq!(polls(&mut budget, 3_030), 0);
+        assert_eq!(polls(&mut budget, 3_031), 1);
     }
 
     #[test]

@@ -5,3 +5,4 @@ pub(crate) mod clock;
 pub(crate) mod depth_schedule;
 pub(crate) mod polling;
 pub(crate) mod scan_schedule;
+pub(crate) mod trading_counters;

@@ -1,0 +1,141 @@
+//! The venue's own counters, which share nothing with the engine's: calls of the key, and orders and cancels by pair.
+
+use std::collections::BTreeMap;
+
+use cambist_core::{Amount, Hash, TokenId, VenueTime};
+use cambist_venue::{NewOrder, OrderView, Request};
+
+use crate::config::KrakenConfig;
+
+/// Millionths of a count.
+const ONE: u64 = 1_000_000;
+
+/// A counter that falls with time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counter {
+    parts: u64,
+    at: VenueTime,
+}
+
+impl Counter {
+    /// Adds `cost`, unless that is above the maximum and `is_bounded`.
+    fn add(
+        &mut self,
+        now: VenueTime,
+        (most, milli_per_s): (u64, u64),
+        cost: u64,
+        is_bounded: bool,
+    ) -> bool {
+        let fallen = now.ms_since(self.at).saturating_mul(milli_per_s);
+        self.parts = self.parts.saturating_sub(fallen);
+        self.at = now;
+        let after = self.parts + cost * ONE;
+        let is_allowed = !is_bounded || after <= most * ONE;
+        if is_allowed {
+            self.parts = after;
+        }
+        is_allowed
+    }
+}
+
+/// A pair, by its tokens.
+type Pair = (TokenId, TokenId);
+
+/// All counters of an account.
+#[derive(Debug)]
+pub(super) struct Counters {
+    account: KrakenConfig,
+    calls: Counter,
+    pairs: BTreeMap<Pair, Counter>,
+    /// The pair of every order, and when it was created.
+    created: BTreeMap<Hash, (Pair, VenueTime)>,
+    /// What was shown as filled.
+    shown: BTreeMap<Hash, Amount>,
+}
+
+impl Counters {
+    pub(super) fn new(account: KrakenConfig) -> Self {
+        Self {
+            account,
+            calls: Counter::default(),
+            pairs: BTreeMap::new(),
+            created: BTreeMap::new(),
+            shown: BTreeMap::new(),
+        }
+    }
+
+    /// Counts a call of the key; false if there are too many.
+    pub(super) fn call(&mut self, now: VenueTime, asked: &Request) -> bool {
+        let cost = match asked {
+            Request::Balances { .. } | Request::Orders(_) | Request::Account(_) => 1,
+            // Among the open orders, then among the closed ones.
+            Request::Order { .. } => 2,
+            _ => return true,
+        };
+        self.calls.add(now, self.account.calls, cost, true)
+    }
+
+    /// Orders are shown: the ledger is asked about trades that were not shown before.
+    pub(super) fn shows(&mut self, now: VenueTime, orders: &[OrderView]) {
+        let mut is_new = false;
+        for order in orders {
+            let before = self.shown.insert(order.hash, order.base_filled);
+            is_new |= before.unwrap_or(0) < order.base_filled;
+        }
+        if is_new {
+            self.calls.add(now, self.account.calls, 2, false);
+        }
+    }
+
+    /// Counts an order; false if there are too many.
+    pub(super) fn order(&mut self, now: VenueTime, order: &NewOrder) -> bool {
+        let counter = self.pairs.entry(pair(order)).or_default();
+        counter.add(now, self.account.trading, 1, true)
+    }
+
+    /// The matching took an order.
+    pub(super) fn taken(&mut self, now: VenueTime, order: &NewOrder) {
+        self.created.insert(order.hash, (pair(order), now));
+    }
+
+    /// A cancel is accepted: the younger the order, the more it counts.
+    pub(super) fn cancelled(&mut self, now: VenueTime, order: Option<Hash>) {
+        let known = order.and_then(|order| self.created.get(&order).copied());
+        let Some((pair, created)) = known else { return };
+        let cost = match now.ms_since(created) / 1_000 {
+            0..5 => 8,
+            5..10 => 6,
+            10..15 => 5,
+            15..45 => 4,
+            45..90 => 2,
+            90..300 => 1,
+            _ => 0,
+        };
+        let counter = self.pairs.entry(pair).or_default();
+        counter.add(now, self.account.trading, cost, false);
+    }
+}
+
+fn pair(order: &NewOrder) -> Pair {
+    let tokens = (order.sell_token, order.buy_token);
+    (tokens.0.min(tokens.1), tokens.0.max(tokens.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_falls_with_time_and_refuses_what_is_above_its_maximum() {
+        let (rate, mut counter) = ((3, 500), Counter::default());
+        let added = (0..4).map(|_| counter.add(VenueTime(10_000), rate, 1, true));
+        assert_eq!(added.collect::<Vec<_>>(), [true, true, true, false]);
+        assert!(!counter.add(VenueTime(11_999), rate, 1, true));
+        assert!(counter.add(VenueTime(12_000), rate, 1, true));
+        assert!(
+            counter.add(VenueTime(12_000), rate, 8, false),
+            "cancels always are"
+        );
+        assert_eq!(counter.parts, 11 * ONE);
+    }
+}
