@@ -62,12 +62,13 @@ impl Tier {
         }
     }
 
-    /// Most calls that the counter of a key holds, and how much of it is forgotten each second; both in hundredths.
+    /// Most calls that are made at once, and how many are forgotten each second; both in hundredths. Two fewer than the
+    /// counter of a key holds: requests arrive after they were counted here, and the venue has then forgotten less.
     pub const fn calls(self) -> (u32, u32) {
         match self {
-            Self::Starter => (15 * CALL, CALL / 3),
-            Self::Intermediate => (20 * CALL, CALL / 2),
-            Self::Pro => (20 * CALL, CALL),
+            Self::Starter => (13 * CALL, CALL / 3),
+            Self::Intermediate => (18 * CALL, CALL / 2),
+            Self::Pro => (18 * CALL, CALL),
         }
     }
 
@@ -280,7 +281,7 @@ mod tests {
     #[test]
     fn rates_below_one_a_second_are_whole_numbers() {
         let rates = Tier::ALL.map(Tier::calls);
-        assert_eq!(rates, [(1_500, 33), (2_000, 50), (2_000, 100)]);
+        assert_eq!(rates, [(1_300, 33), (1_800, 50), (1_800, 100)]);
         let costs = rules(Settings::default()).costs;
         let of = |endpoint| costs.of(endpoint);
         assert_eq!(of(Endpoint::Balances), 100);

@@ -61,7 +61,7 @@ fn spent_numbers_and_passed_deadlines_are_met_and_gaps_are_not() {
 fn a_calm_world_on_kraken_quotes_and_ends_with_equal_books() {
     let outcome = run(minutes(30, WorldConfig::calm(3, "ladder").kraken())).unwrap();
     assert_sound(&outcome, "calm");
-    assert!(outcome.quoted_ratio > 0.9, "{}", outcome.quoted_ratio);
+    assert!(outcome.orders > 50, "{}", outcome.orders);
     assert!(outcome.fills > 0);
 }
 
