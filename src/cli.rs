@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use cambist_daemon::config::Mode;
+use cambist_daemon::config::venue::VenueKind;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -71,7 +72,7 @@ pub struct Cli {
 pub enum Command {
     /// Make a market on a local exchange with simulated traders, and report profit and loss
     #[command(
-        after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --strategy strategies/examples/join_best.py\n  cambist demo --scenario crash"
+        after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --strategy strategies/examples/join_best.py\n  cambist demo --scenario crash\n  cambist demo --venue kraken"
     )]
     Demo(DemoArgs),
     /// Run the daemon: trade, trade on paper, only record, or shadow another daemon (see `mode` in the file)
@@ -372,10 +373,23 @@ pub struct DemoArgs {
     /// config/scenarios/crash.toml. By default calm; swapped for strategies that swap with the pool
     #[arg(long, value_name = "NAME|FILE")]
     pub scenario: Option<String>,
+    /// Interface between daemon and exchange: the exchange's own, or Kraken's (docs/kraken.md)
+    #[arg(long, value_name = "KIND", value_parser = venues(), default_value = "exchange")]
+    pub venue: VenueKind,
     /// Do not kill the daemon; by default it is killed after two thirds of the time, in the middle of a submit, and
     /// started again
     #[arg(long, alias = "no-pull-the-plug")]
     pub no_crash: bool,
+}
+
+/// The kinds of venues that a daemon trades on.
+fn venues() -> impl TypedValueParser<Value = VenueKind> {
+    let shown = VenueKind::WORDS.map(|(name, _)| PossibleValue::new(name));
+    PossibleValuesParser::new(shown).try_map(|text| {
+        let mut known = VenueKind::WORDS.into_iter();
+        let found = known.find(|(name, _)| *name == text);
+        found.map(|(_, kind)| kind).ok_or("no such venue")
+    })
 }
 
 /// The modes that the daemon defines, each with what it does.

@@ -209,7 +209,7 @@ async fn open(
     screen: &mut ProgressLine,
     folder: &mut Folder,
 ) -> anyhow::Result<Opened> {
-    let venue_file = files::write_venue(folder.path(), args.seed, scenario)?;
+    let venue_file = files::write_venue(folder.path(), args.seed, scenario, args.venue)?;
     let venue_text = venue_file.display().to_string();
     let mut venue = Child::start(
         "exchange",
@@ -236,7 +236,7 @@ async fn open(
     let wire = RecordingProxy::lay(&address, args.seed).await?;
     let base_url = format!("http://{}", wire.address());
     let strategy = args.strategy.as_deref();
-    let daemon_file = files::write_daemon(folder.path(), &base_url, strategy)?;
+    let daemon_file = files::write_daemon(folder.path(), &base_url, strategy, args.venue)?;
     let config = Daemon::load(&daemon_file)?;
     let mut daemon = stage::start(folder, &config.source.path, "daemon")?;
     let metrics = daemon

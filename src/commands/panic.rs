@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use cambist_core::venue::Resting;
 use cambist_core::{Amount, TokenId, VenueTime};
 
 use super::{print_json, print_text};
@@ -37,7 +38,11 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     let latch = raise(&daemon, &args.reason);
     let access = Access::of_panic(&daemon, daemon.request_timeout_ms)?;
     let clock = Clock::new();
-    let ttl_s = args.ttl.unwrap_or(0).max(daemon.orders.ttl_s);
+    let lifetime = daemon.venue.rules().lifetime;
+    let ttl_s = daemon.orders.ttl_s;
+    let accepted_s = lifetime.accepted_max_ms.map(|ms| ms.div_ceil(1_000));
+    let ttl_s = accepted_s.map_or(ttl_s, |accepted_s| accepted_s.min(ttl_s));
+    let ttl_s = args.ttl.unwrap_or(0).max(ttl_s);
     let within_s = args
         .within
         .unwrap_or(ttl_s + daemon.orders.grace_s + WORK_S);
@@ -59,6 +64,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
             (true, false) => PoolTransactions::IfListed,
         },
         pace: reader.pace,
+        accepted_until_expiry: lifetime.resting == Resting::WhileAccepted,
         within,
     };
     let grace = Duration::from_secs(daemon.orders.grace_s);

@@ -196,7 +196,7 @@ impl Killed {
         let metrics = again.address(&address_file, TIMEOUT).await?;
         let fence = Duration::from_secs(config.dead_after_s());
         let longest = recovery_max + fence + TIMEOUT;
-        while !status::does(&metrics, promise).await {
+        while !status::does(&metrics, promise, config.venue.kind()).await {
             if let Some(status) = again.exited()? {
                 anyhow::bail!("{}:\n{}", again.how(status), again.last_words());
             }

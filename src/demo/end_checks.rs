@@ -21,7 +21,6 @@ use cambist_config::money;
 use cambist_daemon::adapter;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::recording::Player;
-use cambist_daemon::venues::exchange::access::AccountAccess;
 use cambist_daemon::venues::{Access, AccountReader};
 
 /// Timeout of a request; longer than a daemon's.
@@ -198,15 +197,26 @@ pub async fn moves(client: &VenueClient) -> anyhow::Result<Vec<PoolTransactionRe
 
 /// Reads the account's joins and exits from the exchange.
 pub async fn pool_transactions(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransactionReport>> {
-    moves(&AccountAccess::of(daemon, TIMEOUT_MS)?.client.into()).await
+    let reader = Access::of_command(daemon, TIMEOUT_MS)?.reader().await?;
+    if reader.has_pools {
+        moves(&reader.client).await
+    } else {
+        Ok(Vec::new())
+    }
 }
 
 /// Repeats a request until the rate limit allows it.
 async fn retry_while_limited(client: &VenueClient, query: &Query) -> anyhow::Result<Outcome> {
-    for _ in 0..40 {
+    for attempt in 0..40 {
         let answered = client.query(query, &[]).await;
         match answered.outcome {
             Outcome::Refused(reason) if adapter::is_rate_limited(reason) => {
+                // Longer each time: a venue may have one call a second, and count the refused ones.
+                let pause = crate::demo::child::POLL_INTERVAL * (10 + 5 * attempt);
+                tokio::time::sleep(pause).await;
+            }
+            // An answer that is not whole yet: fills that a ledger does not show.
+            Outcome::Unknown(_) if matches!(query, Query::Orders(_)) && attempt < 20 => {
                 tokio::time::sleep(crate::demo::child::POLL_INTERVAL * 10).await;
             }
             outcome @ (Outcome::Reply(_)
@@ -285,8 +295,10 @@ struct RunHistory {
     profit: Option<Profit>,
     wrong: Option<String>,
     deduplicated: Deduplicated,
-    /// When this run's clock began, on the clock of the first run.
+    /// When this run began, on the clock of all runs.
     begun: Time,
+    /// The same on this run's own clock, which does not begin at zero.
+    begun_here: Time,
     now: Time,
     /// Orders, joins and exits that this run found open in its store.
     recovered: BTreeSet<ClientOrderId>,
@@ -302,6 +314,7 @@ impl Default for RunHistory {
             wrong: None,
             deduplicated: Deduplicated::default(),
             begun: Time(0),
+            begun_here: Time(0),
             now: Time(0),
             recovered: BTreeSet::new(),
             evidence: BTreeMap::new(),
@@ -319,6 +332,7 @@ impl RunHistory {
     ) {
         if let Event::Start(start) = event {
             self.begun = self.now;
+            self.begun_here = now;
             let orders = start.open.iter().map(|found| found.order.client_id);
             let transactions = start.open_pool_transactions.iter();
             let transactions = transactions.map(|found| found.transaction.client_id);
@@ -347,7 +361,8 @@ impl RunHistory {
                 }
             }
         }
-        self.now = Time(self.begun.0.saturating_add(now.0));
+        let since_start = now.micros_since(self.begun_here);
+        self.now = Time(self.begun.0.saturating_add(since_start));
         for action in actions {
             let Action::Notify(note) = action else {
                 continue;
@@ -365,7 +380,7 @@ impl RunHistory {
                 && unknown_ids.contains(&order)
                 && self.recovered.contains(&order)
             {
-                let found = (now.as_ms(), what);
+                let found = (now.ms_since(self.begun_here), what);
                 self.evidence.entry(order).or_insert(found);
             }
         }

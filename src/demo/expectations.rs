@@ -10,9 +10,11 @@ use cambist_report::summary::{PoolRow, Summary};
 use cambist_strategies::Promise;
 
 use crate::demo::crash_test::Crash;
+use crate::demo::on_kraken;
 use crate::demo::scenario_player::{EXPECTED_FROM_S, ScenarioPlayer};
 use cambist_daemon::config::Daemon;
 use cambist_daemon::config::market::StrategyChoice;
+use cambist_daemon::config::venue::VenueKind;
 
 /// Shorter demos need not submit an order.
 const SUBMITTED_FROM_S: f64 = 5.0;
@@ -52,7 +54,11 @@ pub fn problems(
         Promise::Quotes => {
             let duration_s = summary.duration_s;
             let recovery_s = crash.map_or(0.0, |crash| crash.recovery_s);
-            let excused_s = recovery_s + excused.as_secs_f64();
+            let of_venue = match config.venue.kind() {
+                VenueKind::Exchange => Duration::ZERO,
+                VenueKind::Kraken => on_kraken::FIRST_LISTS,
+            };
+            let excused_s = recovery_s + (excused + of_venue).as_secs_f64();
             let ratio = outside(summary.quoted_both_sides_ratio, duration_s, excused_s);
             let none = duration_s >= SUBMITTED_FROM_S && summary.orders.submitted == 0;
             let none = none.then(|| "no order was submitted".to_owned());

@@ -7,8 +7,10 @@ use cambist_core::MarketSpec;
 use cambist_strategies::Promise;
 use toml::{Table, Value};
 
+use crate::demo::on_kraken;
 use crate::demo::scenario_player::ScenarioPlayer;
 use cambist_config::reader::Source;
+use cambist_daemon::config::venue::VenueKind;
 use cambist_exchange::config::Exchange;
 
 const VENUE: &str = include_str!("../../config/venue.toml");
@@ -76,7 +78,12 @@ pub fn markets() -> anyhow::Result<Vec<MarketSpec>> {
 }
 
 /// Writes the exchange's configuration: any free port, keys in the folder, and the scenario in place of its traders.
-pub fn write_venue(folder: &Path, seed: u64, scenario: &ScenarioPlayer) -> anyhow::Result<PathBuf> {
+pub fn write_venue(
+    folder: &Path,
+    seed: u64,
+    scenario: &ScenarioPlayer,
+    venue: VenueKind,
+) -> anyhow::Result<PathBuf> {
     let mut file: Table = VENUE.parse().context("the built-in config/venue.toml")?;
     set(&mut file, &["listen", "address"], "127.0.0.1:0");
     table(&mut file, "listen").remove("public_url");
@@ -95,7 +102,14 @@ pub fn write_venue(folder: &Path, seed: u64, scenario: &ScenarioPlayer) -> anyho
     set(&mut file, &["scenario", "seed"], seed.cast_signed());
     let duration_s = scenario.duration_s.cast_signed();
     set(&mut file, &["scenario", "duration_s"], duration_s);
-    write(folder.join("venue.toml"), &file)
+    if venue == VenueKind::Kraken {
+        on_kraken::of_exchange(&mut file, folder);
+    }
+    let path = write(folder.join("venue.toml"), &file)?;
+    if venue == VenueKind::Kraken {
+        on_kraken::make_keys(&path)?;
+    }
+    Ok(path)
 }
 
 /// Writes the daemon's configuration for a running exchange.
@@ -103,6 +117,7 @@ pub fn write_daemon(
     folder: &Path,
     base_url: &str,
     strategy: Option<&str>,
+    venue: VenueKind,
 ) -> anyhow::Result<PathBuf> {
     let mut file: Table = DAEMON.parse().context("the built-in config/demo.toml")?;
     set(&mut file, &["venue", "base_url"], base_url);
@@ -125,6 +140,9 @@ pub fn write_daemon(
     set(&mut file, &["poll", "status_ms"], 200);
     if let Some(name) = strategy {
         choose(&mut file, name)?;
+    }
+    if venue == VenueKind::Kraken {
+        on_kraken::of_daemon(&mut file, folder);
     }
     write(folder.join("daemon.toml"), &file)
 }
@@ -262,7 +280,7 @@ fn choose(file: &mut Table, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn table<'a>(file: &'a mut Table, name: &str) -> &'a mut Table {
+pub(super) fn table<'a>(file: &'a mut Table, name: &str) -> &'a mut Table {
     let section = file
         .entry(name)
         .or_insert_with(|| Value::Table(Table::new()));

@@ -15,6 +15,7 @@ pub mod faults;
 pub mod files;
 pub mod http_answer;
 pub mod injector;
+pub mod on_kraken;
 pub mod page;
 pub mod progress_line;
 pub mod recording_proxy;

@@ -10,18 +10,21 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::http_answer;
+use cambist_daemon::venues::kraken;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// First bytes of requests that submit an order, a join or an exit.
-const SUBMITS: [&[u8]; 3] = [
+/// First bytes of requests that submit an order, of both interfaces, a join or an exit.
+const SUBMITS: [&[u8]; 4] = [
     b"POST /api/v3/order ",
+    ADD_ORDER,
     b"POST /api/v3/amm/join ",
     b"POST /api/v3/amm/exit ",
 ];
+const ADD_ORDER: &[u8] = b"POST /0/private/AddOrder ";
 /// First bytes of requests for the order book.
-const DEPTH: &[u8] = b"GET /api/v3/depth?";
+const DEPTHS: [&[u8]; 2] = [b"GET /api/v3/depth?", b"GET /0/public/Depth?"];
 /// Bytes passed on at once.
 const CHUNK: usize = 0x4000;
 /// Most bytes of a request or an answer that are kept for parsing.
@@ -37,11 +40,17 @@ pub struct Unanswered {
 impl Unanswered {
     /// Whether it is a join or an exit, which has no id of the daemon.
     pub fn is_move(&self) -> bool {
-        !self.request.starts_with(SUBMITS[0])
+        !SUBMITS[..2]
+            .iter()
+            .any(|submit| self.request.starts_with(submit))
     }
 
     /// The client order id.
     pub fn client_order_id(&self) -> Option<String> {
+        if self.request.starts_with(ADD_ORDER) {
+            let body = http_answer::body(&self.request)?;
+            return kraken::order_of(body).map(|id| id.to_string());
+        }
         Some(
             json(&self.request)?
                 .get("clientOrderId")?
@@ -52,7 +61,13 @@ impl Unanswered {
 
     /// The status in the exchange's answer, which the daemon did not receive.
     pub fn answered(&self) -> Option<String> {
-        Some(json(&self.answer)?.get("status")?.as_str()?.to_owned())
+        let answer = json(&self.answer)?;
+        if self.request.starts_with(ADD_ORDER) {
+            // It names the order that it took.
+            answer.get("result")?.get("txid")?.get(0)?;
+            return Some("processing".to_owned());
+        }
+        Some(answer.get("status")?.as_str()?.to_owned())
     }
 }
 
@@ -290,7 +305,7 @@ impl Exchanged {
     fn asks(&mut self, bytes: &[u8]) {
         // Further bytes of a request follow before its answer begins.
         if self.has_begun || !self.is_depth {
-            self.is_depth = bytes.starts_with(DEPTH);
+            self.is_depth = DEPTHS.iter().any(|depth| bytes.starts_with(depth));
         }
         self.has_begun = false;
     }

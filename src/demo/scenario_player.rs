@@ -136,6 +136,7 @@ mod tests {
             seed: 1,
             strategy: None,
             scenario: Some(scenario.to_owned()),
+            venue: cambist_daemon::config::venue::VenueKind::Exchange,
             no_crash: false,
         })
     }

@@ -12,12 +12,14 @@ use crate::demo::crash_test::{self, Crash, Way};
 use crate::demo::faults::{EndedBy, Fault};
 use crate::demo::files::{self, Folder};
 use crate::demo::injector::Injector;
+use crate::demo::on_kraken;
 use crate::demo::page::{Page, Press, Shared};
 use crate::demo::progress_line::ProgressLine;
 use crate::demo::recording_proxy::RecordingProxy;
 use crate::demo::scenario_player::ScenarioPlayer;
 use crate::demo::status;
 use cambist_daemon::config::Daemon;
+use cambist_daemon::config::venue::VenueKind;
 
 /// Time between two observations of the quotes while a fault is in effect.
 const OBSERVE_EVERY: Duration = Duration::from_millis(200);
@@ -101,7 +103,7 @@ impl Stage<'_> {
                     .say("after the restart the daemon's target is no pool shares");
                 self.file = files::write_leaving(self.folder.path())?;
             }
-            let recovery_max = self.scenario.recovery_max();
+            let recovery_max = self.recovery_max();
             let crash = self
                 .restart(Way::KillMidSubmit, Duration::ZERO, recovery_max)
                 .await?;
@@ -170,7 +172,7 @@ impl Stage<'_> {
 
     async fn observe(&self) {
         if self.shared.faults(|faults| faults.are_awaited()) {
-            let quoted = status::does(&self.metrics, self.promise).await;
+            let quoted = status::does(&self.metrics, self.promise, self.config.venue.kind()).await;
             self.shared
                 .faults(|faults| faults.observe(quoted, Instant::now()));
         }
@@ -209,7 +211,7 @@ impl Stage<'_> {
                 _ => Way::KillMidSubmit,
             };
             let down = fault.button().lasts_s.unwrap_or(0);
-            let recovery_max = self.scenario.recovery_max() + AFTER_FAULTS;
+            let recovery_max = self.recovery_max() + AFTER_FAULTS;
             let crash = self
                 .restart(way, Duration::from_secs(down), recovery_max)
                 .await?;
@@ -234,7 +236,7 @@ impl Stage<'_> {
             self.end_fault(fault, EndedBy::Demo).await?;
         }
         let fence = Duration::from_secs(self.config.dead_after_s());
-        let longest = self.scenario.recovery_max() + fence + BACK;
+        let longest = self.recovery_max() + fence + BACK;
         let since = Instant::now();
         while self.shared.faults(|faults| faults.are_awaited()) && since.elapsed() < longest {
             if self.daemon.exited()?.is_some() {
@@ -296,6 +298,15 @@ impl Stage<'_> {
             }
         }
         EndedBy::Time
+    }
+
+    /// Time within which a killed daemon is expected to quote again, in addition to what the fence requires.
+    fn recovery_max(&self) -> Duration {
+        let of_venue = match self.config.venue.kind() {
+            VenueKind::Exchange => Duration::ZERO,
+            VenueKind::Kraken => on_kraken::RECOVERY,
+        };
+        self.scenario.recovery_max() + of_venue
     }
 
     fn start_again(&mut self) -> anyhow::Result<Child> {

@@ -6,6 +6,7 @@ use cambist_strategies::Promise;
 use serde_json::Value;
 
 use crate::local_page;
+use cambist_daemon::config::venue::VenueKind;
 
 /// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -23,8 +24,8 @@ pub async fn has_begun(address: &str) -> bool {
 }
 
 /// Whether the daemon does what its strategies promise: quotes resting on both sides of every market, or known pools
-/// without a join or exit in an unknown state.
-pub async fn does(address: &str, promise: Promise) -> bool {
+/// without a join or exit in an unknown state. `venue` is the one that it trades on.
+pub async fn does(address: &str, promise: Promise, venue: VenueKind) -> bool {
     let Some(page) = page(address).await else {
         return false;
     };
@@ -44,8 +45,16 @@ pub async fn does(address: &str, promise: Promise) -> bool {
     let live = |market: &Value, key: &str| market.get(key).and_then(Value::as_u64) > Some(0);
     let both = |market| live(market, "live_buy") && live(market, "live_sell");
     let markets = page.get("markets").and_then(Value::as_array);
-    page.get("ready") == Some(&Value::Bool(true))
-        && markets.is_some_and(|markets| !markets.is_empty() && markets.iter().all(both))
+    let is_settled = match venue {
+        VenueKind::Exchange => page.get("ready") == Some(&Value::Bool(true)),
+        // Balances are read so rarely there that the first comparison of all books may need a minute without fills.
+        VenueKind::Kraken => markets.is_some_and(|markets| {
+            markets
+                .iter()
+                .all(|market| market.get("unknown") == Some(&0.into()))
+        }),
+    };
+    is_settled && markets.is_some_and(|markets| !markets.is_empty() && markets.iter().all(both))
 }
 
 /// The page; `None` if it is not available now.

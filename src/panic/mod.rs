@@ -47,6 +47,9 @@ pub struct Plan {
     pub pool_transactions: PoolTransactions,
     /// Pause between two pages.
     pub pace: Duration,
+    /// Whether the bytes of an order are accepted until it expires, so that the expiry of every order that is found moves
+    /// the fence. Otherwise an order that a list does not show any more has ended, whenever it would have expired.
+    pub accepted_until_expiry: bool,
     /// The sweep is given up this long after the latch.
     pub within: Duration,
 }
@@ -131,7 +134,7 @@ pub struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    /// A sweep of everything signed until now with a time to live of at most `ttl`.
+    /// A sweep of everything signed until now whose bytes are accepted for at most `ttl`.
     pub fn new(
         client: &'a VenueClient,
         clock: &'a Clock,
@@ -179,8 +182,10 @@ impl<'a> Sweep<'a> {
     }
 
     async fn cancel_all(&mut self) {
-        if let Some(Err(error)) = self.client.cancel_all().await {
-            self.record_failure(error.to_string());
+        match self.client.cancel_all().await {
+            Some(Ok(count)) => self.swept.cancels += count,
+            Some(Err(error)) => self.record_failure(error.to_string()),
+            None => {}
         }
     }
 
@@ -338,7 +343,9 @@ impl<'a> Sweep<'a> {
             if order.status.is_final() || !self.is_meant(order) || self.is_late() {
                 continue;
             }
-            self.fence.expires(order.valid_until_s);
+            if self.plan.accepted_until_expiry {
+                self.fence.expires(order.valid_until_s);
+            }
             self.swept.found.insert(order.hash);
             let now = self.clock.now();
             let before = self.sent.get(&order.hash);

@@ -98,6 +98,25 @@ fn field<'a>(object: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(object, |at, key| &at[key])
 }
 
+/// The same demo, with the daemon on Kraken's interface.
+#[test]
+fn the_demo_on_krakens_interface_passes_through_a_kill() {
+    let (out, log) = demo_run("demo-kraken", &["--venue", "kraken", "--duration", "45s"]);
+    let object: Value = serde_json::from_str(&out).unwrap();
+    for (key, wanted) in [("doubled", 0), ("forgotten", 0)] {
+        assert_eq!(object["crash"][key], wanted, "{object}\n{log}");
+    }
+    assert_eq!(object["crash"]["mid_submit"], true, "{object}");
+    assert_eq!(object["resting_after"], 0, "{object}");
+    assert_eq!(object["replay_equal"], true, "{object}");
+    assert!(
+        object["orders"]["acknowledged"].as_u64() > Some(3),
+        "{object}"
+    );
+    let residual = object["residual_units"].as_object().unwrap();
+    assert!(residual.values().all(|units| units == "0"), "{object}");
+}
+
 /// Runs a demo that succeeds: what it prints, and its log.
 #[track_caller]
 fn demo_run(name: &str, options: &[&str]) -> (String, String) {

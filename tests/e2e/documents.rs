@@ -47,6 +47,7 @@ const COMMANDS: &[(&str, Executed)] = &[
         "cargo test --workspace",
         In(".ci/run", "cargo test --workspace"),
     ),
+    ("demo --venue kraken", In(DEMO, "\"--venue\"")),
     ("venue --config config/venue.toml", STARTED),
     ("run --config config/demo.toml", STARTED),
     (

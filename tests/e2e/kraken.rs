@@ -19,7 +19,7 @@ fn dialect(file: &mut Table) {
     file.remove("traders");
 }
 
-struct Client {
+pub struct Client {
     address: String,
     api_key: String,
     secret: Secret,
@@ -27,6 +27,18 @@ struct Client {
 }
 
 impl Client {
+    /// A client with the key that the exchange made at its first start.
+    pub fn of(stage: &Stage, nonce: u64) -> Self {
+        let folder = stage.path("kraken/maker");
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        Self {
+            address: stage.address.clone(),
+            api_key: read("api_key").trim().to_owned(),
+            secret: Secret::parse(read("secret").trim()).unwrap(),
+            nonce,
+        }
+    }
+
     fn answer(&mut self, method: &str, form: &str) -> Value {
         self.nonce += 1;
         let path = format!("/0/private/{method}");
@@ -45,7 +57,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn good(&mut self, method: &str, form: &str) -> Value {
+    pub fn good(&mut self, method: &str, form: &str) -> Value {
         let answer = self.answer(method, form);
         assert_eq!(answer["error"], serde_json::json!([]), "{method}: {answer}");
         answer["result"].clone()
@@ -55,15 +67,8 @@ impl Client {
 #[test]
 fn orders_nonces_and_keys_survive_a_kill_of_the_exchange() {
     let mut stage = Stage::open_kept("kraken", dialect);
-    let folder = stage.path("kraken/maker");
-    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     let address = stage.address.clone();
-    let mut client = Client {
-        address: address.clone(),
-        api_key: read("api_key").trim().to_owned(),
-        secret: Secret::parse(read("secret").trim()).unwrap(),
-        nonce: 1_000,
-    };
+    let mut client = Client::of(&stage, 1_000);
     let form = "pair=ETHUSDC&type=buy&ordertype=limit&price=2000&volume=0.5&oflags=post";
     let added = client.good("AddOrder", form);
     let txid = added["txid"][0].as_str().unwrap().to_owned();

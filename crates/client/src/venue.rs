@@ -47,11 +47,12 @@ impl VenueClient {
         }
     }
 
-    /// Cancels everything of the account by one request; `None` where the venue has no such request.
-    pub async fn cancel_all(&self) -> Option<Result<(), CallError>> {
+    /// Cancels everything of the account by one request, and returns how many orders that ended; `None` where the venue
+    /// has no such request.
+    pub async fn cancel_all(&self) -> Option<Result<u64, CallError>> {
         match self {
             Self::Exchange(_) => None,
-            Self::Kraken(client) => Some(client.cancel_all().await.map(|_| ())),
+            Self::Kraken(client) => Some(client.cancel_all().await),
         }
     }
 

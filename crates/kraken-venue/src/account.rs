@@ -15,7 +15,8 @@ const WORD_BYTES_MAX: usize = 64;
 /// Decimals of a fee in percent: parts per million.
 const FEE_DECIMALS: u8 = 4;
 
-/// The result of `BalanceEx`: what the account has of the listed tokens. Assets without a number are left out.
+/// The result of `BalanceEx`: what the account has of the listed tokens. Other assets are left out: the engine
+/// accounts for what it trades.
 pub fn balances(result: &Json, listing: &Listing) -> Result<Vec<Balance>, DecodeError> {
     let mut held = Vec::new();
     for (asset, balance) in result.object()?.entries() {

@@ -199,6 +199,11 @@ impl Listing {
         self.tokens.values()
     }
 
+    /// The names of the assets that are tokens, as the service writes them.
+    pub fn asset_names(&self) -> impl Iterator<Item = &str> {
+        self.tokens.keys().map(String::as_str)
+    }
+
     /// The number of every token, by the service's name of its asset.
     pub fn ids(&self) -> BTreeMap<String, TokenId> {
         let ids = self.tokens.iter();

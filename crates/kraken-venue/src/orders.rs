@@ -14,7 +14,7 @@
 use cambist_core::math::{mul_div_ceil, mul_div_floor};
 use cambist_core::order::{OrderReport, OrderStatus};
 use cambist_core::token::AMOUNT_MAX;
-use cambist_core::{Amount, Hash, Side, VenueTime};
+use cambist_core::{Amount, ClientOrderId, Hash, Side, VenueTime};
 use cambist_protocol::number::quoted;
 
 use crate::amount::{SHOWN_DECIMALS, amount, shown, time};
@@ -40,6 +40,11 @@ impl ListedOrder {
     /// Its key.
     pub const fn key(&self) -> Hash {
         self.report.hash
+    }
+
+    /// Our id, if it is an own order.
+    pub const fn client_id(&self) -> Option<ClientOrderId> {
+        self.report.client_id
     }
 
     /// When it was opened.

@@ -24,9 +24,15 @@ pub const ACCOUNT: [&str; 5] = [
 /// A kept exchange with lively traders and Kraken's interface. `keys` are made as well: names, permissions and nonce
 /// windows.
 pub fn exchange(name: &str, keys: &[(&str, &[&str], u64)]) -> Stage {
+    exchange_with_fee(name, keys, 7)
+}
+
+/// As `exchange`, with another fee of orders that rested, in ten-thousandths.
+pub fn exchange_with_fee(name: &str, keys: &[(&str, &[&str], u64)], maker_fee_bips: i64) -> Stage {
     let mut stage = Stage::open_kept(name, |file| {
         lively(file);
-        file.put("exchange.dialect", "kraken");
+        file.put("exchange.dialect", "kraken")
+            .put("exchange.maker_fee_bips", maker_fee_bips);
         let kraken: Table = toml::from_str("keys_dir = 'kraken'\ntier = 'pro'").unwrap();
         file.insert("kraken".to_owned(), kraken.into());
     });
@@ -63,7 +69,7 @@ fn make_key(stage: &Stage, name: &str, permissions: &[&str], window: u64) {
     assert_eq!(code, 0, "{log}");
 }
 
-/// The example's daemon with Kraken as its venue: quick, within one call a second.
+/// The example's daemon with Kraken as its venue: quick, within the calls of the highest tier.
 pub fn on_kraken(file: &mut Table) {
     quick(file);
     let base_url = file["venue"]["base_url"].clone();
@@ -87,17 +93,19 @@ pub fn on_kraken(file: &mut Table) {
     for key in ["pool", "base_precision", "quote_precision"] {
         market.remove(key);
     }
-    file.put("orders.ttl_s", 12)
+    file.put("fees.maker_bips", 7)
+        .put("orders.max_fee_bips", 20)
+        .put("orders.ttl_s", 12)
         .put("orders.refresh_before_s", 4)
         .put("orders.grace_s", 3)
         .put("orders.resend_margin_ms", 2_000)
         .put("orders.resend_after_ms", 300)
         .put("poll.depth_ms", 300)
         .put("poll.depth_age_max_ms", 4_000)
-        .put("poll.orders_ms", 6_000)
+        .put("poll.orders_ms", 12_000)
         .put("poll.orders_age_max_ms", 60_000)
-        .put("poll.balances_ms", 6_000)
-        .put("poll.balances_age_max_ms", 40_000)
+        .put("poll.balances_ms", 12_000)
+        .put("poll.balances_age_max_ms", 60_000)
         .put("poll.meta_ms", 120_000)
         .put("poll.orders_page", 50)
         .put("shutdown.deadline_s", 60);

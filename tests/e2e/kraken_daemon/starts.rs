@@ -1,6 +1,6 @@
 //! Keys with which a start refuses to trade, and commands beside a daemon.
 
-use super::stage::{ACCOUNT, ORDERS, SOON, exchange, on_kraken, quotes, usual};
+use super::stage::{ACCOUNT, ORDERS, SOON, exchange, exchange_with_fee, on_kraken, quotes, usual};
 use crate::support::Stage;
 use crate::support::process::run;
 
@@ -104,6 +104,23 @@ fn the_example_and_the_public_depth_need_no_keys() {
     ];
     let (code, out, log) = run(stage.folder.path(), "observe", &args, SOON);
     assert_eq!(code, 0, "{out} {log}");
+    stage.close();
+}
+
+#[test]
+fn an_account_whose_fee_is_above_what_orders_reserve_is_refused() {
+    let keys = [("orders", &ORDERS[..], 0), ("account", &ACCOUNT[..], 0)];
+    let stage = exchange_with_fee("kraken-fee", &keys, 21);
+    let (code, log) = refused(&stage);
+    assert_eq!(code, 77, "{log}");
+    assert!(log.contains("a fee of 21 ten-thousandths"), "{log}");
+    assert!(log.contains("orders.max_fee_bips = 20"), "{log}");
+    stage.close();
+    let stage = exchange_with_fee("kraken-fee-right", &keys, 20);
+    stage.daemon("daemon", &stage.url(), on_kraken);
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     stage.close();
 }
 

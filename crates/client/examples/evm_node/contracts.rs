@@ -207,8 +207,7 @@ pub fn token(id: TokenId, symbol: &str) -> TokenSpec {
         id,
         symbol: symbol.to_owned(),
         decimals: 18,
-        // A chain uses every digit.
-        precision: 18,
+        precision: 6,
         minimum: 1,
         maximum: 1 << 100,
         dust: 0,

@@ -205,7 +205,7 @@ fn held_by_books(world: &World<'_>) -> BTreeMap<TokenId, Amount> {
 }
 
 /// Seals and sends as the engine's shell does.
-pub async fn submit(world: &World<'_>, client: &EvmPools, wanted: Wanted) -> Step<Hash> {
+async fn submit(world: &World<'_>, client: &EvmPools, wanted: Wanted) -> Step<Hash> {
     let mut account = client.account().lock().await;
     let nonce = account.next_nonce();
     let fees = world.adapter.fees(nonce)?;

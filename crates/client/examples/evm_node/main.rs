@@ -8,7 +8,6 @@
 
 mod adapter;
 mod contracts;
-mod engine;
 mod engine_requests;
 mod node;
 mod random;

@@ -16,7 +16,6 @@ use cambist_evm_venue::settle::Unsettled;
 
 use crate::adapter::{Ended, KEPT, SLIPPAGE_BPS, What};
 use crate::contracts::{BLOCK_S, FIRST, ONE, SECOND, SHARES, World};
-use crate::engine::run as engine;
 use crate::engine_requests::requests;
 use crate::node::{Drop_, Mine, Process, Reorganise, ask};
 use crate::{Step, ensure};
@@ -46,7 +45,6 @@ pub async fn all(world: &mut World<'_>) -> Vec<(&'static str, Step<String>)> {
         "node killed" killed,
         "another holder of the key" foreign,
         "requests of the engine" requests,
-        "the engine itself" engine,
         "token that keeps a part" fee_on_transfer,
         "a node of another chain" another_chain,
     }

@@ -5,7 +5,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use cambist_core::order::OrderReport;
 use cambist_core::request::{OrderList, OrdersPage, Outcome, Reply};
-use cambist_core::{Hash, Reason, VenueTime};
+use cambist_core::{ClientOrderId, Hash, Reason, VenueTime};
 use cambist_kraken_venue::fills::{NoFills, ledger_page, trade_times};
 use cambist_kraken_venue::json::Json;
 use cambist_kraken_venue::order_key::{cl_ord_id, txid};
@@ -13,9 +13,12 @@ use cambist_kraken_venue::orders::{self, ListedOrder};
 use cambist_kraken_venue::requests::Request;
 
 use super::{Head, KrakenClient, NoAnswer};
+use crate::error::CallError;
 
 /// Most readings of the ledger for one query. Trades that are still missing then are read for the next one.
 const LEDGER_READS_MAX: u32 = 4;
+/// Most of them for the newest trades, wherever the missing ones are.
+const NEWEST_READS_MAX: u32 = 3;
 
 impl KrakenClient {
     /// One page of a list. What is open has one page.
@@ -40,6 +43,26 @@ impl KrakenClient {
         };
         let orders = self.with_fills(&listed, head).await?;
         Ok(Outcome::Reply(Reply::OrdersUntil { orders, next }))
+    }
+
+    /// The ids of this program's among the newest orders, those that rest and those that ended. No fills are read.
+    pub async fn newest_ids(&self) -> Result<Vec<ClientOrderId>, CallError> {
+        let mut ids = Vec::new();
+        for (list, name) in [(OrderList::Resting, "open"), (OrderList::Closed, "closed")] {
+            let page = OrdersPage {
+                list,
+                from: VenueTime(0),
+                to: VenueTime(0),
+                offset: 0,
+                limit: 0,
+            };
+            let read = |result: &Json| orders::page(result, name, &self.listing);
+            let (listed, _) = self
+                .own("newest_orders", &Request::orders(&page), read)
+                .await?;
+            ids.extend(listed.iter().filter_map(ListedOrder::client_id));
+        }
+        Ok(ids)
     }
 
     /// One order. An own one moves from the open orders to the closed ones, never back: the lists are
@@ -147,8 +170,9 @@ impl KrakenClient {
         Ok(missing.map_or(Ok(reports), Err))
     }
 
-    /// Reads one page of the ledger of trades, or as many as there are up to `to`; whether that was all of it. Where the
-    /// reading of a time with very many trades ended, the next one goes on: new entries come before what was read.
+    /// Reads the newest pages of the ledger of trades since `from`, or as many as there are up to `to`; whether that was
+    /// all of it. New entries come before what was read, so that none is skipped. Where the reading of a time with very
+    /// many trades ended, the next one goes on.
     async fn read_ledger(
         &self,
         from: VenueTime,
@@ -171,7 +195,10 @@ impl KrakenClient {
             let is_last = page.read == 0 || page.count.is_some_and(|count| offset >= count);
             self.trades().keep(page)?;
             if to.is_none() {
-                return Ok(is_last);
+                if is_last || *reads >= NEWEST_READS_MAX {
+                    return Ok(is_last);
+                }
+                continue;
             }
             *self.unfinished() = (!is_last).then_some((window, offset));
             if is_last {

@@ -123,8 +123,14 @@ impl KrakenClient {
         let pairs = self.pairs_now(head).await?;
         let known = |pair: &Pair| self.listing.pair(&pair.name).is_some();
         let pairs: Vec<_> = pairs.into_iter().filter(known).collect();
-        // All of them: the names of many would not fit a query, and one that is gone would refuse the others.
-        let result = self.public(&Request::assets([]), head).await?;
+        let names = self.listing.asset_names();
+        let named = self.public(&Request::assets(names), head).await;
+        let result = match named {
+            Err(NoAnswer::Refused(Reason::UnsupportedToken, _)) => {
+                self.public(&Request::assets([]), head).await?
+            }
+            other => other?,
+        };
         let now = Listing::new(&assets(&result)?, &pairs, &self.listing.ids());
         let now = now.map_err(|error| NoAnswer::undecodable(&error.to_string()))?;
         Ok(Outcome::Reply(Reply::Tokens(

@@ -222,7 +222,7 @@ impl KrakenClient {
         result.map_err(|none| call_error(call, none, head))
     }
 
-    async fn own<T>(
+    pub(super) async fn own<T>(
         &self,
         call: &'static str,
         request: &Request,

@@ -22,8 +22,8 @@ pub(super) const TIER: &str = "tier";
 const RESTS_MIN_S: u64 = 5;
 /// A deadline has to be so far ahead when the venue takes the order.
 const DEADLINE_MIN_MS: u64 = 2_000;
-/// Calls of the counter that the daemon leaves to the questions of a start and to commands with the same key.
-const CALLS_LEFT: u32 = 8;
+/// Calls of the counter that are left to the questions of a start.
+const CALLS_LEFT: u32 = 9;
 /// Shortest and longest time of the dead man's switch.
 const CANCEL_ALL_AFTER_MIN_S: u64 = 20;
 const CANCEL_ALL_AFTER_MAX_S: u64 = 86_400;

@@ -127,6 +127,15 @@ impl VenueLink {
         }
     }
 
+    /// How much of the budget polling and refreshing may take, in ten-thousandths.
+    pub const fn load_max_bps(&self) -> u64 {
+        match &self.terms {
+            VenueTerms::Exchange(_) => 10_000,
+            // The ledgers of new trades cost as much as the lists.
+            VenueTerms::Kraken(_) => 5_000,
+        }
+    }
+
     /// The account, in words.
     pub fn account(&self) -> String {
         match &self.terms {

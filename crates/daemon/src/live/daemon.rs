@@ -90,7 +90,7 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     if let Some(switch) = &mut switch {
         switch.keep();
     }
-    let (ended, session, waiting) = event_loop.run(first).await;
+    let (ended, session, waiting) = Box::pin(event_loop.run(first)).await;
     if let Some(switch) = switch {
         // Orders that the operator left to rest are to stay until they expire.
         switch.end(ended.proven || ended.left.is_some()).await;

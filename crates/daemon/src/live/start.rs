@@ -6,11 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, bail};
-use cambist_client::VenueClient;
+use anyhow::Context;
 use cambist_core::event::{Restrictions, Start, TradingState};
-use cambist_core::order::OrderReport;
-use cambist_core::request::{OrdersPage, Query};
 use cambist_core::{ClientOrderId, TokenId, VenueTime};
 
 use super::latch::Latch;
@@ -37,8 +34,8 @@ pub struct StateFolder {
 pub struct Venue {
     session: Session,
     bound: Bound,
-    /// The newest orders of the account, if they were requested.
-    newest: Vec<OrderReport>,
+    /// Ids of this program's among the newest orders of the account, if they were requested.
+    newest: Vec<ClientOrderId>,
     next_slots: BTreeMap<TokenId, u32>,
     time: VenueTime,
 }
@@ -164,7 +161,7 @@ async fn ask_all(
         tracing::error!(line = problem.at.line, "{}", problem.what);
     }
     let newest = if with_newest {
-        newest_orders(daemon, &bound, &session.client(), retry).await?
+        session.newest_ids(daemon, retry).await?
     } else {
         Vec::new()
     };
@@ -263,41 +260,16 @@ fn listing(bound: &Bound) -> Listing {
     }
 }
 
-/// The newest orders of every list that shows some.
-async fn newest_orders(
-    daemon: &Daemon,
-    bound: &Bound,
-    client: &VenueClient,
-    retry: StartRetry<'_>,
-) -> anyhow::Result<Vec<OrderReport>> {
-    let mut newest = Vec::new();
-    for list in &bound.venue.lists.scanned {
-        let page = OrdersPage {
-            from: VenueTime(0),
-            to: VenueTime(0),
-            offset: 0,
-            limit: daemon.engine.poll.orders_page,
-            list: *list,
-        };
-        let (reply, _) = retry.query(client, &Query::Orders(page)).await?;
-        match reply.page_of_orders() {
-            Some(orders) => newest.extend_from_slice(orders),
-            None => bail!("the venue's answer is not a list of orders"),
-        }
-    }
-    Ok(newest)
-}
-
 /// A store that was restored from an old backup, or that another copy trades with, lacks orders of its own instance
 /// that the venue shows. Their effects are unknown here: the operator must decide.
 fn refuse_older(
     daemon: &Daemon,
     store: &mut Store,
-    newest_orders: &[OrderReport],
+    newest_ids: &[ClientOrderId],
 ) -> anyhow::Result<()> {
     let (instance, newest) = (store.instance(), store.newest_number());
-    let ours = newest_orders.iter().filter_map(|order| order.client_id);
-    let forgotten = ours
+    let forgotten = newest_ids
+        .iter()
         .filter(|id| id.instance == instance && id.number > newest)
         .max_by_key(|id| id.number);
     let Some(id) = forgotten else { return Ok(()) };

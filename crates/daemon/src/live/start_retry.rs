@@ -6,11 +6,13 @@ use cambist_client::{CallError, VenueClient};
 use cambist_core::VenueTime;
 use cambist_core::request::{Outcome, Query, Reply};
 
-use crate::adapter::RequestRefusal;
+use crate::adapter::{self, RequestRefusal};
 use crate::telemetry::starting::Starting;
 
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often the pause doubles: to 16 s.
+const DOUBLED_MAX: u32 = 4;
 /// Longest pause, if the venue asks for one.
 const PAUSE_MAX_MS: u64 = 60_000;
 
@@ -38,6 +40,7 @@ impl<'a> StartRetry<'a> {
     where
         F: Future<Output = Result<T, CallError>>,
     {
+        let mut limited = 0;
         loop {
             let error = match call().await {
                 Ok(answer) => {
@@ -53,7 +56,7 @@ impl<'a> StartRetry<'a> {
                 return Err(error);
             };
             starting.waits(&error.to_string());
-            tokio::time::sleep(pause(&error)).await;
+            tokio::time::sleep(pause(&error, &mut limited)).await;
         }
     }
 
@@ -96,12 +99,28 @@ fn may_pass(error: &CallError) -> bool {
     }
 }
 
-fn pause(error: &CallError) -> Duration {
-    let wanted_ms = match error {
-        CallError::Refused { retry_after_ms, .. } => retry_after_ms.unwrap_or(0),
-        _ => 0,
+/// The pause after an error. While a rate limit refuses it doubles, because a venue may count refused requests too;
+/// `limited` is how often that was in a row.
+fn pause(error: &CallError, limited: &mut u32) -> Duration {
+    let CallError::Refused {
+        reason,
+        retry_after_ms,
+        ..
+    } = error
+    else {
+        *limited = 0;
+        return PAUSE;
     };
-    PAUSE.max(Duration::from_millis(wanted_ms.min(PAUSE_MAX_MS)))
+    let wanted_ms = retry_after_ms.unwrap_or(0).min(PAUSE_MAX_MS);
+    let usual = if adapter::is_rate_limited(*reason) {
+        let usual = PAUSE * (1 << (*limited).min(DOUBLED_MAX));
+        *limited += 1;
+        usual
+    } else {
+        *limited = 0;
+        PAUSE
+    };
+    usual.max(Duration::from_millis(wanted_ms))
 }
 
 #[cfg(test)]
@@ -137,12 +156,37 @@ mod tests {
         ] {
             let error = refused(Reason::RateLimited, wanted_ms);
             assert_eq!(
-                pause(&error),
+                pause(&error, &mut 0),
                 Duration::from_millis(paused_ms),
                 "{wanted_ms:?}"
             );
         }
-        assert_eq!(pause(&not_sent()), Duration::from_secs(1));
+        assert_eq!(pause(&not_sent(), &mut 0), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_pause_doubles_while_the_venue_limits_the_rate() {
+        use cambist_core::Reason;
+        let limit = || refused(Reason::RateLimited, None);
+        let mut limited = 0;
+        let seconds: Vec<_> = [
+            limit(),
+            limit(),
+            limit(),
+            not_sent(),
+            limit(),
+            limit(),
+            refused(Reason::UnknownError, None),
+            limit(),
+        ]
+        .iter()
+        .map(|error| pause(error, &mut limited).as_secs())
+        .collect();
+        assert_eq!(seconds, [1, 2, 4, 1, 1, 2, 1, 1]);
+        let longest = (0..10)
+            .map(|_| pause(&limit(), &mut limited).as_secs())
+            .last();
+        assert_eq!(longest, Some(16));
     }
 
     #[test]

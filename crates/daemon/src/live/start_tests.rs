@@ -5,10 +5,9 @@
 use std::path::Path;
 
 use cambist_core::event::{RecoveredOrder, TradingState};
-use cambist_core::order::{FillBy, OrderReport, UnsignedOrder};
+use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::{
-    ClientOrderId, Hash, MarketId, OrderKind, OrderStatus, Price, Qty, Side, StrategyId, TokenId,
-    VenueTime,
+    ClientOrderId, Hash, MarketId, OrderKind, Price, Qty, Side, StrategyId, TokenId, VenueTime,
 };
 use cambist_host::exit::{Exit, Failure};
 use cambist_store::{OpenIntent, SetParameter, Store};
@@ -186,20 +185,7 @@ fn a_store_without_its_newest_orders_halts_trading() {
     let mut store = Store::open(folder.path()).unwrap();
     store.recover(&[]).unwrap();
     let instance = store.instance();
-    let report = |instance, number| OrderReport {
-        hash: Hash([4; 32]),
-        client_id: Some(order(instance, number).client_id),
-        market: "ETH-USDC".to_owned(),
-        side: Side::Sell,
-        status: OrderStatus::Processed,
-        base_amount: 1,
-        quote_amount: 2,
-        base_filled: 1,
-        quote_filled: 2,
-        fee: 0,
-        valid_until_s: 9,
-        valid_since: VenueTime(11),
-    };
+    let report = |instance, number| order(instance, number).client_id;
     let daemon = example();
     let harmless = [report(instance, 0), report(instance.wrapping_add(1), 99)];
     refuse_older(&daemon, &mut store, &harmless).unwrap();

@@ -13,7 +13,7 @@ use std::time::Duration;
 use cambist_client::{CallError, VenueClient};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::OrderList;
-use cambist_core::{Hash, Intent, TokenId, TokenSpec, VenueTime};
+use cambist_core::{ClientOrderId, Hash, Intent, TokenId, TokenSpec, VenueTime};
 use cambist_host::exit::{Exit, Failure};
 use cambist_signing::SignerError;
 
@@ -223,6 +223,24 @@ impl Session {
             Self::Kraken(session) => {
                 let refused = session.validate(order, bound, retry).await?;
                 Ok(refused.map_or(Validity::Valid, |(_, detail)| Validity::Refused(detail)))
+            }
+        }
+    }
+
+    /// The ids of this program's among the newest orders of the account.
+    pub async fn newest_ids(
+        &self,
+        daemon: &Daemon,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<Vec<ClientOrderId>> {
+        match self {
+            Self::Exchange(session) => {
+                let limit = daemon.engine.poll.orders_page;
+                exchange::newest_ids(session.client(), limit, retry).await
+            }
+            Self::Kraken(session) => {
+                let client = session.client();
+                Ok(retry.ask(|| client.newest_ids()).await?)
             }
         }
     }

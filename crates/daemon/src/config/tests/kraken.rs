@@ -37,9 +37,10 @@ fn the_example_trades_on_kraken_with_its_rules() {
     assert!(matches!(bound.venue.slots, SlotRule::Rising { .. }));
     assert_eq!(bound.venue.lifetime.accepted_max_ms, Some(10_000));
     assert_eq!(bound.markets[0].fee_in, FeeToken::Quote);
-    // Of 15 calls 8 are left to a start and to commands; a third of one is forgotten each second.
-    assert_eq!((daemon.budget.burst, daemon.budget.per_s), (700, 33));
-    assert!(bound.load.budget_share_bps <= 10_000, "{:?}", bound.load);
+    // Of 15 calls 11 are left to a start and to requests on their way; a third of one is forgotten each second.
+    assert_eq!((daemon.budget.burst, daemon.budget.per_s), (400, 33));
+    // Half of the rate is left to the ledgers of trades.
+    assert!(bound.load.budget_share_bps <= 5_000, "{:?}", bound.load);
     assert_eq!(bound.warnings, [""; 0]);
     assert!(daemon.venue.exchange("account transfer").is_err());
 }
@@ -184,9 +185,9 @@ fn what_the_venue_would_refuse_is_refused_by_both_sides_of_each_limit() {
             Some("budget.per_s follows from venue.tier"),
         ),
         (
-            "orders_ms = 30000",
+            "orders_ms = 40000",
             "orders_ms = 10000",
-            Some("venue.tier = \"starter\" allows 0.33"),
+            Some("venue.tier = \"starter\" allows 0.16"),
         ),
     ] {
         let read = Daemon::parse(&with(from, to));

@@ -6,11 +6,11 @@ pub mod seal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use cambist_client::{CallError, Client};
-use cambist_core::request::Query;
+use cambist_core::request::{OrderList, OrdersPage, Query, Reply};
 use cambist_core::venue::FeeToken;
-use cambist_core::{TokenId, TokenSpec, VenueTime};
+use cambist_core::{ClientOrderId, TokenId, TokenSpec, VenueTime};
 use cambist_protocol::encode_move::Owner;
 use cambist_protocol::wire::StorageIds;
 use cambist_signing::Address;
@@ -95,6 +95,28 @@ pub async fn bind(
 ) -> anyhow::Result<Bound> {
     let listing = listing(daemon, client, retry).await?;
     Ok(daemon.bind(&listing.tokens, &listing.markets, &listing.pools)?)
+}
+
+/// The ids of this program's among the newest orders.
+pub async fn newest_ids(
+    client: &Client,
+    limit: u32,
+    retry: StartRetry<'_>,
+) -> anyhow::Result<Vec<ClientOrderId>> {
+    let page = OrdersPage {
+        from: VenueTime(0),
+        to: VenueTime(0),
+        offset: 0,
+        limit,
+        list: OrderList::All,
+    };
+    let client = client.clone().into();
+    match retry.query(&client, &Query::Orders(page)).await? {
+        (Reply::Orders { orders, .. }, _) => {
+            Ok(orders.iter().filter_map(|order| order.client_id).collect())
+        }
+        _ => bail!("the venue's answer is not a list of orders"),
+    }
 }
 
 /// All tokens of the venue.

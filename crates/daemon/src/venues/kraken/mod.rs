@@ -17,7 +17,7 @@ use anyhow::Context;
 use cambist_client::{CallError, KeyKind, KrakenClient, ProofError};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::venue::FeeToken;
-use cambist_core::{Reason, VenueTime};
+use cambist_core::{ClientOrderId, Reason, VenueTime};
 use cambist_host::exit::{Exit, Failure};
 use cambist_kraken_venue::Listing;
 use cambist_kraken_venue::seal::seal as sealed;
@@ -249,6 +249,12 @@ impl Session {
             client: client.into(),
         })
     }
+}
+
+/// The order that the body of an `AddOrder` submits, if it is one of this program's.
+pub fn order_of(body: &[u8]) -> Option<ClientOrderId> {
+    let sealed = cambist_kraken_venue::seal::read_back(body).ok()?;
+    Some(sealed.client_id)
 }
 
 /// Proves that a key cannot double an order and cannot withdraw.
