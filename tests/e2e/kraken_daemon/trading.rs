@@ -136,7 +136,13 @@ fn killed_in_the_middle_of_a_submit_it_doubles_and_forgets_nothing() {
         );
     }
     proxy.plan(|_| Fault::Pass);
+    let before = proxy.submits().len();
     let mut daemon = stage.run("daemon");
+    // Orders of the first run may rest on both sides; the question of a start is one submit.
+    until(SOON, "orders of the second run", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (proxy.submits().len() > before + 1).then_some(())
+    });
     quotes(&stage, &mut daemon);
     assert_nonces(&proxy.submits());
     finish(stage, daemon);
