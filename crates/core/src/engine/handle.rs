@@ -81,7 +81,10 @@ impl State {
                 retry_after_ms,
             } => {
                 if let Some(venue_time) = venue_time {
+                    let carried = self.clock.at_least(now);
                     self.clock.observe(now, *venue_time);
+                    let leap_ms = self.clock.at_least(now).ms_since(carried);
+                    self.notice_leap(now, leap_ms, actions);
                     let venue_now = self.clock.for_ages(now);
                     for market in &mut self.markets {
                         market.book.update_age(now, venue_now);

@@ -36,6 +36,8 @@ pub struct TestBench {
     pub version: u64,
     /// Whether the shell loses queries, so that they are never answered.
     pub queries_lost: bool,
+    /// For how long the machine was stopped together with its clock.
+    pub stopped_ms: u64,
     /// Lost queries.
     pub lost_queries: Vec<(RequestId, Query)>,
     /// Every query, and when it was sent.
@@ -182,6 +184,7 @@ impl TestBench {
             more_levels: Vec::new(),
             version: 1,
             queries_lost: false,
+            stopped_ms: 0,
             lost_queries: Vec::new(),
             asked: Vec::new(),
             unanswered: |_| false,
@@ -291,7 +294,7 @@ impl TestBench {
 
     /// The venue's clock, in step with the engine's.
     pub fn venue_now(&self) -> VenueTime {
-        ORIGIN.plus_ms(self.now.as_ms() - 1_000)
+        ORIGIN.plus_ms(self.now.as_ms() - 1_000 + self.stopped_ms)
     }
 
     pub fn handle_event(&mut self, event: &Event) {

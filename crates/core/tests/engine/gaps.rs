@@ -42,6 +42,29 @@ fn a_suspension_is_detected_and_nothing_is_sent_before_everything_is_read_again(
     assert!(bench.levels.is_empty());
 }
 
+/// The local clock cannot see that, the venue's answers can: balances and lists are older than they seem.
+#[test]
+fn a_stop_of_the_whole_machine_is_a_suspension_once_two_answers_show_it() {
+    for (stopped_ms, detected) in [(4_000, false), (60_000, true)] {
+        let mut bench = quoting();
+        bench.stopped_ms = stopped_ms;
+        bench.run_ms(3_000);
+        let slept: Vec<_> = bench
+            .notifications
+            .iter()
+            .filter_map(|n| match n {
+                Notification::Slept { ms } => Some(*ms),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(slept.len(), usize::from(detected), "{slept:?}");
+        assert!(
+            slept.iter().all(|ms| ms.abs_diff(stopped_ms) <= 2_000),
+            "{slept:?}"
+        );
+    }
+}
+
 #[test]
 fn a_short_delay_is_no_suspension() {
     let mut bench = quoting();

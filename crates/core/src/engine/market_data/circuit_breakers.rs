@@ -108,9 +108,20 @@ impl State {
     /// read again.
     pub(crate) fn notice_gap(&mut self, now: Time, actions: &mut Vec<Action>) {
         let late_ms = now.ms_since(self.next_wakeup_at);
-        if late_ms < SLEPT_MS {
-            return;
+        if late_ms >= SLEPT_MS {
+            self.forget_earlier_data(now, late_ms, actions);
         }
+    }
+
+    /// The venue's clock went on for so much longer than the local clock did: a whole machine was stopped together with
+    /// its clock. Earlier data are older than the local clock shows.
+    pub(crate) fn notice_leap(&mut self, now: Time, leap_ms: u64, actions: &mut Vec<Action>) {
+        if leap_ms > SLEPT_MS {
+            self.forget_earlier_data(now, leap_ms, actions);
+        }
+    }
+
+    fn forget_earlier_data(&mut self, now: Time, late_ms: u64, actions: &mut Vec<Action>) {
         self.last_complete_scan_at = None;
         self.ledger.invalidate();
         for market in &mut self.markets {
