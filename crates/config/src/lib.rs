@@ -17,5 +17,5 @@ pub use keys::{KnownKey, KnownKeys, Shape};
 pub use money::{Money, MoneyError};
 pub use reader::{At, ConfigError, Place, Problem, Read, Reader, Section, Source};
 pub use scenario::Scenario;
-pub use source::Kind;
+pub use source::{Kind, short_digest};
 pub use value::{CONFIG_VERSION, is_address, small, version};

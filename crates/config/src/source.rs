@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
 use crate::reader::{Reader, Section};
@@ -105,6 +106,13 @@ pub struct Source {
     pub text: String,
 }
 
+/// The first 12 hexadecimal digits of a text's SHA-256.
+pub fn short_digest(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let first = digest.iter().take(6);
+    first.fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
 impl Source {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
@@ -166,10 +174,7 @@ impl Source {
 
     /// The first 12 hexadecimal digits of the text's SHA-256, which identify a configuration.
     pub fn hash(&self) -> String {
-        use sha2::{Digest, Sha256};
-        let digest = Sha256::digest(self.text.as_bytes());
-        let first = digest.iter().take(6);
-        first.fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+        short_digest(&self.text)
     }
 
     /// Runs `read` over the file's root section. Any error refuses the whole file.

@@ -155,10 +155,9 @@ impl Listeners {
         access: Access,
         state: &mut StateFolder,
     ) -> anyhow::Result<Queried<start::Venue>> {
-        let with_newest = state.store.newest_number() > 0;
         let next_slots = state.recovered.next_storage.clone();
         let retry = StartRetry::new(&self.starting);
-        let queries = start::ask(daemon, access, next_slots, with_newest, retry);
+        let queries = start::ask(daemon, access, next_slots, retry);
         let startup = StartService {
             daemon,
             starting: &self.starting,

@@ -492,6 +492,7 @@ mod tests {
     fn old_intents_are_removed_every_hour_and_a_start_is_extended_every_second() {
         let mut routine = Routine::default();
         let at = |ms: u64| Time(0).plus_ms(ms);
+        assert!(!routine.removals.is_due(at(0)) && !routine.extensions.is_due(at(0)));
         assert!(!routine.removals.is_due(at(3_599_999)));
         assert!(routine.removals.is_due(at(3_600_000)));
         assert!(!routine.extensions.is_due(at(999)));

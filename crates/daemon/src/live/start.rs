@@ -140,10 +140,9 @@ pub async fn ask(
     daemon: &Daemon,
     access: Access,
     next_slots: BTreeMap<TokenId, u32>,
-    with_newest: bool,
     retry: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
-    let answers = ask_all(daemon, access, next_slots, with_newest, retry).await;
+    let answers = ask_all(daemon, access, next_slots, retry).await;
     answers.map_err(|error| venues::keys_first(daemon, error))
 }
 
@@ -151,7 +150,6 @@ async fn ask_all(
     daemon: &Daemon,
     access: Access,
     next_slots: BTreeMap<TokenId, u32>,
-    with_newest: bool,
     retry: StartRetry<'_>,
 ) -> anyhow::Result<Venue> {
     let mut session = access.open(daemon, retry).await?;
@@ -160,11 +158,8 @@ async fn ask_all(
     for problem in feasible::never_quoted(daemon, &bound) {
         tracing::error!(line = problem.at.line, "{}", problem.what);
     }
-    let newest = if with_newest {
-        session.newest_ids(daemon, retry).await?
-    } else {
-        Vec::new()
-    };
+    // A store without orders is asked about as well: it may be a copy from before its first one.
+    let newest = session.newest_ids(daemon, retry).await?;
     let next_slots = session.next_slots(&bound, next_slots, retry).await?;
     session.prepare(retry).await?;
     Ok(Venue {

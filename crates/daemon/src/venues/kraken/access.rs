@@ -90,7 +90,7 @@ impl KrakenAccess {
         for folder in each.chain(&folders.panic) {
             read(folder)?;
         }
-        Ok(())
+        check_distinct(folders)
     }
 
     /// The key of `panic`: the third one, or the one that reads and cancels. Needs no state folder.
@@ -128,6 +128,7 @@ impl KrakenAccess {
         locked: Option<TakenFolder>,
     ) -> anyhow::Result<Self> {
         let folders = folders(daemon)?;
+        check_distinct(folders)?;
         let keys = KrakenKeys {
             orders: Some(read(&folders.orders)?),
             account: read(&folders.account)?,
@@ -196,6 +197,24 @@ fn folders(daemon: &Daemon) -> Result<&KeyFolders, Failure> {
         let what = "the configuration has no keys of an account at Kraken";
         Failure::new(Exit::Refused, what)
     })
+}
+
+/// Refuses one API key in two folders: its requests would have one row of nonces, and a cancel could outdate the bytes of
+/// an order that is about to be sent.
+fn check_distinct(folders: &KeyFolders) -> anyhow::Result<()> {
+    let mut known = Vec::new();
+    let each = [&folders.orders, &folders.account].into_iter();
+    for folder in each.chain(&folders.panic) {
+        let (key, name) = (folder.load()?.api_key, folder.name());
+        if let Some((_, other)) = known.iter().find(|(of, _)| of == &key) {
+            let what = format!(
+                "{other} and {name} hold the same API key: make a key for each at the venue, because each counts its own nonces"
+            );
+            return Err(Failure::new(Exit::Refused, what).into());
+        }
+        known.push((key, name));
+    }
+    Ok(())
 }
 
 fn read(folder: &KeyFolder) -> anyhow::Result<ApiKey> {

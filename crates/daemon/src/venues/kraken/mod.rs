@@ -289,6 +289,12 @@ fn proof(found: Result<(), ProofError>) -> Result<Option<String>, CallError> {
 /// The failure of a start, if a call was refused because of its key.
 fn of_key(folder: &str, error: CallError) -> anyhow::Error {
     match &error {
+        CallError::Refused { reason, .. } if adapter::is_number_used(*reason) => {
+            let what = format!(
+                "the API key in {folder} was used with a higher nonce than the clock's ({error}): another program or another state folder uses it. Stop that, or make a new key at the venue; after a state folder was lost, wait for a minute"
+            );
+            Failure::new(Exit::Refused, what).into()
+        }
         CallError::Refused { reason, .. } if adapter::is_of_keys(*reason) => {
             let what = format!("the venue refuses the API key in {folder}: {error}");
             Failure::new(Exit::Refused, what).into()

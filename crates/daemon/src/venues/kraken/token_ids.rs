@@ -1,12 +1,15 @@
 //! Numbers of assets. Kraken names assets, and the store numbers tokens: each name gets a number once, and keeps it.
 //!
-//! The state folder has a file with one name a line, and the number is the line's. It is written whole and synced before
-//! a number is used, and lines are only added. A command without a state folder numbers the names that it sees.
+//! The state folder has a file with one name a line, and the number is the line's. Its last line is a digest of those
+//! before it, because a lost or exchanged line would give the store's amounts to other tokens. It is written whole and
+//! synced before a number is used, and names are only added. A command without a state folder numbers the names that it
+//! sees.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use cambist_config::short_digest;
 use cambist_core::TokenId;
 use cambist_host::exit::{Exit, Failure};
 
@@ -14,6 +17,8 @@ use super::nonces::write_whole;
 
 /// The file.
 const FILE: &str = "assets";
+/// Before the digest; no name has a space.
+const DIGEST: &str = "digest ";
 /// Most assets; the service lists several hundred.
 const ASSETS_MAX: usize = 20_000;
 /// Longest name.
@@ -41,21 +46,27 @@ impl TokenIds {
             Failure::new(Exit::Invariant, what)
         };
         let text = match std::fs::metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(refused(error.to_string()).into()),
             Ok(found) if found.len() > (ASSETS_MAX * NAME_BYTES_MAX) as u64 => {
                 return Err(refused("it is too long".to_owned()).into());
             }
-            Ok(_) => std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?,
+            Ok(_) => {
+                let text = std::fs::read_to_string(&path);
+                Some(text.map_err(|error| refused(error.to_string()))?)
+            }
         };
-        if !text.is_empty() && !text.ends_with('\n') {
-            return Err(refused("its last line has no end".to_owned()).into());
-        }
         let mut found = Self {
             path: Some(path.clone()),
             ids: BTreeMap::new(),
         };
-        for name in text.lines() {
+        let Some(names) = text.as_deref().map(names_of) else {
+            return Ok(found);
+        };
+        let names = names.ok_or_else(|| {
+            refused("its last line is not the digest of those before it".to_owned())
+        })?;
+        for name in names.lines() {
             if !is_name(name) || !found.add(name) {
                 let shown = name.escape_debug().take(NAME_BYTES_MAX).collect::<String>();
                 return Err(refused(format!("{shown:?} is no name, or there twice")).into());
@@ -111,9 +122,22 @@ impl TokenIds {
             text.push_str(name);
             text.push('\n');
         }
+        let digest = digest_line(&text);
+        text.push_str(&digest);
         write_whole(path, text.as_bytes())
             .map_err(|error| anyhow::anyhow!("{} cannot be written: {error}", path.display()))
     }
+}
+
+/// The last line of a file with these lines of names.
+fn digest_line(names: &str) -> String {
+    format!("{DIGEST}{}\n", short_digest(names))
+}
+
+/// The lines of names of a file; `None` if its last line is not their digest.
+fn names_of(text: &str) -> Option<&str> {
+    let (names, _) = text.split_at(text.find(DIGEST)?);
+    (text[names.len()..] == digest_line(names)).then_some(names)
 }
 
 fn is_name(name: &str) -> bool {
@@ -144,7 +168,7 @@ mod tests {
             [0, 1, 2]
         );
         let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
-        assert_eq!(text, "XXBT\nZUSD\nAAVE\n");
+        assert_eq!(names_of(&text), Some("XXBT\nZUSD\nAAVE\n"), "{text}");
         let mut unsaved = TokenIds::unsaved();
         assert_eq!(number(unsaved.of(["ZUSD"]).unwrap(), "ZUSD"), 0);
     }
@@ -162,13 +186,21 @@ mod tests {
     fn a_damaged_file_is_refused() {
         let folder = private_folder();
         let path = folder.path().join(FILE);
+        let digest = "its last line is not the digest";
+        let whole = |names: &str| format!("{names}{}", digest_line(names));
+        let good = whole("XXBT\nZUSD\n");
         for (content, problem) in [
-            ("XXBT\nZUSD", "its last line has no end"),
-            ("XXBT\nXXBT\n", "there twice"),
-            ("XXBT\n\nZUSD\n", "no name"),
-            ("X BT\n", "no name"),
+            (String::new(), digest),
+            ("XXBT\nZUSD\n".to_owned(), digest),
+            (good[..good.len() - 1].to_owned(), digest),
+            (format!("{good}AAVE\n"), digest),
+            (good.replace("XXBT\nZUSD", "ZUSD\nXXBT"), digest),
+            (good.replace("XXBT\n", ""), digest),
+            (whole("XXBT\nXXBT\n"), "there twice"),
+            (whole("XXBT\n\nZUSD\n"), "no name"),
+            (whole("X BT\n"), "no name"),
         ] {
-            std::fs::write(&path, content).unwrap();
+            std::fs::write(&path, &content).unwrap();
             let error = TokenIds::open(folder.path()).unwrap_err().to_string();
             assert!(error.contains(problem), "{content:?}: {error}");
         }
