@@ -353,11 +353,7 @@ impl Reading {
                 String::new(),
             ]);
         };
-        let fee_token = if side == "buy" {
-            &spec.base
-        } else {
-            &spec.quote
-        };
+        let fee_token = spec.fee_token(if side == "buy" { Side::Buy } else { Side::Sell });
         let mid: Option<String> = row.get("mid")?;
         let mid = mid.and_then(|mid| mid.parse::<u64>().ok());
         let decimals = usize::from(spec.price_decimals) + 1;

@@ -6,6 +6,7 @@ use cambist_core::books::Books;
 use cambist_core::notification::{End, Fill, PoolTransactionSettlement};
 use cambist_core::order::{FillBy, Swap, UnsignedOrder};
 use cambist_core::pool::PoolTransactionAmounts;
+use cambist_core::venue::FeeToken;
 use cambist_core::{
     ClientOrderId, Hash, Intent, MarketId, OrderKind, PoolTransactionKind, Price, Qty, Side,
     StrategyId, TokenId, VenueTime,
@@ -59,7 +60,11 @@ fn id(store: &Store, strategy: u8, number: u64) -> ClientOrderId {
 
 /// Three fills, one in every second from the third on.
 fn fills() -> (TempDir, Store) {
-    let (folder, mut store) = store(&listing());
+    fills_of(&listing())
+}
+
+fn fills_of(listing: &Listing) -> (TempDir, Store) {
+    let (folder, mut store) = store(listing);
     let fills = [
         (
             0,
@@ -139,6 +144,21 @@ fn fills_of_orders_that_are_kept_say_whether_they_were_swaps() {
         let found = rows(&folder, kind, &Filter::default());
         let found: Vec<_> = found.iter().map(|row| &row[column.unwrap()]).collect();
         assert_eq!(found, ["swap", "book"], "{kind:?}");
+    }
+}
+
+#[test]
+fn the_fee_of_a_purchase_is_in_the_token_that_its_market_takes_it_in() {
+    let mut quote = listing();
+    quote.markets[0].fee_in = FeeToken::Quote;
+    for (listing, fee) in [
+        (listing(), ["0.001", "ETH"]),
+        (quote, ["1000000000", "USDC"]),
+    ] {
+        let (folder, _store) = fills_of(&listing);
+        let found = rows(&folder, RecordKind::Fills, &Filter::default());
+        let purchase = found.iter().find(|row| row[3] == "buy").unwrap();
+        assert_eq!([&purchase[8], &purchase[9]], fee);
     }
 }
 
