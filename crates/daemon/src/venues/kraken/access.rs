@@ -87,10 +87,11 @@ impl KrakenAccess {
     pub fn check_files(daemon: &Daemon) -> anyhow::Result<()> {
         let folders = folders(daemon)?;
         let each = [&folders.orders, &folders.account].into_iter();
-        for folder in each.chain(&folders.panic) {
+        let each: Vec<_> = each.chain(&folders.panic).collect();
+        for folder in &each {
             read(folder)?;
         }
-        check_distinct(folders)
+        check_distinct(&each)
     }
 
     /// The key of `panic`: the third one, or the one that reads and cancels. Needs no state folder.
@@ -128,7 +129,8 @@ impl KrakenAccess {
         locked: Option<TakenFolder>,
     ) -> anyhow::Result<Self> {
         let folders = folders(daemon)?;
-        check_distinct(folders)?;
+        // The third key may be kept from the daemon.
+        check_distinct(&[&folders.orders, &folders.account])?;
         let keys = KrakenKeys {
             orders: Some(read(&folders.orders)?),
             account: read(&folders.account)?,
@@ -201,10 +203,9 @@ fn folders(daemon: &Daemon) -> Result<&KeyFolders, Failure> {
 
 /// Refuses one API key in two folders: its requests would have one row of nonces, and a cancel could outdate the bytes of
 /// an order that is about to be sent.
-fn check_distinct(folders: &KeyFolders) -> anyhow::Result<()> {
+fn check_distinct(folders: &[&KeyFolder]) -> anyhow::Result<()> {
     let mut known = Vec::new();
-    let each = [&folders.orders, &folders.account].into_iter();
-    for folder in each.chain(&folders.panic) {
+    for folder in folders {
         let (key, name) = (folder.load()?.api_key, folder.name());
         if let Some((_, other)) = known.iter().find(|(of, _)| of == &key) {
             let what = format!(
