@@ -242,9 +242,7 @@ impl Engine {
             }
             Answer::Refused(reason) => {
                 let resent = order.transmissions > 1;
-                let definitive = reason.refusal() == Refusal::KillsBytes
-                    || wrong == Some(Wrong::SpentNumberDisproves)
-                        && reason.refusal() == Refusal::KillsCopy;
+                let definitive = reason.refusal() == Refusal::KillsBytes;
                 order.disproved += u8::from(definitive);
                 let all = fence::are_all_disproved(order.transmissions, order.disproved);
                 let ends = match wrong {

@@ -40,14 +40,11 @@ pub enum Wrong {
     /// An unknown order is over when the venue has taken a later number: no copy of it can be taken any more, but one may
     /// have been taken before.
     LaterTakenEnds,
-    /// A copy that is refused because its number is spent disproves its transmission, though an earlier arrival of it may
-    /// have spent the number.
-    SpentNumberDisproves,
 }
 
 impl Wrong {
     /// All wrong rules.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 18] = [
         Self::NotFoundThreeTimes,
         Self::RefusedResendEnds,
         Self::AnyRefusalEnds,
@@ -66,6 +63,5 @@ impl Wrong {
         Self::IdsRestart,
         Self::LapseEnds,
         Self::LaterTakenEnds,
-        Self::SpentNumberDisproves,
     ];
 }

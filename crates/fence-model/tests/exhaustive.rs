@@ -85,7 +85,7 @@ fn every_wrong_rule_is_found() {
                 _ => Rests::WhileAccepted,
             },
             numbers: match wrong {
-                Wrong::LaterTakenEnds | Wrong::SpentNumberDisproves => Numbers::Rising,
+                Wrong::LaterTakenEnds => Numbers::Rising,
                 _ => Numbers::Apart,
             },
             ..Fence::with(Some(wrong))
