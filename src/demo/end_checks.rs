@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
-use cambist_client::VenueClient;
+use cambist_client::{CallError, VenueClient};
 use cambist_core::action::Action;
 use cambist_core::event::Event;
 use cambist_core::notification::{End, Notification};
@@ -25,6 +26,12 @@ use cambist_daemon::venues::{Access, AccountReader};
 
 /// Timeout of a request; longer than a daemon's.
 const TIMEOUT_MS: u64 = 5_000;
+
+/// Attempts of a read whose answer does not come in time.
+const ATTEMPTS: u32 = 4;
+/// Attempts of a list that is not complete yet, because a ledger does not show the fills of its orders.
+const LIST_ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// Entries per page.
 const PAGE: u32 = 500;
@@ -63,9 +70,29 @@ impl Books {
     }
 }
 
+async fn reader(daemon: &Daemon) -> anyhow::Result<AccountReader> {
+    let access = tokio::sync::Mutex::new(Access::of_command(daemon, TIMEOUT_MS)?);
+    until_answered(async || access.lock().await.reader().await).await
+}
+
+/// Repeats a read without a usable answer: a busy machine may delay one beyond the timeout.
+async fn until_answered<T>(ask: impl AsyncFn() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    for _ in 1..ATTEMPTS {
+        match ask().await {
+            Err(error) if is_unanswered(&error) => tokio::time::sleep(PAUSE).await,
+            answered => return answered,
+        }
+    }
+    ask().await
+}
+
+fn is_unanswered(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(CallError::Unknown { .. }))
+}
+
 /// Reads the account's orders created at or after `from` from the exchange.
 pub async fn orders_since(daemon: &Daemon, from: VenueTime) -> anyhow::Result<Vec<OrderReport>> {
-    let reader = Access::of_command(daemon, TIMEOUT_MS)?.reader().await?;
+    let reader = reader(daemon).await?;
     orders(&reader, &reader.lists, from).await
 }
 
@@ -80,9 +107,8 @@ pub enum Which {
 
 /// Reads the account's orders and balances from the venue.
 pub async fn books(daemon: &Daemon, which: Which) -> anyhow::Result<Books> {
-    let mut access = Access::of_command(daemon, TIMEOUT_MS)?;
-    let reader = access.reader().await?;
-    let tokens = reader.tokens().await?;
+    let reader = reader(daemon).await?;
+    let tokens = until_answered(async || reader.tokens().await).await?;
     let decimals = tokens
         .iter()
         .map(|token| (token.symbol.clone(), token.decimals))
@@ -97,7 +123,7 @@ pub async fn books(daemon: &Daemon, which: Which) -> anyhow::Result<Books> {
     };
     let orders = orders(&reader, lists, VenueTime(0)).await?;
     let Outcome::Reply(Reply::Balances(balances)) =
-        retry_while_limited(&reader.client, &Query::Balances).await?
+        retry_query(&reader.client, &Query::Balances).await?
     else {
         bail!("the exchange did not return the balances");
     };
@@ -154,7 +180,7 @@ async fn list_of(
             limit: PAGE,
             list,
         };
-        let outcome = retry_while_limited(&reader.client, &Query::Orders(page)).await?;
+        let outcome = retry_query(&reader.client, &Query::Orders(page)).await?;
         offset = match outcome {
             Outcome::Reply(Reply::Orders { orders, total }) => {
                 let is_last = orders.is_empty();
@@ -183,7 +209,7 @@ pub async fn moves(client: &VenueClient) -> anyhow::Result<Vec<PoolTransactionRe
             limit: PAGE,
             list: OrderList::All,
         };
-        let outcome = retry_while_limited(client, &Query::PoolTransactions(page)).await?;
+        let outcome = retry_query(client, &Query::PoolTransactions(page)).await?;
         let Outcome::Reply(Reply::PoolTransactions { moves, total }) = outcome else {
             bail!("the exchange did not list joins and exits");
         };
@@ -197,7 +223,7 @@ pub async fn moves(client: &VenueClient) -> anyhow::Result<Vec<PoolTransactionRe
 
 /// Reads the account's joins and exits from the exchange.
 pub async fn pool_transactions(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransactionReport>> {
-    let reader = Access::of_command(daemon, TIMEOUT_MS)?.reader().await?;
+    let reader = reader(daemon).await?;
     if reader.has_pools {
         moves(&reader.client).await
     } else {
@@ -205,9 +231,13 @@ pub async fn pool_transactions(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransa
     }
 }
 
-/// Repeats a request until the rate limit allows it.
-async fn retry_while_limited(client: &VenueClient, query: &Query) -> anyhow::Result<Outcome> {
-    for attempt in 0..40 {
+/// Repeats a request until the rate limit allows it and there is a usable answer.
+async fn retry_query(client: &VenueClient, query: &Query) -> anyhow::Result<Outcome> {
+    let unknown_max = match query {
+        Query::Orders(_) => LIST_ATTEMPTS,
+        _ => ATTEMPTS,
+    };
+    for attempt in 1..=40 {
         let answered = client.query(query, &[]).await;
         match answered.outcome {
             Outcome::Refused(reason) if adapter::is_rate_limited(reason) => {
@@ -215,9 +245,8 @@ async fn retry_while_limited(client: &VenueClient, query: &Query) -> anyhow::Res
                 let pause = crate::demo::child::POLL_INTERVAL * (10 + 5 * attempt);
                 tokio::time::sleep(pause).await;
             }
-            // An answer that is not whole yet: fills that a ledger does not show.
-            Outcome::Unknown(_) if matches!(query, Query::Orders(_)) && attempt < 20 => {
-                tokio::time::sleep(crate::demo::child::POLL_INTERVAL * 10).await;
+            Outcome::Unknown(_) if attempt < unknown_max => {
+                tokio::time::sleep(PAUSE).await;
             }
             outcome @ (Outcome::Reply(_)
             | Outcome::Refused(_)
