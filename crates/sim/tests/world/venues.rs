@@ -14,11 +14,13 @@ fn a_calm_world_on_the_sequenced_venue_quotes_and_ends_with_equal_books() {
     assert!(outcome.fills > 0);
 }
 
-#[test]
-fn faults_and_crashes_change_nothing_about_that() {
+/// Another venue than that of `WorldConfig::drawn`.
+type On = fn(WorldConfig) -> WorldConfig;
+
+fn assert_drawn_worlds_sound(on: On) {
     let (mut orders, mut fills, mut crashes) = (0, 0, 0);
     for seed in 0..30 {
-        let outcome = run(minutes(20, WorldConfig::drawn(seed).sequenced())).unwrap();
+        let outcome = run(minutes(20, on(WorldConfig::drawn(seed)))).unwrap();
         assert_sound(&outcome, &format!("seed {seed}"));
         orders += outcome.orders;
         fills += outcome.fills;
@@ -30,23 +32,33 @@ fn faults_and_crashes_change_nothing_about_that() {
     );
 }
 
+/// A finished world in which submits arrive late and in another order.
+fn with_late_submits(seed: u64, on: On) -> World {
+    let mut config = on(minutes(20, WorldConfig::calm(seed, "ladder").lossy()));
+    config.engine.attempts_max = 5;
+    config.fault_kinds = FaultKindConfig {
+        kinds: [FaultKind::SubmitsLate].into(),
+        mean_ms: 60_000,
+        length_max_ms: 20_000,
+    };
+    let mut world = World::new(config).unwrap();
+    world.run_until(Time::from_ms(world.config().duration_ms));
+    assert_kept(world.violations(), &format!("seed {seed}"));
+    world
+}
+
+#[test]
+fn faults_and_crashes_change_nothing_about_that() {
+    assert_drawn_worlds_sound(WorldConfig::sequenced);
+}
+
 /// What distinguishes the venue happens: numbers that are spent, requests behind their deadline. A gap does not: numbers
 /// are sent in turn, over a network that changes their order.
 #[test]
 fn spent_numbers_and_passed_deadlines_are_met_and_gaps_are_not() {
     let (mut used, mut gap, mut lapsed) = (0, 0, 0);
     for seed in 0..6 {
-        let mut config = minutes(20, WorldConfig::calm(seed, "ladder").lossy()).sequenced();
-        config.engine.attempts_max = 5;
-        config.fault_kinds = FaultKindConfig {
-            kinds: [FaultKind::SubmitsLate].into(),
-            mean_ms: 60_000,
-            length_max_ms: 20_000,
-        };
-        let mut world = World::new(config).unwrap();
-        world.run_until(Time::from_ms(world.config().duration_ms));
-        assert_kept(world.violations(), &format!("seed {seed}"));
-        let refused = world.refused_by_sequence();
+        let refused = with_late_submits(seed, WorldConfig::sequenced).refused_by_sequence();
         used += refused.used;
         gap += refused.gap;
         lapsed += refused.lapsed;
@@ -67,18 +79,7 @@ fn a_calm_world_on_kraken_quotes_and_ends_with_equal_books() {
 
 #[test]
 fn faults_and_crashes_change_nothing_about_that_on_kraken() {
-    let (mut orders, mut fills, mut crashes) = (0, 0, 0);
-    for seed in 0..30 {
-        let outcome = run(minutes(20, WorldConfig::drawn(seed).kraken())).unwrap();
-        assert_sound(&outcome, &format!("seed {seed}"));
-        orders += outcome.orders;
-        fills += outcome.fills;
-        crashes += outcome.counts.crashes;
-    }
-    assert!(
-        orders > 1_000 && fills > 50 && crashes > 20,
-        "{orders} {fills} {crashes}"
-    );
+    assert_drawn_worlds_sound(WorldConfig::kraken);
 }
 
 /// What distinguishes Kraken happens: nonces that a later one has passed, and requests behind their deadline.
@@ -86,17 +87,7 @@ fn faults_and_crashes_change_nothing_about_that_on_kraken() {
 fn passed_nonces_and_deadlines_are_met_on_kraken() {
     let (mut nonce, mut deadline) = (0, 0);
     for seed in 0..6 {
-        let mut config = minutes(20, WorldConfig::calm(seed, "ladder").lossy()).kraken();
-        config.engine.attempts_max = 5;
-        config.fault_kinds = FaultKindConfig {
-            kinds: [FaultKind::SubmitsLate].into(),
-            mean_ms: 60_000,
-            length_max_ms: 20_000,
-        };
-        let mut world = World::new(config).unwrap();
-        world.run_until(Time::from_ms(world.config().duration_ms));
-        assert_kept(world.violations(), &format!("seed {seed}"));
-        let refused = world.refused_by_kraken();
+        let refused = with_late_submits(seed, WorldConfig::kraken).refused_by_kraken();
         nonce += refused.nonce;
         deadline += refused.deadline;
     }
