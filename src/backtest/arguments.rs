@@ -33,6 +33,11 @@ pub fn micros(text: &str) -> Result<u64, String> {
 
 /// Reads a duration such as `90s`, `30m`, `2h` or `7d`, in seconds, from a second to a year.
 pub fn long_seconds(text: &str) -> Result<u64, String> {
+    seconds_to(text, 31_536_000, "one year")
+}
+
+/// Reads a duration such as `90s`, `30m`, `2h` or `7d`, in seconds, from a second to `longest_s`, which is `longest`.
+pub fn seconds_to(text: &str, longest_s: u64, longest: &str) -> Result<u64, String> {
     let wrong =
         || format!("{text:?} is no duration; write a whole number and s, m, h or d, such as 2h");
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -47,8 +52,8 @@ pub fn long_seconds(text: &str) -> Result<u64, String> {
     let number: u64 = number.parse().map_err(|_| wrong())?;
     let total = number.checked_mul(factor);
     total
-        .filter(|total| (1..=31_536_000).contains(total))
-        .ok_or_else(|| format!("{text} is outside 1s to one year"))
+        .filter(|total| (1..=longest_s).contains(total))
+        .ok_or_else(|| format!("{text} is outside 1s to {longest}"))
 }
 
 /// Reads a duration above zero, in milliseconds.

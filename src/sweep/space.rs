@@ -7,6 +7,8 @@ use cambist_config::version;
 use cambist_quant::simulation::Random;
 use toml::Value;
 
+use crate::backtest::arguments::seconds_to;
+
 use super::values::{Choices, List, Number, Range, Scale};
 
 /// Most trials of one sweep.
@@ -368,31 +370,11 @@ fn duration(section: &mut Section<'_, '_>, key: &'static str, default: Option<u6
         return default;
     }
     let text = section.req::<String>(key)?;
-    let read = seconds(&text.value);
+    let read = seconds_to(&text.value, LONGEST_S, "ten years");
     if let Err(what) = &read {
         section.problem(text.at, format!("{key}: {what}"));
     }
     read.ok()
-}
-
-/// Reads `30s`, `15m`, `6h` or `10d`.
-fn seconds(text: &str) -> Result<u64, String> {
-    let wrong =
-        || format!("{text:?} is no duration; write a whole number and s, m, h or d, such as 6h");
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let total = number
-        .checked_mul(factor)
-        .filter(|s| (1..=LONGEST_S).contains(s));
-    total.ok_or_else(|| format!("{text} is outside 1s to ten years"))
 }
 
 #[cfg(test)]
