@@ -1,6 +1,6 @@
 //! Kraken's spot REST interface without HTTP: signatures of requests, parameters, identifiers, times. Used by the
-//! exchange where it speaks that interface. Facts are those of the published specification
-//! ("Spot REST API", Kraken, MIT licence).
+//! exchange where it serves that interface, and by the daemon's adapter (`crates/kraken-venue`) and client. Facts are
+//! those of the published specification ("Spot REST API", Kraken, MIT licence).
 //!
 //! | module | what |
 //! |---|---|
