@@ -2,8 +2,9 @@
 //!
 //! A row holds the stable name (metrics, logs, the store), the configuration keys that decide it, a sentence, and a
 //! remedy. Status, metrics and the page `docs/no-quotes.md` are generated from it, so that a reason is
-//! added in two places: here, and where it is detected. What each control compares is defined in
-//! `engine/risk/controls`, `engine/market_data/book` and the strategies.
+//! added in two places: here, and where it is detected. Tapes and snapshots hold reasons: a new one is a new version of
+//! their stored types. What each control compares is defined in `engine/risk/controls`, `engine/market_data/book` and
+//! the strategies.
 
 use serde::{Deserialize, Serialize};
 
