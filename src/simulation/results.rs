@@ -13,12 +13,12 @@ use sha2::{Digest, Sha256};
 
 use super::seeds::{BLOCK, Seeds};
 
-/// A seed that broke a promise.
+/// A seed whose world violated an invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     /// The seed.
     pub seed: u64,
-    /// The first promise that was broken.
+    /// The first violated invariant, with its detail.
     pub violation: String,
 }
 
@@ -39,7 +39,7 @@ pub struct Entry {
     pub duration_ms: u64,
     /// What they add up to.
     pub tally: Aggregate,
-    /// Those that broke a promise.
+    /// Those that violated an invariant.
     pub failed: Vec<Failed>,
 }
 

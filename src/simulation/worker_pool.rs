@@ -1,4 +1,4 @@
-//! Threads that run seeds. A world that panics has broken a promise like any other.
+//! Threads that run seeds. A world that panics counts as one that violated an invariant.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -30,12 +30,12 @@ pub struct Piece {
     pub range: Seeds,
     /// What they add up to.
     pub tally: Aggregate,
-    /// Those that broke a promise.
+    /// Those that violated an invariant.
     pub failed: Vec<Failed>,
 }
 
 impl Ran {
-    /// The first promise that was broken.
+    /// The first violated invariant, or the panic.
     pub fn violation(&self) -> Option<String> {
         match self {
             Self::Ended(outcome) => outcome.violations.first().map(Violation::to_string),
