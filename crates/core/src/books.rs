@@ -95,7 +95,8 @@ pub struct Baselines {
     pub day: u64,
     /// The value at the first mid of that day.
     pub day_open: i128,
-    /// The value at the beginning.
+    /// The value at the first mid, or since an operator reset losses: the loss that `loss_total_max` limits is the
+    /// distance below it.
     pub total: i128,
     /// The highest value since.
     pub peak: i128,

@@ -35,7 +35,8 @@ pub struct RecoveredOrder {
     pub base_filled: Amount,
     /// Quote units already booked as filled.
     pub quote_filled: Amount,
-    /// Fee already booked, in the bought token.
+    /// Fee already booked, base units of the market's fee token
+    /// ([`MarketSpec::fee_token`](crate::MarketSpec::fee_token)).
     pub fee: Amount,
 }
 

@@ -110,7 +110,8 @@ pub struct Fill {
     pub base: Amount,
     /// Quote units in this increment.
     pub quote: Amount,
-    /// Fee in this increment, in the bought token.
+    /// Fee in this increment, base units of the market's fee token
+    /// ([`MarketSpec::fee_token`](crate::MarketSpec::fee_token)).
     pub fee: Amount,
     /// Mid in half ticks when the fill was detected, if there was one.
     pub mid: Option<u64>,

@@ -317,7 +317,7 @@ pub struct OrderReport {
     pub base_filled: Amount,
     /// Quote filled so far, before fees.
     pub quote_filled: Amount,
-    /// Fee so far in the bought token.
+    /// Fee so far, base units of the market's fee token ([`MarketSpec::fee_token`](crate::MarketSpec::fee_token)).
     pub fee: Amount,
     /// Whole seconds of venue time until which it rests; `u32::MAX` if it has no end of its own.
     pub valid_until_s: u32,

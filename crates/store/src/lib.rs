@@ -149,7 +149,8 @@ pub struct Filled {
     pub base: Amount,
     /// Quote filled.
     pub quote: Amount,
-    /// Fee in the bought token.
+    /// Fee, base units of the market's fee token (`MarketSpec::fee_token`); of a pool transaction, of the last pooled
+    /// token.
     pub fee: Amount,
 }
 

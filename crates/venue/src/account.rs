@@ -47,7 +47,7 @@ impl fmt::Debug for ApiKeyDigest {
     }
 }
 
-/// The balance of one token.
+/// The balance of one token, in base units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
     /// The whole balance.

@@ -122,11 +122,11 @@ pub struct PoolBalanceView {
 pub struct PoolTransferView {
     /// Token.
     pub token: TokenId,
-    /// Requested amount.
+    /// Requested amount, base units.
     pub amount: Amount,
-    /// Moved amount, before the fee.
+    /// Moved amount, before the fee, base units.
     pub actual: Amount,
-    /// Fee.
+    /// Fee, base units.
     pub fee: Amount,
 }
 
@@ -205,9 +205,9 @@ pub struct Trade {
     pub base: Amount,
     /// Quote units.
     pub quote: Amount,
-    /// Paid by the resting order's owner in the token it bought.
+    /// Paid by the resting order's owner, base units of the token that its order takes fees in.
     pub maker_fee: Amount,
-    /// Paid by the incoming order's owner in the token it bought.
+    /// Paid by the incoming order's owner, base units of the token that its order takes fees in.
     pub taker_fee: Amount,
 }
 
@@ -259,7 +259,7 @@ pub struct OrderView {
     pub base_filled: Amount,
     /// Quote traded so far, before fees.
     pub quote_filled: Amount,
-    /// Fee so far, in the bought token.
+    /// Fee so far, base units of the token that the order takes fees in.
     pub fee: Amount,
     /// Sold token.
     pub sell_token: TokenId,
@@ -316,7 +316,7 @@ pub struct DepthView {
     pub asks: Vec<DepthRow>,
 }
 
-/// One balance.
+/// One balance, in base units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BalanceView {
     /// Token.

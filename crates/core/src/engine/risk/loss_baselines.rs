@@ -41,7 +41,9 @@ pub(crate) struct Kept {
     /// The day of venue time of `day_open`.
     pub(crate) day: u64,
     pub(crate) day_open: i128,
+    /// The value that the loss since the start is measured from.
     pub(crate) total: i128,
+    /// The highest value since.
     pub(crate) peak: i128,
 }
 
