@@ -9,7 +9,7 @@ use cambist_client::VenueClient;
 use cambist_core::control::Control;
 use cambist_core::notification::Withheld;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::request::{Outcome, Query, Reply};
+use cambist_core::request::{Query, Reply};
 use cambist_core::{MarketId, Side, VenueTime};
 use serde::Serialize;
 use serde_json::Value;
@@ -164,24 +164,6 @@ impl Online {
     }
 }
 
-/// Why a question has no reply, in words.
-fn no_reply(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Reply(_) => "answered".to_owned(),
-        Outcome::Refused(reason) => {
-            format!(
-                "the venue refuses: {} ({})",
-                reason.message(),
-                reason.code()
-            )
-        }
-        Outcome::NotSent => "the venue cannot be reached".to_owned(),
-        Outcome::Unknown(cause) => {
-            format!("no usable answer of the venue ({})", cause.name())
-        }
-    }
-}
-
 /// The venue's answers.
 struct Found {
     venue_time: VenueTime,
@@ -195,13 +177,13 @@ struct Found {
 impl Found {
     async fn ask(client: &VenueClient, bound: &Bound) -> anyhow::Result<Self> {
         let mut venue_time = VenueTime(0);
-        let mut answer = async |query: Query| {
-            let answered = client.query(&query, &bound.markets).await;
-            venue_time = venue_time.max(answered.venue_time.unwrap_or_default());
-            match answered.outcome {
-                Outcome::Reply(reply) => Ok(reply),
-                outcome => anyhow::bail!(no_reply(&outcome)),
-            }
+        let mut answer = async |query: Query| -> anyhow::Result<Reply> {
+            let answered = StartRetry::none()
+                .query(client, &query, &bound.markets)
+                .await;
+            let (reply, time) = answered?;
+            venue_time = venue_time.max(time.unwrap_or_default());
+            Ok(reply)
         };
         let name = |query: &Query| query.endpoint().name();
         let mut depths = BTreeMap::new();
@@ -259,28 +241,5 @@ impl Answers for Found {
             | Query::PoolBalance(_)
             | Query::PoolTransactions(_) => return None,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use cambist_core::Reason;
-    use cambist_core::request::UnknownCause;
-
-    use super::*;
-
-    #[test]
-    fn what_has_no_reply_is_stated_in_words() {
-        for (outcome, expected) in [
-            (
-                Outcome::Refused(Reason::Unlisted(7)),
-                "the venue refuses: not listed (7)",
-            ),
-            (Outcome::NotSent, "cannot be reached"),
-            (Outcome::Unknown(UnknownCause::Timeout), "(timeout)"),
-        ] {
-            let text = no_reply(&outcome);
-            assert!(text.contains(expected), "{text}");
-        }
     }
 }

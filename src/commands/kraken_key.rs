@@ -24,7 +24,7 @@ pub struct KrakenKeyArgs {
     config: PathBuf,
     /// Name of the key, which is that of its folder
     name: String,
-    /// Account of the key; the maker's by default
+    /// Account of the key; the maker's by default. Another one has to exist in the data folder, and the exchange has to be stopped
     #[arg(long, value_name = "ID")]
     account: Option<u32>,
     /// What it may do, once for each: funds-query, funds-withdraw, orders-query-open, orders-query-closed,
@@ -47,6 +47,7 @@ pub fn run(args: &KrakenKeyArgs, json: bool) -> anyhow::Result<Exit> {
         return Err(Failure::new(Exit::Usage, what).into());
     };
     let account = AccountId(args.account.unwrap_or(exchange.maker.account_id));
+    kraken_keys::check_account(&exchange, account)?;
     let mut new = NewKey::for_trading(&args.name, account);
     new.nonce_window = args.nonce_window;
     if !args.permission.is_empty() {

@@ -1,5 +1,6 @@
 //! `cambist venue`: runs the exchange alone, and manages its data folder.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -8,7 +9,7 @@ use cambist_server::admin::{AdminConfig, AdminServer};
 use cambist_server::{InProcess, Server, ServerConfig};
 use cambist_venue::AccountId;
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::venue_data::DataCommand;
 use super::{print_json, print_text};
@@ -89,6 +90,7 @@ fn exchange(args: &VenueArgs, json: bool) -> anyhow::Result<Exit> {
 async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen(until_stdin_closes).context("installing signal handlers")?;
     let config = server_config(exchange)?;
+    let kraken = Dialect::of(exchange, &config);
     let (server, keys) = if let Some(folder) = &exchange.data_dir {
         let (durable, keys) = data::open(folder, exchange)?;
         let server = Server::bind_durable(&config, durable);
@@ -115,6 +117,7 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
             "account_id": exchange.maker.account_id,
             "keys_dir": exchange.maker.keys_dir.display().to_string(),
             "keys": keys.word(),
+            "kraken": kraken.as_ref().map(Dialect::shape),
             "admin": listener.as_ref().map(|listener| listener.local_addr().to_string()),
         }))?;
     } else {
@@ -131,6 +134,9 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
                 "exchange at http://{listening}\nthe keys in {dir} are not those of account {account}\n"
             ),
         })?;
+        if let Some(kraken) = &kraken {
+            print_text(&kraken.text(listening))?;
+        }
     }
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let listener = listener.map(|listener| {
@@ -149,6 +155,31 @@ async fn serve(exchange: &Exchange, until_stdin_closes: bool, json: bool) -> any
         return Err(Failure::new(Exit::Invariant, error.to_string()).into());
     }
     Ok(Exit::Done)
+}
+
+/// Kraken's interface, as the exchange reports it at its start.
+struct Dialect {
+    keys_dir: PathBuf,
+    keys: usize,
+}
+
+impl Dialect {
+    fn of(exchange: &Exchange, config: &ServerConfig) -> Option<Self> {
+        let (settings, served) = exchange.kraken.as_ref().zip(config.kraken.as_ref())?;
+        Some(Self {
+            keys_dir: settings.keys_dir.clone(),
+            keys: served.keys.len(),
+        })
+    }
+
+    fn shape(&self) -> Value {
+        json!({"keys_dir": self.keys_dir.display().to_string(), "keys": self.keys})
+    }
+
+    fn text(&self, listening: SocketAddr) -> String {
+        let (dir, keys) = (self.keys_dir.display(), self.keys);
+        format!("Kraken's interface at http://{listening}/0 with {keys} API keys in {dir}\n")
+    }
 }
 
 /// The operator listener, if it is configured.

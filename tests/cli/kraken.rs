@@ -15,7 +15,7 @@ fn exchange(folder: &Folder, dialect: &str) -> String {
 fn a_key_is_made_by_name() {
     let folder = Folder::new("kraken-key");
     let file = exchange(&folder, "dialect = \"kraken\"");
-    let line = "venue kraken-key --config FILE watcher --account 20001 --permission funds-query --permission orders-query-open --json";
+    let line = "venue kraken-key --config FILE watcher --permission funds-query --permission orders-query-open --json";
     let args: Vec<_> = line
         .split(' ')
         .map(|word| if word == "FILE" { file.as_str() } else { word })
@@ -23,7 +23,7 @@ fn a_key_is_made_by_name() {
     let made = cambist(&args);
     assert_eq!(exit(&made), 0, "{}", stderr(&made));
     let made = json(&made);
-    assert_eq!(made["account_id"], 20_001);
+    assert_eq!(made["account_id"], 10_000);
     let made = std::path::PathBuf::from(made["folder"].as_str().unwrap());
     assert_eq!(made, folder.0.join("keys/kraken/watcher"));
     for name in ["api_key", "secret", "key.toml"] {
@@ -36,7 +36,7 @@ fn a_key_is_made_by_name() {
     let about = std::fs::read_to_string(made.join("key.toml")).unwrap();
     let expected = "permissions = [\"funds-query\", \"orders-query-open\"]";
     assert!(
-        about.contains(expected) && about.contains("account = 20001"),
+        about.contains(expected) && about.contains("account = 10000"),
         "{about}"
     );
     let again = cambist(&args);
@@ -61,6 +61,12 @@ fn mistakes_are_named() {
         "{text}"
     );
     assert_eq!(exit(&key(&["../bot"])), 2);
+    // Without a data folder the exchange begins with the accounts of its file.
+    let refused = key(&["bot", "--account", "20001"]);
+    assert_eq!(exit(&refused), 77);
+    let text = stderr(&refused);
+    assert!(text.contains("account 20001 does not exist"), "{text}");
+    assert!(!folder.0.join("keys/kraken/bot").exists());
     let file = exchange(&folder, "");
     let refused = cambist(&["venue", "kraken-key", "--config", &file, "bot"]);
     assert_eq!(exit(&refused), 2);

@@ -30,6 +30,10 @@ const DRILLS: Executed = In(
     "fn the_commands_of_quick_start_and_runbook_do_what_they_say",
 );
 const KRAKEN: &str = "tests/e2e/kraken_daemon/starts.rs";
+const KRAKEN_GUIDE: Executed = In(
+    "tests/e2e/kraken_daemon/guide.rs",
+    "fn the_commands_of_the_guide_trade_on_the_shipped_exchange",
+);
 const SERVICE: &str = "tests/external/machine/service";
 const PACKAGE: &str = "tests/external/machine/package";
 const SIGNER: &str = "tests/e2e/signer/trading.rs";
@@ -82,8 +86,8 @@ const COMMANDS: &[(&str, Executed)] = &[
         In(KRAKEN, "\"--no-secrets\""),
     ),
     (
-        "run --config config/kraken.toml --mode observe --for 1m",
-        In(KRAKEN, "\"observe\""),
+        "run --config config/observe-kraken.toml --for 1m",
+        In(KRAKEN, "\"config/observe-kraken.toml\""),
     ),
     (
         "check --config config/kraken.toml --online",
@@ -94,6 +98,43 @@ const COMMANDS: &[(&str, Executed)] = &[
         In(KRAKEN, "\"doctor\""),
     ),
     ("run --config config/kraken.toml", STARTED),
+    (
+        "venue kraken-key --config config/venue-kraken.toml orders --permission funds-query --permission orders-modify",
+        KRAKEN_GUIDE,
+    ),
+    (
+        "venue kraken-key --config config/venue-kraken.toml account --permission funds-query --permission orders-query-open --permission orders-query-closed --permission orders-cancel --permission ledger-query",
+        KRAKEN_GUIDE,
+    ),
+    (
+        "venue kraken-key --config config/venue-kraken.toml panic --permission funds-query --permission orders-query-open --permission orders-query-closed --permission orders-cancel --permission ledger-query",
+        KRAKEN_GUIDE,
+    ),
+    ("venue --config config/venue-kraken.toml", KRAKEN_GUIDE),
+    ("check --config config/demo-kraken.toml", KRAKEN_GUIDE),
+    (
+        "check --config config/demo-kraken.toml --online",
+        KRAKEN_GUIDE,
+    ),
+    ("doctor --config config/demo-kraken.toml", KRAKEN_GUIDE),
+    ("run --config config/demo-kraken.toml", KRAKEN_GUIDE),
+    ("status --config config/demo-kraken.toml", KRAKEN_GUIDE),
+    (
+        "account orders --config config/demo-kraken.toml",
+        KRAKEN_GUIDE,
+    ),
+    (
+        "drain --config config/demo-kraken.toml --wait",
+        KRAKEN_GUIDE,
+    ),
+    (
+        "panic --config config/demo-kraken.toml --yes --reason trial",
+        KRAKEN_GUIDE,
+    ),
+    (
+        "resume --config config/demo-kraken.toml --reason again",
+        KRAKEN_GUIDE,
+    ),
     (
         "tournament --seeds 20",
         In("tests/cli/tournament.rs", "fn the_table_and_the_json"),
@@ -133,7 +174,10 @@ const COMMANDS: &[(&str, Executed)] = &[
     ),
     (
         "venue kraken-key --config venue.toml watcher --account 20001 --permission funds-query --permission orders-query-open",
-        In("tests/cli/kraken.rs", "fn a_key_is_made_by_name"),
+        In(
+            "tests/e2e/kraken_daemon/guide.rs",
+            "\"cambist venue kraken-key --config venue.toml watcher\"",
+        ),
     ),
     (
         "account open --venue https://exchange.example --owner-key owner_key --out keys",

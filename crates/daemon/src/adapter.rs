@@ -66,10 +66,11 @@ pub fn is_rate_limited(reason: Reason) -> bool {
     reason == Reason::RateLimited
 }
 
-/// Whether a cancel was refused because its order had ended. The engine concludes nothing from it: the interface gives
-/// the same code to a cancel that names nothing.
+/// Whether a cancel was refused because its order had ended. The engine concludes nothing from it: a cancel that names
+/// nothing is refused in the same way.
 pub fn is_late_cancel(endpoint: Endpoint, reason: Reason) -> bool {
-    endpoint == Endpoint::Cancel && reason == Reason::InvalidArgument
+    endpoint == Endpoint::Cancel
+        && matches!(reason, Reason::InvalidArgument | Reason::NothingToCancel)
 }
 
 /// Whether a request was refused because its number, or its bytes, were used before. A copy that was accepted earlier
@@ -117,7 +118,9 @@ mod tests {
             [Reason::AddressNotFound, Reason::UserNotFound]
         );
         assert!(is_late_cancel(Endpoint::Cancel, Reason::InvalidArgument));
+        assert!(is_late_cancel(Endpoint::Cancel, Reason::NothingToCancel));
         assert!(!is_late_cancel(Endpoint::Submit, Reason::InvalidArgument));
+        assert!(!is_late_cancel(Endpoint::Cancel, Reason::OrderNotFound));
         assert!(is_rate_limited(Reason::RateLimited));
         assert!(is_of_keys(Reason::WrongSignature) && !is_of_keys(Reason::OrderExists));
         assert!(is_number_used(Reason::InvalidNonce) && !is_number_used(Reason::OrderExpired));

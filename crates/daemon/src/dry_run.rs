@@ -10,7 +10,7 @@ use cambist_core::event::{BatchId, Event, Restrictions, Start};
 use cambist_core::notification::{Control, Notification, Withheld};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::reference::{ReferenceId, ReferencePrice, ReferenceSource};
-use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId};
+use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::{
     ClientOrderId, Engine, Hash, Intent, MarketId, MarketSpec, Side, StrategyId, Time, VenueRules,
@@ -86,6 +86,8 @@ struct Stage<'a> {
     engine: Engine,
     now: Time,
     origin: (Time, VenueTime),
+    /// Whether numbers of orders are given out one at a time.
+    is_in_turn: bool,
     waiting: VecDeque<Event>,
     reasons: BTreeMap<(MarketId, Side), Option<Withheld>>,
     hashes: u64,
@@ -94,6 +96,7 @@ struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     fn new(run: DryRun, answers: &'a mut dyn Answers) -> Self {
+        let is_in_turn = run.venue.slots.is_in_turn();
         let mut built = Vec::new();
         let mut slots = Vec::new();
         for (id, market, strategy) in run.strategies {
@@ -130,6 +133,7 @@ impl<'a> Stage<'a> {
         };
         let now = Time::from_ms(1_000_000);
         Self {
+            is_in_turn,
             answers,
             references: run.references,
             engine: Engine::new(built),
@@ -207,9 +211,13 @@ impl Venue for Stage<'_> {
         self.answer(request, outcome);
     }
 
-    fn transmit(&mut self, _: RequestId, _: ClientOrderId, _: Endpoint) {
-        // No answer: the approval is what is asked for. An answer about an order that nothing else shows would stop new
-        // orders, at the markets that are decided later as well.
+    fn transmit(&mut self, request: RequestId, _: ClientOrderId, _: Endpoint) {
+        // The approval is what is asked for. An answer about an order that nothing else shows would stop new orders, at
+        // the markets that are decided later as well.
+        if self.is_in_turn {
+            // Without an outcome the next order has no number.
+            self.answer(request, Outcome::Unknown(UnknownCause::Timeout));
+        }
     }
 }
 
@@ -281,6 +289,10 @@ impl Assembly for Stage<'_> {
 const fn passes(control: Control) -> bool {
     matches!(
         control,
-        Control::Recovering | Control::Budget | Control::Store | Control::Duplicate
+        Control::Recovering
+            | Control::Budget
+            | Control::Store
+            | Control::StorageIds
+            | Control::Duplicate
     )
 }

@@ -8,12 +8,13 @@ use anyhow::Context;
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::secrets;
 use cambist_kraken::sign::Secret;
-use cambist_server::{KrakenConfig, KrakenKey, Permission};
+use cambist_server::{DataError, DataFolder, KrakenConfig, KrakenKey, Permission};
 use cambist_venue::AccountId;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::config::{Exchange, KrakenSettings};
+use crate::data::failure;
 use crate::keys::{make_folder, write_new};
 
 /// Files of a key: what requests name it by, what signs them, and what the exchange knows of it.
@@ -66,6 +67,44 @@ impl NewKey {
             nonce_window: 0,
         }
     }
+}
+
+/// Refuses the account of a new key if the exchange does not have it when it starts next, which is when keys are read.
+///
+/// # Errors
+/// No such account; the data folder is in use (75), or cannot be read.
+pub fn check_account(exchange: &Exchange, account: AccountId) -> anyhow::Result<()> {
+    let maker = AccountId(exchange.maker.account_id);
+    if account == maker {
+        return Ok(());
+    }
+    let of_folder = exchange.data_dir.as_ref().filter(|folder| folder.exists());
+    let Some(folder) = of_folder else {
+        let what = format!(
+            "account {} does not exist: without an exchange in a data folder (data.dir), only account {} of the file does at a start",
+            account.0, maker.0
+        );
+        return Err(Failure::new(Exit::Refused, what).into());
+    };
+    let data = DataFolder::take(folder).map_err(|error| match error {
+        DataError::InUse { .. } => {
+            let what =
+                format!("{error}: stop the exchange first; it reads accounts' keys when it starts");
+            Failure::new(Exit::AnotherInstance, what)
+        }
+        error => failure(error),
+    })?;
+    let kept = data.recover().map_err(failure)?;
+    let is_known = kept.is_some_and(|kept| kept.venue().account(account).is_some());
+    if is_known {
+        return Ok(());
+    }
+    let what = format!(
+        "account {} does not exist in {}; cambist venue onboard opens accounts",
+        account.0,
+        folder.display()
+    );
+    Err(Failure::new(Exit::Refused, what).into())
 }
 
 /// The settings with all keys of the folder. A folder without keys gets one of the maker's account, `maker`.

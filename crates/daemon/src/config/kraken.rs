@@ -9,7 +9,7 @@ use cambist_kraken_venue::rules::{self, CALL, Settings, Tier};
 use cambist_strategies::Promise;
 
 use super::market::StrategyChoice;
-use super::reader::{At, Section};
+use super::reader::{At, Place, Section};
 
 /// The service.
 pub(super) const BASE_URL: &str = "https://api.kraken.com";
@@ -17,6 +17,9 @@ pub(super) const BASE_URL: &str = "https://api.kraken.com";
 pub(super) const KEYS: [&str; 2] = ["accepted_s", "cancel_all_after_s"];
 /// The key with the tier.
 pub(super) const TIER: &str = "tier";
+
+/// Symbols of assets whose alternative name at Kraken is another.
+const NAMES: [(&str, &str); 2] = [("BTC", "XBT"), ("DOGE", "XDG")];
 
 /// An order has to rest for at least so long when the venue takes it (`expiretm`).
 const RESTS_MIN_S: u64 = 5;
@@ -114,6 +117,16 @@ impl KrakenLink {
                 margin_ms.value, self.accepted_s
             );
             section.problem(margin_ms.at, what);
+        }
+    }
+}
+
+/// Refuses the usual symbols of assets that have another name at Kraken.
+pub(super) fn check_names(section: &Section<'_, '_>, at: Place, symbols: &[&str]) {
+    for (usual, name) in NAMES {
+        if symbols.contains(&usual) {
+            let what = format!("Kraken's name of {usual} is {name}: use that in market.name");
+            section.problem(at, what);
         }
     }
 }

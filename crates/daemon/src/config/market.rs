@@ -203,7 +203,8 @@ pub(super) fn read(
 ) -> Option<Market> {
     let pinned = venue.pinned;
     let name = section.req::<String>("name");
-    let symbols = name.as_ref().and_then(|name| symbols(&section, name));
+    let written = name.as_ref();
+    let symbols = written.and_then(|name| symbols(&section, name, venue.kind));
     let mut decimals = |key: &'static str| {
         let at = section.at();
         let found = section.number(key, 0, 0..=27);
@@ -414,7 +415,11 @@ fn check_symbols(
     }
 }
 
-fn symbols(section: &Section<'_, '_>, name: &At<String>) -> Option<(String, String)> {
+fn symbols(
+    section: &Section<'_, '_>,
+    name: &At<String>,
+    kind: VenueKind,
+) -> Option<(String, String)> {
     let pair = name.value.split_once('-').filter(|(base, quote)| {
         let symbol = |text: &str| {
             (1..=16).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric())
@@ -422,10 +427,15 @@ fn symbols(section: &Section<'_, '_>, name: &At<String>) -> Option<(String, Stri
         symbol(base) && symbol(quote) && base != quote
     });
     if pair.is_none() {
-        section.problem(
-            name.at,
-            "market.name must be BASE-QUOTE, such as \"ETH-USDC\"",
-        );
+        let example = match kind {
+            VenueKind::Exchange => "ETH-USDC",
+            VenueKind::Kraken => "XBT-USD",
+        };
+        let what = format!("market.name must be BASE-QUOTE, such as \"{example}\"");
+        section.problem(name.at, what);
+    }
+    if let (VenueKind::Kraken, Some((base, quote))) = (kind, pair) {
+        kraken::check_names(section, name.at, &[base, quote]);
     }
     pair.map(|(base, quote)| (base.to_owned(), quote.to_owned()))
 }

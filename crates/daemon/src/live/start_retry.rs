@@ -1,10 +1,11 @@
 //! Retries of queries during a start.
 
+use std::io::Write;
 use std::time::Duration;
 
 use cambist_client::{CallError, VenueClient};
-use cambist_core::VenueTime;
 use cambist_core::request::{Outcome, Query, Reply};
+use cambist_core::{MarketSpec, VenueTime};
 
 use crate::adapter::{self, RequestRefusal};
 use crate::telemetry::starting::Starting;
@@ -15,6 +16,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 const DOUBLED_MAX: u32 = 4;
 /// Longest pause, if the venue asks for one.
 const PAUSE_MAX_MS: u64 = 60_000;
+
+/// How long a command waits for one answer of a venue that limits the rate.
+const COMMAND_WAITS_MAX: Duration = Duration::from_mins(1);
 
 /// Repeats a query until there is a usable answer, and reports the wait.
 #[derive(Clone, Copy)]
@@ -30,7 +34,7 @@ impl<'a> StartRetry<'a> {
         }
     }
 
-    /// A single attempt, for interactive commands.
+    /// A single attempt, for interactive commands; more only while the venue limits the rate, for a minute at most.
     pub const fn none() -> Self {
         Self { starting: None }
     }
@@ -41,6 +45,7 @@ impl<'a> StartRetry<'a> {
         F: Future<Output = Result<T, CallError>>,
     {
         let mut limited = 0;
+        let mut waited = Duration::ZERO;
         loop {
             let error = match call().await {
                 Ok(answer) => {
@@ -52,23 +57,31 @@ impl<'a> StartRetry<'a> {
                 Err(error) if !may_pass(&error) => return Err(error),
                 Err(error) => error,
             };
-            let Some(starting) = self.starting else {
-                return Err(error);
-            };
-            starting.waits(&error.to_string());
-            tokio::time::sleep(pause(&error, &mut limited)).await;
+            let pause = pause(&error, &mut limited);
+            match self.starting {
+                Some(starting) => starting.waits(&error.to_string()),
+                None if limited == 0 || waited + pause > COMMAND_WAITS_MAX => return Err(error),
+                None => {
+                    let what = format!("{error}; trying again in {} s", pause.as_secs());
+                    // Where it cannot be written the wait is the same.
+                    let _ = writeln!(std::io::stderr().lock(), "{what}");
+                }
+            }
+            waited += pause;
+            tokio::time::sleep(pause).await;
         }
     }
 
-    /// As `ask`, for queries of the engine: the answer and the venue's time in it.
+    /// As `ask`, for queries of the engine: the answer and the venue's time in it. A depth is one of `markets`.
     pub async fn query(
         self,
         client: &VenueClient,
         query: &Query,
+        markets: &[MarketSpec],
     ) -> Result<(Reply, Option<VenueTime>), CallError> {
         self.ask(async || {
             let call = query.endpoint().name();
-            let answered = client.query(query, &[]).await;
+            let answered = client.query(query, markets).await;
             let detail = answered.detail.unwrap_or_default();
             match answered.outcome {
                 Outcome::Reply(reply) => Ok((reply, answered.venue_time)),
@@ -208,6 +221,31 @@ mod tests {
         ] {
             assert_eq!(may_pass(&error), passes, "{error}");
         }
+    }
+
+    /// A key of few calls: a command waits for them to be forgotten, and not for ever.
+    #[tokio::test(start_paused = true)]
+    async fn a_command_waits_while_the_rate_is_limited_for_a_minute_at_most() {
+        let limit = || refused(cambist_core::Reason::RateLimited, None);
+        let attempts = std::cell::Cell::new(0);
+        let ask = async |refusals: u32| {
+            attempts.set(0);
+            StartRetry::none()
+                .ask(async || {
+                    attempts.set(attempts.get() + 1);
+                    if attempts.get() > refusals {
+                        Ok(())
+                    } else {
+                        Err(limit())
+                    }
+                })
+                .await
+        };
+        // 1 + 2 + 4 + 8 + 16 + 16 s.
+        assert_eq!(ask(6).await, Ok(()));
+        let began = tokio::time::Instant::now();
+        assert_eq!(ask(7).await, Err(limit()));
+        assert_eq!((attempts.get(), began.elapsed().as_secs()), (7, 47));
     }
 
     /// A single attempt of a command, and its error.

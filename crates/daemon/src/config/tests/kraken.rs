@@ -3,8 +3,10 @@
 use cambist_core::venue::{FeeToken, SlotRule};
 use cambist_host::secrets::Keys;
 
+use cambist_exchange::config::Exchange;
+
 use super::example;
-use crate::config::reader::Source;
+use crate::config::reader::{At, Source};
 use crate::config::venue::VenueKind;
 use crate::config::{Daemon, Mode};
 
@@ -92,6 +94,60 @@ fn keys_of_another_kind_of_venue_are_refused_where_they_stand() {
         let text = refusal(from, to);
         assert!(text.contains(problem), "{to}: {text}");
     }
+}
+
+#[test]
+fn markets_have_the_names_of_the_venue() {
+    for (name, problem) in [
+        ("XBTUSD", "BASE-QUOTE, such as \"XBT-USD\""),
+        ("BTC-USD", "Kraken's name of BTC is XBT"),
+        ("XBT-DOGE", "Kraken's name of DOGE is XDG"),
+    ] {
+        let text = refusal("name = \"XBT-USD\"", &format!("name = \"{name}\""));
+        assert!(text.contains(problem), "{name}: {text}");
+    }
+}
+
+/// The example for an exchange on this machine differs in places only, and its units are those that the exchange lists.
+#[test]
+fn the_demo_is_the_example_at_another_place() {
+    let read = |name: &str| example(name).text.parse::<toml::Table>().unwrap();
+    let [mut there, mut here] = ["kraken.toml", "demo-kraken.toml"].map(read);
+    for file in [&mut there, &mut here] {
+        file.remove("keys");
+        let venue = file["venue"].as_table_mut().unwrap();
+        venue.remove("base_url").unwrap();
+        file["store"].as_table_mut().unwrap().remove("dir").unwrap();
+    }
+    assert_eq!(there, here);
+    let exchange = Exchange::parse(&example("venue-kraken.toml")).unwrap();
+    let settings = exchange.kraken.as_ref().unwrap();
+    let demo = Daemon::parse(&example("demo-kraken.toml")).unwrap();
+    let keys = demo.venue.kraken().unwrap().keys.as_ref().unwrap();
+    for dir in keys.dirs() {
+        assert_eq!(dir.parent(), Some(settings.keys_dir.as_path()));
+    }
+    assert_eq!(keys.dirs().count(), 3);
+    let expected = &demo.markets[0].expected;
+    let spec = &exchange.markets[0];
+    let value = |at: &Option<At<u8>>| at.as_ref().unwrap().value;
+    assert_eq!(
+        [
+            value(&expected.base_decimals),
+            value(&expected.quote_decimals),
+            value(&expected.quote_precision),
+            value(&expected.price_decimals),
+        ],
+        [
+            spec.base.decimals,
+            spec.quote.decimals,
+            spec.quote.precision,
+            spec.price_decimals
+        ]
+    );
+    let bound = demo.bind_expected().unwrap().unwrap();
+    assert_eq!(bound.markets[0].lot, spec.lot);
+    assert_eq!(demo.fee_bips, exchange.fee_bips);
 }
 
 #[test]
@@ -220,16 +276,7 @@ fn pools_and_strategies_that_need_them_are_refused_with_the_reason() {
 
 #[test]
 fn modes_that_do_not_trade_read_the_public_depth_without_keys() {
-    let mut source = example("kraken.toml");
-    let (before, rest) = source.text.split_once("[keys]").unwrap();
-    let (_, after) = rest.split_once("# ---- this machine").unwrap();
-    source.text = format!("{before}# ---- this machine{after}");
-    source.text = source.text.replacen(
-        "config_version = 1",
-        "config_version = 1\nmode = \"observe\"",
-        1,
-    );
-    let daemon = Daemon::parse(&source).unwrap();
+    let daemon = Daemon::parse(&example("observe-kraken.toml")).unwrap();
     assert_eq!(daemon.mode, Mode::Observe);
     assert_eq!(daemon.venue.kraken().unwrap().keys, None);
     let feed = daemon.markets[0].feed.as_ref().unwrap();

@@ -1,7 +1,8 @@
 //! Strategies that read other markets of the file: which are refused, and that their quotes are still counted and tried.
 
 use cambist_core::request::{Balance, Depth, DepthLevel, Query, Reply};
-use cambist_core::{MarketSpec, Price, VenueTime};
+use cambist_core::venue::SlotRule;
+use cambist_core::{MarketSpec, Price, VenueRules, VenueTime};
 
 use super::example;
 use crate::config::Daemon;
@@ -121,15 +122,23 @@ fn every_market_of_a_file_would_be_quoted() {
     let daemon = Daemon::parse(&file).unwrap();
     let bound = daemon.bind_expected().unwrap().unwrap();
     let venue_time = VenueTime(1_700_000_000_000);
-    let run = DryRun {
-        config: bound.engine.clone(),
-        markets: bound.markets.clone(),
-        references: Vec::new(),
-        strategies: bound.built(),
-        instance: 0,
-        venue: bound.venue.clone(),
-        venue_time,
-    };
-    let reasons = dry_run::reasons(run, &mut Full(bound.markets.clone()));
-    assert_eq!(reasons, [[None; 2]; 2]);
+    // Also where numbers of orders are given out one at a time.
+    let row = cambist_core::TokenId(9);
+    for slots in [bound.venue.slots, SlotRule::Rising { row }] {
+        let run = DryRun {
+            config: bound.engine.clone(),
+            markets: bound.markets.clone(),
+            references: Vec::new(),
+            strategies: bound.built(),
+            instance: 0,
+            venue: VenueRules {
+                slots,
+                ..bound.venue.clone()
+            },
+            venue_time,
+        };
+        let found = dry_run::run_dry(run, &mut Full(bound.markets.clone()));
+        assert_eq!(found.reasons, [[None; 2]; 2], "{slots:?}");
+        assert_eq!(found.orders.len(), 4, "{slots:?}");
+    }
 }

@@ -309,7 +309,7 @@ async fn check_api_key(
     retry: StartRetry<'_>,
 ) -> anyhow::Result<()> {
     let client = client.clone().into();
-    match retry.query(&client, &Query::Balances).await {
+    match retry.query(&client, &Query::Balances, &[]).await {
         Ok(_) => Ok(()),
         Err(CallError::Refused { reason, .. }) => {
             key_refusal(daemon, reason).map_or(Ok(()), |failure| Err(failure.into()))

@@ -111,7 +111,7 @@ pub async fn newest_ids(
         list: OrderList::All,
     };
     let client = client.clone().into();
-    match retry.query(&client, &Query::Orders(page)).await? {
+    match retry.query(&client, &Query::Orders(page), &[]).await? {
         (Reply::Orders { orders, .. }, _) => {
             Ok(orders.iter().filter_map(|order| order.client_id).collect())
         }
@@ -216,7 +216,7 @@ pub async fn venue_time(client: &Client, retry: StartRetry<'_>) -> anyhow::Resul
     let client = client.clone().into();
     let mut times = Vec::new();
     for _ in 0..UNTIMED_MAX {
-        times.extend(retry.query(&client, &Query::Account).await?.1);
+        times.extend(retry.query(&client, &Query::Account, &[]).await?.1);
         if let Some(earliest) = earliest(&times) {
             return Ok(earliest);
         }
