@@ -309,9 +309,9 @@ pub struct OrderReport {
     pub side: Side,
     /// State.
     pub status: OrderStatus,
-    /// Base amount of the order.
+    /// Base amount of the order, in units of 10^-decimals of the base token.
     pub base_amount: Amount,
-    /// Quote amount of the order.
+    /// Quote amount of the order, in units of 10^-decimals of the quote token.
     pub quote_amount: Amount,
     /// Base filled so far, before fees.
     pub base_filled: Amount,
