@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Table;
 
-/// A room and the rooms it may know.
+/// A crate (a room, in this file) and the crates that it may depend on.
 const ROOMS: [(&str, &[&str]); 36] = [
     ("crates/core", &[]),
     ("crates/quant", &[]),
@@ -130,7 +130,7 @@ const ROOMS: [(&str, &[&str]); 36] = [
     ("strategies", &["core", "quant"]),
 ];
 
-/// Rooms without a clock, a socket, a file or an order that depends on a hasher.
+/// Crates that use no clock, socket or file, and no collection whose order depends on a hasher.
 const PURE: [&str; 15] = [
     "crates/core",
     "crates/messages",

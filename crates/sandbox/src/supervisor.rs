@@ -1,5 +1,5 @@
-//! Runs one process: starts it, hands it a line at a time, ends it when it is silent or too loud, and starts
-//! it again with growing pauses.
+//! Runs one process: starts it, hands it a line at a time, ends it when it does not answer in time or prints too much,
+//! and starts it again with growing pauses.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,9 +16,9 @@ use crate::streams::{self, LOG_BYTES_MAX, LogUse};
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 /// Longest pause before another start.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
-/// After so many answers an end is the first again.
+/// After so many answers the next pause is the first one again.
 const HEALTHY_ANSWERS: u64 = 20;
-/// Messages that may wait: a view, and what the streams say.
+/// Most messages that wait: a view, and output of the streams.
 const MESSAGES_MAX: usize = 64;
 
 /// What is run, and what it may use.
@@ -30,9 +30,9 @@ pub struct ProcessSpec {
     pub launch: Launch,
     /// The folder in which it runs.
     pub folder: PathBuf,
-    /// A line that is not answered for so long ends it.
+    /// The process is ended if a line is not answered within this time.
     pub timeout: Duration,
-    /// A longer answer ends it.
+    /// Most bytes of an answer, without the end of its line; a longer one ends the process.
     pub line_max: usize,
 }
 
@@ -57,17 +57,17 @@ pub enum ProcessEvent {
 /// Receives events, on threads of the supervisor.
 pub type EventSink = Arc<dyn Fn(ProcessEvent) + Send + Sync>;
 
-/// What the supervisor's thread turns to.
+/// Messages to the supervisor's thread.
 pub(crate) enum Message {
     /// A line for the process.
     View(String),
-    /// Its streams; of another life they count for nothing.
+    /// Output of its streams. `life` counts starts: output of an earlier process is ignored.
     Output { life: u64, output: Output },
     /// The end.
     Stop,
 }
 
-/// What the streams of a process say.
+/// Output of the streams of a process, and what is wrong with it.
 pub(crate) enum Output {
     Line(Vec<u8>),
     Overlong,

@@ -34,14 +34,15 @@ impl Gateway {
         }
     }
 
-    /// What the bytes of an order state beside what the matching's own request has a field for.
+    /// Notes the expiry that the bytes of an order state: the matching's own request has no field for it. Whole seconds
+    /// of venue time.
     pub(crate) fn bears_expiry(&mut self, order: Hash, rests_until_s: Option<u32>) {
         if let (Self::Kraken(gateway), Some(rests_until_s)) = (self, rests_until_s) {
             gateway.bears_expiry(order, rests_until_s);
         }
     }
 
-    /// Whether the venue looks at a request at all.
+    /// Counts a request. The error is the venue's refusal of one request too many.
     pub(crate) fn count(&mut self, now: VenueTime, asked: &Request) -> Result<(), Refusal> {
         match self {
             Self::Sequenced(_) => Ok(()),

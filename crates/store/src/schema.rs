@@ -121,9 +121,8 @@ CREATE TABLE slot_rule (id INTEGER PRIMARY KEY CHECK (id = 1), rule TEXT NOT NUL
     sum BLOB NOT NULL) STRICT;
 ";
 
-/// Since version 8: parameters that operators set while the daemon ran. The newest row of a parameter applies; one
-/// without a value restores the
-/// configuration file's.
+/// Since version 8: parameters that operators set. The newest row of a parameter applies; one without a value restores
+/// the configuration file's.
 const PARAMETERS: &str = "
 CREATE TABLE parameters (id INTEGER PRIMARY KEY, market TEXT NOT NULL, strategy TEXT NOT NULL,
     key TEXT NOT NULL, value TEXT, operator TEXT NOT NULL, reason TEXT NOT NULL, at_us INTEGER NOT NULL,

@@ -102,8 +102,8 @@ impl AccountReader {
 }
 
 impl Access {
-    /// Reads the secrets of a checked file. Sends nothing; later requests have this timeout.
-    /// Of a daemon, whose state folder is locked.
+    /// Reads the secrets of a checked file, for a daemon whose state folder is locked. Sends nothing. `timeout_ms` is the
+    /// time limit of each later request.
     pub fn of(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
         Ok(match daemon.venue.kind() {
             VenueKind::Exchange => Self::Exchange(AccountAccess::of(daemon, timeout_ms)?),
@@ -119,7 +119,7 @@ impl Access {
         })
     }
 
-    /// Reads the secrets of a checked file, and refuses those that are none.
+    /// Reads the secrets of a checked file, and refuses what is not a key. Sends nothing.
     pub fn check_keys(daemon: &Daemon) -> anyhow::Result<()> {
         match daemon.venue.kind() {
             VenueKind::Exchange => AccountAccess::of(daemon, daemon.request_timeout_ms).map(drop),

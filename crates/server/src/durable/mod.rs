@@ -11,8 +11,7 @@
 //! | a failed write or sync is never retried | the log refuses everything from then on, and the server ends |
 //! | a crash costs nothing that was synced | a batch cut off at the very end is dropped; it was never acknowledged |
 //! | damage is never repaired by guessing | checksums, a chain over all inputs, refusal with the position |
-//! | recovery time is bounded | a snapshot after a number of inputs or segments, made from the log beside the running
-//! machine |
+//! | recovery time is bounded | a snapshot after a number of inputs or segments, made from the log while the machine runs |
 //!
 //! The files hold the books of all accounts and the digests of API keys: the folder has mode 0700, files 0600.
 

@@ -1,10 +1,10 @@
-//! Turns: where numbers have to arrive in their order, one intent at a time has one that may still arrive too early or
-//! too late, because requests overtake each other.
+//! Turns: where the venue takes numbers in their order only, one intent at a time has a number whose use is not settled,
+//! because requests can overtake each other.
 //!
-//! Of a row without gaps, that is one which is not used up: what comes before its turn is refused, and whatever ends
-//! without having used its number leaves no gap below another's. Of a row that only rises, it is one that was not sent or
-//! has no outcome yet: a later number that arrives first would have the venue refuse it. One whose outcome is unknown
-//! holds nothing back; once a later number was given out, its bytes are not sent again.
+//! In a row without gaps a number is settled when the venue has taken it: the venue refuses a later number before, and
+//! an intent that ends without having used its number leaves no gap below another's. In a row that only rises a number
+//! is settled when its intent was sent and has an outcome, also an unknown one: if a later number arrived first, the
+//! venue would refuse the earlier one. Once a later number was given out, the earlier bytes are not sent again.
 
 use crate::notification::Control;
 use crate::order::ClientOrderId;

@@ -1,9 +1,9 @@
 //! What the venue's counters of orders and cancels hold by our own count ([`TradingCounter`]).
 //!
 //! An order is counted when it is approved and with every resend, a cancel with every request, by the shortest time that
-//! its order can have existed. New orders wait for room. A cancel never does where it takes back what is offered too
-//! well; one that only makes way for a better offer waits while the counter is fuller than a withdrawal of both sides
-//! leaves room for.
+//! its order can have existed. New orders wait for room. A cancel never waits if its order offers more, or a better
+//! price, than is wanted. A cancel that only makes way for a better offer waits until both sides could still be cancelled
+//! and offered again after it.
 
 use std::collections::BTreeMap;
 
