@@ -391,7 +391,7 @@ impl<'a> Shown<'a> {
         };
         vec![
             self.name(),
-            order.market.clone(),
+            order.market.to_string(),
             order.side.name().to_owned(),
             price,
             self.text(0, order.base_amount),

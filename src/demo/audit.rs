@@ -172,7 +172,7 @@ mod tests {
         OrderReport {
             hash: Hash([number; 32]),
             client_id: Some(id(number)),
-            market: "ETH-USDC".to_owned(),
+            market: "ETH-USDC".into(),
             side: Side::Buy,
             status: OrderStatus::Cancelled,
             base_amount: 10 + u128::from(number),

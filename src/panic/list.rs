@@ -177,7 +177,7 @@ mod tests {
         OrderReport {
             hash: Hash([number; 32]),
             client_id: None,
-            market: "ETH-USDC".to_owned(),
+            market: "ETH-USDC".into(),
             side: Side::Buy,
             status,
             base_amount: 1,

@@ -281,7 +281,7 @@ fn report(id: &str, hash: u8) -> OrderReport {
     OrderReport {
         hash: Hash([hash; 32]),
         client_id: id.parse().ok(),
-        market: "ETH-USDC".to_owned(),
+        market: "ETH-USDC".into(),
         side: Side::Buy,
         status: OrderStatus::Cancelled,
         base_amount: 1,

@@ -163,7 +163,7 @@ impl World {
         OrderReport {
             hash: hash_of(number),
             client_id: Some(order.client_id),
-            market: self.spec.name.clone(),
+            market: self.spec.name.as_str().into(),
             side: order.side,
             status,
             base_amount: base,
@@ -314,6 +314,7 @@ fn world() -> World {
         restrictions: Restrictions::default(),
         books: Books::default(),
         memories: Vec::new(),
+        traded: Vec::new(),
         lost: BTreeMap::new(),
         venue_time: ORIGIN,
         maker_fee_bips: 0,

@@ -1,12 +1,12 @@
 //! Our account at the simulated exchange: balances, and orders with their states.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use cambist_core::event::{Amounts, Totals};
 use cambist_core::order::{OrderReport, UnsignedOrder};
 use cambist_core::postings::{Postings, Traded};
 use cambist_core::request::{Balance, OrderList, OrdersPage};
-use cambist_core::{Amount, Hash, MarketSpec, OrderStatus, Side, TokenId, VenueTime};
+use cambist_core::{Amount, Hash, MarketName, MarketSpec, OrderStatus, Side, TokenId, VenueTime};
 
 /// Number of one of our orders: that of its client order id.
 pub type OrderNumber = u64;
@@ -29,30 +29,38 @@ pub fn number_of(hash: Hash) -> OrderNumber {
 #[derive(Clone, Debug)]
 pub struct AccountOrder {
     pub order: UnsignedOrder,
-    pub created: VenueTime,
-    pub status: OrderStatus,
-    pub base_filled: Amount,
-    pub quote_filled: Amount,
-    pub fee: Amount,
+    /// The order as lists show it: they are read far more often than it changes.
+    pub report: OrderReport,
 }
 
 impl AccountOrder {
-    pub fn new(order: UnsignedOrder, created: VenueTime) -> Self {
-        Self {
-            order,
-            created,
+    pub fn new(order: UnsignedOrder, created: VenueTime, market: MarketName) -> Self {
+        let (base_amount, quote_amount) = match order.side {
+            Side::Buy => (order.buy_amount, order.sell_amount),
+            Side::Sell => (order.sell_amount, order.buy_amount),
+        };
+        let report = OrderReport {
+            hash: hash_of(order.client_id.number),
+            client_id: Some(order.client_id),
+            market,
+            side: order.side,
             status: OrderStatus::Processing,
+            base_amount,
+            quote_amount,
             base_filled: 0,
             quote_filled: 0,
             fee: 0,
-        }
+            valid_until_s: order.last_effect_s(),
+            valid_since: created,
+        };
+        Self { order, report }
     }
 
     /// The amount of the sold token that the order still locks.
     fn locked(&self) -> Amount {
         let paid = match self.order.side {
-            Side::Buy => self.quote_filled,
-            Side::Sell => self.base_filled,
+            Side::Buy => self.report.quote_filled,
+            Side::Sell => self.report.base_filled,
         };
         self.order.sell_amount.saturating_sub(paid)
     }
@@ -69,17 +77,49 @@ pub enum Change {
     Ended(OrderNumber, OrderStatus),
 }
 
+/// Orders in the order of acceptance, each with its acceptance number; creation times never decrease.
+#[derive(Clone, Debug, Default)]
+struct Accepted {
+    orders: VecDeque<AccountOrder>,
+    /// The number of the first.
+    first: u64,
+}
+
+impl Accepted {
+    fn push(&mut self, order: AccountOrder) -> u64 {
+        self.orders.push_back(order);
+        self.first + self.orders.len() as u64 - 1
+    }
+
+    fn pop_first(&mut self) {
+        self.orders.pop_front();
+        self.first += 1;
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        usize::try_from(number.checked_sub(self.first)?).ok()
+    }
+
+    fn get(&self, number: u64) -> Option<&AccountOrder> {
+        self.orders.get(self.index(number)?)
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut AccountOrder> {
+        let index = self.index(number)?;
+        self.orders.get_mut(index)
+    }
+}
+
 /// Balances and orders.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
     totals: Totals,
     locked: BTreeMap<TokenId, Amount>,
-    /// By acceptance number: creation times never decrease.
-    orders: BTreeMap<u64, AccountOrder>,
+    accepted: Accepted,
+    /// Acceptance numbers.
     positions: BTreeMap<OrderNumber, u64>,
     /// Orders that can fill.
     open: BTreeSet<u64>,
-    accepted: u64,
 }
 
 impl Account {
@@ -106,12 +146,12 @@ impl Account {
     }
 
     pub fn get(&self, number: OrderNumber) -> Option<&AccountOrder> {
-        self.orders.get(self.positions.get(&number)?)
+        self.accepted.get(*self.positions.get(&number)?)
     }
 
     /// Orders that can fill, in the order of acceptance.
     pub fn open(&self) -> impl Iterator<Item = &AccountOrder> {
-        self.open.iter().filter_map(|at| self.orders.get(at))
+        self.open.iter().filter_map(|at| self.accepted.get(*at))
     }
 
     /// Applies a change.
@@ -121,20 +161,20 @@ impl Account {
                 let locked = self.locked.entry(order.order.sell_token).or_default();
                 *locked = locked.saturating_add(order.locked());
                 let number = order.order.client_id.number;
-                self.positions.insert(number, self.accepted);
-                self.orders.insert(self.accepted, (**order).clone());
-                self.open.insert(self.accepted);
-                self.accepted += 1;
+                let position = self.accepted.push((**order).clone());
+                self.positions.insert(number, position);
+                self.open.insert(position);
             }
             Change::Filled(number, traded) => {
                 let position = self.positions.get(number);
-                let Some(order) = position.and_then(|at| self.orders.get_mut(at)) else {
+                let Some(order) = position.and_then(|at| self.accepted.get_mut(*at)) else {
                     return;
                 };
                 let before = order.locked();
-                order.base_filled = order.base_filled.saturating_add(traded.base);
-                order.quote_filled = order.quote_filled.saturating_add(traded.quote);
-                order.fee = order.fee.saturating_add(traded.fee);
+                let report = &mut order.report;
+                report.base_filled = report.base_filled.saturating_add(traded.base);
+                report.quote_filled = report.quote_filled.saturating_add(traded.quote);
+                report.fee = report.fee.saturating_add(traded.fee);
                 let freed = before - order.locked();
                 unlock(&mut self.locked, order.order.sell_token, freed);
                 if let Some(spec) = markets.get(usize::from(order.order.market.0)) {
@@ -149,13 +189,13 @@ impl Account {
                     return;
                 };
                 self.open.remove(at);
-                let Some(order) = self.orders.get_mut(at) else {
+                let Some(order) = self.accepted.get_mut(*at) else {
                     return;
                 };
-                if !order.status.is_final() {
+                if !order.report.status.is_final() {
                     let freed = order.locked();
                     unlock(&mut self.locked, order.order.sell_token, freed);
-                    order.status = *status;
+                    order.report.status = *status;
                 }
             }
         }
@@ -163,13 +203,12 @@ impl Account {
 
     /// Removes ended orders that were created before a time.
     pub fn prune(&mut self, before: VenueTime) {
-        while let Some(entry) = self.orders.first_entry() {
-            let order = entry.get();
-            if !order.status.is_final() || order.created >= before {
-                return;
-            }
+        while let Some(order) = self.accepted.orders.front()
+            && order.report.status.is_final()
+            && order.report.valid_since < before
+        {
             self.positions.remove(&order.order.client_id.number);
-            entry.remove();
+            self.accepted.pop_first();
         }
     }
 
@@ -183,54 +222,32 @@ impl Account {
     }
 
     /// One page of the list, newest first, and the number of entries.
-    pub fn page(&self, page: &OrdersPage, markets: &[MarketSpec]) -> (Vec<OrderReport>, u32) {
-        let newest_first = self.orders.values().rev();
+    pub fn page(&self, page: &OrdersPage) -> (Vec<OrderReport>, u32) {
+        let orders = &self.accepted.orders;
+        let begin = orders.partition_point(|order| order.report.valid_since < page.from);
+        let end = match page.to {
+            VenueTime(0) => orders.len(),
+            to => orders.partition_point(|order| order.report.valid_since <= to),
+        };
+        let newest_first = orders.range(begin..end.max(begin)).rev();
         let matching = newest_first
-            .take_while(|order| order.created >= page.from)
-            .filter(|order| page.to.0 == 0 || order.created <= page.to)
-            .filter(|order| match page.list {
+            .map(|order| &order.report)
+            .filter(|report| match page.list {
                 OrderList::All => true,
-                OrderList::Resting => OrderStatus::RESTING.contains(&order.status),
-                OrderList::Closed => order.status.is_final(),
+                OrderList::Resting => OrderStatus::RESTING.contains(&report.status),
+                OrderList::Closed => report.status.is_final(),
             });
-        let capacity = self.orders.len().min(page.limit as usize).min(64);
-        let (mut found, mut total) = (Vec::with_capacity(capacity), 0_u32);
-        for order in matching {
-            if total >= page.offset && (found.len() as u64) < u64::from(page.limit) {
-                found.push(report(order, markets));
-            }
-            total = total.saturating_add(1);
-        }
-        (found, total)
+        let total = matching.clone().count();
+        let offset = page.offset as usize;
+        let length = total.saturating_sub(offset).min(page.limit as usize);
+        let mut found = Vec::with_capacity(length);
+        found.extend(matching.skip(offset).take(length).cloned());
+        (found, u32::try_from(total).unwrap_or(u32::MAX))
     }
 }
 
 fn unlock(locked: &mut BTreeMap<TokenId, Amount>, token: TokenId, freed: Amount) {
     if let Some(locked) = locked.get_mut(&token) {
         *locked = locked.saturating_sub(freed);
-    }
-}
-
-/// An order as the exchange reports it.
-pub fn report(order: &AccountOrder, markets: &[MarketSpec]) -> OrderReport {
-    let order_request = &order.order;
-    let (base, quote) = match order_request.side {
-        Side::Buy => (order_request.buy_amount, order_request.sell_amount),
-        Side::Sell => (order_request.sell_amount, order_request.buy_amount),
-    };
-    let market = markets.get(usize::from(order_request.market.0));
-    OrderReport {
-        hash: hash_of(order_request.client_id.number),
-        client_id: Some(order_request.client_id),
-        market: market.map(|spec| spec.name.clone()).unwrap_or_default(),
-        side: order_request.side,
-        status: order.status,
-        base_amount: base,
-        quote_amount: quote,
-        base_filled: order.base_filled,
-        quote_filled: order.quote_filled,
-        fee: order.fee,
-        valid_until_s: order_request.last_effect_s(),
-        valid_since: order.created,
     }
 }

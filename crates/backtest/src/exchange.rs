@@ -16,7 +16,7 @@ use cambist_fill_model::{
 };
 use cambist_market_data::{Event, Snapshot, Timestamp};
 
-use crate::account::{Account, AccountOrder, Change, OrderNumber, hash_of, number_of, report};
+use crate::account::{Account, AccountOrder, Change, OrderNumber, hash_of, number_of};
 use crate::assumptions::Assumptions;
 use crate::error::BacktestError;
 use crate::feed::lot_decimals;
@@ -174,7 +174,8 @@ impl SimulatedExchange {
         if self.account.available(order.sell_token) < order.sell_amount {
             return Err(Reason::InsufficientBalance);
         }
-        let accepted = AccountOrder::new(order.clone(), clock);
+        let name = self.markets[market].spec.name.as_str().into();
+        let accepted = AccountOrder::new(order.clone(), clock, name);
         self.change(now, Change::Accepted(Box::new(accepted)));
         self.places.insert(number, order.market);
         self.expiries.insert((order.last_effect_s(), number));
@@ -195,7 +196,7 @@ impl SimulatedExchange {
             .simulator
             .submit(now, &order_request, &mut self.reports);
         self.take_reports(market);
-        let status = self.account.get(number).map(|order| order.status);
+        let status = self.account.get(number).map(|order| order.report.status);
         Ok((hash, status.unwrap_or(OrderStatus::Failed)))
     }
 
@@ -205,7 +206,7 @@ impl SimulatedExchange {
         let Some(order) = self.account.get(number) else {
             return Err(Reason::NothingToCancel);
         };
-        if order.status.is_final() {
+        if order.report.status.is_final() {
             return Err(Reason::InvalidArgument);
         }
         self.close(now, number, OrderStatus::Cancelled);
@@ -335,12 +336,12 @@ impl SimulatedExchange {
             }
             Query::Balances => Reply::Balances(account.balances()),
             Query::Orders(page) => {
-                let (orders, total) = account.page(page, &self.specs);
+                let (orders, total) = account.page(page);
                 Reply::Orders { orders, total }
             }
             Query::Order(hash) => {
                 let order = account.get(number_of(*hash));
-                Reply::Order(report(order.ok_or(Reason::OrderNotFound)?, &self.specs))
+                Reply::Order(order.ok_or(Reason::OrderNotFound)?.report.clone())
             }
             Query::Cancel(hash) => Reply::CancelTaken {
                 status: self.cancel(now, *hash)?,
@@ -391,7 +392,9 @@ impl SimulatedExchange {
         for order in account.open().filter(|order| order.order.market == spec.id) {
             let order_request = &order.order;
             let base = spec.base_amount(order_request.qty).unwrap_or(0);
-            let left = spec.lots_floor(base.saturating_sub(order.base_filled)).0;
+            let left = spec
+                .lots_floor(base.saturating_sub(order.report.base_filled))
+                .0;
             let (own, other) = match order_request.side {
                 Side::Buy => (0, 1),
                 Side::Sell => (1, 0),
@@ -461,9 +464,9 @@ impl SimulatedExchange {
                 side: wanted.side,
                 price: wanted.price,
                 remaining,
-                base_filled: order.base_filled,
+                base_filled: order.report.base_filled,
                 in_front: simulator.in_front(id),
-                created: order.created,
+                created: order.report.valid_since,
                 expires: VenueTime::from_s(u64::from(wanted.last_effect_s())),
             })
         };

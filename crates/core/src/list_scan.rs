@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hashes::Hashes;
 use crate::order::{Hash, OrderReport};
 use crate::pool::{PoolTransactionReport, PoolTransactionStatus};
 use crate::request::{OrderList, OrdersPage, RequestId};
@@ -70,10 +71,10 @@ pub struct ListScan {
     /// Every list of this round so far was as long as the venue counted.
     whole: bool,
     /// Hashes of this round.
-    pub(crate) seen: BTreeSet<Hash>,
+    pub(crate) seen: Hashes,
     /// Hashes of this round in a state that is not final.
     pub(crate) open: BTreeSet<Hash>,
-    previous: Option<BTreeSet<Hash>>,
+    previous: Option<Hashes>,
     /// The request in flight.
     pub(crate) request: Option<RequestId>,
     /// Requests for the next page without an answer.
@@ -153,7 +154,7 @@ impl ListScan {
             lists: vec![OrderList::All],
             lists_read: 0,
             whole: true,
-            seen: BTreeSet::new(),
+            seen: Hashes::default(),
             open: BTreeSet::new(),
             previous: None,
             request: None,
@@ -168,7 +169,7 @@ impl ListScan {
 
     /// Whether an order is in the current round.
     pub fn shows(&self, hash: Hash) -> bool {
-        self.seen.contains(&hash)
+        self.seen.contains(hash)
     }
 
     /// The page to request next.
@@ -226,13 +227,8 @@ impl ListScan {
         self.request = None;
         self.unanswered = 0;
         self.pages += 1;
-        if self.seen.is_empty() {
-            // Sorted once: most lists have one page.
-            self.seen = entries.iter().map(|entry| entry.entry().0).collect();
-        } else {
-            self.seen
-                .extend(entries.iter().map(|entry| entry.entry().0));
-        }
+        self.seen
+            .extend(entries.iter().map(|entry| entry.entry().0));
         for (hash, is_final) in entries.iter().map(Listed::entry) {
             if is_final {
                 self.open.remove(&hash);

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::market::{MarketId, Price, Qty, Side};
+use crate::market_name::MarketName;
 use crate::time::VenueTime;
 use crate::token::{Amount, TokenId};
 use crate::venue::{AmountRule, Lifetime};
@@ -304,7 +305,7 @@ pub struct OrderReport {
     /// Our id if the text is one of ours; `None` for any other order.
     pub client_id: Option<ClientOrderId>,
     /// Market name in the report.
-    pub market: String,
+    pub market: MarketName,
     /// Side.
     pub side: Side,
     /// State.

@@ -138,7 +138,7 @@ impl Chain {
         let report = OrderReport {
             hash: Hash(receipt.transaction.0),
             client_id: Some(intent.client_id),
-            market: market.name.clone(),
+            market: market.name.as_str().into(),
             side: intent.side,
             status,
             base_amount,

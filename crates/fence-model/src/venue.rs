@@ -2,7 +2,7 @@
 //! or never.
 
 use cambist_core::order::OrderReport;
-use cambist_core::{Hash, OrderStatus, Reason, Side, VenueTime};
+use cambist_core::{Hash, MarketName, OrderStatus, Reason, Side, VenueTime};
 
 use crate::{COPIES, GRACE, Numbers, ORDERS, TICK_MS};
 
@@ -198,7 +198,7 @@ impl Venue {
         Some(OrderReport {
             hash: hash(number),
             client_id: None,
-            market: String::new(),
+            market: MarketName::default(),
             side: Side::Buy,
             status,
             base_amount: 1,

@@ -122,7 +122,9 @@ fn order_of(txid: &str, order: &Json, listing: &Listing) -> Result<ListedOrder, 
     let report = OrderReport {
         hash: client_id.and_then(key_of).unwrap_or(by_txid),
         client_id,
-        market: pair.map_or_else(|| quoted(name, WORD_BYTES_MAX), |pair| pair.market.clone()),
+        market: pair
+            .map_or_else(|| quoted(name, WORD_BYTES_MAX), |pair| pair.market.clone())
+            .into(),
         side,
         status: status(fields)?,
         base_amount,
@@ -266,7 +268,7 @@ mod tests {
         let expected = OrderReport {
             hash: key_of(id).unwrap(),
             client_id: Some(id),
-            market: "XBT-USD".to_owned(),
+            market: "XBT-USD".into(),
             side: Side::Buy,
             status: OrderStatus::Processing,
             base_amount: 12_500_000_000,

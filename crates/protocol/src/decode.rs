@@ -223,7 +223,7 @@ fn report(detail: OrderDetail) -> Result<OrderReport, WireError> {
     Ok(OrderReport {
         hash: detail.hash,
         client_id: detail.client_order_id.parse().ok(),
-        market: detail.market,
+        market: detail.market.into(),
         side: detail.side,
         status: detail.status,
         base_amount: detail.volumes.base_amount,

@@ -168,7 +168,7 @@ fn report(view: OrderView) -> OrderReport {
     OrderReport {
         hash: view.hash,
         client_id: view.client_id.parse().ok(),
-        market: view.market,
+        market: view.market.into(),
         side: view.side,
         status: view.status,
         base_amount: view.base_amount,

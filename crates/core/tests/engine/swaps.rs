@@ -102,7 +102,7 @@ fn execute(bench: &mut TestBench, id: ClientOrderId, got: Option<Amount>) {
     bench.list.push(OrderReport {
         hash,
         client_id: Some(id),
-        market: "AMM-T0-T1".to_owned(),
+        market: "AMM-T0-T1".into(),
         side: order.side,
         status,
         base_amount,

@@ -126,7 +126,7 @@ fn report(hash: Hash, status: OrderStatus) -> Outcome {
     Outcome::Reply(Reply::Order(OrderReport {
         hash,
         client_id: None,
-        market: "AAA-QQQ".to_owned(),
+        market: "AAA-QQQ".into(),
         side: Side::Buy,
         status,
         base_amount: ONE,

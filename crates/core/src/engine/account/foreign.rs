@@ -187,7 +187,7 @@ impl State {
         let hash = report.hash;
         actions.push(Action::Notify(Notification::Foreign { hash }));
         let spec = self.markets.iter().map(|market| &market.spec);
-        let spec = spec.clone().find(|spec| spec.name == report.market);
+        let spec = spec.clone().find(|spec| report.market == *spec.name);
         let managed = match policy {
             ForeignOrders::Alarm => {
                 self.raise(TradingState::CancelOnly, "foreign_order", actions);

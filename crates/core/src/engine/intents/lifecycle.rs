@@ -247,7 +247,7 @@ impl Lifecycle {
 
     /// Whether a scan listed it.
     pub(crate) fn is_in(&self, pass: &ListScan) -> bool {
-        self.hash.is_some_and(|hash| pass.seen.contains(&hash))
+        self.hash.is_some_and(|hash| pass.shows(hash))
     }
 
     /// Whether it cannot have changed balances that arrived at `arrived`, or was listed by a scan begun after that, so

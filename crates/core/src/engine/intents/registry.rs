@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::by_hash::ByHash;
 use crate::event::BatchId;
 use crate::market::{MarketId, Price, Side};
 use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
@@ -179,8 +180,8 @@ pub(crate) struct Orders {
     active: BTreeMap<ClientOrderId, Tracked>,
     /// Joins and exits that may be undecided: their amounts are reserved as well.
     pub(crate) pool_transactions: PoolTransactionRegistry,
-    by_hash: BTreeMap<Hash, ClientOrderId>,
-    ended: BTreeMap<Hash, EndedOrder>,
+    by_hash: ByHash<ClientOrderId>,
+    ended: ByHash<EndedOrder>,
     /// Ended hashes, oldest first.
     ended_order: std::collections::VecDeque<Hash>,
 }
@@ -270,28 +271,28 @@ impl Orders {
     }
 
     pub(crate) fn id_of(&self, hash: Hash) -> Option<ClientOrderId> {
-        self.by_hash.get(&hash).copied()
+        self.by_hash.get(hash).copied()
     }
 
     /// Whether an order of ours has this hash, alive or recently ended.
     pub(crate) fn knows_hash(&self, hash: Hash) -> bool {
-        self.by_hash.contains_key(&hash) || self.ended.contains_key(&hash)
+        self.by_hash.contains(hash) || self.ended.contains(hash)
     }
 
     /// Whether its end became known at that time or later.
     pub(crate) fn ended_since(&self, hash: Hash, time: Time) -> bool {
-        self.ended.get(&hash).is_some_and(|ended| ended.at >= time)
+        self.ended.get(hash).is_some_and(|ended| ended.at >= time)
     }
 
     pub(crate) fn ended_mut(&mut self, hash: Hash) -> Option<&mut EndedOrder> {
-        self.ended.get_mut(&hash)
+        self.ended.get_mut(hash)
     }
 
     /// Removes an order: its end is proven, by a report of the venue or by conclusion.
     pub(crate) fn end(&mut self, at: Time, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
         let tracked = self.active.remove(&id)?;
         if let Some(hash) = tracked.lifecycle.hash {
-            self.by_hash.remove(&hash);
+            self.by_hash.remove(hash);
             self.ended.insert(
                 hash,
                 EndedOrder {
@@ -309,7 +310,7 @@ impl Orders {
             if self.ended_order.len() > ENDED_KEPT
                 && let Some(oldest) = self.ended_order.pop_front()
             {
-                self.ended.remove(&oldest);
+                self.ended.remove(oldest);
             }
         }
         Some(tracked)
@@ -417,6 +418,7 @@ impl Orders {
 mod tests {
     use super::*;
 
+    use crate::market_name::MarketName;
     use crate::order::{FillBy, OrderKind, OrderStatus};
 
     fn hash(number: u64) -> Hash {
@@ -508,7 +510,7 @@ mod tests {
             let report = OrderReport {
                 hash: hash(1),
                 client_id: None,
-                market: String::new(),
+                market: MarketName::default(),
                 side: Side::Buy,
                 status: OrderStatus::Processing,
                 base_amount: 100,
