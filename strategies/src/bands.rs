@@ -284,14 +284,16 @@ impl Bands {
             }
         };
         let mut own = resting(view, side, &self.limits);
-        let mut target_quotes: Vec<(Price, Qty)> = Vec::new();
-        let mut short: Vec<(&Band, Qty)> = Vec::new();
+        let mut members = Vec::with_capacity(own.len());
+        let mut target_quotes = Vec::with_capacity(own.len() + bands.len());
+        let mut short: Vec<(&Band, Qty)> = Vec::with_capacity(bands.len());
         let first = self.first(view, side, bands);
         for (index, band) in bands.iter().enumerate() {
-            let (mut members, others): (Vec<OwnOrder>, Vec<OwnOrder>) = own
-                .into_iter()
-                .partition(|order| band.holds(side, order.price, view.mid));
-            own = others;
+            own.retain(|order| {
+                let is_member = band.holds(side, order.price, view.mid);
+                members.extend(is_member.then_some(*order));
+                !is_member
+            });
             let mut total: u128 = members
                 .iter()
                 .map(|order| u128::from(order.remaining.0))
@@ -302,7 +304,7 @@ impl Bands {
                 };
                 total -= u128::from(outermost.remaining.0);
             }
-            for order in members {
+            for order in members.drain(..) {
                 // Resting orders are kept as they are, covered or not: the engine knows the locks.
                 let _ = funds.take(view.market, side, order.price, order.remaining);
                 target_quotes.push((order.price, order.remaining));

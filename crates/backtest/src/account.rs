@@ -230,19 +230,20 @@ impl Account {
             to => orders.partition_point(|order| order.report.valid_since <= to),
         };
         let newest_first = orders.range(begin..end.max(begin)).rev();
-        let matching = newest_first
-            .map(|order| &order.report)
-            .filter(|report| match page.list {
-                OrderList::All => true,
-                OrderList::Resting => OrderStatus::RESTING.contains(&report.status),
-                OrderList::Closed => report.status.is_final(),
-            });
-        let total = matching.clone().count();
-        let offset = page.offset as usize;
-        let length = total.saturating_sub(offset).min(page.limit as usize);
-        let mut found = Vec::with_capacity(length);
-        found.extend(matching.skip(offset).take(length).cloned());
-        (found, u32::try_from(total).unwrap_or(u32::MAX))
+        let is_in = |report: &OrderReport| match page.list {
+            OrderList::All => true,
+            OrderList::Resting => OrderStatus::RESTING.contains(&report.status),
+            OrderList::Closed => report.status.is_final(),
+        };
+        let most = newest_first.len().min(page.limit as usize);
+        let (mut found, mut total) = (Vec::with_capacity(most), 0_u32);
+        for order in newest_first.filter(|order| is_in(&order.report)) {
+            if total >= page.offset && found.len() < most {
+                found.push(order.report.clone());
+            }
+            total = total.saturating_add(1);
+        }
+        (found, total)
     }
 }
 

@@ -34,6 +34,7 @@ pub mod reload;
 pub mod request;
 pub mod route;
 pub mod shares;
+pub(crate) mod sorted_map;
 pub mod strategy;
 pub mod swap;
 pub mod time;

@@ -227,13 +227,16 @@ impl ListScan {
         self.request = None;
         self.unanswered = 0;
         self.pages += 1;
+        let before = self.seen.len();
         self.seen
             .extend(entries.iter().map(|entry| entry.entry().0));
+        // An entry that this round shows for the first time was not open in it.
+        let all_are_new = self.seen.len() == before + entries.len();
         for (hash, is_final) in entries.iter().map(Listed::entry) {
-            if is_final {
-                self.open.remove(&hash);
-            } else {
+            if !is_final {
                 self.open.insert(hash);
+            } else if !all_are_new {
+                self.open.remove(&hash);
             }
         }
     }

@@ -226,7 +226,11 @@ impl MarketSpec {
 
     /// Whole lots in `base` units, rounded down.
     pub fn lots_floor(&self, base: Amount) -> Qty {
-        Qty(u64::try_from(base / self.lot).unwrap_or(u64::MAX))
+        // Division of 64 bits where that suffices: every level of every depth is counted in lots.
+        match (u64::try_from(base), u64::try_from(self.lot)) {
+            (Ok(base), Ok(lot)) => Qty(base / lot),
+            _ => Qty(u64::try_from(base / self.lot).unwrap_or(u64::MAX)),
+        }
     }
 
     /// Whole lots that `quote` units can pay for at `price`, rounded down; 0 at price 0.

@@ -90,7 +90,7 @@ impl State {
                         market.book.update_age(now, venue_now);
                     }
                 }
-                let endpoint = self.in_flight.get(request).map(|a| a.purpose.endpoint());
+                let endpoint = self.in_flight.get(*request).map(|a| a.purpose.endpoint());
                 let fills = self.pending.fills();
                 self.handle_answer(now, *request, outcome, *venue_time, actions);
                 if self.pending.fills() > fills {
@@ -151,7 +151,7 @@ impl State {
         venue_time: Option<VenueTime>,
         actions: &mut Vec<Action>,
     ) {
-        let Some(InFlightRequest { purpose, sent }) = self.in_flight.remove(&request) else {
+        let Some(InFlightRequest { purpose, sent }) = self.in_flight.remove(request) else {
             return;
         };
         let endpoint = purpose.endpoint();

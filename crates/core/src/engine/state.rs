@@ -1,6 +1,6 @@
 //! The engine's state, and the order of one step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,7 @@ use crate::notification::{Fill, Notification};
 use crate::order::{ClientOrderId, Hash, StrategyId};
 use crate::reference::References;
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
+use crate::sorted_map::SortedMap;
 use crate::strategy::{Strategy, Traded};
 use crate::time::{Time, VenueTime};
 use crate::venue::{FeeToken, VenueRules};
@@ -121,7 +122,7 @@ pub(crate) struct State {
     pub(crate) resting_listed_at: Option<Time>,
     /// The scan of joins and exits in progress.
     pub(crate) pool_scan: Option<ListScan>,
-    pub(crate) in_flight: BTreeMap<RequestId, InFlightRequest>,
+    pub(crate) in_flight: SortedMap<RequestId, InFlightRequest>,
     pub(crate) next_request: u64,
     pub(crate) next_batch: u64,
     pub(crate) next_number: u64,
@@ -237,7 +238,7 @@ impl State {
             last_complete_scan_at: None,
             resting_listed_at: None,
             pool_scan: None,
-            in_flight: BTreeMap::new(),
+            in_flight: SortedMap::default(),
             next_request: 1,
             next_batch: 1,
             next_number: start.next_number,
@@ -307,10 +308,10 @@ impl State {
     /// Ends requests without an answer. The shell answers every request; an answer that is lost anyway must not block
     /// further requests of its kind.
     fn end_lost_requests(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while let Some((request, asked)) = self.in_flight.first_key_value()
+        while let Some((request, asked)) = self.in_flight.first()
             && now >= self.lost_at(asked)
         {
-            let (request, lost) = (*request, Outcome::Unknown(UnknownCause::Timeout));
+            let lost = Outcome::Unknown(UnknownCause::Timeout);
             self.handle_answer(now, request, &lost, None, actions);
         }
     }

@@ -54,6 +54,12 @@ impl Pending {
             .count()
     }
 
+    /// Whether nothing changed since the last booking.
+    fn is_nothing(&self) -> bool {
+        let unchanged = self.tokens.is_empty() && self.markets.is_empty();
+        self.entries.is_empty() && unchanged && !self.opens && !self.differences
+    }
+
     /// Adds an entry.
     pub(crate) fn entry(&mut self, entry: Entry) {
         self.entries.push(entry);
@@ -101,6 +107,9 @@ impl State {
     /// Emits a booking of everything that changed since the last one.
     pub(crate) fn book_pending(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.take_new_baselines(now);
+        if self.pending.is_nothing() {
+            return;
+        }
         let pending = &mut self.pending;
         let entries = std::mem::take(&mut pending.entries);
         let tokens = std::mem::take(&mut pending.tokens);

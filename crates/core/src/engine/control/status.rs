@@ -47,6 +47,9 @@ impl State {
     /// Reports for how long a side was dark because its order ended before its replacement was sent.
     fn emit_side_empty(&mut self, now: Time, market: MarketId, actions: &mut Vec<Action>) {
         for side in Side::BOTH {
+            if self.market(market).break_before_make[side as usize] == BreakBeforeMake::No {
+                continue;
+            }
             let quoted = self.is_quoted(now, market, side);
             let broken = &mut self.market_mut(market).break_before_make[side as usize];
             match (*broken, quoted) {

@@ -47,14 +47,16 @@ impl State {
         if !self.is_asked(|purpose| matches!(purpose, RequestPurpose::Tokens)) {
             at(self.polls.tokens);
         }
-        if let Some((_, oldest)) = self.in_flight.first_key_value() {
+        if let Some((_, oldest)) = self.in_flight.first() {
             at(self.lost_at(oldest));
         }
         let venue_now = self.clock.at_least(now);
         let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now) + 1);
         for (id, lifecycle) in self.orders.lives() {
-            if self.may_be_resent(now, id, lifecycle) {
-                self.resend_at(lifecycle).into_iter().for_each(&mut at);
+            if let Some(resend_at) = self.resend_at(lifecycle)
+                && self.may_be_resent(now, id, lifecycle)
+            {
+                at(resend_at);
             }
             self.cancel_at(lifecycle).into_iter().for_each(&mut at);
             if lifecycle.may_have_left() {

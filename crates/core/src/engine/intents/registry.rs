@@ -3,8 +3,6 @@
 //! An order is added when it is sealed and removed only when its end is proven (`lifecycle`). Evidence is monotonic:
 //! fills never shrink, an end is never revoked.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::by_hash::ByHash;
@@ -12,6 +10,7 @@ use crate::event::BatchId;
 use crate::market::{MarketId, Price, Side};
 use crate::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use crate::request::Endpoint;
+use crate::sorted_map::SortedMap;
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 use crate::venue::{AmountRule, FeeToken, SlotRule, Spent};
@@ -177,7 +176,7 @@ const ENDED_KEPT: usize = 1_024;
 /// All orders that may be alive, by number, and the last ones that ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Orders {
-    active: BTreeMap<ClientOrderId, Tracked>,
+    active: SortedMap<ClientOrderId, Tracked>,
     /// Joins and exits that may be undecided: their amounts are reserved as well.
     pub(crate) pool_transactions: PoolTransactionRegistry,
     by_hash: ByHash<ClientOrderId>,
@@ -195,15 +194,15 @@ impl Orders {
     }
 
     pub(crate) fn get(&self, id: ClientOrderId) -> Option<&Tracked> {
-        self.active.get(&id)
+        self.active.get(id)
     }
 
     pub(crate) fn get_mut(&mut self, id: ClientOrderId) -> Option<&mut Tracked> {
-        self.active.get_mut(&id)
+        self.active.get_mut(id)
     }
 
     pub(crate) fn set_hash(&mut self, id: ClientOrderId, hash: Hash) {
-        if let Some(tracked) = self.active.get_mut(&id) {
+        if let Some(tracked) = self.active.get_mut(id) {
             tracked.lifecycle.hash = Some(hash);
             self.by_hash.insert(hash, id);
         } else if let Some(tracked) = self.pool_transactions.get_mut(id) {
@@ -213,7 +212,7 @@ impl Orders {
 
     /// The lifecycle of an intent.
     pub(crate) fn lifecycle(&self, id: ClientOrderId) -> Option<&Lifecycle> {
-        let order = self.active.get(&id).map(|tracked| &tracked.lifecycle);
+        let order = self.active.get(id).map(|tracked| &tracked.lifecycle);
         order.or_else(|| {
             self.pool_transactions
                 .get(id)
@@ -223,7 +222,7 @@ impl Orders {
 
     /// The same, mutable.
     pub(crate) fn lifecycle_mut(&mut self, id: ClientOrderId) -> Option<&mut Lifecycle> {
-        match self.active.get_mut(&id) {
+        match self.active.get_mut(id) {
             Some(tracked) => Some(&mut tracked.lifecycle),
             None => self
                 .pool_transactions
@@ -237,7 +236,7 @@ impl Orders {
         let orders = self
             .active
             .iter()
-            .map(|(id, tracked)| (*id, &tracked.lifecycle));
+            .map(|(id, tracked)| (id, &tracked.lifecycle));
         orders.chain(
             self.pool_transactions
                 .iter()
@@ -262,7 +261,7 @@ impl Orders {
 
     /// The market of an intent.
     pub(crate) fn market_of(&self, id: ClientOrderId) -> Option<MarketId> {
-        let order = self.active.get(&id).map(|tracked| tracked.order.market);
+        let order = self.active.get(id).map(|tracked| tracked.order.market);
         order.or_else(|| {
             self.pool_transactions
                 .get(id)
@@ -288,9 +287,20 @@ impl Orders {
         self.ended.get_mut(hash)
     }
 
+    /// Whether a report is about an order that ended as it says: it adds nothing. Most entries of a list are.
+    #[inline]
+    pub(crate) fn is_settled(&self, report: &OrderReport) -> bool {
+        self.ended.get(report.hash).is_some_and(|ended| {
+            report.status.is_final()
+                && report.base_filled == ended.base_filled
+                && report.quote_filled == ended.quote_filled
+                && report.fee == ended.fee
+        })
+    }
+
     /// Removes an order: its end is proven, by a report of the venue or by conclusion.
     pub(crate) fn end(&mut self, at: Time, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
-        let tracked = self.active.remove(&id)?;
+        let tracked = self.active.remove(id)?;
         if let Some(hash) = tracked.lifecycle.hash {
             self.by_hash.remove(hash);
             self.ended.insert(
@@ -322,6 +332,11 @@ impl Orders {
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tracked> {
         self.active.values_mut()
+    }
+
+    /// Number of orders that may be alive.
+    pub(crate) fn len(&self) -> usize {
+        self.active.len()
     }
 
     /// Whether no intent may be alive.

@@ -16,12 +16,10 @@ use crate::time::{Time, VenueTime};
 use crate::token::Amount;
 use crate::withheld::{Compared, Unit};
 
+use crate::engine::market_data::departed::Departed;
+
 /// Refused snapshots with increasing timestamps after which a restarted venue is accepted.
 const RESYNC_AFTER: u32 = 3;
-/// Ended own orders that an old snapshot may still contain are kept for this time,
-const PARTED_MS: u64 = 60_000;
-/// and no more than these.
-const PARTED_KEPT: usize = 256;
 
 /// An own order as a snapshot may contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +42,7 @@ pub(crate) struct MarketBook {
     own: OwnLevels,
     /// Own orders that ended or were filled in part, and when this became known: an earlier snapshot contains them in
     /// full.
-    departed: BTreeMap<ClientOrderId, (Time, OwnLevel)>,
+    departed: Departed,
     /// Earliest time at which the accepted depth may have been generated,
     snapshot_at: Time,
     /// and its timestamp.
@@ -114,20 +112,12 @@ impl MarketBook {
 
     /// An own order has ended, or was filled in part.
     pub(crate) fn part(&mut self, now: Time, id: ClientOrderId, level: OwnLevel) {
-        self.departed
-            .retain(|_, (ended, _)| now.ms_since(*ended) < PARTED_MS);
-        if self.departed.len() >= PARTED_KEPT {
-            self.departed.pop_first();
-        }
-        self.departed.insert(id, (now, level));
+        self.departed.add(now, id, level);
     }
 
     /// Adds own orders that ended or were filled after a snapshot may have been generated.
     pub(crate) fn include_departed(&self, drawn: Time, own: &mut OwnLevels) {
-        for (id, (_, level)) in self.departed.iter().filter(|(_, (at, _))| *at >= drawn) {
-            let shown = own.entry(*id).or_insert(*level);
-            shown.left = shown.left.max(level.left);
-        }
+        self.departed.include(drawn, own);
     }
 
     /// The depth may be older than it seems: it is not priced from until the next one is accepted.
@@ -290,6 +280,7 @@ fn check_shape(depth: &Depth) -> Result<(), DepthFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::market_data::departed::{KEPT, KEPT_US};
 
     #[test]
     fn a_depth_is_older_when_the_venue_clock_is_later() {
@@ -375,13 +366,13 @@ mod tests {
             let mut book = book.clone();
             let next = ClientOrderId { number: 8, ..id };
             book.part(Time(50).plus_ms(ms), next, level);
-            book.departed.contains_key(&id)
+            book.departed.contains(id)
         };
-        assert!(kept(PARTED_MS - 1) && !kept(PARTED_MS));
-        for number in 0..2 * PARTED_KEPT as u64 {
+        assert!(kept(KEPT_US / 1_000 - 1) && !kept(KEPT_US / 1_000));
+        for number in 0..2 * KEPT as u64 {
             book.part(Time(60), ClientOrderId { number, ..id }, level);
         }
-        assert_eq!(book.departed.len(), PARTED_KEPT);
+        assert_eq!(book.departed.len(), KEPT);
     }
 
     /// A depth of one bid, with a version and a time.

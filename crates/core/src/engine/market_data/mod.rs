@@ -2,4 +2,5 @@
 
 pub(crate) mod book;
 pub(crate) mod circuit_breakers;
+pub(crate) mod departed;
 pub(crate) mod others;

@@ -423,10 +423,10 @@ impl State {
         let StrategySlot {
             strategy, market, ..
         } = self.slots[seat];
-        self.orders
-            .of_strategy(market, strategy)
-            .map(|t| self.working(now, t))
-            .collect()
+        let mut working = Vec::with_capacity(self.orders.len());
+        let own = self.orders.of_strategy(market, strategy);
+        working.extend(own.map(|t| self.working(now, t)));
+        working
     }
 
     /// Where funds or limits do not allow old and new order at once, the expiring one is cancelled first.
@@ -574,12 +574,12 @@ fn ramped(share_bps: u32) -> Withheld {
 /// Own orders as a strategy sees them. Its targets are scaled to the ramp's share, so the strategy sees its orders at
 /// full size: otherwise an order that it keeps would be scaled once more.
 pub(crate) fn at_full_size(working: &[Working], share_bps: u32) -> Vec<OwnOrder> {
-    let own = working.iter().filter_map(own_order);
-    own.map(|order| OwnOrder {
-        remaining: full_size(order.remaining, share_bps),
-        ..order
-    })
-    .collect()
+    let mut own = Vec::with_capacity(working.len());
+    own.extend(working.iter().filter_map(own_order));
+    for order in &mut own {
+        order.remaining = full_size(order.remaining, share_bps);
+    }
+    own
 }
 
 fn own_order(working: &Working) -> Option<OwnOrder> {

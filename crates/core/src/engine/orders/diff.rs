@@ -75,12 +75,11 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
     targets.sort_by_key(|quote| quote.level);
     let fresh = assign(&targets, working, false, tolerance);
     let old = assign(&targets, working, true, tolerance);
-    let mut used = vec![false; working.len()];
     let mut result = Diff::default();
     let mut held_back = Vec::new();
-    for (quote, (fresh, old)) in targets.into_iter().zip(fresh.into_iter().zip(old)) {
+    for (quote, (fresh, old)) in targets.into_iter().zip(fresh.iter().zip(old)) {
         let old = old.map(|at| working[at].id);
-        let Some(fresh) = fresh else {
+        let Some(fresh) = *fresh else {
             held_back.extend(old);
             result.place.push(Missing {
                 quote: *quote,
@@ -88,16 +87,15 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
             });
             continue;
         };
-        used[fresh] = true;
         if working[fresh].state != WorkingState::Live {
             held_back.extend(old);
         }
     }
-    for (order, used) in working.iter().zip(used) {
+    for (at, order) in working.iter().enumerate() {
         let surplus = if order.expiring {
             !held_back.contains(&order.id)
         } else {
-            !used
+            !fresh.contains(&Some(at))
         };
         let can_cancel = matches!(
             order.state,
@@ -128,13 +126,17 @@ fn assign(
             )
     };
     let mut assigned = vec![None; quotes.len()];
-    let mut taken = vec![false; working.len()];
     let mut is_contested = false;
-    for (quote, assigned) in quotes.iter().zip(&mut assigned) {
-        for (at, order) in working.iter().enumerate() {
-            if counts(order) && tolerance.accepts(quote, order) {
-                is_contested |= assigned.is_some() || taken[at];
-                taken[at] = true;
+    for (at, order) in working
+        .iter()
+        .enumerate()
+        .filter(|(_, order)| counts(order))
+    {
+        let mut accepting = 0;
+        for (quote, assigned) in quotes.iter().zip(&mut assigned) {
+            if tolerance.accepts(quote, order) {
+                accepting += 1;
+                is_contested |= assigned.is_some() || accepting > 1;
                 *assigned = Some(at);
             }
         }

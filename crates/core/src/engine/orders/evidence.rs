@@ -163,7 +163,9 @@ impl State {
             return;
         };
         for report in orders {
-            self.observe(now, report, actions);
+            if !self.orders.is_settled(report) {
+                self.observe(now, report, actions);
+            }
         }
         let progress = match reply {
             Reply::Orders { total, .. } => pass.take(orders, *total),

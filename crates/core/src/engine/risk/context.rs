@@ -1,6 +1,5 @@
 //! The inputs of gate and strategies: the book, the mid, the permissions, the exposure.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::market::MarketId;
@@ -112,9 +111,8 @@ impl State {
     /// Value at the mid of all holdings, pool shares and bids in the markets of a quote token; without a mid, at the
     /// ceiling. `None` on overflow.
     pub(crate) fn gross(&self, quote: TokenId) -> Option<Amount> {
-        let mut counted = BTreeSet::new();
         let mut gross: Amount = 0;
-        for (market, limits) in self.markets.iter().zip(&self.config.markets) {
+        for (index, (market, limits)) in self.markets.iter().zip(&self.config.markets).enumerate() {
             let base = market.spec.base.id;
             if market.spec.quote.id != quote {
                 continue;
@@ -122,7 +120,8 @@ impl State {
             let ceiling = limits.price_max.0.saturating_mul(2);
             let mid = market.mid.unwrap_or(ceiling);
             gross = gross.checked_add(self.shares_exposure(market, mid)?)?;
-            if !counted.insert(base) {
+            let mut before = self.markets[..index].iter().map(|market| &market.spec);
+            if before.any(|spec| spec.quote.id == quote && spec.base.id == base) {
                 continue;
             }
             let (_, held) = self.ledger.bounds(base);

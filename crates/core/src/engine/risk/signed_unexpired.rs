@@ -16,9 +16,75 @@ use crate::token::{Amount, TokenId};
 
 use crate::engine::state::State;
 
-/// Base units signed, by base token and second of expiry.
+/// Base units signed, by base token.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Signed(BTreeMap<TokenId, BTreeMap<u32, Amount>>);
+pub(crate) struct Signed(BTreeMap<TokenId, Expiring>);
+
+/// Base units of one token. Every new order is compared with their sum, which changes with orders and with seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "BySecond", into = "BySecond")]
+struct Expiring {
+    by_second: BySecond,
+    sum: Amount,
+}
+
+/// By second of expiry.
+type BySecond = BTreeMap<u32, Amount>;
+
+impl Expiring {
+    fn add(&mut self, base: Amount, valid_until_s: u32) {
+        let of_second = self.by_second.entry(valid_until_s).or_default();
+        *of_second = of_second.saturating_add(base);
+        self.sum = self.sum.saturating_add(base);
+    }
+
+    /// The sum of what is not dead.
+    fn total(&self, venue_now: VenueTime, grace_ms: u64) -> Amount {
+        let alive = |until_s: u32| !is_dead(until_s, venue_now, grace_ms);
+        match self.by_second.first_key_value() {
+            Some((first_s, _)) if alive(*first_s) => self.sum,
+            _ => {
+                let alive = self
+                    .by_second
+                    .iter()
+                    .filter(|(until_s, _)| alive(**until_s));
+                sum(alive.map(|(_, base)| *base))
+            }
+        }
+    }
+
+    /// Removes what is dead; returns whether there was any.
+    fn maintain(&mut self, venue_now: VenueTime, grace_ms: u64) -> bool {
+        let mut freed = false;
+        while let Some(first) = self.by_second.first_entry()
+            && is_dead(*first.key(), venue_now, grace_ms)
+        {
+            first.remove();
+            freed = true;
+        }
+        if freed {
+            self.sum = sum(self.by_second.values().copied());
+        }
+        freed
+    }
+}
+
+impl From<BySecond> for Expiring {
+    fn from(by_second: BySecond) -> Self {
+        let sum = sum(by_second.values().copied());
+        Self { by_second, sum }
+    }
+}
+
+impl From<Expiring> for BySecond {
+    fn from(expiring: Expiring) -> Self {
+        expiring.by_second
+    }
+}
+
+fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
+    amounts.fold(0, Amount::saturating_add)
+}
 
 impl Signed {
     /// Amounts signed by earlier runs.
@@ -32,9 +98,7 @@ impl Signed {
 
     /// Adds an order that is about to be signed, or was signed by an earlier run.
     pub(crate) fn add(&mut self, token: TokenId, base: Amount, valid_until_s: u32) {
-        let expiring = self.0.entry(token).or_default();
-        let sum = expiring.entry(valid_until_s).or_default();
-        *sum = sum.saturating_add(base);
+        self.0.entry(token).or_default().add(base, valid_until_s);
     }
 
     /// As [`Signed::add`], for an order.
@@ -45,15 +109,13 @@ impl Signed {
 
     /// Base units of a token that the venue could still fill, both sides together.
     pub(crate) fn total(&self, token: TokenId, venue_now: VenueTime, grace_ms: u64) -> Amount {
-        let expiring = self.0.get(&token).into_iter().flatten();
-        expiring
-            .filter(|(until_s, _)| !is_dead(**until_s, venue_now, grace_ms))
-            .fold(0, |sum, (_, base)| Amount::saturating_add(sum, *base))
+        let expiring = self.0.get(&token);
+        expiring.map_or(0, |expiring| expiring.total(venue_now, grace_ms))
     }
 
     /// When the first of them is dead, so that more may be signed.
     pub(crate) fn frees_at(&self, token: TokenId, grace_ms: u64) -> Option<VenueTime> {
-        let (first_s, _) = self.0.get(&token)?.first_key_value()?;
+        let (first_s, _) = self.0.get(&token)?.by_second.first_key_value()?;
         Some(VenueTime::from_s((*first_s).into()).plus_ms(grace_ms))
     }
 
@@ -61,12 +123,7 @@ impl Signed {
     pub(crate) fn maintain(&mut self, venue_now: VenueTime, grace_ms: u64) -> bool {
         let mut freed = false;
         for expiring in self.0.values_mut() {
-            while let Some(first) = expiring.first_entry()
-                && is_dead(*first.key(), venue_now, grace_ms)
-            {
-                first.remove();
-                freed = true;
-            }
+            freed |= expiring.maintain(venue_now, grace_ms);
         }
         freed
     }

@@ -94,7 +94,8 @@ impl PerMinute {
     pub(crate) fn count(&self, now: Time) -> u32 {
         let second = now.as_ms() / 1_000;
         let recent = self.seconds.iter().filter(|(at, _)| at + 60 > second);
-        recent.fold(0, |sum, (_, count)| sum.saturating_add(*count))
+        let sum: u64 = recent.map(|(_, count)| u64::from(*count)).sum();
+        u32::try_from(sum).unwrap_or(u32::MAX)
     }
 }
 
