@@ -178,6 +178,7 @@ fn refused(call: &'static str, reason: Reason) -> anyhow::Error {
     let error = CallError::Refused {
         call,
         reason,
+        is_numbered: true,
         detail: String::new(),
         retry_after_ms: None,
     };

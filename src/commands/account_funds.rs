@@ -70,7 +70,7 @@ pub struct TransferArgs {
     #[arg(long, value_name = "TEXT")]
     memo: Option<String>,
     /// File with the key of the owner's wallet, mode 0600; read for one signature. Not needed for --dry-run
-    #[arg(long, value_name = "FILE", required_unless_present = "dry_run")]
+    #[arg(long, value_name = "FILE")]
     owner_key: Option<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ pub struct WithdrawArgs {
     #[arg(long)]
     fast: bool,
     /// File with the key of the owner's wallet, mode 0600; read for one signature. Not needed for --dry-run
-    #[arg(long, value_name = "FILE", required_unless_present = "dry_run")]
+    #[arg(long, value_name = "FILE")]
     owner_key: Option<PathBuf>,
 }
 
@@ -147,6 +147,12 @@ fn move_funds(
     json: bool,
 ) -> anyhow::Result<Exit> {
     let daemon = trading(&common.which.config)?;
+    daemon.venue.exchange(&format!("a {}", asked.kind.name()))?;
+    if owner_key.is_none() && !common.dry_run {
+        let what =
+            "--owner-key FILE is required: the wallet's key signs once (not needed for --dry-run)";
+        return Err(Failure::new(Exit::Usage, what).into());
+    }
     runtime()?.block_on(async {
         let session = Session::open(daemon).await?;
         session.key.secret(&format!("a {}", asked.kind.name()))?;

@@ -98,13 +98,14 @@ fn shape(request: &AccountRequest, booked: &BTreeSet<String>) -> Value {
 
 /// Lists, settles or ends requests: exit 1 if the end of one is not known.
 pub fn requests(args: &RequestsArgs, json: bool) -> anyhow::Result<Exit> {
+    let daemon = trading(&args.which.config)?;
+    daemon.venue.exchange("account requests")?;
     if let Some(hash) = &args.forget {
         return forget(args, hash, json);
     }
     if args.settle {
         settle(args)?;
     }
-    let daemon = trading(&args.which.config)?;
     let dir = &daemon.store.dir;
     let (requests, booked) = (request_folder::list(dir)?, request_folder::booked(dir));
     if json {

@@ -257,7 +257,29 @@ fn table(meaning: &Meaning) -> String {
         text.push_str(&losses.text());
     }
     text.push_str("\nrequests\n");
-    text.push_str(&columns(&[
+    text.push_str(&requests(load));
+    for warning in &meaning.warnings {
+        let _ = writeln!(text, "\nwarning: {warning}");
+    }
+    if let Some(online) = &meaning.online {
+        text.push_str(&online.text());
+    }
+    if !meaning.exact {
+        text.push_str("\nAmounts and strategies are checked against the venue's decimals at start; state\nbase_decimals, quote_decimals and price_decimals in every [[market]] to check them now.\n");
+    }
+    if let Some(socket) = &meaning.signer {
+        let _ = writeln!(text, "\nThe signing key is held by the signer at {socket}.");
+    }
+    if !meaning.secrets_checked {
+        text.push_str("\nThe files with the secrets were not read.\n");
+    }
+    text
+}
+
+/// The load in requests, in rows.
+fn requests(load: &Load) -> String {
+    let cell = |text: &str| text.to_owned();
+    let mut rows = vec![
         vec![
             cell("  polling"),
             format!(
@@ -282,21 +304,19 @@ fn table(meaning: &Meaning) -> String {
                 exposure::percent(load.budget_share_bps)
             ),
         ],
-    ]));
-    for warning in &meaning.warnings {
-        let _ = writeln!(text, "\nwarning: {warning}");
+    ];
+    if let Some(trading) = &load.trading {
+        rows.push(vec![
+            cell("  trading counter"),
+            format!(
+                "refreshing adds {} per second, {} of the {} that the venue forgets for each market; replacing an order that is just placed adds {} of {}",
+                exposure::thousandths(trading.added_milli_per_s),
+                exposure::percent(trading.share_bps),
+                exposure::thousandths(trading.forgotten_milli_per_s),
+                exposure::thousandths(trading.replacement_milli),
+                exposure::thousandths(trading.most_milli),
+            ),
+        ]);
     }
-    if let Some(online) = &meaning.online {
-        text.push_str(&online.text());
-    }
-    if !meaning.exact {
-        text.push_str("\nAmounts and strategies are checked against the venue's decimals at start; state\nbase_decimals, quote_decimals and price_decimals in every [[market]] to check them now.\n");
-    }
-    if let Some(socket) = &meaning.signer {
-        let _ = writeln!(text, "\nThe signing key is held by the signer at {socket}.");
-    }
-    if !meaning.secrets_checked {
-        text.push_str("\nThe files with the secrets were not read.\n");
-    }
-    text
+    columns(&rows)
 }

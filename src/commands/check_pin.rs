@@ -14,16 +14,25 @@ use crate::exit::{self, Exit, Failure};
 use cambist_config::reader::At;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::config::market::Market;
-use cambist_daemon::config::venue::ExchangeLink;
+use cambist_daemon::config::venue::{ExchangeLink, VenueKind};
+use cambist_daemon::venues::kraken::access::public_listing;
 
 /// Published values of everything that the file trades.
 #[derive(Debug, Serialize)]
 struct Pins {
-    chain_id: u64,
-    exchange: String,
+    /// Where orders name both.
+    #[serde(flatten)]
+    chain: Option<ChainPins>,
     markets: Vec<MarketPins>,
     /// Where the file differs.
     differences: Vec<String>,
+}
+
+/// Chain and exchange contract.
+#[derive(Debug, Serialize)]
+struct ChainPins {
+    chain_id: u64,
+    exchange: String,
 }
 
 /// Units of one market.
@@ -68,7 +77,42 @@ pub fn run(daemon: &Daemon, json: bool) -> anyhow::Result<Exit> {
 }
 
 async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
-    daemon.venue.exchange("pins")?;
+    match daemon.venue.kind() {
+        VenueKind::Exchange => ask_exchange(daemon).await,
+        VenueKind::Kraken => ask_kraken(daemon).await,
+    }
+}
+
+async fn ask_kraken(daemon: &Daemon) -> anyhow::Result<Pins> {
+    let markets = daemon.markets.iter();
+    let names: Vec<_> = markets.map(|market| market.name.value.clone()).collect();
+    let listing = public_listing(daemon, &names).await?;
+    let mut pins = Pins {
+        chain: None,
+        markets: Vec::new(),
+        differences: Vec::new(),
+    };
+    for market in &daemon.markets {
+        let name = &market.name.value;
+        let listed = listing.pair(name);
+        let listed = listed.with_context(|| format!("the venue does not list {name}"))?;
+        let units = MarketPins {
+            name: name.clone(),
+            base_decimals: listed.base.decimals,
+            base_precision: listed.base.precision,
+            quote_decimals: listed.quote.decimals,
+            quote_precision: listed.quote.precision,
+            price_decimals: listed.pair.price_decimals,
+            pool: None,
+        };
+        units.compare(market, &mut pins.differences);
+        pins.markets.push(units);
+    }
+    Ok(pins)
+}
+
+async fn ask_exchange(daemon: &Daemon) -> anyhow::Result<Pins> {
+    let link = daemon.venue.exchange("pins")?;
     let config = ClientConfig {
         timeout_ms: daemon.request_timeout_ms,
         ..ClientConfig::new(&daemon.venue.base_url.value)
@@ -86,8 +130,10 @@ async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
     };
     let token = |id: TokenId| tokens.iter().find(|token| token.token_id == id);
     let mut pins = Pins {
-        chain_id: info.chain_id,
-        exchange: info.exchange_address.to_string().to_ascii_lowercase(),
+        chain: Some(ChainPins {
+            chain_id: info.chain_id,
+            exchange: info.exchange_address.to_string().to_ascii_lowercase(),
+        }),
         markets: Vec::new(),
         differences: Vec::new(),
     };
@@ -119,23 +165,24 @@ async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
         units.compare(market, &mut pins.differences);
         pins.markets.push(units);
     }
-    pins.compare(daemon.venue.exchange("pins")?);
+    pins.compare(link);
     Ok(pins)
 }
 
 impl Pins {
     /// Compares chain and exchange with the file.
     fn compare(&mut self, link: &ExchangeLink) {
-        if let Some(chain_id) = link.chain_id.filter(|id| *id != self.chain_id) {
-            let found = self.chain_id;
+        let Some(chain) = &self.chain else { return };
+        if let Some(chain_id) = link.chain_id.filter(|id| *id != chain.chain_id) {
+            let found = chain.chain_id;
             self.differences.push(format!(
                 "venue.chain_id = {chain_id}, but the venue is on chain {found}"
             ));
         }
         if let Some(exchange) = &link.exchange
-            && *exchange != self.exchange
+            && *exchange != chain.exchange
         {
-            let found = &self.exchange;
+            let found = &chain.exchange;
             self.differences.push(format!(
                 "venue.exchange = {exchange}, but the venue's exchange is {found}"
             ));
@@ -146,10 +193,16 @@ impl Pins {
     fn lines(&self, daemon: &Daemon) -> String {
         let mut text = format!(
             "# As published by {}. Compare with another source (its documents, the chain) before using it:\n\
-             # wrong values make the daemon sign orders with another meaning.\n\
-             [venue]\nchain_id = {}\nexchange = \"{}\"\n",
-            daemon.venue.base_url.value, self.chain_id, self.exchange
+             # wrong values make the daemon sign orders with another meaning.\n",
+            daemon.venue.base_url.value
         );
+        if let Some(chain) = &self.chain {
+            let (chain_id, exchange) = (chain.chain_id, &chain.exchange);
+            let _ = write!(
+                text,
+                "[venue]\nchain_id = {chain_id}\nexchange = \"{exchange}\"\n"
+            );
+        }
         for market in &self.markets {
             let _ = write!(
                 text,

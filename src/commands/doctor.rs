@@ -14,7 +14,7 @@ use super::signer_limits::compare;
 use super::{columns, print_json, print_text};
 use crate::commands::daemon_control::Which;
 use crate::commands::stated_loss::losses;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use cambist_daemon::config::venue::VenueKind;
 use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::live::latch::Latch;
@@ -81,7 +81,7 @@ impl Findings {
     }
 }
 
-/// Prints all findings. Exit 1 if there is a problem.
+/// Prints all findings. Exit 1 if there is a problem, and 75 if the venue could not be asked beside a daemon.
 pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let mut all = Findings::default();
     // An invalid file is reported in its own words, as by `check`.
@@ -91,9 +91,11 @@ pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    if daemon.mode.trades() {
-        runtime.block_on(venue(&daemon, &mut all));
-    }
+    let refused = if daemon.mode.trades() {
+        runtime.block_on(venue(&daemon, &mut all))
+    } else {
+        None
+    };
     let wrong = all
         .0
         .iter()
@@ -103,7 +105,11 @@ pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
     } else {
         print_text(&text(&all.0))?;
     }
-    Ok(if wrong { Exit::CheckFailed } else { Exit::Done })
+    Ok(match refused {
+        Some(exit) => exit,
+        None if wrong => Exit::CheckFailed,
+        None => Exit::Done,
+    })
 }
 
 /// Checks of this machine.
@@ -261,12 +267,27 @@ fn unit(daemon: &Daemon, all: &mut Findings) {
     }
 }
 
-/// Checks at the venue. Every query is sent once, because venues may limit requests.
-async fn venue(daemon: &Daemon, all: &mut Findings) {
-    // Unusable keys were reported above.
-    let Ok(access) = Access::of_command(daemon, daemon.request_timeout_ms) else {
-        return;
+/// Checks at the venue. Every query is sent once, because venues may limit requests. Returns the exit code if the venue
+/// could not be asked, because a daemon uses what is needed for that.
+async fn venue(daemon: &Daemon, all: &mut Findings) -> Option<Exit> {
+    let access = match Access::of_command(daemon, daemon.request_timeout_ms) {
+        Ok(access) => access,
+        Err(error) => {
+            let exit = error.downcast_ref::<Failure>().map(|failure| failure.exit);
+            // Unusable keys were reported above.
+            let is_in_use = exit == Some(Exit::AnotherInstance);
+            if is_in_use {
+                let fix = "set keys.panic_dir, or stop the daemon";
+                all.wrong("venue", error.to_string(), fix);
+            }
+            return exit.filter(|_| is_in_use);
+        }
     };
+    with_access(daemon, access, all).await;
+    None
+}
+
+async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) {
     let once = StartRetry::none();
     if let Some(Err(error)) = compare(daemon, None).map(|compared| compared.problems) {
         all.wrong("signer", error, "systemctl status cambist-signer@NAME");
@@ -309,7 +330,7 @@ async fn venue(daemon: &Daemon, all: &mut Findings) {
     };
     all.good(
         "precision",
-        "tokens, markets and pools are listed as the file expects",
+        "tokens and markets are listed as the file expects",
     );
     signer(daemon, &bound, all);
     amounts(daemon, &bound, all);

@@ -183,6 +183,7 @@ fn about(config: &Daemon, bound: &Bound) -> About {
         depth_age_max_ms: config.engine.poll.depth_age_max_ms,
         tick_age_max_ms: 5_000,
         bursts: [config.budget.burst, config.budget.endpoint_burst],
+        request_unit: config.venue.budget_unit(),
         ttl_ms: config.orders.ttl_s.saturating_mul(1_000),
     }
 }

@@ -29,7 +29,12 @@ pub struct Client {
 impl Client {
     /// A client with the key that the exchange made at its first start.
     pub fn of(stage: &Stage, nonce: u64) -> Self {
-        let folder = stage.path("kraken/maker");
+        Self::of_key(stage, "maker", nonce)
+    }
+
+    /// A client with this key.
+    pub fn of_key(stage: &Stage, key: &str, nonce: u64) -> Self {
+        let folder = stage.path("kraken").join(key);
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         Self {
             address: stage.address.clone(),

@@ -165,6 +165,7 @@ impl Client {
             NoAnswer::Refused(reason) => CallError::Refused {
                 call: name,
                 reason,
+                is_numbered: true,
                 detail,
                 retry_after_ms: whole.retry_after_ms,
             },

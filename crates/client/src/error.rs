@@ -61,12 +61,14 @@ pub enum CallError {
         detail: String,
     },
     /// The venue refused.
-    #[error("{call}: refused with {} ({}): {detail}", code::number(*reason), code::message(*reason))]
+    #[error("{call}: {}", refusal(*reason, *is_numbered, detail))]
     Refused {
         /// Name of the call.
         call: &'static str,
         /// The venue's reason.
         reason: Reason,
+        /// Whether the answer had the number of the reason. Otherwise the text has the cause.
+        is_numbered: bool,
         /// The venue's text, bounded and escaped.
         detail: String,
         /// The venue's `Retry-After`, if it sent one.
@@ -82,4 +84,17 @@ pub enum CallError {
         /// Details for logs.
         detail: String,
     },
+}
+
+/// A refusal in words: number, meaning and text, or the venue's text alone.
+fn refusal(reason: Reason, is_numbered: bool, detail: &str) -> String {
+    let meaning = code::message(reason);
+    match (is_numbered, detail) {
+        (true, _) => format!(
+            "refused with {} ({meaning}): {detail}",
+            code::number(reason)
+        ),
+        (false, "") => format!("refused: {meaning}"),
+        (false, _) => format!("refused: {detail}"),
+    }
 }

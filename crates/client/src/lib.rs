@@ -39,7 +39,7 @@ pub use client::{Answered, Client};
 pub use config::{ClientConfig, Credentials};
 pub use error::{CallError, SetupError};
 pub use evm_pools::EvmPools;
-pub use kraken::{ApiKey, KeyKind, KrakenClient, KrakenKeys, ProofError};
+pub use kraken::{ApiKey, KeyKind, KrakenClient, KrakenKeys, ProofError, RefusedNonces};
 pub use node::{NoFact, Node, NodeAnswer, NodeOutcome, NodeRefusal, Nodes};
 pub use public::{PublicError, PublicReader, PublicUrl};
 pub use secrecy::{ExposeSecret, SecretString};

@@ -274,6 +274,7 @@ async fn a_refused_call_has_its_reason_and_its_wait() {
     let expected = CallError::Refused {
         call: "storage_id",
         reason: Reason::InvalidApiKey,
+        is_numbered: true,
         detail: "key is old".to_owned(),
         retry_after_ms: Some(7_000),
     };

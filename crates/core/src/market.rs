@@ -94,7 +94,7 @@ pub struct MarketSpec {
 pub enum MarketError {
     /// The price has more decimals than the quote token can express.
     #[error(
-        "market {market}: price precision {price_decimals} exceeds the quote token's precision {quote_precision}"
+        "market {market} cannot be traded: a price has {price_decimals} decimals and an amount of the quote token {quote_precision}, so that the value of an order is no exact amount"
     )]
     PriceTooFine {
         /// Market name.
@@ -321,7 +321,11 @@ mod tests {
     #[test]
     fn a_price_with_more_decimals_than_the_quote_token_is_refused() {
         let made = MarketSpec::new(MarketId(0), "A-B", token(0, 18, 6), token(1, 6, 2), 3, true);
-        assert!(matches!(made, Err(MarketError::PriceTooFine { .. })));
+        let text = made.unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "market A-B cannot be traded: a price has 3 decimals and an amount of the quote token 2, so that the value of an order is no exact amount"
+        );
         let same = MarketSpec::new(
             MarketId(0),
             "A-A",

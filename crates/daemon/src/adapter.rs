@@ -56,6 +56,11 @@ pub const fn is_of_keys(reason: Reason) -> bool {
     matches!(reason.refusal(), Refusal::KeysRefused)
 }
 
+/// Whether a request was refused because the key may not make it.
+pub fn is_without_permission(reason: Reason) -> bool {
+    reason == Reason::NoSignature
+}
+
 /// Whether a request was refused for its form, so that every one like it is.
 pub const fn is_of_the_request(reason: Reason) -> bool {
     matches!(reason, Reason::InvalidArgument)

@@ -462,7 +462,7 @@ pub(crate) mod tests {
         assert!(fine.contains("steps of 0.1"), "{fine}");
         let fine = text(r#""pair_decimals":1"#, r#""pair_decimals":5"#)
             .replace(r#","tick_size":"0.1""#, "");
-        assert!(error(fine).contains("exceeds the quote token's precision 4"));
+        assert!(error(fine).contains("an amount of the quote token 4"));
         for (from, to) in [
             ("0.0001", "-1"),
             ("0.0001", "1e3"),

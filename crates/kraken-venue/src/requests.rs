@@ -64,6 +64,29 @@ impl Method {
         self.path().starts_with("/0/private/")
     }
 
+    /// The permission of an API key that it needs, as the service names it where keys are made; `None` without a key, and
+    /// where it needs several.
+    pub const fn permission(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Balance | Self::BalanceEx | Self::TradeVolume => "Funds - Query",
+            Self::OpenOrders => "Orders and trades - Query open orders & trades",
+            Self::ClosedOrders | Self::QueryOrders | Self::QueryTrades => {
+                "Orders and trades - Query closed orders & trades"
+            }
+            Self::Ledgers => "Data - Query ledger entries",
+            Self::AddOrder => "Orders and trades - Create & modify orders",
+            Self::CancelOrder | Self::CancelAll | Self::CancelAllOrdersAfter => {
+                "Orders and trades - Cancel & close orders"
+            }
+            Self::WithdrawMethods
+            | Self::Time
+            | Self::SystemStatus
+            | Self::Assets
+            | Self::AssetPairs
+            | Self::Depth => return None,
+        })
+    }
+
     /// Whether it only cancels: such requests go before all others that wait for the same key.
     pub const fn cancels(self) -> bool {
         matches!(

@@ -63,6 +63,8 @@ pub struct Session {
     status: Status,
     /// Requests sent and allowed in earlier runs of the daemon.
     requests_before: [u64; 2],
+    /// What one request costs of the budget.
+    request_unit: u64,
 }
 
 impl Session {
@@ -96,6 +98,7 @@ impl Session {
             comparison: Comparison::default(),
             status: Status::default(),
             requests_before: [0; 2],
+            request_unit: 1,
         }
     }
 
@@ -110,6 +113,21 @@ impl Session {
         *sent = sent.saturating_add(status.sent);
         *allowed = allowed.saturating_add(status.allowed);
         self.comparison = Comparison::default();
+    }
+
+    /// The same session at a venue where one request costs so much of the budget.
+    #[must_use]
+    pub fn with_request_unit(mut self, unit: u32) -> Self {
+        self.request_unit = u64::from(unit).max(1);
+        self
+    }
+
+    /// Requests sent, and those that the budget would have allowed, of what both took of the budget.
+    pub(crate) const fn requests(&self, sent: u64, allowed: u64) -> [u64; 2] {
+        [
+            sent.div_ceil(self.request_unit),
+            allowed / self.request_unit,
+        ]
     }
 
     /// The same session with pools beside its markets.

@@ -85,7 +85,8 @@ pub fn line(session: &Session) -> String {
             format!("spread {spread}, holdings {holdings}{fees}{pool}")
         },
     ));
-    parts.push(format!("requests {:>4}/{}", status.sent, status.allowed));
+    let [sent, allowed] = session.requests(status.sent, status.allowed);
+    parts.push(format!("requests {sent:>4}/{allowed}"));
     parts.join(SEPARATOR)
 }
 

@@ -1,6 +1,7 @@
 //! Keys with which a start refuses to trade, and commands beside a daemon.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use toml::Table;
 
@@ -10,10 +11,20 @@ use crate::support::{Edit, Stage};
 
 /// The end of a start: exit code and log.
 fn refused(stage: &Stage) -> (i32, String) {
-    stage.daemon("daemon", &stage.url(), on_kraken);
+    refused_with(stage, |_| {})
+}
+
+/// As `refused`, with other keys of the file.
+fn refused_with(stage: &Stage, edit: impl FnOnce(&mut Table)) -> (i32, String) {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    stage.daemon("daemon", &stage.url(), |file| {
+        on_kraken(file);
+        edit(file);
+    });
     let config = stage.path("daemon.toml").display().to_string();
     let args = ["run", "--config", &config, "--until-stdin-closes"];
-    let (code, _, log) = run(stage.folder.path(), "refused", &args, SOON);
+    let name = format!("refused-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let (code, _, log) = run(stage.folder.path(), &name, &args, SOON);
     assert!(stage.books().orders.is_empty(), "nothing was ordered");
     (code, log)
 }
@@ -90,6 +101,46 @@ fn keys_of_the_wrong_secret_or_without_permissions_are_refused() {
     stage.close();
 }
 
+/// A key that lacks a permission is found before anything is ordered, and named with what it lacks.
+#[test]
+fn keys_that_may_not_do_what_they_are_for_are_refused() {
+    let without = |name: &str| -> Vec<&str> {
+        let all = ACCOUNT.into_iter();
+        all.filter(|permission| *permission != name).collect()
+    };
+    let lacks = [
+        ("orders-query-open", "Query open orders & trades"),
+        ("orders-query-closed", "Query closed orders & trades"),
+        ("orders-cancel", "Cancel & close orders"),
+        ("ledger-query", "Query ledger entries"),
+        ("funds-query", "Funds - Query"),
+    ];
+    let sets = lacks.map(|(permission, _)| (permission, without(permission)));
+    let mut keys: Vec<(&str, &[&str], u64)> =
+        vec![("orders", &ORDERS, 0), ("account", &ACCOUNT, 0)];
+    keys.extend(sets.iter().map(|(name, set)| (*name, set.as_slice(), 0)));
+    let stage = exchange("kraken-permissions", &keys);
+    for (name, permission) in lacks {
+        let (code, log) = refused_with(&stage, |file| {
+            file.put("keys.account_dir", format!("kraken/{name}"));
+        });
+        assert_eq!(code, 77, "{name}: {log}");
+        assert!(log.contains(permission), "{name}: {log}");
+        assert!(log.contains(&format!("kraken/{name}")), "{name}: {log}");
+        assert!(!log.contains("no signature given"), "{log}");
+    }
+    let (code, log) = refused_with(&stage, |file| {
+        file.put("keys.orders_dir", "kraken/account");
+        file.put("keys.account_dir", "kraken/orders");
+    });
+    assert_eq!(code, 77, "{log}");
+    assert!(
+        log.contains("keys.orders_dir and keys.account_dir are exchanged"),
+        "{log}"
+    );
+    stage.close();
+}
+
 /// What the guide shows before anything is sent: the example is right, and the public depth needs no key.
 #[test]
 fn the_example_and_the_public_depth_need_no_keys() {
@@ -143,8 +194,18 @@ fn an_account_whose_fee_is_above_what_orders_reserve_is_refused() {
 fn commands_read_the_account_beside_a_daemon_with_a_third_key() {
     let stage = usual("kraken-commands");
     stage.daemon("daemon", &stage.url(), on_kraken);
-    let (code, checked, log) = stage.command("check --online");
+    let (code, pins, log) = stage.command("check --pin");
+    assert_eq!(code, 0, "{pins} {log}");
+    assert_eq!(pins["markets"][0]["price_decimals"], 2, "{pins}");
+    let (_, lines, _) = stage.prose("check --pin");
+    assert!(lines.contains("[[market]]\nname = \"ETH-USDC\""), "{lines}");
+    assert!(!lines.contains("chain_id"), "{lines}");
+    let (code, checked, log) = stage.prose("check --online");
     assert_eq!(code, 0, "{checked} {log}");
+    for side in ["buy", "sell"] {
+        let line = format!("ETH-USDC {side}: the venue would take the order");
+        assert!(checked.contains(&line), "{checked}");
+    }
     let (code, found, log) = stage.command("doctor");
     assert_eq!(code, 0, "{found} {log}");
     let mut daemon = stage.run("daemon");
@@ -157,12 +218,16 @@ fn commands_read_the_account_beside_a_daemon_with_a_third_key() {
     let (code, orders, log) = stage.command("account orders");
     assert_eq!(code, 0, "{log}");
     assert!(!orders.as_array().unwrap().is_empty(), "{orders}");
-    let (code, _, log) = stage.command("account transactions");
-    assert_eq!(code, 77, "{log}");
-    assert!(
-        log.contains("venue.kind = \"kraken\" does not offer it"),
-        "{log}"
-    );
+    for line in [
+        "account transactions",
+        "account requests",
+        "account transfer --to 0xC07Ad42eA9A232BFA2B5a21E8e0CFfCC8762f62b --token ETH --amount 1",
+    ] {
+        let (code, _, log) = stage.command(line);
+        assert_eq!(code, 77, "{line}: {log}");
+        let what = "venue.kind = \"kraken\" does not offer it";
+        assert!(log.contains(what), "{line}: {log}");
+    }
     // Without a key of its own a command would use up numbers of the daemon's.
     let text = std::fs::read_to_string(stage.path("daemon.toml")).unwrap();
     let text: Vec<_> = text
@@ -170,9 +235,12 @@ fn commands_read_the_account_beside_a_daemon_with_a_third_key() {
         .filter(|line| !line.starts_with("panic_dir"))
         .collect();
     std::fs::write(stage.path("daemon.toml"), text.join("\n")).unwrap();
-    let (code, _, log) = stage.command("account balances");
-    assert_eq!(code, 75, "{log}");
-    assert!(log.contains("keys.panic_dir"), "{log}");
+    for line in ["account balances", "check --online", "doctor"] {
+        let (code, object, log) = stage.command(line);
+        assert_eq!(code, 75, "{line}: {object} {log}");
+        let text = format!("{object} {log}");
+        assert!(text.contains("keys.panic_dir"), "{line}: {text}");
+    }
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     stage.close();
 }

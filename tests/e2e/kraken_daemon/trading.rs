@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::stage::{SOON, on_kraken, quotes, usual};
 use crate::kraken::Client;
+use crate::support::http::{body, metric};
 use crate::support::keeping::Keeping;
 use crate::support::{Books, Edit, Fault, Program, Proxy, Stage, until};
 
@@ -99,6 +100,17 @@ fn it_trades_and_drains_with_books_equal_to_the_unit() {
     let (code, status, log) = stage.command("status");
     assert_eq!(code, 0, "{log}");
     assert_eq!(status["state"], "active", "{status}");
+    // Whole calls, of which a key of this tier has one a second.
+    let sent = status["requests"]["sent"].as_u64().unwrap();
+    assert!((5..1_000).contains(&sent), "{status}");
+    let age_ms = status["venue_age_ms"].as_u64().unwrap();
+    assert!(age_ms < 60_000, "{status}");
+    let counter = status["markets"][0]["trading_counter"].as_str().unwrap();
+    assert!(counter.ends_with(" %"), "{status}");
+    let address = stage.metrics("daemon", &mut daemon);
+    let page = body(&address, "/metrics").unwrap();
+    let used = "cambist_risk_limit_used_ratio{limit=\"trading_counter\",market=\"ETH-USDC\"}";
+    assert!(page.contains(used), "{page}");
     assert_nonces(&proxy.submits());
     finish(stage, daemon);
 }
@@ -215,6 +227,43 @@ fn a_panic_without_the_store_ends_everything_with_its_own_key() {
     stage.close();
 }
 
+/// Another program with the key of orders, and nonces of the clock in nanoseconds: every order would be refused from then
+/// on, so that trading stops with the key and what to do.
+#[test]
+fn a_key_that_something_else_uses_stops_trading_with_what_to_do() {
+    for name in ["orders", "account"] {
+        let stage = usual(&format!("kraken-foreign-use-{name}"));
+        stage.daemon("daemon", &stage.url(), on_kraken);
+        let mut daemon = stage.run("daemon");
+        quotes(&stage, &mut daemon);
+        let refused = |daemon: &mut Program| {
+            let address = stage.metrics("daemon", daemon);
+            let page = body(&address, "/metrics").unwrap();
+            metric(
+                &page,
+                "cambist_nonces_refused_total",
+                &[&format!("key=\"{name}\"")],
+            )
+        };
+        assert!(refused(&mut daemon) < 0.5);
+        let nanoseconds = 2_000_000_000_000_000_000;
+        Client::of_key(&stage, name, nanoseconds).good("Balance", "");
+        until(SOON, "cancel-only", || {
+            assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+            let (_, status, _) = stage.command("status");
+            (status["state"] == "cancel_only").then_some(())
+        });
+        assert!(refused(&mut daemon) > 3.5);
+        let (_, status, _) = stage.prose("status");
+        let folder = stage.path("kraken").join(name).display().to_string();
+        let reason = format!("something else uses the API key in {folder}");
+        assert!(daemon.stderr().contains(&reason), "{}", daemon.last_words());
+        assert!(status.contains("cancel"), "{status}");
+        daemon.kill();
+        stage.close();
+    }
+}
+
 fn panic(stage: &Stage) -> (i32, Value, String) {
     let config = stage.path("daemon.toml").display().to_string();
     let args = ["panic", "--yes", "--json", "--config", &config];
@@ -237,6 +286,10 @@ fn the_dead_mans_switch_fires_after_a_kill_and_is_off_after_a_drain() {
     });
     let mut daemon = stage.run("daemon");
     quotes(&stage, &mut daemon);
+    let address = stage.metrics("daemon", &mut daemon);
+    let page = body(&address, "/metrics").unwrap();
+    let expiry = "cambist_dead_mans_switch_expiry_timestamp_seconds";
+    assert!(metric(&page, expiry, &[]) > 1.7e9, "{page}");
     daemon.kill();
     let killed = crate::support::clock::Since::now();
     until(Duration::from_secs(40), "the switch", || {

@@ -5,6 +5,7 @@
 //! used again: a request that waited too long for its turn has none, and was not sent.
 
 mod lane;
+mod nonce_use;
 mod orders;
 mod queries;
 mod start;
@@ -32,7 +33,9 @@ use crate::error::SetupError;
 use crate::transport::{Exchange, Headers, Outgoing, Transport};
 
 use lane::{Lane, Turn};
+use nonce_use::NonceUse;
 
+pub use nonce_use::RefusedNonces;
 pub use start::{KeyKind, ProofError};
 
 /// An API key: its name, and the secret that signs with it. `Debug` shows neither.
@@ -91,6 +94,7 @@ struct Key {
     credentials: ApiKey,
     nonces: Arc<dyn NonceSource>,
     lane: Arc<Lane>,
+    used: NonceUse,
 }
 
 /// What the heads of the answers to the requests of one query hold.
@@ -113,6 +117,28 @@ enum NoAnswer {
 impl NoAnswer {
     fn undecodable(problem: &str) -> Self {
         NoResult::undecodable(problem).into()
+    }
+
+    /// With what a refusal of the key means: the venue's text names no permission.
+    fn explained(self, method: Method) -> Self {
+        let Self::Refused(reason, texts) = self else {
+            return self;
+        };
+        let meaning = match (reason, method.permission()) {
+            (Reason::InvalidApiKey, _) => Some("the venue does not know this API key".to_owned()),
+            (Reason::WrongSignature, _) => Some("the secret is not that of the API key".to_owned()),
+            (Reason::NoSignature, Some(permission)) => {
+                Some(format!("the API key has no permission \"{permission}\""))
+            }
+            _ => None,
+        };
+        Self::Refused(
+            reason,
+            match meaning {
+                Some(meaning) => format!("{texts} ({meaning})"),
+                None => texts,
+            },
+        )
     }
 }
 
@@ -202,6 +228,7 @@ impl KrakenClient {
                 credentials: key,
                 nonces,
                 lane: Arc::default(),
+                used: NonceUse::default(),
             })
         };
         Ok(Self {
@@ -238,6 +265,12 @@ impl KrakenClient {
     /// The venue's base URL.
     pub fn base_url(&self) -> &BaseUrl {
         &self.shared.base
+    }
+
+    /// The nonces of a key that were refused because something else uses the key.
+    pub fn refused_nonces(&self, kind: KeyKind) -> RefusedNonces {
+        let key = self.key(kind);
+        key.map_or_else(|_| RefusedNonces::default(), |key| key.used.refused())
     }
 
     fn key(&self, kind: KeyKind) -> Result<&Key, NoAnswer> {
@@ -335,7 +368,12 @@ impl KrakenClient {
                 shared.body_max_bytes
             },
         };
-        head.read(shared.transport.exchange(outgoing).await)
+        let is_new = key.used.sends(nonce);
+        let result = head.read(shared.transport.exchange(outgoing).await);
+        if is_new {
+            key.used.answered(&result);
+        }
+        result.map_err(|none| none.explained(method))
     }
 }
 

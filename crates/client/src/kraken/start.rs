@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use cambist_core::{Reason, VenueTime};
+use cambist_core::{ClientOrderId, Reason, StrategyId, VenueTime};
 use cambist_kraken_venue::account::{self, PairFees, SystemStatus};
 use cambist_kraken_venue::json::{DecodeError, Json};
 use cambist_kraken_venue::listing::{self, Asset, Pair};
+use cambist_kraken_venue::order_key::key_of;
 use cambist_kraken_venue::requests::{Method, Request};
 use cambist_kraken_venue::seal::{VALIDATE, read_back};
 
@@ -196,6 +197,14 @@ impl KrakenClient {
             }
             Err(none) => return Err(failed(none, head)),
         }
+        self.prove_withdrawals_refused(which).await
+    }
+
+    /// As `prove_no_withdrawals`, of a key that was seen to query funds, such as by `prove_nonce_window`.
+    pub async fn prove_withdrawals_refused(&self, which: KeyKind) -> Result<(), ProofError> {
+        let call = "prove_no_withdrawals";
+        let mut head = Head::default();
+        let failed = |none, head| ProofError::from(call_error(call, none, head));
         match self
             .by(which, &Request::withdraw_methods(), &mut head)
             .await
@@ -207,6 +216,30 @@ impl KrakenClient {
                 remedy: "Take that permission away, or make a new key without it",
             }),
             Err(none) => Err(failed(none, head)),
+        }
+    }
+
+    /// Whether the key of the account may read the ledger of trades since this time, and cancel: an order is cancelled
+    /// that was never made. [`newest_ids`](Self::newest_ids) shows that it may read orders.
+    pub async fn ledgers_and_cancels(&self, since: VenueTime) -> Result<(), CallError> {
+        let request = Request::ledgers(since, None, 0);
+        let read = |result: &Json| result.object().map(|_| ());
+        self.own("ledgers", &request, read).await?;
+        let never_made = ClientOrderId {
+            instance: 0,
+            strategy: StrategyId(0),
+            number: 0,
+        };
+        let Some(request) = key_of(never_made).and_then(Request::cancel) else {
+            return Ok(());
+        };
+        match self.own("cancel", &request, account::cancelled).await {
+            Ok(_)
+            | Err(CallError::Refused {
+                reason: Reason::NothingToCancel | Reason::OrderNotFound,
+                ..
+            }) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -241,6 +274,7 @@ fn call_error(call: &'static str, none: NoAnswer, head: Head) -> CallError {
         NoAnswer::Refused(reason, detail) => CallError::Refused {
             call,
             reason,
+            is_numbered: false,
             detail,
             retry_after_ms: head.retry_after_ms,
         },

@@ -5,6 +5,7 @@
 //! control, at most the width of the inventory band.
 
 use cambist_core::request::Endpoint;
+use cambist_core::venue::TradingCounter;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
@@ -74,6 +75,24 @@ pub struct Load {
     pub refresh_share_bps: u64,
     /// All requests as a share of the whole budget, in ten-thousandths.
     pub budget_share_bps: u64,
+    /// The counter of orders and young cancels that the venue keeps for each market, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trading: Option<TradingLoad>,
+}
+
+/// What refreshing alone adds to a market's counter of orders and young cancels. What follows a moving price comes on top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TradingLoad {
+    /// Added, in thousandths per second, by the market with the most orders.
+    pub added_milli_per_s: u64,
+    /// Forgotten by the venue, in thousandths per second.
+    pub forgotten_milli_per_s: u64,
+    /// The first as a share of the second, in ten-thousandths.
+    pub share_bps: u64,
+    /// Above which new orders wait, in thousandths.
+    pub most_milli: u64,
+    /// What replacing an order adds that was just placed, in thousandths.
+    pub replacement_milli: u64,
 }
 
 /// Possible loss of one market.
@@ -172,6 +191,33 @@ pub fn load(daemon: &Daemon, refreshed: Option<u64>) -> Load {
         total_milli_per_s: (polls + refresh).div_ceil(unit),
         refresh_share_bps: share(submits, daemon.budget.endpoint_per_s),
         budget_share_bps: share(polls + refresh, daemon.budget.per_s),
+        trading: rules
+            .trading
+            .as_ref()
+            .map(|counter| trading(daemon, counter, orders_refreshed, life_s)),
+    }
+}
+
+/// What refreshing so many orders adds to the counter of the market that may have the most of them. The counter has
+/// hundredths.
+fn trading(
+    daemon: &Daemon,
+    counter: &TradingCounter,
+    orders_refreshed: u64,
+    life_s: u64,
+) -> TradingLoad {
+    let markets = daemon.markets.iter();
+    let most = markets.map(|market| 2 * u64::from(market.limits.open_orders_max));
+    let orders = most.max().unwrap_or(0).min(orders_refreshed);
+    let each = u64::from(counter.order) + u64::from(counter.cancel(life_s * 1_000));
+    let added_milli_per_s = (orders * each * 10).div_ceil(life_s);
+    let forgotten_milli_per_s = u64::from(counter.decay_per_s) * 10;
+    TradingLoad {
+        added_milli_per_s,
+        forgotten_milli_per_s,
+        share_bps: (added_milli_per_s * 10_000).div_ceil(forgotten_milli_per_s.max(1)),
+        most_milli: u64::from(counter.most.saturating_sub(counter.spare)) * 10,
+        replacement_milli: u64::from(counter.order + counter.cancel(0)) * 10,
     }
 }
 
@@ -186,6 +232,14 @@ pub fn overload(daemon: &Daemon, load: &Load) -> Vec<Problem> {
             load.orders_refreshed,
             daemon.orders.ttl_s - daemon.orders.refresh_before_s,
             daemon.budget.endpoint_per_s,
+        );
+        problems.push(Problem { at, what });
+    }
+    if let Some(trading) = load.trading.filter(|trading| trading.share_bps > 10_000) {
+        let what = format!(
+            "refreshing alone adds {} a second to a market's counter of orders and cancels, of which the venue forgets {}; quote fewer orders, or raise orders.ttl_s",
+            thousandths(trading.added_milli_per_s),
+            thousandths(trading.forgotten_milli_per_s),
         );
         problems.push(Problem { at, what });
     }

@@ -88,7 +88,7 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     let reload = Reload::new(file, set, &started.bound.markets);
     let (event_loop, first) = event_loop(daemon, reload, clock, listeners, started)?;
     if let Some(switch) = &mut switch {
-        switch.keep();
+        switch.keep(Arc::clone(&event_loop.telemetry));
     }
     let (ended, session, waiting) = Box::pin(event_loop.run(first)).await;
     if let Some(switch) = switch {
@@ -128,6 +128,7 @@ impl Listeners {
             depth_age_max_ms: daemon.engine.poll.depth_age_max_ms,
             tick_age_max_ms: 5_000,
             bursts: [daemon.budget.burst, daemon.budget.endpoint_burst],
+            request_unit: daemon.venue.budget_unit(),
             ttl_ms: daemon.orders.ttl_s.saturating_mul(1_000),
         };
         let starting = Arc::new(Starting::new(about.clone(), clock, earlier)?);
@@ -201,7 +202,15 @@ fn event_loop(
     );
     let (messages, inbox) = mpsc::channel(INBOX);
     let processes_inbox = messages.clone();
-    let Trading { client, sealer, .. } = started.trading;
+    let Trading {
+        client,
+        sealer,
+        keys,
+        ..
+    } = started.trading;
+    if let Some(keys) = keys {
+        keys.begin(Arc::clone(&telemetry), messages.clone());
+    }
     let seal_worker = SealWorker::start(
         started.store,
         sealer,
@@ -240,7 +249,7 @@ fn event_loop(
         recorder,
         telemetry,
         session: session(
-            &started.bound,
+            (&started.bound, daemon.venue.budget_unit()),
             &started.start.open,
             &started.start.open_pool_transactions,
         ),
@@ -267,11 +276,13 @@ fn event_loop(
 
 /// A session with the open orders of earlier runs.
 fn session(
-    bound: &crate::config::Bound,
+    (bound, request_unit): (&crate::config::Bound, u32),
     open: &[RecoveredOrder],
     open_pool_transactions: &[RecoveredPoolTransaction],
 ) -> Session {
-    let mut session = Session::new(&bound.markets).with_pools(&bound.pools);
+    let mut session = Session::new(&bound.markets)
+        .with_pools(&bound.pools)
+        .with_request_unit(request_unit);
     for RecoveredOrder {
         order, base_filled, ..
     } in open
@@ -346,7 +357,7 @@ mod tests {
         let daemon = Daemon::load(Path::new(example)).unwrap();
         let bound = daemon.bind_expected().unwrap().unwrap();
         let open = [recovered(1, 0), recovered(2, 1), recovered(3, 7)];
-        let mut session = session(&bound, &open, &[]);
+        let mut session = session((&bound, 1), &open, &[]);
         assert_eq!(session.last_expiry_s(), Some(100));
         for one in &open {
             let order = one.order.client_id;

@@ -88,6 +88,7 @@ impl<'a> StartRetry<'a> {
                 Outcome::Refused(reason) => Err(CallError::Refused {
                     call,
                     reason,
+                    is_numbered: matches!(client, VenueClient::Exchange(_)),
                     detail,
                     retry_after_ms: answered.retry_after_ms,
                 }),
@@ -144,6 +145,7 @@ mod tests {
         CallError::Refused {
             call: "tokens",
             reason,
+            is_numbered: true,
             detail: String::new(),
             retry_after_ms,
         }

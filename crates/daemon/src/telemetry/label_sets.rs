@@ -27,6 +27,8 @@ pub(super) const OPEN_STATES: [&str; 4] = ["in_flight", "live", "unknown", "canc
 pub(super) const POOL: &str = "pool";
 /// What restricted the trading state.
 pub(super) const CAUSES: [&str; 2] = ["operator", "engine"];
+/// API keys whose nonces are counted.
+pub(super) const API_KEYS: [&str; 2] = ["orders", "account"];
 /// Restricted trading states, as kill switch numbers.
 pub(super) const RAISED: [&str; 2] = ["2", "3"];
 
@@ -66,6 +68,9 @@ impl Metrics {
         }
         for operation in Operation::ALL {
             self.journal_errors.with_label_values(&[operation.name()]);
+        }
+        for key in API_KEYS {
+            self.nonces_refused.with_label_values(&[key]);
         }
         for cause in super::SIGNER_CAUSES {
             self.signatures_refused.with_label_values(&[cause]);

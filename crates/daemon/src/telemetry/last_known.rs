@@ -35,6 +35,8 @@ pub struct LastKnown {
     pub(super) logged_withheld: BTreeMap<(MarketId, Side), Time>,
     /// Result of the last comparison of ledger and venue.
     pub(super) books: BooksStatus,
+    /// When balances were last read.
+    pub(super) balances: Option<Time>,
     /// The last status and its time.
     pub(super) status: Option<(Time, Status)>,
     /// Market and side of open orders.
@@ -70,6 +72,7 @@ impl LastKnown {
             withheld: vec![[None; 2]; markets],
             logged_withheld: BTreeMap::new(),
             books: BooksStatus::default(),
+            balances: None,
             status: None,
             orders: BTreeMap::new(),
             answered: None,

@@ -86,6 +86,9 @@ pub(super) struct Metrics {
     pub(super) reconciled_time: Gauge,
     pub(super) journal_appends: IntCounter,
     pub(super) journal_errors: IntCounterVec,
+    pub(super) nonces_refused: IntCounterVec,
+    pub(super) switch_expiry: Gauge,
+    pub(super) switch_failures: IntCounter,
     pub(super) journal_fsync: Histogram,
     pub(super) journal_size: IntGauge,
     pub(super) signatures: IntCounter,
@@ -455,6 +458,19 @@ impl Metrics {
                 "cambist_signatures_refused_total",
                 "Intents that the signer of the key refused, or did not answer about.",
                 &["cause"],
+            )?,
+            nonces_refused: m.counters(
+                "cambist_nonces_refused_total",
+                "Nonces of an API key that the venue refused because something else uses the key.",
+                &["key"],
+            )?,
+            switch_expiry: m.gauge(
+                "cambist_dead_mans_switch_expiry_timestamp_seconds",
+                "When the venue cancels every order of the account unless the switch is refreshed before; 0 if never.",
+            )?,
+            switch_failures: m.counter(
+                "cambist_dead_mans_switch_failures_total",
+                "Times that the switch could not be refreshed.",
             )?,
             journal_errors: m.counters(
                 "cambist_journal_errors_total",

@@ -72,11 +72,18 @@ pub struct About {
     pub tick_age_max_ms: u64,
     /// Burst sizes of the budget: in total, and for one endpoint.
     pub bursts: [u32; 2],
+    /// What one request costs of the common budget.
+    pub request_unit: u32,
     /// Time to live of an order.
     pub ttl_ms: u64,
 }
 
 impl About {
+    /// Requests of an amount of the common budget.
+    pub(crate) fn requests(&self, taken: u64) -> u64 {
+        taken / u64::from(self.request_unit.max(1))
+    }
+
     /// Name of a strategy for log lines; its number while the names are not known.
     fn strategy(&self, id: StrategyId) -> String {
         let name = self.strategies.get(usize::from(id.0));
@@ -256,6 +263,23 @@ impl Telemetry {
         }
     }
 
+    /// The venue took the request to cancel everything in so many seconds, or never.
+    pub fn switch_set(&self, seconds: Option<u32>) {
+        let at = seconds.map_or(0.0, |seconds| self.clock.unix_s() + f64::from(seconds));
+        self.metrics.switch_expiry.set(at);
+    }
+
+    /// That request failed.
+    pub fn switch_not_refreshed(&self) {
+        self.metrics.switch_failures.inc();
+    }
+
+    /// Nonces of an API key that the venue refused because something else uses the key, since the start.
+    pub fn nonces_refused(&self, key: &str, total: u64) {
+        let refused = self.metrics.nonces_refused.with_label_values(&[key]);
+        refused.inc_by(total.saturating_sub(refused.get()));
+    }
+
     /// Profit and loss as the store counts it, over all runs: market, owner, and `None` where it is not known.
     pub fn profit_and_loss<'a>(
         &self,
@@ -304,7 +328,7 @@ impl Telemetry {
     /// All metrics in Prometheus' text format.
     pub fn render(&self) -> Result<String, TelemetryError> {
         let mut last = self.last();
-        observe::settle(&self.metrics, &mut last);
+        observe::settle(&self.metrics, &mut last, self.clock.now());
         self.metrics.process.update(self.clock.unix_s());
         drop(last);
         let families = self.metrics.registry.gather();

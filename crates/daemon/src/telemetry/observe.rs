@@ -41,7 +41,7 @@ pub(super) fn note(
         note,
         Notification::Refused { .. } | Notification::Unknown { .. }
     ) {
-        settle(m, last);
+        settle(m, last, now);
     }
     match note {
         Notification::Ready { opening, recovered } => {
@@ -496,8 +496,11 @@ pub(super) fn note(
 }
 
 /// Counts an answer as a success if no other outcome was reported for it.
-pub(super) fn settle(metrics: &Metrics, last: &mut LastKnown) {
+pub(super) fn settle(metrics: &Metrics, last: &mut LastKnown, now: Time) {
     if let Some(endpoint) = last.answered.take() {
+        if endpoint == Endpoint::Balances {
+            last.balances = Some(now);
+        }
         metrics
             .http_requests
             .with_label_values(&[endpoint.name(), "ok"])

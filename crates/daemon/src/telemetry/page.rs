@@ -219,7 +219,9 @@ impl Telemetry {
         if let Some((_, status)) = &last.status {
             let [common, each] = self.about.bursts;
             let mut budget = Map::new();
-            budget.insert("all".to_owned(), json!([status.tokens.0, common]));
+            let [left, most] =
+                [status.tokens.0, common].map(|part| self.about.requests(part.into()));
+            budget.insert("all".to_owned(), json!([left, most]));
             for (endpoint, left) in &status.tokens.1 {
                 budget.insert(endpoint.name().to_owned(), json!([left, each]));
             }

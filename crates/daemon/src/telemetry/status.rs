@@ -14,7 +14,7 @@ use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
 use super::withheld::Reasons;
 use super::{About, Telemetry, parameters, seconds, withheld};
-use crate::config::money;
+use crate::config::{exposure, money};
 use crate::telemetry::label_sets::POOL;
 use crate::telemetry::last_known::LastKnown;
 use cambist_host::times;
@@ -82,8 +82,9 @@ pub(super) fn update(
         .unknown_since
         .map_or(0.0, |since| unix_s - seconds(now.micros_since(since)));
     m.unknown_oldest.set(unknown);
+    let allowed = about.requests(status.allowed);
     m.budget_allowed
-        .inc_by(status.allowed.saturating_sub(m.budget_allowed.get()));
+        .inc_by(allowed.saturating_sub(m.budget_allowed.get()));
     limits(about, m, status);
     last.level = status.level;
     last.ready = status.ready;
@@ -109,7 +110,8 @@ fn limits(about: &About, m: &Metrics, status: &Status) {
     m.ramp.set(f64::from(status.ramp_bps) / 10_000.0);
     let (common, each) = &status.tokens;
     let budget = |name: &str, left: u32| m.tokens.with_label_values(&[name]).set(left.into());
-    budget("all", *common);
+    let common = about.requests(u64::from(*common));
+    budget("all", u32::try_from(common).unwrap_or(u32::MAX));
     for (endpoint, left) in each {
         budget(endpoint.name(), *left);
     }
@@ -333,7 +335,11 @@ impl Telemetry {
         }
         if let Some((at, status)) = &last.status {
             page["status_age_ms"] = json!(now.ms_since(*at));
-            page["requests"] = json!({"sent": status.sent, "allowed": status.allowed});
+            page["requests"] = json!({
+                "sent": self.about.requests(status.sent),
+                "allowed": self.about.requests(status.allowed),
+            });
+            page["venue_age_ms"] = json!(last.balances.map(|at| now.ms_since(at)));
             page["unknown_for_ms"] = json!(status.unknown_since.map(|since| now.ms_since(since)));
             page["paused"] = status
                 .pauses
@@ -445,7 +451,7 @@ fn market_page(
 ) -> Value {
     let price = |ticks: u64| money::whole(u128::from(ticks), spec.price_decimals);
     let mid = |half_ticks: u64| money::whole(u128::from(half_ticks) * 5, spec.price_decimals + 1);
-    json!({
+    let mut page = json!({
         "market": spec.name,
         "mid": found.mid.map(mid),
         "bid": found.bid.map(|bid| price(bid.0)),
@@ -457,5 +463,10 @@ fn market_page(
         "cancelling": found.cancelling,
         "withheld": withheld::sides(spec, reasons),
         "depth_age_ms": depth_age_ms,
-    })
+    });
+    let mut used = found.used.iter();
+    if let Some((_, bps)) = used.find(|(control, _)| *control == Control::TradingCounter) {
+        page["trading_counter"] = json!(exposure::percent(*bps));
+    }
+    page
 }

@@ -24,6 +24,7 @@ use crate::config::{Bound, Daemon, Listed};
 use crate::live::start_retry::StartRetry;
 use exchange::access::AccountAccess;
 use kraken::access::KrakenAccess;
+use kraken::key_watch::KeyWatch;
 use kraken::switch::DeadManSwitch;
 
 /// The venue of a configuration and the account's keys. Nothing was sent.
@@ -72,6 +73,8 @@ pub struct Trading {
     pub sealer: Box<dyn Sealer>,
     /// The venue's dead man's switch, if it has one and it is on.
     pub switch: Option<DeadManSwitch>,
+    /// What watches the account's keys, where others may use up their numbers.
+    pub keys: Option<KeyWatch>,
 }
 
 /// An account that commands read, and whose orders they cancel.
@@ -238,10 +241,7 @@ impl Session {
                 let limit = daemon.engine.poll.orders_page;
                 exchange::newest_ids(session.client(), limit, retry).await
             }
-            Self::Kraken(session) => {
-                let client = session.client();
-                Ok(retry.ask(|| client.newest_ids()).await?)
-            }
+            Self::Kraken(session) => session.newest_ids(retry).await,
         }
     }
 

@@ -23,6 +23,11 @@ impl Session {
         let held = self.held();
         let pnl_exact = self.pnl();
         let rows: Vec<MarketRow> = self.markets.iter().map(|market| row(market, now)).collect();
+        let [sent, allowed] = self.requests_before;
+        let requests = self.requests(
+            sent.saturating_add(self.status.sent),
+            allowed.saturating_add(self.status.allowed),
+        );
         let lowest = rows.iter().map(|row| row.both_sides_ratio).reduce(f64::min);
         Summary {
             seed: closing.seed,
@@ -36,8 +41,8 @@ impl Session {
             pnl_quote: pnl_exact.map(PnlQuote::from),
             ack_ms: self.counts.ack(),
             requests: Requests {
-                sent: self.requests_before[0].saturating_add(self.status.sent),
-                allowed: self.requests_before[1].saturating_add(self.status.allowed),
+                sent: requests[0],
+                allowed: requests[1],
                 http_429: self.counts.http_429,
             },
             resting_after: closing.resting_after,

@@ -241,9 +241,9 @@ impl State {
             .iter()
             .filter_map(|(hash, managed)| Some((*hash, managed.as_ref()?)))
             .filter(|(_, m)| !m.in_flight && m.next_step_at <= now)
-            .map(|(hash, m)| (hash, m.reads_next))
+            .map(|(hash, m)| (hash, m.market, m.reads_next))
             .collect();
-        for (hash, reads) in due {
+        for (hash, market, reads) in due {
             let (endpoint, query) = if reads {
                 (Endpoint::Order, Query::Order(hash))
             } else {
@@ -252,6 +252,10 @@ impl State {
             if !self.budget.take(now, endpoint) {
                 self.budget_denied = true;
                 return;
+            }
+            if !reads {
+                // How long it has existed is not known: no cancel costs more than that of a new one.
+                self.trading.count_cancel(now, market, 0);
             }
             self.send(now, RequestPurpose::Foreign { hash, reads }, query, actions);
             if let Some(Some(managed)) = self.foreign.orders.get_mut(&hash) {

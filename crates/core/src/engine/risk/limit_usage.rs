@@ -92,6 +92,11 @@ impl State {
             .iter()
             .map(|(control, used)| (*control, share(used(self, now, market))))
             .collect();
+        // The venue's, where it keeps one.
+        if let Some((held, most)) = self.trading.used(now, market.spec.id) {
+            let level = share((held.into(), most.into()));
+            used.push((Control::TradingCounter, level));
+        }
         let losses = market
             .losses
             .against(&market.spec, &self.limits_of(market).loss);

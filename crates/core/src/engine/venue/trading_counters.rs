@@ -67,6 +67,13 @@ impl TradingCounters {
         Some((u32::try_from(held).unwrap_or(u32::MAX), most))
     }
 
+    /// What a counter holds, and above which new orders wait; both in hundredths.
+    pub(crate) fn used(&self, now: Time, market: MarketId) -> Option<(u32, u32)> {
+        let rule = self.rule.as_ref()?;
+        let (held, most) = self.level(now, market)?;
+        Some((held, most.saturating_sub(rule.spare)))
+    }
+
     fn raise(&mut self, now: Time, market: MarketId, adds: u32) {
         if adds > 0 {
             let parts = self.parts(now, market) + u64::from(adds) * PARTS;
@@ -174,6 +181,7 @@ mod tests {
             "each for itself"
         );
         assert_eq!(counters.level(now, HERE), Some((900, 1_000)));
+        assert_eq!(counters.used(now, HERE), Some((900, 900)));
     }
 
     #[test]
@@ -226,5 +234,6 @@ mod tests {
         none.count_cancel(Time(0), HERE, 0);
         assert!(none.room_for_order(Time(0), HERE).is_ok());
         assert_eq!(none.level(Time(0), HERE), None);
+        assert_eq!(none.used(Time(0), HERE), None);
     }
 }

@@ -43,6 +43,14 @@ fn the_example_trades_on_kraken_with_its_rules() {
     assert_eq!((daemon.budget.burst, daemon.budget.per_s), (400, 33));
     // Half of the rate is left to the ledgers of trades.
     assert!(bound.load.budget_share_bps <= 5_000, "{:?}", bound.load);
+    // An order and the cancel of one of 70 s on both sides, every 70 s.
+    let trading = bound.load.trading.unwrap();
+    assert_eq!((trading.added_milli_per_s, trading.share_bps), (86, 860));
+    assert_eq!(trading.forgotten_milli_per_s, 1_000);
+    assert_eq!(
+        (trading.most_milli, trading.replacement_milli),
+        (55_000, 9_000)
+    );
     assert_eq!(bound.warnings, [""; 0]);
     assert!(daemon.venue.exchange("account transfer").is_err());
 }
@@ -192,6 +200,13 @@ fn what_the_venue_would_refuse_is_refused_by_both_sides_of_each_limit() {
             "ttl_s = 15\nrefresh_before_s = 2",
             None,
         ),
+        // Both sides every 4 s, with cancels of 8 and orders of 1, against one a second.
+        (
+            "refresh_before_s = 20",
+            "refresh_before_s = 86",
+            Some("refreshing alone adds 4.50 a second to a market's counter"),
+        ),
+        ("refresh_before_s = 20", "refresh_before_s = 70", None),
         (
             "grace_s = 15",
             "grace_s = 15\nresend_margin_ms = 1999",

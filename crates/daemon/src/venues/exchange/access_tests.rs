@@ -105,6 +105,7 @@ fn refusal(reason: Reason) -> CallError {
     CallError::Refused {
         call: "account",
         reason,
+        is_numbered: true,
         detail: "the venue's text".to_owned(),
         retry_after_ms: None,
     }

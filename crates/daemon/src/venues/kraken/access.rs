@@ -27,8 +27,8 @@ pub struct KrakenAccess {
     pub orders: Option<Arc<dyn NonceSource>>,
     /// Numbers of assets.
     pub ids: TokenIds,
-    /// Where the key that reads and cancels was read.
-    account: String,
+    /// Where the key that places orders was read, and the one that reads and cancels.
+    folders: (Option<String>, String),
     /// The state folder, locked for a command.
     _locked: Option<TakenFolder>,
 }
@@ -139,21 +139,27 @@ impl KrakenAccess {
             orders: Some(Arc::clone(&nonces[0])),
             client: client(daemon, timeout_ms, Some(keys), nonces)?,
             ids,
-            account: folders.account.name(),
+            folders: (Some(folders.orders.name()), folders.account.name()),
             _locked: locked,
         })
     }
 
     /// The keys that are here, and where each was read.
-    pub fn keys(&self, daemon: &Daemon) -> anyhow::Result<Vec<(KeyKind, String)>> {
-        let folders = folders(daemon)?;
-        let orders = self.orders.as_ref();
-        let mut keys: Vec<_> = orders
-            .map(|_| (KeyKind::Orders, folders.orders.name()))
-            .into_iter()
-            .collect();
-        keys.push((KeyKind::Account, self.account.clone()));
-        Ok(keys)
+    pub fn keys(&self) -> Vec<(KeyKind, &str)> {
+        let orders = self.orders_folder();
+        let orders = orders.map(|folder| (KeyKind::Orders, folder));
+        let account = (KeyKind::Account, self.account_folder());
+        orders.into_iter().chain([account]).collect()
+    }
+
+    /// Where the key that places orders was read, if it is here.
+    pub fn orders_folder(&self) -> Option<&str> {
+        self.folders.0.as_deref()
+    }
+
+    /// Where the key that reads and cancels was read.
+    pub fn account_folder(&self) -> &str {
+        &self.folders.1
     }
 
     /// One key that reads and cancels.
@@ -172,7 +178,7 @@ impl KrakenAccess {
             client: client(daemon, timeout_ms, Some(keys), nonces)?,
             orders: None,
             ids: TokenIds::unsaved(),
-            account: key.name(),
+            folders: (None, key.name()),
             _locked: None,
         })
     }
@@ -190,6 +196,22 @@ fn client(
     };
     let client = KrakenClient::new(&config, keys, nonces);
     Ok(client.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?)
+}
+
+/// What the venue lists of these pairs, read without keys.
+pub async fn public_listing(daemon: &Daemon, names: &[String]) -> anyhow::Result<Listing> {
+    let nonces = [
+        Arc::new(ClockNonces::alone()) as Arc<dyn NonceSource>,
+        Arc::new(ClockNonces::alone()),
+    ];
+    let client = client(daemon, daemon.request_timeout_ms, None, nonces)?;
+    let once = StartRetry::none();
+    let assets = once.ask(|| client.assets()).await?;
+    let pairs = once.ask(|| client.asset_pairs(names)).await?;
+    let mut ids = TokenIds::unsaved();
+    let ids = ids.of(assets.iter().map(|asset| asset.name.as_str()))?;
+    let listing = Listing::new(&assets, &pairs, ids);
+    Ok(listing.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?)
 }
 
 /// Where the keys of a checked file are.

@@ -4,13 +4,14 @@
 //! 0), so that the same bytes never count twice, and that neither key may withdraw.
 
 pub mod access;
+pub mod key_watch;
 pub mod nonces;
 mod probe;
 pub mod seal;
 pub mod switch;
 pub mod token_ids;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -27,6 +28,7 @@ use crate::adapter;
 use crate::config::{Bound, Daemon, Listed};
 use crate::live::start_retry::StartRetry;
 use access::KrakenAccess;
+use key_watch::KeyWatch;
 use seal::KrakenSealer;
 use switch::DeadManSwitch;
 
@@ -34,13 +36,13 @@ use switch::DeadManSwitch;
 pub struct Session {
     access: KrakenAccess,
     listing: Arc<Listing>,
+    /// Ids of this program's among the newest orders of the account, if they were read.
+    newest: OnceLock<Vec<ClientOrderId>>,
     cancel_all_after_s: u32,
 }
 
 /// Answers from which the venue's clock is read.
 const TIMES_COMPARED: usize = 3;
-/// The key that places orders, in messages.
-const ORDERS: &str = "keys.orders_dir";
 /// Pause between two pages of a command: a page of orders costs up to three calls with the ledger of its trades, and the
 /// lowest tier has 15 at once and one more in 3 s.
 pub const PACE: Duration = Duration::from_secs(2);
@@ -60,13 +62,14 @@ impl Session {
                 "the venue takes no orders now ({status:?}); nothing is quoted until it does"
             );
         }
-        for (which, folder) in access.keys(daemon)? {
-            prove(client, which, &folder, retry).await?;
+        for (which, folder) in access.keys() {
+            prove(client, which, folder, retry).await?;
         }
         let link = daemon.venue.kraken();
         Ok(Self {
             access,
             listing: Arc::default(),
+            newest: OnceLock::new(),
             cancel_all_after_s: link.map_or(0, |link| link.cancel_all_after_s),
         })
     }
@@ -100,8 +103,7 @@ impl Session {
         })
     }
 
-    /// Compares the account with the file: its fees, and whether the key of orders may place one. Then the dead man's
-    /// switch is set, if it is on.
+    /// Compares the account with the file: its fees, and whether each key may do what it is for.
     pub async fn check(
         &self,
         daemon: &Daemon,
@@ -109,6 +111,7 @@ impl Session {
         retry: StartRetry<'_>,
     ) -> anyhow::Result<()> {
         self.check_fees(daemon, bound, retry).await?;
+        self.check_account_key(retry).await?;
         for (spec, limits) in bound.markets.iter().zip(&bound.engine.markets) {
             let order = probe::smallest(spec, limits);
             let order = order.with_context(|| format!("{}: no order can be stated", spec.name))?;
@@ -123,6 +126,27 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Whether the key that reads and cancels may do both: without one of its permissions the account would be unknown, or
+    /// its orders could not be cancelled.
+    async fn check_account_key(&self, retry: StartRetry<'_>) -> anyhow::Result<()> {
+        self.newest_ids(retry).await?;
+        let since = self.time(retry).await?;
+        let client = &self.access.client;
+        let found = retry.ask(|| client.ledgers_and_cancels(since)).await;
+        found.map_err(|error| of_key(self.access.account_folder(), error))
+    }
+
+    /// The ids of this program's among the newest orders of the account, read once.
+    pub async fn newest_ids(&self, retry: StartRetry<'_>) -> anyhow::Result<Vec<ClientOrderId>> {
+        if let Some(known) = self.newest.get() {
+            return Ok(known.clone());
+        }
+        let client = self.client();
+        let found = retry.ask(|| client.newest_ids()).await;
+        let found = found.map_err(|error| of_key(self.access.account_folder(), error))?;
+        Ok(self.newest.get_or_init(|| found).clone())
     }
 
     /// Sets the dead man's switch, if it is on.
@@ -145,7 +169,8 @@ impl Session {
         let pairs = self.listing.pairs().iter();
         let names: Vec<_> = pairs.map(|listed| listed.pair.name.clone()).collect();
         let client = &self.access.client;
-        let fees = retry.ask(|| client.fees(&names)).await?;
+        let fees = retry.ask(|| client.fees(&names)).await;
+        let fees = fees.map_err(|error| of_key(self.access.account_folder(), error))?;
         for spec in &bound.markets {
             let listed = self.listing.pair(&spec.name);
             let fee = listed.and_then(|listed| fees.get(&listed.pair.name));
@@ -185,8 +210,9 @@ impl Session {
         bound: &Bound,
         retry: StartRetry<'_>,
     ) -> anyhow::Result<Option<(Reason, String)>> {
-        let (Some(nonces), Some(spec)) = (
+        let (Some(nonces), Some(orders), Some(spec)) = (
             &self.access.orders,
+            self.access.orders_folder(),
             bound.markets.get(usize::from(order.market.0)),
         ) else {
             return Ok(None);
@@ -215,7 +241,7 @@ impl Session {
                 Err(error) => Err(error),
             }
         });
-        asked.await.map_err(|error| of_key(ORDERS, error))
+        asked.await.map_err(|error| of_key(orders, error))
     }
 
     /// The venue's clock, by the earliest of several answers.
@@ -241,6 +267,7 @@ impl Session {
         let seconds = self.cancel_all_after_s;
         Ok(Trading {
             switch: (seconds > 0).then(|| DeadManSwitch::new(client.clone(), seconds)),
+            keys: Some(KeyWatch::new(client.clone(), self.access.keys())),
             sealer: Box::new(KrakenSealer {
                 listing: self.listing,
                 markets: bound.markets.clone(),
@@ -266,7 +293,7 @@ async fn prove(
 ) -> anyhow::Result<()> {
     let window = retry.ask(async || proof(client.prove_nonce_window(which).await));
     let window = window.await.map_err(|error| of_key(folder, error))?;
-    let funds = retry.ask(async || proof(client.prove_no_withdrawals(which).await));
+    let funds = retry.ask(async || proof(client.prove_withdrawals_refused(which).await));
     let funds = funds.await.map_err(|error| of_key(folder, error))?;
     match window.or(funds) {
         Some(problem) => {
@@ -296,7 +323,13 @@ fn of_key(folder: &str, error: CallError) -> anyhow::Error {
             Failure::new(Exit::Refused, what).into()
         }
         CallError::Refused { reason, .. } if adapter::is_of_keys(*reason) => {
-            let what = format!("the venue refuses the API key in {folder}: {error}");
+            let lacks = adapter::is_without_permission(*reason);
+            let remedy = if lacks {
+                ". Give it that permission at the venue; if the other key has it, keys.orders_dir and keys.account_dir are exchanged"
+            } else {
+                ". Compare api_key and secret of this folder with what the venue showed when the key was made"
+            };
+            let what = format!("the venue refuses the API key in {folder}: {error}{remedy}");
             Failure::new(Exit::Refused, what).into()
         }
         _ => error.into(),

@@ -22,6 +22,9 @@ use cambist_kraken_venue::{NonceError, NonceSource};
 /// Longest file: the digits of a number and a line end.
 const BYTES_MAX: u64 = 32;
 
+/// Highest number in a file of a key that is of use: nonces are below 2^64, and a year of them in microseconds is left.
+const HIGHEST: u64 = u64::MAX - 365 * 86_400 * 1_000_000;
+
 /// Which key the nonces are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoncesOf {
@@ -61,10 +64,17 @@ impl NonceFile {
     /// Goes on behind what earlier processes gave out. The state folder has to be locked.
     ///
     /// # Errors
-    /// The file is not readable or not a number, or the thread cannot be started.
+    /// The file is not readable, not a number, or one behind which there are none; or the thread cannot be started.
     pub fn open(folder: &Path, of: NoncesOf) -> anyhow::Result<Self> {
         let path = folder.join(of.file());
         let reserved = read(&path)?.unwrap_or(0);
+        if reserved > HIGHEST {
+            let what = format!(
+                "{}: {reserved} leaves no numbers for the nonces of the API key. If that key was never used with such numbers, remove the file: nonces go on by the clock; else make a new key at the venue, and remove it",
+                path.display()
+            );
+            return Err(Failure::new(Exit::Refused, what).into());
+        }
         let clock = Clock::new();
         let reserve = match of {
             NoncesOf::Orders => Reserve::Before(path),
@@ -132,7 +142,8 @@ impl ClockNonces {
     /// Nonces of the daemon's key that reads and cancels: above what its file names, if that can be read.
     pub fn beside(folder: &Path) -> Self {
         let reserved = read(&folder.join(NoncesOf::Account.file()));
-        Self::above(reserved.ok().flatten().unwrap_or(0))
+        let reserved = reserved.ok().flatten();
+        Self::above(reserved.filter(|number| *number <= HIGHEST).unwrap_or(0))
     }
 
     fn above(reserved: u64) -> Self {
@@ -237,6 +248,9 @@ mod tests {
         assert_eq!(command.next().unwrap(), ahead);
         let own = ClockNonces::alone().next().unwrap();
         assert!(own < ahead);
+        // One behind which there are no nonces is damage.
+        write(&beside("nonces-account"), u64::MAX).unwrap();
+        assert!(ClockNonces::beside(folder.path()).next().unwrap() < ahead);
     }
 
     #[test]
@@ -264,6 +278,28 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         panic!("the file was not written");
+    }
+
+    #[test]
+    fn a_number_that_leaves_no_nonces_is_refused_with_what_to_do() {
+        let folder = private_folder();
+        for of in [NoncesOf::Orders, NoncesOf::Account] {
+            let path = folder.path().join(of.file());
+            if of == NoncesOf::Orders {
+                write(&path, HIGHEST).unwrap();
+                let nonces = NonceFile::open(folder.path(), of).unwrap();
+                assert_eq!(nonces.next().unwrap(), HIGHEST);
+            }
+            for number in [HIGHEST + 1, u64::MAX] {
+                write(&path, number).unwrap();
+                let error = NonceFile::open(folder.path(), of).unwrap_err();
+                let failure = error.downcast_ref::<Failure>().unwrap();
+                assert_eq!(failure.exit, Exit::Refused);
+                let text = error.to_string();
+                assert!(text.contains("leaves no numbers"), "{text}");
+                assert!(text.contains("make a new key"), "{text}");
+            }
+        }
     }
 
     #[test]

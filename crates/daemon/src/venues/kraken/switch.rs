@@ -1,10 +1,13 @@
 //! The dead man's switch (`venue.cancel_all_after_s`): the venue cancels every order of the account when the time of
 //! the last request is over. Refreshed at a quarter of it while the daemon runs; after a proven end it is off.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cambist_client::KrakenClient;
 use tokio::task::JoinHandle;
+
+use crate::telemetry::Telemetry;
 
 /// Attempts to switch it off.
 const ATTEMPTS: u32 = 5;
@@ -16,6 +19,7 @@ pub struct DeadManSwitch {
     client: KrakenClient,
     seconds: u32,
     task: Option<JoinHandle<()>>,
+    telemetry: Option<Arc<Telemetry>>,
 }
 
 impl DeadManSwitch {
@@ -25,18 +29,25 @@ impl DeadManSwitch {
             client,
             seconds,
             task: None,
+            telemetry: None,
         }
     }
 
     /// Begins to refresh it.
-    pub fn keep(&mut self) {
+    pub fn keep(&mut self, telemetry: Arc<Telemetry>) {
         let (client, seconds) = (self.client.clone(), self.seconds);
+        telemetry.switch_set(Some(seconds));
+        self.telemetry = Some(Arc::clone(&telemetry));
         let every = Duration::from_secs(u64::from(seconds)) / 4;
         self.task = Some(tokio::spawn(async move {
             let mut fails = false;
             loop {
                 tokio::time::sleep(every).await;
                 let refreshed = client.cancel_all_after(seconds).await;
+                match &refreshed {
+                    Ok(()) => telemetry.switch_set(Some(seconds)),
+                    Err(_) => telemetry.switch_not_refreshed(),
+                }
                 match &refreshed {
                     Ok(()) if fails => tracing::info!("the dead man's switch is refreshed again"),
                     Err(error) if !fails => {
@@ -67,7 +78,12 @@ impl DeadManSwitch {
         }
         for attempt in 1..=ATTEMPTS {
             match self.client.cancel_all_after(0).await {
-                Ok(()) => return,
+                Ok(()) => {
+                    if let Some(telemetry) = &self.telemetry {
+                        telemetry.switch_set(None);
+                    }
+                    return;
+                }
                 Err(error) if attempt == ATTEMPTS => {
                     tracing::warn!(%error, "the dead man's switch could not be switched off; the venue cancels every order of the account, also those of others, when its time is over");
                 }
