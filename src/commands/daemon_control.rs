@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::commands::{json_text, print_json, print_text};
 use crate::exit::{Exit, Failure};
+use cambist_core::event::TradingState;
 use cambist_daemon::config::{Daemon, feasible};
 use cambist_daemon::live::control_client;
 use cambist_daemon::live::control_client::AskError;
@@ -394,7 +395,9 @@ fn stopped(daemon: &Daemon) -> anyhow::Result<Value> {
             let last_s = ends.and_then(|ends| ends.into_iter().max());
             page["last_expiry"] = json!(last_s.map(|last_s| times::iso(last_s.into())));
             page["last_expiry_s"] = json!(last_s);
-            page["level"] = json!(view::level(dir)?.0.name());
+            let (level, cause) = view::level(dir)?;
+            page["level"] = json!(level.name());
+            page["level_cause"] = json!((level > TradingState::Active).then_some(cause));
             let set = cambist_store::parameters::set(dir)?;
             page["parameters"] = parameters::page(&reload::differences(daemon, &set));
             if let Some((books, listing)) = view::books(dir)? {

@@ -72,8 +72,10 @@ pub struct Swept {
     pub proven: bool,
     /// Orders that were open in a list.
     pub found: BTreeSet<Hash>,
-    /// Cancels sent.
+    /// Cancels sent, those of one request for all orders included.
     pub cancels: u64,
+    /// Orders that one request for all of them cancelled, where the venue has one.
+    pub at_once: u64,
     /// Cancels that were not sent: not signed, or not a byte left. Such an order fills, or ends at its expiry.
     pub unsent: u64,
     /// Why the last of them was not.
@@ -183,7 +185,10 @@ impl<'a> Sweep<'a> {
 
     async fn cancel_all(&mut self) {
         match self.client.cancel_all().await {
-            Some(Ok(count)) => self.swept.cancels += count,
+            Some(Ok(count)) => {
+                self.swept.cancels += count;
+                self.swept.at_once += count;
+            }
             Some(Err(error)) => self.record_failure(error.to_string()),
             None => {}
         }

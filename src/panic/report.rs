@@ -48,7 +48,11 @@ pub fn progress(swept: &Swept) -> String {
         None => "the venue has not sent a time".to_owned(),
     };
     let (found, cancels) = (swept.found.len(), swept.cancels);
-    format!("{progress}{moves}; {found} were found, {cancels} cancels sent; {proof}")
+    let at_once = match swept.at_once {
+        0 => String::new(),
+        count => format!(", {count} of them by one request"),
+    };
+    format!("{progress}{moves}; {found} were found, {cancels} cancels sent{at_once}; {proof}")
 }
 
 fn undecided(swept: &Swept) -> usize {
@@ -63,9 +67,17 @@ impl Came<'_> {
     pub fn text(&self, config: &Path, latch: Option<&anyhow::Error>) -> String {
         let swept = self.swept;
         let (found, cancels) = (swept.found.len(), swept.cancels);
-        let mut lines = vec![format!(
-            "{found} orders were open, {cancels} cancels were sent"
-        )];
+        let mut lines = Vec::new();
+        if swept.at_once > 0 {
+            lines.push(format!(
+                "{} orders were cancelled by one request",
+                swept.at_once
+            ));
+        }
+        let single = cancels.saturating_sub(swept.at_once);
+        lines.push(format!(
+            "{found} orders were open in a list, {single} cancels were sent"
+        ));
         if swept.unsent > 0 {
             let why = swept.last_unsent.as_deref().unwrap_or("not reached");
             lines.push(format!(

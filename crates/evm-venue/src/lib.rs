@@ -18,7 +18,6 @@
 //! takes nothing back.
 
 pub mod account;
-pub mod bundle;
 pub mod chain;
 pub mod depth;
 pub mod fees;

@@ -254,11 +254,12 @@ fn a_key_that_something_else_uses_stops_trading_with_what_to_do() {
             (status["state"] == "cancel_only").then_some(())
         });
         assert!(refused(&mut daemon) > 3.5);
-        let (_, status, _) = stage.prose("status");
+        let (_, status, _) = stage.command("status");
         let folder = stage.path("kraken").join(name).display().to_string();
         let reason = format!("something else uses the API key in {folder}");
         assert!(daemon.stderr().contains(&reason), "{}", daemon.last_words());
-        assert!(status.contains("cancel"), "{status}");
+        let cause = status["level_cause"].as_str().unwrap();
+        assert!(cause.contains(&reason), "{status}");
         daemon.kill();
         stage.close();
     }

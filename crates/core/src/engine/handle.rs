@@ -204,7 +204,13 @@ impl State {
                 }
             }
             RequestPurpose::Balances { fills, own_locked } => {
-                self.handle_balances((sent, now), fills, own_locked, outcome, actions);
+                if let Outcome::Reply(Reply::Balances(balances)) = outcome {
+                    self.ledger.balances(sent, now, fills, own_locked, balances);
+                    if !self.ready {
+                        // The sooner it is read, the less likely is a fill in between.
+                        self.polls.scan_soon();
+                    }
+                }
             }
             RequestPurpose::PoolBalance(market) => {
                 let generated_at = self.generated_at(now, sent, venue_time);

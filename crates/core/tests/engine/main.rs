@@ -4,7 +4,6 @@
 mod bench;
 mod books;
 mod bounds;
-mod charges;
 mod commands;
 mod controls;
 mod drain;

@@ -82,11 +82,17 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
             return stopped.map(|_| Run::Stopped(earlier));
         }
     };
+    let restricted = (
+        state.recovered.restrictions.state,
+        state.recovered.cause.clone(),
+    );
     let mut started = start::begin(daemon, state, venue, seed)?;
     let mut switch = started.trading.switch.take();
     let callers = listeners.callers.clone();
     let reload = Reload::new(file, set, &started.bound.markets);
     let (event_loop, first) = event_loop(daemon, reload, clock, listeners, started)?;
+    let (restriction, cause) = restricted;
+    event_loop.telemetry.restricted_before(restriction, &cause);
     if let Some(switch) = &mut switch {
         switch.keep(Arc::clone(&event_loop.telemetry));
     }

@@ -23,6 +23,8 @@ pub struct LastKnown {
     pub(super) ready: bool,
     pub(super) draining: bool,
     pub(super) level: TradingState,
+    /// Why it is restricted.
+    pub(super) level_cause: Option<String>,
     /// The last announced trading state.
     pub(super) announced: TradingState,
     pub(super) operator_asked: bool,
@@ -65,6 +67,7 @@ impl LastKnown {
             ready: false,
             draining: false,
             level: TradingState::Active,
+            level_cause: None,
             announced: TradingState::Active,
             operator_asked: false,
             opening: Amounts::new(),

@@ -28,6 +28,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cambist_core::books::Books;
+use cambist_core::event::TradingState;
 use cambist_core::inspection::OrderDecision;
 use cambist_core::notification::{BooksHold, BooksStatus, Notification};
 use cambist_core::request::Endpoint;
@@ -229,6 +230,11 @@ impl Telemetry {
     /// Number of requests in flight.
     pub fn in_flight(&self, requests: u64) {
         self.metrics.http_in_flight.set(requests.cast_signed());
+    }
+
+    /// Why an earlier run restricted trading, if it did.
+    pub fn restricted_before(&self, state: TradingState, cause: &str) {
+        self.last().level_cause = (state > TradingState::Active).then(|| cause.to_owned());
     }
 
     /// The operator restricted trading; the next change of the trading state is attributed to the operator.

@@ -630,6 +630,7 @@ fn level_changed(m: &Metrics, last: &mut LastKnown, level: TradingState, why: &s
         info!(level = level.name(), why = short(why), "level");
     }
     last.level = level;
+    last.level_cause = (level > TradingState::Active).then(|| short(why));
 }
 
 /// Describes the part that a filter selects.

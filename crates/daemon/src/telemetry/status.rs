@@ -323,6 +323,7 @@ impl Telemetry {
             "sends_orders": self.about.mode.trades(),
             "state": last.up_state(),
             "level": last.level.name(),
+            "level_cause": last.level_cause,
             "alive": health.alive,
             "ready": health.ready,
             "draining": last.draining,

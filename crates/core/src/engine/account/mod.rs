@@ -2,7 +2,6 @@
 
 pub(crate) mod booked_since;
 pub(crate) mod booking;
-pub(crate) mod charges;
 pub(crate) mod expected_flows;
 pub(crate) mod foreign;
 pub(crate) mod instances;
