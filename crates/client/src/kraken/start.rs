@@ -32,6 +32,16 @@ impl fmt::Display for KeyKind {
     }
 }
 
+/// Refusals of a key, and what the venue may refuse before it knows what the key may do.
+const BEFORE_PERMISSIONS: [Reason; 6] = [
+    Reason::InvalidApiKey,
+    Reason::WrongSignature,
+    Reason::NoSignature,
+    Reason::InvalidAccount,
+    Reason::InvalidNonce,
+    Reason::RateLimited,
+];
+
 /// Why a key is not proven to be safe.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
@@ -234,12 +244,11 @@ impl KrakenClient {
             return Ok(());
         };
         match self.own("cancel", &request, account::cancelled).await {
-            Ok(_)
-            | Err(CallError::Refused {
-                reason: Reason::NothingToCancel | Reason::OrderNotFound,
-                ..
-            }) => Ok(()),
-            Err(error) => Err(error),
+            // Whatever it is refused for, such as an order that is not known, comes after the permission.
+            Err(CallError::Refused { reason, .. }) if !BEFORE_PERMISSIONS.contains(&reason) => {
+                Ok(())
+            }
+            found => found.map(|_| ()),
         }
     }
 

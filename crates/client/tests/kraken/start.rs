@@ -249,6 +249,39 @@ async fn an_undecided_proof_is_none() {
     ));
 }
 
+/// A refused cancel shows that the key may cancel, unless it is the key that is refused.
+#[tokio::test]
+async fn a_key_that_may_not_cancel_is_found_by_the_order_that_is_not_there() {
+    let ledgers = r#"{"error":[],"result":{"ledger":{},"count":0}}"#;
+    for (body, passes) in [
+        (r#"{"error":["EOrder:Unknown order"]}"#, true),
+        (r#"{"error":["EOrder:Invalid order"]}"#, true),
+        (
+            r#"{"error":["EGeneral:Invalid arguments:cl_ord_id"]}"#,
+            true,
+        ),
+        (r#"{"error":[],"result":{"count":0}}"#, true),
+        (r#"{"error":["EGeneral:Permission denied"]}"#, false),
+        (r#"{"error":["EAPI:Rate limit exceeded"]}"#, false),
+        (r#"{"error":["EService:Timeout"]}"#, false),
+    ] {
+        let scripts = [ledgers, body].map(|body| vec![Step::Send(json(200, "", body))]);
+        let server = Server::start(scripts.into()).await;
+        let client = with_key(&server.url(), "orders-10000");
+        let found = client.ledgers_and_cancels(VenueTime(0)).await;
+        assert_eq!(found.is_ok(), passes, "{body}: {found:?}");
+    }
+    let denied = r#"{"error":["EGeneral:Permission denied"]}"#;
+    let server = Server::start(vec![vec![Step::Send(json(200, "", denied))]]).await;
+    let client = with_key(&server.url(), "orders-10000");
+    let found = client.ledgers_and_cancels(VenueTime(0)).await;
+    let text = found.unwrap_err().to_string();
+    assert_eq!(
+        text,
+        "ledgers: refused: EGeneral:Permission denied (the API key has no permission \"Data - Query ledger entries\")"
+    );
+}
+
 #[tokio::test]
 async fn an_order_can_be_checked_without_being_made() {
     let exchange = Exchange::start(Settings::default());
