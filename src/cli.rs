@@ -18,14 +18,16 @@ const HELP_WIDTH: usize = 80;
 /// Default paths of the daemon's configuration, if neither `--config` nor `$CAMBIST_CONFIG` is given.
 const CONFIGS: [&str; 2] = ["cambist.toml", "/etc/cambist/cambist.toml"];
 /// Commands that read the daemon's configuration.
-const FIND_CONFIG: [&str; 16] = [
+const FIND_CONFIG: [&str; 18] = [
     "run",
+    "record",
     "status",
     "pause",
     "resume",
     "kill",
     "drain",
     "reload",
+    "set",
     "account",
     "history",
     "report",
@@ -272,7 +274,7 @@ pub enum Command {
     #[command(
         after_help = "Contestants: reference (1 % on both sides, replaced every 30 s, an order without an answer is \
                       forgotten), reference_near (the same 0.2 % from the mid), bands, ladder, glft, curve, grid, \
-                      hedged_lp. docs/tournament.md explains the table. An interrupted tournament with --results \
+                      hedged_lp, pool_maker. docs/tournament.md explains the table. An interrupted tournament with --results \
                       continues with the same command; jobs and interruptions change no digit.\n\nExamples:\n  \
                       cambist tournament --seeds 20\n  \
                       cambist tournament --seeds 1000 --jobs 4 --results games.jsonl --out tournament.txt\n  \
@@ -303,7 +305,7 @@ pub enum Command {
     Replay(commands::replay::ReplayArgs),
     /// Show why an own order was made, why it stayed and why it ended, from the recordings
     #[command(
-        after_help = "The recordings are replayed from the segment in which the order was made: every decision about it with its reason (kept within tolerance; moved; replaced; its side not quoted, with the numbers compared and the configuration key), and what was sent and answered. `status`, `top` and `replay --at` show why a side has no quotes.\n\nExamples:\n  cambist why c8292274-0-17 --config config/demo.toml\n  cambist why c8292274-0-17 /var/lib/cambist/tape --json | jq .steps"
+        after_help = "The recordings are replayed from the segment in which the order was made: every decision about it with its reason (kept within tolerance; moved; replaced; its side not quoted, with the numbers compared and the configuration key), and what was sent and answered. `status`, `top` and `replay --at` show why a side has no quotes.\n\nExamples:\n  cambist why cc8292274-0-17 --config config/demo.toml\n  cambist why cc8292274-0-17 /var/lib/cambist/tape --json | jq .steps"
     )]
     Why(commands::why::WhyArgs),
 }
@@ -710,6 +712,22 @@ mod tests {
     #[test]
     fn the_table_of_commands_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Beside commands of the daemon, `--config` names the exchange's file, or a file of a daemon that need not be its own.
+    #[test]
+    fn commands_of_a_daemon_find_its_configuration() {
+        let others = ["venue", "backtest", "sweep", "tournament", "replay", "why"];
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            let has_config = |command: &clap::Command| {
+                let mut arguments = command.get_arguments();
+                arguments.any(|argument| argument.get_id() == "config")
+            };
+            let is_asked = has_config(command) || command.get_subcommands().any(has_config);
+            let is_known = FIND_CONFIG.contains(&name) || others.contains(&name);
+            assert_eq!(is_asked, is_known, "{name}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use cambist_host::times;
 /// Time between two frames.
 const EVERY: Duration = Duration::from_secs(1);
 /// Timeout of a request.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// The smallest terminal that shows everything.
 const SMALLEST: (usize, usize) = (80, 24);
 
@@ -118,7 +118,7 @@ fn fetched(address: &str) -> anyhow::Result<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(local_page::fetch(address, "/page.json", PATIENCE))
+    runtime.block_on(local_page::fetch(address, "/page.json", TIMEOUT))
 }
 
 fn text(value: &Value) -> String {

@@ -31,7 +31,7 @@ pub struct WhyArgs {
 
 fn order(text: &str) -> Result<ClientOrderId, String> {
     text.parse()
-        .map_err(|_| "write a client order id, such as c8292274-0-17".to_owned())
+        .map_err(|_| "write a client order id, such as cc8292274-0-17".to_owned())
 }
 
 /// Shows the life of an order.
@@ -135,5 +135,16 @@ fn sentence(spec: &MarketSpec, step: &Step) -> String {
         What::Decided(decision) => order_text::decision(spec, decision, step.quotes),
         What::Sealed => "signed, verified and on disk".to_owned(),
         What::Notified(notification) => order_text::notification(spec, notification),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_id_of_the_examples_is_one() {
+        let example = "cc8292274-0-17";
+        assert!(super::order(example).is_ok());
+        let refused = super::order("c8292274-0-17");
+        assert!(refused.is_err_and(|what| what.contains(example)));
     }
 }

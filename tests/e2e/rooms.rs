@@ -610,7 +610,8 @@ fn one_file_of_the_daemon_knows_its_venue() {
     assert!(knowing.is_empty(), "{knowing:#?}");
 }
 
-/// Every listed status code is what the exchange answers with somewhere.
+/// Every listed status code is what the exchange answers with somewhere, but for one that only an operator injects: an
+/// order's amounts are reserved where it is checked, so reserving cannot fail by itself.
 #[test]
 fn every_status_code_is_emitted_by_the_exchange() {
     let folders = [
@@ -622,7 +623,8 @@ fn every_status_code_is_emitted_by_the_exchange() {
         .iter()
         .flat_map(|folder| sources(&root().join(folder)));
     let emitted: String = files
-        .filter(|path| !path.ends_with("code.rs") && !path.ends_with("endpoint.rs"))
+        // Tables of all codes, with what each endpoint may answer.
+        .filter(|path| !path.ends_with("code.rs") && !path.ends_with("endpoint/table.rs"))
         .map(|path| code(&path))
         .collect();
     let missing: Vec<_> = cambist_core::Reason::LISTED
@@ -633,7 +635,7 @@ fn every_status_code_is_emitted_by_the_exchange() {
             !after.any(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
         })
         .collect();
-    assert_eq!(missing, [""; 0]);
+    assert_eq!(missing, ["Reason::FreezeFailed"]);
 }
 
 #[test]

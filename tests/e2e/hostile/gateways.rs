@@ -1,7 +1,7 @@
 //! Faults of intermediaries that answer for the exchange: gateways, limiters, redirects, caches, clocks.
 
 use super::table::{
-    ANY, GATEWAY, HTML, JSON, LOST, Scenario, TOLD, USUAL, depths, every_third, instead, reads,
+    ANSWERED, ANY, GATEWAY, HTML, JSON, LOST, Scenario, USUAL, depths, every_third, instead, reads,
     submits, writes,
 };
 use crate::support::{Fault, Other};
@@ -75,7 +75,7 @@ pub const ERRORS: [Scenario; 11] = [
             instead(true, "400 Bad Request", JSON, "", body)
         },
         spoiled: writes,
-        counted: TOLD,
+        counted: ANSWERED,
         ..USUAL
     },
     Scenario {
@@ -192,14 +192,14 @@ pub const CACHES: [Scenario; 7] = [
         name: "old-depth",
         fault: |_| Fault::Another(Other::First),
         spoiled: depths,
-        counted: TOLD,
+        counted: ANSWERED,
         ..USUAL
     },
     Scenario {
         name: "old-reads",
         fault: |_| Fault::Another(Other::First),
         spoiled: reads,
-        counted: TOLD,
+        counted: ANSWERED,
         ..USUAL
     },
     Scenario {
@@ -228,7 +228,7 @@ pub const CACHES: [Scenario; 7] = [
                 Fault::Edit(|answer| answer.set("date", "Thu, 01 Jan 1970 00:00:00 GMT"))
             }
         },
-        counted: TOLD,
+        counted: ANSWERED,
         ..USUAL
     },
     Scenario {
@@ -240,7 +240,7 @@ pub const CACHES: [Scenario; 7] = [
                 Fault::Edit(|answer| answer.set("date", ""))
             }
         },
-        counted: TOLD,
+        counted: ANSWERED,
         ..USUAL
     },
     Scenario {
@@ -248,7 +248,7 @@ pub const CACHES: [Scenario; 7] = [
         name: "aged-answers",
         fault: |_| Fault::Edit(|answer| answer.set("age", "86400")),
         spoiled: reads,
-        counted: TOLD,
+        counted: ANSWERED,
         ..USUAL
     },
 ];

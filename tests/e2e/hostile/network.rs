@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::table::{ANY, LOST, Scenario, TOLD, USUAL, every_third, reads, submits, writes};
+use super::table::{ANSWERED, ANY, LOST, Scenario, USUAL, every_third, reads, submits, writes};
 use crate::support::faults::head_length;
 use crate::support::{After, Fault};
 
@@ -66,21 +66,21 @@ pub const LOST_AND_LATE: [Scenario; 12] = [
         name: "slow-but-in-time",
         fault: |_| Fault::Slow(Duration::from_millis(400)),
         spoiled: every_third,
-        counted: TOLD,
+        counted: ANSWERED,
         ..USUAL
     },
     Scenario {
         name: "delivered-twice",
         fault: |_| Fault::Twice,
         spoiled: writes,
-        counted: TOLD,
+        counted: ANSWERED,
         ..USUAL
     },
     Scenario {
         name: "delivered-twice-first-answer",
         fault: |_| Fault::TwiceFirst,
         spoiled: writes,
-        counted: TOLD,
+        counted: ANSWERED,
         ..USUAL
     },
 ];

@@ -31,7 +31,7 @@ pub const USUAL: Scenario = Scenario {
 /// No usable answer arrived.
 pub const LOST: &[&str] = &["transport", "unknown"];
 /// Something was refused, or nothing noticed.
-pub const TOLD: &[&str] = &["ok", "reject"];
+pub const ANSWERED: &[&str] = &["ok", "reject"];
 /// Any of them, depending on when it happens.
 pub const ANY: &[&str] = &["transport", "unknown", "ok", "reject"];
 

@@ -18,7 +18,7 @@ pub const ACCOUNT: u32 = 10_000;
 pub const OWNER: &str = "0x0c3b2ad6af0cce04fd1e9f4c1bbf6a4bb9a1e010";
 
 /// Time limit of all requests here.
-const PATIENCE: Duration = Duration::from_secs(55);
+const WAIT_MAX: Duration = Duration::from_secs(55);
 
 /// Page size.
 const PAGE: u32 = 500;
@@ -178,6 +178,6 @@ pub fn asynchronously<T>(future: impl Future<Output = T>) -> T {
         .build()
         .unwrap();
     runtime
-        .block_on(async { tokio::time::timeout(PATIENCE, future).await })
+        .block_on(async { tokio::time::timeout(WAIT_MAX, future).await })
         .unwrap()
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_linger;
 
 use super::message::Message;
-use super::proxy::{PATIENCE, Seen, State};
+use super::proxy::{Seen, State, WAIT_MAX};
 
 /// Called by the proxy at a stage of a request, which is held meanwhile.
 pub type Hook = Arc<dyn Fn() + Send + Sync>;
@@ -237,7 +237,7 @@ fn ask(
         upstream
     } else {
         let stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(WAIT_MAX))?;
         stream.set_nodelay(true)?;
         BufReader::new(stream)
     };

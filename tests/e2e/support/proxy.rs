@@ -14,7 +14,7 @@ use super::message::Message;
 /// The path of orders of Kraken's interface.
 const ADD_ORDER: &str = "/0/private/AddOrder";
 /// Nothing in here waits longer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// A request that passed.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ impl Proxy {
     /// Listens again at the same address.
     pub fn open(&self) {
         self.state.closed.store(false, Ordering::Release);
-        let bound = super::clock::within(PATIENCE, || TcpListener::bind(&self.address).ok());
+        let bound = super::clock::within(WAIT_MAX, || TcpListener::bind(&self.address).ok());
         self.listen(bound.unwrap());
     }
 
@@ -199,7 +199,7 @@ impl Drop for Proxy {
 }
 
 fn serve(client: TcpStream, state: &State) -> std::io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_read_timeout(Some(WAIT_MAX))?;
     client.set_nodelay(true)?;
     let mut client = BufReader::new(client);
     let mut upstream = None;

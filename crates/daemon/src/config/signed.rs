@@ -15,15 +15,15 @@ use super::reader::{At, Problem};
 use super::risk::{Risk, beside};
 
 /// Default of the largest signed and unexpired amount of a market's base token: everything that its orders may hold,
-/// once every [`ANEW_MS`], for the lifetime of a signature.
+/// once every [`RESIGNED_EVERY_MS`], for the lifetime of a signature.
 pub fn signed_derived(engine: &EngineConfig, bound: Option<&LossBound>) -> Amount {
     let lives_ms = engine.ttl_ms.saturating_add(engine.grace_ms);
-    let times = Amount::from(lives_ms.div_ceil(ANEW_MS)) + 1;
+    let times = Amount::from(lives_ms.div_ceil(RESIGNED_EVERY_MS)) + 1;
     bound.map_or(0, |bound| bound.fillable.saturating_mul(times))
 }
 
 /// Interval at which everything may be signed again by default.
-const ANEW_MS: u64 = 5_000;
+const RESIGNED_EVERY_MS: u64 = 5_000;
 
 impl Risk {
     /// Sets the largest signed and unexpired amounts: as written, or derived. A token's limit applies to all its

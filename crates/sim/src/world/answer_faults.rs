@@ -14,7 +14,7 @@ const SETTLED_MS: u64 = 5_000;
 /// A full counter of the venue is empty after a minute.
 const CALM_MS: u64 = 120_000;
 /// A single answer may be this far ahead and is accepted,
-pub(super) const BELIEVED_MS: u64 = 4_500;
+pub(super) const AHEAD_MAX_MS: u64 = 4_500;
 /// if the grace is at least this.
 const GRACE_MS: u64 = 10_000;
 /// A depth counts as old after this time.
@@ -70,7 +70,10 @@ impl World {
     fn wrong_ms(&mut self) -> i64 {
         let active_faults = &mut self.active_faults;
         if self.config.engine.grace_ms >= GRACE_MS && active_faults.random.chance(1, 2) {
-            active_faults.random.between(500, BELIEVED_MS).cast_signed()
+            active_faults
+                .random
+                .between(500, AHEAD_MAX_MS)
+                .cast_signed()
         } else {
             active_faults.wrong_ms()
         }

@@ -9,7 +9,7 @@ use crate::faults::active::Gaps;
 use crate::faults::kinds::FaultKind;
 
 use crate::world::World;
-use crate::world::answer_faults::BELIEVED_MS;
+use crate::world::answer_faults::AHEAD_MAX_MS;
 
 /// An entry: its hash, creation time, and expiry.
 type Entry = (Hash, VenueTime, VenueTime);
@@ -103,7 +103,7 @@ impl World {
             .kinds
             .contains(&FaultKind::TimeWrong)
         {
-            BELIEVED_MS
+            AHEAD_MAX_MS
         } else {
             0
         };

@@ -12,7 +12,7 @@ use crate::engine::intents::registry::Increment;
 use crate::engine::state::State;
 
 /// Number of unrecognised own orders that are remembered: the first one stops trading.
-const STRAYS_KEPT: usize = 1_024;
+const UNRECOGNISED_IDS_MAX: usize = 1_024;
 
 /// Fills kept for a strategy that is not asked; older ones are part of its holdings anyway.
 const FILLS_KEPT: usize = 256;
@@ -110,7 +110,7 @@ impl State {
         if report.status.is_final() {
             return;
         }
-        if self.unrecognised_own_ids.len() < STRAYS_KEPT
+        if self.unrecognised_own_ids.len() < UNRECOGNISED_IDS_MAX
             && self.unrecognised_own_ids.insert(report.hash)
         {
             let detail = format!("order {id} is open at the venue and not known here");
