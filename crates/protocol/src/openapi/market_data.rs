@@ -163,7 +163,7 @@ fn parameter(name: &str, required: bool, schema: &Value, description: &str) -> V
 }
 
 fn interval() -> Value {
-    json!({"type": "string", "enum": ["1m", "5m", "15m", "1h", "4h", "1d"]})
+    json!({"type": "string", "enum": ["1m", "5m", "15m", "30m", "1h", "4h", "1d", "1w", "15d"]})
 }
 
 fn object(properties: &Value) -> Value {

@@ -15,13 +15,16 @@ pub(super) const CANDLES_MAX: usize = 1_500;
 pub(super) struct Interval(usize);
 
 /// Names and lengths in milliseconds.
-const INTERVALS: [(&str, u64); 6] = [
+const INTERVALS: [(&str, u64); 9] = [
     ("1m", 60_000),
     ("5m", 300_000),
     ("15m", 900_000),
+    ("30m", 1_800_000),
     ("1h", 3_600_000),
     ("4h", 14_400_000),
     ("1d", 86_400_000),
+    ("1w", 604_800_000),
+    ("15d", 1_296_000_000),
 ];
 
 impl Interval {

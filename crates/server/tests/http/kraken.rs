@@ -208,6 +208,11 @@ fn public_methods_show_the_exchange() {
     );
     let candles = shown(&exchange, "OHLC?pair=AAAQQQ&interval=60");
     assert_eq!(candles["AAAQQQ"][0][5], "100.50", "the average price");
+    for minutes in [1, 5, 15, 30, 60, 240, 1_440, 10_080, 21_600] {
+        let candles = shown(&exchange, &format!("OHLC?pair=AAAQQQ&interval={minutes}"));
+        let start_s = candles["AAAQQQ"][0][0].as_u64().unwrap();
+        assert_eq!(start_s % (minutes * 60), 0, "{minutes}");
+    }
     for (target, error) in [
         ("Depth?pair=NONE", "EQuery:Unknown asset pair"),
         ("Depth", "EGeneral:Invalid arguments:pair"),

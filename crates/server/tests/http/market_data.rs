@@ -131,7 +131,7 @@ fn wrong_parameters_are_refused_and_name_what_is_known() {
         ("ticker?market=A-B", "is not listed"),
         (
             "candles?market=AAA-QQQ&interval=2m",
-            "1m, 5m, 15m, 1h, 4h, 1d",
+            "1m, 5m, 15m, 30m, 1h, 4h, 1d, 1w, 15d",
         ),
         ("candles?market=AAA-QQQ&from=1e3", "whole number"),
         ("stream?market=A-B", "is not listed"),
