@@ -283,28 +283,26 @@ impl Bands {
                 why = reason;
             }
         };
-        let mut own = resting(view, side, &self.limits);
-        let mut members = Vec::with_capacity(own.len());
+        let own = resting(view, side, &self.limits);
         let mut target_quotes = Vec::with_capacity(own.len() + bands.len());
         let mut short: Vec<(&Band, Qty)> = Vec::with_capacity(bands.len());
         let first = self.first(view, side, bands);
         for (index, band) in bands.iter().enumerate() {
-            own.retain(|order| {
-                let is_member = band.holds(side, order.price, view.mid);
-                members.extend(is_member.then_some(*order));
-                !is_member
-            });
-            let mut total: u128 = members
+            // Bands do not overlap: an order is a member of one.
+            let members = own
                 .iter()
-                .map(|order| u128::from(order.remaining.0))
-                .sum();
-            while total > u128::from(band.max.0) {
-                let Some(outermost) = members.pop() else {
+                .filter(|order| band.holds(side, order.price, view.mid));
+            let lots = |order: &OwnOrder| u128::from(order.remaining.0);
+            let mut total: u128 = members.clone().map(lots).sum();
+            let mut kept = members.clone().count();
+            for outermost in members.clone().rev() {
+                if total <= u128::from(band.max.0) {
                     break;
-                };
-                total -= u128::from(outermost.remaining.0);
+                }
+                total -= lots(outermost);
+                kept -= 1;
             }
-            for order in members.drain(..) {
+            for order in members.take(kept) {
                 // Resting orders are kept as they are, covered or not: the engine knows the locks.
                 let _ = funds.take(view.market, side, order.price, order.remaining);
                 target_quotes.push((order.price, order.remaining));

@@ -87,16 +87,20 @@ impl Pending {
     }
 }
 
+/// The high values of the hour.
+fn highs(of: &Baselines) -> impl Iterator<Item = i128> {
+    of.hour.iter().map(|(_, high)| *high)
+}
+
 /// How long values that differ from the booked ones may wait.
 fn may_wait_ms(booked: Option<&Baselines>, now: Option<&Baselines>) -> Option<u64> {
     let (Some(booked), Some(now)) = (booked, now) else {
         return (booked != now).then_some(0);
     };
     let kept = |of: &Baselines| (of.day, of.day_open, of.total, of.peak);
-    let highs = |of: &Baselines| of.hour.iter().map(|(_, high)| *high).collect::<Vec<_>>();
     if kept(booked) != kept(now) {
         Some(PEAK_MS)
-    } else if highs(booked) != highs(now) {
+    } else if highs(booked).ne(highs(now)) {
         Some(HOUR_MS)
     } else {
         (booked.mid != now.mid).then_some(MID_MS)
@@ -162,10 +166,14 @@ impl State {
                 continue;
             }
             let booked = self.pending.booked.get(&id);
-            let known = booked.and_then(|(_, baselines)| baselines.clone());
+            let known = booked.and_then(|(_, baselines)| baselines.as_ref());
+            let market = &self.markets[index];
+            if waited_ms < HOUR_MS && known.is_some_and(|k| market.losses.keeps(&market.spec, k)) {
+                continue;
+            }
             let position = self.position(now, id);
             let found = position.as_ref().and_then(|p| p.baselines.as_ref());
-            if may_wait_ms(known.as_ref(), found).is_some_and(|ms| waited_ms >= ms) {
+            if may_wait_ms(known, found).is_some_and(|ms| waited_ms >= ms) {
                 self.pending.moved(id);
             }
         }

@@ -138,15 +138,16 @@ fn keeps_message_rate(s: &RiskContext<'_>, _: &OrderCandidate<'_>) -> CheckResul
 }
 
 fn keeps_order_to_fill(s: &RiskContext<'_>, _: &OrderCandidate<'_>) -> CheckResult {
-    let (messages, fills) = s.counters.messages_and_fills(s.now);
-    match s.config.risk.messages_per_fill {
-        0 => Ok(()),
-        most => below(
-            "risk.messages_per_fill",
-            messages,
-            most.saturating_mul(fills),
-        ),
+    let most = s.config.risk.messages_per_fill;
+    if most == 0 {
+        return Ok(());
     }
+    let (messages, fills) = s.counters.messages_and_fills(s.now);
+    below(
+        "risk.messages_per_fill",
+        messages,
+        most.saturating_mul(fills),
+    )
 }
 
 fn is_not_held_back(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {

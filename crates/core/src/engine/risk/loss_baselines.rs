@@ -106,7 +106,7 @@ impl LossBaselines {
         let mut highs: Vec<(VenueTime, i128)> = Vec::new();
         for (seen, high) in before.chain(this_run) {
             if counts_at(seen, venue_now) {
-                highs.retain(|(_, earlier)| *earlier > high);
+                while highs.pop_if(|(_, earlier)| *earlier <= high).is_some() {}
                 highs.push((seen, high));
             }
         }

@@ -264,6 +264,15 @@ impl LossMeter {
         })
     }
 
+    /// Whether the day, its first value, the first of all and the peak are those that were booked.
+    pub(crate) fn keeps(&self, spec: &MarketSpec, booked: &Baselines) -> bool {
+        let measured = self.baselines.kept().filter(|_| self.stated.is_some());
+        measured.is_some_and(|kept| {
+            let values = [kept.day_open, kept.total, kept.peak].map(|value| units(spec, value));
+            kept.day == booked.day && values == [booked.day_open, booked.total, booked.peak]
+        })
+    }
+
     /// The state that a start continues from; `None` before the opening. Baselines are rounded up to quote units.
     pub(crate) fn position(
         &self,
