@@ -188,7 +188,6 @@ fn measure(
     let server = match data {
         None => Server::bind(&config, venue()?, Vec::new())?,
         Some(folder) => {
-            std::fs::create_dir_all(folder)?;
             let begun = DataFolder::take(folder)?.begin(venue()?, Vec::new())?;
             Server::bind_durable(&config, begun)?
         }
