@@ -5,6 +5,7 @@ use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::notification::{Control, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, OrderStatus, StrategyId};
 use cambist_core::request::{Outcome, Reply, UnknownCause};
+use cambist_core::venue::TradingCounter;
 use cambist_core::{Price, Qty, Side};
 
 use crate::bench::{ORIGIN, TestBench, config, spec};
@@ -119,6 +120,42 @@ fn a_managed_order_is_cancelled_until_it_has_ended_and_its_fills_are_booked() {
             _ => None,
         });
     assert_eq!(flows.collect::<Vec<_>>(), [(0, -500), (1, 50_500)]);
+}
+
+/// Where the venue counts young cancels, it counts those of foreign orders too.
+#[test]
+fn cancels_of_managed_orders_are_counted_in_the_venues_counter() {
+    let level = |orders: Vec<OrderReport>| {
+        let mut config = config();
+        config.foreign = ForeignOrders::Adopt;
+        config.status_ms = 100;
+        let mut bench = TestBench::with(&[BID], config, Vec::new());
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.venue.trading = Some(TradingCounter {
+                most: 1_000,
+                decay_per_s: 0,
+                spare: 0,
+                order: 100,
+                cancels: vec![(5_000, 300)],
+            });
+            start.next_number = 1;
+        }
+        bench.list = orders;
+        bench.run_ms(3_000);
+        let mut used = bench.notifications.iter().filter_map(|note| match note {
+            Notification::Status(status) => Some(&status.markets[0].used),
+            _ => None,
+        });
+        let used = used.next_back().unwrap().iter();
+        let counter = used.filter(|(control, _)| *control == Control::TradingCounter);
+        (
+            bench.cancels.len(),
+            counter.map(|(_, bps)| *bps).collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(level(Vec::new()), (0, vec![1_000]), "our order");
+    let managed = foreign(1, Side::Sell, 10_100, 10);
+    assert_eq!(level(vec![managed]), (1, vec![4_000]), "and a cancel");
 }
 
 #[test]
