@@ -75,6 +75,7 @@ fn outcome(answer: ClassifiedAnswer<Reply>) -> (Outcome, Option<VenueTime>, Opti
             let time = match &reply {
                 Reply::Depth(depth) => Some(depth.timestamp),
                 Reply::Balances(_)
+                | Reply::ChargedBalances(_)
                 | Reply::Orders { .. }
                 | Reply::OrdersUntil { .. }
                 | Reply::Order(_)

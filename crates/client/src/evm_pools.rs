@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use cambist_core::pool::{PoolBalances, PoolListed};
 use cambist_core::request::{
-    Balance, Depth, Listed, OrdersPage, Outcome, Query, Reply, UnknownCause,
+    Balance, ChargedBalances, Depth, Listed, OrdersPage, Outcome, Query, Reply, UnknownCause,
 };
 use cambist_core::{Hash, MarketId, PoolSpec, Reason, TokenSpec, VenueTime};
 use cambist_evm::abi::one_number;
 use cambist_evm::block::{Block, BlockTag};
 use cambist_evm::call::{self, Call, amount};
 use cambist_evm::pair::supply_with_fee;
-use cambist_evm::rpc::{BlockAt, CallAt, Message, NonceAt, ReceiptOf};
+use cambist_evm::rpc::{BalanceAt, BlockAt, CallAt, Message, NonceAt, ReceiptOf};
 use cambist_evm::transaction::Signed;
 use cambist_evm::{Address, Hash32, Malformed, U256};
 use cambist_evm_venue::account::{Account, AccountError};
@@ -261,7 +261,18 @@ impl EvmPools {
                 locked: 0,
             });
         }
-        Ok((Reply::Balances(held), Some(time_of(&seen.latest))))
+        let coin = BalanceAt { account: owner, at };
+        held.push(Balance {
+            token: chain.coin,
+            total: amount(self.nodes.fact(&coin).await?)?,
+            locked: 0,
+        });
+        let reply = Reply::ChargedBalances(ChargedBalances {
+            balances: held,
+            charges: account.charges().copied().collect(),
+            charged_below: account.settled_below(),
+        });
+        Ok((reply, Some(time_of(&seen.latest))))
     }
 
     async fn orders(&self, account: &mut Account, page: &OrdersPage) -> Result<Answer, NoAnswer> {

@@ -33,6 +33,8 @@ pub struct Books {
     pub differences: BTreeMap<TokenId, Difference>,
     /// Position of every market.
     pub positions: BTreeMap<MarketId, Position>,
+    /// Charges with a number below this one are in the ledger ([`Charge`](crate::request::Charge)).
+    pub charged_below: u64,
 }
 
 /// A difference between ledger and venue for one token, base units.
@@ -212,6 +214,9 @@ impl Books {
         if let Some(differences) = &booking.differences {
             self.differences.clone_from(differences);
         }
+        if let Some(below) = booking.charged_below {
+            self.charged_below = below;
+        }
     }
 
     /// Books an explained flow while no daemon runs: the ledger changes, and no market gains or loses. An error without
@@ -367,6 +372,8 @@ pub struct Booking {
     pub positions: BTreeMap<MarketId, Position>,
     /// New differences, if they changed.
     pub differences: Option<BTreeMap<TokenId, Difference>>,
+    /// The number of the next charge to book, if it changed.
+    pub charged_below: Option<u64>,
 }
 
 impl Booking {
@@ -453,6 +460,7 @@ mod tests {
             )]
             .into(),
             positions: [(MarketId(0), position(100))].into(),
+            ..Books::default()
         };
         let before = books.positions[&MarketId(0)]
             .lost(VenueTime(DAY_MS))

@@ -7,6 +7,7 @@ use crate::event::Totals;
 use crate::market::{MarketSpec, Side};
 use crate::notification::{Fill, PoolTransactionSettlement};
 use crate::pool::{PoolTransactionAmounts, PoolTransactionKind};
+use crate::request::Charge;
 use crate::token::{Amount, TokenId};
 
 /// Signed changes of base units by token; a token may occur twice.
@@ -77,6 +78,11 @@ impl Postings {
     /// The changes by a settled join or exit.
     pub fn of_move(moved: &PoolTransactionSettlement) -> Self {
         Self::of_pool(moved.kind, moved.pooled, moved.lp, &moved.amounts)
+    }
+
+    /// The change by what the venue took for a request.
+    pub fn of_charge(charge: &Charge) -> Self {
+        Self::of_token(charge.token, signed(charge.amount).saturating_neg())
     }
 
     /// The change of a single token, negative for an outflow.

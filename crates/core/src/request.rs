@@ -137,6 +137,33 @@ pub struct Balance {
     pub locked: Amount,
 }
 
+/// What the venue took for executing a request, beside all amounts of orders, joins and exits: gas on a chain. It may be
+/// of something that failed, and in a token that is traded nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// Its place in the account's row of charges, which has no gap.
+    pub number: u64,
+    /// Token.
+    pub token: TokenId,
+    /// Base units.
+    pub amount: Amount,
+    /// What it was taken for.
+    pub cause: Hash,
+}
+
+/// Balances of one moment, with the charges until then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChargedBalances {
+    /// Balances; a token that is absent has none. They contain every charge with a number below `charged_below`, and no
+    /// other.
+    pub balances: Vec<Balance>,
+    /// The newest charges, in the order of their numbers, without a gap up to `charged_below`: everything that may not be
+    /// booked yet.
+    pub charges: Vec<Charge>,
+    /// The number of the next charge.
+    pub charged_below: u64,
+}
+
 /// A market as the venue lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
@@ -212,6 +239,8 @@ pub enum Reply {
     },
     /// Every token that the venue lists.
     Tokens(Vec<TokenSpec>),
+    /// Balances of a venue that charges for requests.
+    ChargedBalances(ChargedBalances),
 }
 
 impl Reply {

@@ -1,11 +1,11 @@
 //! The account on a chain as a plain value: what was signed, what the finalized chain made of it, and the answers that
 //! the engine gets. The shell gives it the facts of nodes; it asks for nothing itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
-use cambist_core::request::{OrdersPage, Reply};
+use cambist_core::request::{Charge, OrdersPage, Reply};
 use cambist_core::{Amount, Hash, Intent, MarketSpec, TokenId, VenueTime};
 use cambist_evm::EthKey;
 use cambist_evm::block::Block;
@@ -19,6 +19,10 @@ use crate::list;
 use crate::nonces::{Candidate, Fate, NonceError, Nonces, Purpose};
 use crate::seal::{SealError, Sealed};
 use crate::settle::{Settled, Unsettled};
+
+/// Charges that are repeated with each answer. One is booked from the first answer that has it, and one number at a time
+/// is given out.
+const CHARGES_KEPT: usize = 32;
 
 /// What a transaction was signed for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +109,7 @@ pub struct Account {
     settled_below: u64,
     orders: Vec<OrderReport>,
     pool_transactions: Vec<PoolTransactionReport>,
-    gas: Amount,
+    charges: VecDeque<Charge>,
     stopped: Option<Stopped>,
 }
 
@@ -130,7 +134,7 @@ impl Account {
             settled_below: first,
             orders: Vec::new(),
             pool_transactions: Vec::new(),
-            gas: 0,
+            charges: VecDeque::new(),
             stopped: None,
         }
     }
@@ -153,9 +157,14 @@ impl Account {
         self.view.as_ref().ok_or(AccountError::Unseen)
     }
 
-    /// Gas that was booked so far, in the chain's coin.
-    pub const fn gas(&self) -> Amount {
-        self.gas
+    /// Gas of the newest settled nonces, in the chain's coin, by nonce: whatever became of a transaction, it was paid for.
+    pub fn charges(&self) -> impl Iterator<Item = &Charge> {
+        self.charges.iter()
+    }
+
+    /// The next nonce to settle.
+    pub const fn settled_below(&self) -> u64 {
+        self.settled_below
     }
 
     /// Why nothing goes on.
@@ -312,8 +321,16 @@ impl Account {
             return Err(AccountError::Block);
         };
         match self.book(candidate.hash, receipt, block) {
-            Ok(gas) => self.gas = self.gas.saturating_add(gas),
+            Ok(gas) => self.charges.push_back(Charge {
+                number: nonce,
+                token: self.chain.coin,
+                amount: gas,
+                cause: candidate.hash,
+            }),
             Err(why) => return Err(self.stop(Stopped::Unsettled { nonce, why })),
+        }
+        while self.charges.len() > CHARGES_KEPT {
+            self.charges.pop_front();
         }
         self.settled_below = nonce + 1;
         Ok(())
@@ -460,7 +477,14 @@ mod tests {
         let mined = [(sealed.hash, Some(burnt(&account, sealed.hash)))];
         assert_eq!(account.settle(8, &mined, None), Err(AccountError::Block));
         assert_eq!(account.settle(8, &mined, Some(&block(4, 0))), Ok(()));
-        assert_eq!((account.gas(), account.due(8)), (63_000, None));
+        let charge = Charge {
+            number: 7,
+            token: COIN,
+            amount: 63_000,
+            cause: sealed.hash,
+        };
+        assert!(account.charges().eq([&charge]));
+        assert_eq!((account.settled_below(), account.due(8)), (8, None));
         let none = Reply::Orders {
             orders: Vec::new(),
             total: 0,

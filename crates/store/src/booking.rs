@@ -121,6 +121,9 @@ impl Store {
             if let Some(differences) = &booking.differences {
                 books::set_differences(&transaction, differences, at_us)?;
             }
+            if let Some(below) = booking.charged_below {
+                books::set_charged(&transaction, below, at_us)?;
+            }
             if let Some(results) = results {
                 results.book(&transaction, entries, booking, at_us)?;
             }

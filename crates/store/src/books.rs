@@ -83,6 +83,7 @@ pub(super) struct Rows {
     pub(super) ledger: Option<Totals>,
     pub(super) differences: BTreeMap<TokenId, Difference>,
     pub(super) positions: BTreeMap<String, Position>,
+    pub(super) charged_below: u64,
 }
 
 impl Rows {
@@ -94,6 +95,7 @@ impl Rows {
             ledger: self.ledger.clone(),
             differences: self.differences.clone(),
             positions: positions.map(|(id, p)| (id, p.clone())).collect(),
+            charged_below: self.charged_below,
         }
     }
 }
@@ -115,6 +117,10 @@ fn difference_sum(token: u16, ledger: &str, venue: &str, at_us: u64) -> Sum {
 fn position_sum(market: &str, [base, cash, baselines]: [&str; 3], at_us: u64) -> Sum {
     let row = Row::of("position").text(market).text(base).text(cash);
     row.text(baselines).number(at_us).sum()
+}
+
+fn charged_sum(below: u64, at_us: u64) -> Sum {
+    Row::of("charged").number(below).number(at_us).sum()
 }
 
 fn listing_sum(listing: &str, at_us: u64) -> Sum {
@@ -163,6 +169,21 @@ pub(super) fn set_differences(
         )?;
     }
     Ok(())
+}
+
+/// Sets the number of the next charge to book.
+pub(super) fn set_charged(
+    transaction: &Transaction<'_>,
+    below: u64,
+    at_us: u64,
+) -> rusqlite::Result<()> {
+    let sum = charged_sum(below, at_us);
+    transaction
+        .execute(
+            "INSERT OR REPLACE INTO charged (id, below, at_us, sum) VALUES (1, ?1, ?2, ?3)",
+            params![below.cast_signed(), at_us.cast_signed(), sum.bytes()],
+        )
+        .map(|_| ())
 }
 
 /// Sets the position of a market.
@@ -262,6 +283,13 @@ pub(super) fn read(database: &Connection) -> Result<Rows, ReadError> {
         let venue = venue.parse().map_err(|_| damaged())?;
         let difference = Difference { ledger, venue };
         rows.differences.insert(TokenId(token), difference);
+        Ok(())
+    })?;
+    each(database, "SELECT below, at_us, sum FROM charged", |row| {
+        let below = row.get::<_, i64>(0)?.cast_unsigned();
+        let (at_us, sum) = stamp(row, 1)?;
+        check(&sum, &charged_sum(below, at_us), "the number of charges")?;
+        rows.charged_below = below;
         Ok(())
     })?;
     let positions = "SELECT market, base, cash, baselines, at_us, sum FROM positions";

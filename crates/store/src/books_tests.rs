@@ -120,6 +120,7 @@ pub(crate) fn opening() -> Booking {
             ]
             .into(),
         ),
+        charged_below: Some(u64::MAX / 3),
         ..Booking::default()
     }
 }
@@ -150,6 +151,7 @@ fn books_come_back_as_they_were_written() {
     assert_eq!(books.ledger.as_ref(), Some(&written.ledger));
     assert_eq!(Some(&books.differences), written.differences.as_ref());
     assert_eq!(books.positions, written.positions);
+    assert_eq!(Some(books.charged_below), written.charged_below);
     assert!(lost.is_empty());
     // The same without the lock.
     let (seen, listed) = view::books(folder.path()).unwrap().unwrap();
@@ -203,6 +205,14 @@ fn later_bookings_replace_what_they_name_and_nothing_else() {
     store.book(&[], &booking).unwrap();
     let (books, _) = view::books(folder.path()).unwrap().unwrap();
     assert_eq!(books.differences, [(ETH, one)].into());
+    assert_eq!(Some(books.charged_below), opening().charged_below);
+    let booking = Booking {
+        charged_below: Some(7),
+        ..Booking::default()
+    };
+    store.book(&[], &booking).unwrap();
+    let (books, _) = view::books(folder.path()).unwrap().unwrap();
+    assert_eq!(books.charged_below, 7);
 }
 
 /// A start moves base that no market carries any more; what it moved is stored.

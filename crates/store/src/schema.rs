@@ -13,7 +13,7 @@ use cambist_host::program;
 pub const FILE: &str = "cambist.db";
 
 /// Version of the tables below.
-pub(super) const SCHEMA: i64 = 9;
+pub(super) const SCHEMA: i64 = 10;
 
 /// Marks the file as ours ("cmbt").
 const APPLICATION_ID: i64 = 0x636d_6274;
@@ -134,6 +134,12 @@ const SWAPS: &str = "
 ALTER TABLE intents ADD COLUMN swap_most TEXT;
 ";
 
+/// Since version 10: the number of the next charge to book; without a row it is 0.
+const CHARGES: &str = "
+CREATE TABLE charged (id INTEGER PRIMARY KEY CHECK (id = 1), below INTEGER NOT NULL, at_us INTEGER NOT NULL,
+    sum BLOB NOT NULL) STRICT;
+";
+
 /// The changes of each later version; a new file goes through all of them.
 const MIGRATIONS: &[&str] = &[
     "ALTER TABLE levels ADD COLUMN pauses TEXT NOT NULL DEFAULT '';",
@@ -144,6 +150,7 @@ const MIGRATIONS: &[&str] = &[
     LIFETIMES,
     PARAMETERS,
     SWAPS,
+    CHARGES,
 ];
 
 /// Opens the file, creating the tables in a new one.

@@ -63,7 +63,7 @@ fn every_event_and_action_is_read_back() {
         assert_eq!(end.unwrap(), Tail::Clean);
     }
     // The number of arms below, where a new variant does not compile until it is named.
-    assert_eq!(seen.len(), 87, "{seen:?}");
+    assert_eq!(seen.len(), 88, "{seen:?}");
 }
 
 #[test]
@@ -226,6 +226,7 @@ fn outcome_kind(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Reply(Reply::Depth(_)) => "reply depth",
         Outcome::Reply(Reply::Balances(_)) => "reply balances",
+        Outcome::Reply(Reply::ChargedBalances(_)) => "reply charged balances",
         Outcome::Reply(Reply::Orders { .. }) => "reply orders",
         Outcome::Reply(Reply::OrdersUntil { .. }) => "reply orders until",
         Outcome::Reply(Reply::Order(_)) => "reply order",

@@ -44,6 +44,21 @@ const STEPS: &[&[Step]] = &[
     MARKETS,
     AMOUNTS,
     COUNTERS,
+    CHARGES,
+];
+
+/// Version 22: bookings and books hold the number of the next charge to book. Before, no venue charged for requests.
+const CHARGES: &[Step] = &[
+    Step::Add {
+        of: "Booking",
+        field: "charged_below",
+        value: || Value::NONE,
+    },
+    Step::Add {
+        of: "Books",
+        field: "charged_below",
+        value: || Value::Unsigned(0),
+    },
 ];
 
 /// Version 19: the other markets that strategies read are among the sources in the status. Before, there were none.

@@ -10,7 +10,7 @@ use cambist_evm_venue::account::{Account, Wanted};
 use cambist_evm_venue::rules;
 
 use crate::adapter::{FEE_CAP, GRACE_MS, KEPT, SLIPPAGE_BPS, What};
-use crate::contracts::{BLOCK_S, FIRST, ONE, SECOND, SHARES, World};
+use crate::contracts::{BLOCK_S, COIN, FIRST, ONE, SECOND, SHARES, World};
 use crate::{Step, ensure};
 
 /// Every request of the engine, answered.
@@ -36,11 +36,16 @@ pub async fn requests(world: &mut World<'_>) -> Step<String> {
     let remark = join(world, &client, &balances, &held).await?;
     // The row of the other steps goes on behind these numbers.
     let account = client.account().lock().await;
-    ensure!(account.gas() > 0, "no gas was booked");
+    let gas: Amount = account.charges().map(|charge| charge.amount).sum();
+    let numbers = account.charges().map(|charge| charge.number);
+    ensure!(
+        gas > 0 && numbers.eq(first..account.settled_below()),
+        "a nonce without its gas: {account:?}"
+    );
     world.adapter.settled_below = account.next_nonce();
     world.adapter.look(&world.node, &world.nodes).await?;
     world.adapter.open(&world.node).await?;
-    Ok(format!("{remark}, gas {}", account.gas()))
+    Ok(format!("{remark}, gas {gas}"))
 }
 
 /// What is answered from the configuration and the contracts.
@@ -189,14 +194,18 @@ async fn refused(client: &EvmPools, query: &Query) -> Step<Outcome> {
 }
 
 async fn held_by_account(client: &EvmPools) -> Step<BTreeMap<TokenId, Amount>> {
-    let Reply::Balances(held) = reply(client, &Query::Balances).await? else {
+    let Reply::ChargedBalances(held) = reply(client, &Query::Balances).await? else {
         return Err("no balances".to_owned());
     };
-    Ok(held.iter().map(|of| (of.token, of.total)).collect())
+    Ok(held
+        .balances
+        .iter()
+        .map(|of| (of.token, of.total))
+        .collect())
 }
 
 fn held_by_books(world: &World<'_>) -> BTreeMap<TokenId, Amount> {
-    let tokens = [FIRST, SECOND, SHARES].into_iter();
+    let tokens = [COIN, FIRST, SECOND, SHARES].into_iter();
     let of = |token| {
         let total = world.adapter.totals.get(&token).copied().unwrap_or(0);
         (token, Amount::try_from(total).unwrap_or(0))

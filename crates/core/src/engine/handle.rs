@@ -204,13 +204,7 @@ impl State {
                 }
             }
             RequestPurpose::Balances { fills, own_locked } => {
-                if let Outcome::Reply(Reply::Balances(balances)) = outcome {
-                    self.ledger.balances(sent, now, fills, own_locked, balances);
-                    if !self.ready {
-                        // The sooner it is read, the less likely is a fill in between.
-                        self.polls.scan_soon();
-                    }
-                }
+                self.handle_balances((sent, now), fills, own_locked, outcome, actions);
             }
             RequestPurpose::PoolBalance(market) => {
                 let generated_at = self.generated_at(now, sent, venue_time);

@@ -232,7 +232,7 @@ impl State {
             trading,
             orders,
             slot_numbers,
-            ledger: Ledger::new(start.books.ledger.clone()),
+            ledger: Ledger::new(start.books.ledger.clone(), start.books.charged_below),
             polls: Polls::default(),
             scan: None,
             last_complete_scan_at: None,

@@ -16,7 +16,7 @@ use cambist_core::event::{
 use cambist_core::notification::{End, Fill, Notification, Status};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use cambist_core::pool::PoolBalances;
-use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
+use cambist_core::request::{Charge, Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::{Amount, Engine, Intent, MarketSpec, Reason, Side, Time, TokenSpec, VenueTime};
 
@@ -63,6 +63,8 @@ pub struct TestBench {
     pub locked: Amount,
     /// Balance of the other quote token, if not that of the first.
     pub other: Option<Amount>,
+    /// If the venue charges for requests: the balance of the coin, its newest charges, and the number of the next.
+    pub charged: Option<(Amount, Vec<Charge>, u64)>,
     /// Our orders at the venue.
     pub list: Vec<OrderReport>,
     /// Whether the list leaves out ended orders.
@@ -199,6 +201,7 @@ impl TestBench {
             balances: (500_000_000, 100_000_000_000),
             locked: 0,
             other: None,
+            charged: None,
             list: Vec::new(),
             forgets: false,
             resting_listed: true,

@@ -4,6 +4,7 @@
 mod bench;
 mod books;
 mod bounds;
+mod charges;
 mod commands;
 mod controls;
 mod drain;

@@ -48,6 +48,21 @@ const STEPS: &[&[Step]] = &[
     SIGNER,
     AMOUNTS,
     COUNTERS,
+    CHARGES,
+];
+
+/// Version 22: the ledger counts charges. Before, no venue charged for requests.
+const CHARGES: &[Step] = &[
+    Step::Add {
+        of: "Ledger",
+        field: "charged_below",
+        value: || Value::Unsigned(0),
+    },
+    Step::Add {
+        of: "Pending",
+        field: "charges",
+        value: || Value::Bool(false),
+    },
 ];
 
 /// Version 14: markets state which token their fees are taken in, the venue's rules what bounds them, and orders what fees

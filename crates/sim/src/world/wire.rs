@@ -404,7 +404,9 @@ impl World {
             data_age.time(shown, timestamp);
         }
         match &received.outcome {
-            Outcome::Reply(Reply::Balances(_)) => data_age.answer(Endpoint::Balances, drawn),
+            Outcome::Reply(Reply::Balances(_) | Reply::ChargedBalances(_)) => {
+                data_age.answer(Endpoint::Balances, drawn);
+            }
             Outcome::Reply(Reply::Orders { .. } | Reply::OrdersUntil { .. }) => {
                 data_age.answer(Endpoint::Orders, drawn);
             }

@@ -31,6 +31,7 @@ pub(crate) struct Pending {
     markets: BTreeSet<MarketId>,
     opens: bool,
     differences: bool,
+    charges: bool,
     /// What was last booked, and when.
     booked: BTreeMap<MarketId, (Time, Option<Baselines>)>,
 }
@@ -81,6 +82,11 @@ impl Pending {
         self.opens = true;
     }
 
+    /// Marks the number of the next charge as changed.
+    pub(crate) fn charged(&mut self) {
+        self.charges = true;
+    }
+
     /// Marks the differences as changed.
     pub(crate) fn differs(&mut self) {
         self.differences = true;
@@ -120,6 +126,7 @@ impl State {
         let markets = std::mem::take(&mut pending.markets);
         let opens = std::mem::take(&mut pending.opens);
         let differences = std::mem::take(&mut pending.differences);
+        let charges = std::mem::take(&mut pending.charges);
         let ledger = if opens {
             self.ledger.all_booked()
         } else {
@@ -141,6 +148,7 @@ impl State {
             ledger,
             positions,
             differences: differences.then(|| self.ledger.differing().clone()),
+            charged_below: charges.then(|| self.ledger.charged_below()),
         };
         if booking != Booking::default() {
             actions.push(Action::Book(Box::new(booking)));

@@ -17,7 +17,7 @@ use crate::market::{MarketSpec, Side};
 use crate::order::ClientOrderId;
 use crate::pool::{PoolTransactionAmounts, UnsignedPoolTransaction};
 use crate::postings::{Postings, Traded};
-use crate::request::Balance;
+use crate::request::{Balance, Charge, ChargedBalances};
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
@@ -49,6 +49,10 @@ pub(crate) enum ReconciliationResult {
     DiffersAtLeast(Differences),
 }
 
+/// Charges whose numbers do not continue those that are booked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotContinued;
+
 /// Tokens of which ledger and venue differ.
 pub(crate) type Differences = BTreeMap<TokenId, Difference>;
 
@@ -71,13 +75,16 @@ pub(crate) struct Ledger {
     /// Differences at the last cut, less what was explained since.
     differing: Differences,
     pending: Option<PendingBalances>,
+    /// Charges with a number below this one are booked, or were taken before the opening.
+    charged_below: u64,
 }
 
 impl Ledger {
     /// The ledger of earlier runs; `None` before the first reconciliation of all.
-    pub(crate) fn new(totals: Option<Totals>) -> Self {
+    pub(crate) fn new(totals: Option<Totals>, charged_below: u64) -> Self {
         Self {
             totals,
+            charged_below,
             ..Self::default()
         }
     }
@@ -151,6 +158,34 @@ impl Ledger {
             kind, pooled, lp, ..
         } = wanted;
         self.post(&Postings::of_pool(*kind, *pooled, *lp, moved))
+    }
+
+    /// The number of the next charge to book.
+    pub(crate) const fn charged_below(&self) -> u64 {
+        self.charged_below
+    }
+
+    /// Books charges that are not booked yet, and returns them with their postings; an error without change if their
+    /// numbers do not continue those that are. Charges from before the opening balances are in those.
+    pub(crate) fn charge(&mut self, of: &ChargedBalances) -> Result<Vec<Charge>, NotContinued> {
+        let from = self.charged_below;
+        let due = of.charges.iter().filter(|charge| charge.number >= from);
+        let due: Vec<Charge> = due.copied().collect();
+        let numbers = due.iter().map(|charge| charge.number);
+        let continues = numbers.eq(from..of.charged_below);
+        if of.charged_below < from || (self.is_open() && !continues) {
+            return Err(NotContinued);
+        }
+        self.charged_below = of.charged_below;
+        if !self.is_open() {
+            return Ok(Vec::new());
+        }
+        for charge in &due {
+            self.fills += 1;
+            // A coin that pays for gas cannot fall below zero at the venue; the caller compares it at the next cut.
+            let _ = self.post(&Postings::of_charge(charge));
+        }
+        Ok(due)
     }
 
     /// Takes balances that were requested at `asked`, when `fills_before` fills were booked.
@@ -562,7 +597,7 @@ mod tests {
 
     #[test]
     fn sales_since_the_balances_count_once_if_they_contain_them() {
-        let mut ledger = Ledger::new(Some(Totals::from([(TOKEN, 90)])));
+        let mut ledger = Ledger::new(Some(Totals::from([(TOKEN, 90)])), 0);
         ledger.balances(Time(1), Time(2), 0, OwnLocks::new(), &balance(90, 0));
         ledger.booked_since_request.add(1, TOKEN, -10);
         assert_eq!(ledger.bounds(TOKEN), (90, 90));

@@ -2,6 +2,7 @@
 
 pub(crate) mod booked_since;
 pub(crate) mod booking;
+pub(crate) mod charges;
 pub(crate) mod expected_flows;
 pub(crate) mod foreign;
 pub(crate) mod instances;

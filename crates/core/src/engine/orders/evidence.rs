@@ -295,7 +295,7 @@ fn reply_name(outcome: &Outcome) -> &'static str {
     };
     match reply {
         Reply::Depth(_) => "a depth",
-        Reply::Balances(_) => "balances",
+        Reply::Balances(_) | Reply::ChargedBalances(_) => "balances",
         Reply::Orders { .. } | Reply::OrdersUntil { .. } => "orders",
         Reply::Order(_) => "an order",
         Reply::Submitted { .. } => "another order's hash",

@@ -13,6 +13,8 @@ use cambist_core::{Amount, MarketId, MarketSpec, Price, Qty, Side, TokenId, Toke
 pub const BASE: TokenId = TokenId(0);
 pub const QUOTE: TokenId = TokenId(1);
 pub const OTHER: TokenId = TokenId(2);
+/// A token that no market trades, in which a venue may charge for requests.
+pub const COIN: TokenId = TokenId(7);
 pub const ORIGIN: VenueTime = VenueTime(1_700_000_000_000);
 pub const LOT: Amount = 100;
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use cambist_core::order::{ClientOrderId, OrderReport, OrderStatus};
 use cambist_core::pool::PoolListed;
 use cambist_core::request::{
-    Balance, Depth, DepthLevel, Listed, OrderList, Outcome, Query, Reply, RequestId, UnknownCause,
+    Balance, ChargedBalances, Depth, DepthLevel, Listed, OrderList, Outcome, Query, Reply,
+    RequestId, UnknownCause,
 };
 use cambist_core::{MarketId, Price, Qty, Reason, Side};
 
 use super::TestBench;
-use super::setup::{BASE, LOT, OTHER, QUOTE, listed, spec};
+use super::setup::{BASE, COIN, LOT, OTHER, QUOTE, listed, spec};
 
 impl TestBench {
     /// The venue's book: one foreign level a side and our open orders.
@@ -43,6 +44,31 @@ impl TestBench {
         }
     }
 
+    /// What the account holds.
+    fn balances(&self) -> Reply {
+        let held = [
+            (BASE, self.balances.0),
+            (QUOTE, self.balances.1),
+            (OTHER, self.other.unwrap_or(self.balances.1)),
+        ];
+        let coin = self.charged.iter().map(|(total, _, _)| (COIN, *total));
+        let held = held.into_iter().chain(coin);
+        let balances = held.map(|(token, total)| Balance {
+            token,
+            total,
+            locked: if token == QUOTE { self.locked } else { 0 },
+        });
+        let balances = balances.collect();
+        match &self.charged {
+            None => Reply::Balances(balances),
+            Some((_, charges, charged_below)) => Reply::ChargedBalances(ChargedBalances {
+                balances,
+                charges: charges.clone(),
+                charged_below: *charged_below,
+            }),
+        }
+    }
+
     /// The venue answers a query: at once, or one that was held back.
     pub fn answer_query(&mut self, request: RequestId, query: &Query) {
         let reply = match query {
@@ -56,19 +82,7 @@ impl TestBench {
                 bids: self.levels(*market, Side::Buy),
                 asks: self.levels(*market, Side::Sell),
             }),
-            Query::Balances => Reply::Balances(
-                [
-                    (BASE, self.balances.0),
-                    (QUOTE, self.balances.1),
-                    (OTHER, self.other.unwrap_or(self.balances.1)),
-                ]
-                .map(|(token, total)| Balance {
-                    token,
-                    total,
-                    locked: if token == QUOTE { self.locked } else { 0 },
-                })
-                .to_vec(),
-            ),
+            Query::Balances => self.balances(),
             Query::Orders(page) => {
                 self.proof_pages += u32::from(page.to.0 != 0 && page.offset > 0);
                 let resting = page.list == OrderList::Resting;

@@ -172,7 +172,7 @@ impl Limits {
             return;
         };
         match reply {
-            Reply::Balances(_) => self.balances = Some(shown),
+            Reply::Balances(_) | Reply::ChargedBalances(_) => self.balances = Some(shown),
             Reply::PoolBalance(_) => self.pool_read = Some(shown),
             Reply::Orders { .. } | Reply::OrdersUntil { .. } => self.orders = Some(shown),
             _ => {}
