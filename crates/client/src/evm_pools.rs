@@ -19,6 +19,7 @@ use cambist_evm::rpc::{BalanceAt, BlockAt, CallAt, Message, NonceAt, ReceiptOf};
 use cambist_evm::transaction::Signed;
 use cambist_evm::{Address, Hash32, Malformed, U256};
 use cambist_evm_venue::account::{Account, AccountError};
+use cambist_evm_venue::bundle;
 use cambist_evm_venue::depth;
 use cambist_evm_venue::rules::{self, Sent};
 use tokio::sync::Mutex;
@@ -150,6 +151,24 @@ impl EvmPools {
         }
     }
 
+    /// Sends the stored bundle of an intent to every node, its transactions in their order. The outcome is that of the last
+    /// one, which is the intent's: nothing proves that those before it were not taken.
+    pub async fn submit_bundle(&self, bytes: &[u8]) -> Answered {
+        let Some(transactions) = bundle::transactions(bytes) else {
+            return not_sent("the stored bytes are no transactions");
+        };
+        let mut outcome = not_sent("no transaction");
+        let mut any_left = false;
+        for transaction in transactions {
+            outcome = self.submit(transaction).await;
+            any_left |= outcome.outcome != Outcome::NotSent;
+        }
+        if any_left && outcome.outcome == Outcome::NotSent {
+            outcome.outcome = Outcome::Unknown(UnknownCause::Transport);
+        }
+        outcome
+    }
+
     /// Sends the stored bytes of an intent to every node. What a node answers is the outcome of that node; one that
     /// keeps the bytes counts before one that refuses them.
     pub async fn submit(&self, bytes: &[u8]) -> Answered {
@@ -249,6 +268,7 @@ impl EvmPools {
         let tokens: Vec<_> = chain.tokens.keys().copied().chain(of_pools).collect();
         let owner = chain.account;
         let mut held = Vec::with_capacity(tokens.len());
+        let mut allowed = Vec::with_capacity(tokens.len());
         for token in tokens {
             let contract = chain.contract(token);
             let contract =
@@ -260,6 +280,12 @@ impl EvmPools {
                 total: amount(one_number(&returned)?)?,
                 locked: 0,
             });
+            let call = Call::Allowance {
+                owner,
+                spender: chain.router,
+            };
+            let returned = self.nodes.fact(&calls(contract, &call, at)).await?;
+            allowed.push((token, one_number(&returned)?));
         }
         let coin = BalanceAt { account: owner, at };
         held.push(Balance {
@@ -267,6 +293,9 @@ impl EvmPools {
             total: amount(self.nodes.fact(&coin).await?)?,
             locked: 0,
         });
+        for (token, amount) in allowed {
+            account.allows(token, amount);
+        }
         let reply = Reply::ChargedBalances(ChargedBalances {
             balances: held,
             charges: account.charges().copied().collect(),

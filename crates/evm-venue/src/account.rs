@@ -2,22 +2,26 @@
 //! the engine gets. The shell gives it the facts of nodes; it asks for nothing itself.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::iter;
 
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
 use cambist_core::request::{Charge, OrdersPage, Reply};
 use cambist_core::{Amount, Hash, Intent, MarketSpec, TokenId, VenueTime};
-use cambist_evm::EthKey;
 use cambist_evm::block::Block;
 use cambist_evm::receipt::Receipt;
-use cambist_evm::transaction::Signed;
+use cambist_evm::transaction::{Signed, Transaction};
+use cambist_evm::{EthKey, U256};
 
+use serde::{Deserialize, Serialize};
+
+use crate::bundle::{self, Bundle, Part};
 use crate::chain::Chain;
 use crate::fees::Fees;
 use crate::finality::{Unusable, View};
 use crate::list;
 use crate::nonces::{Candidate, Fate, NonceError, Nonces, Purpose};
-use crate::seal::{SealError, Sealed};
+use crate::seal::{SealError, Sealed, approvals};
 use crate::settle::{Settled, Unsettled};
 
 /// Charges that are repeated with each answer. One is booked from the first answer that has it, and one number at a time
@@ -25,7 +29,7 @@ use crate::settle::{Settled, Unsettled};
 const CHARGES_KEPT: usize = 32;
 
 /// What a transaction was signed for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wanted {
     /// A join, an exit or a swap of the engine.
     Intent(Intent),
@@ -110,6 +114,7 @@ pub struct Account {
     orders: Vec<OrderReport>,
     pool_transactions: Vec<PoolTransactionReport>,
     charges: VecDeque<Charge>,
+    allowed: BTreeMap<TokenId, U256>,
     stopped: Option<Stopped>,
 }
 
@@ -135,6 +140,7 @@ impl Account {
             orders: Vec::new(),
             pool_transactions: Vec::new(),
             charges: VecDeque::new(),
+            allowed: BTreeMap::new(),
             stopped: None,
         }
     }
@@ -227,12 +233,64 @@ impl Account {
             }
             Wanted::Burn => self.chain.burn(nonce, fees),
         };
-        if transaction.nonce != nonce {
-            return Err(SealError::Numbers.into());
-        }
+        // The engine's number counts intents; nonces are counted here, because approvals and burns have some as well.
+        let transaction = Transaction {
+            nonce,
+            ..transaction
+        };
         let sealed = self.chain.seal(&transaction, key)?;
         self.keep(wanted, &sealed)?;
         Ok(sealed)
+    }
+
+    /// Signs and keeps an intent with the approvals that it needs, at the nonces from the lowest one that the finalized
+    /// block has not spent: everything that was signed for those is replaced. Only one intent may be undecided at a time,
+    /// so that what is replaced is dead.
+    ///
+    /// # Errors
+    /// [`AccountError`]; nothing is kept.
+    pub fn seal_intent(
+        &mut self,
+        intent: &Intent,
+        market: Fees,
+        key: &EthKey,
+    ) -> Result<Bundle, AccountError> {
+        self.check()?;
+        let mut wanted = Vec::new();
+        for (token, amount) in bundle::taken(intent) {
+            let allowed = self.allowed.get(&token).ok_or(AccountError::Unseen)?;
+            let each = approvals(*allowed, amount).into_iter();
+            wanted.extend(each.map(|amount| Wanted::Approval { token, amount }));
+        }
+        wanted.push(Wanted::Intent(intent.clone()));
+        let from = self.settled_below;
+        let held = usize::try_from(self.next_nonce() - from).map_err(|_| NonceError::TooMany)?;
+        let unused = held.saturating_sub(wanted.len());
+        if unused + wanted.len() > bundle::PARTS_MAX {
+            return Err(NonceError::TooMany.into());
+        }
+        let wanted = iter::repeat_n(Wanted::Burn, unused).chain(wanted);
+        let before = self.nonces.clone();
+        let parts: Result<Vec<_>, _> = (from..)
+            .zip(wanted)
+            .map(|(nonce, wanted)| {
+                let sealed = self.seal(wanted.clone(), nonce, market, key)?;
+                Ok(Part { wanted, sealed })
+            })
+            .collect();
+        match parts.map(Bundle::new) {
+            Ok(Some(bundle)) => Ok(bundle),
+            Ok(None) => Err(SealError::NoIntent.into()),
+            Err(why) => {
+                self.nonces = before;
+                Err(why)
+            }
+        }
+    }
+
+    /// What the router may take of a token in the finalized block.
+    pub fn allows(&mut self, token: TokenId, amount: U256) {
+        self.allowed.insert(token, amount);
     }
 
     /// Takes up what an earlier run sealed: its stored bytes.
@@ -541,6 +599,84 @@ mod tests {
         assert!(behind.follow(block(9, 0), block(5, 0), None).is_err());
     }
 
+    fn kinds(bundle: &Bundle) -> Vec<(u64, Option<Amount>)> {
+        let each = bundle.parts().iter();
+        let kind = |part: &Part| match part.wanted {
+            Wanted::Approval { amount, .. } => Some(amount),
+            Wanted::Intent(_) | Wanted::Burn => None,
+        };
+        each.map(|part| (part.sealed.nonce, kind(part))).collect()
+    }
+
+    #[test]
+    fn an_intent_is_sealed_with_exact_approvals_and_replaces_what_is_dead() {
+        let mut account = seen();
+        let joins = Intent::PoolTransaction(join());
+        let unread = account.seal_intent(&joins, FEES, &key());
+        assert_eq!(
+            unread,
+            Err(AccountError::Unseen),
+            "what is allowed is not known"
+        );
+        account.allows(FIRST, U256::from(1));
+        account.allows(SECOND, U256::ZERO);
+        account.allows(join().lp, U256::from(95));
+        let first = account.seal_intent(&joins, FEES, &key()).unwrap();
+        // 100 and 301 at most; 1 of the first token was left.
+        let expected = [(7, Some(0)), (8, Some(100)), (9, Some(301)), (10, None)];
+        assert_eq!(kinds(&first), expected);
+        assert_eq!(first.hash(), first.parts()[3].sealed.hash);
+        // Nonce 7 is spent by its first approval, and the join was never mined. An exit needs one transaction only, and
+        // three nonces are left.
+        let receipt = Receipt {
+            to: Some(account.chain.tokens[&FIRST]),
+            logs: vec![approval_log(&account, 0)],
+            ..burnt(&account, first.parts()[0].sealed.hash)
+        };
+        let mined = [(first.parts()[0].sealed.hash, Some(receipt))];
+        account.settle(8, &mined, Some(&block(4, 0))).unwrap();
+        let leaves = Intent::PoolTransaction(exit());
+        let second = account.seal_intent(&leaves, FEES, &key()).unwrap();
+        assert_eq!(kinds(&second), [(8, None), (9, None), (10, None)]);
+        let [burns, intent] = [&second.parts()[..2], &second.parts()[2..]];
+        assert!(burns.iter().all(|part| part.wanted == Wanted::Burn));
+        assert_eq!(intent[0].wanted, Wanted::Intent(leaves));
+        let pairs = second.parts().iter().zip(&first.parts()[1..]);
+        for (later, earlier) in pairs {
+            assert!(later.sealed.fees.replaces(earlier.sealed.fees));
+        }
+        // The cap is reached in the end, and nothing of what is refused is kept.
+        let before = account.signed_for(8).to_vec();
+        let mut last = Ok(second);
+        for _ in 0..40 {
+            last = account.seal_intent(&joins, FEES, &key());
+        }
+        assert!(matches!(last, Err(AccountError::Nonce(_))), "{last:?}");
+        assert!(account.signed_for(8).len() > before.len());
+        let kept = account.signed_for(8).to_vec();
+        assert!(account.seal_intent(&joins, FEES, &key()).is_err());
+        assert_eq!(account.signed_for(8), kept);
+    }
+
+    fn approval_log(account: &Account, amount: u64) -> cambist_evm::log::Log {
+        let topic = |of: Address| {
+            let mut topic = [0; 32];
+            topic[12..].copy_from_slice(&of.0);
+            Hash32(topic)
+        };
+        let signature = b"Approval(address,address,uint256)";
+        cambist_evm::log::Log {
+            address: account.chain.tokens[&FIRST],
+            topics: vec![
+                Hash32(cambist_evm::keccak256(&[signature])),
+                topic(account.chain.account),
+                topic(account.chain.router),
+            ],
+            data: U256::from(amount).to_be_bytes::<32>().to_vec(),
+            index: 0,
+        }
+    }
+
     #[test]
     fn what_an_earlier_run_sealed_is_taken_up_by_its_bytes() {
         let mut before = seen();
@@ -585,7 +721,7 @@ mod tests {
         }
         assert_eq!(account.signed_for(7).len(), 3);
         let other = account.seal(Wanted::Intent(Intent::Order(swap())), 10, FEES, &key());
-        assert_eq!(other, Err(SealError::Numbers.into()));
+        assert_eq!(other.map(|sealed| sealed.nonce), Ok(10));
         let coin = Wanted::Approval {
             token: COIN,
             amount: 5,
@@ -595,7 +731,7 @@ mod tests {
             priority_max: 1,
             max: 1_001,
         };
-        let capped = account.seal(Wanted::Burn, 11, dear, &key());
+        let capped = account.seal(Wanted::Burn, 12, dear, &key());
         assert!(matches!(
             capped,
             Err(AccountError::Nonce(NonceError::Cap(_)))

@@ -18,6 +18,7 @@
 //! takes nothing back.
 
 pub mod account;
+pub mod bundle;
 pub mod chain;
 pub mod depth;
 pub mod fees;

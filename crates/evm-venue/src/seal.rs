@@ -28,6 +28,9 @@ pub enum SealError {
     /// More or fewer numbers than the one that a transaction uses.
     #[error("a transaction has exactly one nonce")]
     Numbers,
+    /// A bundle without the transaction of its intent.
+    #[error("a bundle needs the transaction of its intent")]
+    NoIntent,
     /// An amount that cannot be reckoned with.
     #[error("an amount is too large")]
     Amounts,
