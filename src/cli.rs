@@ -384,11 +384,17 @@ pub struct DemoArgs {
     pub no_crash: bool,
 }
 
-/// The kinds of venues that a daemon trades on.
+/// The kinds of venues that the demo brings along: the others need a node.
+const DEMO_VENUES: [(&str, VenueKind); 2] = [
+    ("exchange", VenueKind::Exchange),
+    ("kraken", VenueKind::Kraken),
+];
+
+/// The kinds of venues of the demo.
 fn venues() -> impl TypedValueParser<Value = VenueKind> {
-    let shown = VenueKind::WORDS.map(|(name, _)| PossibleValue::new(name));
+    let shown = DEMO_VENUES.map(|(name, _)| PossibleValue::new(name));
     PossibleValuesParser::new(shown).try_map(|text| {
-        let mut known = VenueKind::WORDS.into_iter();
+        let mut known = DEMO_VENUES.into_iter();
         let found = known.find(|(name, _)| *name == text);
         found.map(|(_, kind)| kind).ok_or("no such venue")
     })

@@ -137,7 +137,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
                 let access = AccountAccess::with(&daemon, &secrets, daemon.request_timeout_ms)?;
                 access.check_signer(&daemon)?;
             }
-            VenueKind::Kraken => Access::check_keys(&daemon)?,
+            VenueKind::Kraken | VenueKind::EvmPools => Access::check_keys(&daemon)?,
         }
         state_folder(&daemon.store.dir)?;
     }

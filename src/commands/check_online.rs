@@ -60,7 +60,7 @@ async fn query(daemon: &Daemon) -> anyhow::Result<Online> {
 /// As [`ask`], for a venue whose keys and listing were checked.
 pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Result<Online> {
     session.check(daemon, bound, StartRetry::none()).await?;
-    let mut found = Found::ask(&session.client(), bound).await?;
+    let mut found = Found::ask(&session.client(bound), bound).await?;
     let never = feasible::never_quoted(daemon, bound);
     let never: Vec<_> = never.into_iter().map(|problem| problem.what).collect();
     let run = DryRun {

@@ -78,7 +78,8 @@ pub fn run(daemon: &Daemon, json: bool) -> anyhow::Result<Exit> {
 
 async fn ask(daemon: &Daemon) -> anyhow::Result<Pins> {
     match daemon.venue.kind() {
-        VenueKind::Exchange => ask_exchange(daemon).await,
+        // Refused where units are pinned by other keys.
+        VenueKind::Exchange | VenueKind::EvmPools => ask_exchange(daemon).await,
         VenueKind::Kraken => ask_kraken(daemon).await,
     }
 }

@@ -180,6 +180,7 @@ fn keys(daemon: &Daemon, all: &mut Findings) {
                     "create a signing key with cambist keygen; the exchange issues the API key"
                 }
                 VenueKind::Kraken => "docs/kraken.md describes both keys",
+                VenueKind::EvmPools => "docs/evm-pools.md describes the files",
             },
         ),
     }
@@ -304,6 +305,7 @@ async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) {
                         "compare base_url, account_id, owner and the keys with the exchange's records; cambist check --pin prints its chain and units"
                     }
                     VenueKind::Kraken => "docs/kraken.md describes both keys",
+                    VenueKind::EvmPools => "docs/evm-pools.md describes what a start compares",
                 },
             );
             return;

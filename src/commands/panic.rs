@@ -51,7 +51,7 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let reader = runtime.block_on(readable(access, &clock, within))?;
+    let reader = runtime.block_on(readable(access, &daemon, &clock, within))?;
     let with_moves = daemon.markets.iter().any(|market| market.pool.is_some())
         || remembered.iter().any(|one| one.is_move);
     let plan = Plan {
@@ -124,12 +124,13 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
 /// The account as it can be read and cancelled; tried until the time is over.
 async fn readable(
     access: Access,
+    daemon: &Daemon,
     clock: &Clock,
     within: Duration,
 ) -> anyhow::Result<AccountReader> {
     let mut access = access;
     loop {
-        let error = match access.reader().await {
+        let error = match access.reader(daemon).await {
             Ok(reader) => return Ok(reader),
             Err(error) => error,
         };

@@ -72,7 +72,7 @@ impl Books {
 
 async fn reader(daemon: &Daemon) -> anyhow::Result<AccountReader> {
     let access = tokio::sync::Mutex::new(Access::of_command(daemon, TIMEOUT_MS)?);
-    until_answered(async || access.lock().await.reader().await).await
+    until_answered(async || access.lock().await.reader(daemon).await).await
 }
 
 /// Repeats a read without a usable answer: a busy machine may delay one beyond the timeout.

@@ -55,7 +55,7 @@ pub fn problems(
             let duration_s = summary.duration_s;
             let recovery_s = crash.map_or(0.0, |crash| crash.recovery_s);
             let of_venue = match config.venue.kind() {
-                VenueKind::Exchange => Duration::ZERO,
+                VenueKind::Exchange | VenueKind::EvmPools => Duration::ZERO,
                 VenueKind::Kraken => on_kraken::FIRST_LISTS,
             };
             let excused_s = recovery_s + (excused + of_venue).as_secs_f64();

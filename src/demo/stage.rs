@@ -303,7 +303,7 @@ impl Stage<'_> {
     /// Time within which a killed daemon is expected to quote again, in addition to what the fence requires.
     fn recovery_max(&self) -> Duration {
         let of_venue = match self.config.venue.kind() {
-            VenueKind::Exchange => Duration::ZERO,
+            VenueKind::Exchange | VenueKind::EvmPools => Duration::ZERO,
             VenueKind::Kraken => on_kraken::RECOVERY,
         };
         self.scenario.recovery_max() + of_venue

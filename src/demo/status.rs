@@ -46,7 +46,7 @@ pub async fn does(address: &str, promise: Promise, venue: VenueKind) -> bool {
     let both = |market| live(market, "live_buy") && live(market, "live_sell");
     let markets = page.get("markets").and_then(Value::as_array);
     let is_settled = match venue {
-        VenueKind::Exchange => page.get("ready") == Some(&Value::Bool(true)),
+        VenueKind::Exchange | VenueKind::EvmPools => page.get("ready") == Some(&Value::Bool(true)),
         // Balances are read so rarely there that the first comparison of all books may need a minute without fills.
         VenueKind::Kraken => markets.is_some_and(|markets| {
             markets

@@ -320,8 +320,13 @@ impl<'a> Sweep<'a> {
     /// Currently locked funds, by token.
     async fn bound(&mut self) -> Option<BTreeMap<TokenId, Amount>> {
         for _ in 0..BALANCES_TRIES {
-            if let Some((Reply::Balances(balances), _)) = self.ask(&Query::Balances).await {
-                let bound = balances.iter().filter(|balance| balance.locked > 0);
+            let held = match self.ask(&Query::Balances).await {
+                Some((Reply::Balances(held), _)) => Some(held),
+                Some((Reply::ChargedBalances(of), _)) => Some(of.balances),
+                _ => None,
+            };
+            if let Some(held) = held {
+                let bound = held.iter().filter(|balance| balance.locked > 0);
                 return Some(bound.map(|b| (b.token, b.locked)).collect());
             }
         }

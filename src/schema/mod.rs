@@ -29,11 +29,15 @@ kind = \"process\"
 command = [\"mine\"]
 ";
 /// The examples that are read, by name; together they have every section.
-const DAEMON: [(&str, &str); 4] = [
+const DAEMON: [(&str, &str); 5] = [
     (COMPLETE, include_str!("../../config/cambist.toml")),
     ("demo.toml", include_str!("../../config/demo.toml")),
     ("paper.toml", include_str!("../../config/paper.toml")),
     ("kraken.toml", include_str!("../../config/kraken.toml")),
+    (
+        "evm-pools.toml",
+        include_str!("../../config/evm-pools.toml"),
+    ),
 ];
 const EXCHANGE: [(&str, &str); 1] = [("venue.toml", include_str!("../../config/venue.toml"))];
 

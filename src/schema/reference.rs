@@ -69,10 +69,12 @@ fn section(documentation: &Documentation, path: &str, text: &mut String) {
             let _ = write!(text, "\n{}\n", about.meaning);
         }
         if about.key.shape == Shape::Free {
-            let what = if path == "market.strategy.params" {
-                "The parameters of the strategy: `cambist strategy show NAME`."
-            } else {
-                "One key for each token, by its symbol: an amount."
+            let what = match path {
+                "market.strategy.params" => {
+                    "The parameters of the strategy: `cambist strategy show NAME`."
+                }
+                "venue.tokens" => "One key for each token, by its symbol: an address.",
+                _ => "One key for each token, by its symbol: an amount.",
             };
             let _ = write!(text, "\n{what}\n");
         }

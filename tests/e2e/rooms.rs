@@ -64,6 +64,8 @@ const ROOMS: [(&str, &[&str]); 36] = [
             "client",
             "config",
             "core",
+            "evm",
+            "evm-venue",
             "fill-model",
             "host",
             "kraken-venue",

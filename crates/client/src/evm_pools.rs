@@ -4,6 +4,7 @@
 //! Facts about the account are those of the finalized block, and every node must state the same. Public data is that of
 //! the newest block of the first node.
 
+use std::fmt;
 use std::sync::Arc;
 
 use cambist_core::pool::{PoolBalances, PoolListed};
@@ -32,6 +33,12 @@ use crate::node::{NoFact, NodeAnswer, NodeOutcome, NodeRefusal, Nodes};
 pub struct EvmPools {
     nodes: Arc<Nodes>,
     account: Arc<Mutex<Account>>,
+}
+
+impl fmt::Debug for EvmPools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EvmPools").finish_non_exhaustive()
+    }
 }
 
 /// Why there is no answer, as an outcome with a detail for logs.
@@ -96,9 +103,9 @@ struct Seen {
 
 impl EvmPools {
     /// A client of an account behind these nodes.
-    pub fn new(nodes: Nodes, account: Account) -> Self {
+    pub fn new(nodes: impl Into<Arc<Nodes>>, account: Account) -> Self {
         Self {
-            nodes: Arc::new(nodes),
+            nodes: nodes.into(),
             account: Arc::new(Mutex::new(account)),
         }
     }

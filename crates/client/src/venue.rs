@@ -3,9 +3,9 @@
 use cambist_core::MarketSpec;
 use cambist_core::request::{Endpoint, Query};
 
-use crate::base_url::BaseUrl;
 use crate::client::{Answered, Client};
 use crate::error::CallError;
+use crate::evm_pools::EvmPools;
 use crate::kraken::KrakenClient;
 
 /// A client of the venue that a daemon trades on, cheap to clone. `Debug` shows no key.
@@ -15,6 +15,8 @@ pub enum VenueClient {
     Exchange(Box<Client>),
     /// Kraken.
     Kraken(KrakenClient),
+    /// Pools on an EVM chain.
+    Evm(EvmPools),
 }
 
 impl From<Client> for VenueClient {
@@ -29,12 +31,19 @@ impl From<KrakenClient> for VenueClient {
     }
 }
 
+impl From<EvmPools> for VenueClient {
+    fn from(client: EvmPools) -> Self {
+        Self::Evm(client)
+    }
+}
+
 impl VenueClient {
     /// Sends a poll or a cancel.
     pub async fn query(&self, query: &Query, markets: &[MarketSpec]) -> Answered {
         match self {
             Self::Exchange(client) => client.query(query, markets).await,
             Self::Kraken(client) => client.query(query, markets).await,
+            Self::Evm(client) => client.query(query).await,
         }
     }
 
@@ -44,6 +53,7 @@ impl VenueClient {
             Self::Exchange(client) => client.submit_to(endpoint, body).await,
             // There are no joins and exits, and none is sealed.
             Self::Kraken(client) => client.submit(body).await,
+            Self::Evm(client) => client.submit_bundle(body).await,
         }
     }
 
@@ -51,16 +61,9 @@ impl VenueClient {
     /// has no such request.
     pub async fn cancel_all(&self) -> Option<Result<u64, CallError>> {
         match self {
-            Self::Exchange(_) => None,
+            // Nothing rests at a pool.
+            Self::Exchange(_) | Self::Evm(_) => None,
             Self::Kraken(client) => Some(client.cancel_all().await),
-        }
-    }
-
-    /// The venue's base URL.
-    pub fn base_url(&self) -> &BaseUrl {
-        match self {
-            Self::Exchange(client) => client.base_url(),
-            Self::Kraken(client) => client.base_url(),
         }
     }
 }

@@ -84,8 +84,12 @@ pub fn is_number_used(reason: Reason) -> bool {
     matches!(reason, Reason::InvalidNonce | Reason::OrderExists)
 }
 
-/// The refusal in place of an answer that a dry run was not given.
+/// The refusal in place of an answer that a dry run was not given, or that a node did not have.
 pub const NO_ANSWER: Reason = Reason::UnknownError;
+/// The refusal of a node that takes fewer requests.
+pub const RATE_LIMITED: Reason = Reason::RateLimited;
+/// The refusal of a node that does not accept this client.
+pub const KEYS: Reason = Reason::InvalidApiKey;
 
 #[cfg(test)]
 mod tests {

@@ -19,7 +19,7 @@ use crate::node::{CHAIN_ID, GENESIS_S, Mine, Place, Process, ask};
 use crate::{Step, ensure};
 
 /// Keys of the node's published accounts: they hold coin on this chain only.
-const OWN_KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+pub const OWN_KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const OTHER_KEY: &str = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
 
 /// One whole token.
@@ -230,8 +230,8 @@ pub fn pool(pair: Address) -> PoolSpec {
 }
 
 /// Starts a node, deploys everything, and gives us tokens.
-pub async fn deploy<'a>(place: &'a Place<'a>, modules: &'a Path) -> Step<World<'a>> {
-    let process = Process::start(place, "first").await?;
+pub async fn deploy<'a>(place: &'a Place<'a>, modules: &'a Path, name: &str) -> Step<World<'a>> {
+    let process = Process::start(place, name).await?;
     let (node, nodes) = (process.client()?, process.nodes()?);
     let key = |text| EthKey::from_hex(text).map_err(|error| error.to_string());
     let own = key(OWN_KEY)?;

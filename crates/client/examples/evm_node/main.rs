@@ -1,13 +1,15 @@
 //! Joins, exits and swaps on a real node with the real contracts, through every fault that the node can make.
 //!
-//!     evm_node ANVIL NODE_MODULES WORK [SEED [OPERATIONS]]
+//!     evm_node ANVIL NODE_MODULES WORK [SEED [OPERATIONS [CAMBIST]]]
 //!
-//! ANVIL is the program, NODE_MODULES the folder with the packages of the contracts, WORK an empty folder. One line for
+//! ANVIL is the program, NODE_MODULES the folder with the packages of the contracts, WORK an empty folder, CAMBIST the
+//! program whose daemon then trades on the node as well. One line for
 //! each step, then "N passed, M failed"; exit code 1 if one failed. `tests/external/evm/run` gets what it needs.
 #![allow(clippy::print_stdout, reason = "the result is for a terminal")]
 
 mod adapter;
 mod contracts;
+mod daemon;
 mod engine_requests;
 mod node;
 mod random;
@@ -33,7 +35,7 @@ use ensure;
 async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [anvil, modules, work, rest @ ..] = arguments.as_slice() else {
-        println!("usage: evm_node ANVIL NODE_MODULES WORK [SEED [OPERATIONS]]");
+        println!("usage: evm_node ANVIL NODE_MODULES WORK [SEED [OPERATIONS [CAMBIST]]]");
         return ExitCode::from(2);
     };
     let number = |at: usize, otherwise: u64| {
@@ -59,7 +61,7 @@ async fn main() -> ExitCode {
             println!("FAILED  {name}: {why}");
         }
     };
-    match contracts::deploy(&place, Path::new(modules)).await {
+    match contracts::deploy(&place, Path::new(modules), "first").await {
         Err(why) => count("deployment", Err(why)),
         Ok(mut world) => {
             count("deployment", Ok(world.summary()));
@@ -69,6 +71,10 @@ async fn main() -> ExitCode {
             let remark = random::run(&mut world, seed, operations).await;
             count("faults at random", remark);
         }
+    }
+    if let Some(program) = rest.get(2) {
+        let result = daemon::life(&place, Path::new(modules), Path::new(program)).await;
+        count("daemon", result);
     }
     println!("{passed} passed, {failed} failed");
     ExitCode::from(u8::from(failed > 0))

@@ -51,13 +51,18 @@ impl Process {
         Ok(process)
     }
 
+    /// Its URL.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+
     /// A client of it.
     pub fn client(&self) -> Step<Node> {
         let config = ClientConfig {
             timeout_ms: 10_000,
             ..ClientConfig::new("")
         };
-        let url = SecretString::from(format!("http://127.0.0.1:{}/", self.port));
+        let url = SecretString::from(self.url());
         Node::new(&config, &url).map_err(|error| error.to_string())
     }
 

@@ -18,7 +18,7 @@ use super::reader::{At, ConfigError, KnownKeys, Place, Section, Source};
 use super::risk::{self, Risk};
 use super::sections::{check_markets, read_budget, read_orders, read_poll, small, version};
 use super::shadow;
-use super::venue::{self, VenueLink, VenueTerms};
+use super::venue::{self, Secrets, VenueLink, VenueTerms};
 
 /// The store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,7 +211,7 @@ fn read(
     let mode = mode.unwrap_or(written.value);
 
     let mut section = root.section("venue");
-    let venue = venue::read(&mut section, mode, pins);
+    let venue = venue::read(&mut section, (mode, pins), &folder);
     section.finish();
 
     let mut section = root.section("keys");
@@ -338,10 +338,16 @@ fn read(
     let fee_bips = [small(maker.value), small(taker.value)];
 
     let daemon = (|| {
-        let (keys, folders) = secrets?;
+        let Secrets {
+            keys,
+            folders,
+            eth_key,
+        } = secrets?;
         let mut terms = venue.terms?;
-        if let VenueTerms::Kraken(link) = &mut terms {
-            link.keys = folders;
+        match &mut terms {
+            VenueTerms::Exchange(_) => {}
+            VenueTerms::Kraken(link) => link.keys = folders,
+            VenueTerms::Evm(link) => link.key_file = eth_key,
         }
         Some(Daemon {
             source,

@@ -10,6 +10,7 @@ use cambist_core::market::{MarketId, MarketSpec};
 use cambist_core::reference::ReferenceSource;
 use cambist_core::strategy::Strategy;
 
+use super::evm;
 use super::feed::{self, Feed, ReferenceFeed};
 use super::kraken;
 use super::limits::{self, Written, nothing_derived};
@@ -251,10 +252,7 @@ pub(super) fn read(
         .into_iter()
         .map(|section| read_strategy(section, folder))
         .collect();
-    if venue.kind == VenueKind::Kraken {
-        let complete: Vec<_> = strategies.iter().flatten().cloned().collect();
-        kraken::check_market(&section, &complete);
-    }
+    check_kind(&section, venue.kind, &strategies, &expected);
     if strategies.is_empty() {
         section.missing(
             "strategy",
@@ -303,6 +301,21 @@ pub(super) fn read(
     })
 }
 
+/// Refuses what the kind of venue does not have.
+fn check_kind(
+    section: &Section<'_, '_>,
+    kind: VenueKind,
+    strategies: &[Option<StrategyChoice>],
+    expected: &Expected,
+) {
+    let read: Vec<_> = strategies.iter().flatten().cloned().collect();
+    match kind {
+        VenueKind::Exchange => {}
+        VenueKind::Kraken => kraken::check_market(section, &read),
+        VenueKind::EvmPools => evm::check_market(section, &read, expected),
+    }
+}
+
 /// Sources of reference prices; `None` if one is invalid or two have the same name.
 fn read_reference_feeds(section: &mut Section<'_, '_>) -> Option<Vec<ReferenceFeed>> {
     let sections = section.sections("reference_feed");
@@ -348,6 +361,13 @@ fn venue_feed(
             Some(feed::of_exchange(base_url, name, decimals, depth_ms))
         }
         VenueKind::Kraken => Some(feed::of_kraken(base_url, name, depth_ms)),
+        VenueKind::EvmPools => {
+            section.missing(
+                "feed",
+                "market.feed is missing: a pool on a chain is no source of depth for this mode",
+            );
+            None
+        }
     }
 }
 
@@ -430,6 +450,7 @@ fn symbols(
         let example = match kind {
             VenueKind::Exchange => "ETH-USDC",
             VenueKind::Kraken => "XBT-USD",
+            VenueKind::EvmPools => "WETH-USDC",
         };
         let what = format!("market.name must be BASE-QUOTE, such as \"{example}\"");
         section.problem(name.at, what);

@@ -5,6 +5,7 @@
 //! error found, each with file, line and column.
 
 pub mod daemon;
+pub mod evm;
 pub mod exposure;
 pub mod feasible;
 pub mod feed;

@@ -13,9 +13,11 @@ use super::market::{Market, StrategyChoice};
 use super::reader::{At, Problem, Section};
 use super::sections::{require_pins, small};
 
-/// Bits of a listed pool's status.
-const EXITS: u32 = 1;
-const JOINS: u32 = 2;
+/// Bits of a listed pool's status: it may be left.
+pub const EXITS: u32 = 1;
+/// It may be joined.
+pub const JOINS: u32 = 2;
+/// It may be swapped with.
 const SWAPS: u32 = 4;
 
 /// Decimals of an LP token in checks without the venue.

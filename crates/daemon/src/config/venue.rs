@@ -10,6 +10,8 @@ use cambist_host::secrets::{KeyFolder, KeyFolders, Keys};
 use cambist_kraken_venue::rules::CALL;
 
 use super::daemon::Pins;
+use super::evm;
+use super::evm::EvmLink;
 use super::kraken;
 use super::kraken::KrakenLink;
 use super::mode::Mode;
@@ -25,18 +27,24 @@ pub enum VenueKind {
     Exchange,
     /// Kraken's spot interface.
     Kraken,
+    /// Uniswap V2 pools on an EVM chain.
+    EvmPools,
 }
 
 impl VenueKind {
     /// Names in files.
-    pub const WORDS: [(&'static str, Self); 2] =
-        [("exchange", Self::Exchange), ("kraken", Self::Kraken)];
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("exchange", Self::Exchange),
+        ("kraken", Self::Kraken),
+        ("evm-pools", Self::EvmPools),
+    ];
 
     /// Its name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exchange => "exchange",
             Self::Kraken => "kraken",
+            Self::EvmPools => "evm-pools",
         }
     }
 }
@@ -57,6 +65,8 @@ pub enum VenueTerms {
     Exchange(ExchangeLink),
     /// Kraken's spot interface.
     Kraken(KrakenLink),
+    /// Uniswap V2 pools on an EVM chain.
+    Evm(EvmLink),
 }
 
 /// An account of the exchange interface.
@@ -78,6 +88,7 @@ impl VenueLink {
         match &self.terms {
             VenueTerms::Exchange(_) => VenueKind::Exchange,
             VenueTerms::Kraken(_) => VenueKind::Kraken,
+            VenueTerms::Evm(_) => VenueKind::EvmPools,
         }
     }
 
@@ -85,10 +96,14 @@ impl VenueLink {
     pub fn exchange(&self, what: &str) -> Result<&ExchangeLink, Failure> {
         match &self.terms {
             VenueTerms::Exchange(link) => Ok(link),
-            VenueTerms::Kraken(_) => {
+            VenueTerms::Kraken(_) | VenueTerms::Evm(_) => {
                 let kind = self.kind().name();
+                let page = match self.kind() {
+                    VenueKind::EvmPools => "docs/evm-pools.md",
+                    VenueKind::Kraken | VenueKind::Exchange => "docs/kraken.md",
+                };
                 let what = format!(
-                    "{what}: venue.kind = \"{kind}\" does not offer it; funds and keys of the account are managed at the venue itself (docs/kraken.md)"
+                    "{what}: venue.kind = \"{kind}\" does not offer it; funds and keys of the account are managed at the venue itself ({page})"
                 );
                 Err(Failure::new(Exit::Refused, what))
             }
@@ -99,7 +114,15 @@ impl VenueLink {
     pub const fn kraken(&self) -> Option<&KrakenLink> {
         match &self.terms {
             VenueTerms::Kraken(link) => Some(link),
-            VenueTerms::Exchange(_) => None,
+            VenueTerms::Exchange(_) | VenueTerms::Evm(_) => None,
+        }
+    }
+
+    /// What is configured of a chain.
+    pub const fn evm(&self) -> Option<&EvmLink> {
+        match &self.terms {
+            VenueTerms::Evm(link) => Some(link),
+            VenueTerms::Exchange(_) | VenueTerms::Kraken(_) => None,
         }
     }
 
@@ -108,13 +131,15 @@ impl VenueLink {
         match &self.terms {
             VenueTerms::Exchange(_) => adapter::exchange_rules(),
             VenueTerms::Kraken(link) => link.rules(),
+            VenueTerms::Evm(link) => link.rules(),
         }
     }
 
     /// Which token fees are taken in.
     pub const fn fee_in(&self) -> FeeToken {
         match &self.terms {
-            VenueTerms::Exchange(_) => FeeToken::Bought,
+            // The fee of a pool is inside its curve.
+            VenueTerms::Exchange(_) | VenueTerms::Evm(_) => FeeToken::Bought,
             VenueTerms::Kraken(_) => FeeToken::Quote,
         }
     }
@@ -122,7 +147,7 @@ impl VenueLink {
     /// What one request usually costs of the budget: rates below one a second are whole numbers of its parts.
     pub const fn budget_unit(&self) -> u32 {
         match &self.terms {
-            VenueTerms::Exchange(_) => 1,
+            VenueTerms::Exchange(_) | VenueTerms::Evm(_) => 1,
             VenueTerms::Kraken(_) => CALL,
         }
     }
@@ -130,7 +155,7 @@ impl VenueLink {
     /// How much of the budget polling and refreshing may take, in ten-thousandths.
     pub const fn load_max_bps(&self) -> u64 {
         match &self.terms {
-            VenueTerms::Exchange(_) => 10_000,
+            VenueTerms::Exchange(_) | VenueTerms::Evm(_) => 10_000,
             // The ledgers of new trades cost as much as the lists.
             VenueTerms::Kraken(_) => 5_000,
         }
@@ -141,6 +166,7 @@ impl VenueLink {
         match &self.terms {
             VenueTerms::Exchange(link) => format!("account {}", link.account_id),
             VenueTerms::Kraken(_) => "the account of the keys".to_owned(),
+            VenueTerms::Evm(link) => format!("account {}", link.account.to_hex()),
         }
     }
 }
@@ -159,13 +185,17 @@ impl VenueSection {
     pub(super) const fn kraken(&self) -> Option<&KrakenLink> {
         match &self.terms {
             Some(VenueTerms::Kraken(link)) => Some(link),
-            Some(VenueTerms::Exchange(_)) | None => None,
+            Some(VenueTerms::Exchange(_) | VenueTerms::Evm(_)) | None => None,
         }
     }
 }
 
 /// Reads `[venue]`.
-pub(super) fn read(section: &mut Section<'_, '_>, mode: Mode, pins: Pins) -> VenueSection {
+pub(super) fn read(
+    section: &mut Section<'_, '_>,
+    (mode, pins): (Mode, Pins),
+    folder: &Path,
+) -> VenueSection {
     let kind = section.word("kind", &VenueKind::WORDS, VenueKind::Exchange);
     let request_timeout_ms = section
         .number("request_timeout_ms", 5_000, 100..=60_000)
@@ -176,6 +206,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, mode: Mode, pins: Pins) -> Ven
                 refuse_foreign::<u64>(section, key, kind.value, VenueKind::Kraken);
             }
             refuse_foreign::<String>(section, kraken::TIER, kind.value, VenueKind::Kraken);
+            refuse_keys_of_chains(section, kind.value);
             read_exchange(section, mode, pins)
         }
         VenueKind::Kraken => {
@@ -185,9 +216,33 @@ pub(super) fn read(section: &mut Section<'_, '_>, mode: Mode, pins: Pins) -> Ven
             for key in ["owner", "exchange"] {
                 refuse_foreign::<String>(section, key, kind.value, VenueKind::Exchange);
             }
+            refuse_keys_of_chains(section, kind.value);
             let base_url = section.or("base_url", kraken::BASE_URL.to_owned());
             let link = kraken::read(section);
             (Some(base_url), link.map(VenueTerms::Kraken), false)
+        }
+        VenueKind::EvmPools => {
+            for key in kraken::KEYS {
+                refuse_foreign::<u64>(section, key, kind.value, VenueKind::Kraken);
+            }
+            refuse_foreign::<String>(section, kraken::TIER, kind.value, VenueKind::Kraken);
+            refuse_foreign::<u64>(section, "account_id", kind.value, VenueKind::Exchange);
+            for key in ["owner", "exchange", "base_url"] {
+                refuse_foreign::<String>(section, key, kind.value, VenueKind::Exchange);
+            }
+            let link = evm::read(section, folder);
+            // The URLs of nodes are secrets: messages name the chain.
+            let name = link.as_ref().map(|link| At {
+                value: format!("chain {}", link.chain_id),
+                at: section.at(),
+            });
+            return VenueSection {
+                kind: kind.value,
+                base_url: name,
+                terms: link.map(VenueTerms::Evm),
+                request_timeout_ms,
+                pinned: false,
+            };
         }
     };
     check_url(section, base_url.as_ref());
@@ -197,6 +252,15 @@ pub(super) fn read(section: &mut Section<'_, '_>, mode: Mode, pins: Pins) -> Ven
         terms,
         request_timeout_ms,
         pinned,
+    }
+}
+
+fn refuse_keys_of_chains(section: &mut Section<'_, '_>, kind: VenueKind) {
+    for key in evm::NUMBERS {
+        refuse_foreign::<u64>(section, key, kind, VenueKind::EvmPools);
+    }
+    for key in evm::TEXTS {
+        refuse_foreign::<String>(section, key, kind, VenueKind::EvmPools);
     }
 }
 
@@ -271,8 +335,12 @@ fn refuse_foreign<T: super::reader::Read>(
     section.problem(at, what);
 }
 
-/// Where the secrets are: those of the exchange interface, and those of Kraken.
-pub(super) type Secrets = (Keys, Option<KeyFolders>);
+/// Where the secrets are: those of the exchange interface, those of Kraken, and the key of an account on a chain.
+pub(super) struct Secrets {
+    pub keys: Keys,
+    pub folders: Option<KeyFolders>,
+    pub eth_key: Option<PathBuf>,
+}
 
 /// Names of `[keys]` of Kraken, and of the exchange interface.
 const FOLDERS: [&str; 3] = ["orders_dir", "account_dir", "panic_dir"];
@@ -290,15 +358,39 @@ pub(super) fn read_secrets(
             for key in FOLDERS {
                 refuse_foreign::<PathBuf>(section, key, kind, VenueKind::Kraken);
             }
-            Some((read_keys(section, folder, mode)?, None))
+            refuse_foreign::<PathBuf>(section, evm::KEY, kind, VenueKind::EvmPools);
+            Some(Secrets {
+                keys: read_keys(section, folder, mode)?,
+                folders: None,
+                eth_key: None,
+            })
         }
         VenueKind::Kraken => {
             for key in FILES {
                 refuse_foreign::<PathBuf>(section, key, kind, VenueKind::Exchange);
             }
             refuse_foreign::<String>(section, "signer", kind, VenueKind::Exchange);
-            let folders = read_folders(section, folder, mode)?;
-            Some((Keys::None, folders))
+            refuse_foreign::<PathBuf>(section, evm::KEY, kind, VenueKind::EvmPools);
+            Some(Secrets {
+                keys: Keys::None,
+                folders: read_folders(section, folder, mode)?,
+                eth_key: None,
+            })
+        }
+        VenueKind::EvmPools => {
+            for key in FILES {
+                refuse_foreign::<PathBuf>(section, key, kind, VenueKind::Exchange);
+            }
+            for key in FOLDERS {
+                refuse_foreign::<PathBuf>(section, key, kind, VenueKind::Kraken);
+            }
+            refuse_foreign::<String>(section, "signer", kind, VenueKind::Exchange);
+            refuse_foreign::<bool>(section, "credentials", kind, VenueKind::Exchange);
+            Some(Secrets {
+                keys: Keys::None,
+                folders: None,
+                eth_key: evm::read_key(section, folder, mode)?,
+            })
         }
     }
 }

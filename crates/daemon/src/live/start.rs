@@ -237,7 +237,7 @@ pub fn begin(
             .collect(),
     };
     Ok(Started {
-        trading: session.trading(&bound)?,
+        trading: session.trading(&bound, &start)?,
         start,
         bound,
         store,

@@ -4,13 +4,16 @@
 //! What a venue guarantees is a value that the engine judges by (`cambist_core::venue`); requests and answers are
 //! translated by `cambist_client`.
 
+pub mod evm;
 pub mod exchange;
 pub mod kraken;
+mod token_ids;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cambist_client::{CallError, VenueClient};
+use cambist_core::event::Start;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::OrderList;
 use cambist_core::{ClientOrderId, Hash, Intent, TokenId, TokenSpec, VenueTime};
@@ -22,6 +25,7 @@ use crate::config::pool::ListedPool;
 use crate::config::venue::VenueKind;
 use crate::config::{Bound, Daemon, Listed};
 use crate::live::start_retry::StartRetry;
+use evm::access::EvmAccess;
 use exchange::access::AccountAccess;
 use kraken::access::KrakenAccess;
 use kraken::key_watch::KeyWatch;
@@ -33,6 +37,8 @@ pub enum Access {
     Exchange(AccountAccess),
     /// Kraken.
     Kraken(KrakenAccess),
+    /// Pools on an EVM chain.
+    Evm(EvmAccess),
 }
 
 /// A venue that was compared with the configuration: its identity, the account and the keys.
@@ -41,6 +47,8 @@ pub enum Session {
     Exchange(exchange::Session),
     /// Kraken.
     Kraken(kraken::Session),
+    /// Pools on an EVM chain.
+    Evm(evm::Session),
 }
 
 /// What a venue lists.
@@ -99,7 +107,9 @@ impl AccountReader {
         match (&self.client, &self.tokens) {
             (_, Some(tokens)) => Ok(tokens.clone()),
             (VenueClient::Exchange(client), None) => exchange::tokens(client).await,
-            (VenueClient::Kraken(_), None) => anyhow::bail!("the venue's listing was not read"),
+            (VenueClient::Kraken(_) | VenueClient::Evm(_), None) => {
+                anyhow::bail!("the venue's listing was not read")
+            }
         }
     }
 }
@@ -111,6 +121,7 @@ impl Access {
         Ok(match daemon.venue.kind() {
             VenueKind::Exchange => Self::Exchange(AccountAccess::of(daemon, timeout_ms)?),
             VenueKind::Kraken => Self::Kraken(KrakenAccess::of(daemon, timeout_ms)?),
+            VenueKind::EvmPools => Self::Evm(EvmAccess::of(daemon, timeout_ms)?),
         })
     }
 
@@ -119,6 +130,7 @@ impl Access {
         Ok(match daemon.venue.kind() {
             VenueKind::Exchange => Self::Exchange(AccountAccess::of(daemon, timeout_ms)?),
             VenueKind::Kraken => Self::Kraken(KrakenAccess::of_command(daemon, timeout_ms)?),
+            VenueKind::EvmPools => Self::Evm(EvmAccess::reading(daemon, timeout_ms)?),
         })
     }
 
@@ -127,6 +139,7 @@ impl Access {
         match daemon.venue.kind() {
             VenueKind::Exchange => AccountAccess::of(daemon, daemon.request_timeout_ms).map(drop),
             VenueKind::Kraken => KrakenAccess::check_files(daemon),
+            VenueKind::EvmPools => EvmAccess::check_files(daemon),
         }
     }
 
@@ -135,12 +148,14 @@ impl Access {
         Ok(match daemon.venue.kind() {
             VenueKind::Exchange => Self::Exchange(AccountAccess::of(daemon, timeout_ms)?),
             VenueKind::Kraken => Self::Kraken(KrakenAccess::of_panic(daemon, timeout_ms)?),
+            VenueKind::EvmPools => Self::Evm(EvmAccess::reading(daemon, timeout_ms)?),
         })
     }
 
     /// The account for commands that read and cancel. May be called again after a failure.
-    pub async fn reader(&mut self) -> anyhow::Result<AccountReader> {
+    pub async fn reader(&mut self, daemon: &Daemon) -> anyhow::Result<AccountReader> {
         match self {
+            Self::Evm(access) => evm::account_reader(access, daemon),
             Self::Exchange(access) => Ok(AccountReader {
                 client: access.client.clone().into(),
                 resting: OrderList::All,
@@ -174,16 +189,21 @@ impl Access {
                 let session = kraken::Session::open(access, daemon, retry).await?;
                 Ok(Session::Kraken(session))
             }
+            Self::Evm(access) => {
+                let session = evm::Session::open(access, daemon, retry).await?;
+                Ok(Session::Evm(session))
+            }
         }
     }
 }
 
 impl Session {
-    /// Its client.
-    pub fn client(&self) -> VenueClient {
+    /// Its client, for what is configured.
+    pub fn client(&self, bound: &Bound) -> VenueClient {
         match self {
             Self::Exchange(session) => session.client().clone().into(),
             Self::Kraken(session) => session.client().into(),
+            Self::Evm(session) => session.client(bound).into(),
         }
     }
 
@@ -196,6 +216,7 @@ impl Session {
         } = match self {
             Self::Exchange(session) => session.listing(daemon, retry).await?,
             Self::Kraken(session) => session.listing(daemon, retry).await?,
+            Self::Evm(session) => session.listing(daemon, retry).await?,
         };
         Ok(daemon.bind(&tokens, &markets, &pools)?)
     }
@@ -208,8 +229,9 @@ impl Session {
         retry: StartRetry<'_>,
     ) -> anyhow::Result<()> {
         match self {
-            // Its orders state the highest fee, and its keys were compared.
-            Self::Exchange(_) => Ok(()),
+            // Orders of the exchange state the highest fee, and its keys were compared; an account on a chain was compared
+            // when it was opened.
+            Self::Exchange(_) | Self::Evm(_) => Ok(()),
             Self::Kraken(session) => session.check(daemon, bound, retry).await,
         }
     }
@@ -222,7 +244,7 @@ impl Session {
         retry: StartRetry<'_>,
     ) -> anyhow::Result<Validity> {
         match self {
-            Self::Exchange(_) => Ok(Validity::NotAsked),
+            Self::Exchange(_) | Self::Evm(_) => Ok(Validity::NotAsked),
             Self::Kraken(session) => {
                 let refused = session.validate(order, bound, retry).await?;
                 Ok(refused.map_or(Validity::Valid, |(_, detail)| Validity::Refused(detail)))
@@ -242,13 +264,15 @@ impl Session {
                 exchange::newest_ids(session.client(), limit, retry).await
             }
             Self::Kraken(session) => session.newest_ids(retry).await,
+            // Transactions bear no id of ours. A nonce that is not in the journal shows another copy.
+            Self::Evm(_) => Ok(Vec::new()),
         }
     }
 
     /// What has to be in force at the venue before the first order.
     pub async fn prepare(&self, retry: StartRetry<'_>) -> anyhow::Result<()> {
         match self {
-            Self::Exchange(_) => Ok(()),
+            Self::Exchange(_) | Self::Evm(_) => Ok(()),
             Self::Kraken(session) => session.set_switch(retry).await,
         }
     }
@@ -264,8 +288,8 @@ impl Session {
             Self::Exchange(session) => {
                 exchange::storage_ids(session.client(), bound, next, retry).await
             }
-            // The numbers of the engine count orders; nonces are those of the key's file.
-            Self::Kraken(_) => Ok(next),
+            // The numbers of the engine count intents; nonces are those of the key's file, or of the journal.
+            Self::Kraken(_) | Self::Evm(_) => Ok(next),
         }
     }
 
@@ -274,14 +298,16 @@ impl Session {
         match self {
             Self::Exchange(session) => exchange::venue_time(session.client(), retry).await,
             Self::Kraken(session) => session.time(retry).await,
+            Self::Evm(session) => session.time(retry).await,
         }
     }
 
-    /// What trading needs.
-    pub fn trading(self, bound: &Bound) -> anyhow::Result<Trading> {
+    /// What trading needs, for a run that begins with this event.
+    pub fn trading(self, bound: &Bound, start: &Start) -> anyhow::Result<Trading> {
         match self {
             Self::Exchange(session) => Ok(session.trading(bound)),
             Self::Kraken(session) => session.trading(bound),
+            Self::Evm(session) => session.trading(bound, start),
         }
     }
 }
@@ -291,7 +317,7 @@ impl Session {
 pub fn keys_first(daemon: &Daemon, error: anyhow::Error) -> anyhow::Error {
     match daemon.venue.kind() {
         VenueKind::Exchange => exchange::access::keys_first(daemon, error),
-        VenueKind::Kraken => match error.downcast_ref::<CallError>() {
+        VenueKind::Kraken | VenueKind::EvmPools => match error.downcast_ref::<CallError>() {
             Some(refused @ CallError::Refused { reason, .. }) if adapter::is_of_keys(*reason) => {
                 let what = format!("the venue refuses the API keys: {refused}");
                 Failure::new(Exit::Refused, what).into()

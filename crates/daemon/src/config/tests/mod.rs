@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod evm;
 mod examples;
 mod kraken;
 mod limits;

@@ -27,7 +27,9 @@ fn example() -> Daemon {
 fn link(daemon: &mut Daemon) -> &mut ExchangeLink {
     match &mut daemon.venue.terms {
         VenueTerms::Exchange(link) => link,
-        VenueTerms::Kraken(_) => panic!("the example trades on the exchange interface"),
+        VenueTerms::Kraken(_) | VenueTerms::Evm(_) => {
+            panic!("the example trades on the exchange interface")
+        }
     }
 }
 

@@ -15,9 +15,9 @@ use cambist_host::secrets::{KeyFolder, KeyFolders};
 use cambist_kraken_venue::{Listing, NonceSource};
 
 use super::nonces::{ClockNonces, NonceFile, NoncesOf};
-use super::token_ids::TokenIds;
 use crate::config::Daemon;
 use crate::live::start_retry::StartRetry;
+use crate::venues::token_ids::TokenIds;
 
 /// The keys of an account, and a client that uses them.
 pub struct KrakenAccess {

@@ -9,7 +9,6 @@ pub mod nonces;
 mod probe;
 pub mod seal;
 pub mod switch;
-pub mod token_ids;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

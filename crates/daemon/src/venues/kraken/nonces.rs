@@ -193,7 +193,7 @@ fn write(path: &Path, number: u64) -> io::Result<()> {
 }
 
 /// As above, for any content.
-pub(super) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(in crate::venues) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut options = OpenOptions::new();
     let mut file = options

@@ -1,4 +1,5 @@
-//! Numbers of assets. Kraken names assets, and the store numbers tokens: each name gets a number once, and keeps it.
+//! Numbers of tokens. Venues name assets, or tokens have contracts, and the store numbers them: each name gets a number
+//! once, and keeps it.
 //!
 //! The state folder has a file with one name a line, and the number is the line's. Its last line is a digest of those
 //! before it, because a lost or exchanged line would give the store's amounts to other tokens. It is written whole and
@@ -13,7 +14,7 @@ use cambist_config::short_digest;
 use cambist_core::TokenId;
 use cambist_host::exit::{Exit, Failure};
 
-use super::nonces::write_whole;
+use super::kraken::nonces::write_whole;
 
 /// The file.
 const FILE: &str = "assets";
@@ -21,8 +22,8 @@ const FILE: &str = "assets";
 const DIGEST: &str = "digest ";
 /// Most assets; the service lists several hundred.
 const ASSETS_MAX: usize = 20_000;
-/// Longest name.
-const NAME_BYTES_MAX: usize = 40;
+/// Longest name: the address of a contract has 42.
+const NAME_BYTES_MAX: usize = 48;
 
 /// Numbers by the service's names of assets.
 #[derive(Debug, Default)]

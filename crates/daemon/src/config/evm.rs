@@ -1,0 +1,201 @@
+//! What is configured of Uniswap V2 pools on an EVM chain.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cambist_core::{TokenId, VenueRules};
+use cambist_evm::Address;
+use cambist_evm_venue::chain::GasLimits;
+use cambist_evm_venue::rules;
+use cambist_strategies::Promise;
+
+use super::market::{Expected, StrategyChoice};
+use super::mode::Mode;
+use super::reader::Section;
+
+/// Keys of `[venue]`: numbers, texts and tables.
+pub(super) const NUMBERS: [&str; 3] = ["block_s", "fee_max_gwei", "priority_fee_gwei"];
+pub(super) const TEXTS: [&str; 3] = ["account", "router", "factory"];
+/// The key of `[keys]`.
+pub(super) const KEY: &str = "eth_key_file";
+
+/// Most gas of each kind of transaction: about twice what the published contracts use.
+pub const GAS: GasLimits = GasLimits {
+    join: 400_000,
+    exit: 400_000,
+    swap: 300_000,
+    approve: 100_000,
+};
+/// The fee of every Uniswap V2 pool, ten-thousandths.
+pub const FEE_BIPS: u16 = 30;
+/// Base units of the coin in a gwei.
+const GWEI: u128 = 1_000_000_000;
+
+/// An account on a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvmLink {
+    /// The chain.
+    pub chain_id: u64,
+    /// The account that signs.
+    pub account: Address,
+    /// Router and factory.
+    pub router: Address,
+    /// See `router`.
+    pub factory: Address,
+    /// Contracts of tokens by symbol.
+    pub tokens: BTreeMap<String, Address>,
+    /// Symbol of the chain's coin.
+    pub coin: String,
+    /// Files with the URLs of one or two nodes.
+    pub node_files: Vec<PathBuf>,
+    /// Time between two blocks.
+    pub block_s: u64,
+    /// Most that is offered per gas, in base units of the coin.
+    pub fee_max: u128,
+    /// What is offered to the producer of a block, per gas.
+    pub priority_fee: u128,
+    /// The file with the account's key; `None` in a mode that does not trade.
+    pub key_file: Option<PathBuf>,
+}
+
+/// Reads the keys of `[venue]` that only this kind has.
+pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLink> {
+    let addresses = TEXTS.map(|key| {
+        let text = section.opt::<String>(key);
+        if text.is_none() && !section.has(key) {
+            let what = format!("venue.{key} is missing: an address on the chain");
+            section.missing(key, what);
+        }
+        let text = text?;
+        let found = Address::from_hex(&text.value).ok();
+        if found.is_none_or(|address| address == Address::ZERO) {
+            let what = format!("venue.{key} must be an address: 0x and 40 hexadecimal digits");
+            section.problem(text.at, what);
+            return None;
+        }
+        found
+    });
+    let chain_id = section.opt::<u64>("chain_id");
+    if chain_id.is_none() && !section.has("chain_id") {
+        section.missing(
+            "chain_id",
+            "venue.chain_id is missing: the chain that is signed for",
+        );
+    }
+    let coin = section.or("coin", "ETH".to_owned());
+    let [block, most, priority] = NUMBERS;
+    let block_s = section.number(block, 12, 1..=60);
+    let fee_max = section.number(most, 100, 1..=100_000);
+    let priority_fee = section.number(priority, 1, 0..=1_000);
+    if priority_fee.value > fee_max.value {
+        let what = format!("venue.{priority} must be at most venue.{most}");
+        section.problem(priority_fee.at, what);
+    }
+    let files = ["node_file", "second_node_file"].map(|key| section.opt::<PathBuf>(key));
+    let [node, second] = files;
+    if node.is_none() {
+        section.missing(
+            "node_file",
+            "venue.node_file is missing: a file with the URL of a node, which is a secret",
+        );
+    }
+    let tokens = section.section("tokens");
+    let (written, places) = tokens.verbatim();
+    let mut contracts = BTreeMap::new();
+    for (symbol, value) in written {
+        let address = value.as_str().and_then(|text| Address::from_hex(text).ok());
+        if let Some(address) = address {
+            contracts.insert(symbol, address);
+        } else {
+            let at = places.get(&symbol).copied().unwrap_or_else(|| tokens.at());
+            let what = format!("venue.tokens.{symbol} must be the address of its contract");
+            tokens.problem(at, what);
+        }
+    }
+    if contracts.contains_key(&coin.value) {
+        let what = format!(
+            "{} is the chain's coin and has no contract; its wrapped form has another symbol",
+            coin.value
+        );
+        tokens.problem(coin.at, what);
+    }
+    let [account, router, factory] = addresses;
+    let node_files = [Some(node?), second].into_iter().flatten();
+    Some(EvmLink {
+        chain_id: chain_id?.value,
+        account: account?,
+        router: router?,
+        factory: factory?,
+        tokens: contracts,
+        coin: coin.value,
+        node_files: node_files.map(|file| folder.join(file.value)).collect(),
+        block_s: block_s.value,
+        fee_max: u128::from(fee_max.value) * GWEI,
+        priority_fee: u128::from(priority_fee.value) * GWEI,
+        key_file: None,
+    })
+}
+
+/// Reads `[keys]`.
+#[expect(
+    clippy::option_option,
+    reason = "invalid, or none in a mode that does not trade"
+)]
+pub(super) fn read_key(
+    section: &mut Section<'_, '_>,
+    folder: &Path,
+    mode: Mode,
+) -> Option<Option<PathBuf>> {
+    if mode.trades() {
+        let file = section.opt::<PathBuf>(KEY);
+        if file.is_none() && !section.has(KEY) {
+            let what = format!("keys.{KEY} is missing: a file with the account's private key");
+            section.missing(KEY, what);
+        }
+        let file = file?;
+        return Some(Some(folder.join(file.value)));
+    }
+    if section.is_written() {
+        let what = format!(
+            "mode = \"{}\" sends nothing and takes no keys: remove [keys] from the file",
+            mode.name()
+        );
+        section.problem(section.at(), what);
+    }
+    section.opt::<PathBuf>(KEY);
+    Some(None)
+}
+
+impl EvmLink {
+    /// What the venue guarantees.
+    pub fn rules(&self) -> VenueRules {
+        rules::rules(TokenId(0), self.block_s * 1_000)
+    }
+}
+
+/// Refuses what needs an order book: there is a pool only.
+pub(super) fn check_market(
+    section: &Section<'_, '_>,
+    strategies: &[StrategyChoice],
+    expected: &Expected,
+) {
+    if !section.has("pool") {
+        let what =
+            "venue.kind = \"evm-pools\" trades with pools only: the market needs [market.pool]";
+        section.missing("pool", what);
+    }
+    if expected.price_decimals.is_none() {
+        let what = "market.price_decimals is missing: a pool has no steps of prices";
+        section.missing("price_decimals", what);
+    }
+    for choice in strategies {
+        let promise = cambist_strategies::find(&choice.name.value).map(|info| info.promise);
+        if choice.process.is_some() || promise != Some(Promise::PoolShares) {
+            let what = format!(
+                "strategy {} places orders, and venue.kind = \"evm-pools\" has no order book: use lp_manager",
+                choice.name.value
+            );
+            section.problem(choice.name.at, what);
+        }
+    }
+}

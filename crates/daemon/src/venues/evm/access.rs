@@ -1,0 +1,173 @@
+//! The nodes, the key and the state of an account on an EVM chain.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cambist_client::{CallError, ClientConfig, NoFact, Node, NodeRefusal, Nodes, SecretString};
+use cambist_evm::EthKey;
+use cambist_evm::rpc::Ask;
+use cambist_host::exit::{Exit, Failure};
+use cambist_host::secrets;
+
+use super::journal::Journal;
+use crate::adapter;
+use crate::config::Daemon;
+use crate::config::evm::EvmLink;
+use crate::live::start_retry::StartRetry;
+use crate::venues::token_ids::TokenIds;
+
+/// An account on a chain, before anything was asked.
+pub struct EvmAccess {
+    /// The nodes.
+    pub nodes: Arc<Nodes>,
+    /// What signs; `None` for a command that only reads.
+    pub key: Option<EthKey>,
+    /// Numbers of tokens.
+    pub ids: TokenIds,
+    /// What was signed; `None` for a command.
+    pub journal: Option<Journal>,
+}
+
+impl EvmAccess {
+    /// Of a daemon, which has locked its state folder.
+    pub fn of(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
+        let dir = &daemon.store.dir;
+        Ok(Self {
+            key: Some(key(daemon)?),
+            ids: TokenIds::open(dir)?,
+            journal: Some(Journal::open(dir)?),
+            ..Self::reading(daemon, timeout_ms)?
+        })
+    }
+
+    /// Of a command, which signs nothing and may run beside a daemon.
+    pub fn reading(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
+        Ok(Self {
+            nodes: Arc::new(nodes(link(daemon)?, timeout_ms)?),
+            key: None,
+            ids: TokenIds::unsaved(),
+            journal: None,
+        })
+    }
+
+    /// Reads the key and the URLs of a checked file. Sends nothing.
+    pub fn check_files(daemon: &Daemon) -> anyhow::Result<()> {
+        key(daemon)?;
+        nodes(link(daemon)?, daemon.request_timeout_ms).map(drop)
+    }
+
+    /// A fact that every node states alike.
+    pub async fn fact<A: Ask>(&self, ask: &A, retry: StartRetry<'_>) -> Result<A::Answer, CallError>
+    where
+        A::Answer: PartialEq,
+    {
+        let asked = retry.ask(async || {
+            let answer = self.nodes.fact(ask).await;
+            answer.map_err(|why| error::<A>(&why))
+        });
+        asked.await
+    }
+
+    /// What the first node states.
+    pub async fn first<A: Ask>(
+        &self,
+        ask: &A,
+        retry: StartRetry<'_>,
+    ) -> Result<A::Answer, CallError> {
+        let asked = retry.ask(async || {
+            let answer = self.nodes.first(ask).await;
+            answer.map_err(|why| error::<A>(&why))
+        });
+        asked.await
+    }
+}
+
+/// What is configured of the chain.
+pub fn link(daemon: &Daemon) -> anyhow::Result<&EvmLink> {
+    let link = daemon.venue.evm();
+    Ok(link.ok_or_else(|| {
+        let what = "the configuration has no account on a chain";
+        Failure::new(Exit::Refused, what)
+    })?)
+}
+
+/// Why a node gave no answer, as an error of a start. Nodes that disagree are asked again: one of them may lag.
+pub fn error<A: Ask>(why: &NoFact) -> CallError {
+    let call = A::METHOD;
+    let refused = |reason, detail: &str, retry_after_ms| CallError::Refused {
+        call,
+        reason,
+        detail: detail.to_owned(),
+        retry_after_ms,
+        is_numbered: false,
+    };
+    match why {
+        NoFact::NotSent => CallError::NotSent {
+            call,
+            detail: "the node was not reached".to_owned(),
+        },
+        NoFact::Unknown(cause) => CallError::Unknown {
+            call,
+            cause: *cause,
+            detail: "the node gave no usable answer".to_owned(),
+        },
+        NoFact::Refused(NodeRefusal::RateLimited { retry_after_ms }) => {
+            refused(adapter::RATE_LIMITED, "too many requests", *retry_after_ms)
+        }
+        NoFact::Refused(NodeRefusal::Keys) => refused(
+            adapter::KEYS,
+            "the node refuses this client: see venue.node_files",
+            None,
+        ),
+        NoFact::Refused(NodeRefusal::Error(refusal)) => {
+            refused(adapter::NO_ANSWER, &refusal.message, None)
+        }
+        NoFact::Missing => refused(adapter::NO_ANSWER, "the node lacks a block", None),
+        NoFact::Disagree => refused(
+            adapter::NO_ANSWER,
+            "the nodes disagree: one of them lags, or follows another chain",
+            None,
+        ),
+    }
+}
+
+fn nodes(link: &EvmLink, timeout_ms: u64) -> anyhow::Result<Nodes> {
+    let node = |file: &Path| -> anyhow::Result<Node> {
+        let url = secrets::read(file, false)?;
+        let config = ClientConfig {
+            timeout_ms,
+            ..ClientConfig::new("https://node.invalid")
+        };
+        let node = Node::new(&config, &SecretString::from(url.as_str()));
+        Ok(node.map_err(|error| {
+            let what = format!("{}: {error}", file.display());
+            Failure::new(Exit::Refused, what)
+        })?)
+    };
+    let [first, others @ ..] = link.node_files.as_slice() else {
+        let what = "venue.node_files names no file";
+        return Err(Failure::new(Exit::Refused, what).into());
+    };
+    let second = others.first().map(|file| node(file)).transpose()?;
+    Ok(Nodes::new(node(first)?, second))
+}
+
+fn key(daemon: &Daemon) -> anyhow::Result<EthKey> {
+    let link = link(daemon)?;
+    let refused = |what: String| Failure::new(Exit::Refused, what);
+    let file = link.key_file.as_ref();
+    let file = file.ok_or_else(|| refused("keys.eth_key_file is missing".to_owned()))?;
+    let text = secrets::read(file, false)?;
+    let key = EthKey::from_hex(&text);
+    let key = key.map_err(|error| refused(format!("{}: {error}", file.display())))?;
+    if key.address() != link.account {
+        let what = format!(
+            "the key in {} is that of {}, and venue.account is {}",
+            file.display(),
+            key.address().to_hex(),
+            link.account.to_hex()
+        );
+        return Err(refused(what).into());
+    }
+    Ok(key)
+}

@@ -1,0 +1,401 @@
+//! Uniswap V2 pools on an EVM chain: nodes and key, the questions of a start, what seals joins and exits.
+//!
+//! A start compares the chain with the file: its id, the code of every contract, the factory that the router and every
+//! pair belong to, decimals, and how far finality lags behind, which `orders.grace_s` has to cover.
+
+pub mod access;
+pub mod journal;
+pub mod seal;
+
+use std::collections::BTreeMap;
+
+use cambist_client::EvmPools;
+use cambist_core::event::Start;
+use cambist_core::venue::FeeToken;
+use cambist_core::{ClientOrderId, Intent, MarketSpec, TokenId, TokenSpec, VenueTime};
+use cambist_evm::abi::one_address;
+use cambist_evm::block::{Block, BlockTag};
+use cambist_evm::call::{self, Call};
+use cambist_evm::rpc::{BalanceAt, BlockAt, CallAt, ChainId, CodeAt, Message, NonceAt};
+use cambist_evm::{Address, Malformed, U256};
+use cambist_evm_venue::account::{Account, Wanted};
+use cambist_evm_venue::chain::Chain;
+use cambist_host::exit::{Exit, Failure};
+
+use super::{AccountReader, Trading, VenueListing};
+use crate::config::evm::{EvmLink, FEE_BIPS, GAS};
+use crate::config::pool::{EXITS, JOINS, ListedPool};
+use crate::config::{Bound, Daemon, Listed};
+use crate::live::start_retry::StartRetry;
+use access::{EvmAccess, link};
+use seal::EvmSealer;
+
+/// An account on a chain that was compared with the configuration.
+pub struct Session {
+    access: EvmAccess,
+    link: EvmLink,
+    grace_ms: u64,
+    /// The account's nonce in the finalized block.
+    spent_below: u64,
+    /// By symbol.
+    tokens: BTreeMap<String, (TokenId, Address)>,
+}
+
+/// The name of the chain's coin among the numbers of tokens.
+const COIN: &str = "coin";
+
+fn refused(what: String) -> anyhow::Error {
+    Failure::new(Exit::Refused, what).into()
+}
+
+impl Session {
+    /// Compares the chain, the contracts and the account with the file.
+    pub async fn open(
+        access: EvmAccess,
+        daemon: &Daemon,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<Self> {
+        let link = link(daemon)?.clone();
+        let found = access.fact(&ChainId, retry).await?;
+        if found != link.chain_id {
+            return Err(refused(format!(
+                "the node is of chain {found}, and venue.chain_id is {}",
+                link.chain_id
+            )));
+        }
+        let contracts = [
+            ("venue.router", link.router),
+            ("venue.factory", link.factory),
+        ];
+        let tokens = link.tokens.iter();
+        let tokens = tokens.map(|(symbol, address)| (symbol.as_str(), *address));
+        for (name, address) in contracts.into_iter().chain(tokens) {
+            let at = BlockTag::Latest;
+            let code = access
+                .fact(
+                    &CodeAt {
+                        contract: address,
+                        at,
+                    },
+                    retry,
+                )
+                .await?;
+            if code.is_empty() {
+                return Err(refused(format!(
+                    "{name}: there is no contract at {} on this chain",
+                    address.to_hex()
+                )));
+            }
+        }
+        let mut session = Self {
+            access,
+            grace_ms: daemon.engine.grace_ms,
+            spent_below: 0,
+            tokens: BTreeMap::new(),
+            link,
+        };
+        let factory = session
+            .ask(session.link.router, &Call::Factory {}, retry)
+            .await?;
+        if one_address(&factory).map_err(of_answer)? != session.link.factory {
+            return Err(refused(
+                "the router belongs to another factory than venue.factory".to_owned(),
+            ));
+        }
+        session.check_account(retry).await?;
+        let names: Vec<String> = session.link.tokens.values().map(Address::to_hex).collect();
+        let names = [COIN].into_iter().chain(names.iter().map(String::as_str));
+        let ids = session.access.ids.of(names)?;
+        let each = session.link.tokens.iter();
+        let numbered = each.filter_map(|(symbol, address)| {
+            let id = ids.get(&address.to_hex())?;
+            Some((symbol.clone(), (*id, *address)))
+        });
+        session.tokens = numbered.collect();
+        Ok(session)
+    }
+
+    /// Finality, the account's nonce and its coin.
+    async fn check_account(&mut self, retry: StartRetry<'_>) -> anyhow::Result<()> {
+        let finalized = self.block(BlockTag::Finalized, retry).await?;
+        let latest = self.block(BlockTag::Latest, retry).await?;
+        let lag_s = latest.timestamp_s.saturating_sub(finalized.timestamp_s);
+        if lag_s.saturating_mul(1_000) > self.grace_ms {
+            return Err(refused(format!(
+                "the finalized block is {lag_s} s older than the newest one, and orders.grace_s = {} has to cover that: nothing could be proven dead",
+                self.grace_ms / 1_000
+            )));
+        }
+        let account = self.link.account;
+        let at = BlockTag::Number(finalized.number);
+        self.spent_below = self.access.fact(&NonceAt { account, at }, retry).await?;
+        let at = BlockTag::Latest;
+        let held = self.access.first(&BalanceAt { account, at }, retry).await?;
+        let needed = U256::from(self.link.fee_max) * U256::from(GAS.join);
+        if held == U256::ZERO {
+            return Err(refused(format!(
+                "the account {} has no coin to pay for gas",
+                account.to_hex()
+            )));
+        }
+        if held < needed {
+            tracing::warn!(
+                "the account cannot pay for the gas of one join at venue.fee_max_gwei: nodes may refuse its transactions"
+            );
+        }
+        Ok(())
+    }
+
+    async fn block(&self, tag: BlockTag, retry: StartRetry<'_>) -> anyhow::Result<Block> {
+        let block = self.access.first(&BlockAt(tag), retry).await?;
+        block.ok_or_else(|| refused(format!("the node has no {} block", tag.text())))
+    }
+
+    async fn ask(
+        &self,
+        contract: Address,
+        call: &Call,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<Vec<u8>> {
+        let message = Message {
+            from: None,
+            to: Some(contract),
+            value: U256::ZERO,
+            data: call.encode(),
+        };
+        let at = BlockTag::Latest;
+        Ok(self.access.fact(&CallAt { message, at }, retry).await?)
+    }
+
+    /// The tokens, markets and pools of the file, as their contracts state them.
+    pub async fn listing(
+        &mut self,
+        daemon: &Daemon,
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<VenueListing> {
+        let mut listing = VenueListing::default();
+        listing
+            .tokens
+            .push(token(TokenId(0), &self.link.coin, 18, None));
+        for (symbol, (id, address)) in &self.tokens {
+            let decimals = self.ask(*address, &Call::Decimals {}, retry).await?;
+            let decimals = call::decimals(&decimals).map_err(of_answer)?;
+            let precision = precision(daemon, symbol);
+            listing.tokens.push(token(*id, symbol, decimals, precision));
+        }
+        for market in &daemon.markets {
+            let name = &market.name.value;
+            let traded =
+                [&market.base, &market.quote].map(|symbol| self.tokens.get(symbol).copied());
+            let [Some(base), Some(quote)] = traded else {
+                return Err(refused(format!(
+                    "{name}: [venue.tokens] needs the contracts of both of its tokens"
+                )));
+            };
+            let mut pooled = [base, quote];
+            pooled.sort_by_key(|(_, address)| *address);
+            let (pair, shares) = self.pair(name, pooled, retry).await?;
+            listing.markets.push(Listed {
+                name: name.clone(),
+                base: base.0,
+                quote: quote.0,
+                price_decimals: market
+                    .expected
+                    .price_decimals
+                    .as_ref()
+                    .map_or(0, |at| at.value),
+                fee_in: FeeToken::Bought,
+                enabled: true,
+            });
+            if let Some(pool) = &market.pool {
+                listing.pools.push(ListedPool {
+                    name: pool.name.value.clone(),
+                    address: pair.0,
+                    pooled: pooled.map(|(id, _)| id).to_vec(),
+                    lp: shares.id,
+                    status: JOINS | EXITS,
+                    fee_bips: FEE_BIPS,
+                });
+            }
+            listing.tokens.push(shares);
+        }
+        Ok(listing)
+    }
+
+    /// The pair of two tokens in its order, and its shares.
+    async fn pair(
+        &mut self,
+        market: &str,
+        [first, second]: [(TokenId, Address); 2],
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<(Address, TokenSpec)> {
+        let call = Call::GetPair {
+            token_a: first.1,
+            token_b: second.1,
+        };
+        let pair = self.ask(self.link.factory, &call, retry).await?;
+        let pair = one_address(&pair).map_err(of_answer)?;
+        if pair == Address::ZERO {
+            return Err(refused(format!(
+                "{market}: the factory has no pair of these tokens"
+            )));
+        }
+        for (call, token) in [(Call::Token0 {}, first.1), (Call::Token1 {}, second.1)] {
+            let stated = self.ask(pair, &call, retry).await?;
+            if one_address(&stated).map_err(of_answer)? != token {
+                return Err(refused(format!("{market}: the pair has other tokens")));
+            }
+        }
+        let decimals = self.ask(pair, &Call::Decimals {}, retry).await?;
+        let decimals = call::decimals(&decimals).map_err(of_answer)?;
+        let name = pair.to_hex();
+        let id = self.access.ids.of([name.as_str()])?.get(&name).copied();
+        let id = id.ok_or_else(|| refused(format!("{market}: too many tokens")))?;
+        Ok((pair, token(id, &format!("LP-{market}"), decimals, None)))
+    }
+
+    /// A time that the venue's clock has passed.
+    pub async fn time(&self, retry: StartRetry<'_>) -> anyhow::Result<VenueTime> {
+        let latest = self.block(BlockTag::Latest, retry).await?;
+        Ok(VenueTime::from_s(latest.timestamp_s))
+    }
+
+    /// A client that reads; what it settles is nothing.
+    pub fn client(&self, bound: &Bound) -> EvmPools {
+        let chain = self.chain(&bound.pools, 0);
+        reader(&self.access, chain, bound.markets.clone(), self.grace_ms)
+    }
+
+    fn chain(&self, pools: &[cambist_core::PoolSpec], slippage_bps: u32) -> Chain {
+        Chain {
+            id: self.link.chain_id,
+            account: self.link.account,
+            router: self.link.router,
+            coin: TokenId(0),
+            tokens: self.tokens.values().copied().collect(),
+            pools: pools.to_vec(),
+            slippage_bps,
+            gas: GAS,
+        }
+    }
+
+    /// What trading needs. Everything that was signed and is not booked is taken up again.
+    pub fn trading(self, bound: &Bound, start: &Start) -> anyhow::Result<Trading> {
+        let slippage = bound.engine.pools.iter().map(|pool| pool.slippage_bps);
+        let chain = self.chain(&bound.pools, slippage.min().unwrap_or(0));
+        let unfit = |error: &dyn std::fmt::Display| refused(error.to_string());
+        chain.check().map_err(|error| unfit(&error))?;
+        let (Some(key), Some(mut journal)) = (self.access.key, self.access.journal) else {
+            return Err(refused("there is no key that signs".to_owned()));
+        };
+        let open = |wanted: &Wanted| match wanted {
+            Wanted::Intent(Intent::Order(of)) => is_open(start, of.client_id),
+            Wanted::Intent(Intent::PoolTransaction(of)) => is_open(start, of.client_id),
+            Wanted::Approval { .. } | Wanted::Burn => false,
+        };
+        let signed = journal.signed().iter();
+        let undecided = signed.clone().filter(|signed| open(&signed.wanted));
+        let first = if start.books.ledger.is_some() {
+            let undecided = undecided.map(|signed| signed.nonce);
+            undecided.fold(start.books.charged_below, u64::min)
+        } else {
+            signed
+                .map(|signed| signed.nonce)
+                .fold(self.spent_below, u64::min)
+        };
+        journal.keep_from(first)?;
+        let markets = bound.markets.clone();
+        let mut account = Account::new(chain, markets, self.grace_ms, self.link.fee_max, first);
+        for signed in journal.signed() {
+            let bytes = signed.bytes().unwrap_or_default();
+            let recovered = account.recover(signed.wanted.clone(), &bytes);
+            recovered.map_err(|error| {
+                refused(format!(
+                    "nonce {} of the journal of transactions: {error}",
+                    signed.nonce
+                ))
+            })?;
+        }
+        let pools = EvmPools::new(self.access.nodes, account);
+        Ok(Trading {
+            client: pools.clone().into(),
+            sealer: Box::new(EvmSealer {
+                pools,
+                key,
+                priority_fee: self.link.priority_fee,
+                journal,
+            }),
+            switch: None,
+            keys: None,
+        })
+    }
+}
+
+fn is_open(start: &Start, id: ClientOrderId) -> bool {
+    let orders = start.open.iter().map(|open| open.order.client_id);
+    let moves = start.open_pool_transactions.iter();
+    let moves = moves.map(|open| open.transaction.client_id);
+    orders.chain(moves).any(|open| open == id)
+}
+
+/// The account for commands that read. It knows no transaction: what it proves, it proves by time.
+pub fn account_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Result<AccountReader> {
+    use cambist_core::request::OrderList;
+    let link = link(daemon)?;
+    let chain = Chain {
+        id: link.chain_id,
+        account: link.account,
+        router: link.router,
+        coin: TokenId(0),
+        tokens: BTreeMap::new(),
+        pools: Vec::new(),
+        slippage_bps: 0,
+        gas: GAS,
+    };
+    Ok(AccountReader {
+        client: reader(access, chain, Vec::new(), daemon.engine.grace_ms).into(),
+        resting: OrderList::All,
+        lists: vec![OrderList::All],
+        has_pools: true,
+        pace: std::time::Duration::ZERO,
+        tokens: Some(vec![token(TokenId(0), &link.coin, 18, None)]),
+    })
+}
+
+/// A client of an account of which nothing is settled.
+fn reader(access: &EvmAccess, chain: Chain, markets: Vec<MarketSpec>, grace_ms: u64) -> EvmPools {
+    let account = Account::new(chain, markets, grace_ms, 0, u64::MAX);
+    EvmPools::new(access.nodes.clone(), account)
+}
+
+fn of_answer(error: Malformed) -> anyhow::Error {
+    refused(format!("a contract's answer: {error}"))
+}
+
+/// The accepted decimals of a token in the file, if a market states them.
+fn precision(daemon: &Daemon, symbol: &str) -> Option<u8> {
+    daemon.markets.iter().find_map(|market| {
+        let expected = &market.expected;
+        let stated = if market.base == symbol {
+            &expected.base_precision
+        } else if market.quote == symbol {
+            &expected.quote_precision
+        } else {
+            return None;
+        };
+        stated.as_ref().map(|at| at.value)
+    })
+}
+
+fn token(id: TokenId, symbol: &str, decimals: u8, precision: Option<u8>) -> TokenSpec {
+    TokenSpec {
+        id,
+        symbol: symbol.to_owned(),
+        decimals,
+        precision: precision.unwrap_or(decimals),
+        minimum: 1,
+        maximum: cambist_core::token::AMOUNT_MAX,
+        dust: 0,
+        enabled: true,
+    }
+}
