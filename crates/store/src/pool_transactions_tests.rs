@@ -206,7 +206,7 @@ fn a_store_of_the_first_version_opens_and_keeps_what_it_has() {
     let back = "DROP INDEX fills_at; ALTER TABLE fills DROP COLUMN strategy; DROP TABLE strategies;
         DROP TABLE results; DROP TABLE balances; DROP TABLE opening; DROP TABLE ledger; DROP TABLE differences; DROP TABLE positions;
         DROP TABLE listing; DROP TABLE carried; DROP TABLE flows; DROP TABLE moves; DROP TABLE moved;
-        ALTER TABLE levels DROP COLUMN pauses; DROP TABLE slot_rule; DROP TABLE parameters; ALTER TABLE intents DROP COLUMN rests_until_s; ALTER TABLE intents DROP COLUMN swap_most;
+        ALTER TABLE levels DROP COLUMN pauses; DROP TABLE slot_rule; DROP TABLE parameters; DROP TABLE charged; ALTER TABLE intents DROP COLUMN rests_until_s; ALTER TABLE intents DROP COLUMN swap_most;
         PRAGMA user_version = 1;";
     database.execute_batch(back).unwrap();
     drop(database);

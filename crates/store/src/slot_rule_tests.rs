@@ -118,7 +118,7 @@ fn a_store_of_version_6_is_opened_with_one_time_for_both() {
     let mut store = Store::open(folder.path()).unwrap();
     let sealed = seal(&mut store, 0, Some(ACCEPTED_S)).unwrap();
     drop(store);
-    let back = "ALTER TABLE intents DROP COLUMN rests_until_s; ALTER TABLE intents DROP COLUMN swap_most; DROP TABLE slot_rule; DROP TABLE parameters; PRAGMA user_version = 6;";
+    let back = "ALTER TABLE intents DROP COLUMN rests_until_s; ALTER TABLE intents DROP COLUMN swap_most; DROP TABLE slot_rule; DROP TABLE parameters; DROP TABLE charged; PRAGMA user_version = 6;";
     change(&folder, back);
     let listed = view::without_end(folder.path()).unwrap();
     assert_eq!(listed[0].rests_until_s, Some(ACCEPTED_S), "read as it is");
