@@ -3,7 +3,7 @@
 //! The store keeps the bytes of an intent until it ends. A transaction can be mined after that and costs gas, and
 //! approvals and burns are no intents: everything that is signed is written here and synced before it is returned. One
 //! transaction a line, behind a digest of its text. An incomplete last line was never sent. What is booked is left out
-//! when a start writes the file again.
+//! when a start writes the file again, and when the file has grown.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -22,6 +22,11 @@ use crate::venues::kraken::nonces::write_whole;
 const FILE: &str = "transactions";
 /// Largest file that is read.
 const BYTES_MAX: u64 = 64 << 20;
+
+/// Transactions that a run adds before what is settled is left out.
+const ADDED_MAX: usize = 4_096;
+/// Settled nonces that are kept then: far more than one intent has, and than the charges that wait to be booked.
+const SETTLED_KEPT: u64 = 1_024;
 
 /// One signed transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +71,7 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     signed: Vec<Signed>,
+    added: usize,
 }
 
 impl Journal {
@@ -108,10 +114,15 @@ impl Journal {
             write_whole(&path, lines).map_err(|error| refused(error.to_string()))?;
         }
         let file = appended(&path).map_err(|error| refused(error.to_string()))?;
-        Ok(Self { path, file, signed })
+        Ok(Self {
+            path,
+            file,
+            signed,
+            added: 0,
+        })
     }
 
-    /// What earlier runs signed, in the order of signing.
+    /// What was signed and not left out, in the order of signing.
     pub fn signed(&self) -> &[Signed] {
         &self.signed
     }
@@ -128,14 +139,23 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes transactions; they are on disk when this returns.
+    /// Writes transactions; they are on disk when this returns. A file that has grown is written again without most of
+    /// the nonces below `settled_below`.
     ///
     /// # Errors
     /// Of the disk; nothing of them may be sent, and nothing more written.
-    pub fn append(&mut self, parts: &[Part]) -> io::Result<()> {
-        let lines: io::Result<String> = parts.iter().map(|part| Signed::of(part).line()).collect();
+    pub fn append(&mut self, parts: &[Part], settled_below: u64) -> io::Result<()> {
+        if self.added >= ADDED_MAX {
+            self.keep_from(settled_below.saturating_sub(SETTLED_KEPT))?;
+            self.added = 0;
+        }
+        let new: Vec<_> = parts.iter().map(Signed::of).collect();
+        let lines: io::Result<String> = new.iter().map(Signed::line).collect();
         self.file.write_all(lines?.as_bytes())?;
-        self.file.sync_data()
+        self.file.sync_data()?;
+        self.added += new.len();
+        self.signed.extend(new);
+        Ok(())
     }
 }
 
@@ -210,7 +230,7 @@ mod tests {
                 hash: Hash([1; 32]),
                 nonce,
                 fees,
-                bytes: vec![2, u8::try_from(nonce).unwrap()],
+                bytes: vec![2, nonce.to_be_bytes()[7]],
             },
         }
     }
@@ -226,16 +246,33 @@ mod tests {
         let parts = [part(6, Wanted::Burn), part(7, swap())];
         let mut journal = Journal::open(folder.path()).unwrap();
         assert_eq!(journal.signed(), []);
-        journal.append(&parts).unwrap();
+        journal.append(&parts, 6).unwrap();
         drop(journal);
         let mut journal = Journal::open(folder.path()).unwrap();
         let both = [(6, Some(vec![2, 6])), (7, Some(vec![2, 7]))];
         assert_eq!(nonces(&journal), both);
         assert_eq!(journal.signed()[1].wanted, swap());
         journal.keep_from(7).unwrap();
-        journal.append(&[part(8, Wanted::Burn)]).unwrap();
+        journal.append(&[part(8, Wanted::Burn)], 7).unwrap();
         let journal = Journal::open(folder.path()).unwrap();
         assert_eq!(nonces(&journal), [both[1].clone(), (8, Some(vec![2, 8]))]);
+    }
+
+    #[test]
+    fn a_long_run_leaves_out_what_is_settled_long_ago() {
+        let folder = private_folder();
+        let mut journal = Journal::open(folder.path()).unwrap();
+        let last = ADDED_MAX as u64;
+        let parts: Vec<_> = (0..last).map(|nonce| part(nonce, Wanted::Burn)).collect();
+        journal.append(&parts, 0).unwrap();
+        assert_eq!(journal.signed().len(), ADDED_MAX);
+        journal.append(&[part(last, Wanted::Burn)], last).unwrap();
+        journal.append(&[part(last + 1, swap())], last + 1).unwrap();
+        let kept: Vec<_> = (last - SETTLED_KEPT..last + 2).collect();
+        for found in [journal, Journal::open(folder.path()).unwrap()] {
+            let found: Vec<_> = found.signed().iter().map(|one| one.nonce).collect();
+            assert_eq!(found, kept);
+        }
     }
 
     #[test]
@@ -244,7 +281,7 @@ mod tests {
         let file = folder.path().join(FILE);
         let mut journal = Journal::open(folder.path()).unwrap();
         journal
-            .append(&[part(6, Wanted::Burn), part(7, swap())])
+            .append(&[part(6, Wanted::Burn), part(7, swap())], 6)
             .unwrap();
         let written = std::fs::read(&file).unwrap();
         let first = written.iter().position(|byte| *byte == b'\n').unwrap() + 1;

@@ -32,7 +32,7 @@ impl Sealer for EvmSealer {
         });
         match sealed {
             Ok(bundle) => {
-                let written = self.journal.append(bundle.parts());
+                let written = self.journal.append(bundle.parts(), account.settled_below());
                 written.map_err(|error| {
                     NotSealed::Failed(format!("the journal of transactions: {error}"))
                 })?;
