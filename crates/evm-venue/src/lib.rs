@@ -10,6 +10,7 @@
 //! | [`finality`] | the newest and the finalized block: the venue's clock, complete lists, a chain that forks |
 //! | [`settle`] | finalized receipts as reports, to the unit |
 //! | [`account`] | all of that together as a value: facts in, bytes and answers out |
+//! | [`answers`] | the engine's requests, answered from facts of nodes and the account |
 //! | [`depth`] | the curve of a pool as a depth |
 //! | [`list`] | pages of reports |
 //!
@@ -18,6 +19,7 @@
 //! takes nothing back.
 
 pub mod account;
+pub mod answers;
 pub mod bundle;
 pub mod chain;
 pub mod depth;
