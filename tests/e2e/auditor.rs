@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use crate::kraken_daemon::stage::{on_kraken, quotes, usual};
 use crate::support::audit::{audit, export};
 use crate::support::process::run;
 use crate::support::stage::{lively, with_pool};
@@ -91,7 +92,7 @@ fn in_the_store() -> Vec<Case> {
             "another amount was signed",
             "UPDATE intents SET sell_amount = sell_amount || '0' WHERE number = FILLED",
             as_it_is,
-            "has other terms than the intent",
+            "other terms than the intent",
         ),
         (
             "a fill is booked twice",
@@ -367,21 +368,126 @@ fn the_auditor_agrees_and_finds_what_is_wrong() {
         "{text}"
     );
 
-    let lines: Vec<String> = std::fs::read_to_string(&venue)
+    assert_found(
+        &state,
+        &venue,
+        [
+            in_the_store(),
+            in_the_store_of_moves(),
+            at_the_exchange(),
+            joins_at_the_exchange(),
+        ],
+    );
+}
+
+/// Errors that only orders of Kraken's interface can have.
+fn at_kraken() -> Vec<Case> {
+    vec![
+        (
+            "a fee was taken from what was bought",
+            "",
+            |lines| {
+                all_changed(lines, "\"side\":\"buy\"", |line| {
+                    line.replace("\"fee_token\":1", "\"fee_token\":0")
+                })
+            },
+            "recomputed",
+        ),
+        (
+            "an order of ours that was not sealed",
+            "",
+            |lines| {
+                changed(lines, "\"what\":\"submit\"", |line| {
+                    let other = line.replace("-8000-", "-8001-");
+                    vec![line.to_owned(), other]
+                })
+            },
+            "is no intent here",
+        ),
+        (
+            "another volume was ordered",
+            "",
+            |lines| {
+                changed(lines, "\"what\":\"submit\"", |line| {
+                    vec![line.replace("\"volume\":\"", "\"volume\":\"1")]
+                })
+            },
+            "has other terms than the intent",
+        ),
+        (
+            "it rests until another time",
+            "UPDATE intents SET rests_until_s = rests_until_s + 1 WHERE number = FILLED",
+            as_it_is,
+            "has other terms than the intent",
+        ),
+        (
+            "an order has another price",
+            "",
+            |lines| {
+                changed(lines, "\"line\":\"order\"", |line| {
+                    vec![line.replace("\"quote_amount\":\"", "\"quote_amount\":\"1")]
+                })
+            },
+            "is listed with other terms",
+        ),
+        (
+            "a nonce was taken twice",
+            "",
+            |lines| {
+                changed(lines, "\"what\":\"submit\"", |line| {
+                    vec![line.to_owned(), line.to_owned()]
+                })
+            },
+            "was taken with nonce",
+        ),
+        (
+            "what was explained is of no token that is there",
+            "INSERT INTO flows VALUES (1, 0, 'XYZ', '5', 'a gift', 1, x'00')",
+            as_it_is,
+            "which the exchange does not have",
+        ),
+    ]
+}
+
+#[test]
+fn the_auditor_agrees_and_finds_what_is_wrong_at_kraken() {
+    let mut stage = usual("auditor-kraken");
+    stage.daemon("daemon", &stage.url(), on_kraken);
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    until(SOON * 2, "filled orders", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let filled = |o: &&cambist_core::order::OrderReport| o.base_filled == o.base_amount;
+        let books = stage.books();
+        (books.orders.iter().filter(filled).count() >= 2).then_some(())
+    });
+    assert_eq!(daemon.drain(SOON * 2), 0, "{}", daemon.last_words());
+    assert_eq!(stage.venue.drain(SOON), 0);
+    let venue = export(stage.folder.path());
+    let state = stage.path("daemon-state");
+    let Some(good) = audit(&state, &venue, &["--final"]) else {
+        return;
+    };
+    let text = String::from_utf8_lossy(&good.stdout).into_owned();
+    assert!(good.status.success(), "{text}");
+    assert!(
+        text.contains("all agree") && !text.starts_with('0'),
+        "{text}"
+    );
+    assert_found(&state, &venue, [in_the_store(), at_kraken()]);
+}
+
+/// Every case is found.
+fn assert_found<const N: usize>(state: &Path, venue: &Path, cases: [Vec<Case>; N]) {
+    let lines: Vec<String> = std::fs::read_to_string(venue)
         .unwrap()
         .lines()
         .map(str::to_owned)
         .collect();
-    let cases = [
-        in_the_store(),
-        in_the_store_of_moves(),
-        at_the_exchange(),
-        joins_at_the_exchange(),
-    ];
     for (name, sql, change, words) in cases.into_iter().flatten() {
         let sql = sql.replace("FILLED", FILLED).replace("JOINED", JOINED);
         let folder = Folder::new("tampered");
-        tamper(&state, folder.path(), &sql);
+        tamper(state, folder.path(), &sql);
         let file = folder.path().join("venue.jsonl");
         let changed = change(lines.clone());
         assert!(

@@ -598,3 +598,38 @@ fn after_a_failed_write_nothing_more_is_sealed() {
     assert!(matches!(ended, Err(StoreError::Broken)));
     assert!(store.has_failed());
 }
+
+#[test]
+fn every_table_and_column_is_in_the_page_about_the_store() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/audit.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, page) = page.split_once("## The daemon's store").unwrap();
+    let version = format!("`user_version` {}", super::schema::SCHEMA);
+    assert!(page.contains(&version), "the page does not say {version}");
+    let folder = crate::testing::private_folder();
+    drop(open(folder.path()));
+    let database = rusqlite::Connection::open(folder.path().join(FILE)).unwrap();
+    let mut tables = database
+        .prepare("SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'")
+        .unwrap();
+    let columns = tables.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    });
+    let mut missing = Vec::new();
+    for column in columns.unwrap() {
+        let (table, column) = column.unwrap();
+        let named = |line: &&str| {
+            let first = line.split('|').nth(1).unwrap_or_default();
+            first.contains(&format!("`{table}`"))
+        };
+        let row = page.lines().find(named).unwrap_or_default();
+        let is_own = ["id", "sum", "chain"].contains(&column.as_str());
+        if !is_own && !row.contains(&format!("`{column}`")) {
+            missing.push(format!("{table}.{column}"));
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "docs/audit.md does not name {missing:?}"
+    );
+}

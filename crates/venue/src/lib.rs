@@ -50,7 +50,7 @@ pub use fault::{FAULTS_MAX, Fault};
 pub use kraken::{
     CANCEL_AFTER_MAX_S, DEADLINE_MAX_MS, EXPIRY_MS, KrakenAction, KrakenAdded, KrakenAmend,
     KrakenCall, KrakenError, KrakenOrderType, KrakenOrderView, KrakenReply, KrakenStatus,
-    KrakenTrade, LedgerCause, LedgerEntry, NewKrakenOrder, OrderRef,
+    KrakenTrade, LedgerCause, LedgerEntry, NewKrakenOrder, OrderRef, kraken_hash,
 };
 pub use mode::{AccountOpening, Delays, ExchangeMode, FeeSchedule};
 pub use offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};

@@ -92,6 +92,10 @@ impl Venue {
 
     fn view(&self, order: &Order) -> OrderView {
         let market = &self.markets[usize::from(order.market.0)].config;
+        let (sell_token, buy_token) = match order.side {
+            Side::Buy => (market.quote, market.base),
+            Side::Sell => (market.base, market.quote),
+        };
         OrderView {
             hash: order.hash,
             client_id: order.shown_client_id(),
@@ -109,10 +113,13 @@ impl Venue {
             base_filled: order.base_filled,
             quote_filled: order.quote_filled,
             fee: order.fee,
-            sell_token: match order.side {
-                Side::Buy => market.quote,
-                Side::Sell => market.base,
+            fee_token: if order.fee_in.is_base(order.side) {
+                market.base
+            } else {
+                market.quote
             },
+            sell_token,
+            buy_token,
             storage_id: order.storage_id,
             max_fee_bips: order.max_fee_bips,
             valid_until_s: order.valid_until_s,

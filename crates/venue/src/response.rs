@@ -259,10 +259,14 @@ pub struct OrderView {
     pub base_filled: Amount,
     /// Quote traded so far, before fees.
     pub quote_filled: Amount,
-    /// Fee so far, base units of the token that the order takes fees in.
+    /// Fee so far, base units of its token.
     pub fee: Amount,
+    /// Token of the fee.
+    pub fee_token: TokenId,
     /// Sold token.
     pub sell_token: TokenId,
+    /// Bought token.
+    pub buy_token: TokenId,
     /// Storage id.
     pub storage_id: u32,
     /// Highest accepted fee.

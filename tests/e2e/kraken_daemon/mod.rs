@@ -2,6 +2,6 @@
 //! through the exchange's first interface, which the daemon does not use.
 
 mod guide;
-mod stage;
+pub mod stage;
 mod starts;
 mod trading;

@@ -77,7 +77,7 @@ fn finish(stage: Stage, mut daemon: Program) {
     assert_eq!(books.open(), 0, "something rests after the end");
     books.assert_ledger(&daemon.stdout());
     assert_accounted(&books, &stage.path("daemon-state"));
-    stage.close();
+    stage.close_audited(&daemon);
 }
 
 fn fills(stage: &Stage) -> usize {

@@ -17,6 +17,7 @@ old to read the store.
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import sqlite3
 import sys
@@ -31,17 +32,47 @@ CONCLUDED = {"never_sent", "fenced", "rejected"}
 # Refusals that an order's bytes alone cause. After any other (too many requests, no balance, a market that is
 # closed) another copy of the bytes may be taken.
 PROOFS = {"InvalidArgument", "WrongExchange", "InvalidOrderAccount", "MissingSignature"}
+# A client order id of Kraken's interface is a UUID: instance, 16 bits of a tag, version 4 and 12 bits more of which the
+# lowest 8 are the strategy, variant, and the number in 62 bits.
+UUID = re.compile("([0-9a-f]{8})-[0-9a-f]{4}-4[0-9a-f]([0-9a-f]{2})-([89ab][0-9a-f]{3})-([0-9a-f]{12})")
+
+
+def name_of(client_id):
+    """The name of an order of the daemon in a UUID; any other client order id as it is."""
+    found = UUID.fullmatch(client_id or "")
+    if not found:
+        return client_id
+    instance, strategy, high, low = (int(part, 16) for part in found.groups())
+    return f"c{instance:08x}-{strategy}-{((high & 0x3fff) << 48) | low}"
 
 
 class Books:
     """What both sides say, and what was found wrong."""
 
-    def __init__(self, intents, fills, moves, flows, instance, lines):
-        self.intents, self.fills, self.moves, self.instance = intents, fills, moves, instance
+    def __init__(self, intents, fills, moves, flows, meta, lines):
+        self.intents, self.fills, self.moves = intents, fills, moves
+        self.instance, self.rule = meta
         self.flows = flows
         self.by_kind = defaultdict(list)
         for line in lines:
             self.by_kind[line["line"]].append(line)
+        # The daemon knows an order of Kraken's interface by its name only, the exchange by a hash.
+        hash_of = {name: intent["hash"] for name, intent in intents.items()}
+        known_as = {}
+        for order in self.by_kind["order"]:
+            order["client_id"] = name_of(order["client_id"])
+            if self.rule == "rising":
+                known_as[order["hash"]] = hash_of.get(order["client_id"], order["hash"])
+                order["hash"] = known_as[order["hash"]]
+        for trade in self.by_kind["trade"]:
+            for role in ("maker", "taker"):
+                trade[role] = known_as.get(trade[role], trade[role])
+        for line in self.by_kind["asked"]:
+            request = line["request"]
+            if request["what"] == "submit":
+                request["client_id"] = name_of(request["client_id"])
+                if request["hash"] is None:
+                    request["hash"] = hash_of.get(request["client_id"], request["client_id"])
         self.orders = {order["hash"]: order for order in self.by_kind["order"]}
         self.asked = [line for line in self.by_kind["asked"]]
         self.submits = [line for line in self.asked if line["request"]["what"] == "submit"]
@@ -69,8 +100,9 @@ def read_store(folder):
         database.row_factory = sqlite3.Row
         tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
         if "intents" not in tables:
-            return {}, {}, {}, [], None
+            return {}, {}, {}, [], (None, "strided")
         instance = database.execute("SELECT instance FROM meta").fetchone()[0]
+        rule = database.execute("SELECT rule FROM slot_rule").fetchone() if "slot_rule" in tables else None
         intents = {}
         rows = database.execute(
             "SELECT i.*, e.end, e.base AS end_base, e.quote AS end_quote, e.fee AS end_fee, e.at_us AS end_us "
@@ -92,7 +124,7 @@ def read_store(folder):
         if "flows" in tables:
             flows = [dict(row) for row in database.execute("SELECT * FROM flows ORDER BY id")]
         database.close()
-        return intents, fills, moves, flows, instance
+        return intents, fills, moves, flows, (instance, rule[0] if rule else "strided")
 
 
 def ours(books, client_id):
@@ -107,15 +139,25 @@ def orders_are_known(books):
         if intent is None:
             books.find(f"order {submit['client_id']} ({submit['hash']}) reached the exchange and is no intent here")
             continue
-        terms = ("storage_id", "sell_token", "buy_token", "valid_until_s")
-        same = all(intent[name] == submit[name] for name in terms)
-        same &= all(int(intent[name]) == int(submit[name]) for name in ("sell_amount", "buy_amount"))
+        if books.rule == "rising":
+            base = intent["buy_amount" if intent["side"] == submit["side"] == "buy" else "sell_amount"]
+            same = intent["side"] == submit["side"] and int(base) == int(submit["volume"])
+            same &= intent["rests_until_s"] == submit["valid_until_s"]
+        else:
+            terms = ("storage_id", "sell_token", "buy_token", "valid_until_s")
+            same = all(intent[name] == submit[name] for name in terms)
+            same &= all(int(intent[name]) == int(submit[name]) for name in ("sell_amount", "buy_amount"))
         if not same:
             books.find(f"order {submit['client_id']} at the exchange has other terms than the intent")
     for order in books.orders.values():
         intent = books.intents.get(order["client_id"])
         if intent is None or intent["hash"] != order["hash"]:
             books.find(f"order {order['client_id']} ({order['hash']}) rests or rested and is no intent here")
+            continue
+        sides = ("quote_amount", "base_amount") if order["side"] == "buy" else ("base_amount", "quote_amount")
+        here = [int(intent[name]) for name in ("sell_amount", "buy_amount")]
+        if here != [int(order[name]) for name in sides]:
+            books.find(f"order {order['client_id']} is listed with other terms than the intent")
 
 
 def intents_are_there(books, final):
@@ -137,7 +179,8 @@ def intents_are_there(books, final):
             if end not in CONCLUDED:
                 books.find(f"{name}: ended as {end}, and the exchange never had it")
             weak = refused[intent["hash"]] - PROOFS
-            if end == "rejected" and weak:
+            # Kraken takes a nonce once: whatever the reason was, these bytes are refused from then on.
+            if end == "rejected" and weak and books.rule != "rising":
                 books.find(f"{name}: ended as rejected, though {', '.join(sorted(weak))} proves nothing")
             if end == "never_sent" and reached[intent["hash"]]:
                 books.find(f"{name}: reached the exchange, and is said never to have been sent")
@@ -171,15 +214,19 @@ def nothing_is_doubled(books):
                 books.find(f"move {move['number']} and {used[key]} share storage id {key[1]} of token {key[0]}")
             used[key] = f"move {move['number']}"
     for name, intent in books.intents.items():
-        key = (intent["sell_token"], intent["storage_id"])
+        row = intent["sell_token"] if books.rule == "strided" else "every token"
+        key = (row, intent["storage_id"])
         if key in used:
             books.find(f"{name} and {used[key]} share storage id {key[1]} of token {key[0]}")
         used[key] = name
-        if intent["storage_id"] % 2:
+        if books.rule == "strided" and intent["storage_id"] % 2:
             books.find(f"{name}: storage id {intent['storage_id']} is odd")
-        if intent["storage_id"] <= last.get(intent["sell_token"], -1):
-            books.find(f"{name}: storage id {intent['storage_id']} of token {intent['sell_token']} does not rise")
-        last[intent["sell_token"]] = intent["storage_id"]
+        if intent["storage_id"] <= last.get(row, -1):
+            books.find(f"{name}: storage id {intent['storage_id']} of token {row} does not rise")
+        last[row] = intent["storage_id"]
+    if books.rule != "strided":
+        nonces_rise(books)
+        return
     slots = defaultdict(list)
     for order in books.orders.values():
         slots[(order["sell_token"], order["storage_id"] % SLOTS)].append(order)
@@ -188,6 +235,17 @@ def nothing_is_doubled(books):
         for before, after in zip(orders, orders[1:]):
             if before["open"] or before["updated_ms"] > after["created_ms"]:
                 books.find(f"slot {slot} of token {token} held {before['client_id']} and {after['client_id']} at once")
+
+
+def nonces_rise(books):
+    """Orders that were taken have nonces of their own, in the order in which they were taken."""
+    last = -1
+    for line in books.submits:
+        nonce = line["request"].get("nonce")
+        if line["taken"] and nonce is not None:
+            if nonce <= last:
+                books.find(f"order {line['request']['client_id']} was taken with nonce {nonce} after {last}")
+            last = nonce
 
 
 def fills_are_booked_once(books):
@@ -283,15 +341,14 @@ def money_adds_up(books, summary):
     """Opening + fills - fees + explained flows = closing, for every token, in base units."""
     totals = {line["token"]: int(line["total"]) for line in books.by_kind["opening_balance"]}
     totals = defaultdict(int, totals)
-    tokens = {intent["hash"]: (intent["sell_token"], intent["buy_token"]) for intent in books.intents.values()}
     for order in books.orders.values():
-        if order["hash"] not in tokens:
+        if order["hash"] not in books.by_hash:
             continue  # found already: nobody here knows it
-        sold, bought = tokens[order["hash"]]
         buys = order["side"] == "buy"
         base, quote, fee = (int(order[key]) for key in ("base_filled", "quote_filled", "fee"))
-        totals[sold] -= quote if buys else base
-        totals[bought] += (base if buys else quote) - fee
+        totals[order["sell_token"]] -= quote if buys else base
+        totals[order["buy_token"]] += base if buys else quote
+        totals[order["fee_token"]] -= fee
     for moved in books.by_kind["pool_transaction"]:
         if moved["settled"]:
             sign = -1 if moved["join"] else 1
@@ -331,8 +388,15 @@ def flows_are_known(books):
             went[request["token"]] += int(request["amount"])
         others |= line["taken"] and request["what"] in ("transfer", "withdraw")
     others |= any(order["hash"] not in books.by_hash for order in books.orders.values())
+    # The daemon numbers the tokens of Kraken's interface itself.
+    token_of = {line["symbol"]: line["token"] for kind in ("opening_balance", "closing_balance")
+                for line in books.by_kind[kind]}
     for flow in books.flows:
-        token, amount = flow["token"], int(flow["amount"])
+        token = token_of.get(flow["symbol"]) if books.rule == "rising" else flow["token"]
+        amount = int(flow["amount"])
+        if token is None:
+            books.find(f"flow {flow['id']} is of {flow['symbol']}, which the exchange does not have")
+            continue
         if not flow["reason"].strip() or amount == 0:
             books.find(f"flow {flow['id']} has no reason or no amount")
         (came if amount > 0 else went)[token] -= abs(amount)

@@ -218,7 +218,7 @@ fn execute(
         },
         unreliable: args.unreliable.clone(),
     };
-    runner.measure(&args.root().join(&args.build).join("baseline.json"))?;
+    runner.measure(&tree::root().join(&args.build).join("baseline.json"))?;
     if !runner.worlds.is_empty() {
         runs::check_worlds(&runner)?;
     }

@@ -19,6 +19,7 @@ use cambist_core::{Amount, MarketId, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
 pub use self::error::KrakenError;
+pub use self::order::kraken_hash;
 pub use self::statement::{KrakenTrade, LedgerCause, LedgerEntry};
 use self::statement::{Leg, Statement};
 pub use self::views::{KrakenOrderView, KrakenStatus};

@@ -127,7 +127,7 @@ impl Venue {
         let storage_id = self.next_order_storage_id(account, sell);
         let storage_id = storage_id.ok_or(KrakenError::TooManyOrders)?;
         let order = NewOrder {
-            hash: hash(account, self.sequence),
+            hash: kraken_hash(account, self.sequence),
             exchange: self.config.exchange,
             account,
             storage_id: storage_id.into(),
@@ -256,8 +256,9 @@ impl Venue {
     }
 }
 
-/// A hash that no order of the first interface has: it begins with a text, and ends with account and number.
-fn hash(account: AccountId, sequence: u64) -> Hash {
+/// The hash of an order of Kraken's interface, which no order of the first interface has: it begins with a text, and ends
+/// with account and number.
+pub fn kraken_hash(account: AccountId, sequence: u64) -> Hash {
     let mut hash = [0; 32];
     hash[..8].copy_from_slice(&HASH_PREFIX);
     hash[20..24].copy_from_slice(&account.0.to_be_bytes());

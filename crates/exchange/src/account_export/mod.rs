@@ -2,12 +2,14 @@
 //!
 //! Amounts are strings of base units, times milliseconds, hashes hexadecimal.
 
+mod kraken;
+
 use std::io::Write;
 
 use cambist_core::{Amount, Hash, OrderStatus, VenueTime};
 use cambist_server::HistoryRecord;
 use cambist_venue::{
-    AccountId, Caller, Operator, OrderView, OrdersQuery, PoolTransactionView,
+    AccountId, Caller, KrakenCall, Operator, OrderView, OrdersQuery, PoolTransactionView,
     PoolTransactionsQuery, PoolTxKind, PoolTxStatus, Refusal, Request, Response, Trade, Venue,
 };
 use serde_json::{Value, json};
@@ -103,22 +105,43 @@ impl<'a> Lines<'a> {
             && about.is_none_or(|about| about == account)
             && !(by_other && matches!(request, Request::Join(_) | Request::Exit(_)))
         {
-            let reason = answer.as_ref().err();
-            let reason = reason.map(|refusal| format!("{:?}", refusal.reason));
-            self.line(&json!({
-                "line": "asked",
-                "at_ms": at_ms,
-                "by_operator": *caller == Caller::Operator,
-                "taken": answer.is_ok(),
-                "reason": reason,
-                "request": asked,
-            }));
+            let by_operator = *caller == Caller::Operator;
+            self.request(by_operator, kraken::refusal(answer).as_deref(), &asked);
+        }
+        if let Request::Kraken(call) = request {
+            self.kraken_orders(call, answer);
         }
         if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, answer) {
             for trade in &submitted.trades {
                 if order.account == self.account || trade.maker_account == self.account {
                     self.line(&traded(at_ms, order.hash, order.account, trade));
                 }
+            }
+        }
+    }
+
+    /// A request, and why it was refused.
+    fn request(&mut self, by_operator: bool, reason: Option<&str>, request: &Value) {
+        self.line(&json!({
+            "line": "asked",
+            "at_ms": self.now.0,
+            "by_operator": by_operator,
+            "taken": reason.is_none(),
+            "reason": reason,
+            "request": request,
+        }));
+    }
+
+    /// What a request of Kraken's interface ordered and traded.
+    fn kraken_orders(&mut self, call: &KrakenCall, answer: &Result<Response, Refusal>) {
+        if call.account == self.account {
+            for (order, reason) in kraken::orders(call, answer) {
+                self.request(false, reason.as_deref(), &kraken::submitted(call, order));
+            }
+        }
+        for (hash, trade) in kraken::trades(call, answer) {
+            if call.account == self.account || trade.maker_account == self.account {
+                self.line(&traded(self.now.0, hash, call.account, trade));
             }
         }
     }
@@ -253,10 +276,7 @@ fn describe(request: &Request) -> Option<(Option<AccountId>, Value)> {
         | Request::PoolTransactions(_)
         | Request::Submission { .. }
         | Request::Log { .. } => return None,
-        Request::Kraken(call) => (
-            Some(call.account),
-            json!({"what": "kraken", "nonce": call.nonce, "action": call.action.name()}),
-        ),
+        Request::Kraken(call) => (Some(call.account), kraken::described(call)),
     })
 }
 
@@ -304,8 +324,12 @@ fn listed(order: &OrderView) -> Value {
         "open": !order.status.is_final(),
         "base_filled": units(order.base_filled),
         "quote_filled": units(order.quote_filled),
+        "base_amount": units(order.base_amount),
+        "quote_amount": units(order.quote_amount),
         "fee": units(order.fee),
+        "fee_token": order.fee_token.0,
         "sell_token": order.sell_token.0,
+        "buy_token": order.buy_token.0,
         "storage_id": order.storage_id,
         "valid_until_s": order.valid_until_s,
         "created_ms": order.created.0,
