@@ -88,6 +88,8 @@ pub enum VenueArg {
     Sequenced,
     /// Its matching behind the rules of Kraken's interface: rising nonces, deadlines, expiries, counters
     Kraken,
+    /// A model of an EVM chain with a Uniswap V2 pool, behind the adapter's own account
+    EvmPools,
 }
 
 impl VenueArg {
@@ -96,6 +98,8 @@ impl VenueArg {
         match self {
             Self::Exchange | Self::Sequenced => QUOTED_MIN_PERCENT,
             Self::Kraken => QUOTED_MIN_PERCENT_COUNTED,
+            // Nothing rests at a pool.
+            Self::EvmPools => 0,
         }
     }
 }
@@ -106,6 +110,7 @@ impl From<VenueArg> for SimulatedVenue {
             VenueArg::Exchange => Self::Exchange,
             VenueArg::Sequenced => Self::Sequenced,
             VenueArg::Kraken => Self::Kraken,
+            VenueArg::EvmPools => Self::EvmPools,
         }
     }
 }

@@ -113,6 +113,8 @@ const ROOMS: [(&str, &[&str]); 36] = [
         &[
             "config",
             "core",
+            "evm",
+            "evm-venue",
             "kraken-venue",
             "protocol",
             "quant",

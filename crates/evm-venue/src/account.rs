@@ -116,6 +116,9 @@ pub struct Account {
     charges: VecDeque<Charge>,
     allowed: BTreeMap<TokenId, U256>,
     stopped: Option<Stopped>,
+    /// A spent nonce none of whose transactions has a receipt, and the time of the finalized block since which that is
+    /// stated, in seconds.
+    absent: Option<(u64, u64)>,
 }
 
 impl Account {
@@ -142,6 +145,7 @@ impl Account {
             charges: VecDeque::new(),
             allowed: BTreeMap::new(),
             stopped: None,
+            absent: None,
         }
     }
 
@@ -370,7 +374,7 @@ impl Account {
         let finalized = *self.view()?.finalized();
         let candidate = match self.nonces.fate(nonce, &finalized, spent_below, receipts)? {
             Fate::Open => return Err(NonceError::Contradiction.into()),
-            Fate::Foreign => return Err(self.stop(Stopped::Foreign { nonce })),
+            Fate::Foreign => return Err(self.without_receipt(nonce, finalized.timestamp_s)),
             Fate::Ours(candidate) => candidate,
         };
         let mined = receipts.iter().find(|(hash, _)| *hash == candidate.hash);
@@ -391,7 +395,23 @@ impl Account {
             self.charges.pop_front();
         }
         self.settled_below = nonce + 1;
+        self.absent = None;
         Ok(())
+    }
+
+    /// A spent nonce without a receipt of ours. If nothing was signed for it, another holder of the key has spent it. Else
+    /// the node may lag or have lost what it knew: only absence that is stated for grace of finalized time counts.
+    fn without_receipt(&mut self, nonce: u64, finalized_s: u64) -> AccountError {
+        let since_s = match self.absent {
+            Some((of, since_s)) if of == nonce => since_s,
+            _ => finalized_s,
+        };
+        self.absent = Some((nonce, since_s));
+        let stated_ms = finalized_s.saturating_sub(since_s).saturating_mul(1_000);
+        if self.nonces.of(nonce).is_empty() || stated_ms >= self.grace_ms {
+            return self.stop(Stopped::Foreign { nonce });
+        }
+        NonceError::Contradiction.into()
     }
 
     fn book(&mut self, hash: Hash, receipt: &Receipt, block: &Block) -> Result<Amount, Unsettled> {
@@ -571,6 +591,23 @@ mod tests {
                 .follow(block(9, 0), block(5, 0), Some(&block(5, 0)))
                 .is_err()
         );
+
+        // A node that does not know a receipt yet is asked again, for grace of finalized time: 40 s.
+        let mut unsure = seen();
+        let sealed = unsure.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
+        let unknown = [(sealed.hash, None)];
+        for (finalized, stops) in [(5, false), (8, false), (9, true)] {
+            let [latest, block] = [block(12, 0), block(finalized, 0)];
+            let known = unsure.view().unwrap().finalized().to_owned();
+            unsure.follow(latest, block, Some(&known)).unwrap();
+            let settled = unsure.settle(8, &unknown, None);
+            let expected = if stops {
+                AccountError::from(Stopped::Foreign { nonce: 7 })
+            } else {
+                NonceError::Contradiction.into()
+            };
+            assert_eq!(settled, Err(expected), "{finalized}");
+        }
 
         let mut unbooked = seen();
         let sealed = unbooked.seal(Wanted::Burn, 7, FEES, &key()).unwrap();

@@ -11,6 +11,7 @@
 //! | [`settle`] | finalized receipts as reports, to the unit |
 //! | [`account`] | all of that together as a value: facts in, bytes and answers out |
 //! | [`answers`] | the engine's requests, answered from facts of nodes and the account |
+//! | [`resume`] | where a start goes on |
 //! | [`depth`] | the curve of a pool as a depth |
 //! | [`list`] | pages of reports |
 //!
@@ -27,6 +28,7 @@ pub mod fees;
 pub mod finality;
 pub mod list;
 pub mod nonces;
+pub mod resume;
 pub mod rules;
 pub mod seal;
 pub mod settle;

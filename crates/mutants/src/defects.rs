@@ -5,8 +5,8 @@
 //! - `defect NAME: SENTENCE` declares one; `rare` instead of `defect` means that finding it takes more worlds than the
 //!   gate runs;
 //! - `found CHECK… [in worlds with falls]` after a declaration: the names of violations that must find it, or `any`,
-//!   and if stated only in worlds whose price falls while everything is filled, `in worlds of the sequenced venue`, or
-//!   `in worlds of kraken`;
+//!   and if stated only in worlds whose price falls while everything is filled, `in worlds of the sequenced venue`,
+//!   `in worlds of kraken`, or `in worlds of a chain`;
 //! - `edit FILE` begins an edit of a source: the lines that follow stand in it exactly once, those that begin with a
 //!   space stay, those with `-` go, those with `+` come (indentation does not count);
 //! - `add FILE` adds the file of that name below `defects/added`.
@@ -49,13 +49,16 @@ pub enum Worlds {
     Sequenced,
     /// Those of Kraken's interface.
     Kraken,
+    /// Those of a chain.
+    EvmPools,
 }
 
 /// How a declaration names worlds other than all.
-const IN_WORLDS: [(&str, Worlds); 3] = [
+const IN_WORLDS: [(&str, Worlds); 4] = [
     (" in worlds with falls", Worlds::Falls),
     (" in worlds of the sequenced venue", Worlds::Sequenced),
     (" in worlds of kraken", Worlds::Kraken),
+    (" in worlds of a chain", Worlds::EvmPools),
 ];
 
 /// All defects and their edits.

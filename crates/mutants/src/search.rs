@@ -77,7 +77,11 @@ pub fn run(args: &DefectArgs) -> anyhow::Result<bool> {
     let mut input = child.stdin.take().context("no standard input")?;
     // What is in no world with a defect must be in none without.
     writeln!(input, "0 20@{SHORT_MS} any all")?;
-    for (worlds, kind) in [(Worlds::Sequenced, "sequenced"), (Worlds::Kraken, "kraken")] {
+    for (worlds, kind) in [
+        (Worlds::Sequenced, "sequenced"),
+        (Worlds::Kraken, "kraken"),
+        (Worlds::EvmPools, "evm-pools"),
+    ] {
         if wanted.iter().any(|(_, defect)| defect.worlds == worlds) {
             writeln!(input, "0 20@{SHORT_MS} any {kind}")?;
         }
@@ -149,6 +153,7 @@ fn search(number: u32, defect: &Defect) -> String {
         Worlds::Falls => "falls",
         Worlds::Sequenced => "sequenced",
         Worlds::Kraken => "kraken",
+        Worlds::EvmPools => "evm-pools",
     };
     format!("{number} {lengths} {checks} {kind}")
 }
@@ -189,6 +194,7 @@ fn report(
                 let venue = match defect.worlds {
                     Worlds::Sequenced => " --venue sequenced",
                     Worlds::Kraken => " --venue kraken",
+                    Worlds::EvmPools => " --venue evm-pools",
                     Worlds::All | Worlds::Falls => "",
                 };
                 let again = format!(

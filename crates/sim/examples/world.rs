@@ -1,7 +1,8 @@
-//! Runs simulated worlds drawn from seeds and prints violations: `world FIRST SEEDS [HOURS]`; or one prepared world
-//! with its complete outcome: `world calm SEED STRATEGY MINUTES [lossy]`.
+//! Runs simulated worlds drawn from seeds and prints violations: `world FIRST SEEDS [HOURS [each [calm [VENUE]]]]`; or
+//! one prepared world with its complete outcome: `world calm SEED STRATEGY MINUTES [lossy]`.
 
-use cambist_sim::{Aggregate, Family, SeedRun, WorldConfig, run};
+use cambist_core::action::Action;
+use cambist_sim::{Aggregate, Family, SeedRun, SimulatedVenue, WorldConfig, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,7 +29,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if word(4, "") == "calm" {
             trial.without = Family::ALL.into();
         }
-        let outcome = trial.run()?;
+        trial.venue = match word(5, "").as_str() {
+            "sequenced" => SimulatedVenue::Sequenced,
+            "kraken" => SimulatedVenue::Kraken,
+            "evm-pools" => SimulatedVenue::EvmPools,
+            _ => SimulatedVenue::Exchange,
+        };
+        let mut world = trial.world()?;
+        if word(3, "") == "trace" {
+            world.watch(Box::new(|now, _, actions| {
+                for action in actions {
+                    if let Action::Notify(of) = action {
+                        println!("{} {of:?}", now.as_ms());
+                    }
+                }
+            }));
+        }
+        let proven = world.play();
+        let outcome = world.outcome(proven);
         tally.add(&outcome);
         for violation in outcome.violations.iter().take(1) {
             println!("seed {seed}: {violation}");
@@ -42,6 +60,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 counts.orders,
                 counts.faults
             );
+            if let Some(of) = world.chain_counts() {
+                println!("seed {seed}: {of:?}");
+            }
         }
     }
     println!("{}", serde_json::to_string_pretty(&tally)?);

@@ -149,6 +149,52 @@ pub struct KrakenConfig {
     pub trading: (u64, u64),
 }
 
+/// A chain of the model ([`chain`](crate::chain)).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainConfig {
+    /// Time between blocks, whole seconds in milliseconds.
+    pub block_ms: u64,
+    /// By how many blocks the finalized one lags behind the newest one.
+    pub finality_blocks: u64,
+    /// For how many blocks the finalized one does not rise at most, when it is stalled.
+    pub stall_blocks_max: u64,
+    /// Whether the protocol takes a fee of the pool.
+    pub pays_protocol: bool,
+    /// Most that is offered per gas, base units of the coin.
+    pub fee_max: u128,
+    /// What the account holds of the coin at the beginning, base units.
+    pub coin: Amount,
+    /// Faults of chain and nodes.
+    pub faults: ChainFaultsConfig,
+}
+
+/// Faults of a chain and of its nodes, in periods with faults. Every probability is per 10,000.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainFaultsConfig {
+    /// Blocks that leave out what waits.
+    pub withheld: u32,
+    /// Waiting transactions that every node forgets, each block.
+    pub dropped: u32,
+    /// Blocks that are not made.
+    pub missed: u32,
+    /// Blocks after which the newest ones are replaced.
+    pub reorganised: u32,
+    /// Blocks after which the finalized one does not rise for a while.
+    pub finality_stalled: u32,
+    /// Blocks whose base fee is three times that before.
+    pub dear: u32,
+    /// Requests that reach a node which is behind, or follows replaced blocks.
+    pub lagging: u32,
+    /// How many blocks it is behind at most.
+    pub lag_blocks_max: u64,
+    /// Receipts that a node does not know although it has the block.
+    pub receipts_missing: u32,
+    /// Requests of one question that are not answered.
+    pub unanswered: u32,
+    /// Submits that a node refuses because its pool is full.
+    pub pool_full: u32,
+}
+
 /// The configuration of a world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorldConfig {
@@ -164,6 +210,8 @@ pub struct WorldConfig {
     pub rules: VenueRules,
     /// What distinguishes one account of Kraken's interface from another, where that is the venue.
     pub kraken: Option<KrakenConfig>,
+    /// The chain, where that is the venue. The exchange then holds the listing, and nothing is traded there.
+    pub chain: Option<ChainConfig>,
     /// Sources of reference prices: books of other places, which follow the price of the market.
     pub references: Vec<ReferenceSource>,
     /// What each pool of the venue holds at the beginning, base and quote units; one without an entry is empty.

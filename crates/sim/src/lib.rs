@@ -7,6 +7,7 @@
 //! Absent on purpose: HTTP, JSON, threads, sleeping, clocks, files.
 
 pub(crate) mod campaign;
+pub(crate) mod chain;
 mod config;
 pub mod conformance;
 mod daemon;
@@ -41,9 +42,10 @@ pub use crate::invariants::profit;
 pub use crate::invariants::stated_loss::Losses;
 pub use crate::invariants::table::Invariant;
 pub use crate::profiles::control_loss::ControlLossConfig;
+pub use chain::ChainCounts;
 pub use config::{
-    ClockConfig, CrashConfig, FaultKindConfig, FaultScheduleConfig, KrakenConfig, NetworkConfig,
-    SeatConfig, StoreConfig, WorldConfig, WorldError,
+    ChainConfig, ChainFaultsConfig, ClockConfig, CrashConfig, FaultKindConfig, FaultScheduleConfig,
+    KrakenConfig, NetworkConfig, SeatConfig, StoreConfig, WorldConfig, WorldError,
 };
 pub use exchange::{Exchange, OWN_ACCOUNT};
 pub use remote::Remote;

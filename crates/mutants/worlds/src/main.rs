@@ -2,8 +2,9 @@
 //!
 //! Reads searches from standard input, one a line: `NUMBER SEEDS@MILLISECONDS,… CHECKS KIND`. CHECKS are the names of
 //! violations that count, joined by commas, or `any`; KIND is `all`, `falls` for worlds whose price falls while
-//! everything is filled, `sequenced` for worlds of the second venue, or `kraken` for those of Kraken's interface. Writes one line for each search that ends: `NUMBER found SEED MILLISECONDS TRIED CHECK` or
-//! `NUMBER missed TRIED`. A world that panics has found the edit, by the check `panic`.
+//! everything is filled, `sequenced` for worlds of the second venue, `kraken` for those of Kraken's interface, or
+//! `evm-pools` for those of a chain. Writes one line for each search that ends:
+//! `NUMBER found SEED MILLISECONDS TRIED CHECK` or `NUMBER missed TRIED`. A world that panics has found the edit, by the check `panic`.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, Write};
@@ -31,6 +32,7 @@ enum Kind {
     Falls,
     Sequenced,
     Kraken,
+    EvmPools,
 }
 
 impl Search {
@@ -54,6 +56,7 @@ impl Search {
                 "falls" => Kind::Falls,
                 "sequenced" => Kind::Sequenced,
                 "kraken" => Kind::Kraken,
+                "evm-pools" => Kind::EvmPools,
                 _ => return None,
             },
         })
@@ -70,6 +73,7 @@ impl Search {
                     Kind::All | Kind::Falls => SimulatedVenue::Exchange,
                     Kind::Sequenced => SimulatedVenue::Sequenced,
                     Kind::Kraken => SimulatedVenue::Kraken,
+                    Kind::EvmPools => SimulatedVenue::EvmPools,
                 };
                 if self.kind == Kind::Falls && run.config().falls.mean_ms == 0 {
                     continue;

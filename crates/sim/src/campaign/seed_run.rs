@@ -26,6 +26,8 @@ pub enum SimulatedVenue {
     Sequenced,
     /// Its matching behind rising nonces, deadlines, expiries and counters ([`kraken`](crate::kraken)).
     Kraken,
+    /// A model of an EVM chain with a Uniswap V2 pool ([`chain`](crate::chain)).
+    EvmPools,
 }
 
 impl fmt::Display for SimulatedVenue {
@@ -34,6 +36,7 @@ impl fmt::Display for SimulatedVenue {
             Self::Exchange => "exchange",
             Self::Sequenced => "sequenced",
             Self::Kraken => "kraken",
+            Self::EvmPools => "evm-pools",
         })
     }
 }
@@ -74,6 +77,7 @@ impl SeedRun {
             SimulatedVenue::Exchange => config,
             SimulatedVenue::Sequenced => config.sequenced(),
             SimulatedVenue::Kraken => config.kraken(),
+            SimulatedVenue::EvmPools => config.evm_pools(),
         };
         for family in &self.without {
             family.remove(&mut config);

@@ -1,10 +1,13 @@
 //! What every adapter of a venue has to keep: the guarantees of its [`VenueRules`], tried on the venue itself.
 //!
 //! A [`Subject`] is an adapter with a venue behind it, in whatever world: simulated here, over HTTP elsewhere.
-//! [`violated_guarantees`] tries each guarantee on a fresh one and lists those that fail.
+//! [`violated_guarantees`] tries each guarantee on a fresh one and lists those that fail. A venue of pools without orders
+//! is a [`PoolSubject`] ([`violated_pool_guarantees`]).
 
 mod guarantees;
+mod pools;
 mod simulated;
+mod simulated_chain;
 
 use cambist_core::order::{FillBy, UnsignedOrder};
 use cambist_core::request::{Outcome, Query, Reply};
@@ -14,7 +17,9 @@ use cambist_core::{
 };
 
 pub use guarantees::GUARANTEES;
+pub use pools::{POOL_GUARANTEES, PoolGuarantee, PoolSubject, violated_pool_guarantees};
 pub use simulated::Simulated;
+pub use simulated_chain::SimulatedChain;
 
 /// An answer, and the venue's clock as it was read from it.
 pub type Answer = (Outcome, Option<VenueTime>);
@@ -152,6 +157,34 @@ mod tests {
     fn the_simulated_kraken_keeps_what_its_rules_guarantee() {
         let broken = violated_guarantees(|| Box::new(Simulated::kraken()));
         assert!(broken.is_empty(), "{}", broken.join("\n"));
+    }
+
+    #[test]
+    fn the_simulated_chain_keeps_what_its_rules_guarantee() {
+        let broken = violated_pool_guarantees(|| Box::new(SimulatedChain::calm()));
+        assert!(broken.is_empty(), "{}", broken.join("\n"));
+    }
+
+    /// Refusals and a clock that promise more than a chain does.
+    #[test]
+    fn rules_that_promise_more_than_a_chain_are_found_out() {
+        use cambist_core::venue::{ClockRule, Refusal};
+        let promising = || {
+            let chain = SimulatedChain::calm();
+            let mut rules = chain.rules();
+            for (_, proof) in &mut rules.refusals.submits {
+                *proof = Refusal::KillsBytes;
+            }
+            rules.clock = ClockRule { resolution_ms: 1 };
+            chain.with_rules(rules)
+        };
+        let broken = violated_pool_guarantees(|| Box::new(promising()));
+        for guarantee in ["slots", "clock"] {
+            assert!(
+                broken.iter().any(|text| text.starts_with(guarantee)),
+                "{broken:?}"
+            );
+        }
     }
 
     /// A venue behind the rules of another breaks what they differ in.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{CrashConfig, WorldConfig};
+use crate::config::{ChainFaultsConfig, CrashConfig, WorldConfig};
 use crate::faults::kinds::FaultKind;
 use crate::profiles::control_loss::ControlLossConfig;
 
@@ -100,6 +100,9 @@ impl Family {
                     .retain(|kind| !ENDING.contains(kind));
             }
             Self::Venue | Self::Disk | Self::Clock | Self::Operator => {
+                if let (Self::Venue, Some(chain)) = (self, &mut config.chain) {
+                    chain.faults = ChainFaultsConfig::default();
+                }
                 config
                     .fault_kinds
                     .kinds

@@ -147,6 +147,14 @@ invariants! {
         ProfitHeld "profit_held" "It counts what is held.",
         ProfitUncounted "profit_uncounted" "It is reported whenever it can be counted.",
     }
+    "A chain": {
+        BookedNotFinal "booked_not_final" "Only what finalized blocks hold is booked, to the unit, gas included.",
+        BookedTwice "booked_twice" "A join, an exit and the gas of a nonce are booked once.",
+        OverApproved "over_approved" "No call of the router finds more approved than it may take.",
+        NonceShared "nonce_shared" "No nonce leaves for two intents that may both move something.",
+        NotReplacing "not_replacing" "What leaves with a nonce again replaces what left before, by the rules of nodes.",
+        StoppedByItself "stopped_by_itself" "Without another holder of the key and without a fork the account goes on.",
+    }
     "Reasons for not quoting": {
         NoReason "no_reason" "A side without orders has a reason.",
         ReasonThoughQuoted "reason_though_quoted" "A side with an order has none.",
@@ -184,6 +192,7 @@ invariants! {
     }
     "After the faults": {
         NotQuoting "not_quoting" "Both sides are quoted again within a bound.",
+        NotCompared "not_compared" "Ledger and chain are compared and agree within a bound.",
         Unresolved "unresolved" "Every intent has an end within a bound.",
         NotProven "not_proven" "A drain ends with proof.",
     }

@@ -106,6 +106,7 @@ impl WorldConfig {
                 engine_drift_ppm: 40,
             },
             kraken: None,
+            chain: None,
             sealer: Sealer::Digest,
             audit_steps: 20_000,
         }

@@ -4,6 +4,7 @@ pub(crate) mod base;
 pub(crate) mod control_loss;
 pub(crate) mod sampling;
 
+pub(crate) mod evm_pools;
 pub(crate) mod kraken;
 pub(crate) mod sequenced;
 pub(crate) mod tight_limits;

@@ -254,7 +254,7 @@ fn fault_kinds(random: &mut Random) -> FaultKindConfig {
 }
 
 /// Off in half of all worlds, else up to one in ten.
-fn rate(random: &mut Random) -> u32 {
+pub(crate) fn rate(random: &mut Random) -> u32 {
     if random.chance(1, 2) {
         *choose(random, &[10, 100, 300, 1_000])
     } else {

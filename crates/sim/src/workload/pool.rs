@@ -177,7 +177,7 @@ pub(crate) fn hash(wanted: &UnsignedPoolTransaction) -> Hash {
 pub(crate) const FIRST_FOUNDER: u32 = 900;
 
 /// Opening balances of every pool: a hundred base, and quote at the profile's price.
-const LIQUIDITY: [Amount; 2] = [100 * 10u128.pow(18), 250_000 * 10u128.pow(6)];
+pub(crate) const LIQUIDITY: [Amount; 2] = [100 * 10u128.pow(18), 250_000 * 10u128.pow(6)];
 
 /// Address of the pool that [`WorldConfig::with_pool`] lists.
 pub(crate) const POOL: [u8; 20] = [41; 20];

@@ -101,6 +101,7 @@ impl World {
             }
         }
         self.observe_books(shown, notification);
+        self.observe_on_chain(notification);
         self.session.observe(shown, notification);
         let broken = self.profit.observe(notification, &self.session);
         self.break_rules(broken);
@@ -198,6 +199,7 @@ impl Observer for World {
             self.checks.ends_proven(&self.ground_truth, durable);
         }
         self.daemon = None;
+        self.stop_on_chain();
     }
 
     /// A planned crash happens between two actions.

@@ -27,17 +27,30 @@ impl World {
         let limit = self.now.plus_ms(bound);
         let taken = self.ground_truth.count();
         let made = self.disk.durable().next_number;
+        let compared = self.compared();
         let is_done = |world: &Self| {
-            world.ground_truth.count() > taken && world.disk.unresolved(made).is_none()
+            let acts = match world.chain {
+                // Nothing rests at a pool.
+                Some(_) => world.compared() > compared,
+                None => world.ground_truth.count() > taken,
+            };
+            acts && world.disk.unresolved(made).is_none()
         };
         while !is_done(self) && self.queue.next_at().is_some_and(|at| at <= limit) {
             self.step();
         }
-        let must_quote = self.config.open_leg_max.is_none() && !self.band_forbids_every_target();
+        if self.chain.is_some() && self.compared() == compared {
+            let detail = format!("no comparison for {bound} ms after the last fault");
+            self.checks.fail(Invariant::NotCompared, detail);
+        }
+        let must_quote = self.config.open_leg_max.is_none()
+            && self.chain.is_none()
+            && !self.band_forbids_every_target();
         if self.ground_truth.count() == taken && must_quote {
             let detail = format!("no order for {bound} ms after the last fault");
             self.checks.fail(Invariant::NotQuoting, detail);
         }
+        self.check_account_goes_on();
         if let Some(id) = self.disk.unresolved(made) {
             let detail = format!("{id} has no end {bound} ms after the last fault");
             self.checks.fail(Invariant::Unresolved, detail);
@@ -75,10 +88,13 @@ impl World {
         self.run_until(self.now.plus_ms(self.late_ms() + 3 * self.longest_ms()));
         self.exchange.advance(self.now);
         if proven {
-            let held = self.exchange.held(&self.specs);
+            let held = self.held();
             let ledger = self.session.status().ledger.clone();
             self.checks
                 .at_the_end(&self.ground_truth, &self.exchange, &ledger, &held);
+            if self.chain.is_some() {
+                return self.end_on_chain();
+            }
             let (oracle, venue) = (self.exchange.oracle(), self.exchange.venue());
             let (durable, foreign) = (self.disk.durable(), self.active_faults.foreign_made);
             let found = oracle.at_the_end(venue, &ledger, durable, foreign.into());

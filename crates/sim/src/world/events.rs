@@ -7,12 +7,11 @@ use cambist_core::reference::ReferenceId;
 use cambist_core::request::RequestId;
 use cambist_core::strategy::ProcessMessage;
 use cambist_core::{StrategyId, Time};
-use cambist_venue::Request;
 
 use crate::faults::kinds::FaultKind;
 
 use crate::world::World;
-use crate::world::wire::Received;
+use crate::world::wire::{Asked, Received};
 
 /// A planned event.
 pub(super) enum WorldEvent {
@@ -29,7 +28,7 @@ pub(super) enum WorldEvent {
     /// A request arrives at the venue. Copies are not answered.
     Arrival {
         from: (u32, RequestId),
-        request: Box<Request>,
+        request: Box<Asked>,
         copy: bool,
     },
     /// A request of the daemon ends.
@@ -56,6 +55,8 @@ pub(super) enum WorldEvent {
     },
     /// Simulated traders act.
     Trade,
+    /// The chain's next block is due.
+    Block,
     /// A period with faults starts or ends.
     PeriodChange,
     /// A fault may start.
@@ -81,6 +82,7 @@ impl World {
             | WorldEvent::Fall
             | WorldEvent::Arrival { .. }
             | WorldEvent::Trade
+            | WorldEvent::Block
             | WorldEvent::PeriodChange
             | WorldEvent::FaultStart
             | WorldEvent::FaultEnd(_)
@@ -153,6 +155,7 @@ impl World {
                 self.exchange.trade(self.now);
                 self.plan_trade();
             }
+            WorldEvent::Block => self.block(),
             WorldEvent::PeriodChange => self.turn(),
             WorldEvent::FaultStart => self.start_fault(),
             WorldEvent::FaultEnd(kind) => self.end_fault(kind),

@@ -128,8 +128,7 @@ impl World {
     pub(crate) fn residual(&self) -> BTreeMap<TokenId, i128> {
         let ledger = &self.session.status().ledger;
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
-        self.exchange
-            .held(&self.specs)
+        self.held()
             .into_iter()
             // A start that ended before its opening has no books to compare.
             .filter(|_| !ledger.is_empty())

@@ -2,7 +2,6 @@
 //! them. A daemon that treats silence as failure, or a fence as passed too early, fails then.
 
 use cambist_core::{Time, VenueTime};
-use cambist_venue::Request;
 
 use crate::faults::kinds::FaultKind;
 use crate::faults::network::Outbound;
@@ -21,13 +20,8 @@ impl World {
     }
 
     /// The delay of a submit, if it is delayed; half of them also arrive at once, without an answer.
-    pub(super) fn late(&mut self, asked: &Request) -> Option<Outbound> {
-        let valid_until_s = match asked {
-            Request::Submit(order) => order.valid_until_s,
-            Request::Join(join) => join.valid_until_s,
-            Request::Exit(exit) => exit.valid_until_s,
-            _ => return None,
-        };
+    pub(super) fn late(&mut self, valid_until_s: Option<u64>) -> Option<Outbound> {
+        let valid_until_s = valid_until_s?;
         let random = &mut self.active_faults.random;
         if !self.active_faults.active.contains(&FaultKind::SubmitsLate) || !random.chance(7, 8) {
             return None;

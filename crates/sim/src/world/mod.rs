@@ -4,6 +4,7 @@
 //! balances is decided in this file.
 
 pub(crate) mod answer_faults;
+mod chain;
 mod contest;
 pub(crate) mod control_loss;
 pub(crate) mod driver;
@@ -37,6 +38,7 @@ use cambist_report::Session;
 use cambist_venue::Random;
 
 use crate::campaign::outcome::Counts;
+use crate::chain::link::Link;
 use crate::config::{WorldConfig, WorldError};
 use crate::daemon::Daemon;
 use crate::exchange::Exchange;
@@ -82,6 +84,8 @@ pub struct World {
     pools: Vec<PoolSpec>,
     exchange: Exchange,
     connection: Option<Connection>,
+    /// The chain, where that is the venue.
+    chain: Option<Link>,
     network: Network,
     active_faults: ActiveFaults,
     disk: Disk,
@@ -173,6 +177,7 @@ impl World {
             });
         }
         strategies(&config, &specs)?;
+        let chain = chain::link(&config, (&specs, &pools), &exchange);
         let mut world = Self {
             now: Time(0),
             queue: Queue::new(),
@@ -182,6 +187,7 @@ impl World {
             pools,
             exchange,
             connection,
+            chain,
             network,
             disk: Disk::default(),
             disk_busy: Time(0),
@@ -221,6 +227,7 @@ impl World {
         };
         world.forward_others();
         world.plan_trade();
+        world.plan_block();
         world.plan_crash();
         world.plan_fall();
         world.plan_faults();
@@ -317,6 +324,7 @@ impl World {
         self.daemon = None;
         self.crash_after = None;
         self.disk.crash(&mut self.random);
+        self.stop_on_chain();
         self.disk_busy = self.now;
         self.flushing = false;
         self.checks.crashed(self.disk.durable());

@@ -201,7 +201,7 @@ impl World {
     /// The opening balances contain every earlier flow: later ones are the difference from the exchange's balances now.
     fn opened_with(&mut self, opening: &Amounts) {
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
-        let held = self.exchange.held(&self.specs);
+        let held = self.held();
         let of = |amounts: &Amounts, token| amounts.get(&token).copied().map_or(0, signed);
         for token in self.config.funds.keys().copied().collect::<Vec<_>>() {
             let flows = self.active_faults.unexplained.iter();

@@ -1,9 +1,11 @@
 //! Sealing and syncing: nothing is reported as durable before it is.
 
 use cambist_core::event::{BatchId, Event, Restrictions, SealFailure};
+use cambist_core::pool::UnsignedPoolTransaction;
 use cambist_core::request::Endpoint;
-use cambist_core::{Intent, Time};
+use cambist_core::{Hash, Intent, Time};
 
+use crate::chain::link::Unsealed;
 use crate::exchange::OWN_ACCOUNT;
 use crate::faults::disk::Write;
 use crate::faults::kinds::FaultKind;
@@ -67,6 +69,10 @@ impl World {
             if let Event::RestrictionsStored(levels) = &*event {
                 self.checks.level(levels.state);
             }
+            if let (Event::Sealed { hashes, .. }, Some(link)) = (&*event, &mut self.chain) {
+                let ids: Vec<_> = hashes.iter().map(|(id, _)| *id).collect();
+                link.synced(&ids);
+            }
             self.handle_event(&event);
         }
     }
@@ -86,13 +92,15 @@ impl World {
 
     pub(super) fn seal_batch(&mut self, batch: BatchId, intents: Vec<Intent>) {
         let (mut orders, mut moves) = (Vec::new(), Vec::new());
+        let mut has_failed = false;
         for intent in intents {
             match intent {
                 Intent::Order(order) => orders.push(order),
-                Intent::PoolTransaction(wanted) => {
-                    let hash = pool::hash(&wanted);
-                    moves.push((wanted, hash));
-                }
+                Intent::PoolTransaction(wanted) => match self.hash_of(&wanted) {
+                    Ok(hash) => moves.push((wanted, hash)),
+                    Err(Unsealed::LeftOut) => {}
+                    Err(Unsealed::Failed) => has_failed = true,
+                },
             }
         }
         if let Some(daemon) = &mut self.daemon {
@@ -122,7 +130,7 @@ impl World {
             }
         }
         let store_failed = self.daemon.as_ref().is_some_and(|d| d.store_failed);
-        let cause = if self.active_faults.is(FaultKind::SigningFailed) {
+        let cause = if has_failed || self.active_faults.is(FaultKind::SigningFailed) {
             Some(SealFailure::Signature)
         } else {
             store_failed.then_some(SealFailure::Store)
@@ -138,6 +146,17 @@ impl World {
         let event = Event::Sealed { batch, hashes };
         let upto = self.write(Write::Intents(sealed, moves));
         self.plan_sync(upto, Some(event));
+    }
+
+    /// Seals a join or an exit.
+    fn hash_of(&mut self, wanted: &UnsignedPoolTransaction) -> Result<Hash, Unsealed> {
+        let fails = self.active_faults.is(FaultKind::SigningFailed);
+        let is_written = self.daemon.as_ref().is_some_and(|d| !d.store_failed);
+        match &mut self.chain {
+            None => Ok(pool::hash(wanted)),
+            Some(_) if fails => Err(Unsealed::Failed),
+            Some(link) => link.seal(&Intent::PoolTransaction(wanted.clone()), is_written),
+        }
     }
 
     pub(super) fn store_levels(&mut self, levels: Restrictions) {

@@ -20,7 +20,7 @@ use crate::invariants::profit::Profit;
 
 use super::World;
 use super::processes::{self, PROCESS};
-use super::wire::header_time;
+pub(super) use super::wire::header_time;
 use crate::workload::reader::Reader;
 use crate::workload::swapper::{SWAPPER, Swapper};
 
@@ -38,6 +38,9 @@ impl World {
         let reported = start.venue_time;
         self.begin_limits(strategy_calls, &start);
         self.ledger = Some(Ledger::begin(&start));
+        if let Some(link) = &mut self.chain {
+            link.start(&start);
+        }
         let start = Event::Start(Box::new(start));
         let durable = self.disk.durable();
         self.daemon = Some(Daemon {
@@ -80,7 +83,7 @@ impl World {
         self.start_references();
     }
 
-    fn start_event(&mut self) -> Start {
+    pub(super) fn start_event(&self) -> Start {
         let durable = self.disk.durable();
         let fees = self.config.markets.iter().filter_map(|name| {
             let mut listed = self.config.venue.markets.iter();
@@ -116,7 +119,7 @@ impl World {
                 .map(|(id, seat)| durable.traded(id, seat.market))
                 .collect(),
             lost: BTreeMap::new(),
-            venue_time: header_time(self.exchange.clock(self.now)),
+            venue_time: self.passed_time(),
             maker_fee_bips: u16::from(maker),
             taker_fee_bips: u16::from(taker),
             venue: self.config.rules.clone(),
@@ -131,6 +134,8 @@ impl World {
         let sequenced = self.exchange.gateway().and_then(Gateway::sequenced);
         let rule = self.config.rules.slots;
         match (rule, sequenced) {
+            // The numbers of the engine count intents; nonces are the adapter's.
+            _ if self.chain.is_some() => self.disk.durable().next_slots(rule),
             (SlotRule::Consecutive { row }, Some(gateway)) => {
                 let next = u32::try_from(gateway.next()).unwrap_or(u32::MAX);
                 BTreeMap::from([(row, next)])

@@ -20,6 +20,48 @@ use crate::workload::pool;
 use super::World;
 use crate::world::events::WorldEvent;
 
+/// What the daemon sends.
+#[derive(Clone, Debug)]
+pub(super) enum Asked {
+    /// A request to the exchange, or to what is in front of its matching.
+    Venue(Request),
+    /// A request to nodes of the chain.
+    Chain(Query),
+    /// The stored bytes of a join or an exit, to nodes of the chain.
+    Bundle {
+        /// Its intent.
+        id: ClientOrderId,
+        /// Join or exit.
+        endpoint: Endpoint,
+        /// Until when it moves anything, in seconds of the chain's time.
+        valid_until_s: u32,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+}
+
+impl Asked {
+    /// Its endpoint.
+    const fn endpoint(&self) -> Endpoint {
+        match self {
+            Self::Venue(request) => endpoint_of(request),
+            Self::Chain(query) => query.endpoint(),
+            Self::Bundle { endpoint, .. } => *endpoint,
+        }
+    }
+
+    /// Until when its bytes create or move something; nothing else has such a time.
+    const fn valid_until_s(&self) -> Option<u64> {
+        match self {
+            Self::Venue(Request::Submit(order)) => Some(order.valid_until_s),
+            Self::Venue(Request::Join(join)) => Some(join.valid_until_s),
+            Self::Venue(Request::Exit(exit)) => Some(exit.valid_until_s),
+            Self::Bundle { valid_until_s, .. } => Some(*valid_until_s as u64),
+            Self::Venue(_) | Self::Chain(_) => None,
+        }
+    }
+}
+
 /// The end of a request as the daemon receives it.
 pub(super) struct Received {
     outcome: Outcome,
@@ -78,7 +120,7 @@ impl World {
         if let Request::Submit(sent) = &mut asked {
             self.sealer.arrives(OWN_ACCOUNT.0, &order, sent);
         }
-        self.send(request, Endpoint::Submit, asked);
+        self.send(request, Endpoint::Submit, Asked::Venue(asked));
     }
 
     /// The address of the pool that a swap trades with.
@@ -109,8 +151,14 @@ impl World {
         if let Some(connection) = &mut self.connection {
             connection.leaves(request, Sent::Query(query.clone()));
         }
-        let asked = pool::request(OWN_ACCOUNT, &self.pools, query)
-            .unwrap_or_else(|| venue_adapter::request(OWN_ACCOUNT, &self.specs, query));
+        let asked = if self.chain.is_some() {
+            Asked::Chain(query.clone())
+        } else {
+            let of_pools = pool::request(OWN_ACCOUNT, &self.pools, query);
+            let asked =
+                of_pools.unwrap_or_else(|| venue_adapter::request(OWN_ACCOUNT, &self.specs, query));
+            Asked::Venue(asked)
+        };
         self.send(request, query.endpoint(), asked);
     }
 
@@ -152,7 +200,20 @@ impl World {
         self.check_pool_transaction(id);
         let sealed = self.daemon.as_ref().and_then(|d| d.moves.get(&id));
         let durable = self.disk.durable().moves.get(&id);
-        let asked = sealed.and_then(|(wanted, hash)| pool::submit(&self.pools, wanted, *hash));
+        let asked = match &self.chain {
+            Some(link) => sealed.zip(link.bytes(id)).map(|((wanted, _), bytes)| {
+                let (valid_until_s, bytes) = (wanted.valid_until_s, bytes.to_vec());
+                Asked::Bundle {
+                    id,
+                    endpoint,
+                    valid_until_s,
+                    bytes,
+                }
+            }),
+            None => sealed
+                .and_then(|(wanted, hash)| pool::submit(&self.pools, wanted, *hash))
+                .map(Asked::Venue),
+        };
         match (asked, durable.map(|durable| &durable.transaction)) {
             (Some(asked), Some(wanted)) => {
                 let (market, valid_until_s) = (wanted.market, wanted.valid_until_s);
@@ -167,7 +228,7 @@ impl World {
     }
 
     /// Sends a request, unless it is not sent.
-    fn send(&mut self, request: RequestId, endpoint: Endpoint, asked: Request) {
+    fn send(&mut self, request: RequestId, endpoint: Endpoint, asked: Asked) {
         let Some(daemon) = &mut self.daemon else {
             return;
         };
@@ -194,11 +255,16 @@ impl World {
                     answer: Gateway::Refusal(reason),
                 }
             })
-        } else if let Some(late) = self.late(&asked) {
+        } else if let Some(late) = self.late(asked.valid_until_s()) {
             late
         } else {
             self.network.outbound(endpoint)
         };
+        if let Asked::Bundle { id, .. } = asked
+            && !matches!(outbound, Outbound::NotSent { .. })
+        {
+            self.leave_for_chain(id);
+        }
         let (at, end) = match outbound {
             Outbound::NotSent { after_us } => ends(after(after_us), Outcome::NotSent),
             Outbound::Turned { after_us, answer } => {
@@ -253,10 +319,20 @@ impl World {
     }
 
     /// A request arrives at the venue.
-    pub(super) fn arrive(&mut self, from: (u32, RequestId), request: &Request, copy: bool) {
+    pub(super) fn arrive(&mut self, from: (u32, RequestId), asked: &Asked, copy: bool) {
         if self.active_faults.is(FaultKind::ExchangeDown) {
             return;
         }
+        if let Asked::Venue(request) = asked {
+            return self.arrive_at_exchange(from, request, copy);
+        }
+        let Some((outcome, venue_time)) = self.arrive_at_chain(from, asked, copy) else {
+            return;
+        };
+        self.answer_comes(from, asked.endpoint(), outcome, venue_time);
+    }
+
+    fn arrive_at_exchange(&mut self, from: (u32, RequestId), request: &Request, copy: bool) {
         if let Request::Submit(order) = request {
             self.submitted(order);
             if !self.is_waited_for(from) {
@@ -294,7 +370,18 @@ impl World {
             connection.arrives(now, from.1, own)
         });
         let (outcome, venue_time) = there.unwrap_or((outcome, Some(timestamp)));
-        let (after_us, outcome, venue_time) = match self.network.inbound(endpoint_of(request)) {
+        self.answer_comes(from, endpoint_of(request), outcome, venue_time);
+    }
+
+    /// An answer is on its way back.
+    fn answer_comes(
+        &mut self,
+        from: (u32, RequestId),
+        endpoint: Endpoint,
+        outcome: Outcome,
+        venue_time: Option<VenueTime>,
+    ) {
+        let (after_us, outcome, venue_time) = match self.network.inbound(endpoint) {
             Inbound::Lost { broken_us: None } => return,
             Inbound::Lost {
                 broken_us: Some(us),

@@ -1,6 +1,7 @@
 //! Engine and venue in one world: determinism, quoting, faults, crashes, and checks that can fail.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod chain;
 mod crash;
 mod faults;
 mod hour;

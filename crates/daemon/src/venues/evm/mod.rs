@@ -12,14 +12,15 @@ use std::collections::BTreeMap;
 use cambist_client::EvmPools;
 use cambist_core::event::Start;
 use cambist_core::venue::FeeToken;
-use cambist_core::{ClientOrderId, Intent, MarketSpec, TokenId, TokenSpec, VenueTime};
+use cambist_core::{MarketSpec, TokenId, TokenSpec, VenueTime};
 use cambist_evm::abi::one_address;
 use cambist_evm::block::{Block, BlockTag};
 use cambist_evm::call::{self, Call};
 use cambist_evm::rpc::{BalanceAt, BlockAt, CallAt, ChainId, CodeAt, Message, NonceAt};
 use cambist_evm::{Address, Malformed, U256};
-use cambist_evm_venue::account::{Account, Wanted};
+use cambist_evm_venue::account::Account;
 use cambist_evm_venue::chain::Chain;
+use cambist_evm_venue::resume::first_nonce;
 use cambist_host::exit::{Exit, Failure};
 
 use super::{AccountReader, Trading, VenueListing};
@@ -288,21 +289,9 @@ impl Session {
         let (Some(key), Some(mut journal)) = (self.access.key, self.access.journal) else {
             return Err(refused("there is no key that signs".to_owned()));
         };
-        let open = |wanted: &Wanted| match wanted {
-            Wanted::Intent(Intent::Order(of)) => is_open(start, of.client_id),
-            Wanted::Intent(Intent::PoolTransaction(of)) => is_open(start, of.client_id),
-            Wanted::Approval { .. } | Wanted::Burn => false,
-        };
         let signed = journal.signed().iter();
-        let undecided = signed.clone().filter(|signed| open(&signed.wanted));
-        let first = if start.books.ledger.is_some() {
-            let undecided = undecided.map(|signed| signed.nonce);
-            undecided.fold(start.books.charged_below, u64::min)
-        } else {
-            signed
-                .map(|signed| signed.nonce)
-                .fold(self.spent_below, u64::min)
-        };
+        let signed = signed.map(|signed| (signed.nonce, &signed.wanted));
+        let first = first_nonce(start, signed, self.spent_below);
         journal.keep_from(first)?;
         let markets = bound.markets.clone();
         let mut account = Account::new(chain, markets, self.grace_ms, self.link.fee_max, first);
@@ -329,13 +318,6 @@ impl Session {
             keys: None,
         })
     }
-}
-
-fn is_open(start: &Start, id: ClientOrderId) -> bool {
-    let orders = start.open.iter().map(|open| open.order.client_id);
-    let moves = start.open_pool_transactions.iter();
-    let moves = moves.map(|open| open.transaction.client_id);
-    orders.chain(moves).any(|open| open == id)
 }
 
 /// The account for commands that read. It knows no transaction: what it proves, it proves by time.
