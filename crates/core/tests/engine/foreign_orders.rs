@@ -158,6 +158,42 @@ fn cancels_of_managed_orders_are_counted_in_the_venues_counter() {
     assert_eq!(level(vec![managed]), (1, vec![4_000]), "and a cancel");
 }
 
+/// A cancel raises the counter by the age of its order, which begins when it was known to rest.
+#[test]
+fn a_cancel_of_an_order_that_rested_for_long_is_not_counted() {
+    let level_after = |rested_ms: u64| {
+        let mut config = config();
+        config.status_ms = 100;
+        let mut bench = TestBench::with(&[BID], config, Vec::new());
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.venue.trading = Some(TradingCounter {
+                most: 1_000,
+                decay_per_s: 0,
+                spare: 0,
+                order: 100,
+                cancels: vec![(5_000, 300)],
+            });
+            start.next_number = 1;
+        }
+        bench.until_a_submit_waits();
+        bench.accept_all();
+        bench.run_ms(rested_ms);
+        assert_eq!(bench.cancels.len(), 0);
+        bench.handle_event(&Event::Operator(Command::Drain));
+        bench.run_ms(600);
+        assert_eq!(bench.cancels.len(), 1);
+        let used = bench.status().markets[0].used.iter();
+        let mut counter = used.filter(|(control, _)| *control == Control::TradingCounter);
+        counter.next().map(|(_, bps)| *bps)
+    };
+    assert_eq!(
+        level_after(2_000),
+        Some(4_000),
+        "an order and a young cancel"
+    );
+    assert_eq!(level_after(6_000), Some(1_000), "an order");
+}
+
 #[test]
 fn a_managed_order_counts_in_band_and_self_cross() {
     // Their ask at 9 995: our bid there would trade with it.

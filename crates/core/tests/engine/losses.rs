@@ -7,7 +7,7 @@ use cambist_core::event::{
 };
 use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
-use cambist_core::{MarketId, Side};
+use cambist_core::{MarketId, Side, VenueTime};
 
 use crate::bench::{BASE, ORIGIN, OTHER, QUOTE, TestBench, config};
 
@@ -346,6 +346,32 @@ fn the_first_run_of_a_day_counts_price_changes_since_the_last_run() {
         "a gain over night is no room for today"
     );
     assert_eq!(price(20, 17), TradingState::CancelOnly);
+}
+
+/// The hour's loss of such a store counts until an hour after it was measured.
+#[test]
+fn the_hours_loss_of_a_store_without_books_counts_for_an_hour() {
+    let limit = |c: &mut EngineConfig| c.markets[0].loss.hour_max = 16 * PER_TICK;
+    let paused = |minutes_ago: u64, fallen| {
+        let nothing = (Restrictions::default(), Books::default());
+        let mut bench = begun((9_000, 9_020), nothing, limit);
+        let lost = LossBaseline {
+            hour: ticks(10),
+            hour_at: VenueTime(ORIGIN.0 - minutes_ago * 60_000),
+            ..LossBaseline::default()
+        };
+        bench.starts_with_lost([(MarketId(0), lost)].into());
+        bench.run_ms(2_500);
+        bench.accept_all();
+        bench.run_ms(1_000);
+        for _ in 0..fallen {
+            falls(&mut bench, 1);
+        }
+        pauses(&bench).len()
+    };
+    assert_eq!(paused(10, 6), 0);
+    assert_eq!(paused(10, 7), 1);
+    assert_eq!(paused(80, 7), 0, "longer ago than an hour");
 }
 
 #[test]

@@ -407,6 +407,23 @@ mod tests {
         }
     }
 
+    /// Depths of an older version are counted until one is accepted: only those in a row show a venue that was restarted.
+    #[test]
+    fn an_accepted_depth_ends_the_count_of_refused_ones() {
+        let mut book = MarketBook::default();
+        let mut take = |depth: &Depth| book.take(Time(0), Time(0), depth, OwnLevels::new());
+        assert_eq!(take(&versioned(5, 1_000, 7)), Ok(()));
+        let mut version = 5;
+        for time in 0..20 {
+            let older = versioned(4, 2_000 + 10 * time, 8);
+            assert_eq!(take(&older), Err(DepthFault::Version), "{time}");
+            if time % u64::from(RESYNC_AFTER - 1) == u64::from(RESYNC_AFTER - 2) {
+                version += 1;
+                assert_eq!(take(&versioned(version, 2_005 + 10 * time, 7)), Ok(()));
+            }
+        }
+    }
+
     /// Prices are computed once for a depth, and again for the next one and after a restoration.
     #[test]
     fn prices_are_those_of_the_newest_depth() {

@@ -164,6 +164,16 @@ mod tests {
         assert_eq!(intervals(&each, 100), [DEPTH_MS; 2]);
     }
 
+    /// Ages that do not divide evenly: shares are rounded up, so that intervals are never rounded above the bound.
+    #[test]
+    fn rounding_makes_no_interval_longer_than_half_the_age() {
+        let each = [moving(10_000, 60), moving(0, 60)];
+        for age_max_ms in 2_001..6_000 {
+            let still = intervals(&each, age_max_ms)[1];
+            assert!(2 * still <= age_max_ms + 1, "{still} of {age_max_ms}");
+        }
+    }
+
     #[test]
     fn a_market_without_an_estimate_and_markets_without_moves_are_polled_evenly() {
         let short = moving(1_000, 20);
