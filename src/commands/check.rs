@@ -226,11 +226,12 @@ fn table(meaning: &Meaning) -> String {
             let row = format!("{worst} {quote}: all that may be in the pool");
             vec![cell("  worst in the pool"), row]
         });
-        let mut rows = vec![
-            vec![
-                cell("  largest order"),
-                format!("{} {quote}", risk.order_value_max),
-            ],
+        let mut rows = Vec::new();
+        if !risk.order_value_max.is_zero() {
+            let largest = format!("{} {quote}", risk.order_value_max);
+            rows.push(vec![cell("  largest order"), largest]);
+        }
+        rows.extend([
             vec![
                 cell("  inventory"),
                 format!("{} to {} {base}", risk.inventory_min, risk.inventory_max),
@@ -247,7 +248,7 @@ fn table(meaning: &Meaning) -> String {
                 ),
             ],
             vec![cell("  down to the floor"), worst],
-        ];
+        ]);
         rows.extend(pool);
         text.push_str(&columns(&rows));
     }

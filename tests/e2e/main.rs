@@ -12,6 +12,7 @@ mod crash;
 mod demo;
 mod doctor;
 mod documents;
+mod evm;
 mod faults;
 mod hostile;
 mod instances;

@@ -290,6 +290,10 @@ impl Chain {
                     let known = others == pair || others == Address::ZERO;
                     let map = match (from == self.account, to == self.account) {
                         (false, false) => continue,
+                        // The router takes tokens for the pair only: what goes elsewhere was taken by the token.
+                        (true, false) if !known && pool.pooled.contains(&token) => {
+                            return Err(Unsettled::FeeOnTransfer);
+                        }
                         _ if !known => return Err(Unsettled::Logs),
                         (true, false) => &mut moved.paid,
                         (false, true) => &mut moved.received,
@@ -551,16 +555,18 @@ mod tests {
         assert_eq!(of(&exit(), kept), Err(Unsettled::FeeOnTransfer));
         let elsewhere = with(left(), 2, transfer(TOKENS[0], PAIR, OTHER, 94));
         assert_eq!(of(&exit(), elsewhere), Err(Unsettled::FeeOnTransfer));
+        let taken = [vec![transfer(TOKENS[0], ACCOUNT, OTHER, 1)], joined()].concat();
+        assert_eq!(of(&join(), taken), Err(Unsettled::FeeOnTransfer));
         for (intent, logs) in [
             (join(), left()),
             (exit(), joined()),
             (join(), Vec::new()),
             (join(), joined()[..5].to_vec()),
             (join(), [joined(), joined()[5..].to_vec()].concat()),
-            // A part went to another account, or came back.
+            // Shares went to another account, or a part came back.
             (
                 join(),
-                [vec![transfer(TOKENS[0], ACCOUNT, OTHER, 1)], joined()].concat(),
+                [vec![transfer(PAIR, ACCOUNT, OTHER, 1)], joined()].concat(),
             ),
             (
                 join(),

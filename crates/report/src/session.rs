@@ -130,6 +130,13 @@ impl Session {
         ]
     }
 
+    /// The same session with a token of no market, such as the coin that gas is paid in.
+    #[must_use]
+    pub fn with_token(mut self, token: &TokenSpec) -> Self {
+        self.tokens.insert(token.id, token.clone());
+        self
+    }
+
     /// The same session with pools beside its markets.
     #[must_use]
     pub fn with_pools(mut self, pools: &[PoolSpec]) -> Self {

@@ -176,7 +176,6 @@ price_decimals = 2
 collar_bps = 200
 price_floor = "500 TWO"
 price_ceiling = "20000 TWO"
-order_value_max = "1000 TWO"
 inventory_min = "0 ONE"
 inventory_max = "2000000 ONE"
 frozen_after_s = 0

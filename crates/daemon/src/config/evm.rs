@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use cambist_core::config::MarketConfig;
 use cambist_core::{TokenId, VenueRules};
 use cambist_evm::Address;
 use cambist_evm_venue::chain::GasLimits;
 use cambist_evm_venue::rules;
 use cambist_strategies::Promise;
 
+use super::limits::Written;
 use super::market::{Expected, StrategyChoice};
 use super::mode::Mode;
 use super::reader::Section;
@@ -171,6 +173,21 @@ impl EvmLink {
     pub fn rules(&self) -> VenueRules {
         rules::rules(TokenId(0), self.block_s * 1_000)
     }
+}
+
+/// Limits of orders are 0: there are none.
+pub(super) fn without_orders(
+    section: &mut Section<'_, '_>,
+    limits: &mut MarketConfig,
+    amounts: &mut Written,
+) {
+    let why = "venue.kind = \"evm-pools\" places no orders; remove it";
+    amounts.none(section, "order_value_max", why);
+    if section.has("open_orders_max") {
+        let what = format!("market.open_orders_max has no meaning here: {why}");
+        section.problem(section.at(), what);
+    }
+    limits.open_orders_max = 0;
 }
 
 /// Refuses what needs an order book: there is a pool only.

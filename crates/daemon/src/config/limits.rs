@@ -68,7 +68,7 @@ pub(super) fn nothing_derived(_: &About) -> u64 {
 pub struct Written(BTreeMap<&'static str, At<Money>>);
 
 impl Written {
-    /// Reads every amount of `limits` in this section. `None` if a required one is missing.
+    /// Reads every amount of `limits` in this section that is not there already. `None` if a required one is missing.
     pub(super) fn read<C>(
         &mut self,
         section: &mut Section<'_, '_>,
@@ -77,6 +77,9 @@ impl Written {
         let mut complete = Some(());
         let name = section.name().to_owned();
         for About { key, usual, .. } in amounts(limits, &name) {
+            if self.0.contains_key(key) {
+                continue;
+            }
             let found = match usual {
                 Usual::Required => {
                     let found = section.req::<Money>(key);
@@ -98,6 +101,21 @@ impl Written {
             self.0.extend(found.map(|found| (*key, found)));
         }
         complete
+    }
+
+    /// Sets an amount that this kind of venue has no use for to 0; the file must not have it.
+    pub(super) fn none(&mut self, section: &mut Section<'_, '_>, key: &'static str, why: &str) {
+        let written = section.opt::<Money>(key);
+        if let Some(written) = &written {
+            let what = format!("{}.{key} has no meaning here: {why}", section.name());
+            section.problem(written.at, what);
+        }
+        let at = written.map_or_else(|| section.at(), |written| written.at);
+        let value = Money {
+            number: Decimal::ZERO,
+            symbol: None,
+        };
+        self.0.insert(key, At { value, at });
     }
 
     /// The amount of a key from the file or the table's default.

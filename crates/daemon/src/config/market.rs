@@ -235,6 +235,9 @@ pub(super) fn read(
         nothing_derived,
     );
     let mut amounts = Written::default();
+    if venue.kind == VenueKind::EvmPools {
+        evm::without_orders(&mut section, &mut limits, &mut amounts);
+    }
     let complete = amounts.read(&mut section, MarketConfig::LIMITS);
     amounts.read(&mut section, LossConfig::LIMITS);
     let empty = read_empty(&mut section);
@@ -387,6 +390,7 @@ fn check_order(section: &Section<'_, '_>, amounts: &Written, empty: &EmptyBook) 
     for key in ["price_floor", "order_value_max"] {
         if let Some(value) = amounts.of(key)
             && value.value.number.is_zero()
+            && section.has(key)
         {
             section.problem(value.at, format!("market.{key} must be above 0"));
         }

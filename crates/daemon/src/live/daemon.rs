@@ -74,7 +74,7 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     let access = Access::of(daemon, daemon.request_timeout_ms)?;
     let earlier = EarlierRuns::of(&state.recovered, daemon);
     let mut listeners = Listeners::open(daemon, clock, signals, earlier)?;
-    let queried = listeners.ask(daemon, access, &mut state).await;
+    let queried = Box::pin(listeners.ask(daemon, access, &mut state)).await;
     let venue = match queried.map_err(|error| start::beside_set(error, &set)) {
         Ok(Queried::Everything(venue)) => venue,
         stopped => {
@@ -211,11 +211,11 @@ fn event_loop(
     let Trading {
         client,
         sealer,
-        keys,
+        watch,
         ..
     } = started.trading;
-    if let Some(keys) = keys {
-        keys.begin(Arc::clone(&telemetry), messages.clone());
+    if let Some(watch) = watch {
+        watch.begin(Arc::clone(&telemetry), messages.clone());
     }
     let seal_worker = SealWorker::start(
         started.store,
@@ -289,6 +289,9 @@ fn session(
     let mut session = Session::new(&bound.markets)
         .with_pools(&bound.pools)
         .with_request_unit(request_unit);
+    for token in &bound.tokens {
+        session = session.with_token(token);
+    }
     for RecoveredOrder {
         order, base_filled, ..
     } in open

@@ -72,6 +72,9 @@ impl Metrics {
         for key in API_KEYS {
             self.nonces_refused.with_label_values(&[key]);
         }
+        for cause in super::ACCOUNT_CAUSES {
+            self.account_stopped.with_label_values(&[cause]);
+        }
         for cause in super::SIGNER_CAUSES {
             self.signatures_refused.with_label_values(&[cause]);
         }

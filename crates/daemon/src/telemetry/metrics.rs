@@ -87,6 +87,7 @@ pub(super) struct Metrics {
     pub(super) journal_appends: IntCounter,
     pub(super) journal_errors: IntCounterVec,
     pub(super) nonces_refused: IntCounterVec,
+    pub(super) account_stopped: IntGaugeVec,
     pub(super) switch_expiry: Gauge,
     pub(super) switch_failures: IntCounter,
     pub(super) journal_fsync: Histogram,
@@ -463,6 +464,11 @@ impl Metrics {
                 "cambist_nonces_refused_total",
                 "Nonces of an API key that the venue refused because something else uses the key.",
                 &["key"],
+            )?,
+            account_stopped: m.wholes(
+                "cambist_account_stopped",
+                "1 while nothing can be known or signed of the account until an operator decides, by cause.",
+                &["cause"],
             )?,
             switch_expiry: m.gauge(
                 "cambist_dead_mans_switch_expiry_timestamp_seconds",

@@ -45,6 +45,8 @@ use cambist_signing::SignerError;
 use cambist_store::Listing;
 use metrics::Metrics;
 
+/// Why an account on a chain stopped.
+pub(crate) const ACCOUNT_CAUSES: [&str; 3] = ["fork", "nonce", "receipt"];
 /// Why what holds the key gave no signature.
 const SIGNER_CAUSES: [&str; 2] = ["refused", "unavailable"];
 
@@ -284,6 +286,12 @@ impl Telemetry {
     pub fn nonces_refused(&self, key: &str, total: u64) {
         let refused = self.metrics.nonces_refused.with_label_values(&[key]);
         refused.inc_by(total.saturating_sub(refused.get()));
+    }
+
+    /// Nothing can be known or signed of the account any more, for one of [`ACCOUNT_CAUSES`].
+    pub fn account_stopped(&self, cause: &str) {
+        let stopped = &self.metrics.account_stopped;
+        stopped.with_label_values(&[cause]).set(1);
     }
 
     /// Profit and loss as the store counts it, over all runs: market, owner, and `None` where it is not known.

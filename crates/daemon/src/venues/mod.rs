@@ -10,6 +10,7 @@ pub mod kraken;
 mod token_ids;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cambist_client::{CallError, VenueClient};
@@ -19,16 +20,18 @@ use cambist_core::request::OrderList;
 use cambist_core::{ClientOrderId, Hash, Intent, TokenId, TokenSpec, VenueTime};
 use cambist_host::exit::{Exit, Failure};
 use cambist_signing::SignerError;
+use tokio::sync::mpsc;
 
 use crate::adapter;
 use crate::config::pool::ListedPool;
 use crate::config::venue::VenueKind;
 use crate::config::{Bound, Daemon, Listed};
+use crate::live::LoopMessage;
 use crate::live::start_retry::StartRetry;
+use crate::telemetry::Telemetry;
 use evm::access::EvmAccess;
 use exchange::access::AccountAccess;
 use kraken::access::KrakenAccess;
-use kraken::key_watch::KeyWatch;
 use kraken::switch::DeadManSwitch;
 
 /// The venue of a configuration and the account's keys. Nothing was sent.
@@ -48,7 +51,7 @@ pub enum Session {
     /// Kraken.
     Kraken(kraken::Session),
     /// Pools on an EVM chain.
-    Evm(evm::Session),
+    Evm(Box<evm::Session>),
 }
 
 /// What a venue lists.
@@ -81,8 +84,14 @@ pub struct Trading {
     pub sealer: Box<dyn Sealer>,
     /// The venue's dead man's switch, if it has one and it is on.
     pub switch: Option<DeadManSwitch>,
-    /// What watches the account's keys, where others may use up their numbers.
-    pub keys: Option<KeyWatch>,
+    /// What watches the account while the daemon runs, where others may use its keys or replace its chain.
+    pub watch: Option<Box<dyn Watch>>,
+}
+
+/// Watches an account for what no answer to the engine states. What it finds stops new orders, with the reason.
+pub trait Watch: Send {
+    /// Begins, until the event loop has ended.
+    fn begin(self: Box<Self>, telemetry: Arc<Telemetry>, inbox: mpsc::Sender<LoopMessage>);
 }
 
 /// An account that commands read, and whose orders they cancel.
@@ -191,7 +200,7 @@ impl Access {
             }
             Self::Evm(access) => {
                 let session = evm::Session::open(access, daemon, retry).await?;
-                Ok(Session::Evm(session))
+                Ok(Session::Evm(Box::new(session)))
             }
         }
     }

@@ -46,6 +46,14 @@ fn the_example_holds_shares_of_a_pool() {
     assert_eq!(bound.venue.clock.resolution_ms, 12_000);
     assert_eq!(bound.pools.len(), 1);
     assert_eq!(bound.warnings, [""; 0]);
+    let limits = &bound.engine.markets[0];
+    let orders = (
+        limits.order_value_max,
+        limits.order_qty_max.0,
+        limits.open_orders_max,
+    );
+    assert_eq!(orders, (0, 0, 0), "there are no orders");
+    assert_eq!(bound.load.orders_max, 0);
     assert!(daemon.venue.exchange("account transfer").is_err());
     assert!(daemon.venue.kraken().is_none());
 }
@@ -118,6 +126,16 @@ fn what_cannot_be_traded_or_signed_is_refused_where_it_is() {
             "price_decimals = 2\n",
             "",
             "market.price_decimals is missing",
+        ),
+        (
+            "price_decimals = 2\n",
+            "price_decimals = 2\norder_value_max = \"1 USDC\"\n",
+            "market.order_value_max has no meaning here",
+        ),
+        (
+            "price_decimals = 2\n",
+            "price_decimals = 2\nopen_orders_max = 1\n",
+            "market.open_orders_max has no meaning here",
         ),
         (
             "name = \"lp_manager\"",

@@ -9,6 +9,7 @@ use cambist_evm::rpc::Ask;
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::secrets;
 
+use super::final_block::FinalBlock;
 use super::journal::Journal;
 use crate::adapter;
 use crate::config::Daemon;
@@ -26,6 +27,8 @@ pub struct EvmAccess {
     pub ids: TokenIds,
     /// What was signed; `None` for a command.
     pub journal: Option<Journal>,
+    /// The finalized block of earlier runs; `None` for a command.
+    pub finalized: Option<FinalBlock>,
 }
 
 impl EvmAccess {
@@ -36,6 +39,7 @@ impl EvmAccess {
             key: Some(key(daemon)?),
             ids: TokenIds::open(dir)?,
             journal: Some(Journal::open(dir)?),
+            finalized: Some(FinalBlock::open(dir)?),
             ..Self::reading(daemon, timeout_ms)?
         })
     }
@@ -47,6 +51,7 @@ impl EvmAccess {
             key: None,
             ids: TokenIds::unsaved(),
             journal: None,
+            finalized: None,
         })
     }
 
@@ -116,7 +121,7 @@ pub fn error<A: Ask>(why: &NoFact) -> CallError {
         }
         NoFact::Refused(NodeRefusal::Keys) => refused(
             adapter::KEYS,
-            "the node refuses this client: see venue.node_files",
+            "the node refuses this client: see venue.node_file",
             None,
         ),
         NoFact::Refused(NodeRefusal::Error(refusal)) => {
@@ -145,7 +150,7 @@ fn nodes(link: &EvmLink, timeout_ms: u64) -> anyhow::Result<Nodes> {
         })?)
     };
     let [first, others @ ..] = link.node_files.as_slice() else {
-        let what = "venue.node_files names no file";
+        let what = "venue.node_file names no file";
         return Err(Failure::new(Exit::Refused, what).into());
     };
     let second = others.first().map(|file| node(file)).transpose()?;

@@ -4,6 +4,8 @@
 //! pair belong to, decimals, and how far finality lags behind, which `orders.grace_s` has to cover.
 
 pub mod access;
+mod account_watch;
+mod final_block;
 pub mod journal;
 pub mod seal;
 
@@ -29,6 +31,8 @@ use crate::config::pool::{EXITS, JOINS, ListedPool};
 use crate::config::{Bound, Daemon, Listed};
 use crate::live::start_retry::StartRetry;
 use access::{EvmAccess, link};
+use account_watch::{AccountWatch, GUIDE};
+use final_block::FinalBlock;
 use seal::EvmSealer;
 
 /// An account on a chain that was compared with the configuration.
@@ -38,6 +42,8 @@ pub struct Session {
     grace_ms: u64,
     /// The account's nonce in the finalized block.
     spent_below: u64,
+    /// The account's nonce behind everything that waits at the node for a block.
+    waiting_below: u64,
     /// By symbol.
     tokens: BTreeMap<String, (TokenId, Address)>,
 }
@@ -92,6 +98,7 @@ impl Session {
             access,
             grace_ms: daemon.engine.grace_ms,
             spent_below: 0,
+            waiting_below: 0,
             tokens: BTreeMap::new(),
             link,
         };
@@ -127,9 +134,16 @@ impl Session {
                 self.grace_ms / 1_000
             )));
         }
+        self.check_finalized(retry).await?;
         let account = self.link.account;
         let at = BlockTag::Number(finalized.number);
         self.spent_below = self.access.fact(&NonceAt { account, at }, retry).await?;
+        let at = BlockTag::Pending;
+        let waiting = self.access.nodes.first(&NonceAt { account, at }).await;
+        if waiting.is_err() {
+            tracing::info!("the node does not state which transactions of the account wait");
+        }
+        self.waiting_below = waiting.unwrap_or(self.spent_below);
         let at = BlockTag::Latest;
         let held = self.access.first(&BalanceAt { account, at }, retry).await?;
         let needed = U256::from(self.link.fee_max) * U256::from(GAS.join);
@@ -145,6 +159,28 @@ impl Session {
             );
         }
         Ok(())
+    }
+
+    /// The finalized block that the last run saw is still the chain's.
+    async fn check_finalized(&self, retry: StartRetry<'_>) -> anyhow::Result<()> {
+        let known = self.access.finalized.as_ref();
+        let Some((number, hash)) = known.and_then(FinalBlock::known) else {
+            return Ok(());
+        };
+        let at = BlockAt(BlockTag::Number(number));
+        match self.access.fact(&at, retry).await? {
+            Some(block) if block.hash == hash => Ok(()),
+            found => {
+                let now = if found.is_some() {
+                    "another one"
+                } else {
+                    "not there"
+                };
+                Err(refused(format!(
+                    "block {number} was final in the last run and is {now}: the node lags, or follows another chain; see {GUIDE}"
+                )))
+            }
+        }
     }
 
     async fn block(&self, tag: BlockTag, retry: StartRetry<'_>) -> anyhow::Result<Block> {
@@ -286,12 +322,17 @@ impl Session {
         let chain = self.chain(&bound.pools, slippage.min().unwrap_or(0));
         let unfit = |error: &dyn std::fmt::Display| refused(error.to_string());
         chain.check().map_err(|error| unfit(&error))?;
-        let (Some(key), Some(mut journal)) = (self.access.key, self.access.journal) else {
+        let access = self.access;
+        let (Some(key), Some(mut journal), Some(finalized)) =
+            (access.key, access.journal, access.finalized)
+        else {
             return Err(refused("there is no key that signs".to_owned()));
         };
         let signed = journal.signed().iter();
         let signed = signed.map(|signed| (signed.nonce, &signed.wanted));
         let first = first_nonce(start, signed, self.spent_below);
+        let is_signed = |nonce| journal.signed().iter().any(|signed| signed.nonce == nonce);
+        check_nonces(first, self.spent_below, self.waiting_below, is_signed).map_err(refused)?;
         journal.keep_from(first)?;
         let markets = bound.markets.clone();
         let mut account = Account::new(chain, markets, self.grace_ms, self.link.fee_max, first);
@@ -305,19 +346,46 @@ impl Session {
                 ))
             })?;
         }
-        let pools = EvmPools::new(self.access.nodes, account);
+        let pools = EvmPools::new(access.nodes, account);
         Ok(Trading {
             client: pools.clone().into(),
             sealer: Box::new(EvmSealer {
-                pools,
+                pools: pools.clone(),
                 key,
                 priority_fee: self.link.priority_fee,
                 journal,
             }),
             switch: None,
-            keys: None,
+            watch: Some(Box::new(AccountWatch::new(pools, finalized))),
         })
     }
+}
+
+/// Whether a run may begin: nonces from `first` on are this run's to settle, the finalized block has spent those below
+/// `spent_below`, and below `waiting_below` transactions wait at the node.
+fn check_nonces(
+    first: u64,
+    spent_below: u64,
+    waiting_below: u64,
+    is_signed: impl Fn(u64) -> bool,
+) -> Result<(), String> {
+    if spent_below < first {
+        return Err(format!(
+            "the finalized block has spent the account's nonces below {spent_below} only, and those below {first} are booked: the node lags, or follows another chain; see {GUIDE}"
+        ));
+    }
+    let unsigned = |from: u64, below: u64| (from..below).find(|nonce| !is_signed(*nonce));
+    if let Some(nonce) = unsigned(first, spent_below) {
+        return Err(format!(
+            "nonce {nonce} was spent by a transaction that was not signed here: another holder of the key, or an older copy of the state folder; see {GUIDE}"
+        ));
+    }
+    if let Some(nonce) = unsigned(spent_below, waiting_below) {
+        return Err(format!(
+            "a transaction of nonce {nonce} that was not signed here waits for a block: another holder of the key, or an older copy of the state folder; see {GUIDE}"
+        ));
+    }
+    Ok(())
 }
 
 /// The account for commands that read. It knows no transaction: what it proves, it proves by time.
@@ -379,5 +447,35 @@ fn token(id: TokenId, symbol: &str, decimals: u8, precision: Option<u8>) -> Toke
         maximum: cambist_core::token::AMOUNT_MAX,
         dust: 0,
         enabled: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_begins_only_with_nonces_that_were_signed_here() {
+        let signed = |nonces: &'static [u64]| move |nonce| nonces.contains(&nonce);
+        assert_eq!(check_nonces(7, 7, 7, signed(&[])), Ok(()));
+        assert_eq!(check_nonces(7, 9, 10, signed(&[7, 8, 9])), Ok(()));
+        // What waits may have been forgotten by the node.
+        assert_eq!(check_nonces(7, 9, 9, signed(&[7, 8, 9])), Ok(()));
+        assert_eq!(check_nonces(7, 9, 0, signed(&[7, 8])), Ok(()));
+        let refusals = [
+            (check_nonces(7, 6, 6, signed(&[])), "below 6 only"),
+            (check_nonces(7, 8, 8, signed(&[])), "nonce 7 was spent"),
+            (check_nonces(7, 9, 9, signed(&[7])), "nonce 8 was spent"),
+            (
+                check_nonces(7, 7, 8, signed(&[])),
+                "nonce 7 that was not signed here waits",
+            ),
+        ];
+        for (refused, text) in refusals {
+            assert!(
+                refused.is_err_and(|why| why.contains(text) && why.contains(GUIDE)),
+                "{text}"
+            );
+        }
     }
 }

@@ -73,7 +73,7 @@ impl Session {
             sealer: Box::new(self.signer(bound)),
             client: self.access.client.with_pools(&bound.pools).into(),
             switch: None,
-            keys: None,
+            watch: None,
         }
     }
 

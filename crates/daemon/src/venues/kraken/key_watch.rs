@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::live::LoopMessage;
 use crate::telemetry::Telemetry;
+use crate::venues::Watch;
 
 /// How often refusals are read.
 const EVERY: Duration = Duration::from_secs(1);
@@ -54,9 +55,10 @@ impl KeyWatch {
             keys: keys.collect(),
         }
     }
+}
 
-    /// Begins to watch, until the event loop has ended.
-    pub fn begin(mut self, telemetry: Arc<Telemetry>, inbox: mpsc::Sender<LoopMessage>) {
+impl Watch for KeyWatch {
+    fn begin(mut self: Box<Self>, telemetry: Arc<Telemetry>, inbox: mpsc::Sender<LoopMessage>) {
         tokio::spawn(async move {
             while !inbox.is_closed() {
                 for key in &mut self.keys {

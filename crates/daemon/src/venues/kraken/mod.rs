@@ -266,7 +266,7 @@ impl Session {
         let seconds = self.cancel_all_after_s;
         Ok(Trading {
             switch: (seconds > 0).then(|| DeadManSwitch::new(client.clone(), seconds)),
-            keys: Some(KeyWatch::new(client.clone(), self.access.keys())),
+            watch: Some(Box::new(KeyWatch::new(client.clone(), self.access.keys()))),
             sealer: Box::new(KrakenSealer {
                 listing: self.listing,
                 markets: bound.markets.clone(),

@@ -1,0 +1,123 @@
+//! An account that stopped while the daemon runs: a finalized block that was replaced, a nonce that another holder of the
+//! key spent, a receipt that cannot be booked. Nothing is signed, sent or reported any more, so that data about the
+//! account would only become old: the cause is shown, and new joins stop until an operator resumes.
+//!
+//! The newest finalized block is written down from time to time, so that the next start finds a chain that was replaced
+//! meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cambist_client::EvmPools;
+use cambist_core::event::{Command, Event, TradingState};
+use cambist_evm_venue::account::Stopped;
+use tokio::sync::mpsc;
+
+use super::final_block::FinalBlock;
+use crate::live::LoopMessage;
+use crate::telemetry::Telemetry;
+use crate::venues::Watch;
+
+/// How often the account is read.
+const EVERY: Duration = Duration::from_secs(1);
+/// Seconds between two writes of the finalized block.
+const WRITTEN_EVERY: u32 = 5;
+
+/// Where an operator reads what is safe.
+pub const GUIDE: &str = "docs/evm-pools.md, \"When the account stops\"";
+
+/// The account of a running daemon.
+pub struct AccountWatch {
+    pools: EvmPools,
+    finalized: FinalBlock,
+}
+
+impl AccountWatch {
+    /// Watches the account behind these pools.
+    pub const fn new(pools: EvmPools, finalized: FinalBlock) -> Self {
+        Self { pools, finalized }
+    }
+}
+
+impl Watch for AccountWatch {
+    fn begin(mut self: Box<Self>, telemetry: Arc<Telemetry>, inbox: mpsc::Sender<LoopMessage>) {
+        tokio::spawn(async move {
+            for second in 0_u32.. {
+                if inbox.is_closed() {
+                    return;
+                }
+                let (stopped, finalized) = {
+                    let account = self.pools.account().lock().await;
+                    let finalized = account.view().ok().map(|view| *view.finalized());
+                    (account.stopped(), finalized)
+                };
+                if let Some(why) = stopped {
+                    let reason = reason(why);
+                    tracing::error!("{reason}");
+                    telemetry.account_stopped(cause(why));
+                    let stop = Command::Raise {
+                        level: TradingState::CancelOnly,
+                        reason,
+                    };
+                    // A closed inbox is that of a daemon that ends.
+                    let _ = inbox.send(LoopMessage::Event(Event::Operator(stop))).await;
+                    return;
+                }
+                if let Some(block) = finalized.filter(|_| second.is_multiple_of(WRITTEN_EVERY))
+                    && let Err(error) = self.finalized.write(&block)
+                {
+                    tracing::warn!(%error, "the finalized block could not be written; the next start compares an older one");
+                }
+                tokio::time::sleep(EVERY).await;
+            }
+        });
+    }
+}
+
+/// The cause in metrics.
+const fn cause(why: Stopped) -> &'static str {
+    match why {
+        Stopped::Forked(_) => "fork",
+        Stopped::Foreign { .. } => "nonce",
+        Stopped::Unsettled { .. } => "receipt",
+    }
+}
+
+/// The cause, and what to do.
+fn reason(why: Stopped) -> String {
+    let action = match why {
+        Stopped::Forked(_) => "find out which chain is the right one",
+        Stopped::Foreign { .. } => "if it was not you, move the funds to a new key",
+        Stopped::Unsettled { .. } => "this account cannot go on with this state folder",
+    };
+    format!("the account stopped: {why}; {action}; see {GUIDE}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cambist_evm_venue::finality::Unusable;
+    use cambist_evm_venue::settle::Unsettled;
+
+    #[test]
+    fn every_cause_is_named_with_what_to_do() {
+        let all = [
+            (Stopped::Forked(Unusable::Forked), "fork", "which chain"),
+            (Stopped::Foreign { nonce: 7 }, "nonce", "nonce 7 was spent"),
+            (
+                Stopped::Unsettled {
+                    nonce: 8,
+                    why: Unsettled::FeeOnTransfer,
+                },
+                "receipt",
+                "nonce 8 cannot be booked: a token keeps a part",
+            ),
+        ];
+        for (why, expected, text) in all {
+            assert_eq!(cause(why), expected);
+            let reason = reason(why);
+            assert!(reason.contains(text) && reason.contains(GUIDE), "{reason}");
+            assert!(crate::telemetry::ACCOUNT_CAUSES.contains(&expected));
+        }
+    }
+}
