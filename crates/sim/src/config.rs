@@ -193,6 +193,8 @@ pub struct ChainFaultsConfig {
     pub unanswered: u32,
     /// Submits that a node refuses because its pool is full.
     pub pool_full: u32,
+    /// Blocks after which the node follows another chain for a while, whose finalized blocks differ.
+    pub forked: u32,
 }
 
 /// The configuration of a world.

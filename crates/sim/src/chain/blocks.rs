@@ -133,6 +133,23 @@ impl Chain {
         Hash32(hash)
     }
 
+    /// Another chain with the same transactions so far, whose blocks have other hashes.
+    pub(crate) fn forked(&mut self) -> Self {
+        let mut other = self.clone();
+        self.salt += 1;
+        other.salt = self.salt << 32;
+        other.random = self.random.fork();
+        other.stale = None;
+        for mined in &mut other.blocks {
+            other.salt += 1;
+            mined.block.hash.0[8..16].copy_from_slice(&other.salt.to_be_bytes());
+            for included in &mut mined.included {
+                included.receipt.block_hash = mined.block.hash;
+            }
+        }
+        other
+    }
+
     /// The newest block.
     pub(crate) fn newest(&self) -> &Mined {
         self.blocks.last().expect("there is a first block")

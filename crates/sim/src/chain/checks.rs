@@ -44,6 +44,8 @@ pub(crate) struct ChainChecks {
     pub(crate) executed: u64,
     /// As above.
     pub(crate) reverted: u64,
+    /// How often the node followed another chain.
+    pub(crate) forks: u64,
     /// How often the books were compared and agreed.
     pub(crate) compared: u64,
     /// Nonces that were signed for again.

@@ -73,6 +73,8 @@ pub(crate) enum Unsealed {
 pub(crate) struct Link {
     config: ChainConfig,
     chain: Chain,
+    /// The chain that the node follows instead, and the newest block until which it does.
+    fork: Option<(Chain, u64)>,
     pools: Vec<PoolSpec>,
     markets: Vec<MarketSpec>,
     /// Random stream of nodes and of the disk.
@@ -108,7 +110,11 @@ const CALM: ChainFaultsConfig = ChainFaultsConfig {
     receipts_missing: 0,
     unanswered: 0,
     pool_full: 0,
+    forked: 0,
 };
+
+/// For how many blocks a node follows another chain at most.
+const FORK_BLOCKS_MAX: u64 = 40;
 
 impl Link {
     /// A chain that holds these funds for the account, at this time.
@@ -137,6 +143,7 @@ impl Link {
         Self {
             chain: Chain::new(config, &state, now_s, random.next_u64()),
             config: config.clone(),
+            fork: None,
             pools: pools.to_vec(),
             markets: markets.to_vec(),
             random,
@@ -165,14 +172,32 @@ impl Link {
         self.account.as_ref().and_then(Account::stopped)
     }
 
-    /// A block is due.
-    pub(crate) fn advance(&mut self, now_s: u64, disturbed: bool) {
+    /// A block is due. True if the node has followed another chain until now: an operator starts the daemon again.
+    pub(crate) fn advance(&mut self, now_s: u64, disturbed: bool) -> bool {
         let faults = if disturbed {
             &self.config.faults
         } else {
             &CALM
         };
         self.chain.advance(now_s, faults);
+        let newest = self.chain.newest().block.number;
+        if let Some((fork, until)) = &mut self.fork {
+            fork.advance(now_s, &CALM);
+            let is_over = newest >= *until || !disturbed;
+            if is_over {
+                self.fork = None;
+            }
+            return is_over;
+        }
+        let forks = self.random.below(PARTS) < u64::from(faults.forked);
+        // A start cannot know what was final before it.
+        let knows = self.account.as_ref().is_some_and(|of| of.view().is_ok());
+        if forks && knows {
+            let until = newest + 1 + self.random.below(FORK_BLOCKS_MAX);
+            self.fork = Some((self.chain.forked(), until));
+            self.checks.forks += 1;
+        }
+        false
     }
 
     /// A daemon starts.
@@ -200,6 +225,7 @@ impl Link {
             recovered.expect("what was signed here is taken up again");
         }
         self.account = Some(account);
+        self.fork = None;
         self.checks.begin(start);
     }
 
@@ -287,7 +313,8 @@ impl Link {
         let Some(account) = &mut self.account else {
             return (Outcome::NotSent, None);
         };
-        let nodes = Nodes::new(&self.chain, faults, &mut self.random);
+        let followed = self.fork.as_ref().map_or(&self.chain, |(fork, _)| fork);
+        let nodes = Nodes::new(followed, faults, &mut self.random);
         match at_once(answers::answer(&nodes, account, query)) {
             Ok((reply, time)) => (Outcome::Reply(reply), time),
             Err(why) => (*why.outcome, None),
@@ -317,10 +344,14 @@ impl Link {
             return Outcome::NotSent;
         };
         let mut strikes = |parts: u32| self.random.below(PARTS) < u64::from(parts);
+        let followed = match &mut self.fork {
+            Some((fork, _)) => fork,
+            None => &mut self.chain,
+        };
         if strikes(faults.unanswered) {
             if strikes(5_000) {
                 // It arrived all the same, and the answer is lost.
-                drop(self.chain.submit(bytes));
+                drop(followed.submit(bytes));
             }
             return Outcome::Unknown(UnknownCause::Timeout);
         }
@@ -331,13 +362,13 @@ impl Link {
                 data: None,
             })
         } else {
-            self.chain.submit(bytes)
+            followed.submit(bytes)
         };
         let sent = rules::sent(&answer);
         let known = self.account.as_ref().and_then(Account::known_number);
         let spent_below = match (sent, known) {
             (rules::Sent::NonceTooLow, Some(number)) => {
-                let nodes = Nodes::new(&self.chain, faults, &mut self.random);
+                let nodes = Nodes::new(followed, faults, &mut self.random);
                 let at = BlockTag::Number(number);
                 at_once(nodes.fact(&NonceAt { account: OWN, at })).ok()
             }

@@ -59,4 +59,6 @@ pub struct ChainCounts {
     pub reorganised: u64,
     /// Transactions of ours in blocks that were replaced.
     pub taken_out: u64,
+    /// Times that the node followed another chain.
+    pub forks: u64,
 }

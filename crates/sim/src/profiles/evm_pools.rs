@@ -131,5 +131,6 @@ fn faults(random: &mut Random) -> ChainFaultsConfig {
         receipts_missing: rate(random),
         unanswered: rate(random) / 4,
         pool_full: rate(random),
+        forked: *choose(random, &[0, 0, 15]),
     }
 }

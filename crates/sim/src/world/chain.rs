@@ -62,6 +62,7 @@ impl World {
             replaced: link.checks.replaced,
             reorganised: link.chain().reorganised,
             taken_out: link.chain().taken_out,
+            forks: link.checks.forks,
         })
     }
 
@@ -74,14 +75,25 @@ impl World {
     pub(super) fn block(&mut self) {
         let now_s = self.exchange.clock(self.now).as_s();
         let is_disturbed = self.chain_is_disturbed();
-        if let Some(link) = &mut self.chain {
-            link.advance(now_s, is_disturbed);
+        let link = self.chain.as_mut();
+        if link.is_some_and(|link| link.advance(now_s, is_disturbed)) {
+            self.start_again_after_fork();
         }
         if is_disturbed {
             self.active_faults.obstruct(self.now);
         }
         self.check_blocks();
         self.plan_block();
+    }
+
+    /// The node follows the chain again: an operator starts the daemon, whose account has stopped for good.
+    fn start_again_after_fork(&mut self) {
+        let again = self.now.plus_ms(self.config.store.restart_ms);
+        self.active_faults.obstruct(again);
+        if self.daemon.is_some() && !self.ending {
+            self.stop();
+            self.queue.plan(again, WorldEvent::Start);
+        }
     }
 
     /// Checks the newest block, and what has become final.
