@@ -165,8 +165,12 @@ impl EngineLink {
             venue: VenueRules::exchange(),
             references: begin.references,
         };
+        let engine = Engine::new(strategies);
         let link = Self {
-            engine: Engine::new(strategies),
+            engine: match begin.observer {
+                Some(_) => engine,
+                None => engine.without_status(),
+            },
             now: Time(0),
             outputs: Vec::new(),
             sealed: BTreeMap::new(),
@@ -196,6 +200,15 @@ impl EngineLink {
             Input(Event::Process { strategy, message })
         });
         each.collect()
+    }
+
+    /// Ends the log, with the status of the last moment.
+    pub fn close(&mut self, end: Time) {
+        if let Some(status) = self.engine.status() {
+            let status = Notification::Status(Box::new(status));
+            self.log.observe(end, &status);
+        }
+        self.log.close(end);
     }
 
     /// When to wake the engine if there is no input before.

@@ -507,7 +507,7 @@ impl Backtest {
             (None, engine) => (None, engine),
         };
         let mut engine = engine.expect("the run starts the engine");
-        engine.log.close(end);
+        engine.close(end);
         let report = build(&Source {
             markets: &self.markets,
             feeds: &self.feeds,

@@ -25,19 +25,21 @@ use crate::action::Action;
 use crate::event::{Command, Event, Start};
 use crate::inspection::{Inspection, OrderDecision};
 use crate::market::MarketId;
-use crate::notification::Notification;
+use crate::notification::{Notification, Status};
 use crate::order::{ClientOrderId, StrategyId};
 use crate::pool::PoolBalances;
 use crate::reads;
 use crate::strategy::{ProcessMessage, Strategy};
 use crate::time::{Time, VenueTime};
 
+use control::status::StatusOutput;
 use state::State;
 
 /// The engine with its strategies.
 pub struct Engine {
     strategies: Vec<Box<dyn Strategy>>,
     state: Option<State>,
+    status: StatusOutput,
 }
 
 /// A saved engine: its state and the saved state of every strategy.
@@ -58,6 +60,17 @@ impl Engine {
         Self {
             strategies,
             state: None,
+            status: StatusOutput::Emitted,
+        }
+    }
+
+    /// The same without [`Notification::Status`], for runs of which nobody reads more than the last
+    /// [`Engine::status`]. Everything else is equal.
+    #[must_use]
+    pub fn without_status(self) -> Self {
+        Self {
+            status: StatusOutput::OnRequest,
+            ..self
         }
     }
 
@@ -72,6 +85,7 @@ impl Engine {
             self.check_start(start);
             let mut state = State::new(now, start, actions);
             state.note_reads(&self.strategies);
+            state.status = self.status;
             self.state = Some(state);
             self.resume_strategies(start, actions);
         }
@@ -207,6 +221,12 @@ impl Engine {
         Some((at, state.clock.at_least(at)))
     }
 
+    /// The status at the last event; `None` before the start.
+    pub fn status(&self) -> Option<Status> {
+        let state = self.state.as_ref()?;
+        Some(state.status(state.last_step_at))
+    }
+
     /// As [`Engine::inspect`], without asking the strategies and without copying more than is shown.
     pub fn watch(&self, now: Time) -> Option<Inspection> {
         let state = self.state.as_ref();
@@ -250,6 +270,7 @@ impl Engine {
         Ok(Self {
             strategies,
             state: snapshot.state,
+            status: StatusOutput::Emitted,
         })
     }
 

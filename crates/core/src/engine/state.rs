@@ -26,6 +26,7 @@ use crate::engine::account::ledger::{Ledger, OwnLocks};
 use crate::engine::account::reconciliation::Reconciliation;
 use crate::engine::account::slot_numbers::SlotNumbers;
 use crate::engine::control::drain::Drain;
+use crate::engine::control::status::StatusOutput;
 use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::intents::registry::{Orders, Tracked};
 use crate::engine::market::{Backoff, Market};
@@ -159,6 +160,8 @@ pub(crate) struct State {
     pub(crate) unrecognised_own_ids: BTreeSet<Hash>,
     pub(crate) drain: Option<Drain>,
     pub(crate) status_due: Time,
+    #[serde(skip)]
+    pub(crate) status: StatusOutput,
     /// A request had no budget and should be tried again soon.
     pub(crate) budget_denied: bool,
     pub(crate) next_wakeup_at: Time,
@@ -264,6 +267,7 @@ impl State {
             unrecognised_own_ids: BTreeSet::new(),
             drain: None,
             status_due: now,
+            status: StatusOutput::Emitted,
             budget_denied: false,
             next_wakeup_at: now,
             last_decision_at: now,

@@ -7,8 +7,19 @@ use crate::time::Time;
 
 use crate::engine::intents::lifecycle::Phase;
 use crate::engine::intents::registry::Tracked;
+use crate::engine::intents::unquoted::SideOrders;
 use crate::engine::market::BreakBeforeMake;
 use crate::engine::state::State;
+
+/// What becomes of the status when it is due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StatusOutput {
+    /// It is computed and emitted.
+    #[default]
+    Emitted,
+    /// It is computed for those who ask for it only.
+    OnRequest,
+}
 
 impl State {
     /// Reports a change of both-sided quotes at once, and the whole status at intervals and after a command or a change
@@ -16,11 +27,10 @@ impl State {
     pub(crate) fn emit_status(&mut self, now: Time, actions: &mut Vec<Action>) {
         for index in 0..self.markets.len() {
             let market = self.markets[index].spec.id;
-            self.emit_side_empty(now, market, actions);
-            self.emit_unquoted(now, index, actions);
-            let both = Side::BOTH
-                .iter()
-                .all(|side| self.is_quoted(now, market, *side));
+            let orders = self.side_orders(now, market);
+            self.emit_side_empty(now, market, orders, actions);
+            self.emit_unquoted(now, index, orders, actions);
+            let both = orders.iter().all(|side| side.rests);
             if both != self.markets[index].both_sides_quoted {
                 self.markets[index].both_sides_quoted = both;
                 actions.push(Action::Notify(Notification::BothSides { market, both }));
@@ -38,19 +48,23 @@ impl State {
         });
         if changed || now >= self.status_due {
             self.status_due = now.plus_ms(self.config.status_ms.max(1));
-            actions.push(Action::Notify(Notification::Status(Box::new(
-                self.status(now),
-            ))));
+            if self.status == StatusOutput::Emitted {
+                let status = Box::new(self.status(now));
+                actions.push(Action::Notify(Notification::Status(status)));
+            }
         }
     }
 
     /// Reports for how long a side was dark because its order ended before its replacement was sent.
-    fn emit_side_empty(&mut self, now: Time, market: MarketId, actions: &mut Vec<Action>) {
+    fn emit_side_empty(
+        &mut self,
+        now: Time,
+        market: MarketId,
+        orders: [SideOrders; 2],
+        actions: &mut Vec<Action>,
+    ) {
         for side in Side::BOTH {
-            if self.market(market).break_before_make[side as usize] == BreakBeforeMake::No {
-                continue;
-            }
-            let quoted = self.is_quoted(now, market, side);
+            let quoted = orders[side as usize].rests;
             let broken = &mut self.market_mut(market).break_before_make[side as usize];
             match (*broken, quoted) {
                 (BreakBeforeMake::No, _)
@@ -64,17 +78,6 @@ impl State {
                 }
             }
         }
-    }
-
-    /// Whether a side has a live order that is neither being cancelled nor expired.
-    pub(crate) fn is_quoted(&self, now: Time, market: MarketId, side: Side) -> bool {
-        let venue_now = self.clock.at_least(now);
-        self.orders.of_market(market).any(|t| {
-            t.order.side == side
-                && t.lifecycle.phase == Phase::Live
-                && t.lifecycle.cancel.is_none()
-                && venue_now < t.rests_until()
-        })
     }
 
     pub(crate) fn status(&self, now: Time) -> Status {

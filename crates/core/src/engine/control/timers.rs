@@ -51,28 +51,14 @@ impl State {
             at(self.lost_at(oldest));
         }
         let venue_now = self.clock.at_least(now);
-        let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now) + 1);
-        for (id, lifecycle) in self.orders.lives() {
-            if let Some(resend_at) = self.resend_at(lifecycle)
-                && self.may_be_resent(now, id, lifecycle)
-            {
-                at(resend_at);
-            }
-            self.cancel_at(lifecycle).into_iter().for_each(&mut at);
-            if lifecycle.may_have_left() {
-                let fence = lifecycle.last_effect().plus_ms(self.config.grace_ms);
-                if venue_now <= fence {
-                    at(local(fence));
-                }
-            }
-            if lifecycle.phase == Phase::Sealed {
-                at(now.plus_ms(100));
-            }
-        }
-        for tracked in self.orders.iter() {
-            if tracked.lifecycle.cancel.is_none() && venue_now < self.refresh_at(tracked) {
-                at(local(self.refresh_at(tracked)));
-            }
+        let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now).saturating_add(1));
+        let outline = self.orders.outline();
+        let first_fence = outline.last_effect.plus_ms(self.config.grace_ms);
+        let first_refresh = self.refresh_before(outline.rests_until);
+        if !self.orders.has_unsettled() && venue_now <= first_fence && venue_now < first_refresh {
+            at(local(first_fence.min(first_refresh)));
+        } else {
+            self.earliest_of_orders(now, &mut at);
         }
         self.restrictions.retry_at().into_iter().for_each(&mut at);
         self.restrictions
@@ -103,6 +89,34 @@ impl State {
             again
         } else {
             wake.max(now.plus_ms(1))
+        }
+    }
+
+    /// When something is due about each intent.
+    fn earliest_of_orders(&self, now: Time, mut at: impl FnMut(Time)) {
+        let venue_now = self.clock.at_least(now);
+        let local = |then: VenueTime| now.plus_ms(then.ms_since(venue_now).saturating_add(1));
+        for (id, lifecycle) in self.orders.lives() {
+            if let Some(resend_at) = self.resend_at(lifecycle)
+                && self.may_be_resent(now, id, lifecycle)
+            {
+                at(resend_at);
+            }
+            self.cancel_at(lifecycle).into_iter().for_each(&mut at);
+            if lifecycle.may_have_left() {
+                let fence = lifecycle.last_effect().plus_ms(self.config.grace_ms);
+                if venue_now <= fence {
+                    at(local(fence));
+                }
+            }
+            if lifecycle.phase == Phase::Sealed {
+                at(now.plus_ms(100));
+            }
+        }
+        for tracked in self.orders.iter() {
+            if tracked.lifecycle.cancel.is_none() && venue_now < self.refresh_at(tracked) {
+                at(local(self.refresh_at(tracked)));
+            }
         }
     }
 }

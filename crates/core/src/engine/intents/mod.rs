@@ -2,6 +2,7 @@
 //! are used by every other folder.
 
 pub(crate) mod lifecycle;
+pub(crate) mod outline;
 pub(crate) mod pool_transactions;
 pub(crate) mod registry;
 pub(crate) mod unquoted;

@@ -3,6 +3,8 @@
 //! An order is added when it is sealed and removed only when its end is proven (`lifecycle`). Evidence is monotonic:
 //! fills never shrink, an end is never revoked.
 
+use std::cell::OnceCell;
+
 use serde::{Deserialize, Serialize};
 
 use crate::by_hash::ByHash;
@@ -16,6 +18,7 @@ use crate::token::{Amount, TokenId};
 use crate::venue::{AmountRule, FeeToken, SlotRule, Spent};
 
 use crate::engine::intents::lifecycle::Lifecycle;
+use crate::engine::intents::outline::Outline;
 use crate::engine::intents::pool_transactions::PoolTransactionRegistry;
 use crate::engine::market_data::book::{OwnLevel, OwnLevels};
 
@@ -177,6 +180,9 @@ const ENDED_KEPT: usize = 1_024;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Orders {
     active: SortedMap<ClientOrderId, Tracked>,
+    /// What holds of them, from the first time it is asked for after one of them may have changed.
+    #[serde(skip)]
+    outline: OnceCell<Outline>,
     /// Joins and exits that may be undecided: their amounts are reserved as well.
     pub(crate) pool_transactions: PoolTransactionRegistry,
     by_hash: ByHash<ClientOrderId>,
@@ -186,11 +192,25 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
+    /// What holds of all orders; joins and exits are not in it.
+    pub(crate) fn outline(&self) -> Outline {
+        let found = || Outline::of(self.iter());
+        let outline = *self.outline.get_or_init(found);
+        debug_assert_eq!(outline, found(), "an order changed unnoticed");
+        outline
+    }
+
+    /// The orders, to change them.
+    fn active_mut(&mut self) -> &mut SortedMap<ClientOrderId, Tracked> {
+        self.outline.take();
+        &mut self.active
+    }
+
     pub(crate) fn insert(&mut self, tracked: Tracked) {
         if let Some(hash) = tracked.lifecycle.hash {
             self.by_hash.insert(hash, tracked.order.client_id);
         }
-        self.active.insert(tracked.order.client_id, tracked);
+        self.active_mut().insert(tracked.order.client_id, tracked);
     }
 
     pub(crate) fn get(&self, id: ClientOrderId) -> Option<&Tracked> {
@@ -198,11 +218,11 @@ impl Orders {
     }
 
     pub(crate) fn get_mut(&mut self, id: ClientOrderId) -> Option<&mut Tracked> {
-        self.active.get_mut(id)
+        self.active_mut().get_mut(id)
     }
 
     pub(crate) fn set_hash(&mut self, id: ClientOrderId, hash: Hash) {
-        if let Some(tracked) = self.active.get_mut(id) {
+        if let Some(tracked) = self.active_mut().get_mut(id) {
             tracked.lifecycle.hash = Some(hash);
             self.by_hash.insert(hash, id);
         } else if let Some(tracked) = self.pool_transactions.get_mut(id) {
@@ -222,6 +242,7 @@ impl Orders {
 
     /// The same, mutable.
     pub(crate) fn lifecycle_mut(&mut self, id: ClientOrderId) -> Option<&mut Lifecycle> {
+        self.outline.take();
         match self.active.get_mut(id) {
             Some(tracked) => Some(&mut tracked.lifecycle),
             None => self
@@ -300,7 +321,7 @@ impl Orders {
 
     /// Removes an order: its end is proven, by a report of the venue or by conclusion.
     pub(crate) fn end(&mut self, at: Time, id: ClientOrderId, concluded: bool) -> Option<Tracked> {
-        let tracked = self.active.remove(id)?;
+        let tracked = self.active_mut().remove(id)?;
         if let Some(hash) = tracked.lifecycle.hash {
             self.by_hash.remove(hash);
             self.ended.insert(
@@ -331,12 +352,18 @@ impl Orders {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tracked> {
-        self.active.values_mut()
+        self.active_mut().values_mut()
     }
 
     /// Number of orders that may be alive.
     pub(crate) fn len(&self) -> usize {
         self.active.len()
+    }
+
+    /// Whether anything may be sent again, cancelled or dropped: an intent is sealed and not in flight, of unknown state,
+    /// or being cancelled; or there are joins and exits.
+    pub(crate) fn has_unsettled(&self) -> bool {
+        self.outline().unsettled || !self.pool_transactions.is_empty()
     }
 
     /// Whether no intent may be alive.

@@ -11,7 +11,7 @@ use crate::action::Action;
 use crate::market::{MarketId, Side};
 use crate::notification::{Control, Notification, Withheld};
 use crate::strategy::Targets;
-use crate::time::Time;
+use crate::time::{Time, VenueTime};
 use crate::withheld::{Compared, Unit};
 
 use crate::engine::intents::lifecycle::Phase;
@@ -126,22 +126,52 @@ impl Unquoted {
     }
 }
 
+/// What the orders of a side amount to, those that are being cancelled left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SideOrders {
+    /// One rests and has not expired.
+    pub(crate) rests: bool,
+    /// One is on its way.
+    coming: bool,
+    /// The latest last effect of those whose state is unknown.
+    unknown: Option<VenueTime>,
+}
+
 impl State {
-    /// Why a side has no quotes; `None` while a quote is alive or being sent.
-    pub(crate) fn unquoted(&self, now: Time, id: MarketId, side: Side) -> Option<Withheld> {
+    /// What the orders of both sides of a market amount to.
+    pub(crate) fn side_orders(&self, now: Time, id: MarketId) -> [SideOrders; 2] {
         let venue_now = self.clock.at_least(now);
-        let reasons = &self.market(id).unquoted;
-        let (mut coming, mut unknown) = (false, None);
-        let orders = self.orders.of_market(id).filter(|t| t.order.side == side);
+        let mut sides = [SideOrders::default(); 2];
+        let orders = self.orders.of_market(id);
         for tracked in orders.filter(|t| t.lifecycle.cancel.is_none()) {
+            let side = &mut sides[tracked.order.side as usize];
             match tracked.lifecycle.phase {
-                Phase::Live if venue_now < tracked.rests_until() => return None,
-                Phase::Live => {}
-                Phase::Sealing | Phase::Sealed | Phase::InFlight => coming = true,
+                Phase::Live => side.rests |= venue_now < tracked.rests_until(),
+                Phase::Sealing | Phase::Sealed | Phase::InFlight => side.coming = true,
                 Phase::Unknown { .. } => {
-                    unknown = unknown.max(Some(tracked.lifecycle.last_effect()));
+                    side.unknown = side.unknown.max(Some(tracked.lifecycle.last_effect()));
                 }
             }
+        }
+        sides
+    }
+
+    /// Why a side with these orders has no quotes; `None` while a quote is alive or being sent.
+    fn unquoted(
+        &self,
+        now: Time,
+        id: MarketId,
+        side: Side,
+        orders: SideOrders,
+    ) -> Option<Withheld> {
+        let reasons = &self.market(id).unquoted;
+        let SideOrders {
+            rests,
+            coming,
+            unknown,
+        } = orders;
+        if rests {
+            return None;
         }
         if self.drain.is_some() {
             return Some(Control::Ending.into());
@@ -156,7 +186,10 @@ impl State {
         }
         let unknown_order = unknown.map(|last_effect| {
             let fence = last_effect.plus_ms(self.config.grace_ms);
-            waits(Control::UnknownOrder, fence.ms_since(venue_now))
+            waits(
+                Control::UnknownOrder,
+                fence.ms_since(self.clock.at_least(now)),
+            )
         });
         let decided = reasons.decided[side as usize].or(unknown_order);
         Some(decided.unwrap_or(Control::Undecided.into()))
@@ -166,20 +199,27 @@ impl State {
     pub(crate) fn unquoted_sides(&self, now: Time, id: MarketId) -> [Option<Withheld>; 2] {
         let barred = self.market(id).unquoted.barred;
         let newest = barred.and_then(|_| self.quoting_mid(now, id, &self.prices(id)).err());
+        let orders = self.side_orders(now, id);
         Side::BOTH.map(|side| {
-            let why = self.unquoted(now, id, side)?;
+            let why = self.unquoted(now, id, side, orders[side as usize])?;
             Some(newest.filter(|newest| newest.is_alike(&why)).unwrap_or(why))
         })
     }
 
     /// Reports every reason that has changed.
-    pub(crate) fn emit_unquoted(&mut self, now: Time, index: usize, actions: &mut Vec<Action>) {
+    pub(crate) fn emit_unquoted(
+        &mut self,
+        now: Time,
+        index: usize,
+        orders: [SideOrders; 2],
+        actions: &mut Vec<Action>,
+    ) {
         let id = self.markets[index].spec.id;
         for side in Side::BOTH {
-            let withheld = self.unquoted(now, id, side);
-            let rests = withheld.is_none() && self.is_quoted(now, id, side);
+            let orders = orders[side as usize];
+            let withheld = self.unquoted(now, id, side, orders);
             let reasons = &mut self.markets[index].unquoted;
-            if rests {
+            if orders.rests {
                 reasons.failed[side as usize] = None;
             }
             let last = &mut reasons.reported[side as usize];

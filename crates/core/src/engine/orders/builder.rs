@@ -98,9 +98,11 @@ impl State {
 
     /// Whether an earlier batch is still being stored: an order that waits behind it would be too old afterwards.
     pub(crate) fn store_lags(&self, batch: BatchId) -> bool {
-        self.orders
-            .lives()
-            .any(|(_, lifecycle)| lifecycle.phase == Phase::Sealing && lifecycle.batch != batch)
+        let mut lives = self.orders.lives();
+        let may_lag = self.orders.outline().sealing || !self.orders.pool_transactions.is_empty();
+        may_lag
+            && lives
+                .any(|(_, lifecycle)| lifecycle.phase == Phase::Sealing && lifecycle.batch != batch)
     }
 
     /// Assigns ids, amounts by token, and expiry to an approved proposal.

@@ -491,9 +491,12 @@ impl State {
 
     /// The venue time at which an order is due for replacement.
     pub(crate) fn refresh_at(&self, tracked: &Tracked) -> VenueTime {
-        tracked
-            .rests_until()
-            .minus_ms(self.config.refresh_before_ms)
+        self.refresh_before(tracked.rests_until())
+    }
+
+    /// The same for one that rests until then.
+    pub(crate) fn refresh_before(&self, rests_until: VenueTime) -> VenueTime {
+        rests_until.minus_ms(self.config.refresh_before_ms)
     }
 
     /// Whether a decision is due for another reason than the book or the orders: an order is due for replacement,
@@ -524,13 +527,15 @@ impl State {
         };
         let venue_now = self.clock.at_least(now);
         let expires = |t: &Tracked| t.lifecycle.cancel.is_none() && venue_now >= self.refresh_at(t);
+        let any_expires = venue_now >= self.refresh_before(self.orders.outline().rests_until);
         let grown = self.ramp.share_bps(now, &self.config.ramp)
             != self
                 .ramp
                 .share_bps(self.last_decision_at, &self.config.ramp);
         let lapsed = self.references.lapsed(id, self.last_decision_at, now);
         let has_room = market.counter_frees_at.is_some_and(|at| at <= now);
-        changed || grown || lapsed || has_room || self.orders.of_market(id).any(expires)
+        let expires = any_expires && self.orders.of_market(id).any(expires);
+        changed || grown || lapsed || has_room || expires
     }
 }
 

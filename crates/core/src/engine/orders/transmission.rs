@@ -165,6 +165,9 @@ impl State {
 
     /// Resends intents that got no answer and were not listed since, and those that provably were never sent.
     pub(crate) fn resend(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if !self.orders.has_unsettled() {
+            return;
+        }
         let due: Vec<_> = self
             .orders
             .lives()
@@ -212,6 +215,9 @@ impl State {
     /// Drops sealed intents that were never sent, when nothing new may be sent, they are no longer targets, or they
     /// expire.
     pub(crate) fn drop_unsent(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if !self.orders.has_unsettled() {
+            return;
+        }
         let stopped = self.is_stopped();
         let unsent: Vec<_> = self
             .orders
@@ -228,6 +234,9 @@ impl State {
     /// Sends every decided cancel that is due, by strategy and oldest first. Cancels may use the whole budget; one
     /// without a token is retried soon.
     pub(crate) fn send_cancels(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if !self.orders.has_unsettled() {
+            return;
+        }
         let due: Vec<_> = self
             .orders
             .lives()

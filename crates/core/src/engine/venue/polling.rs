@@ -277,7 +277,8 @@ impl State {
 
     /// Queries order reports by hash, one at a time.
     fn poll_reads(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if self.is_asked(|purpose| matches!(purpose, RequestPurpose::OrderReport(_))) {
+        let asked = || self.is_asked(|purpose| matches!(purpose, RequestPurpose::OrderReport(_)));
+        if !self.orders.outline().read_wanted || asked() {
             return;
         }
         let wanted = self

@@ -2,6 +2,7 @@
 //! prove. `list_scan` defines what it proves.
 
 use crate::action::Action;
+use crate::fence;
 use crate::request::{Endpoint, Query};
 use crate::time::{Time, VenueTime};
 
@@ -62,10 +63,9 @@ impl State {
     }
 
     pub(crate) fn absence_is_needed(&self, now: Time) -> bool {
+        let first = self.orders.outline().last_effect;
         let venue_now = self.clock.at_least(now);
-        let grace_ms = self.config.grace_ms;
-        let mut orders = self.orders.iter();
-        self.drain_needs_proof() || orders.any(|t| t.lifecycle.is_past_fence(venue_now, grace_ms))
+        self.drain_needs_proof() || fence::is_behind(venue_now, first, self.config.grace_ms)
     }
 
     /// The window of a proof: back to the oldest order that may be alive; when draining, back to where even a forgotten
