@@ -64,8 +64,8 @@ impl Engine {
         }
     }
 
-    /// The same without [`Notification::Status`], for runs of which nobody reads more than the last
-    /// [`Engine::status`]. Everything else is equal.
+    /// The same without [`Notification::Status`], for runs of which only the last [`Engine::status`] is read.
+    /// Everything else is equal.
     #[must_use]
     pub fn without_status(self) -> Self {
         Self {

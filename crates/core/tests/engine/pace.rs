@@ -1,11 +1,15 @@
 //! The pace of retries: neither immediately without end, nor never.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use cambist_core::event::{Command, Filter};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Endpoint, Outcome, Query, UnknownCause};
-use cambist_core::{Reason, Side};
+use cambist_core::strategy::{Strategy, Targets, View};
+use cambist_core::{Price, Qty, Reason, Side};
 
-use crate::bench::{BID, TestBench, config, execute};
+use crate::bench::{BID, Below, TestBench, config, execute};
 
 #[test]
 fn a_venue_that_refuses_every_order_gets_fewer_and_fewer() {
@@ -70,6 +74,54 @@ fn a_quote_without_a_token_is_sent_when_there_is_one_not_at_the_next_depth() {
     assert_eq!(bench.submits.len(), 1);
     bench.run_ms(300);
     assert_eq!(bench.submits.len(), 2);
+}
+
+/// Two bids, and how often they were asked for.
+struct Counting(Arc<AtomicUsize>);
+
+impl Strategy for Counting {
+    fn decide(&mut self, _: &View<'_>, targets: &mut Targets) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        targets.quote(Side::Buy, Price(9_995), Qty(10), 0);
+        targets.quote(Side::Buy, Price(9_990), Qty(10), 1);
+    }
+}
+
+#[test]
+fn a_strategy_is_not_asked_again_before_its_quote_has_a_token() {
+    let mut config = config();
+    config.poll.depth_ms = 2_500;
+    (config.budget.endpoint_per_s, config.budget.endpoint_burst) = (1, 1);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let strategy = Box::new(Counting(Arc::clone(&asked)));
+    let mut bench = TestBench::of(strategy, config, Vec::new());
+    bench.until_a_submit_waits();
+    let before = asked.load(Ordering::Relaxed);
+    bench.run_ms(970);
+    assert_eq!(bench.submits.len(), 1, "the next token is not there yet");
+    // The first order was stored and acknowledged meanwhile, and a depth may have come.
+    let between = asked.load(Ordering::Relaxed) - before;
+    assert!(between <= 3, "asked {between} times");
+    bench.run_ms(60);
+    assert_eq!(bench.submits.len(), 2);
+    // For the token, and for the second order as for the first.
+    let after = asked.load(Ordering::Relaxed) - before - between;
+    assert!((1..=3).contains(&after), "asked {after} times");
+}
+
+/// The price moves while an order is being stored: the next one waits for the store, and for nothing else.
+#[test]
+fn an_order_that_waited_for_the_store_is_made_when_the_store_answers() {
+    let mut bench = TestBench::of(Box::new(Below(5)), config(), Vec::new());
+    bench.store_waits = true;
+    bench.run_ms(3_000);
+    let (first, _) = bench.sealing.last().expect("a batch waits").clone();
+    bench.depth = (9_950, 9_960);
+    bench.run_ms(2_000);
+    assert_eq!(bench.sealing.len(), 1, "one batch at a time");
+    bench.store_answers();
+    let (second, orders) = bench.sealing.last().expect("the next batch").clone();
+    assert!(second != first && orders.len() == 1, "{orders:?}");
 }
 
 /// Times between cancels of one order, whose answers are lost.

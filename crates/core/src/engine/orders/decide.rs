@@ -8,6 +8,7 @@ use crate::intent::Intent;
 use crate::market::{MarketId, Side};
 use crate::notification::{Control, Notification, Withheld};
 use crate::order::{ClientOrderId, StrategyId, UnsignedOrder};
+use crate::request::Endpoint;
 use crate::strategy::{Holdings, OwnOrder, Quote, Strategy, Targets, View, WantedSwap};
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
@@ -41,8 +42,9 @@ impl State {
         let batch = self.batch();
         let mut sealed = Vec::new();
         for index in 0..self.markets.len() {
-            self.markets[index].decision_due |=
-                self.any_pause_ended(now, index) || self.is_asked_for(now, index, strategies);
+            self.markets[index].decision_due |= self.any_pause_ended(now, index)
+                || self.is_asked_for(now, index, strategies)
+                || self.has_token_again(now, index);
             if std::mem::take(&mut self.markets[index].decision_due) {
                 self.decide_market(now, index, batch, strategies, &mut sealed, actions);
             }
@@ -139,7 +141,6 @@ impl State {
                     }
                     Err(withheld) => {
                         let control = withheld.control;
-                        // A target without a request token is decided again at the next wake-up.
                         self.markets[index].decision_due |= is_tried_again(control);
                         refused.insert(control);
                         findings.refused(missing.quote.side, withheld);
@@ -390,6 +391,21 @@ impl State {
             .any(|(_, strategy)| strategy.next_decision().is_some_and(passed))
     }
 
+    /// Whether a target that lacked a request token is decided again, because there is one. Until then the market waits
+    /// for it, unless something else changes.
+    fn has_token_again(&mut self, now: Time, index: usize) -> bool {
+        let market = &self.markets[index];
+        if market.decision_due || !market.refused_by.contains(&Control::Budget) {
+            return false;
+        }
+        let at_pool = [Endpoint::Join, Endpoint::Exit];
+        let at_pool = at_pool.into_iter().filter(|_| market.pool.is_some());
+        let mut endpoints = std::iter::once(Endpoint::Submit).chain(at_pool);
+        let has_token = endpoints.any(|endpoint| self.budget.has(now, endpoint));
+        self.budget_denied |= !has_token;
+        has_token
+    }
+
     /// Removes targets that a pause forbids; returns by side whether there were any.
     fn drop_held_back(&self, now: Time, seat: usize, targets: &mut Targets) -> [bool; 2] {
         let venue_now = self.clock.at_least(now);
@@ -539,12 +555,9 @@ impl State {
     }
 }
 
-/// Whether a refused target is decided again at the next wake-up, because it only lacked a request token.
+/// Whether a refused target is decided again at the next wake-up, because a pause after refusals may have ended.
 fn is_tried_again(control: Control) -> bool {
-    matches!(
-        control,
-        Control::Budget | Control::VenueRefusal | Control::Signer
-    )
+    matches!(control, Control::VenueRefusal | Control::Signer)
 }
 
 /// Sides on which a target has its order.

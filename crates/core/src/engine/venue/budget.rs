@@ -130,12 +130,28 @@ impl Budget {
 
     /// Takes what one request to `endpoint` costs, or nothing at all.
     pub(crate) fn take(&mut self, now: Time, endpoint: Endpoint) -> bool {
+        let Some((common, own)) = self.after(now, endpoint) else {
+            return false;
+        };
+        self.common = common;
+        self.endpoints.insert(endpoint, own);
+        self.sent += u64::from(self.costs.of(endpoint));
+        true
+    }
+
+    /// Whether one request to `endpoint` could be paid.
+    pub(crate) fn has(&self, now: Time, endpoint: Endpoint) -> bool {
+        self.after(now, endpoint).is_some()
+    }
+
+    /// The common bucket and that of `endpoint` after one request, if it can be paid.
+    fn after(&self, now: Time, endpoint: Endpoint) -> Option<(Bucket, Bucket)> {
         if self
             .resting_until
             .get(&endpoint)
             .is_some_and(|until| now < *until)
         {
-            return false;
+            return None;
         }
         let reserve = if endpoint == Endpoint::Cancel {
             0
@@ -143,25 +159,16 @@ impl Budget {
             self.config.cancel_reserve
         };
         let common = self.common.clone();
-        let cost = self.costs.of(endpoint);
-        if let Some(tokens) = NonZeroU32::new(cost) {
+        if let Some(tokens) = NonZeroU32::new(self.costs.of(endpoint)) {
             let quota = quota(self.config.per_s, self.config.burst);
-            if !self.common.take(now, quota, tokens, reserve) {
-                return false;
+            if !common.take(now, quota, tokens, reserve) {
+                return None;
             }
         }
-        let own = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
-        if !self
-            .endpoints
-            .entry(endpoint)
-            .or_default()
-            .take(now, own, NonZeroU32::MIN, 0)
-        {
-            self.common = common;
-            return false;
-        }
-        self.sent += u64::from(cost);
-        true
+        let own = self.endpoints.get(&endpoint).cloned().unwrap_or_default();
+        let quota = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
+        own.take(now, quota, NonZeroU32::MIN, 0)
+            .then_some((common, own))
     }
 
     /// An answer reported trades that were not known: takes what the questions about them cost.
@@ -359,6 +366,28 @@ mod tests {
         assert_eq!(polls(&mut budget, 0), 2);
         assert_eq!(polls(&mut budget, 3_030), 0);
         assert_eq!(polls(&mut budget, 3_031), 1);
+    }
+
+    #[test]
+    fn a_request_that_could_be_paid_is_one_that_is_paid() {
+        let costs = RequestCosts {
+            each: vec![(Endpoint::Orders, 2)],
+            new_fills: 0,
+        };
+        let mut budget = Budget::new(Time(0), config(), costs);
+        budget.back_off(Time(0), Endpoint::Depth);
+        let mut counts = [0, 0];
+        for step in 0..400 {
+            let now = Time(step * 12_347);
+            for endpoint in [Endpoint::Depth, Endpoint::Orders, Endpoint::Cancel] {
+                let before = (budget.sent(), budget.tokens(now));
+                let has = budget.has(now, endpoint);
+                assert_eq!((budget.sent(), budget.tokens(now)), before);
+                assert_eq!(budget.take(now, endpoint), has, "{endpoint:?} {now:?}");
+                counts[usize::from(has)] += 1;
+            }
+        }
+        assert!(counts.into_iter().all(|count| count > 30), "{counts:?}");
     }
 
     #[test]
