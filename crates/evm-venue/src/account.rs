@@ -6,7 +6,7 @@ use std::iter;
 
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
-use cambist_core::request::{Charge, OrdersPage, Reply};
+use cambist_core::request::{Charge, OrderList, OrdersPage, Reply};
 use cambist_core::{Amount, Hash, Intent, MarketSpec, TokenId, VenueTime};
 use cambist_evm::block::Block;
 use cambist_evm::receipt::Receipt;
@@ -24,9 +24,15 @@ use crate::nonces::{Candidate, Fate, NonceError, Nonces, Purpose};
 use crate::seal::{SealError, Sealed, approvals};
 use crate::settle::{Settled, Unsettled};
 
-/// Charges that are repeated with each answer. One is booked from the first answer that has it, and one number at a time
-/// is given out.
-const CHARGES_KEPT: usize = 32;
+/// Charges that are repeated with each answer: more than two intents have. One is booked from the first answer that has
+/// it.
+const CHARGES_KEPT: usize = 2 * bundle::PARTS_MAX;
+
+/// Settled reports that are kept, of each kind. One intent is undecided at a time, so that the lists of the engine need
+/// the newest few.
+const REPORTS_KEPT: usize = 1_024;
+/// Settled nonces whose transactions are kept.
+const NONCES_KEPT: u64 = 32;
 
 /// What a transaction was signed for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,8 +117,8 @@ pub struct Account {
     nonces: Nonces,
     wanted: BTreeMap<Hash, Wanted>,
     settled_below: u64,
-    orders: Vec<OrderReport>,
-    pool_transactions: Vec<PoolTransactionReport>,
+    orders: Reports<OrderReport>,
+    pool_transactions: Reports<PoolTransactionReport>,
     charges: VecDeque<Charge>,
     allowed: BTreeMap<TokenId, U256>,
     stopped: Option<Stopped>,
@@ -140,8 +146,8 @@ impl Account {
             nonces: Nonces::default(),
             wanted: BTreeMap::new(),
             settled_below: first,
-            orders: Vec::new(),
-            pool_transactions: Vec::new(),
+            orders: Reports::default(),
+            pool_transactions: Reports::default(),
             charges: VecDeque::new(),
             allowed: BTreeMap::new(),
             stopped: None,
@@ -396,6 +402,10 @@ impl Account {
         }
         self.settled_below = nonce + 1;
         self.absent = None;
+        self.nonces
+            .forget_below(self.settled_below.saturating_sub(NONCES_KEPT));
+        let nonces = &self.nonces;
+        self.wanted.retain(|hash, _| nonces.knows(*hash));
         Ok(())
     }
 
@@ -459,19 +469,24 @@ impl Account {
 
     fn page<R: list::Created + Clone>(
         &self,
-        settled: &[R],
+        settled: &Reports<R>,
         spent_below: u64,
         asked: &OrdersPage,
     ) -> Option<(Vec<R>, u32)> {
         if self.stopped.is_some() || self.settled_below < spent_below {
             return None;
         }
-        list::page(settled, self.view.as_ref()?, self.grace_ms, asked)
+        let view = self.view.as_ref()?;
+        settled.page(view, self.grace_ms, asked)
     }
 
-    /// The report of one order.
-    pub fn order(&self, hash: Hash) -> Option<&OrderReport> {
-        self.orders.iter().find(|report| report.hash == hash)
+    /// The report of one order, if it is kept; `Err` if it may be one of those that are not.
+    pub fn order(&self, hash: Hash) -> Result<Option<&OrderReport>, Forgotten> {
+        let found = self.orders.kept.iter().find(|report| report.hash == hash);
+        match (found, self.orders.forgotten_until) {
+            (None, Some(_)) => Err(Forgotten),
+            (found, _) => Ok(found),
+        }
     }
 
     /// The venue's time of the newest block.
@@ -489,6 +504,47 @@ impl Account {
     }
 }
 
+/// Old reports are not kept: nothing is known of what is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("reports as old as this are not kept")]
+pub struct Forgotten;
+
+/// The newest reports in the order of nonces. A window that begins before one that is not kept any more is not answered.
+#[derive(Debug)]
+struct Reports<R> {
+    kept: VecDeque<R>,
+    /// The newest time of creation of a report that is not kept.
+    forgotten_until: Option<VenueTime>,
+}
+
+impl<R> Default for Reports<R> {
+    fn default() -> Self {
+        Self {
+            kept: VecDeque::new(),
+            forgotten_until: None,
+        }
+    }
+}
+
+impl<R: list::Created + Clone> Reports<R> {
+    fn push(&mut self, report: R) {
+        self.kept.push_back(report);
+        while self.kept.len() > REPORTS_KEPT {
+            let oldest = self.kept.pop_front();
+            let created = oldest.map(|report| report.created());
+            self.forgotten_until = self.forgotten_until.max(created);
+        }
+    }
+
+    fn page(&self, view: &View, grace_ms: u64, asked: &OrdersPage) -> Option<(Vec<R>, u32)> {
+        let is_resting = asked.list == OrderList::Resting;
+        if self.forgotten_until >= Some(asked.from) && !is_resting {
+            return None;
+        }
+        list::page(&self.kept, view, grace_ms, asked)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
@@ -497,7 +553,6 @@ mod tests {
     use crate::finality::tests::block;
     use crate::seal::tests::{FEES, exit, join, swap};
     use cambist_core::MarketId;
-    use cambist_core::request::OrderList;
     use cambist_evm::{Address, Hash32};
 
     fn key() -> EthKey {
@@ -634,6 +689,58 @@ mod tests {
         assert_eq!(followed, Err(AccountError::Unusable(Unusable::Behind)));
         assert_eq!(behind.stopped(), None, "the next answer may be right");
         assert!(behind.follow(block(9, 0), block(5, 0), None).is_err());
+    }
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct At(u64);
+
+    impl list::Created for At {
+        fn created(&self) -> VenueTime {
+            VenueTime::from_s(self.0)
+        }
+    }
+
+    #[test]
+    fn a_window_of_reports_that_are_not_kept_is_not_answered() {
+        let account = seen();
+        let view = account.view().unwrap();
+        let kept = REPORTS_KEPT as u64;
+        let mut reports = Reports::default();
+        (1..=kept).for_each(|at| reports.push(At(at)));
+        let page = |reports: &Reports<At>, from, list| {
+            let from = VenueTime::from_s(from);
+            let asked = OrdersPage {
+                from,
+                list,
+                ..all()
+            };
+            reports.page(view, 40_000, &asked)
+        };
+        let total = |found: Option<(Vec<At>, u32)>| found.map(|(_, total)| total);
+        assert_eq!(total(page(&reports, 0, OrderList::All)), Some(1_024));
+        (kept + 1..=kept + 3).for_each(|at| reports.push(At(at)));
+        assert_eq!(reports.kept.len(), REPORTS_KEPT);
+        for from in 0..=3 {
+            assert_eq!(page(&reports, from, OrderList::All), None, "{from}");
+        }
+        assert_eq!(total(page(&reports, 4, OrderList::All)), Some(1_024));
+        assert_eq!(total(page(&reports, 0, OrderList::Resting)), Some(0));
+    }
+
+    #[test]
+    fn what_is_settled_long_ago_takes_no_memory() {
+        let mut account = seen();
+        for nonce in 7..=7 + 3 * NONCES_KEPT {
+            let sealed = account.seal(Wanted::Burn, nonce, FEES, &key()).unwrap();
+            let mined = [(sealed.hash, Some(burnt(&account, sealed.hash)))];
+            let settled = account.settle(nonce + 1, &mined, Some(&block(4, 0)));
+            assert_eq!(settled, Ok(()));
+        }
+        let last = account.settled_below();
+        assert_eq!(account.wanted.len() as u64, NONCES_KEPT);
+        assert_eq!(account.signed_for(last - NONCES_KEPT).len(), 1);
+        assert_eq!(account.signed_for(last - NONCES_KEPT - 1), []);
+        assert_eq!(account.next_nonce(), last);
     }
 
     fn kinds(bundle: &Bundle) -> Vec<(u64, Option<Amount>)> {

@@ -222,7 +222,8 @@ impl<R: ChainReader> Answers<'_, R> {
 
     async fn order(&self, account: &mut Account, hash: Hash) -> Result<Answer, NoAnswer> {
         let seen = self.settled(account).await?;
-        match account.order(hash) {
+        let found = account.order(hash);
+        match found.map_err(|forgotten| NoAnswer::unknown(&forgotten))? {
             Some(report) => Ok((Reply::Order(report.clone()), Some(time_of(&seen.latest)))),
             None => Err(NoAnswer {
                 outcome: Box::new(Outcome::Refused(rules::NOT_FOUND)),

@@ -29,8 +29,8 @@ impl Created for cambist_core::pool::PoolTransactionReport {
 
 /// The asked page and the number of entries on all pages, in the order of creation. `settled` are the reports of every
 /// nonce that the finalized block of `view` has spent, in the order of nonces. `None` if the window's end is not proven.
-pub fn page<R: Created + Clone>(
-    settled: &[R],
+pub fn page<'a, R: Created + Clone + 'a>(
+    settled: impl IntoIterator<Item = &'a R>,
     view: &View,
     grace_ms: u64,
     asked: &OrdersPage,
@@ -47,7 +47,7 @@ pub fn page<R: Created + Clone>(
         let created = report.created();
         created >= asked.from && (is_open_ended || created <= asked.to)
     };
-    let mut of_window: Vec<&R> = settled.iter().filter(within).collect();
+    let mut of_window: Vec<&R> = settled.into_iter().filter(within).collect();
     of_window.sort_by_key(|report| report.created());
     let total = u32::try_from(of_window.len()).ok()?;
     let offset = usize::try_from(asked.offset).ok()?;

@@ -158,6 +158,12 @@ impl Nonces {
         signed.max(spent_below)
     }
 
+    /// Whether a transaction of this hash is kept.
+    pub fn knows(&self, hash: Hash) -> bool {
+        let all = self.0.values().flatten();
+        all.into_iter().any(|of| of.hash == hash)
+    }
+
     /// Forgets nonces that are settled.
     pub fn forget_below(&mut self, nonce: u64) {
         self.0 = self.0.split_off(&nonce);
