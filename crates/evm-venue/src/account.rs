@@ -406,6 +406,8 @@ impl Account {
             .forget_below(self.settled_below.saturating_sub(NONCES_KEPT));
         let nonces = &self.nonces;
         self.wanted.retain(|hash, _| nonces.knows(*hash));
+        // What the router may take was read before this nonce was spent.
+        self.allowed.clear();
         Ok(())
     }
 
@@ -780,6 +782,12 @@ mod tests {
         let mined = [(first.parts()[0].sealed.hash, Some(receipt))];
         account.settle(8, &mined, Some(&block(4, 0))).unwrap();
         let leaves = Intent::PoolTransaction(exit());
+        let stale = account.seal_intent(&leaves, FEES, &key());
+        assert_eq!(stale, Err(AccountError::Unseen), "read before it");
+        for token in [FIRST, SECOND] {
+            account.allows(token, U256::ZERO);
+        }
+        account.allows(join().lp, U256::from(95));
         let second = account.seal_intent(&leaves, FEES, &key()).unwrap();
         assert_eq!(kinds(&second), [(8, None), (9, None), (10, None)]);
         let [burns, intent] = [&second.parts()[..2], &second.parts()[2..]];
