@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cambist_core::order::OrderReport;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::stage::{SOON, on_kraken, quotes, usual};
@@ -213,9 +214,25 @@ fn a_panic_without_the_store_ends_everything_with_its_own_key() {
     // An order of others that never expires is cancelled too, and does not keep the proof away.
     let endless = "pair=ETHUSDC&type=buy&ordertype=limit&price=1500&volume=0.5&oflags=post";
     Client::of(&stage, 1).good("AddOrder", endless);
-    // Beside the running daemon, whose state folder is gone.
+    // Beside the daemon, whose state folder is gone, at a time when it replaces none of its orders.
+    until(SOON, "three orders that rest", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        daemon.signal(Signal::STOP);
+        let open = stage.books().open();
+        if open < 3 {
+            daemon.signal(Signal::CONT);
+        }
+        (open >= 3).then_some(())
+    });
     std::fs::rename(stage.path("daemon-state"), stage.path("lost")).unwrap();
-    let (code, object, log) = panic(&stage);
+    let (code, object, log) = std::thread::scope(|scope| {
+        // It goes on while the panic proves that nothing is left.
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(2));
+            daemon.signal(Signal::CONT);
+        });
+        panic(&stage)
+    });
     assert_eq!(code, 0, "{object} {log}");
     assert_eq!(object["proven"], true, "{object}");
     // All of them by one request.

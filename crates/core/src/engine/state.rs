@@ -160,6 +160,7 @@ pub(crate) struct State {
     pub(crate) unrecognised_own_ids: BTreeSet<Hash>,
     pub(crate) drain: Option<Drain>,
     pub(crate) status_due: Time,
+    /// How the status leaves the engine; of this process, not of the state.
     #[serde(skip)]
     pub(crate) status: StatusOutput,
     /// A request had no budget and should be tried again soon.

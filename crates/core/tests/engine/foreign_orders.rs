@@ -1,6 +1,6 @@
 //! Foreign orders on the account: reported, tolerated, or managed.
 
-use cambist_core::config::ForeignOrders;
+use cambist_core::config::{EngineConfig, ForeignOrders};
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::notification::{Control, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, OrderStatus, StrategyId};
@@ -122,6 +122,22 @@ fn a_managed_order_is_cancelled_until_it_has_ended_and_its_fills_are_booked() {
     assert_eq!(flows.collect::<Vec<_>>(), [(0, -500), (1, 50_500)]);
 }
 
+/// A venue that counts orders, and cancels of orders that are younger than five seconds, for good.
+fn with_trading_counter(config: EngineConfig) -> TestBench {
+    let mut bench = TestBench::with(&[BID], config, Vec::new());
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.venue.trading = Some(TradingCounter {
+            most: 1_000,
+            decay_per_s: 0,
+            spare: 0,
+            order: 100,
+            cancels: vec![(5_000, 300)],
+        });
+        start.next_number = 1;
+    }
+    bench
+}
+
 /// Where the venue counts young cancels, it counts those of foreign orders too.
 #[test]
 fn cancels_of_managed_orders_are_counted_in_the_venues_counter() {
@@ -129,17 +145,7 @@ fn cancels_of_managed_orders_are_counted_in_the_venues_counter() {
         let mut config = config();
         config.foreign = ForeignOrders::Adopt;
         config.status_ms = 100;
-        let mut bench = TestBench::with(&[BID], config, Vec::new());
-        if let Some(Event::Start(start)) = &mut bench.start {
-            start.venue.trading = Some(TradingCounter {
-                most: 1_000,
-                decay_per_s: 0,
-                spare: 0,
-                order: 100,
-                cancels: vec![(5_000, 300)],
-            });
-            start.next_number = 1;
-        }
+        let mut bench = with_trading_counter(config);
         bench.list = orders;
         bench.run_ms(3_000);
         let mut used = bench.notifications.iter().filter_map(|note| match note {
@@ -164,17 +170,7 @@ fn a_cancel_of_an_order_that_rested_for_long_is_not_counted() {
     let level_after = |rested_ms: u64| {
         let mut config = config();
         config.status_ms = 100;
-        let mut bench = TestBench::with(&[BID], config, Vec::new());
-        if let Some(Event::Start(start)) = &mut bench.start {
-            start.venue.trading = Some(TradingCounter {
-                most: 1_000,
-                decay_per_s: 0,
-                spare: 0,
-                order: 100,
-                cancels: vec![(5_000, 300)],
-            });
-            start.next_number = 1;
-        }
+        let mut bench = with_trading_counter(config);
         bench.until_a_submit_waits();
         bench.accept_all();
         bench.run_ms(rested_ms);

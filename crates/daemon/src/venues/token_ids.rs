@@ -14,7 +14,7 @@ use cambist_config::short_digest;
 use cambist_core::TokenId;
 use cambist_host::exit::{Exit, Failure};
 
-use super::kraken::nonces::write_whole;
+use super::whole_file::write_whole;
 
 /// The file.
 const FILE: &str = "assets";

@@ -167,8 +167,7 @@ impl State {
         else {
             return None;
         };
-        let is_known = [*token_a, *token_b] == TOKENS && *to == OWN;
-        if !is_known || *deadline < U256::from(now_s) {
+        if !is_accepted([*token_a, *token_b] == TOKENS, *to, *deadline, now_s) {
             return None;
         }
         let small = |number: &U256| u128::try_from(*number).ok();
@@ -206,8 +205,7 @@ impl State {
         else {
             return None;
         };
-        let is_known = [*token_a, *token_b] == TOKENS && *to == OWN;
-        if !is_known || *deadline < U256::from(now_s) {
+        if !is_accepted([*token_a, *token_b] == TOKENS, *to, *deadline, now_s) {
             return None;
         }
         let shares = u128::try_from(*shares).ok()?;
@@ -237,8 +235,7 @@ impl State {
             return None;
         };
         let sold_at = place(path[0]).filter(|at| *at < SHARES)?;
-        let is_known = path[1] == TOKENS[1 - sold_at] && *to == OWN;
-        if !is_known || *deadline < U256::from(now_s) {
+        if !is_accepted(path[1] == TOKENS[1 - sold_at], *to, *deadline, now_s) {
             return None;
         }
         let sold = u128::try_from(*sold).ok()?;
@@ -256,6 +253,11 @@ impl State {
         logs.add(PAIR, signature, &[ROUTER, OWN], &amounts);
         Some(())
     }
+}
+
+/// Whether the router takes a call: of this pair, for our account, in time.
+fn is_accepted(is_of_pair: bool, to: Address, deadline: U256, now_s: u64) -> bool {
+    is_of_pair && to == OWN && deadline >= U256::from(now_s)
 }
 
 /// The place of a contract's amounts.

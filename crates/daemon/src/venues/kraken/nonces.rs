@@ -7,9 +7,7 @@
 //! a disk: their file is written by a thread of its own. If it is lost and the clock was set back as well, requests are
 //! refused until the clock has passed the last nonce; nothing is sent twice.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -18,6 +16,8 @@ use cambist_host::clock::Clock;
 use cambist_host::exit::{Exit, Failure};
 use cambist_kraken_venue::nonce::NonceBlocks;
 use cambist_kraken_venue::{NonceError, NonceSource};
+
+use crate::venues::whole_file::write_whole;
 
 /// Longest file: the digits of a number and a line end.
 const BYTES_MAX: u64 = 32;
@@ -187,27 +187,8 @@ fn read(path: &Path) -> anyhow::Result<Option<u64>> {
     Ok(Some(number))
 }
 
-/// Writes a file whole or not at all, and waits until it is on disk.
 fn write(path: &Path, number: u64) -> io::Result<()> {
     write_whole(path, format!("{number}\n").as_bytes())
-}
-
-/// As above, for any content.
-pub(in crate::venues) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let new = path.with_extension("new");
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    std::fs::rename(&new, path)?;
-    // The name is on disk with its folder.
-    path.parent()
-        .map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 #[cfg(test)]
