@@ -1,4 +1,5 @@
-//! `cambist demo`: runs an exchange and a daemon, and verifies the outcome.
+//! `cambist demo`: runs a venue and a daemon, and verifies the outcome. The driver is the same for every venue
+//! ([`Venue`]).
 
 use std::collections::BTreeMap;
 use std::process::ExitStatus;
@@ -10,10 +11,9 @@ use cambist_report::text;
 use cambist_strategies::Promise;
 use tokio::time::Instant;
 
-use super::admin::Operator;
 use super::{print_json, print_text};
 use crate::cli::DemoArgs;
-use crate::demo::child::Child;
+use crate::demo::child::{Child, READY};
 use crate::demo::crash_test;
 use crate::demo::crash_test::Crash;
 use crate::demo::end_checks;
@@ -21,20 +21,19 @@ use crate::demo::end_checks::{Books, ReplayedTapes};
 use crate::demo::expectations;
 use crate::demo::faults::Faults;
 use crate::demo::files::{self, Folder};
-use crate::demo::injector::Injector;
+use crate::demo::on_exchange::{EXCHANGE, OnExchange};
+use crate::demo::on_kraken::KRAKEN;
 use crate::demo::page::{Page, Shared};
 use crate::demo::progress_line::ProgressLine;
 use crate::demo::recording_proxy::RecordingProxy;
-use crate::demo::scenario_player::ScenarioPlayer;
 use crate::demo::stage::{self, Stage};
+use crate::demo::venue::{self, Venue};
 use crate::exit::{self, Exit, Failure};
 use cambist_daemon::config::Daemon;
+use cambist_daemon::config::venue::VenueKind;
 use cambist_daemon::live::signals::Signals;
-use cambist_exchange::config::Exchange;
 
-/// Timeout of a child's start.
-const READY: Duration = Duration::from_secs(20);
-/// Timeout of the exchange's end.
+/// Timeout of the venue's end.
 const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Runs the demo.
@@ -49,18 +48,26 @@ pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
     if std::env::args_os().any(|arg| arg == "--no-pull-the-plug") {
         crate::exit::print_warning(&"--no-pull-the-plug is deprecated, use --no-crash");
     }
-    let scenario = ScenarioPlayer::new(args)?;
+    match args.venue {
+        VenueKind::Exchange | VenueKind::EvmPools => {
+            drive(args, OnExchange::new(args, &EXCHANGE)?, json)
+        }
+        VenueKind::Kraken => drive(args, OnExchange::new(args, &KRAKEN)?, json),
+    }
+}
+
+fn drive(args: &DemoArgs, venue: impl Venue, json: bool) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(watch(args, scenario, json))
+    runtime.block_on(watch(args, venue, json))
 }
 
-async fn watch(args: &DemoArgs, mut scenario: ScenarioPlayer, json: bool) -> anyhow::Result<Exit> {
+async fn watch<V: Venue>(args: &DemoArgs, mut venue: V, json: bool) -> anyhow::Result<Exit> {
     let mut signals = Signals::listen(false).context("installing signal handlers")?;
     let mut screen = ProgressLine::new();
     let mut folder = Folder::new()?;
-    let result = scene(args, &mut scenario, &mut screen, &mut folder, &mut signals).await;
+    let result = scene(args, &mut venue, &mut screen, &mut folder, &mut signals).await;
     let Ended {
         promise,
         summary,
@@ -78,16 +85,17 @@ async fn watch(args: &DemoArgs, mut scenario: ScenarioPlayer, json: bool) -> any
     if json {
         let failed = |what: &String| Failure::new(Exit::CheckFailed, what);
         let failures: Vec<_> = problems.iter().map(failed).collect();
-        let shape = shape(&summary, crash.as_ref(), &shared, &scenario)?;
+        let shape = shape(&summary, crash.as_ref(), &shared, &venue)?;
         print_json(&exit::with_failures(shape, &failures))?;
     } else {
         let quotes = promise == Promise::Quotes;
-        let (played, summary) = (scenario.text(), text::summary(&summary, quotes));
+        let (played, summary) = (venue.title_text(), text::summary(&summary, quotes));
         print_text(&format!("\n{played}{summary}"))?;
         if let Some(crash) = &crash {
             print_text(&crash.text())?;
         }
         print_text(&shared.faults(|faults| faults.text()))?;
+        print_text(&venue.text())?;
     }
     for problem in &problems {
         screen.say(&format!("NOT PROVEN: {problem}"));
@@ -97,7 +105,7 @@ async fn watch(args: &DemoArgs, mut scenario: ScenarioPlayer, json: bool) -> any
         return Ok(Exit::CheckFailed);
     }
     if !json {
-        print_text(&next(args, &program()))?;
+        print_text(&venue.closing(args, &program()))?;
     }
     Ok(Exit::Done)
 }
@@ -107,47 +115,6 @@ fn where_to_look(screen: &mut ProgressLine, folder: &Folder) {
         let path = folder.path().display();
         screen.say(&format!("everything the demo wrote is in {path}"));
     }
-}
-
-/// The result and suggestions for further commands, without the current ones. `program` is the command line prefix that
-/// runs this program: `cargo run` installs nothing.
-fn next(args: &DemoArgs, program: &str) -> String {
-    let other = match args.strategy.as_deref() {
-        Some("ladder") => "bands",
-        Some(_) | None => "ladder",
-    };
-    let seed = args.seed.checked_add(1).unwrap_or(1);
-    let worse = "volatile, outage ...";
-    let line = |unknown_ids: &str, what: &str| {
-        format!("  {:<58} {what}\n", format!("{program} {unknown_ids}"))
-    };
-    let again = format!("demo --strategy {other} --seed {seed}");
-    let lines = [
-        line(&again, "another strategy, other traders"),
-        line(
-            "demo --scenario crash",
-            &format!("a falling market (or {worse})"),
-        ),
-        line("strategy list", "the strategies and their parameters"),
-        line(
-            "venue --config config/venue.toml",
-            "the exchange, in one terminal",
-        ),
-        line(
-            "run --config config/demo.toml",
-            "the daemon, in another terminal",
-        ),
-    ];
-    format!(
-        "
-Nothing rests, the ledger equals the exchange's books to the unit, profit and
-loss is the change of what is held there, and the tape replays to the same
-actions.
-
-Next:
-{}",
-        lines.concat()
-    )
 }
 
 /// The command line prefix that ran this program.
@@ -164,7 +131,7 @@ fn shape(
     summary: &Summary,
     crash: Option<&Crash>,
     shared: &Shared,
-    scenario: &ScenarioPlayer,
+    venue: &impl Venue,
 ) -> anyhow::Result<serde_json::Value> {
     let mut value = serde_json::to_value(summary)?;
     if let Some(object) = value.as_object_mut() {
@@ -174,15 +141,13 @@ fn shape(
         object.remove("residual_tokens");
         object.insert("crash".to_owned(), serde_json::to_value(crash)?);
         object.insert("faults".to_owned(), shared.faults(|faults| faults.json()));
-        object.insert("scenario".to_owned(), scenario.json());
+        venue.add_json(object);
     }
     Ok(value)
 }
 
 /// What both processes and the demo itself go by.
 struct Cast {
-    /// When the exchange, and with it the scenario, began.
-    opened: Instant,
     /// When the daemon began to trade.
     begun: Instant,
     /// The proxy between them.
@@ -196,47 +161,25 @@ struct Cast {
 /// Both processes, running.
 struct Opened {
     cast: Cast,
-    venue: Child,
+    process: Child,
     daemon: Child,
-    injector: Injector,
     page: Page,
 }
 
 /// Starts both processes.
-async fn open(
+async fn open<V: Venue>(
     args: &DemoArgs,
-    scenario: &ScenarioPlayer,
+    venue: &mut V,
     screen: &mut ProgressLine,
     folder: &mut Folder,
 ) -> anyhow::Result<Opened> {
-    let venue_file = files::write_venue(folder.path(), args.seed, scenario, args.venue)?;
-    let venue_text = venue_file.display().to_string();
-    let mut venue = Child::start(
-        "exchange",
-        folder.path(),
-        &["venue", "--config", &venue_text, "--until-stdin-closes"],
-    )?;
-    folder.keep(true);
-    let exchange = Exchange::load(&venue_file)?;
-    let operator_file = exchange.admin_address_file();
-    // Written after the exchange's own address.
-    let operator = venue.address(&operator_file, READY).await?;
-    let address = venue.address(&exchange.address_file(), READY).await?;
-    let opened = Instant::now();
-    let base_url = format!("http://{address}");
-    screen.say(&format!(
-        "exchange at {base_url}, simulated traders with seed {}",
-        args.seed
-    ));
-    screen.say(&scenario.title());
+    let venue::Opened { process, address } = venue.open(args, folder, screen).await?;
     if let Err(why) = crash_test::when(args) {
         screen.say(&format!("the daemon is not killed: {why}"));
     }
-
-    let wire = RecordingProxy::lay(&address, args.seed).await?;
+    let wire = RecordingProxy::lay(&address, venue.interface(), args.seed).await?;
     let base_url = format!("http://{}", wire.address());
-    let strategy = args.strategy.as_deref();
-    let daemon_file = files::write_daemon(folder.path(), &base_url, strategy, args.venue)?;
+    let daemon_file = venue.write_daemon(folder.path(), &base_url)?;
     let config = Daemon::load(&daemon_file)?;
     let mut daemon = stage::start(folder, &config.source.path, "daemon")?;
     let metrics = daemon
@@ -244,11 +187,7 @@ async fn open(
         .await?;
     daemon.begun(&metrics, READY).await?;
     let begun = Instant::now();
-    let operator = Operator::at(
-        operator.parse().context("the operator's address")?,
-        &folder.path().join(files::OPERATOR_TOKEN),
-    )?;
-    let shared = Shared::new(Faults::new(begun), metrics.clone());
+    let shared = Shared::new(Faults::new(begun, venue.buttons()), metrics.clone());
     let page = Page::serve(shared.clone())?;
     screen.say(&format!(
         "daemon trades; page http://{}/, metrics at /metrics; Ctrl-C ends the demo",
@@ -256,7 +195,6 @@ async fn open(
     ));
     let promise = expectations::of(&config);
     let cast = Cast {
-        opened,
         begun,
         wire,
         shared,
@@ -266,9 +204,8 @@ async fn open(
     };
     Ok(Opened {
         cast,
-        venue,
+        process,
         daemon,
-        injector: Injector::new(operator, &exchange),
         page,
     })
 }
@@ -284,48 +221,49 @@ struct Ended {
 }
 
 /// Runs both processes and checks the outcome.
-async fn scene(
+async fn scene<V: Venue>(
     args: &DemoArgs,
-    scenario: &mut ScenarioPlayer,
+    venue: &mut V,
     screen: &mut ProgressLine,
     folder: &mut Folder,
     signals: &mut Signals,
 ) -> anyhow::Result<Ended> {
     let opened = tokio::select! {
-        opened = open(args, scenario, screen, folder) => Some(opened?),
+        opened = open(args, venue, screen, folder) => Some(opened?),
         () = signals.end() => None,
     };
     let Some(Opened {
         cast,
-        mut venue,
+        mut process,
         daemon,
-        injector,
         page,
     }) = opened
     else {
         folder.keep(false);
         return Err(Failure::new(Exit::CheckFailed, "ended before the daemon traded").into());
     };
-    let parts = (daemon, injector, page);
     let played = tokio::select! {
-        gone = venue.gone() => return Err(gone),
-        played = play(args, &cast, parts, scenario, screen, folder, signals) => played?,
+        gone = process.gone() => return Err(gone),
+        played = play(args, &cast, (daemon, page), venue, screen, folder, signals) => played?,
     };
     screen.say("ending: cancelling all orders and proving that none rests");
     let Played { mut daemon, .. } = played;
     daemon.ask_to_end();
     let longest = Duration::from_millis(cast.config.drain_deadline_ms) + GOODBYE;
     let status = tokio::select! {
-        gone = venue.gone() => return Err(gone),
+        gone = process.gone() => return Err(gone),
         status = daemon.end(longest) => status?,
     };
     if status.code().is_none() {
         anyhow::bail!(daemon.how(status));
     }
     let duration_s = cast.begun.elapsed().as_secs_f64();
-    let books = end_checks::books(&cast.config, end_checks::Which::All).await?;
-    venue.ask_to_end();
-    let venue_status = venue.end(GOODBYE).await?;
+    let books = tokio::select! {
+        gone = process.gone() => return Err(gone),
+        books = venue.books(&cast.config) => books?,
+    };
+    process.ask_to_end();
+    let venue_status = process.end(GOODBYE).await?;
     let ended = DaemonEnd {
         daemon,
         status,
@@ -333,10 +271,10 @@ async fn scene(
         books,
         was_killed: played.was_killed,
     };
-    let mut judged = judge(args, cast, &ended, played.crash, scenario)?;
+    let mut judged = judge(args, cast, &ended, played.crash, venue)?;
     if !venue_status.success() {
-        let how = venue.how(venue_status);
-        let problem = format!("{how}:\n{}", venue.last_words());
+        let how = process.how(venue_status);
+        let problem = format!("{how}:\n{}", process.last_words());
         judged.problems.push(problem);
     }
     Ok(judged)
@@ -351,22 +289,20 @@ struct Played {
 }
 
 /// Runs the demo until its end, without faults at the end.
-async fn play(
+async fn play<V: Venue>(
     args: &DemoArgs,
     cast: &Cast,
-    (daemon, injector, page): (Child, Injector, Page),
-    scenario: &mut ScenarioPlayer,
+    (daemon, page): (Child, Page),
+    venue: &mut V,
     screen: &mut ProgressLine,
     folder: &Folder,
     signals: &mut Signals,
 ) -> anyhow::Result<Played> {
     let mut stage = Stage {
         begun: cast.begun,
-        opened: cast.opened,
-        scenario,
+        venue,
         daemon,
         wire: &cast.wire,
-        injector,
         page,
         shared: cast.shared.clone(),
         config: &cast.config,
@@ -392,7 +328,7 @@ async fn play(
     })
 }
 
-/// A daemon that has ended, and the exchange's books then.
+/// A daemon that has ended, and the venue's books then.
 struct DaemonEnd {
     daemon: Child,
     status: ExitStatus,
@@ -401,13 +337,13 @@ struct DaemonEnd {
     was_killed: bool,
 }
 
-/// Compares the daemon's own report with the exchange's books and with the tapes.
-fn judge(
+/// Compares the daemon's own report with the venue's books and with the tapes.
+fn judge<V: Venue>(
     args: &DemoArgs,
     cast: Cast,
     end: &DaemonEnd,
     mut crash: Option<Crash>,
-    scenario: &ScenarioPlayer,
+    venue: &V,
 ) -> anyhow::Result<Ended> {
     let Cast {
         config,
@@ -423,7 +359,7 @@ fn judge(
     let played = config
         .tape
         .as_ref()
-        .map(|tape| end_checks::replay(&tape.dir, &unknown_ids))
+        .map(|tape| end_checks::replay(&tape.dir, &unknown_ids, V::NAME))
         .transpose()?;
     let output = daemon.output()?;
     let last_summary: Summary = serde_json::from_str(&output)
@@ -434,7 +370,7 @@ fn judge(
         end.duration_s,
         last_summary,
         end.was_killed,
-        (books, played.as_ref()),
+        (books, played.as_ref(), V::NAME),
         &mut problems,
     );
     if let Some(played) = &played {
@@ -443,7 +379,8 @@ fn judge(
             crashes.try_for_each(|crash| crash.conclude(played, books, &config))
         })?;
     }
-    problems.extend(unproven(&summary));
+    problems.extend(unproven(&summary, V::NAME));
+    problems.extend(venue.problems());
     problems.extend(crash.iter().flat_map(Crash::problems));
     problems.extend(shared.faults(|faults| faults.problems()));
     let excused = shared.faults(|faults| faults.excused(Instant::now()));
@@ -451,7 +388,7 @@ fn judge(
         (&config, promise),
         &summary,
         (crash.as_ref(), excused),
-        scenario,
+        venue,
     )?);
     if !end.status.success() {
         let how = daemon.how(end.status);
@@ -466,16 +403,19 @@ fn judge(
     })
 }
 
-/// The summary of all runs of the daemon compared with the exchange and the tapes, and where profit and loss differ.
+/// The summary of all runs of the daemon compared with the venue and the tapes, and where profit and loss differ.
 fn conclude(
     args: &DemoArgs,
     duration_s: f64,
     last_summary: Summary,
     was_killed: bool,
-    (books, played): (&Books, Option<&ReplayedTapes>),
+    (books, played, venue): (&Books, Option<&ReplayedTapes>, &str),
     problems: &mut Vec<String>,
 ) -> Summary {
-    problems.extend(played.iter().flat_map(|played| unprofitable(played, books)));
+    let compared = played
+        .iter()
+        .flat_map(|played| unprofitable(played, books, venue));
+    problems.extend(compared);
     let all_lives = played
         .and_then(|played| played.session.as_ref())
         .map(|(session, now)| session.summary(*now, &Closing::default(), super::run::code));
@@ -508,7 +448,7 @@ fn conclude(
     }
 }
 
-/// Ledger minus the exchange's books, for every token of either. A daemon that ended before its books were opened has
+/// Ledger minus the venue's books, for every token of either. A daemon that ended before its books were opened has
 /// traded nothing.
 fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
     if summary.inventory.is_empty() && summary.orders.submitted == 0 && books.orders.is_empty() {
@@ -534,8 +474,8 @@ fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Where profit and loss differs from the change of what the exchange holds, at the mid and without flows.
-fn unprofitable(played: &ReplayedTapes, books: &Books) -> Vec<String> {
+/// Where profit and loss differs from the change of what the venue holds, at the mid and without flows.
+fn unprofitable(played: &ReplayedTapes, books: &Books, venue: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(what) = &played.profit {
         problems.push(format!(
@@ -546,7 +486,7 @@ fn unprofitable(played: &ReplayedTapes, books: &Books) -> Vec<String> {
         let there = books.totals.get(token).copied().unwrap_or(0);
         if i128::try_from(there).ok() != Some(*held) {
             problems.push(format!(
-                "profit and loss assumes {} {token}, the exchange has {}",
+                "profit and loss assumes {} {token}, the {venue} has {}",
                 books.whole(token, &held.to_string()),
                 books.whole(token, &there.to_string())
             ));
@@ -556,10 +496,10 @@ fn unprofitable(played: &ReplayedTapes, books: &Books) -> Vec<String> {
 }
 
 /// Why the end is not proven.
-fn unproven(summary: &Summary) -> Vec<String> {
+fn unproven(summary: &Summary, venue: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if summary.resting_after != Some(0) {
-        problems.push("own orders still rest at the exchange".to_owned());
+        problems.push(format!("own orders still rest at the {venue}"));
     }
     if summary.orders.unknown_left > 0 {
         problems.push(format!(
@@ -569,7 +509,7 @@ fn unproven(summary: &Summary) -> Vec<String> {
     }
     for (token, amount) in &summary.residual_tokens {
         if amount != "0" {
-            problems.push(format!("ledger and exchange differ by {amount} {token}"));
+            problems.push(format!("ledger and {venue} differ by {amount} {token}"));
         }
     }
     if summary.replay_equal != Some(true) {

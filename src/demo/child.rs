@@ -12,6 +12,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 
 use super::status;
 
+/// Timeout of a child's start.
+pub const READY: Duration = Duration::from_secs(20);
 /// Polling interval of children.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(25);
 

@@ -16,10 +16,10 @@ use crate::cli::DemoArgs;
 use crate::demo::audit;
 use crate::demo::audit::Findings;
 use crate::demo::child::{Child, POLL_INTERVAL};
-use crate::demo::end_checks;
 use crate::demo::end_checks::{Books, ReplayedTapes};
 use crate::demo::recording_proxy::{RecordingProxy, Unanswered};
 use crate::demo::status;
+use crate::demo::venue::{Shown, Venue};
 use cambist_daemon::config::Daemon;
 use cambist_store::view;
 use cambist_store::view::{Remembered, RememberedPoolTransaction};
@@ -169,7 +169,7 @@ impl Killed {
         &self,
         (begun, started): (Instant, Instant),
         again: &mut Child,
-        (config, promise): (&Daemon, Promise),
+        (venue, config, promise): (&mut impl Venue, &Daemon, Promise),
         recovery_max: Duration,
     ) -> anyhow::Result<(String, Crash)> {
         let open: Vec<_> = self
@@ -180,7 +180,7 @@ impl Killed {
         let on_wire: Vec<_> = self
             .unanswered
             .iter()
-            .filter_map(|submit| Some((submit.client_order_id()?, submit.answered())))
+            .filter_map(|submit| Some((submit.client_order_id.clone()?, submit.answered.clone())))
             .collect();
         let mut unknown: Vec<_> = open
             .iter()
@@ -188,7 +188,7 @@ impl Killed {
             .collect();
         let open_moves: Vec<_> = self.moves.iter().filter(|one| one.end.is_none()).collect();
         // At most one request per pool is in flight: the one in the proxy.
-        let on_wire = self.unanswered.iter().find(|submit| submit.is_move());
+        let on_wire = self.unanswered.iter().find(|submit| submit.is_move);
         let under_way = open_moves.first().zip(on_wire);
         unknown.extend(under_way.map(|(one, submit)| unknown_move(one, submit)));
 
@@ -196,7 +196,7 @@ impl Killed {
         let metrics = again.address(&address_file, TIMEOUT).await?;
         let fence = Duration::from_secs(config.dead_after_s());
         let longest = recovery_max + fence + TIMEOUT;
-        while !status::does(&metrics, promise, config.venue.kind()).await {
+        while !status::does(&metrics, promise, venue).await {
             if let Some(status) = again.exited()? {
                 anyhow::bail!("{}:\n{}", again.how(status), again.last_words());
             }
@@ -215,9 +215,11 @@ impl Killed {
         tokio::time::sleep(AFTERWARDS).await;
         let since = open.iter().map(|one| one.made_at).min();
         let since = VenueTime(since.unwrap_or(VenueTime(0)).0.saturating_sub(MARGIN_MS));
-        let shown = end_checks::orders_since(config, since).await?;
-        let pool_transactions = end_checks::pool_transactions(config).await?;
-        let taken = shown.iter().map(|order| order.hash);
+        let Shown {
+            orders,
+            pool_transactions,
+        } = venue.shown_since(config, since).await?;
+        let taken = orders.iter().map(|order| order.hash);
         let taken: BTreeSet<_> = taken
             .chain(pool_transactions.iter().map(|m| m.hash))
             .collect();
@@ -236,7 +238,7 @@ impl Killed {
             doubled: 0,
             forgotten: 0,
             findings: Findings {
-                doubled: audit::duplicates(&shown, &unknown_before, &before),
+                doubled: audit::duplicates(&orders, &unknown_before, &before),
                 forgotten: Vec::new(),
             },
             promise,
@@ -282,7 +284,7 @@ fn unknown_move(one: &RememberedPoolTransaction, submit: &Unanswered) -> Unknown
         client_order_id: one.transaction.client_id.to_string(),
         side: one.transaction.kind.name().to_owned(),
         why: "submit unanswered",
-        exchange_had_answered: submit.answered(),
+        exchange_had_answered: submit.answered.clone(),
         evidence: None,
         evidence_after_s: None,
         exchange_status: None,

@@ -271,8 +271,13 @@ pub struct ReplayedTapes {
     pub evidence: BTreeMap<ClientOrderId, (u64, String)>,
 }
 
-/// Replays all tapes of a folder, and collects the evidence for some orders that a run was killed with.
-pub fn replay(dir: &Path, unknown_ids: &[ClientOrderId]) -> anyhow::Result<ReplayedTapes> {
+/// Replays all tapes of a folder, and collects the evidence for some orders that a run was killed with. `venue` is what
+/// texts call the venue.
+pub fn replay(
+    dir: &Path,
+    unknown_ids: &[ClientOrderId],
+    venue: &'static str,
+) -> anyhow::Result<ReplayedTapes> {
     let mut tapes: Vec<_> = std::fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -285,7 +290,7 @@ pub fn replay(dir: &Path, unknown_ids: &[ClientOrderId]) -> anyhow::Result<Repla
     if tapes.is_empty() {
         bail!("no tape in {}", dir.display());
     }
-    let mut history = RunHistory::default();
+    let mut history = RunHistory::of(venue);
     for tape in tapes {
         let name = || tape.display().to_string();
         let file = std::fs::File::open(&tape).with_context(name)?;
@@ -318,6 +323,7 @@ pub fn replay(dir: &Path, unknown_ids: &[ClientOrderId]) -> anyhow::Result<Repla
 
 /// The notifications of several runs in succession.
 struct RunHistory {
+    venue: &'static str,
     equal: bool,
     session: Option<Session>,
     /// Profit and loss, computed a second time, and where it differs from the session's.
@@ -334,9 +340,10 @@ struct RunHistory {
     evidence: BTreeMap<ClientOrderId, (u64, String)>,
 }
 
-impl Default for RunHistory {
-    fn default() -> Self {
+impl RunHistory {
+    fn of(venue: &'static str) -> Self {
         Self {
+            venue,
             equal: true,
             session: None,
             profit: None,
@@ -349,9 +356,7 @@ impl Default for RunHistory {
             evidence: BTreeMap::new(),
         }
     }
-}
 
-impl RunHistory {
     fn observe(
         &mut self,
         now: Time,
@@ -405,7 +410,7 @@ impl RunHistory {
                 let wrong = wrong.map(|(check, detail)| format!("{check}: {detail}"));
                 self.wrong = self.wrong.take().or(wrong);
             }
-            if let Some((order, what)) = finding(note)
+            if let Some((order, what)) = finding(note, self.venue)
                 && unknown_ids.contains(&order)
                 && self.recovered.contains(&order)
             {
@@ -417,35 +422,36 @@ impl RunHistory {
 }
 
 /// What a notification proves about an order that was in an unknown state.
-fn finding(note: &Notification) -> Option<(ClientOrderId, String)> {
+fn finding(note: &Notification, venue: &str) -> Option<(ClientOrderId, String)> {
     if let Notification::Acknowledged { order, .. } = note {
-        let what = "the exchange acknowledged the same bytes, sent again";
-        Some((*order, what.to_owned()))
+        let what = format!("the {venue} acknowledged the same bytes, sent again");
+        Some((*order, what))
     } else if let Notification::Resolved { order, status } = note {
         let status = status.name();
-        Some((*order, format!("the exchange's list shows it {status}")))
+        Some((*order, format!("the {venue}'s list shows it {status}")))
     } else if let Notification::PoolTransactionSettled(moved) = note {
-        let what = "the exchange's list shows it processed";
-        Some((moved.order, what.to_owned()))
+        let what = format!("the {venue}'s list shows it processed");
+        Some((moved.order, what))
     } else if let Notification::Ended { order, end, .. }
     | Notification::PoolTransactionEnded { order, end, .. } = note
     {
-        Some((*order, ended(*end).to_owned()))
+        Some((*order, ended(*end, venue)))
     } else {
         None
     }
 }
 
-const fn ended(end: End) -> &'static str {
+fn ended(end: End, venue: &str) -> String {
+    let shows = |what: &str| format!("the {venue}'s list shows {what}");
     match end {
-        End::Filled => "the exchange's list shows it filled",
-        End::Cancelled => "the exchange's list shows it cancelled",
-        End::Expired => "the exchange's list shows it expired",
-        End::FailedLate => "the exchange's list shows that it failed",
-        End::Refused => "every copy was refused for a reason that proves it dead",
-        End::NeverSent => "it was never sent",
-        End::Fenced => {
-            "the exchange's clock passed its expiry and grace, and a complete list begun after that does not show it"
-        }
+        End::Filled => shows("it filled"),
+        End::Cancelled => shows("it cancelled"),
+        End::Expired => shows("it expired"),
+        End::FailedLate => shows("that it failed"),
+        End::Refused => "every copy was refused for a reason that proves it dead".to_owned(),
+        End::NeverSent => "it was never sent".to_owned(),
+        End::Fenced => format!(
+            "the {venue}'s clock passed its expiry and grace, and a complete list begun after that does not show it"
+        ),
     }
 }

@@ -10,11 +10,10 @@ use cambist_report::summary::{PoolRow, Summary};
 use cambist_strategies::Promise;
 
 use crate::demo::crash_test::Crash;
-use crate::demo::on_kraken;
-use crate::demo::scenario_player::{EXPECTED_FROM_S, ScenarioPlayer};
+use crate::demo::scenario_player::EXPECTED_FROM_S;
+use crate::demo::venue::Venue;
 use cambist_daemon::config::Daemon;
 use cambist_daemon::config::market::StrategyChoice;
-use cambist_daemon::config::venue::VenueKind;
 
 /// Shorter demos need not submit an order.
 const SUBMITTED_FROM_S: f64 = 5.0;
@@ -48,21 +47,17 @@ pub fn problems(
     (config, promise): (&Daemon, Promise),
     summary: &Summary,
     (crash, excused): (Option<&Crash>, Duration),
-    scenario: &ScenarioPlayer,
+    venue: &impl Venue,
 ) -> anyhow::Result<Vec<String>> {
     Ok(match promise {
         Promise::Quotes => {
             let duration_s = summary.duration_s;
             let recovery_s = crash.map_or(0.0, |crash| crash.recovery_s);
-            let of_venue = match config.venue.kind() {
-                VenueKind::Exchange | VenueKind::EvmPools => Duration::ZERO,
-                VenueKind::Kraken => on_kraken::FIRST_LISTS,
-            };
-            let excused_s = recovery_s + (excused + of_venue).as_secs_f64();
+            let excused_s = recovery_s + (excused + venue.before_quotes()).as_secs_f64();
             let ratio = outside(summary.quoted_both_sides_ratio, duration_s, excused_s);
             let none = duration_s >= SUBMITTED_FROM_S && summary.orders.submitted == 0;
             let none = none.then(|| "no order was submitted".to_owned());
-            let problem = scenario.problem(ratio, duration_s);
+            let problem = venue.quotes_problem(ratio, duration_s);
             none.or(problem).into_iter().collect()
         }
         Promise::PoolShares => {

@@ -48,7 +48,7 @@ pub const LOST_PERCENT: u64 = 30;
 /// How many of a hundred of the exchange's pool shares are redeemed.
 pub const DRAINED_PERCENT: u64 = 90;
 
-/// All buttons, in their order on the page.
+/// All buttons, in their order on the page. An exchange offers all of them.
 pub const BUTTONS: [Button; 7] = [
     button(
         Fault::LoseAnswers,
@@ -118,12 +118,6 @@ const fn button(
 }
 
 impl Fault {
-    /// The fault with this name.
-    pub fn named(name: &str) -> Option<Self> {
-        let button = BUTTONS.iter().find(|button| button.name == name)?;
-        Some(button.fault)
-    }
-
     /// Its button.
     pub fn button(self) -> &'static Button {
         let mut buttons = BUTTONS.iter();
@@ -176,19 +170,28 @@ pub struct Injection {
 #[derive(Debug)]
 pub struct Faults {
     begun: Instant,
+    /// Those that the venue offers.
+    buttons: &'static [Button],
     injections: Vec<Injection>,
     /// Why no button works now.
     pub busy: Option<&'static str>,
 }
 
 impl Faults {
-    /// None yet, in a demo that began at this time.
-    pub const fn new(begun: Instant) -> Self {
+    /// None yet, in a demo that began at this time, on a venue that offers these.
+    pub const fn new(begun: Instant, buttons: &'static [Button]) -> Self {
         Self {
             begun,
+            buttons,
             injections: Vec::new(),
             busy: None,
         }
+    }
+
+    /// The fault with this name, if the venue offers it.
+    pub fn named(&self, name: &str) -> Option<Fault> {
+        let button = self.buttons.iter().find(|button| button.name == name)?;
+        Some(button.fault)
     }
 
     /// Faults that are in effect.
@@ -364,7 +367,7 @@ impl Faults {
                 "effect": self.injections.iter().rev().find(of_it).map(Injection::effect),
             })
         };
-        json!({"busy": self.busy, "buttons": BUTTONS.iter().map(button).collect::<Vec<_>>()})
+        json!({"busy": self.busy, "buttons": self.buttons.iter().map(button).collect::<Vec<_>>()})
     }
 }
 
@@ -394,7 +397,9 @@ mod tests {
     /// Faults of a demo, and a clock in seconds since its beginning.
     fn begun() -> (Faults, impl Fn(u64) -> Instant) {
         let begun = Instant::now();
-        (Faults::new(begun), move |s| begun + Duration::from_secs(s))
+        (Faults::new(begun, &BUTTONS), move |s| {
+            begun + Duration::from_secs(s)
+        })
     }
 
     #[test]
@@ -442,10 +447,14 @@ mod tests {
 
     #[test]
     fn every_button_has_a_name_of_its_own() {
+        let (faults, _) = begun();
         for button in &BUTTONS {
-            assert_eq!(Fault::named(button.name), Some(button.fault));
+            assert_eq!(faults.named(button.name), Some(button.fault));
             assert_eq!(button.fault.button().name, button.name);
         }
-        assert_eq!(Fault::named("kill "), None);
+        assert_eq!(faults.named("kill "), None);
+        let fewer = Faults::new(Instant::now(), &BUTTONS[6..]);
+        assert_eq!(fewer.named("kill"), Some(Fault::Kill));
+        assert_eq!(fewer.named("freeze-book"), None, "not of this venue");
     }
 }

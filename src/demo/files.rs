@@ -7,10 +7,9 @@ use cambist_core::MarketSpec;
 use cambist_strategies::Promise;
 use toml::{Table, Value};
 
-use crate::demo::on_kraken;
+use crate::demo::on_exchange::Dialect;
 use crate::demo::scenario_player::ScenarioPlayer;
 use cambist_config::reader::Source;
-use cambist_daemon::config::venue::VenueKind;
 use cambist_exchange::config::Exchange;
 
 const VENUE: &str = include_str!("../../config/venue.toml");
@@ -21,6 +20,8 @@ const STRATEGIES: &str = include_str!("../../config/demo-strategies.toml");
 const SWAP_VALUE_MAX: &str = "1500 USDC";
 const SWAPS_PER_MIN: i64 = 30;
 
+/// The daemon's configuration, in the demo's folder.
+pub const DAEMON_FILE: &str = "daemon.toml";
 /// The file with the token of the exchange's operator, in the demo's folder.
 pub const OPERATOR_TOKEN: &str = "keys/admin_token";
 
@@ -82,7 +83,7 @@ pub fn write_venue(
     folder: &Path,
     seed: u64,
     scenario: &ScenarioPlayer,
-    venue: VenueKind,
+    dialect: &Dialect,
 ) -> anyhow::Result<PathBuf> {
     let mut file: Table = VENUE.parse().context("the built-in config/venue.toml")?;
     set(&mut file, &["listen", "address"], "127.0.0.1:0");
@@ -102,13 +103,9 @@ pub fn write_venue(
     set(&mut file, &["scenario", "seed"], seed.cast_signed());
     let duration_s = scenario.duration_s.cast_signed();
     set(&mut file, &["scenario", "duration_s"], duration_s);
-    if venue == VenueKind::Kraken {
-        on_kraken::of_exchange(&mut file, folder);
-    }
+    (dialect.of_exchange)(&mut file, folder);
     let path = write(folder.join("venue.toml"), &file)?;
-    if venue == VenueKind::Kraken {
-        on_kraken::make_keys(&path)?;
-    }
+    (dialect.make_keys)(&path)?;
     Ok(path)
 }
 
@@ -117,7 +114,7 @@ pub fn write_daemon(
     folder: &Path,
     base_url: &str,
     strategy: Option<&str>,
-    venue: VenueKind,
+    dialect: &Dialect,
 ) -> anyhow::Result<PathBuf> {
     let mut file: Table = DAEMON.parse().context("the built-in config/demo.toml")?;
     set(&mut file, &["venue", "base_url"], base_url);
@@ -141,15 +138,13 @@ pub fn write_daemon(
     if let Some(name) = strategy {
         choose(&mut file, name)?;
     }
-    if venue == VenueKind::Kraken {
-        on_kraken::of_daemon(&mut file, folder);
-    }
-    write(folder.join("daemon.toml"), &file)
+    (dialect.of_daemon)(&mut file, folder);
+    write(folder.join(DAEMON_FILE), &file)
 }
 
 /// Writes the configuration of a restarted daemon whose target is no pool shares.
 pub fn write_leaving(folder: &Path) -> anyhow::Result<PathBuf> {
-    let first = folder.join("daemon.toml");
+    let first = folder.join(DAEMON_FILE);
     let text = std::fs::read_to_string(&first).with_context(|| first.display().to_string())?;
     let mut file: Table = text.parse().with_context(|| first.display().to_string())?;
     let markets = file.get_mut("market").and_then(Value::as_array_mut);

@@ -4,13 +4,60 @@
 use std::path::Path;
 use std::time::Duration;
 
+use cambist_daemon::venues::kraken;
 use cambist_exchange::config::Exchange;
 use cambist_exchange::kraken_keys::{self, NewKey};
 use cambist_server::Permission;
 use cambist_venue::AccountId;
+use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use super::files::table;
+use super::http_answer;
+use super::on_exchange::Dialect;
+use super::recording_proxy::{Interface, json};
+
+/// Kraken's interface of the exchange. A key has one call a second, so that a recovery takes longer: the proofs of a
+/// start, and lists that are read twice with the ledgers of their trades.
+pub const KRAKEN: Dialect = Dialect {
+    of_exchange,
+    make_keys,
+    of_daemon,
+    interface: &REQUESTS,
+    is_recovered,
+    recovery: Duration::from_secs(30),
+    // Until the first lists are complete.
+    before_quotes: Duration::from_secs(15),
+};
+
+const ADD_ORDER: &[u8] = b"POST /0/private/AddOrder ";
+
+/// Its requests.
+static REQUESTS: Interface = Interface {
+    is_submit: |request| request.starts_with(ADD_ORDER),
+    is_depth: |request| request.starts_with(b"GET /0/public/Depth?"),
+    is_move: |_| false,
+    client_order_id: |request| {
+        let body = http_answer::body(request)?;
+        kraken::order_of(body).map(|id| id.to_string())
+    },
+    answered: |_, answer| {
+        // It names the order that it took.
+        json(answer)?.get("result")?.get("txid")?.get(0)?;
+        Some("processing".to_owned())
+    },
+};
+
+/// Balances are read so rarely that the first comparison of all books may need a minute without fills: no order in an
+/// unknown state counts.
+fn is_recovered(page: &Json) -> bool {
+    let markets = page.get("markets").and_then(Json::as_array);
+    markets.is_some_and(|markets| {
+        markets
+            .iter()
+            .all(|market| market.get("unknown") == Some(&0.into()))
+    })
+}
 
 /// The folder of keys in the demo's folder.
 const KEYS: &str = "kraken";
@@ -30,14 +77,8 @@ const ACCOUNT: (&str, &[Permission]) = ("account", READS);
 /// With which the demo reads beside its daemon.
 const COMMANDS: (&str, &[Permission]) = ("commands", READS);
 
-/// Time that a recovery may take in addition, because a key has one call a second: the proofs of a start, and lists that
-/// are read twice with the ledgers of their trades.
-pub const RECOVERY: Duration = Duration::from_secs(30);
-/// Time without quotes at the beginning, until the first lists are complete.
-pub const FIRST_LISTS: Duration = Duration::from_secs(15);
-
 /// The exchange serves Kraken's interface, with the counters of the highest tier.
-pub fn of_exchange(file: &mut Table, folder: &Path) {
+fn of_exchange(file: &mut Table, folder: &Path) {
     table(file, "exchange").insert("dialect".to_owned(), "kraken".into());
     let section = table(file, "kraken");
     let keys_dir = folder.join(KEYS).display().to_string();
@@ -46,7 +87,7 @@ pub fn of_exchange(file: &mut Table, folder: &Path) {
 }
 
 /// Makes the keys, which the exchange reads when it starts.
-pub fn make_keys(file: &Path) -> anyhow::Result<()> {
+fn make_keys(file: &Path) -> anyhow::Result<()> {
     let exchange = Exchange::load(file)?;
     let Some(settings) = &exchange.kraken else {
         return Ok(());
@@ -62,7 +103,7 @@ pub fn make_keys(file: &Path) -> anyhow::Result<()> {
 }
 
 /// The daemon trades on Kraken's interface: no pools, the calls that the tier allows, lifetimes that the venue takes.
-pub fn of_daemon(file: &mut Table, folder: &Path) {
+fn of_daemon(file: &mut Table, folder: &Path) {
     let base_url = table(file, "venue").get("base_url").cloned();
     let mut venue = Table::new();
     venue.insert("kind".to_owned(), "kraken".into());

@@ -224,7 +224,7 @@ async fn press(State(site): State<Site>, Path(name): Path<String>, headers: Head
     if let Err(why) = admit(&headers, &site.token) {
         return (StatusCode::FORBIDDEN, format!("refused: {why}\n")).into_response();
     }
-    let Some(fault) = Fault::named(&name) else {
+    let Some(fault) = site.shared.faults(|faults| faults.named(&name)) else {
         let what = "there is no such fault; GET /faults lists them\n";
         return (StatusCode::NOT_FOUND, what).into_response();
     };

@@ -10,65 +10,46 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::http_answer;
-use cambist_daemon::venues::kraken;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// First bytes of requests that submit an order, of both interfaces, a join or an exit.
-const SUBMITS: [&[u8]; 4] = [
-    b"POST /api/v3/order ",
-    ADD_ORDER,
-    b"POST /api/v3/amm/join ",
-    b"POST /api/v3/amm/exit ",
-];
-const ADD_ORDER: &[u8] = b"POST /0/private/AddOrder ";
-/// First bytes of requests for the order book.
-const DEPTHS: [&[u8]; 2] = [b"GET /api/v3/depth?", b"GET /0/public/Depth?"];
 /// Bytes passed on at once.
 const CHUNK: usize = 0x4000;
 /// Most bytes of a request or an answer that are kept for parsing.
 const KEPT_MAX: usize = 0x10_000;
 
-/// A submit whose answer has not reached the daemon.
-#[derive(Clone, Debug, Default)]
-pub struct Unanswered {
-    request: Vec<u8>,
-    answer: Vec<u8>,
+/// How requests look at a venue. Requests and answers are those of HTTP/1.1, perhaps not complete yet.
+#[derive(Debug)]
+pub struct Interface {
+    /// Whether a request submits an order, a join or an exit.
+    pub is_submit: fn(&[u8]) -> bool,
+    /// Whether a request asks for an order book.
+    pub is_depth: fn(&[u8]) -> bool,
+    /// Whether a submit is that of a join or an exit, which has no id of the daemon.
+    pub is_move: fn(&[u8]) -> bool,
+    /// The client order id in a submit.
+    pub client_order_id: fn(&[u8]) -> Option<String>,
+    /// The status that the answer to a submit states: request and answer.
+    pub answered: fn(&[u8], &[u8]) -> Option<String>,
 }
 
-impl Unanswered {
+/// A submit whose answer has not reached the daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
     /// Whether it is a join or an exit, which has no id of the daemon.
-    pub fn is_move(&self) -> bool {
-        !SUBMITS[..2]
-            .iter()
-            .any(|submit| self.request.starts_with(submit))
-    }
-
+    pub is_move: bool,
     /// The client order id.
-    pub fn client_order_id(&self) -> Option<String> {
-        if self.request.starts_with(ADD_ORDER) {
-            let body = http_answer::body(&self.request)?;
-            return kraken::order_of(body).map(|id| id.to_string());
-        }
-        Some(
-            json(&self.request)?
-                .get("clientOrderId")?
-                .as_str()?
-                .to_owned(),
-        )
-    }
+    pub client_order_id: Option<String>,
+    /// The status in the venue's answer, which the daemon did not receive.
+    pub answered: Option<String>,
+}
 
-    /// The status in the exchange's answer, which the daemon did not receive.
-    pub fn answered(&self) -> Option<String> {
-        let answer = json(&self.answer)?;
-        if self.request.starts_with(ADD_ORDER) {
-            // It names the order that it took.
-            answer.get("result")?.get("txid")?.get(0)?;
-            return Some("processing".to_owned());
-        }
-        Some(answer.get("status")?.as_str()?.to_owned())
-    }
+/// A submit on its way, with its answer so far.
+#[derive(Debug, Default)]
+struct Submit {
+    request: Vec<u8>,
+    answer: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +58,7 @@ struct State {
     /// Whether everything to the daemon is held back.
     held: bool,
     /// By connection.
-    submits: BTreeMap<u64, Unanswered>,
+    submits: BTreeMap<u64, Submit>,
     /// Ids of the orders whose submits were answered.
     answered: BTreeSet<String>,
 }
@@ -126,12 +107,17 @@ pub struct RecordingProxy {
     state: Arc<Mutex<State>>,
     faults: Arc<Mutex<Faults>>,
     caught: Arc<Notify>,
+    interface: &'static Interface,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl RecordingProxy {
     /// Starts a proxy to the exchange at `upstream`, on a free port. `seed` chooses the answers that get lost.
-    pub async fn lay(upstream: &str, seed: u64) -> std::io::Result<Self> {
+    pub async fn lay(
+        upstream: &str,
+        interface: &'static Interface,
+        seed: u64,
+    ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let state = Arc::new(Mutex::new(State::default()));
@@ -147,6 +133,7 @@ impl RecordingProxy {
             state: Arc::clone(&state),
             faults: Arc::clone(&faults),
             caught: Arc::clone(&caught),
+            interface,
         };
         let task = tokio::spawn(async move {
             for number in 0.. {
@@ -163,6 +150,7 @@ impl RecordingProxy {
             state,
             faults,
             caught,
+            interface,
             task,
         })
     }
@@ -208,7 +196,13 @@ impl RecordingProxy {
         let before = std::mem::take(&mut *state);
         state.answered.clone_from(&before.answered);
         drop(state);
-        (before.submits.into_values().collect(), before.answered)
+        let of = self.interface;
+        let left = before.submits.into_values().map(|submit| Unanswered {
+            is_move: (of.is_move)(&submit.request),
+            client_order_id: (of.client_order_id)(&submit.request),
+            answered: (of.answered)(&submit.request, &submit.answer),
+        });
+        (left.collect(), before.answered)
     }
 }
 
@@ -225,6 +219,7 @@ struct End {
     state: Arc<Mutex<State>>,
     faults: Arc<Mutex<Faults>>,
     caught: Arc<Notify>,
+    interface: &'static Interface,
 }
 
 impl End {
@@ -239,8 +234,8 @@ impl End {
                 read = daemon.read(&mut from_daemon) => match read? {
                     0 => return Ok(()),
                     count => {
-                        self.asks(number, &from_daemon[..count]);
-                        exchanged.asks(&from_daemon[..count]);
+                        exchanged.asks(&from_daemon[..count], self.interface);
+                        self.asks(number, &exchanged.request);
                         exchange.write_all(&from_daemon[..count]).await?;
                     }
                 },
@@ -255,14 +250,14 @@ impl End {
         }
     }
 
-    /// Bytes to the exchange. A connection carries one request at a time.
-    fn asks(&self, number: u64, bytes: &[u8]) {
-        let mut state = locked(&self.state);
-        if SUBMITS.iter().any(|submit| bytes.starts_with(submit)) {
-            state.submits.insert(number, Unanswered::default());
-        }
-        if let Some(submit) = state.submits.get_mut(&number) {
-            keep(&mut submit.request, bytes);
+    /// The request of a connection so far; it carries one at a time.
+    fn asks(&self, number: u64, request: &[u8]) {
+        if (self.interface.is_submit)(request) {
+            let submit = Submit {
+                request: request.to_vec(),
+                answer: Vec::new(),
+            };
+            locked(&self.state).submits.insert(number, submit);
         }
     }
 
@@ -279,7 +274,7 @@ impl End {
             } else if let Some(id) = state
                 .submits
                 .remove(&number)
-                .and_then(|s| s.client_order_id())
+                .and_then(|submit| (self.interface.client_order_id)(&submit.request))
             {
                 state.answered.insert(id);
             }
@@ -292,6 +287,8 @@ impl End {
 /// The current request of a connection, which carries one at a time.
 #[derive(Default)]
 struct Exchanged {
+    /// Its bytes so far.
+    request: Vec<u8>,
     is_depth: bool,
     /// Whether the request has been decided on: its answer has begun.
     has_begun: bool,
@@ -302,12 +299,14 @@ struct Exchanged {
 }
 
 impl Exchanged {
-    fn asks(&mut self, bytes: &[u8]) {
+    fn asks(&mut self, bytes: &[u8], interface: &Interface) {
         // Further bytes of a request follow before its answer begins.
-        if self.has_begun || !self.is_depth {
-            self.is_depth = DEPTHS.iter().any(|depth| bytes.starts_with(depth));
+        if self.has_begun {
+            self.request.clear();
         }
         self.has_begun = false;
+        keep(&mut self.request, bytes);
+        self.is_depth = (interface.is_depth)(&self.request);
     }
 
     /// The bytes of an answer that reach the daemon.
@@ -348,7 +347,7 @@ fn keep(kept: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// The JSON body of a request or an answer, if it is complete.
-fn json(message: &[u8]) -> Option<serde_json::Value> {
+pub fn json(message: &[u8]) -> Option<serde_json::Value> {
     serde_json::from_slice(http_answer::body(message)?).ok()
 }
 
@@ -363,6 +362,7 @@ fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
+    use crate::demo::on_exchange::OWN;
 
     const REQUEST: &[u8] =
         b"POST /api/v3/order HTTP/1.1\r\ncontent-length: 22\r\n\r\n{\"clientOrderId\":\"c1\"}";
@@ -378,9 +378,8 @@ mod tests {
     #[tokio::test]
     async fn an_armed_line_keeps_the_answer_to_a_submit_and_everything_after_it() {
         let exchange = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let wire = RecordingProxy::lay(&exchange.local_addr().unwrap().to_string(), 1)
-            .await
-            .unwrap();
+        let upstream = exchange.local_addr().unwrap().to_string();
+        let wire = RecordingProxy::lay(&upstream, &OWN, 1).await.unwrap();
         let mut daemon = TcpStream::connect(wire.address()).await.unwrap();
         let (mut there, _) = exchange.accept().await.unwrap();
         for _ in 0..2 {
@@ -411,8 +410,8 @@ mod tests {
         let (left, answered) = wire.release();
         assert_eq!(answered, BTreeSet::from(["c1".to_owned()]));
         assert_eq!(left.len(), 1);
-        assert_eq!(left[0].client_order_id().as_deref(), Some("c1"));
-        assert_eq!(left[0].answered().as_deref(), Some("processing"));
+        assert_eq!(left[0].client_order_id.as_deref(), Some("c1"));
+        assert_eq!(left[0].answered.as_deref(), Some("processing"));
     }
 
     #[test]
@@ -426,7 +425,7 @@ mod tests {
         let passed = |requests: u64| {
             let passes = |_: &u64| {
                 let mut exchanged = Exchanged::default();
-                exchanged.asks(b"GET /api/v3/timestamp HTTP/1.1\r\n\r\n");
+                exchanged.asks(b"GET /api/v3/timestamp HTTP/1.1\r\n\r\n", &OWN);
                 !exchanged.answers(b"HTTP/1.1", &faults).is_empty()
             };
             (0..requests).filter(passes).count()
@@ -440,7 +439,7 @@ mod tests {
         // The rest of a lost answer is lost too.
         locked(&faults).lost_percent = 100;
         let mut exchanged = Exchanged::default();
-        exchanged.asks(REQUEST);
+        exchanged.asks(REQUEST, &OWN);
         assert!(exchanged.answers(b"HTTP/1.1 200 OK", &faults).is_empty());
         locked(&faults).lost_percent = 0;
         assert!(exchanged.answers(b"\r\n\r\n", &faults).is_empty());
@@ -456,7 +455,8 @@ mod tests {
         });
         let mut exchanged = Exchanged::default();
         let mut ask = |path: &str, body: &str| {
-            exchanged.asks(format!("GET /api/v3/{path} HTTP/1.1\r\n\r\n").as_bytes());
+            let request = format!("GET /api/v3/{path} HTTP/1.1\r\n\r\n");
+            exchanged.asks(request.as_bytes(), &OWN);
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
             let head = exchanged.answers(head.as_bytes(), &faults).into_owned();
             let answer = [&head, &*exchanged.answers(body.as_bytes(), &faults)].concat();
@@ -474,7 +474,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_submit_nothing_is_caught() {
-        let wire = RecordingProxy::lay("127.0.0.1:9", 1).await.unwrap();
+        let wire = RecordingProxy::lay("127.0.0.1:9", &OWN, 1).await.unwrap();
         assert!(!wire.catch(Duration::from_millis(1)).await);
         assert!(wire.release().0.is_empty());
     }

@@ -1,4 +1,4 @@
-//! The running demo: its daemon, the scenario's events, the planned kill, and the faults of its page.
+//! The running demo: its daemon, the venue's events, the planned kill, and the faults of its page.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,15 +11,12 @@ use crate::demo::child::{Child, POLL_INTERVAL};
 use crate::demo::crash_test::{self, Crash, Way};
 use crate::demo::faults::{EndedBy, Fault};
 use crate::demo::files::{self, Folder};
-use crate::demo::injector::Injector;
-use crate::demo::on_kraken;
 use crate::demo::page::{Page, Press, Shared};
 use crate::demo::progress_line::ProgressLine;
 use crate::demo::recording_proxy::RecordingProxy;
-use crate::demo::scenario_player::ScenarioPlayer;
 use crate::demo::status;
+use crate::demo::venue::Venue;
 use cambist_daemon::config::Daemon;
-use cambist_daemon::config::venue::VenueKind;
 
 /// Time between two observations of the quotes while a fault is in effect.
 const OBSERVE_EVERY: Duration = Duration::from_millis(200);
@@ -32,19 +29,15 @@ const RESTARTING: &str = "the daemon is being started again";
 const CRASH_TEST: &str = "the crash test is running";
 
 /// State while the demo runs.
-pub struct Stage<'p> {
+pub struct Stage<'p, V> {
     /// When the daemon began to trade.
     pub begun: Instant,
-    /// When the exchange, and with it the scenario, began.
-    pub opened: Instant,
-    /// The scenario.
-    pub scenario: &'p mut ScenarioPlayer,
+    /// The venue.
+    pub venue: &'p mut V,
     /// The daemon's current process.
     pub daemon: Child,
-    /// The proxy between daemon and exchange.
+    /// The proxy between daemon and venue.
     pub wire: &'p RecordingProxy,
-    /// What carries out faults at the exchange.
-    pub injector: Injector,
     /// The demo's page.
     pub page: Page,
     /// What it shows.
@@ -84,7 +77,7 @@ enum Shown {
     Ended,
 }
 
-impl Stage<'_> {
+impl<V: Venue> Stage<'_, V> {
     /// Shows the daemon until the time is over, and kills it in between if that is planned.
     pub async fn play(
         &mut self,
@@ -137,7 +130,7 @@ impl Stage<'_> {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
             let now = self.begun.elapsed();
-            for text in self.scenario.due_events(self.opened.elapsed()) {
+            for text in self.venue.due_events() {
                 self.say(&text);
             }
             if let Some(status) = self.daemon.exited()? {
@@ -172,7 +165,7 @@ impl Stage<'_> {
 
     async fn observe(&self) {
         if self.shared.faults(|faults| faults.are_awaited()) {
-            let quoted = status::does(&self.metrics, self.promise, self.config.venue.kind()).await;
+            let quoted = status::does(&self.metrics, self.promise, self.venue).await;
             self.shared
                 .faults(|faults| faults.observe(quoted, Instant::now()));
         }
@@ -188,7 +181,7 @@ impl Stage<'_> {
             self.end_fault(fault, EndedBy::Press).await?;
             answer(Ok(()));
         } else if !fault.ends_the_process() {
-            let begun = self.injector.begin(fault, self.wire).await;
+            let begun = self.venue.begin(fault, self.wire).await;
             if begun.is_ok() {
                 self.say(&format!("fault begins: {}", fault.button().title));
                 self.shared
@@ -223,7 +216,7 @@ impl Stage<'_> {
 
     async fn end_fault(&mut self, fault: Fault, by: EndedBy) -> anyhow::Result<()> {
         self.observe().await;
-        self.injector.end(fault, self.wire).await?;
+        self.venue.end(fault, self.wire).await?;
         self.shared
             .faults(|faults| faults.end(fault, by, Instant::now()));
         self.say(&format!("fault ends: {}", fault.button().title));
@@ -271,7 +264,7 @@ impl Stage<'_> {
             started = Instant::now();
         }
         self.daemon = self.start_again()?;
-        let what = (self.config, self.promise);
+        let what = (&mut *self.venue, self.config, self.promise);
         let recovered = killed.recover((self.begun, started), &mut self.daemon, what, recovery_max);
         let (metrics, crash) = recovered.await?;
         self.shared.set_daemon(Some(metrics.clone()));
@@ -302,11 +295,7 @@ impl Stage<'_> {
 
     /// Time within which a killed daemon is expected to quote again, in addition to what the fence requires.
     fn recovery_max(&self) -> Duration {
-        let of_venue = match self.config.venue.kind() {
-            VenueKind::Exchange | VenueKind::EvmPools => Duration::ZERO,
-            VenueKind::Kraken => on_kraken::RECOVERY,
-        };
-        self.scenario.recovery_max() + of_venue
+        self.venue.recovery_max()
     }
 
     fn start_again(&mut self) -> anyhow::Result<Child> {

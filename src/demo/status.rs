@@ -5,8 +5,8 @@ use std::time::Duration;
 use cambist_strategies::Promise;
 use serde_json::Value;
 
+use crate::demo::venue::Venue;
 use crate::local_page;
-use cambist_daemon::config::venue::VenueKind;
 
 /// Timeout of a request.
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -24,8 +24,8 @@ pub async fn has_begun(address: &str) -> bool {
 }
 
 /// Whether the daemon does what its strategies promise: quotes resting on both sides of every market, or known pools
-/// without a join or exit in an unknown state. `venue` is the one that it trades on.
-pub async fn does(address: &str, promise: Promise, venue: VenueKind) -> bool {
+/// without a join or exit in an unknown state.
+pub async fn does(address: &str, promise: Promise, venue: &impl Venue) -> bool {
     let Some(page) = page(address).await else {
         return false;
     };
@@ -45,16 +45,8 @@ pub async fn does(address: &str, promise: Promise, venue: VenueKind) -> bool {
     let live = |market: &Value, key: &str| market.get(key).and_then(Value::as_u64) > Some(0);
     let both = |market| live(market, "live_buy") && live(market, "live_sell");
     let markets = page.get("markets").and_then(Value::as_array);
-    let is_settled = match venue {
-        VenueKind::Exchange | VenueKind::EvmPools => page.get("ready") == Some(&Value::Bool(true)),
-        // Balances are read so rarely there that the first comparison of all books may need a minute without fills.
-        VenueKind::Kraken => markets.is_some_and(|markets| {
-            markets
-                .iter()
-                .all(|market| market.get("unknown") == Some(&0.into()))
-        }),
-    };
-    is_settled && markets.is_some_and(|markets| !markets.is_empty() && markets.iter().all(both))
+    venue.is_recovered(&page)
+        && markets.is_some_and(|markets| !markets.is_empty() && markets.iter().all(both))
 }
 
 /// The page; `None` if it is not available now.

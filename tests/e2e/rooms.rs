@@ -365,6 +365,7 @@ fn one_file_a_program_reads_clocks() {
     let stopwatches = [
         "src/commands/demo.rs",
         "src/demo/crash_test.rs",
+        "src/demo/on_exchange.rs",
         "src/demo/page.rs",
         "src/demo/stage.rs",
     ];
