@@ -74,7 +74,7 @@ pub struct Cli {
 pub enum Command {
     /// Make a market on a local exchange with simulated traders, and report profit and loss
     #[command(
-        after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --strategy strategies/examples/join_best.py\n  cambist demo --scenario crash\n  cambist demo --venue kraken"
+        after_help = "Examples:\n  cambist demo\n  cambist demo --duration 25s --seed 7 --json\n  cambist demo --forever --strategy ladder\n  cambist demo --strategy strategies/examples/join_best.py\n  cambist demo --scenario crash\n  cambist demo --venue kraken\n  cambist demo --venue evm --node-modules target/evm/node_modules"
     )]
     Demo(DemoArgs),
     /// Run the daemon: trade, trade on paper, only record, or shadow another daemon (see `mode` in the file)
@@ -375,19 +375,25 @@ pub struct DemoArgs {
     /// config/scenarios/crash.toml. By default calm; swapped for strategies that swap with the pool
     #[arg(long, value_name = "NAME|FILE")]
     pub scenario: Option<String>,
-    /// Interface between daemon and exchange: the exchange's own, or Kraken's (docs/kraken.md)
+    /// Where the daemon trades: on an exchange through its own interface or through Kraken's (docs/kraken.md), or on a
+    /// chain with a Uniswap V2 pool (docs/evm-pools.md), which needs a node and contracts from npm
     #[arg(long, value_name = "KIND", value_parser = venues(), default_value = "exchange")]
     pub venue: VenueKind,
     /// Do not kill the daemon; by default it is killed after two thirds of the time, in the middle of a submit, and
     /// started again
     #[arg(long, alias = "no-pull-the-plug")]
     pub no_crash: bool,
+    /// With --venue evm: the folder of npm packages with the node and the contracts; by default ./node_modules. Without
+    /// them the demo prints the command that installs them
+    #[arg(long, value_name = "DIR")]
+    pub node_modules: Option<PathBuf>,
 }
 
-/// The kinds of venues that the demo brings along: the others need a node.
-const DEMO_VENUES: [(&str, VenueKind); 2] = [
+/// The kinds of venues of the demo, by their names there.
+const DEMO_VENUES: [(&str, VenueKind); 3] = [
     ("exchange", VenueKind::Exchange),
     ("kraken", VenueKind::Kraken),
+    ("evm", VenueKind::EvmPools),
 ];
 
 /// The kinds of venues of the demo.

@@ -1,7 +1,7 @@
 //! `cambist demo`: runs a venue and a daemon, and verifies the outcome. The driver is the same for every venue
 //! ([`Venue`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use crate::demo::end_checks::{Books, ReplayedTapes};
 use crate::demo::expectations;
 use crate::demo::faults::Faults;
 use crate::demo::files::{self, Folder};
+use crate::demo::on_chain::OnChain;
 use crate::demo::on_exchange::{EXCHANGE, OnExchange};
 use crate::demo::on_kraken::KRAKEN;
 use crate::demo::page::{Page, Shared};
@@ -48,11 +49,14 @@ pub fn run(args: &DemoArgs, json: bool) -> anyhow::Result<Exit> {
     if std::env::args_os().any(|arg| arg == "--no-pull-the-plug") {
         crate::exit::print_warning(&"--no-pull-the-plug is deprecated, use --no-crash");
     }
+    if args.node_modules.is_some() && args.venue != VenueKind::EvmPools {
+        let what = "--node-modules names the node and the contracts of --venue evm: the other venues need none";
+        return Err(Failure::new(Exit::Usage, what).into());
+    }
     match args.venue {
-        VenueKind::Exchange | VenueKind::EvmPools => {
-            drive(args, OnExchange::new(args, &EXCHANGE)?, json)
-        }
+        VenueKind::Exchange => drive(args, OnExchange::new(args, &EXCHANGE)?, json),
         VenueKind::Kraken => drive(args, OnExchange::new(args, &KRAKEN)?, json),
+        VenueKind::EvmPools => drive(args, OnChain::new(args)?, json),
     }
 }
 
@@ -359,7 +363,7 @@ fn judge<V: Venue>(
     let played = config
         .tape
         .as_ref()
-        .map(|tape| end_checks::replay(&tape.dir, &unknown_ids, V::NAME))
+        .map(|tape| end_checks::replay(&tape.dir, &unknown_ids, V::NAME, books.coin.as_ref()))
         .transpose()?;
     let output = daemon.output()?;
     let last_summary: Summary = serde_json::from_str(&output)
@@ -394,6 +398,9 @@ fn judge<V: Venue>(
         let how = daemon.how(end.status);
         problems.push(format!("{how}:\n{}", daemon.last_words()));
     }
+    // A kill and the venue may find the same.
+    let mut known = BTreeSet::new();
+    problems.retain(|problem| known.insert(problem.clone()));
     Ok(Ended {
         promise,
         summary,

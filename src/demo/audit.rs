@@ -19,6 +19,17 @@ pub struct Findings {
     pub forgotten: Vec<String>,
 }
 
+impl Findings {
+    /// One sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        let doubled = self.doubled.iter().map(|what| format!("doubled: {what}"));
+        let forgotten = self.forgotten.iter();
+        doubled
+            .chain(forgotten.map(|what| format!("forgotten: {what}")))
+            .collect()
+    }
+}
+
 /// Open orders that the daemon placed after its restart for a quote that an order of `unknown` state was reserved for:
 /// same market, side and amounts. `before` are the orders made before the kill; equal quotes among those were requested
 /// twice.
@@ -107,10 +118,12 @@ pub fn compare(shown: &[OrderReport], known: &BTreeMap<u64, Remembered>) -> Find
     found
 }
 
-/// Compares the complete list of joins and exits at the end with the store of an ended daemon.
+/// Compares the complete list of joins and exits at the end with the store of an ended daemon. Where `numbers_return`, a
+/// number whose intent died without having been taken is given to the next one.
 pub fn compare_moves(
     shown: &[PoolTransactionReport],
     known: &[RememberedPoolTransaction],
+    numbers_return: bool,
 ) -> Findings {
     let mut found = Findings::default();
     for report in shown {
@@ -137,8 +150,10 @@ pub fn compare_moves(
     let mut slots: BTreeMap<_, u64> = BTreeMap::new();
     for one in known {
         let (id, kind) = (one.transaction.client_id, one.transaction.kind.name());
+        let taken = [End::Filled.name(), End::FailedLate.name()];
+        let is_taken = one.end.as_deref().is_none_or(|end| taken.contains(&end));
         for slot in one.transaction.slots() {
-            *slots.entry(slot).or_default() += 1;
+            *slots.entry(slot).or_default() += u64::from(is_taken || !numbers_return);
         }
         if one.end.is_none() {
             found
@@ -267,7 +282,7 @@ mod tests {
         };
         let done = shown(1, PoolTransactionStatus::Processed);
         let counts = |shown: &[PoolTransactionReport], known: &[RememberedPoolTransaction]| {
-            let found = compare_moves(shown, known);
+            let found = compare_moves(shown, known, false);
             (found.doubled.len(), found.forgotten.len())
         };
         let filled = known(1, Some("filled"));
@@ -301,10 +316,22 @@ mod tests {
         duplicate.transaction.storage_ids = filled.transaction.storage_ids.clone();
         let both = [done, shown(2, PoolTransactionStatus::Processed)];
         assert_eq!(
-            counts(&both, &[filled, duplicate]),
+            counts(&both, &[filled.clone(), duplicate.clone()]),
             (2, 0),
             "a slot of each token"
         );
+        // Both of them were taken: no rule of numbers allows that.
+        let again = compare_moves(&both, &[filled.clone(), duplicate.clone()], true);
+        assert_eq!(again.doubled.len(), 2, "{again:?}");
+        let mut dead = duplicate;
+        dead.end = Some("fenced".to_owned());
+        let of_dead = |numbers_return| {
+            let known = [filled.clone(), dead.clone()];
+            compare_moves(&both[..1], &known, numbers_return)
+                .doubled
+                .len()
+        };
+        assert_eq!((of_dead(false), of_dead(true)), (2, 0));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A child process of the demo. It has a process group of its own, so that Ctrl-C reaches this program only, and ends
 //! when its standard input is closed because this program has ended.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -38,11 +39,36 @@ impl Child {
         folder: &Path,
         args: &[&str],
     ) -> anyhow::Result<Self> {
+        let args = args.iter().map(OsString::from).collect::<Vec<_>>();
+        Self::spawn(name, files, folder, &args, None)
+    }
+
+    /// As `start_as`, with the folder in place of the user's home.
+    pub fn start_with_home(
+        name: &'static str,
+        files: &str,
+        folder: &Path,
+        args: &[OsString],
+    ) -> anyhow::Result<Self> {
+        Self::spawn(name, files, folder, args, Some(folder))
+    }
+
+    fn spawn(
+        name: &'static str,
+        files: &str,
+        folder: &Path,
+        args: &[OsString],
+        home: Option<&Path>,
+    ) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("this program's own path")?;
         let log = folder.join(format!("{files}.log"));
         let out = folder.join(format!("{files}.out"));
         let file = |path: &Path| File::create(path).with_context(|| path.display().to_string());
-        let process = Command::new(program)
+        let mut command = Command::new(program);
+        if let Some(home) = home {
+            command.env("HOME", home);
+        }
+        let process = command
             .args(args)
             .stdin(Stdio::piped())
             .stdout(file(&out)?)
@@ -60,12 +86,34 @@ impl Child {
 
     /// Waits until the child has written its address.
     pub async fn address(&mut self, file: &Path, timeout: Duration) -> anyhow::Result<String> {
+        let written = || {
+            let text = std::fs::read_to_string(file).ok()?;
+            text.strip_suffix('\n').map(str::to_owned)
+        };
+        self.ready(written, timeout).await
+    }
+
+    /// Waits until the child has printed a line that begins like this; the rest of the line.
+    pub async fn announced(&mut self, begin: &str, timeout: Duration) -> anyhow::Result<String> {
+        let out = self.out.clone();
+        let printed = || {
+            let text = std::fs::read_to_string(&out).ok()?;
+            let (whole, _) = text.rsplit_once('\n')?;
+            let mut lines = whole.lines();
+            lines.find_map(|line| line.strip_prefix(begin).map(str::to_owned))
+        };
+        self.ready(printed, timeout).await
+    }
+
+    async fn ready(
+        &mut self,
+        found: impl Fn() -> Option<String>,
+        timeout: Duration,
+    ) -> anyhow::Result<String> {
         let mut waited = Duration::ZERO;
         while waited < timeout {
-            if let Ok(text) = std::fs::read_to_string(file)
-                && let Some(address) = text.strip_suffix('\n')
-            {
-                return Ok(address.to_owned());
+            if let Some(found) = found() {
+                return Ok(found);
             }
             if let Some(status) = self.exited()? {
                 bail!("{} at its start:\n{}", self.how(status), self.last_words());

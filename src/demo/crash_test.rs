@@ -346,7 +346,7 @@ impl Crash {
         self.findings.doubled.extend(found.doubled);
         self.findings.forgotten.extend(found.forgotten);
         let known = view::remembered_moves(&config.store.dir)?;
-        let found = audit::compare_moves(&books.moves, &known);
+        let found = audit::compare_moves(&books.moves, &known, books.numbers_return);
         self.findings.doubled.extend(found.doubled);
         self.findings.forgotten.extend(found.forgotten);
         self.doubled = self.findings.doubled.len() as u64;
@@ -356,13 +356,7 @@ impl Crash {
 
     /// Duplicate orders, lost orders, and failed checks, one sentence each; empty if there are none.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        for what in &self.findings.doubled {
-            problems.push(format!("doubled: {what}"));
-        }
-        for what in &self.findings.forgotten {
-            problems.push(format!("forgotten: {what}"));
-        }
+        let mut problems = self.findings.problems();
         if self.recovery_s > self.recovery_max_s {
             problems.push(format!(
                 "{} came back after {:.2} s, not within {:.0} s",

@@ -12,7 +12,7 @@ use cambist_core::notification::{End, Notification};
 use cambist_core::order::OrderReport;
 use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
 use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
-use cambist_core::{ClientOrderId, Time, TokenId, VenueTime};
+use cambist_core::{ClientOrderId, Time, TokenId, TokenSpec, VenueTime};
 use cambist_report::Session;
 use cambist_sim::profit::Profit;
 use cambist_tape::{Reader, compare};
@@ -46,6 +46,10 @@ pub struct Books {
     pub totals: BTreeMap<String, u128>,
     /// Decimals by token symbol.
     pub decimals: BTreeMap<String, u8>,
+    /// The token that gas is paid in, if no market has it.
+    pub coin: Option<TokenSpec>,
+    /// Whether the number of an intent that died without having been taken is given to the next one.
+    pub numbers_return: bool,
 }
 
 impl Books {
@@ -147,6 +151,8 @@ pub async fn books(daemon: &Daemon, which: Which) -> anyhow::Result<Books> {
         moves,
         totals,
         decimals,
+        coin: None,
+        numbers_return: false,
     })
 }
 
@@ -272,11 +278,12 @@ pub struct ReplayedTapes {
 }
 
 /// Replays all tapes of a folder, and collects the evidence for some orders that a run was killed with. `venue` is what
-/// texts call the venue.
+/// texts call the venue; `coin` is a token that no market has.
 pub fn replay(
     dir: &Path,
     unknown_ids: &[ClientOrderId],
     venue: &'static str,
+    coin: Option<&TokenSpec>,
 ) -> anyhow::Result<ReplayedTapes> {
     let mut tapes: Vec<_> = std::fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
@@ -290,7 +297,7 @@ pub fn replay(
     if tapes.is_empty() {
         bail!("no tape in {}", dir.display());
     }
-    let mut history = RunHistory::of(venue);
+    let mut history = RunHistory::of(venue, coin);
     for tape in tapes {
         let name = || tape.display().to_string();
         let file = std::fs::File::open(&tape).with_context(name)?;
@@ -324,6 +331,7 @@ pub fn replay(
 /// The notifications of several runs in succession.
 struct RunHistory {
     venue: &'static str,
+    coin: Option<TokenSpec>,
     equal: bool,
     session: Option<Session>,
     /// Profit and loss, computed a second time, and where it differs from the session's.
@@ -341,9 +349,10 @@ struct RunHistory {
 }
 
 impl RunHistory {
-    fn of(venue: &'static str) -> Self {
+    fn of(venue: &'static str, coin: Option<&TokenSpec>) -> Self {
         Self {
             venue,
+            coin: coin.cloned(),
             equal: true,
             session: None,
             profit: None,
@@ -374,8 +383,11 @@ impl RunHistory {
             self.deduplicated.begin_run(start);
             match &mut self.session {
                 None => {
-                    let session = Session::new(&start.markets);
-                    self.session = Some(session.with_pools(&start.pools));
+                    let mut session = Session::new(&start.markets).with_pools(&start.pools);
+                    if let Some(coin) = &self.coin {
+                        session = session.with_token(coin);
+                    }
+                    self.session = Some(session);
                     self.profit = Some(Profit::begin(&start.markets, &start.pools));
                 }
                 Some(session) => session.daemon_restarted(self.now),

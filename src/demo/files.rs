@@ -287,11 +287,23 @@ pub(super) fn table<'a>(file: &'a mut Table, name: &str) -> &'a mut Table {
         .expect("it was made a table just now")
 }
 
-fn set(file: &mut Table, path: &[&str; 2], value: impl Into<Value>) {
+pub(super) fn set(file: &mut Table, path: &[&str; 2], value: impl Into<Value>) {
     table(file, path[0]).insert(path[1].to_owned(), value.into());
 }
 
-fn write(path: PathBuf, file: &Table) -> anyhow::Result<PathBuf> {
+/// Writes a file that only its owner reads.
+pub(super) fn private(path: &Path, text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::File::options();
+    let file = options.write(true).create_new(true).mode(0o600);
+    let written = file
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| path.display().to_string())
+}
+
+pub(super) fn write(path: PathBuf, file: &Table) -> anyhow::Result<PathBuf> {
     let text = toml::to_string(file).context("writing configuration")?;
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     Ok(path)

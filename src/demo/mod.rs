@@ -1,6 +1,6 @@
 //! The demo: a venue and a daemon as two child processes, monitored by this one, which also serves the page with its
 //! faults. The venue is one value ([`venue`]): an exchange ([`on_exchange`]), through its own interface or Kraken's
-//! ([`on_kraken`]).
+//! ([`on_kraken`]), or a chain with a pool ([`on_chain`]).
 //!
 //! After two thirds of its time it kills the daemon in the middle of a submit and starts it again. The outcome is
 //! verified independently of the daemon: its orders and balances are read from the venue, and its tapes are
@@ -16,6 +16,7 @@ pub mod faults;
 pub mod files;
 pub mod http_answer;
 pub mod injector;
+pub mod on_chain;
 pub mod on_exchange;
 pub mod on_kraken;
 pub mod page;

@@ -57,8 +57,9 @@ const ORDER: &[u8] = b"POST /api/v3/order ";
 const JOIN_OR_EXIT: [&[u8]; 2] = [b"POST /api/v3/amm/join ", b"POST /api/v3/amm/exit "];
 
 /// Requests of the exchange's own interface.
-pub static OWN: Interface = Interface {
+pub const OWN: Interface = Interface {
     is_submit: |request| request.starts_with(ORDER) || is_join_or_exit(request),
+    same_as: |_| None,
     is_depth: |request| request.starts_with(b"GET /api/v3/depth?"),
     is_move: is_join_or_exit,
     client_order_id: |request| Some(json(request)?.get("clientOrderId")?.as_str()?.to_owned()),

@@ -35,6 +35,7 @@ const ADD_ORDER: &[u8] = b"POST /0/private/AddOrder ";
 /// Its requests.
 static REQUESTS: Interface = Interface {
     is_submit: |request| request.starts_with(ADD_ORDER),
+    same_as: |_| None,
     is_depth: |request| request.starts_with(b"GET /0/public/Depth?"),
     is_move: |_| false,
     client_order_id: |request| {

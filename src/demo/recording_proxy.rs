@@ -24,6 +24,8 @@ const KEPT_MAX: usize = 0x10_000;
 pub struct Interface {
     /// Whether a request submits an order, a join or an exit.
     pub is_submit: fn(&[u8]) -> bool,
+    /// What a submit has in common with its repetitions, which are not waited for; `None` if they are.
+    pub same_as: fn(&[u8]) -> Option<String>,
     /// Whether a request asks for an order book.
     pub is_depth: fn(&[u8]) -> bool,
     /// Whether a submit is that of a join or an exit, which has no id of the daemon.
@@ -48,6 +50,8 @@ pub struct Unanswered {
 /// A submit on its way, with its answer so far.
 #[derive(Debug, Default)]
 struct Submit {
+    /// Whether the same was submitted before.
+    is_repeated: bool,
     request: Vec<u8>,
     answer: Vec<u8>,
 }
@@ -61,6 +65,8 @@ struct State {
     submits: BTreeMap<u64, Submit>,
     /// Ids of the orders whose submits were answered.
     answered: BTreeSet<String>,
+    /// What was submitted so far, where repetitions are not waited for.
+    submitted: BTreeSet<String>,
 }
 
 /// The faults of the connection between daemon and exchange.
@@ -180,7 +186,7 @@ impl RecordingProxy {
         self.address
     }
 
-    /// Waits until the exchange has answered a submit, and holds back that answer and everything after it. False if
+    /// Waits until the venue has answered a submit that is none of an earlier one again, and holds back that answer and everything after it. False if
     /// there was none in time; answers are held back nevertheless.
     pub async fn catch(&self, timeout: Duration) -> bool {
         locked(&self.state).armed = true;
@@ -195,6 +201,7 @@ impl RecordingProxy {
         let mut state = locked(&self.state);
         let before = std::mem::take(&mut *state);
         state.answered.clone_from(&before.answered);
+        state.submitted = before.submitted;
         drop(state);
         let of = self.interface;
         let left = before.submits.into_values().map(|submit| Unanswered {
@@ -253,11 +260,14 @@ impl End {
     /// The request of a connection so far; it carries one at a time.
     fn asks(&self, number: u64, request: &[u8]) {
         if (self.interface.is_submit)(request) {
+            let same_as = (self.interface.same_as)(request);
+            let mut state = locked(&self.state);
             let submit = Submit {
+                is_repeated: same_as.is_some_and(|name| !state.submitted.insert(name)),
                 request: request.to_vec(),
                 answer: Vec::new(),
             };
-            locked(&self.state).submits.insert(number, submit);
+            state.submits.insert(number, submit);
         }
     }
 
@@ -267,7 +277,7 @@ impl End {
         let armed = state.armed;
         let mut held = state.held;
         if let Some(submit) = state.submits.get_mut(&number) {
-            if armed {
+            if armed && !submit.is_repeated {
                 keep(&mut submit.answer, bytes);
                 held = true;
                 self.caught.notify_one();
@@ -412,6 +422,39 @@ mod tests {
         assert_eq!(left.len(), 1);
         assert_eq!(left[0].client_order_id.as_deref(), Some("c1"));
         assert_eq!(left[0].answered.as_deref(), Some("processing"));
+    }
+
+    #[tokio::test]
+    async fn a_submit_that_is_sent_again_is_not_waited_for() {
+        static NAMED: Interface = Interface {
+            same_as: OWN.client_order_id,
+            ..OWN
+        };
+        let exchange = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let upstream = exchange.local_addr().unwrap().to_string();
+        let wire = RecordingProxy::lay(&upstream, &NAMED, 1).await.unwrap();
+        let mut daemon = TcpStream::connect(wire.address()).await.unwrap();
+        let (mut there, _) = exchange.accept().await.unwrap();
+        let other = String::from_utf8_lossy(REQUEST).replace("c1", "c2");
+        let sent = async {
+            for _ in 0..3 {
+                daemon.write_all(REQUEST).await.unwrap();
+                read(&mut there, REQUEST.len()).await;
+                there.write_all(ANSWER).await.unwrap();
+                assert_eq!(read(&mut daemon, ANSWER.len()).await, ANSWER);
+                // Armed from the second one on.
+                locked(&wire.state).armed = true;
+            }
+            daemon.write_all(other.as_bytes()).await.unwrap();
+            read(&mut there, other.len()).await;
+            there.write_all(ANSWER).await.unwrap();
+        };
+        sent.await;
+        assert!(wire.catch(Duration::from_secs(20)).await);
+        let (left, answered) = wire.release();
+        assert_eq!(answered, BTreeSet::from(["c1".to_owned()]));
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].client_order_id.as_deref(), Some("c2"));
     }
 
     #[test]

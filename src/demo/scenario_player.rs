@@ -138,6 +138,7 @@ mod tests {
             scenario: Some(scenario.to_owned()),
             venue: cambist_daemon::config::venue::VenueKind::Exchange,
             no_crash: false,
+            node_modules: None,
         })
     }
 

@@ -52,6 +52,17 @@ const COMMANDS: &[(&str, Executed)] = &[
         In(".ci/run", "cargo test --workspace"),
     ),
     ("demo --venue kraken", In(DEMO, "\"--venue\"")),
+    (
+        "npm install --prefix target/evm --no-save --ignore-scripts @foundry-rs/anvil@1.7.1 @uniswap/v2-core@1.0.1 @uniswap/v2-periphery@1.1.0-beta.0 canonical-weth@1.4.0",
+        In(
+            "tests/e2e/evm/demo.rs",
+            "fn without_the_packages_it_names_the_command_that_installs_them",
+        ),
+    ),
+    (
+        "demo --venue evm --node-modules target/evm/node_modules",
+        In("tests/external/evm/demo.py", "\"--venue\", \"evm\""),
+    ),
     ("venue --config config/venue.toml", STARTED),
     ("run --config config/demo.toml", STARTED),
     (

@@ -7,6 +7,7 @@
 
 mod chain;
 mod contracts;
+mod demo;
 mod life;
 mod node;
 mod rpc;
