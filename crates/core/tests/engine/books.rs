@@ -427,6 +427,62 @@ fn a_small_difference_is_reported_while_fills_do_not_explain_it() {
     assert_eq!(resting(&bench), 2, "it trades on");
 }
 
+/// A venue with constant fills at which an unexplained change of the base balance is known as a lower bound.
+fn bounded(moved: i128) -> (TestBench, i128) {
+    let (mut bench, mut lots) = (quoting(), BTreeMap::new());
+    filling(&mut bench, &mut lots, 3);
+    bench.balances.0 = bench.balances.0.checked_add_signed(moved).unwrap();
+    for _ in 0..120 {
+        bench.run_ms(50);
+        if books(&bench).at_least {
+            let known = books(&bench).differences[&BASE].unexplained();
+            return (bench, known);
+        }
+        filling_once(&mut bench, &mut lots);
+    }
+    panic!("no lower bound");
+}
+
+/// The balance may contain more fills than the bound assumes, and the flow may have come after it.
+#[test]
+fn an_explained_flow_leaves_of_a_lower_bound_what_it_cannot_have_caused() {
+    for (sign, moved) in [(1, 900), (-1, -900)] {
+        let left = |explained: fn(i128) -> i128| {
+            let (mut bench, known) = bounded(moved);
+            assert_eq!(books(&bench).hold, None, "within the limit");
+            assert!(known.signum() == sign && known.abs() > 1, "{known}");
+            adopt(&mut bench, BASE, sign * explained(known.abs())).unwrap();
+            (books(&bench), known)
+        };
+        let (part, _) = left(|known| known - 1);
+        assert_eq!(part.differences[&BASE].unexplained(), sign);
+        assert_eq!(part.worth, BTreeMap::from([(QUOTE, 100)]));
+        assert!(part.at_least && part.since.is_some());
+        let other: [fn(i128) -> i128; 2] = [|known| known, |known| known + 1];
+        for explained in other {
+            assert_eq!(left(explained).0, agreed());
+        }
+        let (other_way, known) = left(|_| -1);
+        assert_eq!(other_way.differences[&BASE].unexplained(), known);
+        assert!(other_way.at_least);
+    }
+}
+
+#[test]
+fn a_lower_bound_that_stops_orders_does_so_until_the_next_cut() {
+    let (mut bench, known) = bounded(-50_000);
+    assert_eq!(books(&bench).hold, Some(BooksHold::Limit));
+    for (explained, left) in [(-1, known + 1), (-49_999, known + 1)] {
+        adopt(&mut bench, BASE, explained).unwrap();
+        let reported = books(&bench);
+        assert_eq!(reported.differences[&BASE].unexplained(), left);
+        assert_eq!(reported.hold, Some(BooksHold::Limit));
+        assert!(reported.at_least);
+    }
+    trade(&mut bench, 6);
+    assert_eq!((books(&bench), resting(&bench)), (agreed(), 2));
+}
+
 /// A run that ended with a bid and an ask open, and 4 000 base units held, less than the ask sells.
 fn with_little_base() -> (TestBench, [ClientOrderId; 2]) {
     let mut bench = quoting();

@@ -167,6 +167,9 @@ impl Observer for World {
     fn event(&mut self, now: Time, event: &Event) {
         self.shown = now;
         self.sending_rules.handle_event(event);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.handle_event(event);
+        }
         if let Some(limits) = &mut self.limits {
             limits.handle_event(now, event);
         }

@@ -83,7 +83,7 @@ impl World {
         self.start_references();
     }
 
-    pub(super) fn start_event(&self) -> Start {
+    pub(crate) fn start_event(&self) -> Start {
         let durable = self.disk.durable();
         let fees = self.config.markets.iter().filter_map(|name| {
             let mut listed = self.config.venue.markets.iter();

@@ -133,6 +133,9 @@ impl World {
     /// Sends a poll or a cancel.
     pub(super) fn ask(&mut self, request: RequestId, query: &Query) {
         self.sending_rules.asks(request, query);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.asks(request, query);
+        }
         if let Query::Cancel(hash) = query
             && self.active_faults.others.contains_key(hash)
         {

@@ -355,14 +355,32 @@ impl State {
             reason: reason.to_owned(),
         }));
         self.touch_all();
-        // A lower bound is compared again before anything new is sent.
+        self.explain_lower_bound(token, amount);
         let exact = self.reconciliation.at_least.is_empty();
         if exact && self.ledger.differing().is_empty() && self.ready {
             self.nothing_differs(actions);
         } else if self.reconciliation.since.is_some() {
+            (self.reconciliation.worth, _) = self.worth_of(&self.differences().clone());
             self.emit_books(actions);
         }
         Ok(())
+    }
+
+    /// Reduces the proven lower bound of a difference by an explained flow. The balance may contain more bookings than
+    /// the bound assumes, and this flow or not: what remains is what it differs by in any case. A bound that stops
+    /// orders is not removed, because the next cut has the exact amount.
+    fn explain_lower_bound(&mut self, token: TokenId, amount: i128) {
+        let Reconciliation { at_least, hold, .. } = &mut self.reconciliation;
+        let Some(known) = at_least.get(&token).copied() else {
+            return;
+        };
+        let found = known.unexplained().signum();
+        let left = known.explained(amount);
+        match left.filter(|left| left.unexplained().signum() == found) {
+            Some(left) if left.size() < known.size() => drop(at_least.insert(token, left)),
+            None if hold.is_none() => drop(at_least.remove(&token)),
+            Some(_) | None => {}
+        }
     }
 
     /// Adopts the venue's balance of every token that differs, with an operator's reason. Returns the booked amounts by

@@ -32,6 +32,8 @@ struct Books {
     base: i128,
     quote: i128,
     carried: Option<Baselines>,
+    /// Whether earlier runs left holdings: the engine then values them from its first depth, not only from the opening.
+    resumed: bool,
     /// The mid of the last depth of this run.
     mid: Option<u64>,
     /// Value of every explained flow of this run and of all before it, in `1 / (2 · lot)` quote units: every baseline
@@ -164,6 +166,7 @@ impl Losses {
             let booked = held(spec).filter(|_| of_token.count() == 1);
             let Some((base, _)) = booked else { continue };
             let position = start.books.positions.get(&spec.id).cloned();
+            let resumed = position.is_some() && start.books.ledger.is_some();
             let Position {
                 cash, baselines, ..
             } = position.unwrap_or_default();
@@ -171,6 +174,7 @@ impl Losses {
                 base,
                 quote: cash,
                 carried: baselines,
+                resumed,
                 mid: None,
                 explained: Vec::new(),
                 first: None,
@@ -256,7 +260,7 @@ impl Losses {
             return;
         };
         books.mid = Some(mid);
-        if !self.open {
+        if !self.open && !books.resumed {
             return;
         }
         let value = books.value_at(spec, mid);
@@ -302,7 +306,7 @@ impl Losses {
             let today = carried
                 .as_ref()
                 .filter(|carried| carried.day == self.begun.0 / DAY_MS);
-            books.day = today.map_or(then.max(value), |carried| carried.day_open);
+            books.day = today.map_or(then.max(lowest), |carried| carried.day_open);
             let left_ms = DAY_MS - self.begun.0 % DAY_MS;
             books.day_ends = Some(shown.plus_ms(left_ms.saturating_sub(HOUR_MS / 60)));
         }
@@ -377,4 +381,51 @@ fn ceil(number: i128, by: i128) -> i128 {
 
 fn signed(amount: Amount) -> i128 {
     i128::try_from(amount).unwrap_or(i128::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+    use crate::config::WorldConfig;
+    use crate::world::World;
+
+    const ONE: Amount = 1_000_000_000_000_000_000;
+
+    /// Whether an order may leave after the mid fell by 3.00 since the opening, and by 1.00 since the first depth: 40 are
+    /// held, and a day may lose 60. `resumed` is whether an earlier run left a position, whose losses an operator forgot.
+    fn allowed(resumed: bool) -> bool {
+        let mut config = WorldConfig::calm(1, "ladder");
+        config.engine.markets[0].loss.day_max = 60_000_000;
+        let limits = config.engine.markets[0].clone();
+        let mut start = World::new(config).unwrap().start_event();
+        let spec = start.markets[0].clone();
+        if resumed {
+            let position = Position {
+                base: signed(40 * ONE),
+                ..Position::default()
+            };
+            start.books.ledger = Some([(spec.base.id, signed(40 * ONE))].into());
+            start.books.positions = [(spec.id, position)].into();
+        }
+        let mut losses = Losses::begin(&start, &|_| Some((signed(40 * ONE), 0)));
+        let depth = |losses: &mut Losses, number: u64, mid: u64| {
+            let shown = Time::from_ms(1_000 * number);
+            losses.observe_mid(shown, (&spec, mid), &limits);
+            losses.measure(shown, number, (&spec, mid), &limits);
+        };
+        depth(&mut losses, 1, 499_600);
+        losses.opens(&|_| 1);
+        depth(&mut losses, 2, 500_000);
+        for number in 0..u64::from(LOOKS) {
+            depth(&mut losses, 3 + number, 499_400);
+        }
+        losses.forbid(&crate::kept::bid(1, 30, 0)).is_none()
+    }
+
+    #[test]
+    fn losses_that_an_operator_forgot_count_from_the_first_depth_of_the_next_run() {
+        assert!(allowed(true), "40 lost of 60");
+        assert!(!allowed(false), "an account that was never opened: 120");
+    }
 }
