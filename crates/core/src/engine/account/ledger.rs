@@ -310,13 +310,6 @@ impl Ledger {
             .unwrap_or(0)
     }
 
-    /// Tokens whose booked sum is below zero.
-    pub(crate) fn below_zero(&self) -> impl Iterator<Item = (TokenId, i128)> + '_ {
-        let totals = self.totals.iter().flatten();
-        let totals = totals.map(|(token, units)| (*token, *units));
-        totals.filter(|(_, units)| *units < 0)
-    }
-
     /// Lower and upper bound of a balance: ledger and venue may differ by a fill that one of them does not contain yet,
     /// or by a foreign flow. A difference at the last cut persists, whatever was filled since.
     pub(crate) fn bounds(&self, token: TokenId) -> (Amount, Amount) {

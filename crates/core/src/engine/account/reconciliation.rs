@@ -90,13 +90,29 @@ impl State {
                 if left.is_empty() {
                     self.books_agree(actions);
                 } else {
+                    self.judge_below_zero(&left, actions);
                     self.books_differ(now, &left, actions);
                 }
                 self.drain_cut();
             }
             ReconciliationResult::DiffersAtLeast(tokens) => {
                 let unexpected = self.unexpected(&tokens);
+                self.judge_below_zero(&unexpected, actions);
                 self.books_differ_at_least(now, &unexpected, actions);
+            }
+        }
+    }
+
+    /// A ledger below zero has booked more than there was. Only a comparison shows that: a single fill does not, because
+    /// lists show a purchase before the sale that paid for it, and an outflow may have been paid from a sale that no
+    /// list has shown yet. Of a lower bound of a difference, `ledger` is the most that the ledger can have held.
+    fn judge_below_zero(&mut self, tokens: &Differences, actions: &mut Vec<Action>) {
+        for (token, difference) in tokens {
+            let known = self.reconciliation.last_reported.get(token);
+            if difference.ledger < 0 && known.is_none_or(|known| known.ledger >= 0) {
+                let (units, token) = (difference.ledger, token.0);
+                let detail = format!("{units} base units of token {token} are booked");
+                self.violated("ledger_negative", detail, actions);
             }
         }
     }
@@ -105,11 +121,6 @@ impl State {
     fn become_ready(&mut self, actions: &mut Vec<Action>) {
         if std::mem::replace(&mut self.ready, true) {
             return;
-        }
-        let below_zero: Vec<_> = self.ledger.below_zero().collect();
-        for (token, units) in below_zero {
-            let detail = format!("{units} base units of token {} are booked", token.0);
-            self.violated("ledger_negative", detail, actions);
         }
         self.open_meters();
         self.touch_all();

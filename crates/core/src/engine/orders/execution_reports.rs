@@ -126,7 +126,7 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         let mid = self.prices(market).mid;
-        let covered = self.book_flow(now, market, side, step);
+        self.book_flow(now, market, side, step);
         let Increment { base, quote, fee } = step;
         let charged = if self.market(market).spec.fee_in.is_base(side) {
             base
@@ -162,23 +162,18 @@ impl State {
                 expected,
             }));
         }
-        if !covered {
-            let detail = format!("fills of {id} exceed the balance of the ledger");
-            self.violated("ledger_negative", detail, actions);
-        }
         self.market_mut(market).decision_due = true;
     }
 
-    /// Books a trade; false if an amount would fall below zero. Before the first cut of a run, fills are found in the
-    /// order of the venue's list, a sale before the purchase of what it sold: until then nothing is concluded from one
-    /// fill, and the cut checks every total.
+    /// Books a trade. The ledger may be below zero after it, because a list shows a sale before the purchase of what it
+    /// sold; the next comparison judges that, and follows soon.
     pub(crate) fn book_flow(
         &mut self,
         now: Time,
         market: crate::MarketId,
         side: crate::Side,
         step: Increment,
-    ) -> bool {
+    ) {
         self.counters.fills.add(now);
         let Increment { base, quote, fee } = step;
         let market = &mut self.markets[usize::from(market.0)];
@@ -186,7 +181,9 @@ impl State {
         market.losses.post(&market.spec, &postings);
         market.losses.filled(now, side, step);
         self.pending.posted(Some(market.spec.id), &postings);
-        self.ledger.book(&market.spec, side, step) || !self.ready
+        if !self.ledger.book(&market.spec, side, step) {
+            self.polls.balances_soon();
+        }
     }
 
     /// Ends an intent: the only way in which it stops being alive.

@@ -121,7 +121,9 @@ impl State {
             return;
         };
         let (wanted, moved) = (&tracked.wanted, report.amounts);
-        let covered = self.ledger.book_pool_transaction(wanted, &moved) || !self.ready;
+        if !self.ledger.book_pool_transaction(wanted, &moved) {
+            self.polls.balances_soon();
+        }
         let market = &mut self.markets[usize::from(wanted.market.0)];
         let postings = Postings::of_pool(wanted.kind, wanted.pooled, wanted.lp, &moved);
         market.losses.post(&market.spec, &postings);
@@ -143,10 +145,6 @@ impl State {
         if !kept {
             let detail = format!("pool transaction {id} exceeds a signed limit: {moved:?}");
             self.violated("move_limits", detail, actions);
-        }
-        if !covered {
-            let detail = format!("pool transaction {id} exceeds the balance of the ledger");
-            self.violated("ledger_negative", detail, actions);
         }
     }
 
