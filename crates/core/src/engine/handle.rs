@@ -20,7 +20,7 @@ use crate::engine::state::{InFlightRequest, RequestPurpose, State};
 const RETRY_AFTER_MAX_MS: u64 = 60_000;
 
 impl RequestPurpose {
-    fn endpoint(&self) -> Endpoint {
+    pub(crate) fn endpoint(&self) -> Endpoint {
         match self {
             Self::Depth { .. } => Endpoint::Depth,
             Self::Balances { .. } => Endpoint::Balances,

@@ -102,6 +102,11 @@ impl Endpoint {
     pub const fn is_of_the_account(self) -> bool {
         matches!(self.data(), Data::OfTheAccount)
     }
+
+    /// Whether its answers show what orders traded, so that new trades may cost more (`RequestCosts::new_fills`).
+    pub const fn may_report_trades(self) -> bool {
+        matches!(self, Self::Order | Self::Orders)
+    }
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub struct RequestCosts {
     /// By endpoint.
     pub each: Vec<(Endpoint, u32)>,
     /// What an answer costs beside that if it reports trades that were not known, because the adapter asks for their
-    /// amounts; it is taken when the answer arrives, also below zero.
+    /// amounts; it is taken when the answer arrives, also below zero, and left for it until then.
     pub new_fills: u32,
 }
 

@@ -4,7 +4,7 @@
 use cambist_core::event::Event;
 use cambist_core::notification::{Control, End, Notification};
 use cambist_core::order::ClientOrderId;
-use cambist_core::request::{Endpoint, Outcome, UnknownCause};
+use cambist_core::request::{Endpoint, Outcome, Query, UnknownCause};
 use cambist_core::strategy::Strategy;
 use cambist_core::venue::{
     AmountRule, FeeRule, FeeToken, LifetimeRule, Refusal, RequestCosts, Resting, SlotRule,
@@ -255,6 +255,33 @@ fn a_reason_of_its_own_lets_the_endpoint_rest_and_requests_cost_what_it_counts()
     let polled = bench.version - before;
     // A hundred tokens a second pay for one of them; without a cost of its own there is one every half second.
     assert!((4..=13).contains(&polled), "{polled} depths");
+}
+
+/// The venue counts the questions about new trades before the answer that reports them arrives.
+#[test]
+fn what_an_awaited_list_may_cost_is_not_spent_on_balances() {
+    let begun = |unanswered: fn(&Query) -> bool| {
+        let mut config = config();
+        config.budget.per_s = 1;
+        config.budget.burst = 3;
+        config.budget.cancel_reserve = 0;
+        let mut bench = TestBench::with(&BID, config, Vec::new());
+        if let Some(Event::Start(start)) = &mut bench.start {
+            let cost =
+                |endpoint| u32::from(matches!(endpoint, Endpoint::Orders | Endpoint::Balances));
+            start.venue.costs = RequestCosts {
+                each: Endpoint::ALL.map(|of| (of, cost(of))).into(),
+                new_fills: 2,
+            };
+        }
+        bench.unanswered = unanswered;
+        bench.run_ms(3_000);
+        [Endpoint::Orders, Endpoint::Balances].map(|of| bench.asked_at(of)[0])
+    };
+    let [list, balances] = begun(|_| false);
+    assert_eq!(balances, list, "nothing was traded");
+    let [list, balances] = begun(|query| query.endpoint() == Endpoint::Orders);
+    assert_eq!(balances, list.plus_ms(1_000), "two tokens are left for it");
 }
 
 /// No order states a higher fee than the venue reads.

@@ -245,7 +245,7 @@ impl State {
             } else {
                 (Endpoint::Cancel, Query::Cancel(hash))
             };
-            if !self.budget.take(now, endpoint) {
+            if !self.take_token(now, endpoint) {
                 self.budget_denied = true;
                 return;
             }

@@ -70,7 +70,7 @@ impl State {
             self.wait_for_counter(index, frees_at);
             return Err(why);
         }
-        if !self.budget.take(now, Endpoint::Submit) {
+        if !self.take_token(now, Endpoint::Submit) {
             self.budget_denied = true;
             return Err(Control::Budget.into());
         }

@@ -186,7 +186,7 @@ impl State {
             let Ok(approved) = self.approve_leaving(now, id) else {
                 continue;
             };
-            if !self.budget.take(now, endpoint) {
+            if !self.take_token(now, endpoint) {
                 self.budget_denied = true;
                 return;
             }
@@ -244,7 +244,7 @@ impl State {
             .filter_map(|(id, lifecycle)| Some((id, lifecycle.hash?)))
             .collect();
         for (id, hash) in due {
-            if !self.budget.take(now, Endpoint::Cancel) {
+            if !self.take_token(now, Endpoint::Cancel) {
                 self.budget_denied = true;
                 return;
             }

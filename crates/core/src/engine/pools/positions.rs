@@ -288,7 +288,7 @@ impl State {
             PoolTransactionKind::Join => (Endpoint::Join, pooled.to_vec()),
             PoolTransactionKind::Exit => (Endpoint::Exit, vec![lp]),
         };
-        if !self.budget.take(now, endpoint) {
+        if !self.take_token(now, endpoint) {
             self.budget_denied = true;
             return Err(Control::Budget.into());
         }

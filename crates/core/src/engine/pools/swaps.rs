@@ -72,11 +72,11 @@ impl State {
         if !self.is_number_due() {
             return Err(Control::StorageIds.into());
         }
-        if !self.budget.take(now, Endpoint::Submit) {
+        if !self.take_token(now, Endpoint::Submit) {
             self.budget_denied = true;
             return Err(Control::Budget.into());
         }
-        let sell_token = spec.sell_token(wanted.side);
+        let sell_token = self.markets[index].spec.sell_token(wanted.side);
         let slot = self
             .slot_numbers
             .take(sell_token, SlotUse::Order)

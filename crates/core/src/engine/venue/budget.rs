@@ -128,9 +128,9 @@ impl Budget {
         }
     }
 
-    /// Takes what one request to `endpoint` costs, or nothing at all.
-    pub(crate) fn take(&mut self, now: Time, endpoint: Endpoint) -> bool {
-        let Some((common, own)) = self.after(now, endpoint) else {
+    /// Takes what one request to `endpoint` costs, or nothing at all. `reports` answers are awaited that may report trades.
+    pub(crate) fn take(&mut self, now: Time, endpoint: Endpoint, reports: u32) -> bool {
+        let Some((common, own)) = self.after(now, endpoint, reports) else {
             return false;
         };
         self.common = common;
@@ -139,13 +139,13 @@ impl Budget {
         true
     }
 
-    /// Whether one request to `endpoint` could be paid.
-    pub(crate) fn has(&self, now: Time, endpoint: Endpoint) -> bool {
-        self.after(now, endpoint).is_some()
+    /// Whether one request to `endpoint` could be paid, as for [`Budget::take`].
+    pub(crate) fn has(&self, now: Time, endpoint: Endpoint, reports: u32) -> bool {
+        self.after(now, endpoint, reports).is_some()
     }
 
     /// The common bucket and that of `endpoint` after one request, if it can be paid.
-    fn after(&self, now: Time, endpoint: Endpoint) -> Option<(Bucket, Bucket)> {
+    fn after(&self, now: Time, endpoint: Endpoint, reports: u32) -> Option<(Bucket, Bucket)> {
         if self
             .resting_until
             .get(&endpoint)
@@ -161,7 +161,13 @@ impl Budget {
         let common = self.common.clone();
         if let Some(tokens) = NonZeroU32::new(self.costs.of(endpoint)) {
             let quota = quota(self.config.per_s, self.config.burst);
-            if !common.take(now, quota, tokens, reserve) {
+            // What answers that are awaited may still cost is spent at the venue before it is charged here. A burst that
+            // does not hold as much is left to requests.
+            let reports = reports.saturating_add(u32::from(endpoint.may_report_trades()));
+            let owed = self.costs.new_fills.saturating_mul(reports);
+            let left = self.config.burst.saturating_sub(tokens.get());
+            let spare = reserve.max(reserve.saturating_add(owed).min(left));
+            if !common.take(now, quota, tokens, spare) {
                 return None;
             }
         }
@@ -244,15 +250,40 @@ mod tests {
         }
     }
 
+    /// The venue counts the questions about new trades while the answer that reports them is still under way.
+    #[test]
+    fn what_awaited_answers_may_cost_is_left_for_them() {
+        let costs = RequestCosts {
+            each: vec![(Endpoint::Orders, 1), (Endpoint::Balances, 1)],
+            new_fills: 2,
+        };
+        let config = BudgetConfig {
+            burst: 5,
+            cancel_reserve: 0,
+            ..config()
+        };
+        let now = Time(0);
+        let polls = |reports, endpoint| {
+            let mut budget = Budget::new(now, config.clone(), costs.clone());
+            let taken = (0..20).filter(|_| budget.take(now, endpoint, reports));
+            taken.count()
+        };
+        let counts = [0, 1, 2].map(|reports| {
+            let each = [Endpoint::Balances, Endpoint::Orders];
+            each.map(|endpoint| polls(reports, endpoint))
+        });
+        assert_eq!(counts, [[5, 3], [3, 1], [1, 1]]);
+    }
+
     #[test]
     fn only_cancels_use_the_reserve() {
         let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
         let polls = (0..20)
-            .filter(|_| budget.take(Time(0), Endpoint::Depth))
+            .filter(|_| budget.take(Time(0), Endpoint::Depth, 0))
             .count();
         assert_eq!(polls, 7, "ten less the reserve of three");
         let cancels = (0..20)
-            .filter(|_| budget.take(Time(0), Endpoint::Cancel))
+            .filter(|_| budget.take(Time(0), Endpoint::Cancel, 0))
             .count();
         assert_eq!(cancels, 3, "the rest of the common bucket");
         assert_eq!(budget.sent(), 10);
@@ -261,9 +292,9 @@ mod tests {
     #[test]
     fn tokens_return_at_the_rate() {
         let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
-        while budget.take(Time(0), Endpoint::Cancel) {}
-        assert!(!budget.take(Time::from_ms(99), Endpoint::Cancel));
-        assert!(budget.take(Time::from_ms(300), Endpoint::Cancel));
+        while budget.take(Time(0), Endpoint::Cancel, 0) {}
+        assert!(!budget.take(Time::from_ms(99), Endpoint::Cancel, 0));
+        assert!(budget.take(Time::from_ms(300), Endpoint::Cancel, 0));
         assert_eq!(budget.allowed(Time::from_ms(2_000)), 30);
     }
 
@@ -271,8 +302,8 @@ mod tests {
     fn tokens_of_an_earlier_run_return_at_the_rate() {
         let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
         budget.spend_all(Time(0));
-        assert!(!budget.take(Time::from_ms(150), Endpoint::Cancel));
-        assert!(budget.take(Time::from_ms(250), Endpoint::Cancel));
+        assert!(!budget.take(Time::from_ms(150), Endpoint::Cancel, 0));
+        assert!(budget.take(Time::from_ms(250), Endpoint::Cancel, 0));
         assert_eq!(budget.sent(), 1);
     }
 
@@ -286,11 +317,11 @@ mod tests {
             },
             RequestCosts::default(),
         );
-        assert!(budget.take(Time(0), Endpoint::Submit));
-        assert!(budget.take(Time(0), Endpoint::Submit));
-        assert!(!budget.take(Time(0), Endpoint::Submit));
+        assert!(budget.take(Time(0), Endpoint::Submit, 0));
+        assert!(budget.take(Time(0), Endpoint::Submit, 0));
+        assert!(!budget.take(Time(0), Endpoint::Submit, 0));
         let others = (0..20)
-            .filter(|_| budget.take(Time(0), Endpoint::Cancel))
+            .filter(|_| budget.take(Time(0), Endpoint::Cancel, 0))
             .count();
         assert_eq!(
             others, 2,
@@ -307,17 +338,17 @@ mod tests {
             new_fills: 0,
         };
         let mut budget = Budget::new(Time(0), config(), costs);
-        assert!(budget.take(Time(0), Endpoint::Orders));
+        assert!(budget.take(Time(0), Endpoint::Orders, 0));
         assert!(
-            !budget.take(Time(0), Endpoint::Orders),
+            !budget.take(Time(0), Endpoint::Orders, 0),
             "three of the six that are left are reserved for cancels"
         );
         let cancels = (0..20)
-            .filter(|_| budget.take(Time(0), Endpoint::Cancel))
+            .filter(|_| budget.take(Time(0), Endpoint::Cancel, 0))
             .count();
         assert_eq!(cancels, 8, "they have the bucket of their endpoint only");
         let polls = (0..20)
-            .filter(|_| budget.take(Time(0), Endpoint::Depth))
+            .filter(|_| budget.take(Time(0), Endpoint::Depth, 0))
             .count();
         assert_eq!(polls, 3);
         assert_eq!(budget.sent(), 7, "tokens of the common bucket");
@@ -334,12 +365,12 @@ mod tests {
             ..config()
         };
         let mut budget = Budget::new(Time(0), config, costs);
-        assert!(budget.take(Time(0), Endpoint::Orders));
+        assert!(budget.take(Time(0), Endpoint::Orders, 0));
         budget.charge_new_fills(Time(0));
         assert_eq!(budget.tokens(Time(0)).0, 0);
         // Twenty are owed at ten a second, then ten are taken.
-        assert!(!budget.take(Time::from_ms(2_999), Endpoint::Orders));
-        assert!(budget.take(Time::from_ms(3_000), Endpoint::Orders));
+        assert!(!budget.take(Time::from_ms(2_999), Endpoint::Orders, 0));
+        assert!(budget.take(Time::from_ms(3_000), Endpoint::Orders, 0));
         assert_eq!(budget.sent(), 40);
     }
 
@@ -360,7 +391,7 @@ mod tests {
         let polls = |budget: &mut Budget, ms| {
             let at = Time::from_ms(ms);
             (0..5)
-                .filter(|_| budget.take(at, Endpoint::Balances))
+                .filter(|_| budget.take(at, Endpoint::Balances, 0))
                 .count()
         };
         assert_eq!(polls(&mut budget, 0), 2);
@@ -381,9 +412,9 @@ mod tests {
             let now = Time(step * 12_347);
             for endpoint in [Endpoint::Depth, Endpoint::Orders, Endpoint::Cancel] {
                 let before = (budget.sent(), budget.tokens(now));
-                let has = budget.has(now, endpoint);
+                let has = budget.has(now, endpoint, 0);
                 assert_eq!((budget.sent(), budget.tokens(now)), before);
-                assert_eq!(budget.take(now, endpoint), has, "{endpoint:?} {now:?}");
+                assert_eq!(budget.take(now, endpoint, 0), has, "{endpoint:?} {now:?}");
                 counts[usize::from(has)] += 1;
             }
         }
@@ -394,12 +425,12 @@ mod tests {
     fn a_429_pauses_the_endpoint() {
         let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
         budget.back_off(Time(0), Endpoint::Depth);
-        assert!(!budget.take(Time::from_ms(1_999), Endpoint::Depth));
+        assert!(!budget.take(Time::from_ms(1_999), Endpoint::Depth, 0));
         assert!(
-            budget.take(Time::from_ms(1_999), Endpoint::Orders),
+            budget.take(Time::from_ms(1_999), Endpoint::Orders, 0),
             "others go on"
         );
-        assert!(budget.take(Time::from_ms(2_000), Endpoint::Depth));
+        assert!(budget.take(Time::from_ms(2_000), Endpoint::Depth, 0));
     }
 
     #[test]
@@ -415,7 +446,9 @@ mod tests {
                     },
                     RequestCosts::default(),
                 );
-                let taken = (0..20).filter(|_| budget.take(Time(0), endpoint)).count();
+                let taken = (0..20)
+                    .filter(|_| budget.take(Time(0), endpoint, 0))
+                    .count();
                 assert_eq!(taken, most, "{endpoint:?} of {endpoint_burst}");
                 assert_eq!(budget.sent(), most as u64);
                 let others = Endpoint::ALL.into_iter().filter(|other| *other != endpoint);
@@ -423,9 +456,9 @@ mod tests {
                 assert_eq!(tokens as usize, 10 - most, "{endpoint:?}");
                 for other in others.take(1) {
                     budget.back_off(Time(0), endpoint);
-                    assert!(!budget.take(Time::from_ms(1_999), endpoint));
-                    assert!(budget.take(Time::from_ms(1_999), other), "{other:?}");
-                    assert!(budget.take(Time::from_ms(2_000), endpoint));
+                    assert!(!budget.take(Time::from_ms(1_999), endpoint, 0));
+                    assert!(budget.take(Time::from_ms(1_999), other, 0), "{other:?}");
+                    assert!(budget.take(Time::from_ms(2_000), endpoint, 0));
                 }
             }
         }
@@ -441,14 +474,14 @@ mod tests {
             };
             let begun = Time::from_ms(500);
             let mut budget = Budget::new(begun, config, RequestCosts::default());
-            assert!((0..6).all(|_| budget.take(begun, Endpoint::Cancel)));
+            assert!((0..6).all(|_| budget.take(begun, Endpoint::Cancel, 0)));
             for ms in (500..2_500).step_by(20) {
                 let now = Time::from_ms(ms);
                 let (common, endpoints) = budget.tokens(now);
                 let own = endpoints.iter().find(|(of, _)| *of == Endpoint::Cancel);
                 let own = own.map_or(0, |(_, tokens)| *tokens);
                 let mut copy = budget.clone();
-                let taken = (0..20).filter(|_| copy.take(now, Endpoint::Cancel));
+                let taken = (0..20).filter(|_| copy.take(now, Endpoint::Cancel, 0));
                 assert_eq!(taken.count(), common.min(own) as usize, "at {ms} ms");
             }
         }

@@ -170,9 +170,22 @@ impl State {
         self.poll_meta(now, actions);
     }
 
+    /// Answers that are awaited and may report trades.
+    pub(crate) fn reports_awaited(&self) -> u32 {
+        let awaited = self.in_flight.values();
+        let reports = awaited.filter(|asked| asked.purpose.endpoint().may_report_trades());
+        u32::try_from(reports.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Pays for a request, beside what awaited answers may cost; false if that is not possible.
+    pub(crate) fn take_token(&mut self, now: Time, endpoint: Endpoint) -> bool {
+        let reports = self.reports_awaited();
+        self.budget.take(now, endpoint, reports)
+    }
+
     /// Pays for a request, or reports that it could not.
     pub(crate) fn pay(&mut self, now: Time, endpoint: Endpoint, actions: &mut Vec<Action>) -> bool {
-        let paid = self.budget.take(now, endpoint);
+        let paid = self.take_token(now, endpoint);
         if !paid && !self.budget_denied {
             self.budget_denied = true;
             actions.push(Action::Notify(Notification::BudgetDenied { endpoint }));
