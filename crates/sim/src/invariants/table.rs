@@ -193,7 +193,7 @@ invariants! {
     "After the faults": {
         NotQuoting "not_quoting" "Both sides are quoted again within a bound.",
         NotCompared "not_compared" "Ledger and chain are compared and agree within a bound.",
-        Unresolved "unresolved" "Every intent has an end within a bound.",
+        Unresolved "unresolved" "Every intent has an end within a bound, or is known to rest until it is cancelled.",
         NotProven "not_proven" "A drain ends with proof.",
     }
 }

@@ -1,7 +1,12 @@
 //! After the faults: quotes must return within a bound, and draining must prove that nothing rests.
 
+use std::collections::BTreeSet;
+
 use crate::invariants::table::Invariant;
+use cambist_core::ClientOrderId;
 use cambist_core::event::Command;
+use cambist_core::inspection::OrderState;
+use cambist_core::venue::Resting;
 
 use super::World;
 
@@ -34,7 +39,7 @@ impl World {
                 Some(_) => world.compared() > compared,
                 None => world.ground_truth.count() > taken,
             };
-            acts && world.disk.unresolved(made).is_none()
+            acts && world.without_end(made).is_none()
         };
         while !is_done(self) && self.queue.next_at().is_some_and(|at| at <= limit) {
             self.step();
@@ -45,16 +50,38 @@ impl World {
         }
         let must_quote = self.config.open_leg_max.is_none()
             && self.chain.is_none()
-            && !self.band_forbids_every_target();
+            && !self.account_forbids_every_target();
         if self.ground_truth.count() == taken && must_quote {
             let detail = format!("no order for {bound} ms after the last fault");
             self.checks.fail(Invariant::NotQuoting, detail);
         }
         self.check_account_goes_on();
-        if let Some(id) = self.disk.unresolved(made) {
+        if let Some(id) = self.without_end(made) {
             let detail = format!("{id} has no end {bound} ms after the last fault");
             self.checks.fail(Invariant::Unresolved, detail);
         }
+    }
+
+    /// The first intent below a number that has no end. Where orders rest until they are cancelled, one that is open at
+    /// the exchange, and that the daemon knows to be live and does not cancel, needs none.
+    fn without_end(&self, below: u64) -> Option<ClientOrderId> {
+        let first = self.disk.unresolved(below)?;
+        let daemon = self.daemon.as_ref();
+        let ends = self.config.rules.lifetime.resting != Resting::UntilCancelled;
+        let Some(watched) = daemon.and_then(|daemon| daemon.engine.watch(self.shown)) else {
+            return Some(first);
+        };
+        let orders = watched.markets.iter().flat_map(|market| &market.orders);
+        let live = orders.filter(|order| order.state == OrderState::Live && !order.cancelling);
+        let live: BTreeSet<_> = live.map(|order| order.id).collect();
+        let (durable, venue) = (self.disk.durable(), self.exchange.venue());
+        let rests = |id: &ClientOrderId| {
+            let intent = durable.intents.get(id);
+            live.contains(id) && intent.is_some_and(|intent| venue.is_open(&intent.hash))
+        };
+        let mut open = durable.open.iter().chain(durable.moves.keys());
+        open.find(|id| id.number < below && (ends || !rests(id)))
+            .copied()
     }
 
     pub(super) const fn longest_ms(&self) -> u64 {
@@ -64,13 +91,17 @@ impl World {
     /// Ends market making: drains, waits until the daemon has finished and no copy of a request is in transit, and
     /// compares the books. False if it did not finish with proof.
     pub fn end(&mut self) -> bool {
+        let engine = &self.config.engine;
+        let within_ms =
+            self.config.store.restart_ms + engine.drain_deadline_ms + 2 * engine.request_timeout_ms;
+        let limit = self.now.plus_ms(within_ms);
+        while self.explanations > 0 && self.queue.next_at().is_some_and(|at| at <= limit) {
+            self.step();
+        }
         self.explain_all();
         self.command(Command::Drain);
         self.ending = true;
-        let engine = &self.config.engine;
-        let limit = self.now.plus_ms(
-            self.config.store.restart_ms + engine.drain_deadline_ms + 2 * engine.request_timeout_ms,
-        );
+        let limit = self.now.plus_ms(within_ms);
         while self.finished.is_none() && self.queue.next_at().is_some_and(|at| at <= limit) {
             self.step();
         }
@@ -99,6 +130,40 @@ impl World {
             let (durable, foreign) = (self.disk.durable(), self.active_faults.foreign_made);
             let found = oracle.at_the_end(venue, &ledger, durable, foreign.into());
             self.break_rules(found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use cambist_core::Time;
+
+    use super::*;
+    use crate::config::WorldConfig;
+
+    #[test]
+    fn only_an_order_that_is_known_to_rest_until_it_is_cancelled_needs_no_end() {
+        let calm = || WorldConfig::calm(3, "ladder");
+        for (config, rests) in [(calm().sequenced(), true), (calm(), false)] {
+            let mut world = World::new(config).unwrap();
+            let made = |world: &World| world.disk.durable().next_number;
+            let is_resting = |world: &World| {
+                world.disk.unresolved(made(world)).is_some() && world.shown > Time(0)
+            };
+            world.run_until(Time::from_ms(60_000));
+            while !(is_resting(&world) && world.without_end(made(&world)).is_none() == rests) {
+                assert!(world.now < Time::from_ms(120_000), "{rests}");
+                world.step();
+            }
+            let numbers = made(&world);
+            world.crash();
+            assert!(world.disk.unresolved(numbers).is_some());
+            assert_eq!(
+                world.without_end(numbers),
+                world.disk.unresolved(numbers),
+                "what no daemon knows"
+            );
         }
     }
 }

@@ -115,12 +115,19 @@ impl World {
             WorldEvent::Fall => self.fall(),
             WorldEvent::Operator(command) => {
                 if self.daemon.is_some() {
+                    self.was_said(&command);
                     self.handle_event(&Event::Operator(command));
                 } else if self.finished.is_none() && !matches!(command, Command::Reconfigure { .. })
                 {
                     // Repeated once the daemon runs.
                     let again = self.now.plus_ms(100);
                     self.queue.plan(again, WorldEvent::Operator(command));
+                } else {
+                    self.was_said(&command);
+                    if let Command::Adopt { token, amount, .. } = command {
+                        // Nobody booked it.
+                        self.active_faults.unexplained.push((token, amount));
+                    }
                 }
             }
             WorldEvent::Wake { incarnation } => {

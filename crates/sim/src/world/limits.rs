@@ -108,9 +108,10 @@ impl World {
         }
     }
 
-    /// Whether all targets are forbidden by the band: after a large price move a strategy with a target share has no
-    /// others.
-    pub(super) fn band_forbids_every_target(&self) -> bool {
+    /// Whether all targets are forbidden by the band or cost more than is held: after a large price move a strategy with
+    /// a target share has no others, and one with a quantity may have too little for one side while the band forbids the
+    /// other.
+    pub(super) fn account_forbids_every_target(&self) -> bool {
         let held = |token| held_at(self.exchange.venue(), token);
         let limits = self.limits.as_ref();
         limits.is_some_and(|limits| limits.forbids_every_target(&self.config.engine, &held))

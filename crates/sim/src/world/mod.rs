@@ -103,6 +103,8 @@ pub struct World {
     calmed: bool,
     /// Whether market making has ended.
     ending: bool,
+    /// Commands of the operator about the books that the daemon has not executed yet.
+    explanations: u32,
     /// Time of the next sample of own orders at the venue.
     sample_at: Time,
     /// Time of the next check for orders that rest although they should not.
@@ -197,6 +199,7 @@ impl World {
             active_faults: ActiveFaults::new(random.fork()),
             calmed: false,
             ending: false,
+            explanations: 0,
             sample_at: Time(0),
             linger_at: Time(0),
             random,
@@ -303,6 +306,7 @@ impl World {
 
     /// Passes an operator's command now.
     pub fn command(&mut self, command: Command) {
+        self.explanations += u32::from(operator::is_about_books(&command));
         self.queue.plan(self.now, WorldEvent::Operator(command));
     }
 

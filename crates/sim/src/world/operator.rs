@@ -27,7 +27,17 @@ const FOREIGN_IDS: u32 = 14_000;
 /// Another instance of cambist.
 const OTHER_INSTANCE: u32 = 0x00ca_b158;
 
+/// Whether a command explains a difference of the books.
+pub(super) const fn is_about_books(command: &Command) -> bool {
+    matches!(command, Command::Adopt { .. } | Command::Lower { .. })
+}
+
 impl World {
+    /// A command has been executed, or never will be.
+    pub(super) fn was_said(&mut self, command: &Command) {
+        self.explanations -= u32::from(is_about_books(command));
+    }
+
     /// The operator's check: a daemon that stopped for a reason that is over is restarted with a lowered trading state.
     /// That hides no bugs: a failed invariant has been reported before.
     pub(super) fn check_daemon(&mut self) {
@@ -43,7 +53,8 @@ impl World {
             .active
             .iter()
             .any(|kind| kind.blocks_operator());
-        if busy || self.ending {
+        // What was said about the books and not heard yet would be said twice.
+        if busy || self.ending || self.explanations > 0 {
             return;
         }
         let daemon = self.daemon.as_ref();
@@ -392,5 +403,40 @@ impl World {
         {
             self.active_faults.foreign = Some(Hash(hash));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+    use crate::config::WorldConfig;
+    use crate::faults::kinds::FaultKind;
+
+    /// A suspended host hears what the operator says when it goes on, all at once.
+    #[test]
+    fn an_operator_explains_each_flow_once_to_a_daemon_that_hears_it_late() {
+        let mut late = 0;
+        for seed in 1..=8 {
+            let mut world = World::new(WorldConfig::calm(seed, "ladder")).unwrap();
+            world.run_until(Time::from_ms(60_000));
+            world.flow(true);
+            let is_held = |world: &World| world.daemon.as_ref().is_some_and(|d| d.hold.is_some());
+            while !is_held(&world) && world.now < Time::from_ms(120_000) {
+                world.step();
+            }
+            assert!(is_held(&world), "{seed}: the flow is found");
+            world.begin(FaultKind::Held, 3 * CARE_MS);
+            for _ in 0..3 {
+                world.care();
+                late += u32::from(world.explanations > 0);
+                world.run_until(world.now.plus_ms(CARE_MS / 2));
+            }
+            world.run_until(world.now.plus_ms(3 * CARE_MS));
+            assert_eq!(world.explanations, 0, "{seed}: everything was said");
+            assert!(world.end(), "{seed}");
+            assert_eq!(world.violations(), [], "{seed}");
+        }
+        assert!(late > 8, "{late}");
     }
 }

@@ -131,7 +131,7 @@ impl World {
             })
             .collect()
         };
-        let wrong = limits.calls_at(shown).find_map(|(market, seen)| {
+        let wrong = limits.references_at(shown).find_map(|(market, seen)| {
             let expected = expected(market);
             (seen != expected).then(|| format!("{market:?}: {seen:?}, not {expected:?}"))
         });

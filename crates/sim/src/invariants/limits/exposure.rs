@@ -13,6 +13,36 @@ use crate::invariants::limits::pauses::LEAP_MS;
 use crate::invariants::limits::recent::MINUTE_MS;
 use crate::invariants::limits::{Held, Limits, like_of};
 
+/// What an account allows of a market.
+struct Account {
+    /// Base and quote units that it holds.
+    held: (Amount, Amount),
+    /// The least and the most base units that it may hold.
+    band: (Amount, Amount),
+    /// The highest fee of an order.
+    fee_bips: u128,
+}
+
+impl Account {
+    /// Whether a quote leaves the band, or costs more than is held.
+    fn bars(&self, spec: &MarketSpec, quote: &Quote) -> bool {
+        let amounts = spec.base_amount(quote.qty);
+        let Some((base, paid)) = amounts.zip(spec.quote_amount(quote.price, quote.qty)) else {
+            return true;
+        };
+        let ((base_held, quote_held), (least, most)) = (self.held, self.band);
+        let fee = if spec.fee_in.is_base(quote.side) {
+            0
+        } else {
+            (paid * self.fee_bips).div_ceil(10_000)
+        };
+        match quote.side {
+            Side::Buy => base_held + base > most || paid + fee > quote_held,
+            Side::Sell => base_held < least + base,
+        }
+    }
+}
+
 impl Limits {
     /// Checks numbers and rates.
     pub(crate) fn counts(
@@ -48,25 +78,22 @@ impl Limits {
         self.sealed.add(shown, like_of(order));
     }
 
-    /// Whether the band forbids all targets of the last decisions, with no other order alive. A strategy without
-    /// targets, or without a decision, is not stopped by it.
+    /// Whether band and funds forbid all targets of the last decisions, with no other order alive. A strategy without
+    /// targets, or without a decision, is not stopped by them.
     pub(crate) fn forbids_every_target(&self, engine: &EngineConfig, held: Held<'_>) -> bool {
         self.seats.iter().enumerate().all(|(seat, (_, market))| {
             let index = usize::from(market.0);
             let (spec, limits) = (&self.specs[index], &engine.markets[index]);
-            let held = held(spec.base.id);
+            let account = Account {
+                held: (held(spec.base.id), held(spec.quote.id)),
+                band: (limits.inventory_min, limits.inventory_max),
+                fee_bips: engine.max_fee_bips.into(),
+            };
             let targets = self
                 .calls
                 .of(seat)
                 .map_or_else(Vec::new, |call| call.quotes);
-            let is_barred = |quote: &Quote| {
-                spec.base_amount(quote.qty)
-                    .is_none_or(|base| match quote.side {
-                        Side::Buy => held.saturating_add(base) > limits.inventory_max,
-                        Side::Sell => held < limits.inventory_min.saturating_add(base),
-                    })
-            };
-            !targets.is_empty() && targets.iter().all(is_barred)
+            !targets.is_empty() && targets.iter().all(|quote| account.bars(spec, quote))
         })
     }
 
@@ -171,4 +198,54 @@ const fn base_of(order: &UnsignedOrder) -> Amount {
 fn worth(spec: &MarketSpec, base: Amount, mid: u64) -> Option<Amount> {
     let per_two_lots = spec.quote_per_lot_tick.checked_mul(mid.into())?;
     Some(base.checked_mul(per_two_lots)? / (2 * spec.lot))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+    use cambist_core::venue::FeeToken;
+    use cambist_core::{Price, Qty};
+
+    use crate::config::WorldConfig;
+    use crate::exchange::Exchange;
+
+    #[test]
+    fn a_quote_is_barred_by_the_band_and_by_what_it_costs_with_its_fee() {
+        let config = WorldConfig::calm(1, "ladder");
+        let exchange = Exchange::new(&config, 1, false).unwrap();
+        let mut spec = crate::world::specs(&config, &exchange).unwrap().remove(0);
+        let quote = |side| Quote {
+            side,
+            price: Price(250_000),
+            qty: Qty(10_000),
+            level: 0,
+        };
+        let base = spec.base_amount(Qty(10_000)).unwrap();
+        let paid = spec.quote_amount(Price(250_000), Qty(10_000)).unwrap();
+        let fee = (paid * 20).div_ceil(10_000);
+        let bars = |spec: &MarketSpec, side, held, band| {
+            let account = Account {
+                held,
+                band,
+                fee_bips: 20,
+            };
+            account.bars(spec, &quote(side))
+        };
+        let wide = (0, Amount::MAX);
+        for (side, held, band, barred) in [
+            (Side::Buy, (base, paid + fee), (0, 2 * base), false),
+            (Side::Buy, (base, paid + fee), (0, 2 * base - 1), true),
+            (Side::Buy, (base, paid + fee - 1), (0, 2 * base), true),
+            (Side::Sell, (base, 0), wide, false),
+            (Side::Sell, (base - 1, 0), wide, true),
+            (Side::Sell, (base, paid + fee), (1, Amount::MAX), true),
+        ] {
+            spec.fee_in = FeeToken::Quote;
+            assert_eq!(bars(&spec, side, held, band), barred, "{side:?} {held:?}");
+        }
+        spec.fee_in = FeeToken::Bought;
+        assert!(!bars(&spec, Side::Buy, (0, paid), wide));
+        assert!(bars(&spec, Side::Buy, (0, paid - 1), wide));
+    }
 }

@@ -264,18 +264,16 @@ impl Limits {
             || self.filled.count(shown, MINUTE_MS) >= most;
     }
 
-    /// The prices of sources that strategies were shown at a time, with their markets.
-    pub(crate) fn calls_at(
+    /// The prices of sources that strategies were shown in the last step, which was at this time, with their markets.
+    pub(crate) fn references_at(
         &self,
         shown: Time,
     ) -> impl Iterator<Item = (MarketId, Vec<Option<u64>>)> + '_ {
-        self.seats
-            .iter()
-            .enumerate()
-            .filter_map(move |(seat, (_, market))| {
-                let call = self.calls.of(seat).filter(|call| call.at == shown)?;
-                Some((*market, call.references))
-            })
+        let seats = self.seats.iter().enumerate();
+        seats.filter_map(move |(seat, (_, market))| {
+            let references = self.calls.take_references(seat, shown)?;
+            Some((*market, references))
+        })
     }
 
     /// The mids of other markets that strategies were shown in the last step, which was at this time.

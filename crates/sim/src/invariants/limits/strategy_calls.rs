@@ -17,7 +17,7 @@ pub(crate) struct StrategyCall {
     pub(crate) bids: Vec<BookLevel>,
     pub(crate) asks: Vec<BookLevel>,
     /// The prices of the sources.
-    pub(crate) references: Vec<Option<u64>>,
+    pub(crate) references: Option<Vec<Option<u64>>>,
     /// The other markets that it was shown, each with its mid in half ticks.
     pub(crate) others: Vec<(MarketId, Option<u64>)>,
     pub(crate) quotes: Vec<Quote>,
@@ -59,6 +59,13 @@ impl StrategyCalls {
         last.map_or_else(Vec::new, |call| std::mem::take(&mut call.others))
     }
 
+    /// The prices of sources that a seat was shown at a time, once, as [`StrategyCalls::take_others`].
+    pub(crate) fn take_references(&self, seat: usize, shown: Time) -> Option<Vec<Option<u64>>> {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = calls.get_mut(seat)?.as_mut()?;
+        (last.at == shown).then(|| last.references.take()).flatten()
+    }
+
     fn set(&self, seat: usize, call: StrategyCall) {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = calls.get_mut(seat) {
@@ -85,7 +92,7 @@ impl Strategy for Recorder {
             mid: view.mid,
             bids: view.bids.to_vec(),
             asks: view.asks.to_vec(),
-            references: view.references.iter().map(|source| source.mid).collect(),
+            references: Some(view.references.iter().map(|source| source.mid).collect()),
             others: others.collect(),
             quotes: targets.quotes().to_vec(),
             pool: view.pool,
