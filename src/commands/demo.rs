@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::Context;
+use cambist_core::{TokenId, TokenSpec};
 use cambist_report::summary::{Closing, Orders, Summary};
 use cambist_report::text;
 use cambist_strategies::Promise;
@@ -369,10 +370,11 @@ fn judge<V: Venue>(
     let last_summary: Summary = serde_json::from_str(&output)
         .with_context(|| format!("the daemon printed no summary:\n{}", daemon.last_words()))?;
     let mut problems = Vec::new();
+    let ledger = ledger(&last_summary, &config)?;
     let summary = conclude(
         args,
         end.duration_s,
-        last_summary,
+        (last_summary, ledger),
         end.was_killed,
         (books, played.as_ref(), V::NAME),
         &mut problems,
@@ -414,7 +416,7 @@ fn judge<V: Venue>(
 fn conclude(
     args: &DemoArgs,
     duration_s: f64,
-    last_summary: Summary,
+    (last_summary, ledger): (Summary, BTreeMap<String, String>),
     was_killed: bool,
     (books, played, venue): (&Books, Option<&ReplayedTapes>, &str),
     problems: &mut Vec<String>,
@@ -433,20 +435,27 @@ fn conclude(
         problems.push("the daemon's profit and loss differs from that of its tape".to_owned());
     }
     let all_lives = all_lives.filter(|_| was_killed);
-    let residual = residual(&last_summary, books);
+    let residual = residual(&ledger, last_summary.orders.submitted > 0, books);
+    let in_tokens = |units: &BTreeMap<String, String>| {
+        units
+            .iter()
+            .map(|(token, units)| (token.clone(), books.whole(token, units)))
+            .collect()
+    };
     Summary {
         seed: Some(args.seed),
         duration_s,
         resting_after: Some(books.resting()),
-        residual_tokens: residual
-            .iter()
-            .map(|(token, units)| (token.clone(), books.whole(token, units)))
-            .collect(),
+        residual_tokens: in_tokens(&residual),
         residual_units: residual,
         replay_equal: played.map(|played| played.equal),
         // Inventory and proof are those of the last run.
-        inventory: last_summary.inventory.clone(),
-        inventory_tokens: last_summary.inventory_tokens.clone(),
+        inventory_tokens: if last_summary.inventory.is_empty() {
+            in_tokens(&ledger)
+        } else {
+            last_summary.inventory_tokens.clone()
+        },
+        inventory: ledger,
         orders: Orders {
             unknown_left: last_summary.orders.unknown_left,
             ..all_lives.as_ref().unwrap_or(&last_summary).orders.clone()
@@ -455,17 +464,45 @@ fn conclude(
     }
 }
 
-/// Ledger minus the venue's books, for every token of either. A daemon that ended before its books were opened has
-/// traded nothing.
-fn residual(summary: &Summary, books: &Books) -> BTreeMap<String, String> {
-    if summary.inventory.is_empty() && summary.orders.submitted == 0 && books.orders.is_empty() {
+/// The daemon's ledger at its end, base units by symbol. A run that ended before it compared its books with the venue's
+/// reports none: it went on with those of its store.
+fn ledger(summary: &Summary, daemon: &Daemon) -> anyhow::Result<BTreeMap<String, String>> {
+    if !summary.inventory.is_empty() {
+        return Ok(summary.inventory.clone());
+    }
+    let stored = cambist_store::view::books(&daemon.store.dir)?;
+    let (ledger, tokens) = stored
+        .and_then(|(books, listing)| Some((books.ledger?, listing.tokens)))
+        .unwrap_or_default();
+    Ok(by_symbol(&ledger, &tokens))
+}
+
+fn by_symbol(ledger: &BTreeMap<TokenId, i128>, tokens: &[TokenSpec]) -> BTreeMap<String, String> {
+    let symbol = |token: TokenId| {
+        let spec = tokens.iter().find(|spec| spec.id == token);
+        spec.map_or_else(|| format!("token {}", token.0), |spec| spec.symbol.clone())
+    };
+    ledger
+        .iter()
+        .map(|(token, units)| (symbol(*token), units.to_string()))
+        .collect()
+}
+
+/// Ledger minus the venue's books, for every token of either. A daemon that ended before its books were opened has no
+/// ledger and has traded nothing, and the venue shows nothing of it.
+fn residual(
+    ledger: &BTreeMap<String, String>,
+    has_submitted: bool,
+    books: &Books,
+) -> BTreeMap<String, String> {
+    let has_traded = has_submitted || !books.orders.is_empty() || !books.moves.is_empty();
+    if ledger.is_empty() && !has_traded {
         return BTreeMap::new();
     }
-    let tokens = summary.inventory.keys().chain(books.totals.keys());
+    let tokens = ledger.keys().chain(books.totals.keys());
     tokens
         .map(|token| {
-            let ledger = summary
-                .inventory
+            let ledger = ledger
                 .get(token)
                 .and_then(|units| units.parse::<i128>().ok());
             let venue = books
@@ -523,4 +560,69 @@ fn unproven(summary: &Summary, venue: &str) -> Vec<String> {
         problems.push("the tape does not replay to the same actions".to_owned());
     }
     problems
+}
+
+#[cfg(test)]
+mod tests {
+    use cambist_core::pool::{
+        PoolTransactionAmounts, PoolTransactionReport, PoolTransactionStatus,
+    };
+    use cambist_core::{Hash, PoolTransactionKind, VenueTime};
+
+    use super::*;
+
+    fn books(units: u128, moves: usize) -> Books {
+        let moved = PoolTransactionReport {
+            hash: Hash([1; 32]),
+            kind: PoolTransactionKind::Join,
+            status: PoolTransactionStatus::Processed,
+            amounts: PoolTransactionAmounts::default(),
+            created: VenueTime(0),
+        };
+        Books {
+            orders: Vec::new(),
+            moves: vec![moved; moves],
+            totals: [("ETH".to_owned(), units)].into(),
+            decimals: [("ETH".to_owned(), 18)].into(),
+            coin: None,
+            numbers_return: false,
+        }
+    }
+
+    #[test]
+    fn only_a_daemon_that_traded_nothing_needs_no_ledger() {
+        let of = |ledger: &[(&str, &str)], has_submitted, books: &Books| {
+            let owned = |(token, units): &(&str, &str)| ((*token).to_owned(), (*units).to_owned());
+            let ledger = ledger.iter().map(owned).collect();
+            let residual = residual(&ledger, has_submitted, books);
+            residual.into_values().collect::<Vec<_>>()
+        };
+        assert!(of(&[], false, &books(7, 0)).is_empty());
+        assert_eq!(of(&[], true, &books(7, 0)), ["-7"]);
+        assert_eq!(of(&[], false, &books(7, 1)), ["-7"], "it joined a pool");
+        assert_eq!(of(&[("ETH", "7")], false, &books(7, 1)), ["0"]);
+        assert_eq!(of(&[("ETH", "8")], false, &books(7, 0)), ["1"]);
+        assert_eq!(of(&[("BTC", "1")], false, &books(0, 1)), ["1", "0"]);
+    }
+
+    #[test]
+    fn a_ledger_of_the_store_has_the_symbols_of_its_listing() {
+        let spec = TokenSpec {
+            id: TokenId(0),
+            symbol: "ETH".to_owned(),
+            decimals: 18,
+            precision: 18,
+            minimum: 1,
+            maximum: 1,
+            dust: 0,
+            enabled: true,
+        };
+        let ledger = [(TokenId(0), -5), (TokenId(4), 6)].into();
+        let named = by_symbol(&ledger, &[spec]);
+        let named: Vec<_> = named
+            .iter()
+            .map(|(a, b)| (a.as_str(), b.as_str()))
+            .collect();
+        assert_eq!(named, [("ETH", "-5"), ("token 4", "6")]);
+    }
 }

@@ -50,8 +50,8 @@ const DECIMALS: u8 = 18;
 /// when it is final, two blocks after its own.
 const RECOVERY: Duration = Duration::from_secs(10);
 
-/// Shortest demo in which the trader has to swap, seconds.
-const EXPECTED_FROM: u64 = 20;
+/// Blocks within which the trader has to swap, a block a second.
+const EXPECTED_WITHIN: u64 = 20;
 
 /// Faults that need neither an order book nor an operator.
 const BUTTONS: [Button; 3] = [
@@ -124,6 +124,8 @@ struct Running {
     deployed: Deployed,
     trader: Trader,
     books: Books,
+    /// The newest block when the trader began.
+    begun: u64,
 }
 
 /// What was compared at the end.
@@ -211,7 +213,9 @@ impl Venue for OnChain {
             tokens: [first, second, (format!("LP-{MARKET}"), deployed.pair)],
             coin: COIN.to_owned(),
         });
+        let begun = books::newest(&client).await?;
         self.chain = Some(Running {
+            begun,
             trader: Trader::begin(node::client(&address)?, trader, deployed, args.seed),
             node: client,
             deployed,
@@ -284,11 +288,11 @@ impl Venue for OnChain {
     }
 
     async fn books(&mut self, daemon: &Daemon) -> anyhow::Result<end_checks::Books> {
-        let duration_s = self.duration_s;
         let Running {
             node,
             books,
             trader,
+            begun,
             ..
         } = self.running()?;
         let state = books.state(node).await?;
@@ -298,8 +302,8 @@ impl Venue for OnChain {
         let known = view::remembered_moves(&daemon.store.dir)?;
         problems.extend(audit::compare_moves(&moves, &known, true).problems());
         let traded = trader.traded();
-        let is_long = duration_s.is_none_or(|s| s >= EXPECTED_FROM);
-        problems.extend(trader_problem(&traded, is_long));
+        let blocks = state.block.saturating_sub(*begun);
+        problems.extend(trader_problem(&traded, blocks));
         let decimals = state.totals.keys().map(|symbol| (symbol.clone(), DECIMALS));
         let compared = end_checks::Books {
             orders: Vec::new(),
@@ -386,9 +390,9 @@ Next:
 }
 
 /// A price that does not move shows little.
-fn trader_problem(traded: &Traded, is_long: bool) -> Option<String> {
+fn trader_problem(traded: &Traded, blocks: u64) -> Option<String> {
     let Traded { sent, why, .. } = traded;
-    (is_long && *sent == 0).then(|| {
+    (blocks >= EXPECTED_WITHIN && *sent == 0).then(|| {
         let why = why.as_deref().unwrap_or("it had no time");
         format!("the trader swapped nothing: {why}")
     })
@@ -536,12 +540,12 @@ mod tests {
     #[test]
     fn a_trader_without_a_swap_is_a_problem_of_a_demo_that_is_long_enough() {
         let mut traded = Traded::default();
-        assert_eq!(trader_problem(&traded, false), None);
+        assert_eq!(trader_problem(&traded, 19), None);
         traded.why = Some("refused".to_owned());
-        let problem = trader_problem(&traded, true).unwrap();
+        let problem = trader_problem(&traded, 20).unwrap();
         assert!(problem.ends_with("nothing: refused"), "{problem}");
         traded.sent = 1;
-        assert_eq!(trader_problem(&traded, true), None);
+        assert_eq!(trader_problem(&traded, 20), None);
     }
 
     #[test]
