@@ -90,6 +90,14 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
         let mut page = withheld::sides(spec, reasons);
         page["market"] = spec.name.as_str().into();
         online.markets.push(page);
+        if !spec.book {
+            let line = format!(
+                "{}: there is no order book, and joins, exits and swaps are not tried",
+                spec.name
+            );
+            online.lines.push(line);
+            continue;
+        }
         let meant = |why: &&Option<Withheld>| !why.is_some_and(|why| why.control.is_by_design());
         let mut meant = reasons.iter().filter(meant).peekable();
         online.ok &= meant.peek().is_none() || meant.any(Option::is_none);

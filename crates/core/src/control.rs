@@ -229,6 +229,12 @@ controls! {
     TradingCounter "trading_counter" []
         "the venue's counter of orders and cancels of this market is nearly full"
         "wait; a wider market.price_tolerance_bps and a longer orders.ttl_s replace fewer orders"
+    PortfolioInventory "portfolio_inventory" ["portfolio.tokens.inventory_max"]
+        "if every order of all venues filled, they would hold more of the token than the portfolio's inventory_max, or what another venue holds is not known"
+        "hold less, raise the key, or see why the other venue is not ready: cambist status"
+    PortfolioExposure "portfolio_exposure" ["portfolio.exposure_max"]
+        "the value of holdings and open bids of all venues would exceed portfolio.exposure_max, or a part of it is not known"
+        "hold less, raise the key, or see which venue is not ready or which token has no price: cambist status"
 }
 
 impl Control {

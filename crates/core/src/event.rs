@@ -9,6 +9,7 @@ use crate::intent::RecoveredPoolTransaction;
 use crate::market::{MarketId, MarketSpec};
 use crate::order::{ClientOrderId, Hash, StrategyId, UnsignedOrder};
 use crate::pool::PoolSpec;
+use crate::portfolio::Portfolio;
 use crate::reference::{ReferencePrice, ReferenceSource};
 use crate::request::{Outcome, RequestId};
 use crate::strategy::{ProcessMessage, Traded};
@@ -275,6 +276,8 @@ pub enum Event {
     Wake,
     /// A source of reference prices has a price.
     Reference(ReferencePrice),
+    /// What other venues may hold, and the limits over all of them.
+    Portfolio(Portfolio),
 }
 
 /// Amounts by token, ordered so that iteration does not depend on a hasher.

@@ -26,6 +26,7 @@ pub mod math;
 pub mod notification;
 pub mod order;
 pub mod pool;
+pub mod portfolio;
 pub mod postings;
 pub mod reads;
 pub mod reason;

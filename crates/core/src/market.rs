@@ -87,6 +87,14 @@ pub struct MarketSpec {
     /// Which token the fees of its trades are taken in.
     #[serde(default)]
     pub fee_in: FeeToken,
+    /// Whether it has an order book. Without one its depth is the curve of its pool, which is traded with by swaps.
+    #[serde(default = "has_book")]
+    pub book: bool,
+}
+
+/// Of markets that were written before there were others.
+const fn has_book() -> bool {
+    true
 }
 
 /// Why a market cannot be traded with exact amounts.
@@ -183,6 +191,7 @@ impl MarketSpec {
             quote_per_lot_tick,
             enabled,
             fee_in: FeeToken::Bought,
+            book: has_book(),
         })
     }
 
@@ -190,6 +199,12 @@ impl MarketSpec {
     #[must_use]
     pub fn with_fee_in(self, fee_in: FeeToken) -> Self {
         Self { fee_in, ..self }
+    }
+
+    /// The same market with or without an order book.
+    #[must_use]
+    pub fn with_book(self, book: bool) -> Self {
+        Self { book, ..self }
     }
 
     /// The token that the fee of a trade on `side` is taken in.

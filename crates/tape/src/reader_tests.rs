@@ -219,6 +219,7 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Process { .. } => "process",
         Event::Wake => "wake",
         Event::Reference(_) => "reference",
+        Event::Portfolio(_) => "portfolio",
     }
 }
 

@@ -45,7 +45,16 @@ const STEPS: &[&[Step]] = &[
     AMOUNTS,
     COUNTERS,
     CHARGES,
+    ORDER_BOOKS,
 ];
+
+/// Version 23: markets state whether they have an order book, and other venues may count. Before, those of pools on chains did not say so, and none
+/// of their strategies asked.
+const ORDER_BOOKS: &[Step] = &[Step::Add {
+    of: "MarketSpec",
+    field: "book",
+    value: || Value::Bool(true),
+}];
 
 /// Version 22: bookings and books hold the number of the next charge to book. Before, no venue charged for requests.
 const CHARGES: &[Step] = &[

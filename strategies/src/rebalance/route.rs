@@ -44,6 +44,8 @@ impl<'a> Costs<'a> {
             side,
             mid: view.mid,
             levels: match side {
+                // The depth is the pool's curve.
+                _ if !view.market.book => &[],
                 Side::Buy => view.asks,
                 Side::Sell => view.bids,
             },

@@ -46,7 +46,7 @@ impl Token {
         self.balances.get(&owner).copied().unwrap_or_default()
     }
 
-    fn allowed(&self, owner: Address, spender: Address) -> U256 {
+    pub fn allowed(&self, owner: Address, spender: Address) -> U256 {
         let allowed = self.allowances.get(&(owner, spender));
         allowed.copied().unwrap_or_default()
     }
@@ -226,6 +226,20 @@ impl World {
                 let least = place(token_a, token_b)?.map(|at| [a_min, b_min][at]);
                 self.exit(from, to, shares, least, logs)
             }
+            (
+                ROUTER,
+                Call::SwapExactTokensForTokens {
+                    sold,
+                    bought_min,
+                    path,
+                    to,
+                    deadline,
+                },
+            ) => {
+                is_in_time(deadline)?;
+                let at = place(path[0], path[1])?;
+                self.swap(from, to, (sold, bought_min), at, logs)
+            }
             (_, Call::Approve { spender, amount }) => {
                 let token = self.tokens.get_mut(&to).ok_or(Reverted)?;
                 token.allowances.insert((from, spender), amount);
@@ -368,6 +382,37 @@ impl World {
             "Burn(address,uint256,uint256,address)",
             &[ROUTER, to],
             &paid,
+        ));
+        Ok(())
+    }
+
+    /// Of the first token of `at` for the second: the pool keeps three thousandths of what it is paid.
+    fn swap(
+        &mut self,
+        from: Address,
+        to: Address,
+        (sold, bought_min): (U256, U256),
+        [sells, buys]: [usize; 2],
+        logs: &mut Vec<Written>,
+    ) -> Result<(), Reverted> {
+        let counted = sold * U256::from(997);
+        let bought =
+            counted * self.reserves[buys] / (self.reserves[sells] * U256::from(1_000) + counted);
+        if bought < bought_min || bought == U256::ZERO {
+            return Err(Reverted);
+        }
+        self.takes(TOKENS[sells], from, sold, logs)?;
+        self.moves(TOKENS[buys], PAIR, to, bought, logs)?;
+        let held = TOKENS.map(|contract| self.tokens[&contract].of(PAIR));
+        let mut amounts = [U256::ZERO; 4];
+        amounts[sells] = held[sells] - self.reserves[sells];
+        amounts[2 + buys] = bought;
+        self.sync(held, logs);
+        logs.push(log(
+            PAIR,
+            "Swap(address,uint256,uint256,uint256,uint256,address)",
+            &[ROUTER, to],
+            &amounts,
         ));
         Ok(())
     }

@@ -14,3 +14,4 @@ mod rpc;
 mod running;
 mod stage;
 mod starts;
+mod swaps;

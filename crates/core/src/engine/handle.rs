@@ -109,6 +109,10 @@ impl State {
                 self.handle_restrictions_stored(now, levels, actions);
             }
             Event::RestrictionsFailed(_) => self.handle_restrictions_failed(now, actions),
+            Event::Portfolio(portfolio) => {
+                // It changes with every price elsewhere: the next decision is soon enough.
+                self.portfolio = Some(portfolio.clone());
+            }
             Event::Reference(price) => {
                 if let Some(market) = self.references.take(*price) {
                     self.market_mut(market).decision_due = true;

@@ -28,6 +28,7 @@ use crate::market::MarketId;
 use crate::notification::{Notification, Status};
 use crate::order::{ClientOrderId, StrategyId};
 use crate::pool::PoolBalances;
+use crate::portfolio::Exposure;
 use crate::reads;
 use crate::strategy::{ProcessMessage, Strategy};
 use crate::time::{Time, VenueTime};
@@ -225,6 +226,13 @@ impl Engine {
     pub fn status(&self) -> Option<Status> {
         let state = self.state.as_ref()?;
         Some(state.status(state.last_step_at))
+    }
+
+    /// What this engine may hold at most after the last event, for the engines of other venues. `None` before ledger and
+    /// venue were compared.
+    pub fn exposure(&self) -> Option<Exposure> {
+        let state = self.state.as_ref()?;
+        state.exposure(state.last_step_at)
     }
 
     /// As [`Engine::inspect`], without asking the strategies and without copying more than is shown.

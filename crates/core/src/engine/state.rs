@@ -11,6 +11,7 @@ use crate::intent::RecoveredPoolTransaction;
 use crate::market::MarketId;
 use crate::notification::{Fill, Notification};
 use crate::order::{ClientOrderId, Hash, StrategyId};
+use crate::portfolio::Portfolio;
 use crate::reference::References;
 use crate::request::{Endpoint, Outcome, Query, RequestId, UnknownCause};
 use crate::sorted_map::SortedMap;
@@ -107,6 +108,8 @@ pub(crate) struct State {
     pub(crate) venue: VenueRules,
     /// Prices of other places.
     pub(crate) references: References,
+    /// What counts beside this venue, and limits over all of them; `None` for a venue of its own.
+    pub(crate) portfolio: Option<Portfolio>,
     pub(crate) markets: Vec<Market>,
     pub(crate) slots: Vec<StrategySlot>,
     pub(crate) clock: VenueClock,
@@ -229,6 +232,7 @@ impl State {
             config: start.config.clone(),
             venue: start.venue.clone(),
             references: References::new(&start.references),
+            portfolio: None,
             markets,
             slots: seats,
             clock: VenueClock::new(now, start.venue_time),

@@ -21,6 +21,7 @@ mod parameters;
 mod pool_bench;
 mod pool_worth;
 mod pools;
+mod portfolio;
 mod pricing;
 mod quoting;
 mod reads;

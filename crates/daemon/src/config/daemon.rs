@@ -62,6 +62,9 @@ pub enum OnShutdown {
     Leave,
 }
 
+/// Port of the pages of a daemon that trades, by default.
+pub const USUAL_PORT: u16 = 9_464;
+
 /// A complete, checked configuration of the daemon.
 #[derive(Clone, Debug)]
 pub struct Daemon {
@@ -261,7 +264,7 @@ fn read(
 
     let mut section = root.section("metrics");
     // A run that does not trade must not take the port of a daemon that does.
-    let usual = if mode.trades() { 9_464 } else { 0 };
+    let usual = if mode.trades() { USUAL_PORT } else { 0 };
     let listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], usual)));
     let allow_remote = section.or("allow_remote", false);
     if !listen.value.ip().is_loopback() && !allow_remote.value {

@@ -206,11 +206,20 @@ pub(super) fn check_market(
         section.missing("price_decimals", what);
     }
     for choice in strategies {
-        let promise = cambist_strategies::find(&choice.name.value).map(|info| info.promise);
-        if choice.process.is_some() || promise != Some(Promise::PoolShares) {
+        let name = &choice.name.value;
+        let info = cambist_strategies::find(name);
+        let needs_no_book = choice.process.as_ref().map_or_else(
+            // A strategy of a weight swaps where there is no book.
+            || {
+                info.is_some_and(|info| {
+                    matches!(info.promise, Promise::PoolShares | Promise::Weight)
+                })
+            },
+            |process| process.swaps,
+        );
+        if !needs_no_book {
             let what = format!(
-                "strategy {} places orders, and venue.kind = \"evm-pools\" has no order book: use lp_manager",
-                choice.name.value
+                "strategy {name} places orders, and venue.kind = \"evm-pools\" has no order book: use lp_manager, rebalance, or a process with swaps = true"
             );
             section.problem(choice.name.at, what);
         }

@@ -30,7 +30,7 @@ pub mod venue;
 pub use cambist_config::{CONFIG_VERSION, Kind, money, reader};
 
 pub use crate::config::resolve::{Bound, Listed};
-pub use daemon::Daemon;
+pub use daemon::{Daemon, USUAL_PORT};
 pub use mode::Mode;
 pub use reader::{At, ConfigError, Place, Problem};
 

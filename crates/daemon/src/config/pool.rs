@@ -18,7 +18,7 @@ pub const EXITS: u32 = 1;
 /// It may be joined.
 pub const JOINS: u32 = 2;
 /// It may be swapped with.
-const SWAPS: u32 = 4;
+pub const SWAPS: u32 = 4;
 
 /// Decimals of an LP token in checks without the venue.
 const LP_DECIMALS: u8 = 8;
@@ -245,8 +245,17 @@ pub(super) fn check_two_legs(
     }
     let find = |choice: &StrategyChoice| cambist_strategies::find(&choice.name.value);
     let takes = |choice: &&StrategyChoice| find(choice).is_some_and(StrategyInfo::takes);
-    if let Some(taker) = market.strategies.iter().find(takes).filter(|_| maker_only) {
-        problems.push(takers_needed(taker));
+    match market.strategies.iter().find(takes) {
+        Some(taker) if !spec.book && !is_allowed => {
+            let what = format!(
+                "{} trades by swaps here, because there is no order book: it needs a [market.pool] with a swap_value_max above 0",
+                taker.name.value
+            );
+            let at = taker.name.at;
+            problems.push(Problem { at, what });
+        }
+        Some(taker) if spec.book && maker_only => problems.push(takers_needed(taker)),
+        _ => {}
     }
     let legs = |choice: &StrategyChoice| find(choice)?.two_legs;
     let mut choices = market.strategies.iter();

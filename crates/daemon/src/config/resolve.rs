@@ -93,7 +93,7 @@ impl Bound {
         // Errors of the file were reported when it was bound.
         let terms = (&mut engine, &self.venue.lifetime);
         self.risk
-            .limit_signed(terms, &self.markets, &mut Vec::new());
+            .limit_signed(terms, &self.markets, &self.pools, &mut Vec::new());
         engine
     }
 
@@ -140,6 +140,7 @@ impl Daemon {
             let id = MarketId(u16::try_from(index).unwrap_or(u16::MAX));
             match spec(id, market, tokens, listed) {
                 Ok(spec) => {
+                    let spec = spec.with_book(self.venue.has_books());
                     for (expected, key, found) in market.unexpected(&spec) {
                         problems.push(Problem {
                             at: expected.at,
@@ -180,8 +181,8 @@ impl Daemon {
         let each = self.markets.iter().enumerate();
         let specs: Option<Vec<_>> = each
             .map(|(index, market)| {
-                let fee_in = self.venue.fee_in();
-                expected_spec(index, market, fee_in, &mut tokens)
+                let spec = expected_spec(index, market, self.venue.fee_in(), &mut tokens)?;
+                Some(spec.map(|spec| spec.with_book(self.venue.has_books())))
             })
             .collect();
         let specs: Result<Vec<_>, _> = specs?.into_iter().collect();
@@ -285,7 +286,8 @@ impl Daemon {
         };
         let venue = self.venue.rules();
         let terms = (&mut engine, &venue.lifetime);
-        self.risk.limit_signed(terms, &markets, &mut problems);
+        self.risk
+            .limit_signed(terms, &markets, &pools, &mut problems);
         let terms = (&mut engine, &venue.lifetime);
         self.limit_losses(terms, &markets, &pools, &mut problems);
         if !problems.is_empty() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use cambist_core::bound::{KeptLoss, LossBound, loss_bound, loss_bound_if_kept};
-use cambist_core::config::EngineConfig;
+use cambist_core::config::{EngineConfig, MarketConfig, PoolConfig};
 use cambist_core::event::Amounts;
 use cambist_core::pool::PoolSpec;
 use cambist_core::venue::LifetimeRule;
@@ -14,12 +14,28 @@ use super::money::Money;
 use super::reader::{At, Problem};
 use super::risk::{Risk, beside};
 
-/// Default of the largest signed and unexpired amount of a market's base token: everything that its orders may hold,
-/// once every [`RESIGNED_EVERY_MS`], for the lifetime of a signature.
-pub fn signed_derived(engine: &EngineConfig, bound: Option<&LossBound>) -> Amount {
+/// Default of the largest signed and unexpired amount of a market's base token: everything that its orders may hold, or
+/// one swap if that is more, once every [`RESIGNED_EVERY_MS`], for the lifetime of a signature.
+fn signed_derived(engine: &EngineConfig, bound: Option<&LossBound>, swap: Amount) -> Amount {
     let lives_ms = engine.ttl_ms.saturating_add(engine.grace_ms);
     let times = Amount::from(lives_ms.div_ceil(RESIGNED_EVERY_MS)) + 1;
-    bound.map_or(0, |bound| bound.fillable.saturating_mul(times))
+    let fillable = bound.map_or(0, |bound| bound.fillable);
+    fillable.max(swap).saturating_mul(times)
+}
+
+/// The most base of one swap with the pool beside a market: its value at the lowest price.
+fn largest_swap(
+    spec: &MarketSpec,
+    limits: &MarketConfig,
+    pools: &[PoolSpec],
+    configs: &[PoolConfig],
+) -> Amount {
+    let mut beside = pools.iter().zip(configs);
+    let config = beside.find(|(pool, _)| pool.market == spec.id);
+    config.map_or(0, |(_, config)| {
+        let lots = spec.lots_affordable(config.swap_value_max, limits.price_min);
+        spec.base_amount(lots).unwrap_or(Amount::MAX)
+    })
 }
 
 /// Interval at which everything may be signed again by default.
@@ -32,6 +48,7 @@ impl Risk {
         &self,
         (engine, lifetime): (&mut EngineConfig, &LifetimeRule),
         markets: &[MarketSpec],
+        pools: &[PoolSpec],
         problems: &mut Vec<Problem>,
     ) {
         let mut most = Amounts::new();
@@ -39,7 +56,8 @@ impl Risk {
             let terms = (&*engine, lifetime);
             let bound = loss_bound(spec, terms, limits, limits.price_max, engine.risk.gap_bps);
             let sum = most.entry(spec.base.id).or_default();
-            *sum = sum.saturating_add(signed_derived(engine, bound.as_ref()));
+            let swap = largest_swap(spec, limits, pools, &engine.pools);
+            *sum = sum.saturating_add(signed_derived(engine, bound.as_ref(), swap));
         }
         if let Some(written) = &self.signed_unexpired_max {
             let bases: Vec<_> = markets.iter().map(|spec| &spec.base).collect();

@@ -144,6 +144,14 @@ impl VenueLink {
         }
     }
 
+    /// Whether its markets have order books.
+    pub const fn has_books(&self) -> bool {
+        match &self.terms {
+            VenueTerms::Exchange(_) | VenueTerms::Kraken(_) => true,
+            VenueTerms::Evm(_) => false,
+        }
+    }
+
     /// What one request usually costs of the budget: rates below one a second are whole numbers of its parts.
     pub const fn budget_unit(&self) -> u32 {
         match &self.terms {

@@ -49,6 +49,22 @@ const STEPS: &[&[Step]] = &[
     AMOUNTS,
     COUNTERS,
     CHARGES,
+    ORDER_BOOKS,
+];
+
+/// Version 23: markets state whether they have an order book, and other venues may count. Before, those of pools on chains did not say so, and none
+/// of their strategies asked.
+const ORDER_BOOKS: &[Step] = &[
+    Step::Add {
+        of: "MarketSpec",
+        field: "book",
+        value: || Value::Bool(true),
+    },
+    Step::Add {
+        of: "State",
+        field: "portfolio",
+        value: || Value::NONE,
+    },
 ];
 
 /// Version 22: the ledger counts charges. Before, no venue charged for requests.

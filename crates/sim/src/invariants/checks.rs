@@ -243,10 +243,14 @@ impl Checks {
         }
     }
 
-    /// The venue reports a join or an exit of ours as accepted for the first time.
+    /// The venue reports a join or an exit of ours as accepted for the first time, or a chain a swap.
     pub(crate) fn move_taken(&mut self, hash: Hash, durable: &Durable) {
-        let known = durable.moves.values().find(|sealed| sealed.hash == hash);
-        let id = known.map(|sealed| sealed.transaction.client_id);
+        let moves = durable.moves.values();
+        let moves = moves.map(|sealed| (sealed.hash, sealed.transaction.client_id));
+        let orders = durable.open.iter();
+        let orders = orders.filter_map(|id| Some((durable.intents.get(id)?.hash, *id)));
+        let known = moves.chain(orders).find(|(sealed, _)| *sealed == hash);
+        let id = known.map(|(_, id)| id);
         if id.is_none_or(|id| self.ended.contains_key(&id)) {
             let detail =
                 format!("the venue took move {hash}, which had ended or was never durable");

@@ -93,6 +93,26 @@ impl GroundTruth {
         });
     }
 
+    /// Records a swap that a chain has executed, with what it moved of base and quote. It was never open.
+    pub(crate) fn swap_on_chain(
+        &mut self,
+        at: Time,
+        hash: Hash,
+        order: &UnsignedOrder,
+        (base, quote): (Amount, Amount),
+        loss: &mut Meter,
+    ) {
+        self.take(at, hash, order);
+        self.open.remove(&hash);
+        self.swaps.remove(&hash);
+        if let Some(taken) = self.orders.get_mut(&hash) {
+            taken.filled = (base, quote, 0);
+            self.fills += 1;
+            let part = (base, quote, 0);
+            loss.traded(taken.id.number, (taken.market, taken.side), part);
+        }
+    }
+
     /// Removes orders that the venue has closed from the open ones.
     pub(crate) fn prune(&mut self, venue: &Venue) {
         self.open.retain(|hash| venue.is_open(hash));

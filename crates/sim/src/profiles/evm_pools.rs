@@ -1,12 +1,12 @@
 //! The same worlds on a chain with a Uniswap V2 pool ([`chain`](crate::chain)).
 
 use cambist_core::event::Amounts;
-use cambist_core::{Amount, TokenId};
+use cambist_core::{Amount, MarketId, TokenId};
 use cambist_venue::Random;
 
 use crate::chain::COIN;
 use crate::chain::node::venue_rules;
-use crate::config::{ChainConfig, ChainFaultsConfig, WorldConfig};
+use crate::config::{ChainConfig, ChainFaultsConfig, SeatConfig, WorldConfig};
 use crate::faults::kinds::FaultKind;
 use crate::profiles::control_loss::ControlLossConfig;
 use crate::profiles::sampling::{choose, rate};
@@ -35,6 +35,23 @@ const NOT_ON_A_CHAIN: [FaultKind; 18] = [
 ];
 
 impl WorldConfig {
+    /// The same world with a strategy that holds a share of what is outside of the pool in base, by swaps.
+    fn with_rebalancing(mut self) -> Self {
+        for pool in &mut self.engine.pools {
+            pool.swap_value_max = 5_000 * 10u128.pow(6);
+        }
+        self.seats.push(SeatConfig {
+            strategy: "rebalance".to_owned(),
+            parameters: "target_share_bps = 2000\ntolerance_bps = 20\ntrade_amount_max = 1\n\
+                         cost_max_bps = 500\nfee_bps = 0"
+                .to_owned(),
+            market: MarketId(0),
+            order_base: 0,
+            reads: Vec::new(),
+        });
+        self
+    }
+
     /// The same world on a chain: one market, its pool, and a manager of shares.
     #[must_use]
     pub fn evm_pools(mut self) -> Self {
@@ -97,6 +114,11 @@ impl WorldConfig {
             pool.age_max_ms = poll.depth_age_max_ms;
             pool.slippage_bps = *choose(&mut random, &[50, 200]);
         }
+        self = match random.below(4) {
+            0 => self.with_swaps(),
+            1 => self.with_rebalancing(),
+            _ => self,
+        };
         let faults = if has_faults {
             faults(&mut random)
         } else {

@@ -110,7 +110,7 @@ impl World {
             for of in of_router {
                 if of.receipt.succeeded {
                     executed += 1;
-                    taken.push(cambist_core::Hash(of.waiting.hash.0));
+                    taken.push((cambist_core::Hash(of.waiting.hash.0), of.moved));
                 } else {
                     reverted += 1;
                 }
@@ -119,8 +119,16 @@ impl World {
         link.checks.seen = to;
         link.checks.executed += executed;
         link.checks.reverted += reverted;
-        for hash in taken {
-            self.checks.move_taken(hash, self.disk.durable());
+        for (hash, moved) in taken {
+            let durable = self.disk.durable();
+            self.checks.move_taken(hash, durable);
+            let mut open = durable.open.iter().filter_map(|id| durable.intents.get(id));
+            if let Some(swap) = open.find(|intent| intent.hash == hash) {
+                let moved = (moved[0].unsigned_abs(), moved[1].unsigned_abs());
+                let loss = &mut self.loss;
+                self.ground_truth
+                    .swap_on_chain(self.now, hash, &swap.order, moved, loss);
+            }
         }
         if let Some(detail) = over {
             self.checks.fail(Invariant::OverApproved, detail);
@@ -163,7 +171,7 @@ impl World {
     pub(super) fn stop_on_chain(&mut self) {
         let durable = self.disk.durable();
         if let Some(link) = &mut self.chain {
-            link.stop(&|id| durable.moves.contains_key(&id));
+            link.stop(&|id| durable.moves.contains_key(&id) || durable.open.contains(&id));
         }
     }
 

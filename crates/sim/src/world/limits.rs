@@ -6,6 +6,7 @@ use cambist_core::order::UnsignedOrder;
 use cambist_core::{Amount, ClientOrderId, MarketSpec, Time, TokenId};
 use cambist_venue::Venue;
 
+use crate::chain::link::Link;
 use crate::exchange::OWN_ACCOUNT;
 use crate::faults::family::Family;
 use crate::faults::kinds::FaultKind;
@@ -75,7 +76,11 @@ impl World {
         self.check_other_ages(orders);
         let venue = self.exchange.venue();
         let times = (self.shown, self.exchange.clock(self.now));
-        let held = |token| held_at(venue, token);
+        let on_chain = self.chain.as_ref().map(Link::held);
+        let held = |token| match &on_chain {
+            Some(held) => held.get(&token).copied().unwrap_or(0),
+            None => held_at(venue, token),
+        };
         if let Some(limits) = &mut self.limits {
             let ground_truth = (&self.ground_truth, &held as Held<'_>);
             let broken = limits.sealing(times, orders, &self.config.engine, ground_truth);

@@ -1,7 +1,6 @@
 //! Sealing and syncing: nothing is reported as durable before it is.
 
 use cambist_core::event::{BatchId, Event, Restrictions, SealFailure};
-use cambist_core::pool::UnsignedPoolTransaction;
 use cambist_core::request::Endpoint;
 use cambist_core::{Hash, Intent, Time};
 
@@ -94,13 +93,11 @@ impl World {
         let (mut orders, mut moves) = (Vec::new(), Vec::new());
         let mut has_failed = false;
         for intent in intents {
-            match intent {
-                Intent::Order(order) => orders.push(order),
-                Intent::PoolTransaction(wanted) => match self.hash_of(&wanted) {
-                    Ok(hash) => moves.push((wanted, hash)),
-                    Err(Unsealed::LeftOut) => {}
-                    Err(Unsealed::Failed) => has_failed = true,
-                },
+            match (self.hash_of(&intent), intent) {
+                (Ok(hash), Intent::Order(order)) => orders.push((order, hash)),
+                (Ok(hash), Intent::PoolTransaction(wanted)) => moves.push((wanted, hash)),
+                (Err(Unsealed::LeftOut), _) => {}
+                (Err(Unsealed::Failed), _) => has_failed = true,
             }
         }
         if let Some(daemon) = &mut self.daemon {
@@ -110,16 +107,9 @@ impl World {
                 .extend(kept.map(|sealed| (sealed.0.client_id, sealed)));
         }
         self.check_beside_instance(!orders.is_empty() || !moves.is_empty());
-        self.check_orders(&orders);
-        let (sealer, exchange) = (self.sealer, self.config.venue.exchange);
-        let sealed: Vec<_> = orders
-            .into_iter()
-            .map(|order| {
-                let hash = sealer.hash(exchange, OWN_ACCOUNT.0, &order);
-                (order, hash)
-            })
-            .collect();
-        for (order, hash) in &sealed {
+        let unsigned: Vec<_> = orders.iter().map(|(order, _)| order.clone()).collect();
+        self.check_orders(&unsigned);
+        for (order, hash) in &orders {
             // An approved intent has its tokens: it may be sent later, possibly together with others.
             self.obey_budget(Endpoint::Submit);
             self.checks.sealing(order, self.disk.durable());
@@ -138,24 +128,28 @@ impl World {
         if let Some(cause) = cause {
             return self.plan_sync(0, Some(Event::SealFailed { batch, cause }));
         }
-        let hashes = sealed
+        let hashes = orders
             .iter()
             .map(|(order, hash)| (order.client_id, *hash))
             .chain(moves.iter().map(|(wanted, hash)| (wanted.client_id, *hash)))
             .collect();
         let event = Event::Sealed { batch, hashes };
-        let upto = self.write(Write::Intents(sealed, moves));
+        let upto = self.write(Write::Intents(orders, moves));
         self.plan_sync(upto, Some(event));
     }
 
-    /// Seals a join or an exit.
-    fn hash_of(&mut self, wanted: &UnsignedPoolTransaction) -> Result<Hash, Unsealed> {
+    /// Seals an intent.
+    fn hash_of(&mut self, intent: &Intent) -> Result<Hash, Unsealed> {
         let fails = self.active_faults.is(FaultKind::SigningFailed);
         let is_written = self.daemon.as_ref().is_some_and(|d| !d.store_failed);
-        match &mut self.chain {
-            None => Ok(pool::hash(wanted)),
-            Some(_) if fails => Err(Unsealed::Failed),
-            Some(link) => link.seal(&Intent::PoolTransaction(wanted.clone()), is_written),
+        match (&mut self.chain, intent) {
+            (Some(_), _) if fails => Err(Unsealed::Failed),
+            (Some(link), _) => link.seal(intent, is_written),
+            (None, Intent::PoolTransaction(wanted)) => Ok(pool::hash(wanted)),
+            (None, Intent::Order(order)) => {
+                let exchange = self.config.venue.exchange;
+                Ok(self.sealer.hash(exchange, OWN_ACCOUNT.0, order))
+            }
         }
     }
 

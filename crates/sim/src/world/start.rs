@@ -167,7 +167,9 @@ pub(crate) fn specs(
             let spec =
                 MarketSpec::new(id, name, base, quote, listed.price_decimals, listed.enabled);
             let spec = spec.map_err(|error: MarketError| WorldError::from(error))?;
-            Ok(spec.with_fee_in(listed.fee_in))
+            Ok(spec
+                .with_fee_in(listed.fee_in)
+                .with_book(config.chain.is_none()))
         })
         .collect()
 }

@@ -27,7 +27,7 @@ pub(super) enum Asked {
     Venue(Request),
     /// A request to nodes of the chain.
     Chain(Query),
-    /// The stored bytes of a join or an exit, to nodes of the chain.
+    /// The stored bytes of an intent, to nodes of the chain.
     Bundle {
         /// Its intent.
         id: ClientOrderId,
@@ -112,6 +112,16 @@ impl World {
         }
         if let Some(connection) = &mut self.connection {
             connection.leaves(request, Sent::Order(Box::new(order.clone())));
+        }
+        let bundle = self.chain.as_ref().and_then(|link| link.bytes(id));
+        if let Some(bytes) = bundle {
+            let asked = Asked::Bundle {
+                id,
+                endpoint: Endpoint::Submit,
+                valid_until_s: order.accepted_until_s,
+                bytes: bytes.to_vec(),
+            };
+            return self.send(request, Endpoint::Submit, asked);
         }
         self.exchange.bears_expiry(hash, order.rests_until_s);
         let exchange = self.config.venue.exchange;

@@ -109,6 +109,14 @@ impl State {
         Ok(market.book.usable_mid(now, prices, limits, age_max_ms))
     }
 
+    /// The mid of a market for the engines of other venues, and its age in milliseconds; `None` while its book is not fit
+    /// for pricing.
+    pub(crate) fn mid_for_others(&self, now: Time, id: MarketId) -> Option<(u64, u64)> {
+        let prices = self.prices(id);
+        let mid = self.readable_mid(now, id, &prices).ok()?.ok()?;
+        Some((mid, self.market(id).book.age_ms(now)?))
+    }
+
     /// Strategies that read a market whose book changed, appeared or lapsed since the last decision decide again.
     pub(crate) fn touch_readers(&mut self, now: Time) {
         let mut touched = Vec::new();

@@ -179,6 +179,19 @@ impl State {
         Some((due[base_at], due[1 - base_at]))
     }
 
+    /// Base due to our shares beside a market, rounded up. `None` while the pool's balances are not known.
+    pub(crate) fn most_pooled_base(&self, market: &Market) -> Option<Amount> {
+        let Some(pool) = &market.pool else {
+            return Some(0);
+        };
+        let (_, held) = self.ledger.bounds(pool.spec.lp.id);
+        if held == 0 {
+            return Some(0);
+        }
+        let due = shares::join(&pool.balances?.0, held, 0)?.amounts;
+        Some(due[pool.base_at(market.spec.base.id)])
+    }
+
     /// Upper bound of the value of our shares beside a market in quote units: both tokens, because one becomes the
     /// other when the price moves, and the quote that an undecided join pays. Rounded up; `None` on overflow.
     pub(crate) fn shares_exposure(&self, market: &Market, mid: u64) -> Option<Amount> {

@@ -105,6 +105,7 @@ impl State {
             counters: &self.counters,
             signed: &self.signed,
             gross: self.gross(market.spec.quote.id),
+            shared: self.shared_limits(&market.spec),
         }
     }
 

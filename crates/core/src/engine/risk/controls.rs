@@ -11,6 +11,7 @@ use crate::token::{AMOUNT_MAX, Amount, TokenSpec};
 use crate::withheld::{Compared, Unit};
 
 use crate::engine::risk::gate::{OrderCandidate, RiskContext};
+use crate::engine::risk::portfolio::{keeps_shared_exposure, keeps_shared_inventory};
 
 /// Passes, or the two numbers that were compared.
 pub(crate) type CheckResult = Result<(), Compared>;
@@ -38,7 +39,12 @@ fn only_if(passes: bool) -> CheckResult {
 }
 
 /// Passes up to the limit; an unknown value does not pass.
-fn at_most(unit: Unit, key: &'static str, value: Option<u128>, limit: u128) -> CheckResult {
+pub(crate) fn at_most(
+    unit: Unit,
+    key: &'static str,
+    value: Option<u128>,
+    limit: u128,
+) -> CheckResult {
     match value {
         Some(value) if value <= limit => Ok(()),
         _ => Err(Compared::of(unit, key, value, limit)),
@@ -89,6 +95,8 @@ pub(crate) const SWAP: &[Rule] = &[
     rule(Control::InventoryBand, keeps_band),
     rule(Control::SignedUnexpired, keeps_signed_limit),
     rule(Control::GrossExposure, keeps_gross_limit),
+    rule(Control::PortfolioInventory, keeps_shared_inventory),
+    rule(Control::PortfolioExposure, keeps_shared_exposure),
     rule(Control::Balance, is_covered),
     rule(Control::MessageRate, keeps_message_rate),
     rule(Control::OrderToFill, keeps_order_to_fill),
@@ -112,6 +120,8 @@ pub(crate) const NEW: &[Rule] = &[
     rule(Control::InventoryBand, keeps_band),
     rule(Control::SignedUnexpired, keeps_signed_limit),
     rule(Control::GrossExposure, keeps_gross_limit),
+    rule(Control::PortfolioInventory, keeps_shared_inventory),
+    rule(Control::PortfolioExposure, keeps_shared_exposure),
     rule(Control::Balance, is_covered),
     rule(Control::Duplicate, is_no_duplicate),
     rule(Control::MessageRate, keeps_message_rate),

@@ -21,6 +21,7 @@ use crate::engine::account::ledger::Ledger;
 use crate::engine::intents::registry::{Orders, Tracked};
 use crate::engine::risk::controls::{LEAVING, NEW, READY, Rule, SANE};
 use crate::engine::risk::counters::Counters;
+use crate::engine::risk::portfolio::SharedLimits;
 use crate::engine::risk::restrictions::RestrictionStore;
 use crate::engine::risk::signed_unexpired::Signed;
 
@@ -89,6 +90,8 @@ pub(crate) struct RiskContext<'a> {
     pub(crate) signed: &'a Signed,
     /// Value of all holdings and bids in the markets of this quote token; `None` on overflow.
     pub(crate) gross: Option<Amount>,
+    /// Limits over all venues, if there are any.
+    pub(crate) shared: Option<SharedLimits>,
 }
 
 impl RiskContext<'_> {

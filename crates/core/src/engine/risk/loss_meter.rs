@@ -300,6 +300,15 @@ impl LossMeter {
         })
     }
 
+    /// What was lost since midnight of the venue, in quote units, negative for a gain; rounded up. `None` before the
+    /// first measurement.
+    pub(crate) fn lost_today(&self, spec: &MarketSpec) -> Option<i128> {
+        self.mid?;
+        let unit = i128::try_from(spec.lot.checked_mul(2)?).ok()?;
+        let day = self.baselines.lost().day;
+        Some(day.div_euclid(unit) + i128::from(day.rem_euclid(unit) > 0))
+    }
+
     /// Every loss with its limit, in the unit above.
     pub(crate) fn against(
         &self,

@@ -8,6 +8,7 @@ pub(crate) mod limit_usage;
 pub(crate) mod loss_baselines;
 pub(crate) mod loss_meter;
 pub(crate) mod markout;
+pub(crate) mod portfolio;
 pub(crate) mod ramp;
 pub(crate) mod restrictions;
 pub(crate) mod signed_unexpired;

@@ -27,7 +27,7 @@ use cambist_host::exit::{Exit, Failure};
 
 use super::{AccountReader, Trading, VenueListing};
 use crate::config::evm::{EvmLink, FEE_BIPS, GAS};
-use crate::config::pool::{EXITS, JOINS, ListedPool};
+use crate::config::pool::{EXITS, JOINS, ListedPool, SWAPS};
 use crate::config::{Bound, Daemon, Listed};
 use crate::live::start_retry::StartRetry;
 use access::{EvmAccess, link};
@@ -250,7 +250,7 @@ impl Session {
                     address: pair.0,
                     pooled: pooled.map(|(id, _)| id).to_vec(),
                     lp: shares.id,
-                    status: JOINS | EXITS,
+                    status: JOINS | EXITS | SWAPS,
                     fee_bips: FEE_BIPS,
                 });
             }

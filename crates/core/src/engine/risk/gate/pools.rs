@@ -237,6 +237,10 @@ impl RiskContext<'_> {
             .and_then(|g| g.checked_add(amounts[1 - pool.base_at]));
         not_above_gross(self, after)
             .map_err(|compared| Withheld::compared(Control::GrossExposure, compared))?;
+        if let Some(shared) = self.shared {
+            let kept = shared.keeps_exposure(after);
+            kept.map_err(|compared| Withheld::compared(Control::PortfolioExposure, compared))?;
+        }
         self.leaves_band(amounts[pool.base_at])
     }
 

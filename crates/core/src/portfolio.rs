@@ -1,0 +1,91 @@
+//! Limits over several venues. Each venue has an engine of its own; what the others may hold is an input of each, and
+//! what this one may hold is an output.
+//!
+//! Amounts of tokens are base units of this venue, amounts of the reporting currency units of that. Everything is
+//! counted at its worst: what may be bought counts as bought. What is not known is `None`, and nothing that would add to
+//! it passes the gate.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::market::MarketId;
+use crate::math::mul_div_ceil;
+use crate::token::{Amount, TokenId};
+
+/// Limits over all venues, with what counts beside this one. Each replaces the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Portfolio {
+    /// Base tokens whose holdings over all venues are limited.
+    pub tokens: Vec<TokenElsewhere>,
+    /// The limit of all exposure.
+    pub exposure: Option<ExposureElsewhere>,
+}
+
+/// A token that is held at several venues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenElsewhere {
+    /// The token here.
+    pub token: TokenId,
+    /// Most that the other venues may hold of it after every fill; `None` if that is not known.
+    pub elsewhere: Option<Amount>,
+    /// Most that all of them may hold together (`portfolio.tokens.inventory_max`).
+    pub most: Amount,
+}
+
+/// The value of holdings and open bids over all venues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExposureElsewhere {
+    /// That of the other venues, in the reporting currency; `None` if it is not known.
+    pub elsewhere: Option<Amount>,
+    /// Most that it may be together (`portfolio.exposure_max`).
+    pub most: Amount,
+    /// Units in a whole one of the reporting currency, in which the gate states its reasons; not 0.
+    pub whole: Amount,
+    /// What the quote tokens of this venue are worth. One that is absent has no price.
+    pub rates: Vec<(TokenId, WorthRate)>,
+}
+
+/// A price: `per` units of a token are worth `worth` units of the reporting currency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorthRate {
+    /// Units of the reporting currency.
+    pub worth: Amount,
+    /// Units of the token; not 0.
+    pub per: Amount,
+}
+
+impl WorthRate {
+    /// The value of an amount, rounded up. `None` on overflow, and for a rate per nothing.
+    pub fn value(self, amount: Amount) -> Option<Amount> {
+        mul_div_ceil(amount, self.worth, self.per)
+    }
+}
+
+/// What this engine may hold at most, for the engines of other venues; with the prices and losses of its markets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exposure {
+    /// Base tokens after every fill of everything that may be alive, with what pool shares are due.
+    pub tokens: BTreeMap<TokenId, Option<Amount>>,
+    /// Value of holdings, pool shares and open bids, by quote token.
+    pub gross: BTreeMap<TokenId, Option<Amount>>,
+    /// What the markets of a quote token lost since midnight, less what they gained; `None` before all are measured.
+    pub lost_today: BTreeMap<TokenId, Option<i128>>,
+    /// The mid of each market in half ticks and its age in milliseconds, if its book is fit for pricing.
+    pub mids: BTreeMap<MarketId, Option<(u64, u64)>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_rounded_up_and_an_impossible_one_is_none() {
+        let rate = |worth, per| WorthRate { worth, per };
+        assert_eq!(rate(3, 2).value(5), Some(8), "7.5");
+        assert_eq!(rate(1, 1).value(7), Some(7));
+        assert_eq!(rate(1, 0).value(7), None);
+        assert_eq!(rate(Amount::MAX, 1).value(2), None);
+        assert_eq!(rate(0, 5).value(7), Some(0));
+    }
+}
