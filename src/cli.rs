@@ -88,7 +88,8 @@ pub enum Command {
                       cambist run --config config/paper.toml --mode paper\n  \
                       cambist run --config config/paper.toml --for 10m --json\n  \
                       cambist run --config config/paper.toml --mode observe\n  \
-                      cambist run --config candidate.toml --mode shadow --beside /var/lib/cambist"
+                      cambist run --config candidate.toml --mode shadow --beside /var/lib/cambist\n  \
+                      cambist run --config config/portfolio.toml   several venues, docs/portfolio.md"
     )]
     Run(RunArgs),
     /// Record public depth without trading: `run` in the mode record
@@ -561,6 +562,11 @@ pub fn seconds(text: &str) -> Result<u64, String> {
 pub fn main() -> Exit {
     let command = with_config(Cli::command(), found_config());
     let parsed = command.try_get_matches();
+    let portfolio = parsed.as_ref().ok().and_then(|matches| {
+        let (name, arguments) = matches.subcommand()?;
+        let config = arguments.try_get_one::<PathBuf>("config").ok().flatten();
+        commands::portfolio::named(name, config).map(Path::to_owned)
+    });
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
@@ -573,7 +579,11 @@ pub fn main() -> Exit {
             return Exit::Done;
         }
     };
-    match run(&cli) {
+    let done = match &portfolio {
+        Some(file) => commands::portfolio::for_each(file, cli.json),
+        None => run(&cli),
+    };
+    match done {
         Ok(exit) => exit,
         Err(error) => {
             if cli.json && cli.command.answers_in_json_when_it_fails() {

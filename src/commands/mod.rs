@@ -30,6 +30,7 @@ pub mod merge;
 mod new_strategy;
 pub mod onboard;
 pub mod panic;
+pub mod portfolio;
 mod progress;
 pub mod replay;
 pub mod report;

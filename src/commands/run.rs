@@ -6,7 +6,7 @@ use cambist_core::{Reason, Time};
 use cambist_report::{Closing, text};
 use cambist_strategies::Promise;
 
-use super::{print_json, print_text};
+use super::{portfolio, print_json, print_text};
 use crate::cli::{RecordArgs, RunArgs};
 use crate::demo::expectations;
 use crate::exit::{self, Exit, Failure};
@@ -15,11 +15,15 @@ use cambist_daemon::config::{Daemon, Mode};
 use cambist_daemon::live::daemon::{self, Run};
 use cambist_daemon::live::earlier_runs::EarlierRuns;
 use cambist_daemon::live::exit_report;
+use cambist_daemon::portfolio::is_portfolio;
 use cambist_daemon::telemetry;
 use cambist_host::times;
 
 /// Runs until stopped; exit 0 only if it is proven that no own order rests.
 pub fn run(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
+    if is_portfolio(&args.service.config) {
+        return portfolio::run_all(args, json);
+    }
     let config = Daemon::load_for(&args.service.config, args.mode)?;
     telemetry::log::start(config.log);
     if args.beside.is_some() && config.mode != Mode::Shadow {
@@ -59,10 +63,27 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let traded = runtime.block_on(daemon::run(config, until_stdin_closes));
+    let traded = runtime.block_on(daemon::run(config, None, until_stdin_closes));
     // A blocked read of standard input cannot be cancelled.
     runtime.shutdown_background();
-    let (ended, session, clock) = match traded? {
+    let reported = report(config, traded?, json)?;
+    if let Some(shape) = &reported.shape {
+        print_json(shape)?;
+    }
+    Ok(reported.exit)
+}
+
+/// What a run came to.
+pub(super) struct Reported {
+    /// For `--json`; without it the text is printed.
+    pub shape: Option<serde_json::Value>,
+    /// Its exit.
+    pub exit: Exit,
+}
+
+/// Reports the end of a run: prints it, or returns it with `json`.
+pub(super) fn report(config: &Daemon, run: Run, json: bool) -> anyhow::Result<Reported> {
+    let (ended, session, clock) = match run {
         Run::Traded(ended, session, clock) => (ended, session, clock),
         Run::Stopped(earlier) => return stopped(earlier, json),
     };
@@ -74,7 +95,7 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
     };
     let summary = session.summary(clock.now(), &closing, code);
     let failures = exit_report::failures(&ended, &session, config);
-    if json {
+    let shape = if json {
         let mut shape = serde_json::to_value(&summary)?;
         if let Some(left) = ended.left {
             shape["left"] = serde_json::json!({
@@ -84,7 +105,7 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
                 "until_s": left.until.as_s(),
             });
         }
-        print_json(&exit::with_failures(shape, &failures))?;
+        Some(exit::with_failures(shape, &failures))
     } else {
         let quotes = expectations::of(config) == Promise::Quotes;
         print_text(&text::summary(&summary, quotes))?;
@@ -94,27 +115,28 @@ fn live(config: &Daemon, until_stdin_closes: bool, json: bool) -> anyhow::Result
         if let Some(left) = ended.left {
             print_text(&format!("\nLeft: {}.\n", exit_report::left(left)))?;
         }
-    }
+        None
+    };
     for failure in &failures {
         exit::print_error(failure);
     }
-    Ok(failures.first().map_or(Exit::Done, |failure| failure.exit))
+    let exit = failures.first().map_or(Exit::Done, |failure| failure.exit);
+    Ok(Reported { shape, exit })
 }
 
 /// Nothing was sent; orders of earlier runs may still be alive.
-fn stopped(earlier: EarlierRuns, json: bool) -> anyhow::Result<Exit> {
+fn stopped(earlier: EarlierRuns, json: bool) -> anyhow::Result<Reported> {
     let what = "stopped before the venue answered; nothing was sent";
-    match earlier.text() {
-        Some(earlier) => Err(Failure::new(Exit::CheckFailed, format!("{what}; {earlier}")).into()),
-        None if json => {
-            print_json(&serde_json::json!({"started": false, "detail": what}))?;
-            Ok(Exit::Done)
-        }
-        None => {
-            print_text(&format!("{what}\n"))?;
-            Ok(Exit::Done)
-        }
+    if let Some(earlier) = earlier.text() {
+        return Err(Failure::new(Exit::CheckFailed, format!("{what}; {earlier}")).into());
     }
+    if !json {
+        print_text(&format!("{what}\n"))?;
+    }
+    Ok(Reported {
+        shape: json.then(|| serde_json::json!({"started": false, "detail": what})),
+        exit: Exit::Done,
+    })
 }
 
 /// The venue's code of a refusal.

@@ -27,6 +27,7 @@ mod panic;
 mod paper;
 mod parameters;
 mod parity;
+mod portfolio;
 mod process_strategies;
 mod provenance;
 mod reasons;

@@ -2,7 +2,7 @@
 //!
 //! [`live`] is the event loop with its workers, the control socket and starts and ends; [`config`] the daemon's file;
 //! [`venues`] what belongs to one venue; [`telemetry`] log, metrics and pages; [`recording`] tapes; [`feeds`] public
-//! market data for modes that do not trade. The program (`src/`) has the command line and the modes. There is no decision here: an `if` about prices,
+//! market data for modes that do not trade; [`portfolio`] several venues in one process. The program (`src/`) has the command line and the modes. There is no decision here: an `if` about prices,
 //! orders or balances is a bug.
 
 pub mod adapter;
@@ -12,6 +12,7 @@ pub mod dry_run;
 pub mod feeds;
 pub mod live;
 pub mod notify;
+pub mod portfolio;
 pub mod recording;
 pub mod telemetry;
 pub mod venues;

@@ -32,6 +32,7 @@ use crate::live::seal_worker::SealWorker;
 use crate::live::start_retry::StartRetry;
 use crate::live::start_service::{Queried, StartService};
 use crate::live::store_loss::StoreLoss;
+use crate::portfolio::Membership;
 use crate::telemetry::http::{Listener, Pages, Shown};
 use crate::telemetry::starting::Starting;
 use crate::telemetry::{About, Telemetry};
@@ -59,7 +60,12 @@ struct Listeners {
 }
 
 /// Runs a daemon until its end.
-pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Run> {
+/// `member` is its part in a portfolio of venues, if it has one.
+pub async fn run(
+    daemon: &Daemon,
+    member: Option<Membership>,
+    until_stdin_closes: bool,
+) -> anyhow::Result<Run> {
     let clock = Clock::of_engine();
     let mut signals = Signals::listen(until_stdin_closes).context("installing signal handlers")?;
     let seed = getrandom::u64().context("random number generator of the system")?;
@@ -88,9 +94,11 @@ pub async fn run(daemon: &Daemon, until_stdin_closes: bool) -> anyhow::Result<Ru
     );
     let mut started = start::begin(daemon, state, venue, seed)?;
     let mut switch = started.trading.switch.take();
+    let member = member.map(|member| member.of_markets(&started.bound.markets));
     let callers = listeners.callers.clone();
     let reload = Reload::new(file, set, &started.bound.markets);
-    let (event_loop, first) = event_loop(daemon, reload, clock, listeners, started)?;
+    let (mut event_loop, first) = event_loop(daemon, reload, clock, listeners, started)?;
+    event_loop.portfolio = member;
     let (restriction, cause) = restricted;
     event_loop.telemetry.restricted_before(restriction, &cause);
     if let Some(switch) = &mut switch {
@@ -274,6 +282,7 @@ fn event_loop(
         routine: Routine::default(),
         actions: Vec::new(),
         finished: false,
+        portfolio: None,
         ended,
         store_loss: StoreLoss::after(expected),
     };

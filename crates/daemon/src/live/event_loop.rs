@@ -26,6 +26,7 @@ use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::{SealWorker, SealWorkerStuck};
 use crate::live::store_loss::StoreLoss;
 use crate::notify;
+use crate::portfolio::Membership;
 use crate::telemetry::Telemetry;
 use cambist_host::clock::Clock;
 
@@ -104,6 +105,8 @@ pub struct EventLoop {
     pub actions: Vec<Action>,
     /// The engine has ended.
     pub finished: bool,
+    /// The part in a portfolio of venues.
+    pub portfolio: Option<Membership>,
 }
 
 /// Work that is done now and then.
@@ -141,11 +144,15 @@ impl EventLoop {
     pub async fn run(mut self, start: Event) -> (Ended, Session, Vec<Reply>) {
         let mut finished = self.handle_event(&start);
         while !finished {
-            finished = match self.next().await {
-                Turn::Event(event) => self.handle_event(&event),
-                Turn::Request(request) => self.execute(request),
-                Turn::ParametersStored { durable } => self.parameters_stored(durable),
-            };
+            let turn = self.next().await;
+            // Nothing is awaited from here on, so that no other engine takes a step meanwhile.
+            finished = self.follow_portfolio()
+                || match turn {
+                    Turn::Event(event) => self.handle_event(&event),
+                    Turn::Request(request) => self.execute(request),
+                    Turn::ParametersStored { durable } => self.parameters_stored(durable),
+                };
+            self.state_exposure();
             self.prune();
             self.memories
                 .save_if_changed(self.clock.now(), &self.engine);
@@ -158,6 +165,25 @@ impl EventLoop {
         self.ended.store_lost = self.store_loss.is_lost() || !is_stored;
         let waiting = self.operator_commands.take_waiting_for_the_end();
         (self.ended, self.session, waiting)
+    }
+
+    /// Gives the engine what has changed at other venues. True when it has finished.
+    fn follow_portfolio(&mut self) -> bool {
+        while let Some(member) = &mut self.portfolio
+            && let Some(event) = member.due(self.ended.level)
+        {
+            if self.handle_event(&event) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// States what the engine may hold now, for the engines of other venues.
+    fn state_exposure(&mut self) {
+        if let Some(member) = &mut self.portfolio {
+            member.state(self.engine.exposure());
+        }
     }
 
     /// The next event, or a wake-up when the engine wants one.

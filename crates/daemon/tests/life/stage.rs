@@ -185,7 +185,7 @@ impl Running {
         let state = daemon.store.dir.clone();
         let thread = std::thread::spawn(move || {
             let runtime = runtime();
-            let run = runtime.block_on(daemon::run(&daemon, false));
+            let run = runtime.block_on(daemon::run(&daemon, None, false));
             runtime.shutdown_background();
             run
         });

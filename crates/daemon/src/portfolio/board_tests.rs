@@ -1,0 +1,207 @@
+//! Sums over venues with other decimals and names, prices that age, and what is not known.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::path::PathBuf;
+
+use cambist_config::reader::Source;
+
+use super::*;
+
+const FILE: &str = r#"
+config_version = 1
+[portfolio]
+currency = "USD"
+at_par = ["USDC"]
+exposure_max = "1000 USD"
+loss_day_max = "10 USD"
+price_age_max_s = 60
+[[portfolio.tokens]]
+name = "BTC"
+inventory_max = "2.5 BTC"
+[[venue]]
+name = "one"
+config = "one.toml"
+[[venue]]
+name = "two"
+config = "two.toml"
+[venue.tokens]
+XBT = "BTC"
+"#;
+
+fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
+    TokenSpec {
+        id: TokenId(id),
+        symbol: symbol.to_owned(),
+        decimals,
+        precision: decimals,
+        minimum: 1,
+        maximum: 1 << 100,
+        dust: 0,
+        enabled: true,
+    }
+}
+
+fn market(id: u16, base: TokenSpec, quote: TokenSpec) -> MarketSpec {
+    MarketSpec::new(MarketId(id), "A-B", base, quote, 2, true).unwrap()
+}
+
+/// BTC with 8 decimals in USDC with 6 at the first venue, XBT with 10 in USD with 4 and ETH in XBT at the second.
+fn board() -> (Arc<Board>, [Membership; 2]) {
+    let source = Source {
+        path: PathBuf::from("portfolio.toml"),
+        text: FILE.to_owned(),
+    };
+    let file = PortfolioFile::parse(&source).unwrap();
+    let board = Board::new(file, Clock::of_engine());
+    let first = market(0, token(1, "BTC", 8), token(2, "USDC", 6));
+    let second = [
+        market(0, token(5, "XBT", 10), token(6, "USD", 4)),
+        market(1, token(7, "ETH", 10), token(5, "XBT", 10)),
+    ];
+    let (one, two) = (board.member(0), board.member(1));
+    let (one, two) = (one.of_markets(&[first]), two.of_markets(&second));
+    (board, [one, two])
+}
+
+/// What a venue states: base held, gross by quote token, lost today by quote token, and mids.
+fn states(
+    tokens: &[(u16, Amount)],
+    gross: &[(u16, Amount)],
+    lost: &[(u16, i128)],
+    mids: &[(u16, Option<(u64, u64)>)],
+) -> Option<Exposure> {
+    Some(Exposure {
+        tokens: tokens
+            .iter()
+            .map(|(id, held)| (TokenId(*id), Some(*held)))
+            .collect(),
+        gross: gross
+            .iter()
+            .map(|(id, worth)| (TokenId(*id), Some(*worth)))
+            .collect(),
+        lost_today: lost
+            .iter()
+            .map(|(id, lost)| (TokenId(*id), Some(*lost)))
+            .collect(),
+        mids: mids.iter().map(|(id, mid)| (MarketId(*id), *mid)).collect(),
+    })
+}
+
+fn limits_of(member: &mut Membership) -> Portfolio {
+    match member.due(TradingState::Active) {
+        Some(Event::Portfolio(portfolio)) => portfolio,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_others_hold_is_known_only_when_they_stated_it() {
+    let (_, [mut one, mut two]) = board();
+    let portfolio = limits_of(&mut one);
+    assert_eq!(portfolio.tokens[0].elsewhere, None);
+    assert_eq!(portfolio.exposure.unwrap().elsewhere, None);
+    assert_eq!(one.due(TradingState::Active), None, "nothing has changed");
+    // 1.00000000001 XBT, rounded up to units of 8 decimals.
+    let of_two = states(
+        &[(5, 10_000_000_001), (7, 0)],
+        &[(6, 5_000_001), (5, 0)],
+        &[],
+        &[],
+    );
+    two.state(of_two);
+    let portfolio = limits_of(&mut one);
+    let limit = portfolio.tokens[0];
+    assert_eq!(limit.token, TokenId(1));
+    assert_eq!(limit.elsewhere, Some(100_000_001));
+    assert_eq!(limit.most, 250_000_000);
+    let exposure = portfolio.exposure.unwrap();
+    // 500.0001 USD.
+    assert_eq!(exposure.elsewhere, Some(500_000_100));
+    assert_eq!(exposure.most, 1_000_000_000);
+    let rate = WorthRate {
+        worth: 1_000_000,
+        per: 1_000_000,
+    };
+    assert_eq!(exposure.rates, [(TokenId(2), rate)]);
+    // What is not known any more replaces nothing.
+    two.state(None);
+    assert_eq!(one.due(TradingState::Active), None);
+    // The other way round, in units of 10 decimals.
+    one.state(states(&[(1, 150_000_000)], &[(2, 7)], &[], &[]));
+    let portfolio = limits_of(&mut two);
+    assert_eq!(portfolio.tokens.len(), 1, "ETH has no limit");
+    assert_eq!(portfolio.tokens[0].elsewhere, Some(15_000_000_000));
+    assert_eq!(portfolio.exposure.unwrap().elsewhere, Some(7));
+}
+
+#[test]
+fn a_quote_token_is_worth_the_price_of_a_market_in_a_token_at_par() {
+    let (board, [mut one, mut two]) = board();
+    // 0.1 XBT of exposure, and no price of it.
+    let gross = [(6, 0), (5, 1_000_000_000)];
+    two.state(states(&[(5, 0), (7, 0)], &gross, &[], &[]));
+    assert_eq!(limits_of(&mut one).exposure.unwrap().elsewhere, None);
+    assert_eq!(
+        limits_of(&mut two).exposure.unwrap().rates.len(),
+        1,
+        "USD only"
+    );
+    // 60,000.01 USDC, young enough: the first venue prices the second one's token.
+    let young = [(0, Some((12_000_002, 59_000)))];
+    one.state(states(&[(1, 0)], &[(2, 0)], &[], &young));
+    let rates = limits_of(&mut two).exposure.unwrap().rates;
+    let worth = 60_000_010_000;
+    let rate = WorthRate {
+        worth,
+        per: 10_000_000_000,
+    };
+    assert!(rates.contains(&(TokenId(5), rate)), "{rates:?}");
+    assert_eq!(
+        limits_of(&mut one).exposure.unwrap().elsewhere,
+        Some(worth / 10)
+    );
+    // Too old.
+    let old = [(0, Some((12_000_002, 60_001)))];
+    one.state(states(&[(1, 0)], &[(2, 0)], &[], &old));
+    assert_eq!(limits_of(&mut one).exposure.unwrap().elsewhere, None);
+    drop(board);
+}
+
+#[test]
+fn a_loss_over_all_venues_stops_each_of_them_once() {
+    let (_, [mut one, mut two]) = board();
+    let raise = |member: &mut Membership, level| match member.due(level) {
+        Some(Event::Operator(Command::Raise { level, reason })) => Some((level, reason)),
+        _ => None,
+    };
+    let active = TradingState::Active;
+    // 12 lost and 2.0001 gained: within the limit of 10.
+    one.state(states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[]));
+    assert!(raise(&mut one, active).is_some(), "12 alone are above it");
+    two.state(states(&[(5, 0), (7, 0)], &[(6, 0)], &[(6, -20_001)], &[]));
+    assert_eq!(raise(&mut two, active), None);
+    // 2 gained: exactly the limit.
+    two.state(states(&[(5, 0), (7, 0)], &[(6, 0)], &[(6, -20_000)], &[]));
+    assert_eq!(raise(&mut two, active), None);
+    two.state(states(&[(5, 0), (7, 0)], &[(6, 0)], &[(6, -19_999)], &[]));
+    for member in [&mut one, &mut two] {
+        let (level, reason) = raise(member, active).unwrap();
+        assert_eq!(level, TradingState::CancelOnly);
+        assert_eq!(reason, "portfolio.loss_day_max");
+        assert_eq!(raise(member, active), None, "once");
+    }
+    // One that does not trade is left as it is.
+    let (_, [mut one, _]) = board();
+    one.state(states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[]));
+    assert_eq!(raise(&mut one, TradingState::CancelOnly), None);
+}
+
+#[test]
+fn a_limit_in_whole_tokens_is_rounded_down_to_units() {
+    let decimal = |text: &str| text.parse::<Decimal>().unwrap();
+    assert_eq!(floor(decimal("2.5"), 8), 250_000_000);
+    assert_eq!(floor(decimal("0.123456789"), 8), 12_345_678);
+    assert_eq!(floor(decimal("7"), 0), 7);
+    assert_eq!(floor(decimal("1000000000"), 18), 10_u128.pow(27));
+}

@@ -1,0 +1,376 @@
+//! The file of a portfolio: the files of its venues, and limits over all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use cambist_config::money::Money;
+use cambist_config::reader::{ConfigError, Place, Problem, Section, Source};
+use cambist_config::version;
+use cambist_core::Amount;
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use toml::de::DeTable;
+
+use crate::config::{Daemon, USUAL_PORT};
+
+/// Units in a whole one of the reporting currency.
+pub(super) const WHOLE: Amount = 1_000_000;
+
+/// A checked file.
+#[derive(Clone, Debug)]
+pub struct PortfolioFile {
+    /// The text.
+    pub source: Source,
+    /// Symbol of the reporting currency.
+    pub currency: String,
+    /// Tokens that count as one of the reporting currency each.
+    pub at_par: BTreeSet<String>,
+    /// Most that holdings and open bids may be worth over all venues, in units of the reporting currency.
+    pub exposure_max: Option<Amount>,
+    /// Most that all markets together may lose in a day, in units of the reporting currency.
+    pub loss_day_max: Option<Amount>,
+    /// An older price values nothing.
+    pub price_age_max_ms: u64,
+    /// Limits of tokens over all venues.
+    pub tokens: Vec<TokenLimit>,
+    /// The venues.
+    pub venues: Vec<VenueFile>,
+}
+
+/// The limit of a token over all venues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenLimit {
+    /// Its name in the portfolio.
+    pub name: String,
+    /// Most that may be held, in whole tokens.
+    pub most: Decimal,
+}
+
+/// A venue of a portfolio.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VenueFile {
+    /// Its name.
+    pub name: String,
+    /// The daemon's file for it.
+    pub path: PathBuf,
+    /// Names in the portfolio of tokens that the venue calls otherwise, by the venue's symbols.
+    pub names: BTreeMap<String, String>,
+    /// Where the file is named.
+    at: Place,
+}
+
+impl VenueFile {
+    /// The name of one of its tokens in the portfolio.
+    pub fn name_of<'a>(&'a self, symbol: &'a str) -> &'a str {
+        self.names.get(symbol).map_or(symbol, String::as_str)
+    }
+}
+
+/// Whether a file is one of several venues: `[[venue]]` instead of `[venue]`. False for one that cannot be read, which
+/// its own reader reports.
+pub fn is_portfolio(path: &Path) -> bool {
+    let Ok(source) = Source::read(path) else {
+        return false;
+    };
+    let root = DeTable::parse(&source.text);
+    root.is_ok_and(|root| {
+        let venue = root.get_ref().get("venue");
+        venue.is_some_and(|venue| venue.get_ref().is_array())
+    })
+}
+
+impl PortfolioFile {
+    /// Reads and checks a file. The files that it names are not read.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with every problem.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::parse(&Source::read(path)?)
+    }
+
+    /// Checks a text.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with every problem.
+    pub fn parse(source: &Source) -> Result<Self, ConfigError> {
+        let held = source.clone();
+        source.read_with(|_, root| read(root, held))
+    }
+
+    /// Reads the files of the venues, and checks that they fit beside each other in one process.
+    ///
+    /// # Errors
+    /// [`ConfigError`] of a venue's file, or of this one.
+    pub fn daemons(&self) -> Result<Vec<Daemon>, ConfigError> {
+        let daemons: Result<Vec<_>, _> = self
+            .venues
+            .iter()
+            .map(|venue| Daemon::load(&venue.path))
+            .collect();
+        let mut daemons = daemons?;
+        part_usual_ports(&mut daemons);
+        let problems = self.misfits(&daemons);
+        if problems.is_empty() {
+            Ok(daemons)
+        } else {
+            Err(self.source.invalid(problems))
+        }
+    }
+
+    fn misfits(&self, daemons: &[Daemon]) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (index, (venue, daemon)) in self.venues.iter().zip(daemons).enumerate() {
+            let mut refuse = |what: String| {
+                problems.push(Problem { at: venue.at, what });
+            };
+            if !daemon.mode.trades() {
+                refuse(format!(
+                    "venue {}: its file has mode = \"{}\"; venues of a portfolio trade",
+                    venue.name,
+                    daemon.mode.name()
+                ));
+            }
+            for (other, earlier) in self.venues.iter().zip(daemons).take(index) {
+                let names = format!("venues {} and {}", other.name, venue.name);
+                if earlier.store.dir == daemon.store.dir {
+                    refuse(format!(
+                        "{names} have the same store.dir; each needs a state folder of its own"
+                    ));
+                }
+                let port = daemon.metrics.port();
+                if port != 0 && earlier.metrics.port() == port {
+                    refuse(format!(
+                        "{names} have the same port in metrics.listen; each needs its own"
+                    ));
+                }
+            }
+        }
+        let is_traded = |name: &str| {
+            let mut each = self.venues.iter().zip(daemons);
+            each.any(|(venue, daemon)| {
+                let mut markets = daemon.markets.iter();
+                markets.any(|market| venue.name_of(&market.base) == name)
+            })
+        };
+        for limit in self.tokens.iter().filter(|limit| !is_traded(&limit.name)) {
+            let what = format!(
+                "portfolio.tokens: no market of any venue has {} as its base token",
+                limit.name
+            );
+            let at = Place { line: 1, column: 1 };
+            problems.push(Problem { at, what });
+        }
+        problems
+    }
+}
+
+/// Files that leave the port of their pages at its default get the next free ones after it.
+fn part_usual_ports(daemons: &mut [Daemon]) {
+    for index in 1..daemons.len() {
+        let (earlier, rest) = daemons.split_at_mut(index);
+        let listen = &mut rest[0].metrics;
+        let is_taken = |port| earlier.iter().any(|daemon| daemon.metrics.port() == port);
+        if listen.port() == USUAL_PORT {
+            let mut free = (USUAL_PORT..).filter(|port| !is_taken(*port));
+            listen.set_port(free.next().unwrap_or(USUAL_PORT));
+        }
+    }
+}
+
+fn read(mut root: Section<'_, '_>, source: Source) -> Option<PortfolioFile> {
+    let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
+    version(&mut root);
+    let mut section = root.section("portfolio");
+    let currency = section.or("currency", "USD".to_owned()).value;
+    let at_par = section.or("at_par", Vec::<String>::new()).value;
+    let exposure_max = amount(&mut section, "exposure_max", &currency);
+    let loss_day_max = amount(&mut section, "loss_day_max", &currency);
+    let price_age_max_s = section.number("price_age_max_s", 60, 1..=3_600);
+    let tokens = section.sections("tokens").into_iter().map(token);
+    let tokens: Vec<_> = tokens.collect();
+    section.finish();
+    let venues = root.sections("venue").into_iter();
+    let venues: Vec<_> = venues.map(|section| venue(section, &folder)).collect();
+    if venues.is_empty() {
+        root.missing("venue", "a portfolio needs [[venue]] sections");
+    }
+    let named = venues.iter().flatten().map(|venue| venue.name.clone());
+    let mut seen = BTreeSet::new();
+    for name in named.filter(|name| !seen.insert(name.clone())) {
+        root.problem(root.at(), format!("two venues are named {name}"));
+    }
+    root.finish();
+    let mut at_par: BTreeSet<_> = at_par.into_iter().collect();
+    at_par.insert(currency.clone());
+    Some(PortfolioFile {
+        source,
+        at_par,
+        exposure_max: exposure_max?,
+        loss_day_max: loss_day_max?,
+        price_age_max_ms: price_age_max_s.value * 1_000,
+        tokens: tokens.into_iter().collect::<Option<_>>()?,
+        venues: venues.into_iter().collect::<Option<_>>()?,
+        currency,
+    })
+}
+
+/// An amount of the reporting currency, rounded down: a limit is never more than what is written.
+#[expect(clippy::option_option, reason = "invalid, or none")]
+fn amount(
+    section: &mut Section<'_, '_>,
+    key: &'static str,
+    currency: &str,
+) -> Option<Option<Amount>> {
+    let Some(written) = section.opt::<Money>(key) else {
+        return (!section.has(key)).then_some(None);
+    };
+    if let Err(error) = written.value.check_symbol(currency) {
+        section.problem(written.at, format!("portfolio.{key}: {error}"));
+        return None;
+    }
+    let units = written.value.number.checked_mul(Decimal::from(WHOLE));
+    let units = units.and_then(|units| units.floor().to_u128());
+    if units.is_none() {
+        section.problem(written.at, format!("portfolio.{key} is too large"));
+    }
+    units.map(Some)
+}
+
+fn token(mut section: Section<'_, '_>) -> Option<TokenLimit> {
+    let name = section.req::<String>("name");
+    let most = section.req::<Money>("inventory_max");
+    if let (Some(name), Some(most)) = (&name, &most)
+        && let Err(error) = most.value.check_symbol(&name.value)
+    {
+        section.problem(most.at, format!("portfolio.tokens.inventory_max: {error}"));
+    }
+    section.finish();
+    Some(TokenLimit {
+        name: name?.value,
+        most: most?.value.number,
+    })
+}
+
+fn venue(mut section: Section<'_, '_>, folder: &Path) -> Option<VenueFile> {
+    let at = section.at();
+    let name = section.req::<String>("name");
+    let path = section.req::<PathBuf>("config");
+    if let Some(name) = &name {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if name.value.is_empty() || name.value.len() > 32 || !name.value.bytes().all(plain) {
+            let what = "venue.name must be lower-case letters, digits and hyphens, at most 32";
+            section.problem(name.at, what);
+        }
+    }
+    let tokens = section.section("tokens");
+    let (written, places) = tokens.verbatim();
+    let mut names = BTreeMap::new();
+    for (symbol, value) in written {
+        if let Some(name) = value.as_str() {
+            names.insert(symbol, name.to_owned());
+        } else {
+            let at = places.get(&symbol).copied().unwrap_or_else(|| tokens.at());
+            let what = format!("venue.tokens.{symbol} must be the token's name in the portfolio");
+            tokens.problem(at, what);
+        }
+    }
+    section.finish();
+    Some(VenueFile {
+        name: name?.value,
+        path: folder.join(path?.value),
+        names,
+        at,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    fn parsed(text: &str) -> Result<PortfolioFile, String> {
+        let source = Source {
+            path: PathBuf::from("/etc/cambist/portfolio.toml"),
+            text: text.to_owned(),
+        };
+        PortfolioFile::parse(&source).map_err(|error| error.to_string())
+    }
+
+    const GOOD: &str = r#"
+config_version = 1
+[portfolio]
+currency = "USD"
+at_par = ["USDC"]
+exposure_max = "20000.0000019 USD"
+loss_day_max = "500 USD"
+[[portfolio.tokens]]
+name = "BTC"
+inventory_max = "1.5 BTC"
+[[venue]]
+name = "kraken"
+config = "kraken.toml"
+[venue.tokens]
+XBT = "BTC"
+[[venue]]
+name = "base"
+config = "/srv/base.toml"
+"#;
+
+    #[test]
+    fn a_file_names_venues_and_limits() {
+        let file = parsed(GOOD).unwrap();
+        assert_eq!(file.exposure_max, Some(20_000_000_001), "rounded down");
+        assert_eq!(file.loss_day_max, Some(500_000_000));
+        assert_eq!(file.price_age_max_ms, 60_000);
+        assert!(file.at_par.contains("USDC") && file.at_par.contains("USD"));
+        let [kraken, base] = &file.venues[..] else {
+            panic!("{:?}", file.venues)
+        };
+        assert_eq!(kraken.path, Path::new("/etc/cambist/kraken.toml"));
+        assert_eq!(base.path, Path::new("/srv/base.toml"));
+        assert_eq!(
+            (kraken.name_of("XBT"), kraken.name_of("ETH")),
+            ("BTC", "ETH")
+        );
+        assert_eq!(file.tokens[0].most, Decimal::new(15, 1));
+    }
+
+    /// The example and the files that it names, which leave their ports at the default.
+    #[test]
+    fn the_example_is_good_and_its_venues_get_ports_of_their_own() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/portfolio.toml");
+        assert!(is_portfolio(Path::new(path)));
+        let file = PortfolioFile::load(Path::new(path)).unwrap();
+        let ports = file
+            .daemons()
+            .unwrap()
+            .into_iter()
+            .map(|daemon| daemon.metrics.port());
+        assert_eq!(ports.collect::<Vec<_>>(), [9_464, 9_465]);
+        let alone = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/kraken.toml");
+        assert!(!is_portfolio(Path::new(alone)));
+        assert!(!is_portfolio(Path::new("/nowhere.toml")));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (from, to, what) in [
+            ("\"base\"", "\"kraken\"", "two venues are named kraken"),
+            ("500 USD", "500 EUR", "loss_day_max"),
+            ("1.5 BTC", "1.5 ETH", "inventory_max"),
+            ("XBT = \"BTC\"", "XBT = 1", "venue.tokens.XBT"),
+            ("name = \"kraken\"", "name = \"Kraken\"", "lower-case"),
+            ("at_par", "at_parity", "at_parity"),
+            (
+                "20000.0000019 USD",
+                "79000000000000000000000000000 USD",
+                "too large",
+            ),
+        ] {
+            let error = parsed(&GOOD.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains(what), "{what}: {error}");
+        }
+        let none = "config_version = 1\n[portfolio]\n";
+        assert!(parsed(none).unwrap_err().contains("[[venue]]"));
+    }
+}

@@ -1,0 +1,14 @@
+//! Several venues in one process: a file that names the file of each, an engine with its own store, clock, budgets and
+//! fence for each, and limits over all of them.
+//!
+//! All engines run on one thread. After every step an engine states what it may hold at most on a common board, and
+//! before every step it reads what the others stated: no two of them can use the same room. A venue that does not answer,
+//! or whose engine has ended, counts with what it stated last.
+
+mod board;
+mod file;
+mod run;
+
+pub use board::{Board, Membership};
+pub use file::{PortfolioFile, TokenLimit, VenueFile, is_portfolio};
+pub use run::{MemberEnd, run};

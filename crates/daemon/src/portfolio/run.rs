@@ -1,0 +1,66 @@
+//! Runs the venues of a portfolio until all of them have ended.
+
+use std::rc::Rc;
+
+use cambist_host::clock::Clock;
+use tokio::task::{JoinSet, LocalSet};
+use tracing::Instrument;
+
+use super::{Board, PortfolioFile};
+use crate::config::Daemon;
+use crate::live::daemon::{self, Run};
+
+/// How the part of one venue ended.
+pub struct MemberEnd {
+    /// The venue's name.
+    pub name: String,
+    /// As of a daemon of its own.
+    pub run: anyhow::Result<Run>,
+}
+
+/// Runs all venues on the calling thread. One that is refused, or that ends by itself, does not end the others: its
+/// reason is logged at once, and what it stated last keeps counting. In the order in which they ended.
+pub async fn run(
+    file: PortfolioFile,
+    daemons: Vec<Daemon>,
+    until_stdin_closes: bool,
+) -> Vec<MemberEnd> {
+    let names: Vec<_> = file.venues.iter().map(|venue| venue.name.clone()).collect();
+    let board = Board::new(file, Clock::of_engine());
+    let local = LocalSet::new();
+    let mut running = JoinSet::new();
+    for (index, (name, config)) in names.into_iter().zip(daemons).enumerate() {
+        let member = board.member(index);
+        let config = Rc::new(config);
+        let span = tracing::info_span!("venue", name);
+        let part = async move {
+            let run = daemon::run(&config, Some(member), until_stdin_closes).await;
+            if let Err(error) = &run {
+                tracing::error!(
+                    error = format!("{error:#}"),
+                    "the part of this venue has ended; the others go on, and add nothing that a limit of the portfolio bounds"
+                );
+            }
+            MemberEnd { name, run }
+        };
+        running.spawn_local_on(part.instrument(span), &local);
+    }
+    local
+        .run_until(async move {
+            let mut ended = Vec::new();
+            while let Some(joined) = running.join_next().await {
+                match joined {
+                    Ok(end) => ended.push(end),
+                    // A panic in one part leaves the state of the process unknown to the others.
+                    Err(error) => match error.try_into_panic() {
+                        Ok(panic) => std::panic::resume_unwind(panic),
+                        Err(error) => {
+                            tracing::error!(%error, "a part of the portfolio was cancelled")
+                        }
+                    },
+                }
+            }
+            ended
+        })
+        .await
+}

@@ -1,0 +1,211 @@
+//! Two venues in one process: an exchange with its own interface and one with Kraken's. Limits over both, one venue that
+//! is away, commands for both, and ends that are proven at both.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+use toml::Table;
+
+use crate::kraken_daemon::stage::{SOON, on_kraken, usual};
+use crate::support::process::run;
+use crate::support::stage::{lively, quick};
+use crate::support::{Program, Proxy, Stage, until};
+
+/// The venues of a portfolio, and the proxy before Kraken's interface.
+struct Both {
+    exchange: Stage,
+    kraken: Stage,
+    proxy: Proxy,
+}
+
+impl Both {
+    /// With these limits of the portfolio.
+    fn open(name: &str, limits: &str) -> Self {
+        let exchange = Stage::open(&format!("portfolio-{name}-a"), lively);
+        let kraken = usual(&format!("portfolio-{name}-b"));
+        let proxy = Proxy::start(&kraken.address);
+        exchange.daemon("daemon", &exchange.url(), quick);
+        kraken.daemon("daemon", &proxy.url, on_kraken);
+        let both = Self {
+            exchange,
+            kraken,
+            proxy,
+        };
+        both.configure(limits);
+        both
+    }
+
+    fn configure(&self, limits: &str) {
+        let other = self.kraken.path("daemon.toml").display().to_string();
+        let text = format!(
+            "config_version = 1\n[portfolio]\nat_par = ['USDC']\n{limits}\n\
+             [[venue]]\nname = 'own'\nconfig = 'daemon.toml'\n\
+             [[venue]]\nname = 'kraken'\nconfig = '{other}'\n"
+        );
+        std::fs::write(self.exchange.path("portfolio.toml"), text).unwrap();
+    }
+
+    fn run(&self) -> Program {
+        self.exchange.run("portfolio")
+    }
+
+    /// A command with the portfolio's file: exit code, object, log.
+    fn command(&self, line: &str) -> (i32, Value, String) {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let config = self.exchange.path("portfolio.toml").display().to_string();
+        let mut args: Vec<_> = line.split(' ').collect();
+        args.extend(["--json", "--config", &config]);
+        let name = format!("both-{number}");
+        let (code, out, log) = run(self.exchange.folder.path(), &name, &args, SOON);
+        let object = serde_json::from_str(&out).unwrap_or(Value::Null);
+        (code, object, log)
+    }
+
+    fn stages(&self) -> [&Stage; 2] {
+        [&self.exchange, &self.kraken]
+    }
+
+    /// Waits until these sides rest at every exchange, and no other.
+    #[track_caller]
+    fn until_sides(&self, daemon: &mut Program, wanted: &[&str]) {
+        for stage in self.stages() {
+            until(SOON, &format!("{wanted:?} to rest"), || {
+                assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+                (sides(stage) == wanted).then_some(())
+            });
+        }
+    }
+
+    /// Ends the daemon: proven, with books that agree, at both.
+    #[track_caller]
+    fn finish(self, mut daemon: Program) {
+        assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+        let object: Value = serde_json::from_str(&daemon.stdout()).unwrap();
+        for name in ["own", "kraken"] {
+            assert!(object[name]["ends"].is_object(), "{object}");
+        }
+        for stage in self.stages() {
+            assert_eq!(stage.books().open(), 0);
+        }
+        self.exchange.close();
+        self.kraken.close();
+    }
+}
+
+/// The sides that rest at an exchange.
+fn sides(stage: &Stage) -> Vec<&'static str> {
+    let books = stage.books();
+    let open = books.orders.iter().filter(|order| !order.status.is_final());
+    let sides: std::collections::BTreeSet<_> = open.map(|order| order.side.name()).collect();
+    sides.into_iter().collect()
+}
+
+/// The reason why a side of the market of a venue has no quote.
+fn reason(status: &Value, venue: &str, side: &str) -> String {
+    let text = status[venue]["markets"][0]["withheld"][side]["reason"].as_str();
+    text.unwrap_or_default().to_owned()
+}
+
+#[test]
+fn both_venues_are_traded_on_and_both_ends_are_proven() {
+    let both = Both::open(
+        "usual",
+        "exposure_max = '100000000 USD'\nloss_day_max = '1000000 USD'",
+    );
+    let (code, checked, log) = both.command("check");
+    assert_eq!(code, 0, "{log}");
+    assert!(checked["own"].is_object() && checked["kraken"].is_object());
+    let mut daemon = both.run();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    let (code, status, log) = both.command("status");
+    assert_eq!(code, 0, "{log}");
+    for name in ["own", "kraken"] {
+        assert_eq!(status[name]["state"], "active", "{status}");
+    }
+    // A line of the log names its venue.
+    assert!(
+        daemon.stderr().contains("kraken"),
+        "{}",
+        daemon.last_words()
+    );
+    both.finish(daemon);
+}
+
+#[test]
+fn what_both_venues_may_hold_together_is_limited() {
+    let limit = "[[portfolio.tokens]]\nname = 'ETH'\ninventory_max = '1 ETH'";
+    let both = Both::open("inventory", limit);
+    let mut daemon = both.run();
+    both.until_sides(&mut daemon, &["sell"]);
+    let status = until(SOON, "reasons at both", || {
+        let (_, status, _) = both.command("status");
+        let are_limited = ["own", "kraken"]
+            .iter()
+            .all(|name| reason(&status, name, "buy") == "portfolio_inventory");
+        are_limited.then_some(status)
+    });
+    assert_eq!(reason(&status, "own", "sell"), "");
+    both.finish(daemon);
+}
+
+/// A venue that goes away while both trade stops nothing at the other; one that was never there has stated nothing, so
+/// that nothing that a limit bounds is added.
+#[test]
+fn a_venue_that_is_away_does_not_stop_the_other() {
+    let both = Both::open("away", "exposure_max = '100000000 USD'");
+    let mut daemon = both.run();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    both.proxy.close();
+    let before = both.exchange.books().orders.len();
+    until(SOON, "further orders at the other", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (both.exchange.books().orders.len() > before + 3).then_some(())
+    });
+    assert_eq!(sides(&both.exchange), ["buy", "sell"]);
+    both.proxy.open();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    both.finish(daemon);
+
+    let both = Both::open("absent", "exposure_max = '100000000 USD'");
+    both.proxy.close();
+    let mut daemon = both.run();
+    until(SOON, "sales without purchases", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (sides(&both.exchange) == ["sell"]).then_some(())
+    });
+    both.proxy.open();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    both.finish(daemon);
+}
+
+#[test]
+fn files_that_do_not_fit_are_refused_with_the_reason() {
+    let both = Both::open("refused", "");
+    let refused = |what: &str| {
+        let mut daemon = both.run();
+        assert_eq!(daemon.end(SOON), 77, "{}", daemon.last_words());
+        assert!(
+            daemon.stderr().contains(what),
+            "{what}: {}",
+            daemon.last_words()
+        );
+    };
+    both.configure("[[portfolio.tokens]]\nname = 'SOL'\ninventory_max = '1 SOL'");
+    refused("no market of any venue has SOL as its base token");
+    both.configure("exposure_max = '1 EUR'");
+    refused("exposure_max");
+    both.configure("");
+    let file = both.kraken.path("daemon.toml");
+    let good = std::fs::read_to_string(&file).unwrap();
+    let mut table: Table = good.parse().unwrap();
+    let store = table["store"].as_table_mut().unwrap();
+    let dir = both.exchange.path("daemon-state").display().to_string();
+    store.insert("dir".to_owned(), dir.into());
+    std::fs::write(&file, table.to_string()).unwrap();
+    refused("have the same store.dir");
+    std::fs::write(&file, "config_version = 1\n").unwrap();
+    refused("daemon.toml");
+    let (code, _, log) = both.command("status");
+    assert_eq!(code, 77, "{log}");
+}
