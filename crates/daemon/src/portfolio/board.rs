@@ -140,8 +140,8 @@ impl Board {
         if self.file.at_par.contains(name) {
             return Some(WorthRate { worth: WHOLE, per });
         }
-        let each = members.iter().zip(&self.file.venues);
-        each.filter_map(|(member, venue)| {
+        let mut each = members.iter().zip(&self.file.venues);
+        each.find_map(|(member, venue)| {
             let priced = |market: &&MarketSpec| {
                 venue.name_of(&market.base.symbol) == name
                     && self
@@ -158,7 +158,6 @@ impl Board {
             let worth = mul_div_ceil(quote, WHOLE, power(market.quote.decimals)?)?;
             Some(WorthRate { worth, per })
         })
-        .next()
     }
 
     /// What some venues are exposed to; `None` if a part of it is not known.

@@ -70,8 +70,8 @@ fn states(
     gross: &[(u16, Amount)],
     lost: &[(u16, i128)],
     mids: &[(u16, Option<(u64, u64)>)],
-) -> Option<Exposure> {
-    Some(Exposure {
+) -> Exposure {
+    Exposure {
         tokens: tokens
             .iter()
             .map(|(id, held)| (TokenId(*id), Some(*held)))
@@ -85,7 +85,7 @@ fn states(
             .map(|(id, lost)| (TokenId(*id), Some(*lost)))
             .collect(),
         mids: mids.iter().map(|(id, mid)| (MarketId(*id), *mid)).collect(),
-    })
+    }
 }
 
 fn limits_of(member: &mut Membership) -> Portfolio {
@@ -109,7 +109,7 @@ fn what_others_hold_is_known_only_when_they_stated_it() {
         &[],
         &[],
     );
-    two.state(of_two);
+    two.state(Some(of_two));
     let portfolio = limits_of(&mut one);
     let limit = portfolio.tokens[0];
     assert_eq!(limit.token, TokenId(1));
@@ -128,7 +128,7 @@ fn what_others_hold_is_known_only_when_they_stated_it() {
     two.state(None);
     assert_eq!(one.due(TradingState::Active), None);
     // The other way round, in units of 10 decimals.
-    one.state(states(&[(1, 150_000_000)], &[(2, 7)], &[], &[]));
+    one.state(Some(states(&[(1, 150_000_000)], &[(2, 7)], &[], &[])));
     let portfolio = limits_of(&mut two);
     assert_eq!(portfolio.tokens.len(), 1, "ETH has no limit");
     assert_eq!(portfolio.tokens[0].elsewhere, Some(15_000_000_000));
@@ -140,7 +140,7 @@ fn a_quote_token_is_worth_the_price_of_a_market_in_a_token_at_par() {
     let (board, [mut one, mut two]) = board();
     // 0.1 XBT of exposure, and no price of it.
     let gross = [(6, 0), (5, 1_000_000_000)];
-    two.state(states(&[(5, 0), (7, 0)], &gross, &[], &[]));
+    two.state(Some(states(&[(5, 0), (7, 0)], &gross, &[], &[])));
     assert_eq!(limits_of(&mut one).exposure.unwrap().elsewhere, None);
     assert_eq!(
         limits_of(&mut two).exposure.unwrap().rates.len(),
@@ -149,7 +149,7 @@ fn a_quote_token_is_worth_the_price_of_a_market_in_a_token_at_par() {
     );
     // 60,000.01 USDC, young enough: the first venue prices the second one's token.
     let young = [(0, Some((12_000_002, 59_000)))];
-    one.state(states(&[(1, 0)], &[(2, 0)], &[], &young));
+    one.state(Some(states(&[(1, 0)], &[(2, 0)], &[], &young)));
     let rates = limits_of(&mut two).exposure.unwrap().rates;
     let worth = 60_000_010_000;
     let rate = WorthRate {
@@ -163,7 +163,7 @@ fn a_quote_token_is_worth_the_price_of_a_market_in_a_token_at_par() {
     );
     // Too old.
     let old = [(0, Some((12_000_002, 60_001)))];
-    one.state(states(&[(1, 0)], &[(2, 0)], &[], &old));
+    one.state(Some(states(&[(1, 0)], &[(2, 0)], &[], &old)));
     assert_eq!(limits_of(&mut one).exposure.unwrap().elsewhere, None);
     drop(board);
 }
@@ -177,14 +177,29 @@ fn a_loss_over_all_venues_stops_each_of_them_once() {
     };
     let active = TradingState::Active;
     // 12 lost and 2.0001 gained: within the limit of 10.
-    one.state(states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[]));
+    one.state(Some(states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[])));
     assert!(raise(&mut one, active).is_some(), "12 alone are above it");
-    two.state(states(&[(5, 0), (7, 0)], &[(6, 0)], &[(6, -20_001)], &[]));
+    two.state(Some(states(
+        &[(5, 0), (7, 0)],
+        &[(6, 0)],
+        &[(6, -20_001)],
+        &[],
+    )));
     assert_eq!(raise(&mut two, active), None);
     // 2 gained: exactly the limit.
-    two.state(states(&[(5, 0), (7, 0)], &[(6, 0)], &[(6, -20_000)], &[]));
+    two.state(Some(states(
+        &[(5, 0), (7, 0)],
+        &[(6, 0)],
+        &[(6, -20_000)],
+        &[],
+    )));
     assert_eq!(raise(&mut two, active), None);
-    two.state(states(&[(5, 0), (7, 0)], &[(6, 0)], &[(6, -19_999)], &[]));
+    two.state(Some(states(
+        &[(5, 0), (7, 0)],
+        &[(6, 0)],
+        &[(6, -19_999)],
+        &[],
+    )));
     for member in [&mut one, &mut two] {
         let (level, reason) = raise(member, active).unwrap();
         assert_eq!(level, TradingState::CancelOnly);
@@ -193,7 +208,7 @@ fn a_loss_over_all_venues_stops_each_of_them_once() {
     }
     // One that does not trade is left as it is.
     let (_, [mut one, _]) = board();
-    one.state(states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[]));
+    one.state(Some(states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[])));
     assert_eq!(raise(&mut one, TradingState::CancelOnly), None);
 }
 

@@ -34,7 +34,7 @@ pub async fn run(
         let config = Rc::new(config);
         let span = tracing::info_span!("venue", name);
         let part = async move {
-            let run = daemon::run(&config, Some(member), until_stdin_closes).await;
+            let run = Box::pin(daemon::run(&config, Some(member), until_stdin_closes)).await;
             if let Err(error) = &run {
                 tracing::error!(
                     error = format!("{error:#}"),
@@ -55,7 +55,7 @@ pub async fn run(
                     Err(error) => match error.try_into_panic() {
                         Ok(panic) => std::panic::resume_unwind(panic),
                         Err(error) => {
-                            tracing::error!(%error, "a part of the portfolio was cancelled")
+                            tracing::error!(%error, "a part of the portfolio was cancelled");
                         }
                     },
                 }
