@@ -193,6 +193,12 @@ impl Exchange {
         self.gateway.as_ref().map_or(0, Gateway::refused_for_rate)
     }
 
+    /// Since when the counter that refused last had counted.
+    pub(crate) fn refused_since(&self) -> VenueTime {
+        let gateway = self.gateway.as_ref();
+        gateway.map_or(VenueTime(0), Gateway::refused_since)
+    }
+
     /// What is in front of the matching, if anything does.
     pub(crate) const fn gateway(&self) -> Option<&Gateway> {
         self.gateway.as_ref()

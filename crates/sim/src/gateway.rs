@@ -58,6 +58,14 @@ impl Gateway {
         }
     }
 
+    /// Since when the counter that refused last had counted; what was before it had forgotten.
+    pub(crate) const fn refused_since(&self) -> VenueTime {
+        match self {
+            Self::Sequenced(_) => VenueTime(0),
+            Self::Kraken(gateway) => gateway.refused_since(),
+        }
+    }
+
     /// What the matching gets of a submit, if it gets any of it.
     pub(crate) fn admit(&mut self, now: VenueTime, order: &NewOrder) -> Result<NewOrder, Refusal> {
         match self {

@@ -182,6 +182,10 @@ impl State {
                     order,
                     cause: *cause,
                 }));
+                // It may have cost what new trades cost, and nobody will say so.
+                if endpoint.may_report_trades() {
+                    self.budget.charge_new_fills(now);
+                }
             }
             Outcome::Reply(_) | Outcome::NotSent => {}
         }

@@ -52,7 +52,8 @@ pub struct RequestCosts {
     /// By endpoint.
     pub each: Vec<(Endpoint, u32)>,
     /// What an answer costs beside that if it reports trades that were not known, because the adapter asks for their
-    /// amounts; it is taken when the answer arrives, also below zero, and left for it until then.
+    /// amounts; it is taken when the answer arrives, also below zero, and left for it until then. One that
+    /// cannot be read, or is lost, may have cost it as well.
     pub new_fills: u32,
 }
 

@@ -260,7 +260,7 @@ fn a_reason_of_its_own_lets_the_endpoint_rest_and_requests_cost_what_it_counts()
 /// The venue counts the questions about new trades before the answer that reports them arrives.
 #[test]
 fn what_an_awaited_list_may_cost_is_not_spent_on_balances() {
-    let begun = |unanswered: fn(&Query) -> bool| {
+    let begun = |unanswered: fn(&Query) -> bool, fails: fn(&Query) -> bool| {
         let mut config = config();
         config.budget.per_s = 1;
         config.budget.burst = 3;
@@ -274,14 +274,17 @@ fn what_an_awaited_list_may_cost_is_not_spent_on_balances() {
                 new_fills: 2,
             };
         }
-        bench.unanswered = unanswered;
+        (bench.unanswered, bench.fails) = (unanswered, fails);
         bench.run_ms(3_000);
         [Endpoint::Orders, Endpoint::Balances].map(|of| bench.asked_at(of)[0])
     };
-    let [list, balances] = begun(|_| false);
+    let [list, balances] = begun(|_| false, |_| false);
     assert_eq!(balances, list, "nothing was traded");
-    let [list, balances] = begun(|query| query.endpoint() == Endpoint::Orders);
+    let is_list = |query: &Query| query.endpoint() == Endpoint::Orders;
+    let [list, balances] = begun(is_list, |_| false);
     assert_eq!(balances, list.plus_ms(1_000), "two tokens are left for it");
+    let [list, balances] = begun(|_| false, is_list);
+    assert_eq!(balances, list.plus_ms(1_000), "it may have cost them");
 }
 
 /// No order states a higher fee than the venue reads.

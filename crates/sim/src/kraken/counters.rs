@@ -15,6 +15,8 @@ const ONE: u64 = 1_000_000;
 struct Counter {
     parts: u64,
     at: VenueTime,
+    /// When it last counted from nothing.
+    empty_at: VenueTime,
 }
 
 impl Counter {
@@ -29,6 +31,9 @@ impl Counter {
         let fallen = now.ms_since(self.at).saturating_mul(milli_per_s);
         self.parts = self.parts.saturating_sub(fallen);
         self.at = now;
+        if self.parts == 0 {
+            self.empty_at = now;
+        }
         let after = self.parts + cost * ONE;
         let is_allowed = !is_bounded || after <= most * ONE;
         if is_allowed {
@@ -51,6 +56,8 @@ pub(super) struct Counters {
     created: BTreeMap<Hash, (Pair, VenueTime)>,
     /// What was shown as filled.
     shown: BTreeMap<Hash, Amount>,
+    /// Since when the counter that refused last had counted.
+    refused_since: VenueTime,
 }
 
 impl Counters {
@@ -61,6 +68,7 @@ impl Counters {
             pairs: BTreeMap::new(),
             created: BTreeMap::new(),
             shown: BTreeMap::new(),
+            refused_since: VenueTime(0),
         }
     }
 
@@ -72,7 +80,16 @@ impl Counters {
             Request::Order { .. } => 2,
             _ => return true,
         };
-        self.calls.add(now, self.account.calls, cost, true)
+        let is_allowed = self.calls.add(now, self.account.calls, cost, true);
+        if !is_allowed {
+            self.refused_since = self.calls.empty_at;
+        }
+        is_allowed
+    }
+
+    /// Since when the counter that refused last had counted: what was before it had forgotten.
+    pub(super) const fn refused_since(&self) -> VenueTime {
+        self.refused_since
     }
 
     /// Orders are shown: the ledger is asked about trades that were not shown before.
@@ -90,7 +107,11 @@ impl Counters {
     /// Counts an order; false if there are too many.
     pub(super) fn order(&mut self, now: VenueTime, order: &NewOrder) -> bool {
         let counter = self.pairs.entry(pair(order)).or_default();
-        counter.add(now, self.account.trading, 1, true)
+        let is_allowed = counter.add(now, self.account.trading, 1, true);
+        if !is_allowed {
+            self.refused_since = counter.empty_at;
+        }
+        is_allowed
     }
 
     /// The matching took an order.
@@ -137,5 +158,10 @@ mod tests {
             "cancels always are"
         );
         assert_eq!(counter.parts, 11 * ONE);
+        assert_eq!(counter.empty_at, VenueTime(10_000));
+        assert!(counter.add(VenueTime(33_999), rate, 1, true));
+        assert_eq!(counter.empty_at, VenueTime(10_000));
+        assert!(counter.add(VenueTime(36_000), rate, 1, true));
+        assert_eq!(counter.empty_at, VenueTime(36_000));
     }
 }

@@ -69,6 +69,11 @@ impl Gateway {
         self.refused
     }
 
+    /// Since when the counter that refused last had counted.
+    pub(crate) const fn refused_since(&self) -> VenueTime {
+        self.counters.refused_since()
+    }
+
     /// The bytes of an order name this expiry.
     pub(crate) fn bears_expiry(&mut self, order: Hash, rests_until_s: u32) {
         self.expiries.insert(order, rests_until_s);

@@ -11,8 +11,6 @@ use crate::world::World;
 
 /// An own order that has rested for this long is known to the daemon as resting.
 const SETTLED_MS: u64 = 5_000;
-/// A full counter of the venue is empty after a minute.
-const CALM_MS: u64 = 120_000;
 /// A single answer may be this far ahead and is accepted,
 pub(super) const AHEAD_MAX_MS: u64 = 4_500;
 /// if the grace is at least this.
@@ -31,7 +29,7 @@ impl World {
         }
         let refused = self.exchange.refused_for_rate();
         let mut answer = self.exchange.serve(self.now, request);
-        if self.exchange.refused_for_rate() > refused && self.is_calm() {
+        if self.exchange.refused_for_rate() > refused && self.has_forgotten_faults() {
             let detail = format!("{answer:?} to {request:?}");
             self.checks.fail(Invariant::RateRefused, detail);
         }
@@ -55,9 +53,11 @@ impl World {
         (answer, time)
     }
 
-    /// Whether nothing has disturbed the world for so long that every counter of the venue has forgotten what did.
-    fn is_calm(&self) -> bool {
-        self.now > self.active_faults.disturbed.plus_ms(CALM_MS)
+    /// Whether the counter that refused was empty after the last fault, and after what that had delayed had arrived. One
+    /// that is always full never forgets the copies of requests that a network made.
+    fn has_forgotten_faults(&self) -> bool {
+        let over = self.active_faults.disturbed.plus_ms(self.late_ms());
+        self.exchange.refused_since() >= self.exchange.clock(over)
     }
 
     /// The venue's clock as its answers show it.
