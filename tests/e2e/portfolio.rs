@@ -149,6 +149,34 @@ fn what_both_venues_may_hold_together_is_limited() {
     both.finish(daemon);
 }
 
+/// The loss of one venue stops both, and a resume without a reason in the books is undone.
+#[test]
+fn a_loss_over_both_venues_stops_both_until_it_is_forgotten() {
+    let both = Both::open("loss", "loss_day_max = '0.000001 USD'");
+    let mut daemon = both.run();
+    let is_stopped = |status: &Value| {
+        let mut names = ["own", "kraken"].iter();
+        names.all(|name| status[name]["state"] == "cancel_only")
+    };
+    let mut until_stopped = || {
+        until(SOON, "both only cancel", || {
+            assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+            let (_, status, _) = both.command("status");
+            is_stopped(&status).then_some(())
+        });
+    };
+    until_stopped();
+    both.command("resume --reason tried");
+    until_stopped();
+    for stage in both.stages() {
+        until(SOON, "nothing that rests", || {
+            sides(stage).is_empty().then_some(())
+        });
+    }
+    assert!(daemon.stderr().contains("portfolio.loss_day_max"));
+    both.finish(daemon);
+}
+
 /// A venue that goes away while both trade stops nothing at the other; one that was never there has stated nothing, so
 /// that nothing that a limit bounds is added.
 #[test]
@@ -208,4 +236,9 @@ fn files_that_do_not_fit_are_refused_with_the_reason() {
     refused("daemon.toml");
     let (code, _, log) = both.command("status");
     assert_eq!(code, 77, "{log}");
+    std::fs::write(&file, good).unwrap();
+    // Commands that are about one venue say so.
+    let (code, _, log) = both.command("history fills");
+    assert_eq!(code, 77, "{log}");
+    assert!(log.contains("name the file of one of its venues"), "{log}");
 }

@@ -155,6 +155,16 @@ impl Source {
         }
     }
 
+    /// Whether the file names the files of several venues: `[[venue]]` instead of `[venue]`. False for one that cannot be
+    /// parsed, which its reader reports.
+    pub fn names_venues(&self) -> bool {
+        let root = DeTable::parse(&self.text);
+        root.is_ok_and(|root| {
+            let venue = root.get_ref().get("venue");
+            venue.is_some_and(|venue| venue.get_ref().is_array())
+        })
+    }
+
     /// Refuses a file of the other kind and names the command that reads it, instead of reporting every key as unknown.
     pub fn refuse_other(&self, other: Kind) -> Result<(), ConfigError> {
         if self.kind() != Some(other) {

@@ -14,7 +14,7 @@ use super::market::{self, Market};
 use super::messages::{self, Destination};
 use super::mode::Mode;
 use super::paper::{self, Paper};
-use super::reader::{At, ConfigError, KnownKeys, Place, Section, Source};
+use super::reader::{At, ConfigError, KnownKeys, Place, Problem, Section, Source};
 use super::risk::{self, Risk};
 use super::sections::{check_markets, read_budget, read_orders, read_poll, small, version};
 use super::shadow;
@@ -161,6 +161,12 @@ impl Daemon {
         keys: &mut KnownKeys,
     ) -> Result<Self, ConfigError> {
         source.refuse_other(Kind::Exchange)?;
+        if source.names_venues() {
+            let at = Place { line: 1, column: 1 };
+            let what = "this is the file of a portfolio ([[venue]]): name the file of one of its venues here (docs/portfolio.md)";
+            let what = what.to_owned();
+            return Err(source.invalid(vec![Problem { at, what }]));
+        }
         let held = source.clone();
         source.read_with(|reader, root| {
             let read = read(root, held, pins, mode);

@@ -254,7 +254,7 @@ pub struct Membership {
     index: usize,
     /// What its engine got last.
     last: Option<Portfolio>,
-    /// Trading was stopped for a loss over all venues, which is still exceeded.
+    /// The engine got the command that stops trading for a loss over all venues, and has not stopped yet.
     raised: bool,
 }
 
@@ -275,16 +275,14 @@ impl Membership {
     pub fn due(&mut self, level: TradingState) -> Option<Event> {
         let now = self.board.clock.now();
         let members = self.board.members();
-        if self.board.loss_is_exceeded(&members) {
-            if !self.raised && level == TradingState::Active {
-                self.raised = true;
-                return Some(Event::Operator(Command::Raise {
-                    level: TradingState::CancelOnly,
-                    reason: LOSS.to_owned(),
-                }));
-            }
-        } else {
+        if level > TradingState::Active {
             self.raised = false;
+        } else if !self.raised && self.board.loss_is_exceeded(&members) {
+            self.raised = true;
+            return Some(Event::Operator(Command::Raise {
+                level: TradingState::CancelOnly,
+                reason: LOSS.to_owned(),
+            }));
         }
         let portfolio = self.board.portfolio(&members, self.index, now);
         let changed = self.last.as_ref() != Some(&portfolio);

@@ -205,6 +205,9 @@ fn a_loss_over_all_venues_stops_each_of_them_once() {
         assert_eq!(level, TradingState::CancelOnly);
         assert_eq!(reason, "portfolio.loss_day_max");
         assert_eq!(raise(member, active), None, "once");
+        // An operator resumed, and the loss is as it was.
+        assert_eq!(raise(member, TradingState::CancelOnly), None);
+        assert!(raise(member, active).is_some());
     }
     // One that does not trade is left as it is.
     let (_, [mut one, _]) = board();

@@ -9,7 +9,6 @@ use cambist_config::version;
 use cambist_core::Amount;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
-use toml::de::DeTable;
 
 use crate::config::{Daemon, USUAL_PORT};
 
@@ -66,17 +65,9 @@ impl VenueFile {
     }
 }
 
-/// Whether a file is one of several venues: `[[venue]]` instead of `[venue]`. False for one that cannot be read, which
-/// its own reader reports.
+/// Whether a file is one of several venues. False for one that cannot be read, which its own reader reports.
 pub fn is_portfolio(path: &Path) -> bool {
-    let Ok(source) = Source::read(path) else {
-        return false;
-    };
-    let root = DeTable::parse(&source.text);
-    root.is_ok_and(|root| {
-        let venue = root.get_ref().get("venue");
-        venue.is_some_and(|venue| venue.get_ref().is_array())
-    })
+    Source::read(path).is_ok_and(|source| source.names_venues())
 }
 
 impl PortfolioFile {
