@@ -176,7 +176,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// What is run besides the program itself, by operators.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 25] = [
     "apt-get",
     "bash",
     "cargo",
@@ -191,6 +191,7 @@ const OTHERS: [&str; 24] = [
     "journalctl",
     "jq",
     "less",
+    "npm",
     "mkdir",
     "openssl",
     "podman",

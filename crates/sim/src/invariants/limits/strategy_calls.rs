@@ -145,3 +145,24 @@ impl Strategy for Recorder {
         self.inner.receive(now, message)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Several steps may have the same time, and a strategy is not asked in each.
+    #[test]
+    fn what_a_strategy_was_shown_is_compared_in_the_step_that_showed_it() {
+        let calls = StrategyCalls(Arc::new(Mutex::new(vec![None])));
+        let shown = vec![Some(7), None];
+        let call = StrategyCall {
+            at: Time(5),
+            references: Some(shown.clone()),
+            ..StrategyCall::default()
+        };
+        calls.set(0, call);
+        assert_eq!(calls.take_references(0, Time(4)), None);
+        assert_eq!(calls.take_references(0, Time(5)), Some(shown));
+        assert_eq!(calls.take_references(0, Time(5)), None);
+    }
+}
