@@ -182,7 +182,7 @@ impl State {
                     order,
                     cause: *cause,
                 }));
-                // It may have cost what new trades cost, and nobody will say so.
+                // It may have cost what new trades cost, and no answer will state that.
                 if endpoint.may_report_trades() {
                     self.budget.charge_new_fills(now);
                 }

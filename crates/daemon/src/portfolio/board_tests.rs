@@ -179,6 +179,7 @@ fn a_loss_over_all_venues_stops_each_of_them_once() {
     // 12 lost and 2.0001 gained: within the limit of 10.
     one.state(Some(states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[])));
     assert!(raise(&mut one, active).is_some(), "12 alone are above it");
+    assert_eq!(raise(&mut one, TradingState::CancelOnly), None);
     two.state(Some(states(
         &[(5, 0), (7, 0)],
         &[(6, 0)],

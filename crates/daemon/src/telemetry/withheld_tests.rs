@@ -39,7 +39,10 @@ fn the_page_names_every_reason() {
 /// Every key in a reason is in the example configuration, a parameter of a strategy, or a key of a process strategy.
 #[test]
 fn every_key_is_one_of_the_configuration() {
-    let example = include_str!("../../../../config/cambist.toml");
+    let example = concat!(
+        include_str!("../../../../config/cambist.toml"),
+        include_str!("../../../../config/portfolio.toml")
+    );
     for control in Control::ALL {
         for key in control.keys() {
             let (section, name) = key.rsplit_once('.').unwrap();

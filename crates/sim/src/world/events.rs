@@ -115,7 +115,7 @@ impl World {
             WorldEvent::Fall => self.fall(),
             WorldEvent::Operator(command) => {
                 if self.daemon.is_some() {
-                    self.was_said(&command);
+                    self.command_done(&command);
                     self.handle_event(&Event::Operator(command));
                 } else if self.finished.is_none() && !matches!(command, Command::Reconfigure { .. })
                 {
@@ -123,9 +123,9 @@ impl World {
                     let again = self.now.plus_ms(100);
                     self.queue.plan(again, WorldEvent::Operator(command));
                 } else {
-                    self.was_said(&command);
+                    self.command_done(&command);
                     if let Command::Adopt { token, amount, .. } = command {
-                        // Nobody booked it.
+                        // It is in no book.
                         self.active_faults.unexplained.push((token, amount));
                     }
                 }

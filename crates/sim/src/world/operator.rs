@@ -34,7 +34,7 @@ pub(super) const fn is_about_books(command: &Command) -> bool {
 
 impl World {
     /// A command has been executed, or never will be.
-    pub(super) fn was_said(&mut self, command: &Command) {
+    pub(super) fn command_done(&mut self, command: &Command) {
         self.explanations -= u32::from(is_about_books(command));
     }
 
@@ -53,7 +53,7 @@ impl World {
             .active
             .iter()
             .any(|kind| kind.blocks_operator());
-        // What was said about the books and not heard yet would be said twice.
+        // An explanation that was not executed yet would be given twice.
         if busy || self.ending || self.explanations > 0 {
             return;
         }
@@ -413,9 +413,9 @@ mod tests {
     use crate::config::WorldConfig;
     use crate::faults::kinds::FaultKind;
 
-    /// A suspended host hears what the operator says when it goes on, all at once.
+    /// A suspended host executes the operator's commands when it goes on, all at once.
     #[test]
-    fn an_operator_explains_each_flow_once_to_a_daemon_that_hears_it_late() {
+    fn an_operator_explains_each_flow_once_to_a_daemon_that_is_late() {
         let mut late = 0;
         for seed in 1..=8 {
             let mut world = World::new(WorldConfig::calm(seed, "ladder")).unwrap();
@@ -433,7 +433,7 @@ mod tests {
                 world.run_until(world.now.plus_ms(CARE_MS / 2));
             }
             world.run_until(world.now.plus_ms(3 * CARE_MS));
-            assert_eq!(world.explanations, 0, "{seed}: everything was said");
+            assert_eq!(world.explanations, 0, "{seed}: everything was executed");
             assert!(world.end(), "{seed}");
             assert_eq!(world.violations(), [], "{seed}");
         }
