@@ -114,11 +114,6 @@ impl WorldConfig {
             pool.age_max_ms = poll.depth_age_max_ms;
             pool.slippage_bps = *choose(&mut random, &[50, 200]);
         }
-        self = match random.below(4) {
-            0 => self.with_swaps(),
-            1 => self.with_rebalancing(),
-            _ => self,
-        };
         let faults = if has_faults {
             faults(&mut random)
         } else {
@@ -133,7 +128,12 @@ impl WorldConfig {
             coin: 10 * 10u128.pow(18),
             faults,
         });
-        self
+        // Drawn last, so that what is drawn of the chain stays as it was.
+        match random.below(4) {
+            0 => self.with_swaps(),
+            1 => self.with_rebalancing(),
+            _ => self,
+        }
     }
 }
 
