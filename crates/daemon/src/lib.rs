@@ -16,6 +16,7 @@ pub mod portfolio;
 pub mod recording;
 pub mod telemetry;
 pub mod venues;
+mod whole_file;
 
 #[cfg(test)]
 #[path = "../../host/src/testing.rs"]

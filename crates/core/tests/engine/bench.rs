@@ -13,7 +13,7 @@ use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
 use cambist_core::event::{
     BatchId, Command, Event, LossBaseline, RecoveredOrder, Restrictions, Start, TradingState,
 };
-use cambist_core::notification::{End, Fill, Notification, Status};
+use cambist_core::notification::{Control, End, Fill, Notification, Status};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use cambist_core::pool::PoolBalances;
 use cambist_core::request::{Charge, Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
@@ -393,6 +393,14 @@ impl TestBench {
         let sent = self.asked.iter();
         let sent = sent.filter(|(_, query)| query.endpoint() == endpoint);
         sent.map(|(at, _)| *at).collect()
+    }
+
+    /// The control that refused something first.
+    pub fn first_refusal(&self) -> Option<Control> {
+        self.notifications.iter().find_map(|note| match note {
+            Notification::RiskRefused { control, .. } => Some(*control),
+            _ => None,
+        })
     }
 
     pub fn count(&self, wanted: impl Fn(&Notification) -> bool) -> usize {

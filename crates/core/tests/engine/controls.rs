@@ -32,13 +32,7 @@ fn refused(bench: &TestBench, wanted: Control) -> bool {
 fn judge(change: impl Fn(&mut EngineConfig)) -> Option<Control> {
     let mut bench = bench(&[BID], change);
     bench.run_ms(3_000);
-    let control = bench
-        .notifications
-        .iter()
-        .find_map(|notification| match notification {
-            Notification::RiskRefused { control, .. } => Some(*control),
-            _ => None,
-        });
+    let control = bench.first_refusal();
     assert_eq!(control.is_none(), bench.submits.len() == 1);
     control
 }

@@ -3,7 +3,7 @@
 
 use cambist_core::Side;
 use cambist_core::event::Event;
-use cambist_core::notification::{Control, Notification};
+use cambist_core::notification::Control;
 use cambist_core::portfolio::{ExposureElsewhere, Portfolio, TokenElsewhere, WorthRate};
 use cambist_core::token::Amount;
 
@@ -67,13 +67,7 @@ fn judge(side: Side, portfolio: Portfolio) -> Option<Control> {
     let mut bench = TestBench::with(&[(side, price, 10)], config, Vec::new());
     begins_with(&mut bench, portfolio);
     bench.run_ms(3_000);
-    let control = bench
-        .notifications
-        .iter()
-        .find_map(|notification| match notification {
-            Notification::RiskRefused { control, .. } => Some(*control),
-            _ => None,
-        });
+    let control = bench.first_refusal();
     assert_eq!(control.is_none(), bench.submits.len() == 1);
     control
 }

@@ -2,15 +2,15 @@
 //! They hold the signatures of single requests, and no key.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cambist_core::event::Event;
 use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
 
 use crate::live::account_requests::{AccountRequest, VERSION, is_of_a_request};
+use crate::whole_file::write_whole;
 
 /// Name of the folder in the state folder.
 const FOLDER: &str = "requests";
@@ -46,7 +46,6 @@ pub fn announcements(dir: &Path, booked: &BTreeSet<String>, has_ledger: bool) ->
 /// The folder of a state folder's requests, locked: one command at a time changes them.
 pub struct RequestFolder {
     path: PathBuf,
-    folder: PrivateFolder,
     _lock: TakenFolder,
 }
 
@@ -55,32 +54,15 @@ impl RequestFolder {
     pub fn open(dir: &Path) -> Result<Self, FolderError> {
         PrivateFolder::open_or_create(dir)?;
         let path = dir.join(FOLDER);
-        let folder = PrivateFolder::open_or_create(&path)?;
-        let lock = folder.take()?;
-        Ok(Self {
-            path,
-            folder,
-            _lock: lock,
-        })
+        let lock = PrivateFolder::open_or_create(&path)?.take()?;
+        Ok(Self { path, _lock: lock })
     }
 
     /// Makes a request durable.
     pub fn save(&self, request: &AccountRequest) -> io::Result<()> {
-        let name = format!("{}.json", request.hash);
-        let new = self.path.join(format!("{name}.new"));
-        let text = serde_json::to_vec_pretty(request)?;
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)?;
-        file.write_all(&text)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(&new, self.path.join(name))?;
-        self.folder.sync().map_err(io::Error::other)
+        let mut text = serde_json::to_vec_pretty(request)?;
+        text.push(b'\n');
+        write_whole(&self.path.join(format!("{}.json", request.hash)), &text)
     }
 
     /// Removes the oldest finished requests beyond those that are kept, if all their flows were booked.

@@ -10,6 +10,7 @@ use cambist_core::Amount;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
+use crate::config::market::Market;
 use crate::config::{Daemon, USUAL_PORT};
 
 /// Units in a whole one of the reporting currency.
@@ -43,6 +44,8 @@ pub struct TokenLimit {
     pub name: String,
     /// Most that may be held, in whole tokens.
     pub most: Decimal,
+    /// Where it is named.
+    at: Place,
 }
 
 /// A venue of a portfolio.
@@ -108,6 +111,35 @@ impl PortfolioFile {
         }
     }
 
+    /// Why the limit of a token would not count all of it: only base tokens are counted, one of each venue.
+    fn unlimitable(&self, name: &str, daemons: &[Daemon]) -> Option<String> {
+        let mut is_traded = false;
+        for (venue, daemon) in self.venues.iter().zip(daemons) {
+            let markets = &daemon.markets;
+            let quoted = |market: &&Market| venue.name_of(&market.quote) == name;
+            if let Some(market) = markets.iter().find(quoted) {
+                return Some(format!(
+                    "portfolio.tokens: {name} is the quote token of {} at venue {}, and holdings of quote tokens are not counted",
+                    market.name.value, venue.name
+                ));
+            }
+            let bases = markets.iter().map(|market| &market.base);
+            let same: BTreeSet<_> = bases.filter(|base| venue.name_of(base) == name).collect();
+            if same.len() > 1 {
+                let same: Vec<_> = same.into_iter().map(String::as_str).collect();
+                return Some(format!(
+                    "portfolio.tokens: venue {} calls {} by the one name {name}; a limit counts one token of a venue",
+                    venue.name,
+                    same.join(" and ")
+                ));
+            }
+            is_traded |= !same.is_empty();
+        }
+        let none =
+            || format!("portfolio.tokens: no market of any venue has {name} as its base token");
+        (!is_traded).then(none)
+    }
+
     fn misfits(&self, daemons: &[Daemon]) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (index, (venue, daemon)) in self.venues.iter().zip(daemons).enumerate() {
@@ -136,20 +168,9 @@ impl PortfolioFile {
                 }
             }
         }
-        let is_traded = |name: &str| {
-            let mut each = self.venues.iter().zip(daemons);
-            each.any(|(venue, daemon)| {
-                let mut markets = daemon.markets.iter();
-                markets.any(|market| venue.name_of(&market.base) == name)
-            })
-        };
-        for limit in self.tokens.iter().filter(|limit| !is_traded(&limit.name)) {
-            let what = format!(
-                "portfolio.tokens: no market of any venue has {} as its base token",
-                limit.name
-            );
-            let at = Place { line: 1, column: 1 };
-            problems.push(Problem { at, what });
+        for limit in &self.tokens {
+            let refused = self.unlimitable(&limit.name, daemons);
+            problems.extend(refused.map(|what| Problem { at: limit.at, what }));
         }
         problems
     }
@@ -190,6 +211,13 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<PortfolioFile> {
     for name in named.filter(|name| !seen.insert(name.clone())) {
         root.problem(root.at(), format!("two venues are named {name}"));
     }
+    let mut limited = BTreeSet::new();
+    for limit in tokens.iter().flatten() {
+        if !limited.insert(limit.name.clone()) {
+            let what = format!("portfolio.tokens: {} is limited twice", limit.name);
+            root.problem(limit.at, what);
+        }
+    }
     root.finish();
     let mut at_par: BTreeSet<_> = at_par.into_iter().collect();
     at_par.insert(currency.clone());
@@ -228,6 +256,7 @@ fn amount(
 }
 
 fn token(mut section: Section<'_, '_>) -> Option<TokenLimit> {
+    let at = section.at();
     let name = section.req::<String>("name");
     let most = section.req::<Money>("inventory_max");
     if let (Some(name), Some(most)) = (&name, &most)
@@ -237,6 +266,7 @@ fn token(mut section: Section<'_, '_>) -> Option<TokenLimit> {
     }
     section.finish();
     Some(TokenLimit {
+        at,
         name: name?.value,
         most: most?.value.number,
     })
@@ -343,6 +373,50 @@ config = "/srv/base.toml"
         assert!(!is_portfolio(Path::new("/nowhere.toml")));
     }
 
+    /// A limit counts one base token of each venue: what it would not count is refused.
+    #[test]
+    fn a_limit_that_would_not_count_all_of_a_token_is_refused() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/portfolio.toml");
+        let path = Path::new(path);
+        let example = std::fs::read_to_string(path).unwrap();
+        let problem = |from: &str, to: &str| {
+            let text = example.replacen(from, to, 1);
+            assert_ne!(text, example, "{from}");
+            let path = path.to_owned();
+            let file = PortfolioFile::parse(&Source { path, text }).unwrap();
+            let daemons = file.daemons();
+            daemons.map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            problem("WETH = \"ETH\"", "WETH = \"ETH\" # the same"),
+            Ok(())
+        );
+        let named = "name = \"ETH\"\n# Most that may be held at all venues together after every fill. Required.\ninventory_max = \"2 ETH\"";
+        let limit = |token: &str| format!("name = \"{token}\"\ninventory_max = \"2 {token}\"");
+        let quoted = problem(named, &limit("USDC")).unwrap_err();
+        assert!(
+            quoted.contains("USDC is the quote token of WETH-USDC"),
+            "{quoted}"
+        );
+        let unknown = problem(named, &limit("SOL")).unwrap_err();
+        assert!(
+            unknown.contains("no market of any venue has SOL"),
+            "{unknown}"
+        );
+        let file = PortfolioFile::load(path).unwrap();
+        let mut daemons = file.daemons().unwrap();
+        assert_eq!(file.unlimitable("ETH", &daemons), None);
+        let chain = daemons.last_mut().unwrap();
+        let mut second = chain.markets[0].clone();
+        second.base = "ETH".to_owned();
+        chain.markets.push(second);
+        let alike = file.unlimitable("ETH", &daemons).unwrap();
+        assert!(
+            alike.contains("calls ETH and WETH by the one name ETH"),
+            "{alike}"
+        );
+    }
+
     #[test]
     fn what_is_wrong_is_named() {
         for (from, to, what) in [
@@ -361,6 +435,12 @@ config = "/srv/base.toml"
             let error = parsed(&GOOD.replacen(from, to, 1)).unwrap_err();
             assert!(error.contains(what), "{what}: {error}");
         }
+        let twice = GOOD.replacen(
+            "[[venue]]",
+            "[[portfolio.tokens]]\nname = \"BTC\"\ninventory_max = \"9 BTC\"\n[[venue]]",
+            1,
+        );
+        assert!(parsed(&twice).unwrap_err().contains("BTC is limited twice"));
         let none = "config_version = 1\n[portfolio]\n";
         assert!(parsed(none).unwrap_err().contains("[[venue]]"));
     }

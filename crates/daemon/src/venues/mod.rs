@@ -8,7 +8,6 @@ pub mod evm;
 pub mod exchange;
 pub mod kraken;
 mod token_ids;
-mod whole_file;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

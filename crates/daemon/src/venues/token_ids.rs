@@ -14,7 +14,7 @@ use cambist_config::short_digest;
 use cambist_core::TokenId;
 use cambist_host::exit::{Exit, Failure};
 
-use super::whole_file::write_whole;
+use crate::whole_file::write_whole;
 
 /// The file.
 const FILE: &str = "assets";

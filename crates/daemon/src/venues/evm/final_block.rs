@@ -9,7 +9,7 @@ use cambist_evm::block::Block;
 use cambist_evm::wire::fixed;
 use cambist_host::exit::{Exit, Failure};
 
-use crate::venues::whole_file::write_whole;
+use crate::whole_file::write_whole;
 
 /// The file: a number and a hash.
 const FILE: &str = "finalized";

@@ -16,7 +16,7 @@ use cambist_evm_venue::bundle::Part;
 use cambist_host::exit::{Exit, Failure};
 use serde::{Deserialize, Serialize};
 
-use crate::venues::whole_file::write_whole;
+use crate::whole_file::write_whole;
 
 /// The file.
 const FILE: &str = "transactions";

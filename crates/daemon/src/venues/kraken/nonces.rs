@@ -17,7 +17,7 @@ use cambist_host::exit::{Exit, Failure};
 use cambist_kraken_venue::nonce::NonceBlocks;
 use cambist_kraken_venue::{NonceError, NonceSource};
 
-use crate::venues::whole_file::write_whole;
+use crate::whole_file::write_whole;
 
 /// Longest file: the digits of a number and a line end.
 const BYTES_MAX: u64 = 32;

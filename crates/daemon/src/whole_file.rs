@@ -1,4 +1,4 @@
-//! Small files of a state folder that are written whole: numbers that were given out, names, blocks.
+//! Small files of a state folder that are written whole: numbers that were given out, names, blocks, requests.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Of the disk; the file is then what it was.
-pub(super) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut options = OpenOptions::new();
     let mut file = options
