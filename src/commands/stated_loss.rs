@@ -15,6 +15,7 @@ use crate::commands::columns;
 use cambist_config::money;
 use cambist_daemon::config::market::StrategyChoice;
 use cambist_daemon::config::{Bound, risk, signed};
+use cambist_strategies::FirstLeg;
 
 /// One market, amounts as decimal strings of whole tokens.
 #[derive(Serialize)]
@@ -50,9 +51,9 @@ pub struct Worst {
 #[derive(Serialize)]
 struct OpenLeg {
     strategy: String,
-    /// Whether the book closes it; else the pool does.
+    /// What opens it.
     #[serde(skip)]
-    takes: bool,
+    first: FirstLeg,
     /// Base tokens.
     base_max: String,
     unwind_bps: u32,
@@ -71,7 +72,7 @@ impl OpenLeg {
         let lost = mul_div_ceil(value, worse, 10_000)?;
         Some(Self {
             strategy: name.clone(),
-            takes: info.two_legs?.takes,
+            first: info.two_legs?.first,
             base_max: money::whole(leg.base, spec.base.decimals),
             unwind_bps: leg.unwind_bps,
             loss_max: money::whole(lost, spec.quote.decimals),
@@ -82,7 +83,7 @@ impl OpenLeg {
     fn write(&self, worst: &Worst, text: &mut String) {
         let Self {
             strategy,
-            takes,
+            first,
             base_max,
             unwind_bps,
             loss_max,
@@ -91,15 +92,26 @@ impl OpenLeg {
         let decided = worst.dead_after_s.map_or_else(String::new, |s| {
             format!("decided after {s} s at the latest; ")
         });
-        let (more, between, from) = if *takes {
-            let more = ", and what the pool pays beyond its price,";
-            (more, "a swap and the order that", "the book has the amount")
-        } else {
-            (
+        let (more, between, from) = match first {
+            FirstLeg::Swap => {
+                let more = ", and what the pool pays beyond its price,";
+                (more, "a swap and the order that", "the book has the amount")
+            }
+            FirstLeg::Fill => (
                 "",
                 "fills and the swap that",
                 "the pool pays for the amount",
-            )
+            ),
+            FirstLeg::Elsewhere => {
+                let _ = writeln!(
+                    text,
+                    "  {strategy} trades what the other venues are at most {base_max} {base} away from its base_target\n  \
+                     as soon as the book has the amount within {unwind_bps} bps of the mid, which costs at most\n  \
+                     {loss_max} {quote} with fees; until then all of it moves with the price. What the figures above\n  \
+                     state is this venue's part."
+                );
+                return;
+            }
         };
         let _ = writeln!(
             text,

@@ -298,7 +298,7 @@ pub const fn what_is_back(promise: Promise) -> &'static str {
     match promise {
         Promise::Quotes => "quotes on both sides",
         Promise::PoolShares => "knowledge of the pool",
-        Promise::Total | Promise::Swaps | Promise::Weight => "readiness",
+        Promise::Total | Promise::Swaps | Promise::Weight | Promise::Hedge => "readiness",
     }
 }
 
@@ -313,7 +313,9 @@ impl Crash {
         let (back, open) = match self.promise {
             Promise::Quotes => ("both sides quoted", "open orders"),
             Promise::PoolShares => ("its pool known", "joins and exits under way"),
-            Promise::Total | Promise::Swaps | Promise::Weight => ("ready", "open orders"),
+            Promise::Total | Promise::Swaps | Promise::Weight | Promise::Hedge => {
+                ("ready", "open orders")
+            }
         };
         format!(
             "daemon is back: {back} {:.2} s after the kill, {} of {} {open} had been unknown",
@@ -417,7 +419,7 @@ impl Crash {
         let back = match self.promise {
             Promise::Quotes => "both sides again",
             Promise::PoolShares => "pool known again",
-            Promise::Total | Promise::Swaps | Promise::Weight => "ready again",
+            Promise::Total | Promise::Swaps | Promise::Weight | Promise::Hedge => "ready again",
         };
         put(
             back,

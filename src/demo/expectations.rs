@@ -37,7 +37,12 @@ pub fn of(config: &Daemon) -> Promise {
     if chosen.clone().any(quotes) {
         return Promise::Quotes;
     }
-    let others = [Promise::Total, Promise::Swaps, Promise::Weight];
+    let others = [
+        Promise::Total,
+        Promise::Swaps,
+        Promise::Weight,
+        Promise::Hedge,
+    ];
     let other = others.into_iter().find(|promise| any_of(*promise));
     other.unwrap_or(Promise::PoolShares)
 }
@@ -70,6 +75,8 @@ pub fn problems(
         Promise::Total => total_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
         Promise::Swaps => round_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
         Promise::Weight => weight_problems(config, summary.duration_s >= EXPECTED_FROM_S)?,
+        // It reads other venues, and a demo has one.
+        Promise::Hedge => Vec::new(),
     })
 }
 

@@ -35,7 +35,10 @@ pub async fn does(address: &str, promise: Promise, venue: &impl Venue) -> bool {
         return page.get("ready") == Some(&Value::Bool(true))
             && pools.is_some_and(|pools| !pools.is_empty() && pools.iter().all(known));
     }
-    if matches!(promise, Promise::Total | Promise::Swaps | Promise::Weight) {
+    if matches!(
+        promise,
+        Promise::Total | Promise::Swaps | Promise::Weight | Promise::Hedge
+    ) {
         // It has orders only while something is due and its price is right, so that a side without quotes is no fault:
         // what counts is that the state of every order of the earlier run is known.
         let state = page.get("state").and_then(Value::as_str);

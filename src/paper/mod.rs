@@ -45,6 +45,9 @@ pub fn run(
 ) -> anyhow::Result<Exit> {
     let clock = Clock::new();
     let bound = bound_without_venue(config)?;
+    bound
+        .without_elsewhere()
+        .map_err(|what| Failure::new(Exit::Refused, what))?;
     let opening = opening(config, &bound)?;
     let _folder = take_folder(config)?;
     let feeds = feeds_of(config, &bound.markets);

@@ -1,6 +1,6 @@
 //! The parameters of strategies in a schema: which keys `params` has follows from `name`.
 
-use cambist_strategies::{Kind, Parameter};
+use cambist_strategies::{Kind, MARKET_MAX, Parameter};
 use serde_json::{Map, Value, json};
 
 /// Constrains a `[[market.strategy]]`: a name of the registry and that strategy's parameters, or a process with its
@@ -57,6 +57,9 @@ fn value(parameter: &Parameter) -> Value {
         Kind::Choice { of } => json!({"enum": of}),
         Kind::Name { max } => {
             json!({"type": "string", "pattern": format!("^[A-Za-z0-9_-]{{0,{max}}}$")})
+        }
+        Kind::Market => {
+            json!({"type": "string", "maxLength": MARKET_MAX, "pattern": "^([A-Za-z0-9_-]+:)?[A-Za-z0-9_-]+$|^$"})
         }
         Kind::Tables { fields, max } => {
             json!({"type": "array", "maxItems": max, "items": table(fields)})

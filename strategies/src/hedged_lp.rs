@@ -10,7 +10,7 @@
 
 use cambist_core::control::Control;
 use cambist_core::math::mul_div_floor;
-use cambist_core::strategy::{PoolView, Strategy, Targets, View};
+use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
@@ -20,7 +20,9 @@ use crate::price_limits::{self, PriceLimits};
 use crate::reference::{self, Reference};
 use crate::registry::{Promise, StrategyInfo};
 use crate::scale::{base_floor, lots_floor};
-use crate::sizing::{BPS, FEE, Funds, add_level, at_least, further, keep, passive, price_at};
+use crate::sizing::{
+    BPS, FEE, Funds, add_level, at_least, base_due, further, keep, passive, price_at,
+};
 
 const AMOUNT: Kind = Kind::Decimal {
     min: "0",
@@ -221,14 +223,6 @@ impl HedgedLp {
         }
         funds.cover(view, side, levels)
     }
-}
-
-/// Base that our shares are due, rounded down; nothing of a pool without shares.
-fn base_due(pool: &PoolView) -> Option<Amount> {
-    if pool.held == 0 {
-        return Some(0);
-    }
-    mul_div_floor(pool.base, pool.held, pool.supply)
 }
 
 impl Strategy for HedgedLp {

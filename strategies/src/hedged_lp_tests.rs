@@ -4,6 +4,8 @@
 
 use cambist_core::Side::{Buy, Sell};
 
+use cambist_core::strategy::PoolView;
+
 use super::*;
 use crate::testing::{REFERENCE_CHANGES, Random, Sample, Scene, market, pool, text};
 

@@ -7,6 +7,7 @@ pub mod bands;
 pub mod curve;
 pub mod glft;
 pub mod grid;
+pub mod hedge;
 pub mod hedged_lp;
 pub mod ladder;
 pub mod lp_manager;
@@ -17,6 +18,7 @@ pub mod rebalance;
 pub mod registry;
 pub mod twap;
 
+mod closing;
 mod optimization;
 mod price_limits;
 mod reference;
@@ -45,6 +47,7 @@ strategies! {
     curve
     glft
     grid
+    hedge
     hedged_lp
     ladder
     lp_manager
@@ -55,8 +58,8 @@ strategies! {
 }
 
 pub use lp_manager::LP_MANAGER;
-pub use parameter::{Change, Kind, Looser, ParamError, Parameter, Params, Problem};
-pub use registry::{OpenLeg, Promise, StrategyInfo, TwoLegs, all, find};
+pub use parameter::{Change, Kind, Looser, MARKET_MAX, ParamError, Parameter, Params, Problem};
+pub use registry::{FirstLeg, OpenLeg, Promise, StrategyInfo, TwoLegs, all, find};
 
 /// Compiles and runs the example in the README.
 #[cfg(doctest)]

@@ -10,7 +10,11 @@ mod changes;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cambist_core::elsewhere;
 use rust_decimal::Decimal;
+
+/// Most characters of the name of a market.
+pub const MARKET_MAX: usize = 64;
 
 pub use changes::Change;
 
@@ -50,6 +54,9 @@ pub enum Kind {
         /// Most characters.
         max: usize,
     },
+    /// The name of a market: as [`Kind::Name`] with up to 64 characters, and before a colon the name of its venue if that
+    /// is another one.
+    Market,
     /// A list of tables, each with these parameters.
     Tables {
         /// Parameters of one table.
@@ -69,6 +76,7 @@ impl Kind {
             Self::Bool => "bool",
             Self::Choice { .. } => "choice",
             Self::Name { .. } => "name",
+            Self::Market => "market",
             Self::Tables { .. } => "tables",
         }
     }
@@ -81,6 +89,11 @@ impl Kind {
             Self::Bool => "true or false".to_owned(),
             Self::Choice { of } => of.join(", "),
             Self::Name { max } => format!("up to {max} letters, digits, - or _"),
+            Self::Market => {
+                format!(
+                    "up to {MARKET_MAX} letters, digits, - or _; of another venue as venue:market"
+                )
+            }
             Self::Tables { max, .. } => format!("0 to {max} tables"),
         }
     }
@@ -403,8 +416,21 @@ fn read_value(
         }
         Kind::Name { max } => {
             let name = written.as_str().ok_or_else(|| wrong("a name"))?;
-            let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-            if name.len() <= max && name.bytes().all(letter) {
+            if name.len() <= max && is_plain(name) {
+                Ok(Value::Name(name.to_owned()))
+            } else {
+                Err(outside())
+            }
+        }
+        Kind::Market => {
+            let name = written.as_str().ok_or_else(|| wrong("a market"))?;
+            let good = match elsewhere::split(name) {
+                None => is_plain(name),
+                Some((venue, market)) => [venue, market]
+                    .iter()
+                    .all(|part| !part.is_empty() && is_plain(part)),
+            };
+            if name.len() <= MARKET_MAX && good {
                 Ok(Value::Name(name.to_owned()))
             } else {
                 Err(outside())
@@ -472,6 +498,12 @@ fn shortened(written: &toml::Value) -> String {
     } else {
         text
     }
+}
+
+/// Whether a name has letters, digits, `-` and `_` only.
+fn is_plain(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    name.bytes().all(plain)
 }
 
 #[cfg(test)]

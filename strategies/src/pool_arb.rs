@@ -8,21 +8,27 @@
 //! order is replaced until the distance is below what the venue takes. A distance of more than two rounds is not from
 //! this strategy, and is left alone. So it must be the only strategy of its market.
 //!
+//! With `book` the book is that of a market at another venue, and what is held there counts with what is held here. The
+//! strategy then only swaps: `hedge` at that market closes the leg. Nothing is swapped while the leg is open, while
+//! anything there is undecided, or while book or holdings there are not known.
+//!
 //! It keeps no state.
 
 mod round;
 
 use cambist_core::control::Control;
+use cambist_core::elsewhere::{self, OtherHoldings};
 use cambist_core::math::{mul_div_ceil, mul_div_floor};
-use cambist_core::strategy::{OwnOrder, PoolView, Strategy, Targets, View};
+use cambist_core::strategy::{Holdings, OtherMarket, PoolView, Strategy, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
+use crate::closing::{UNWIND_BPS, close, distance};
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
-use crate::registry::{OpenLeg, Promise, StrategyInfo, TwoLegs};
+use crate::registry::{FirstLeg, OpenLeg, Promise, StrategyInfo, TwoLegs};
 use crate::scale::{base_floor, lots_floor};
-use crate::sizing::{is_orderable, is_within};
-use round::{Outcome, Round};
+use crate::sizing::is_orderable;
+use round::{Outcome, Round, RoundBook};
 
 const WHOLE: Amount = 10_000;
 const AMOUNT: Kind = Kind::Decimal {
@@ -34,9 +40,6 @@ const AMOUNT: Kind = Kind::Decimal {
 /// had reported another end of it.
 const ROUNDS_OPEN: u64 = 2;
 
-/// How far an order of the second leg may be from its limit before it is replaced.
-const TOLERANCE_BPS: u32 = 5;
-
 /// The entry in the registry.
 pub const INFO: StrategyInfo = StrategyInfo {
     name: "pool_arb",
@@ -46,7 +49,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     promise: Promise::Swaps,
     two_legs: Some(TwoLegs {
         open_leg,
-        takes: true,
+        first: FirstLeg::Swap,
     }),
     parameters: &[
         Parameter {
@@ -75,13 +78,17 @@ pub const INFO: StrategyInfo = StrategyInfo {
             meaning: "Least profit of a round after all fees, at the prices last read. The swap may \
                       be paid so much less that this is left.",
         },
+        UNWIND_BPS,
         Parameter {
-            name: "unwind_bps",
-            unit: "bps of the mid",
-            kind: Kind::Bps { min: 1, max: 5_000 },
-            default: Some("30"),
-            looser: Looser::Higher,
-            meaning: "How far beyond the mid the second leg may trade.",
+            name: "book",
+            unit: "",
+            kind: Kind::Market,
+            default: Some("\"\""),
+            looser: Looser::Changed,
+            meaning: "Name of a market of another venue (venue:market), whose book is traded against \
+                      instead of the one beside the pool. It places no orders then: hedge at that \
+                      market closes the leg. base_target is the base at both venues, and unwind_bps \
+                      is not used.",
         },
     ],
     build: |params, market| Ok(Box::new(PoolArb::new(params, market)?)),
@@ -106,6 +113,16 @@ struct PoolArb {
     round_max: Qty,
     profit_min_bps: u32,
     unwind_bps: u32,
+    /// The market of another venue that is traded against, if it is not the one beside the pool.
+    book: Option<[String; 1]>,
+}
+
+/// What a round trades with: its book, and what may be used at it.
+struct Against<'a> {
+    book: RoundBook<'a>,
+    /// Half ticks of the book's market.
+    mid: u64,
+    funds: Holdings,
 }
 
 impl PoolArb {
@@ -119,69 +136,61 @@ impl PoolArb {
             round_max,
             profit_min_bps: params.whole("profit_min_bps")?,
             unwind_bps: params.whole("unwind_bps")?,
+            book: book_of(params)?,
         })
     }
 
-    /// The side that closes the open leg, and its size in base units: what is held beyond or below the target.
-    fn open_leg(&self, view: &View<'_>) -> (Side, Amount) {
-        let held = view.holdings.base;
-        let side = if held > self.base_target {
-            Side::Sell
-        } else {
-            Side::Buy
-        };
-        (side, held.abs_diff(self.base_target))
+    /// The book beside the pool.
+    fn beside<'a>(view: &View<'a>, pool: &PoolView) -> Against<'a> {
+        Against {
+            book: RoundBook {
+                market: view.market,
+                bids: view.bids,
+                asks: view.asks,
+                fee_bips: pool.swap.taker_fee_bips,
+            },
+            mid: view.mid,
+            funds: view.holdings,
+        }
     }
 
-    /// Adds the orders that close the open leg; false if there is nothing to close. An order stays near its limit, and
-    /// is replaced only when it is gone: whatever may still fill counts as if it does.
-    fn close(&self, view: &View<'_>, targets: &mut Targets) -> bool {
-        let (side, open) = self.open_leg(view);
-        let limit = self.limit(view, side);
-        let own = || view.own.iter().filter(|order| order.side == side);
-        let stays = |order: &&OwnOrder| {
-            let near = is_within(order.price, limit, TOLERANCE_BPS);
-            near && !order.cancelling && !order.expiring
-        };
-        let mut kept = 0;
-        for order in own().filter(stays) {
-            targets.quote(side, order.price, order.remaining, kept);
-            kept += 1;
+    /// The book of another venue, and what is held there; or why it cannot be traded against.
+    fn elsewhere<'a>(
+        view: &View<'_>,
+        other: &OtherMarket<'a>,
+    ) -> Result<(Against<'a>, OtherHoldings), Withheld> {
+        let no_price = |_| Withheld::from(Control::NoFairPrice);
+        let book = other.book.map_err(no_price)?;
+        if other.market.base.id != view.market.base.id {
+            return Err(Control::NoFairPrice.into());
         }
-        let alive = own().fold(view.unknown[side as usize], |sum, order| {
-            // A remainder below a lot may fill as well.
-            let lots = u128::from(order.remaining.0).saturating_add(1);
-            sum.saturating_add(lots.saturating_mul(view.market.lot))
-        });
-        let due = view.market.lots_floor(open.saturating_sub(alive));
-        let is_due = is_orderable(view.market, limit, due);
-        if is_due {
-            targets.quote(side, limit, due, kept);
-        }
-        is_due || kept > 0
-    }
-
-    /// The limit of the second leg: so far beyond the mid, rounded towards it, that the book takes it at once.
-    fn limit(&self, view: &View<'_>, side: Side) -> Price {
-        let bps = Amount::from(self.unwind_bps);
-        let beyond = match side {
-            Side::Buy => WHOLE + bps,
-            Side::Sell => WHOLE - bps,
+        let held = other.holdings.ok_or(Control::NoFairPrice)?;
+        let against = Against {
+            book: RoundBook {
+                market: other.market,
+                bids: book.bids,
+                asks: book.asks,
+                fee_bips: other.taker_fee_bips,
+            },
+            mid: book.mid.map_err(no_price)?,
+            funds: Holdings {
+                base: held.base,
+                quote: held.quote,
+            },
         };
-        let mid = Amount::from(view.mid);
-        let ticks = match side {
-            Side::Buy => mul_div_floor(mid, beyond, 2 * WHOLE),
-            Side::Sell => mul_div_ceil(mid, beyond, 2 * WHOLE),
-        };
-        let ticks = ticks.and_then(|ticks| u64::try_from(ticks).ok());
-        Price(ticks.unwrap_or(0))
+        Ok((against, held))
     }
 
     /// The better of both directions within funds and limits, if it earns enough.
-    fn round(&self, view: &View<'_>, pool: &PoolView) -> Option<(Side, Outcome)> {
+    fn round(
+        &self,
+        view: &View<'_>,
+        pool: &PoolView,
+        against: &Against<'_>,
+    ) -> Option<(Side, Outcome)> {
         let rounds = Side::BOTH.map(|side| {
-            let round = Round::new(view, pool, side);
-            let outcome = round.best(self.lots_max(view, pool, side))?;
+            let round = Round::new(against.book, pool, side);
+            let outcome = round.best(self.lots_max(view, pool, against, side))?;
             (outcome.profit()? >= self.keep(&outcome)).then_some((side, outcome))
         });
         let earns = |(_, outcome): &(Side, Outcome)| outcome.profit();
@@ -194,42 +203,162 @@ impl PoolArb {
         keep.unwrap_or(Amount::MAX).max(1)
     }
 
-    /// Most lots of a round: its limit, the value that a swap may have, and what is held.
-    fn lots_max(&self, view: &View<'_>, pool: &PoolView, side: Side) -> u64 {
+    /// Most lots of a round: its limit, the value that a swap may have, and what both legs have to spend.
+    fn lots_max(&self, view: &View<'_>, pool: &PoolView, against: &Against<'_>, side: Side) -> u64 {
         let swap = pool.swap;
+        let market = against.book.market;
         // The engine values a swap at its most: with its slippage, and with the fee that is bought as well.
         let more = WHOLE + Amount::from(swap.slippage_bps) + 2 * Amount::from(swap.taker_fee_bips);
         let value = mul_div_floor(swap.value_max, WHOLE, more + 1).unwrap_or(0);
-        let mid = Price(view.mid.div_ceil(2));
-        let worth = |quote: Amount, price| view.market.lots_affordable(quote, price).0;
-        let (allowed, held) = match side {
+        let mid = Price(against.mid.div_ceil(2));
+        let worth = |quote: Amount| market.lots_affordable(quote, mid).0;
+        let lots = |base: Amount| market.lots_floor(base).0;
+        let elsewhere = self.book.is_some();
+        let (allowed, held, there) = match side {
             // The pool is cheaper than the bids.
-            Side::Buy => (worth(value, mid), worth(view.holdings.quote, mid)),
+            Side::Buy => (
+                worth(value),
+                worth(view.holdings.quote),
+                lots(against.funds.base),
+            ),
             // The pool pays more than the asks cost.
             Side::Sell => {
                 let (base, quote) = (pool.base, pool.quote);
                 let in_pool = mul_div_floor(value, base, quote).unwrap_or(0);
-                let in_pool = view.market.lots_floor(in_pool).0;
                 (
-                    worth(value, mid).min(in_pool),
-                    view.market.lots_floor(view.holdings.base).0,
+                    worth(value).min(lots(in_pool)),
+                    lots(view.holdings.base),
+                    // With what the book's venue takes.
+                    mul_div_floor(
+                        against.funds.quote,
+                        WHOLE,
+                        WHOLE + Amount::from(against.book.fee_bips),
+                    )
+                    .map_or(0, worth),
                 )
             }
         };
-        self.round_max.0.min(allowed).min(held)
+        // What the swap brings pays for the leg on the book beside the pool.
+        let there = if elsewhere { there } else { u64::MAX };
+        let round_max = lots(view.market.base_amount(self.round_max).unwrap_or(0));
+        round_max.min(allowed).min(held).min(there)
     }
 
     /// Why an open leg is left alone: it is larger than this strategy makes one.
-    fn too_far(&self, view: &View<'_>) -> Option<Withheld> {
-        let lots = view.market.lots_floor(self.open_leg(view).1);
+    fn too_far(&self, market: &MarketSpec, open: Amount) -> Option<Withheld> {
+        let lots = market.lots_floor(open);
         let most = self.round_max.0.saturating_mul(ROUNDS_OPEN);
         let key = "market.strategy.params.round_amount_max";
         let compared = Compared::new(Unit::Lots, key, lots.0, most);
         (lots.0 > most).then(|| Withheld::compared(Control::StrategySkew, compared))
     }
+
+    /// Wants the swap of the best round, if one earns enough.
+    fn begin_round(
+        &self,
+        view: &View<'_>,
+        pool: &PoolView,
+        against: &Against<'_>,
+        targets: &mut Targets,
+    ) {
+        let Some((side, outcome)) = self.round(view, pool, against) else {
+            return;
+        };
+        let round = Round::new(against.book, pool, side);
+        if let Some(swap) = round.swap(&outcome, self.keep(&outcome)) {
+            targets.swap(swap);
+        }
+    }
+
+    /// A decision against the book beside the pool; or why there is none.
+    fn decide_beside(&self, view: &View<'_>, targets: &mut Targets) -> Result<(), Withheld> {
+        let leg = distance(view.holdings.base, self.base_target);
+        if let Some(why) = self.too_far(view.market, leg.1) {
+            return Err(why);
+        }
+        if close(view, leg, self.unwind_bps, targets) {
+            return Ok(());
+        }
+        let pool = view.pool.ok_or(Control::NoFairPrice)?;
+        if !pool.swap.possible {
+            return Err(Control::SwapUndecided.into());
+        }
+        // What is undecided may still open a leg or close one.
+        if view.own.is_empty() && view.unknown == [0; 2] {
+            self.begin_round(view, &pool, &Self::beside(view, &pool), targets);
+        }
+        Ok(())
+    }
+
+    /// A decision against the book of another venue, where another strategy closes the leg; or why there is none.
+    fn decide_against(
+        &self,
+        view: &View<'_>,
+        other: &OtherMarket<'_>,
+        targets: &mut Targets,
+    ) -> Result<(), Withheld> {
+        let pool = view.pool.ok_or(Control::NoFairPrice)?;
+        let (against, held) = Self::elsewhere(view, other)?;
+        let all = view.holdings.base.saturating_add(held.base);
+        let (side, open) = distance(all, self.base_target);
+        if let Some(why) = self.too_far(view.market, open) {
+            return Err(why);
+        }
+        if !pool.swap.possible || held.undecided {
+            return Err(Control::SwapUndecided.into());
+        }
+        let market = against.book.market;
+        let lots = market.lots_floor(open);
+        let best = match side {
+            Side::Buy => against.book.asks.first(),
+            Side::Sell => against.book.bids.first(),
+        };
+        let price = best.map_or(Price(against.mid / 2), |level| level.price);
+        if is_orderable(market, price, lots) {
+            let key = "market.strategy.params.base_target";
+            let compared = Compared::new(Unit::Lots, key, lots.0, 0_u64);
+            return Err(Withheld::compared(Control::StrategySkew, compared));
+        }
+        self.begin_round(view, &pool, &against, targets);
+        Ok(())
+    }
+}
+
+/// The market of another venue that a table names.
+fn book_of(params: &Params) -> Result<Option<[String; 1]>, ParamError> {
+    let name = params.name("book")?;
+    if name.is_empty() {
+        return Ok(None);
+    }
+    if elsewhere::split(name).is_none() {
+        let what = "must be a market of another venue (venue:market); without it the book beside the pool is used";
+        return Err(params.conflict("book", what));
+    }
+    Ok(Some([name.to_owned()]))
 }
 
 impl Strategy for PoolArb {
+    fn reads(&self) -> &[String] {
+        self.book.as_ref().map_or(&[], |book| book.as_slice())
+    }
+
+    fn check_reads(&self, market: &MarketSpec, others: &[&MarketSpec]) -> Result<(), String> {
+        let same = |other: &&MarketSpec| {
+            (other.base.id, other.quote.id) == (market.base.id, market.quote.id)
+        };
+        match others.iter().find(|other| !same(other)) {
+            Some(other) => Err(format!(
+                "{} trades {} in {}, and this market {} in {}",
+                other.name,
+                other.base.symbol,
+                other.quote.symbol,
+                market.base.symbol,
+                market.quote.symbol
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
         let withhold = |targets: &mut Targets, why: Withheld| {
             for side in Side::BOTH {
@@ -237,28 +366,13 @@ impl Strategy for PoolArb {
             }
         };
         withhold(targets, Control::NotConfigured.into());
-        if let Some(why) = self.too_far(view) {
-            return withhold(targets, why);
-        }
-        if self.close(view, targets) {
-            return;
-        }
-        let Some(pool) = view.pool else {
-            return withhold(targets, Control::NoFairPrice.into());
+        let decided = match (&self.book, view.markets.first()) {
+            (None, _) => self.decide_beside(view, targets),
+            (Some(_), Some(other)) => self.decide_against(view, other, targets),
+            (Some(_), None) => Err(Control::NoFairPrice.into()),
         };
-        // What is undecided may still open a leg or close one.
-        let is_quiet = view.own.is_empty() && view.unknown == [0; 2];
-        if !pool.swap.possible {
-            return withhold(targets, Control::SwapUndecided.into());
-        }
-        if !is_quiet {
-            return;
-        }
-        if let Some((side, outcome)) = self.round(view, &pool) {
-            let swap = Round::new(view, &pool, side).swap(&outcome, self.keep(&outcome));
-            if let Some(swap) = swap {
-                targets.swap(swap);
-            }
+        if let Err(why) = decided {
+            withhold(targets, why);
         }
     }
 }

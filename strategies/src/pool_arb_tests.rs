@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use cambist_core::Side::{Buy, Sell};
-use cambist_core::strategy::BookLevel;
+use cambist_core::strategy::{BookLevel, WantedSwap};
 use cambist_core::swap;
 use cambist_core::swap::paid_for;
 
 use super::*;
-use crate::testing::{Random, Sample, Scene, market, own, pool, text};
+use crate::testing::{Random, Sample, Scene, market, own, pool, text, there};
 
 /// Samples for the tests of the registry: at its target, and with an open leg.
 pub(crate) const SAMPLES: &[Sample] = &[
@@ -18,6 +18,7 @@ pub(crate) const SAMPLES: &[Sample] = &[
             ("base_target", "11.5"),
             ("round_amount_max", "0.1"),
             ("profit_min_bps", "500"),
+            ("book", "\"there:ETH-USDC\""),
         ],
         reasons: &["no_fair_price", "not_configured", "strategy_skew"],
     },
@@ -72,7 +73,9 @@ fn at_the_limit_of_its_swap_a_round_keeps_its_least_profit() {
         let strategy = usual();
         let view = scene.view();
         let beside = scene.pool.unwrap();
-        let (side, outcome) = strategy.round(&view, &beside).unwrap();
+        let (side, outcome) = strategy
+            .round(&view, &beside, &PoolArb::beside(&view, &beside))
+            .unwrap();
         let wanted = scene.decide(&mut usual()).wanted_swap().unwrap();
         let fee = |bought: u128| bought.div_ceil(1_000);
         let profit = match side {
@@ -110,7 +113,7 @@ fn what_a_swap_may_lack_is_counted_at_the_best_bid() {
         scene.bids = vec![level(249_900, 4_000), level(200_000, 6_000)];
         let view = scene.view();
         let beside = scene.pool.unwrap();
-        let round = Round::new(&view, &beside, Buy);
+        let round = Round::new(PoolArb::beside(&view, &beside).book, &beside, Buy);
         let Some(outcome) = round.best(4_000) else {
             continue;
         };
@@ -152,7 +155,7 @@ fn no_other_number_of_lots_earns_more() {
         let beside = *beside;
         let view = scene.view();
         for side in [Buy, Sell] {
-            let round = Round::new(&view, &beside, side);
+            let round = Round::new(PoolArb::beside(&view, &beside).book, &beside, side);
             let most = 1 + random.below(250);
             let profit = |lots: u64| {
                 round
@@ -180,7 +183,9 @@ fn the_amounts_of_a_round_meet() {
     let view = scene.view();
     let beside = scene.pool.unwrap();
     // What is bought from the pool, less the fee, is what the bids take.
-    let bought = Round::new(&view, &beside, Buy).of(6_000).unwrap();
+    let bought = Round::new(PoolArb::beside(&view, &beside).book, &beside, Buy)
+        .of(6_000)
+        .unwrap();
     let paid = paid_for(bought.sold, beside.quote, beside.base, 20).unwrap();
     assert_eq!(paid, bought.paid);
     let net = paid - paid.div_ceil(1_000);
@@ -189,13 +194,15 @@ fn the_amounts_of_a_round_meet() {
         "{net}"
     );
     // What the asks bring, less the fee, is what is sold to the pool.
-    let sold = Round::new(&view, &beside, Sell).of(6_000).unwrap();
+    let sold = Round::new(PoolArb::beside(&view, &beside).book, &beside, Sell)
+        .of(6_000)
+        .unwrap();
     assert_eq!(sold.sold, 6 * ETH / 10 * 999 / 1_000);
     assert_eq!(sold.cost, 6_000 * 250_100);
     // The venue keeps whole units, rounded up.
     assert!(!sold.paid.is_multiple_of(1_000), "{}", sold.paid);
     assert_eq!(sold.revenue, sold.paid - sold.paid.div_ceil(1_000));
-    let none = Round::new(&view, &beside, Sell).of(10_001);
+    let none = Round::new(PoolArb::beside(&view, &beside).book, &beside, Sell).of(10_001);
     assert_eq!(none, None, "the book does not hold it");
 }
 
@@ -340,4 +347,149 @@ fn the_largest_open_leg_is_stated() {
     assert_eq!(none, None);
     let zero = "base_target = 11\nround_amount_max = 0".parse().unwrap();
     assert!(INFO.build_from(&zero, &market()).is_err());
+}
+
+/// 10 ETH here beside a pool whose price is `bps` away, and a book at another venue, where 1 ETH is held.
+fn over_venues(bps: i128) -> Scene {
+    let mut scene = apart(bps);
+    scene.holdings.base = 10 * ETH;
+    // The pool's own curve, which nothing is traded against.
+    scene.bids.clear();
+    scene.asks.clear();
+    let mut there = there();
+    if let Some(held) = &mut there.holdings {
+        held.pooled_base = Some(0);
+    }
+    scene.elsewhere = vec![there];
+    scene
+}
+
+fn against(target: &str) -> PoolArb {
+    let rest = "round_amount_max = 0.6\nprofit_min_bps = 5\nbook = \"there:ETH-USDC\"\n";
+    strategy(&format!("base_target = {target}\n{rest}"))
+}
+
+/// The swap, or the reason that both sides state.
+fn swapped(scene: &Scene, strategy: &mut PoolArb) -> Result<WantedSwap, &'static str> {
+    let targets = scene.decide(strategy);
+    assert!(targets.quotes().is_empty(), "the leg is closed elsewhere");
+    targets.wanted_swap().ok_or_else(|| {
+        let why = Side::BOTH.map(|side| targets.withheld(side).unwrap().control.name());
+        assert_eq!(why[0], why[1]);
+        why[0]
+    })
+}
+
+#[test]
+fn a_round_against_the_book_of_another_venue_swaps_here_only() {
+    // 20 bps of the pool, 10 of each leg, 5 to the touch there, and 5 to keep.
+    for bps in [-30, 0, 30] {
+        let quiet = swapped(&over_venues(bps), &mut against("11"));
+        assert_eq!(quiet, Err("not_configured"), "{bps}");
+    }
+    let dear = swapped(&over_venues(300), &mut against("11")).unwrap();
+    // 0.6 ETH are 600 lots there, of which the book's venue keeps a thousandth.
+    assert_eq!((dear.side, dear.sell), (Sell, 599_400_000_000_000_000));
+    let cheap = swapped(&over_venues(-300), &mut against("11")).unwrap();
+    assert_eq!(cheap.side, Buy);
+    // A venue that takes its fee in quote leaves all of the base.
+    let mut quote = over_venues(300);
+    quote.elsewhere[0].market.fee_in = cambist_core::venue::FeeToken::Quote;
+    let whole = swapped(&quote, &mut against("11")).unwrap();
+    assert_eq!((whole.side, whole.sell), (Sell, 6 * ETH / 10));
+}
+
+#[test]
+fn nothing_is_swapped_while_the_leg_elsewhere_is_open() {
+    // The other venue takes no less than a lot of a thousandth.
+    let open =
+        |target: &str| swapped(&over_venues(300), &mut against(target)).map(|swap| swap.side);
+    assert_eq!(open("11.0009"), Ok(Sell));
+    assert_eq!(open("11.001"), Err("strategy_skew"));
+    assert_eq!(open("10.9991"), Ok(Sell));
+    assert_eq!(open("10.999"), Err("strategy_skew"));
+    let why = over_venues(300)
+        .decide(&mut against("10.9"))
+        .withheld(Buy)
+        .unwrap();
+    assert_eq!((why.value, why.limit), (Some(100), Some(0)), "lots there");
+    // Further than two rounds it is not from here.
+    let why = over_venues(300)
+        .decide(&mut against("5"))
+        .withheld(Buy)
+        .unwrap();
+    assert_eq!(why.limit, Some(12_000));
+}
+
+#[test]
+fn nothing_is_swapped_against_what_is_not_known() {
+    let with = |change: fn(&mut Scene)| {
+        let mut scene = over_venues(300);
+        change(&mut scene);
+        swapped(&scene, &mut against("11")).map(|swap| swap.side)
+    };
+    assert_eq!(with(|_| ()), Ok(Sell));
+    assert_eq!(with(|scene| scene.elsewhere.clear()), Err("no_fair_price"));
+    assert_eq!(
+        with(|scene| scene.elsewhere[0].holdings = None),
+        Err("no_fair_price")
+    );
+    assert_eq!(
+        with(|scene| scene.elsewhere[0].bids.clear()),
+        Err("no_fair_price")
+    );
+    assert_eq!(with(|scene| scene.pool = None), Err("no_fair_price"));
+    let undecided = with(|scene| {
+        if let Some(held) = &mut scene.elsewhere[0].holdings {
+            held.undecided = true;
+        }
+    });
+    assert_eq!(undecided, Err("swap_undecided"));
+    let inverse = with(|scene| {
+        let spec = &mut scene.elsewhere[0].market;
+        std::mem::swap(&mut spec.base, &mut spec.quote);
+    });
+    assert_eq!(inverse, Err("no_fair_price"));
+}
+
+/// The other leg is paid for by what is held there, not by what the swap brings here.
+#[test]
+fn a_round_is_within_what_is_held_at_both_venues() {
+    let sold = |base: u128, quote: u128, bps| {
+        let mut scene = over_venues(bps);
+        if let Some(held) = &mut scene.elsewhere[0].holdings {
+            scene.holdings.base = 11 * ETH - base;
+            (held.base, held.quote) = (base, quote);
+        }
+        swapped(&scene, &mut against("11"))
+    };
+    // Buying 0.2 ETH there costs 500.25 USDC and its fee of a thousandth of the base.
+    let dear = sold(ETH, 500 * 1_000_000, 300).unwrap();
+    assert!(
+        dear.sell < 2 * ETH / 10 && dear.sell > 19 * ETH / 100,
+        "{dear:?}"
+    );
+    assert_eq!(sold(ETH, 2, 300), Err("not_configured"));
+    // Selling there needs the base there.
+    let cheap = sold(2 * ETH / 10, 0, -300).unwrap();
+    assert!(cheap.least < 2 * ETH / 10 * 1_002 / 1_000, "{cheap:?}");
+    assert_eq!(sold(0, 0, -300), Err("not_configured"));
+}
+
+#[test]
+fn the_book_of_another_venue_is_named_with_it() {
+    let params = "base_target = 11\nround_amount_max = 0.6\nbook = \"ETH-USDC\"\n";
+    let params = Params::read(INFO.parameters, &params.parse().unwrap()).unwrap();
+    let refused = PoolArb::new(&params, &market()).unwrap_err().to_string();
+    assert!(refused.contains("another venue"), "{refused}");
+    let own = market();
+    let strategy = against("11");
+    let mut other = there().market;
+    assert_eq!(strategy.check_reads(&own, &[&other]), Ok(()));
+    std::mem::swap(&mut other.base, &mut other.quote);
+    let refused = strategy.check_reads(&own, &[&other]).unwrap_err();
+    assert!(refused.contains("trades USDC in ETH"), "{refused}");
+    let table: toml::Table = "book = \"there:ETH-USDC\"".parse().unwrap();
+    assert!(INFO.two_legs_with(&table).is_none() && !INFO.takes(&table));
+    assert!(INFO.two_legs_with(&toml::Table::new()).is_some());
 }

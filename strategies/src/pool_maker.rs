@@ -23,7 +23,7 @@ use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
 use crate::parameter::{Kind, Looser, ParamError, Parameter, Params};
-use crate::registry::{OpenLeg, Promise, StrategyInfo, TwoLegs};
+use crate::registry::{FirstLeg, OpenLeg, Promise, StrategyInfo, TwoLegs};
 use crate::scale::{base_floor, lots_floor};
 use crate::sizing::{self, Funds, is_orderable, is_within, passive, unorderable};
 use hedge::Open;
@@ -46,7 +46,7 @@ pub const INFO: StrategyInfo = StrategyInfo {
     promise: Promise::Swaps,
     two_legs: Some(TwoLegs {
         open_leg,
-        takes: false,
+        first: FirstLeg::Fill,
     }),
     parameters: &[
         Parameter {

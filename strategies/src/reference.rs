@@ -6,6 +6,7 @@
 //! than `market.pool.age_max_ms` and no feed older than `market.reference_feed.age_max_ms`.
 
 use cambist_core::control::Control;
+use cambist_core::elsewhere;
 use cambist_core::route::Route;
 use cambist_core::strategy::{BookLevel, Targets, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
@@ -85,11 +86,12 @@ const SOURCE: &[Parameter] = &[
     Parameter {
         name: "market",
         unit: "",
-        kind: Kind::Name { max: 32 },
+        kind: Kind::Market,
         default: Some("\"\""),
         looser: Looser::Changed,
-        meaning: "Name of another [[market]], for market. Alone it trades the same two tokens, in either \
-                  order. Without a book that is young enough (poll.depth_age_max_ms) the source is missing.",
+        meaning: "Name of another [[market]], or of a market of another venue (venue:market), for market. Alone it \
+                  trades the same two tokens, in either order. Without a book that is young enough \
+                  (poll.depth_age_max_ms) the source is missing.",
     },
     Parameter {
         name: "via",
@@ -417,6 +419,11 @@ fn route(
         }
         if name.is_empty() {
             continue;
+        }
+        if elsewhere::split(name).is_some() && !second.is_empty() {
+            let what =
+                "connects markets of this venue: one of another venue trades both tokens itself";
+            return Err(table.conflict("via", what));
         }
         let known = reads.iter().position(|known| known == name);
         route.push(known.unwrap_or(reads.len()));

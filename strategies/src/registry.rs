@@ -6,6 +6,9 @@ use cambist_core::{Amount, MarketSpec, Time};
 use crate::ALL;
 use crate::parameter::{ParamError, Parameter, Params};
 
+/// The parameter with which the book of another venue takes the place of the market's own.
+const BOOK: &str = "book";
+
 /// Builds a strategy for one market from a table that was checked against its declaration.
 pub type Build = fn(&Params, &MarketSpec) -> Result<Box<dyn Strategy>, ParamError>;
 
@@ -22,17 +25,42 @@ pub enum Promise {
     Total,
     /// A share of the value held in base, within a band.
     Weight,
+    /// Base held at several venues together, at a target.
+    Hedge,
 }
 
-/// A strategy that trades on the book and swaps the same base with the pool beside the market. What it holds between
-/// the two is an open leg: the distance of the base holdings from its target. So it needs a pool that takes swaps, and
-/// a market of its own.
+/// A strategy that trades on the book and swaps the same base with the pool beside the market, or trades what others of
+/// another venue did. What it holds between the two is an open leg: the distance of the base holdings from its target. So
+/// it needs a market of its own, and a pool that takes swaps if it swaps.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoLegs {
     /// The largest open leg of a table that was checked against the declaration.
     pub open_leg: fn(&Params, &MarketSpec) -> Result<OpenLeg, ParamError>,
-    /// Whether its orders take from the book.
-    pub takes: bool,
+    /// What opens a leg.
+    pub first: FirstLeg,
+}
+
+/// What opens a leg; the other leg closes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstLeg {
+    /// Fills of its orders; swaps with the pool close it.
+    Fill,
+    /// Swaps with the pool; orders that take from the book close it.
+    Swap,
+    /// Whatever changes the base held at other venues; orders that take from the book close it.
+    Elsewhere,
+}
+
+impl FirstLeg {
+    /// Whether the other leg takes from the book.
+    pub fn is_closed_by_taking(self) -> bool {
+        self != Self::Fill
+    }
+
+    /// Whether one of the legs is a swap with the pool beside the market.
+    pub fn needs_pool(self) -> bool {
+        self != Self::Elsewhere
+    }
 }
 
 /// The largest open leg of a configuration.
@@ -58,7 +86,7 @@ pub struct StrategyInfo {
     pub summary: &'static str,
     /// What the demo checks.
     pub promise: Promise,
-    /// Its open leg, if it trades in two legs.
+    /// Its open leg, if it trades in two legs at one market. One that names a market of another venue in `book` does not.
     pub two_legs: Option<TwoLegs>,
     /// Every parameter.
     pub parameters: &'static [Parameter],
@@ -87,9 +115,21 @@ impl StrategyInfo {
 }
 
 impl StrategyInfo {
-    /// Whether its orders take from the book.
-    pub fn takes(&self) -> bool {
-        self.promise == Promise::Weight || self.two_legs.is_some_and(|legs| legs.takes)
+    /// Its legs with a table, if both are at one market.
+    pub fn two_legs_with(&self, table: &toml::Table) -> Option<TwoLegs> {
+        let book = table.get(BOOK).and_then(toml::Value::as_str);
+        self.two_legs.filter(|_| book.is_none_or(str::is_empty))
+    }
+
+    /// Whether its orders with a table take from the book.
+    pub fn takes(&self, table: &toml::Table) -> bool {
+        let legs = self.two_legs_with(table);
+        self.promise == Promise::Weight || legs.is_some_and(|legs| legs.first.is_closed_by_taking())
+    }
+
+    /// Whether it needs a pool that takes swaps.
+    pub fn swaps(&self) -> bool {
+        self.two_legs.is_some_and(|legs| legs.first.needs_pool())
     }
 
     /// What it needs of the file beside its own section; `cambist check` refuses a file without.
@@ -98,11 +138,16 @@ impl StrategyInfo {
         if self.promise == Promise::PoolShares {
             needs.push("a [market.pool]");
         }
-        if self.two_legs.is_some() {
+        if self.swaps() {
             needs.push("a [market.pool] with a swap_value_max above 0");
+        }
+        if self.two_legs.is_some() {
             needs.push("a market without other strategies");
         }
-        if self.takes() {
+        if self.promise == Promise::Hedge {
+            needs.push("a file of [[venue]] sections that names the other venues");
+        }
+        if self.takes(&toml::Table::new()) {
             needs.push("orders.maker_only = false, and fees.taker_bips as the venue charges");
         }
         needs
@@ -111,7 +156,7 @@ impl StrategyInfo {
     /// The largest open leg of a table; `None` for a strategy of one leg, and for a table that is not valid.
     pub fn open_leg(&self, table: &toml::Table, market: &MarketSpec) -> Option<OpenLeg> {
         let params = Params::read(self.parameters, table).ok()?;
-        (self.two_legs?.open_leg)(&params, market).ok()
+        (self.two_legs_with(table)?.open_leg)(&params, market).ok()
     }
 }
 

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::*;
 use crate::parameter::Kind;
-use crate::testing::{Random, Sample, Scene, market, other_markets, pool, text};
+use crate::testing::{Random, Sample, Scene, market, other_markets, pool, text, there};
 
 /// Every strategy with its samples; includes the template that `cambist strategy new` copies.
 fn samples() -> Vec<(&'static StrategyInfo, &'static [Sample])> {
@@ -26,6 +26,7 @@ fn decisions(info: &StrategyInfo, table: &Table) -> String {
         .map(|(name, mid)| Reference { name, mid })
         .to_vec();
     empty.markets = other_markets();
+    empty.elsewhere = vec![there()];
     let resting = empty
         .clone()
         .with_own(Buy, 249_510, 9_000)
@@ -183,6 +184,7 @@ fn the_sample_files_set_every_parameter() {
         ("curve", include_str!("../../config/strategies/curve.toml")),
         ("glft", include_str!("../../config/strategies/glft.toml")),
         ("grid", include_str!("../../config/strategies/grid.toml")),
+        ("hedge", include_str!("../../config/strategies/hedge.toml")),
         (
             "hedged_lp",
             include_str!("../../config/strategies/hedged_lp.toml"),

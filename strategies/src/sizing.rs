@@ -2,7 +2,8 @@
 //! dividing holdings among targets.
 
 use cambist_core::control::Control;
-use cambist_core::strategy::{BookLevel, Holdings, View};
+use cambist_core::math::mul_div_floor;
+use cambist_core::strategy::{BookLevel, Holdings, PoolView, View};
 use cambist_core::withheld::{Compared, Unit, Withheld};
 use cambist_core::{Amount, MarketSpec, Price, Qty, Side};
 
@@ -166,6 +167,14 @@ pub fn quote_of(market: &MarketSpec, levels: &[BookLevel], lots: Qty) -> Option<
         }
     }
     None
+}
+
+/// Base that our shares are due, rounded down; nothing of a pool without shares.
+pub fn base_due(pool: &PoolView) -> Option<Amount> {
+    if pool.held == 0 {
+        return Some(0);
+    }
+    mul_div_floor(pool.base, pool.held, pool.supply)
 }
 
 /// Whether the venue accepts an order of this size.

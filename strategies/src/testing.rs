@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use cambist_core::control::Control;
+use cambist_core::elsewhere::OtherHoldings;
 use cambist_core::notification::Fill;
 use cambist_core::order::{ClientOrderId, StrategyId};
 use cambist_core::reference::Reference;
@@ -72,6 +73,64 @@ pub fn other_markets() -> Vec<(MarketSpec, Option<u64>)> {
     ]
 }
 
+/// A market of another venue.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    pub market: MarketSpec,
+    /// Best first; empty without a book.
+    pub bids: Vec<BookLevel>,
+    pub asks: Vec<BookLevel>,
+    pub holdings: Option<OtherHoldings>,
+    pub fee_bips: u16,
+}
+
+/// `there:ETH-USDC`, 10 bps of 2,500 wide, with lots of a thousandth; 1 ETH and 5,000 USDC are held there, and 1 ETH in
+/// pool shares.
+pub fn there() -> Elsewhere {
+    let MarketSpec { base, quote, .. } = market();
+    let mut market = MarketSpec::new(MarketId(0), "ETH-USDC", base, quote, 2, true).unwrap();
+    market.name = "there:ETH-USDC".to_owned();
+    market.quote_per_lot_tick *= 10;
+    market.lot *= 10;
+    let level = |price| {
+        vec![BookLevel {
+            price: Price(price),
+            qty: Qty(1_000),
+        }]
+    };
+    let eth = 10_u128.pow(18);
+    Elsewhere {
+        market,
+        bids: level(249_875),
+        asks: level(250_125),
+        holdings: Some(OtherHoldings {
+            base: eth,
+            quote: 5_000 * 1_000_000,
+            pooled_base: Some(eth),
+            undecided: false,
+        }),
+        fee_bips: 10,
+    }
+}
+
+impl Elsewhere {
+    fn view(&self) -> OtherMarket<'_> {
+        let best = self.bids.first().zip(self.asks.first());
+        let book = best.map(|(bid, ask)| OtherBook {
+            bids: &self.bids,
+            asks: &self.asks,
+            mid: Ok(bid.price.0 + ask.price.0),
+        });
+        OtherMarket {
+            market: &self.market,
+            age_ms: best.map(|_| 7),
+            book: book.ok_or(Control::StaleData.into()),
+            holdings: self.holdings,
+            taker_fee_bips: self.fee_bips,
+        }
+    }
+}
+
 /// The data that a view borrows.
 #[derive(Clone, Debug)]
 pub struct Scene {
@@ -85,6 +144,8 @@ pub struct Scene {
     pub references: Vec<Reference<'static>>,
     /// Other markets, and the mid of each in its half ticks or none; any other is missing.
     pub markets: Vec<(MarketSpec, Option<u64>)>,
+    /// Markets of other venues; any other is missing.
+    pub elsewhere: Vec<Elsewhere>,
     pub own: Vec<OwnOrder>,
     pub fills: Vec<Fill>,
     pub traded: Traded,
@@ -111,6 +172,7 @@ impl Scene {
             pool: None,
             references: Vec::new(),
             markets: Vec::new(),
+            elsewhere: Vec::new(),
             own: Vec::new(),
             fills: Vec::new(),
             traded: Traded::default(),
@@ -150,6 +212,10 @@ impl Scene {
     /// The other markets with these names.
     pub fn others(&self, reads: &[String]) -> Vec<OtherMarket<'_>> {
         let each = reads.iter().map(|name| {
+            let mut there = self.elsewhere.iter();
+            if let Some(other) = there.find(|other| other.market.name == *name) {
+                return other.view();
+            }
             let mut known = self.markets.iter();
             let found = known.find(|(market, _)| market.name == *name);
             let mid = found.and_then(|(_, mid)| *mid);
@@ -162,6 +228,8 @@ impl Scene {
                 market: found.map_or(&self.market, |(market, _)| market),
                 age_ms: mid.map(|_| 7),
                 book: book.ok_or(Control::StaleData.into()),
+                holdings: None,
+                taker_fee_bips: 0,
             }
         });
         each.collect()

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::books::Books;
+use crate::elsewhere::MarketElsewhere;
 use crate::intent::RecoveredPoolTransaction;
 use crate::market::{MarketId, MarketSpec};
 use crate::order::{ClientOrderId, Hash, StrategyId, UnsignedOrder};
@@ -278,6 +279,8 @@ pub enum Event {
     Reference(ReferencePrice),
     /// What other venues may hold, and the limits over all of them.
     Portfolio(Portfolio),
+    /// Markets of other venues that strategies read, as they are now; those that are absent have not changed.
+    Elsewhere(Vec<MarketElsewhere>),
 }
 
 /// Amounts by token, ordered so that iteration does not depend on a hasher.

@@ -11,6 +11,7 @@ pub(crate) mod by_hash;
 pub mod config;
 pub mod control;
 pub mod driver;
+pub mod elsewhere;
 pub mod engine;
 pub mod event;
 pub mod fence;

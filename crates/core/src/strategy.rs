@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::elsewhere::OtherHoldings;
 use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::math::{mul_div_ceil, mul_div_floor};
 use crate::notification::{Fill, Withheld};
@@ -15,7 +16,7 @@ use crate::time::Time;
 use crate::token::Amount;
 
 /// A price level without our own orders: ticks and whole lots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookLevel {
     /// Price in ticks.
     pub price: Price,
@@ -97,16 +98,21 @@ pub struct PoolView {
     pub swap: SwapTerms,
 }
 
-/// Another market of the venue, which the strategy named in [`Strategy::reads`].
+/// Another market of this venue or of another one, which the strategy named in [`Strategy::reads`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherMarket<'a> {
-    /// The market: its tokens, and the units of its prices and quantities.
+    /// The market: its tokens, and the units of its prices and quantities. Before another venue has answered for the first
+    /// time, those of the strategy's own market.
     pub market: &'a MarketSpec,
     /// Age of its newest accepted depth in milliseconds, however old; `None` before the first.
     pub age_ms: Option<u64>,
     /// Its book, or why it is missing: its depth is older than `poll.depth_age_max_ms`, does not change although it
     /// should (`market.frozen_after_s`), or the venue lists the market otherwise than at the start.
     pub book: Result<OtherBook<'a>, Withheld>,
+    /// What is held at its venue, if that is another one and known. Holdings at this venue are in [`View::holdings`].
+    pub holdings: Option<OtherHoldings>,
+    /// What another venue takes of what a taking order buys, ten-thousandths; 0 for a market of this one.
+    pub taker_fee_bips: u16,
 }
 
 /// The book of another market.

@@ -18,6 +18,7 @@ use cambist_core::{
 };
 
 use crate::adapter;
+use crate::config::reads;
 
 /// Engine time after which the run ends.
 const LONGEST_MS: u64 = 120_000;
@@ -32,7 +33,7 @@ pub struct DryRun {
     pub markets: Vec<MarketSpec>,
     /// Sources of reference prices. They are taken to agree with the book.
     pub references: Vec<ReferenceSource>,
-    /// Strategies and their markets.
+    /// Strategies and their markets. Markets of other venues that they read are taken to agree with the book.
     pub strategies: Vec<(StrategyId, MarketId, Box<dyn Strategy>)>,
     /// Instance number in the ids of own orders.
     pub instance: u32,
@@ -83,6 +84,7 @@ pub fn run_dry(run: DryRun, answers: &mut dyn Answers) -> Found {
 struct Stage<'a> {
     answers: &'a mut dyn Answers,
     references: Vec<ReferenceSource>,
+    elsewhere: Vec<MarketSpec>,
     engine: Engine,
     now: Time,
     origin: (Time, VenueTime),
@@ -99,7 +101,10 @@ impl<'a> Stage<'a> {
         let is_in_turn = run.venue.slots.is_in_turn();
         let mut built = Vec::new();
         let mut slots = Vec::new();
+        let mut elsewhere = Vec::new();
         for (id, market, strategy) in run.strategies {
+            let own = &run.markets[usize::from(market.0)];
+            elsewhere.extend(reads::elsewhere(strategy.as_ref(), own));
             slots.push((id, market));
             built.push(strategy);
         }
@@ -139,6 +144,7 @@ impl<'a> Stage<'a> {
             engine: Engine::new(built),
             now,
             origin: (now, run.venue_time),
+            elsewhere,
             waiting: VecDeque::from([Event::Start(Box::new(start))]),
             reasons: BTreeMap::new(),
             hashes: 0,
@@ -253,6 +259,11 @@ impl Observer for Stage<'_> {
             ..
         } = note
         {
+            let read = self.elsewhere.iter().filter(|other| other.id == market);
+            let read: Vec<_> = read.map(|other| reads::published(other, mid)).collect();
+            if !read.is_empty() {
+                self.waiting.push_back(Event::Elsewhere(read));
+            }
             let own = (0..).map(ReferenceId).zip(&self.references);
             let own = own.filter(|(_, source)| source.market == market);
             let events = own.map(|(source, _)| {

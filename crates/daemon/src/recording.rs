@@ -209,6 +209,7 @@ impl Player {
                 | Event::Process { .. }
                 | Event::Reference(_)
                 | Event::Portfolio(_)
+                | Event::Elsewhere(_)
                 | Event::Wake => {
                     let what = "the tape has neither a start nor a snapshot before its first event";
                     self.failure = Some(RecordingError::Snapshot(what.to_owned()));

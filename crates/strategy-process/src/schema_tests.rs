@@ -2,6 +2,7 @@
 //! The published JSON Schema against what this program writes and accepts.
 
 use cambist_core::control::Control;
+use cambist_core::elsewhere::OtherHoldings;
 use cambist_core::notification::Fill;
 use cambist_core::reference::Reference;
 use cambist_core::strategy::{BookLevel, Holdings, OtherBook, OtherMarket, OwnOrder, Traded, View};
@@ -132,10 +133,20 @@ fn view() -> Value {
         asks: &asks,
         mid,
     };
-    let other = |age_ms, book| OtherMarket {
+    let other = |age_ms, book, holdings| OtherMarket {
         market: &market,
         age_ms,
         book,
+        holdings,
+        taker_fee_bips: 0,
+    };
+    let held = |pooled_base| {
+        Some(OtherHoldings {
+            base: 1,
+            quote: 2,
+            pooled_base,
+            undecided: false,
+        })
     };
     let view = View {
         now: Time::from_ms(5),
@@ -156,9 +167,13 @@ fn view() -> Value {
             },
         ],
         markets: &[
-            other(Some(3), Ok(book(Ok(4)))),
-            other(Some(3), Ok(book(Err(Control::EmptyBook.into())))),
-            other(None, Err(Control::StaleData.into())),
+            other(Some(3), Ok(book(Ok(4))), held(Some(3))),
+            other(
+                Some(3),
+                Ok(book(Err(Control::EmptyBook.into()))),
+                held(None),
+            ),
+            other(None, Err(Control::StaleData.into()), None),
         ],
         own: &[OwnOrder {
             id,

@@ -77,7 +77,7 @@ pub struct MarketJson {
     pub lot: String,
 }
 
-/// Another market of the venue.
+/// Another market of this venue or of another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherJson {
     /// It and its units.
@@ -95,6 +95,23 @@ pub struct OtherJson {
     pub bids: Vec<(u64, u64)>,
     /// Asks without own orders, best first.
     pub asks: Vec<(u64, u64)>,
+    /// What is held at its venue, if that is another one and known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holdings: Option<OtherHoldingsJson>,
+}
+
+/// What is held at another venue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherHoldingsJson {
+    /// Base tokens.
+    pub base: String,
+    /// Quote tokens.
+    pub quote: String,
+    /// Base tokens that pool shares are due; absent while that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooled_base: Option<String>,
+    /// An order, a join, an exit or a swap there may still change them.
+    pub undecided: bool,
 }
 
 /// What is held.
@@ -286,6 +303,15 @@ fn other(seen: &OtherMarket<'_>) -> OtherJson {
         missing: missing.map(|why| why.control.name().to_owned()),
         bids,
         asks,
+        holdings: seen.holdings.map(|held| {
+            let base = |amount| decimal(amount, seen.market.base.decimals);
+            OtherHoldingsJson {
+                base: base(held.base),
+                quote: decimal(held.quote, seen.market.quote.decimals),
+                pooled_base: held.pooled_base.map(base),
+                undecided: held.undecided,
+            }
+        }),
     }
 }
 

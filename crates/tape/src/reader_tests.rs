@@ -220,6 +220,7 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Wake => "wake",
         Event::Reference(_) => "reference",
         Event::Portfolio(_) => "portfolio",
+        Event::Elsewhere(_) => "elsewhere",
     }
 }
 

@@ -46,6 +46,8 @@ const STEPS: &[&[Step]] = &[
     COUNTERS,
     CHARGES,
     ORDER_BOOKS,
+    // Version 24: markets of other venues that strategies read. Before, they read none.
+    &[],
 ];
 
 /// Version 23: markets state whether they have an order book, and other venues may count. Before, those of pools on chains did not say so, and none

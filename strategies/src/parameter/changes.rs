@@ -188,7 +188,7 @@ mod tests {
                     Kind::Bool => {
                         !matches!(parameter.looser, Looser::Fields | Looser::HigherOrZero)
                     }
-                    Kind::Choice { .. } | Kind::Name { .. } => {
+                    Kind::Choice { .. } | Kind::Name { .. } | Kind::Market => {
                         matches!(parameter.looser, Looser::Changed | Looser::Never)
                     }
                     Kind::Tables { fields, .. } => {

@@ -8,18 +8,29 @@
 //! Source: `cambist_quant::pool::ladder` has the closed form for divisible amounts.
 
 use cambist_core::math::{mul_div_ceil, mul_div_floor};
-use cambist_core::strategy::{BookLevel, PoolView, View, WantedSwap};
+use cambist_core::strategy::{BookLevel, PoolView, WantedSwap};
 use cambist_core::swap::{cost_of, least, paid_for};
+use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, MarketSpec, Qty, Side};
 
 use crate::sizing::quote_of;
 
 const WHOLE: Amount = 10_000;
 
+/// The book of a round: beside the pool, or of another venue, in the units of its market.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundBook<'a> {
+    pub(super) market: &'a MarketSpec,
+    pub(super) bids: &'a [BookLevel],
+    pub(super) asks: &'a [BookLevel],
+    /// What its venue takes of a taking order, ten-thousandths.
+    pub(super) fee_bips: u16,
+}
+
 /// A direction of a round, its book and its costs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round<'a> {
-    market: &'a MarketSpec,
+    book: RoundBook<'a>,
     pool: &'a PoolView,
     /// The side of the swap: `Buy` buys from the pool and sells to the bids, `Sell` the other way.
     pub(super) side: Side,
@@ -47,29 +58,34 @@ impl Outcome {
 }
 
 impl<'a> Round<'a> {
-    pub(super) fn new(view: &'a View<'_>, pool: &'a PoolView, side: Side) -> Self {
+    pub(super) fn new(book: RoundBook<'a>, pool: &'a PoolView, side: Side) -> Self {
         Self {
-            market: view.market,
+            book,
             pool,
             side,
             levels: match side {
-                Side::Buy => view.bids,
-                Side::Sell => view.asks,
+                Side::Buy => book.bids,
+                Side::Sell => book.asks,
             },
         }
     }
 
-    /// What the venue keeps of a bought amount, rounded up.
-    fn fee(&self, bought: Amount) -> Option<Amount> {
+    /// What the pool's venue keeps of a bought amount, rounded up.
+    fn swap_fee(&self, bought: Amount) -> Option<Amount> {
         mul_div_ceil(bought, self.pool.swap.taker_fee_bips.into(), WHOLE)
+    }
+
+    /// What the book's venue takes of an amount, rounded up.
+    fn book_fee(&self, amount: Amount) -> Option<Amount> {
+        mul_div_ceil(amount, self.book.fee_bips.into(), WHOLE)
     }
 
     /// A round of this many lots on the book. `None` if the book or the pool does not hold it.
     pub(super) fn of(&self, lots: u64) -> Option<Outcome> {
         let (base, quote) = (self.pool.base, self.pool.quote);
         let bips = self.pool.swap.fee_bips;
-        let traded = self.market.base_amount(Qty(lots))?;
-        let on_book = quote_of(self.market, self.levels, Qty(lots))?;
+        let traded = self.book.market.base_amount(Qty(lots))?;
+        let on_book = quote_of(self.book.market, self.levels, Qty(lots))?;
         match self.side {
             Side::Buy => {
                 // So much base that what is left after the fee is what the bids take.
@@ -81,19 +97,22 @@ impl<'a> Round<'a> {
                     sold,
                     paid: paid_for(sold, quote, base, bips)?,
                     cost: sold,
-                    revenue: on_book.checked_sub(self.fee(on_book)?)?,
+                    revenue: on_book.checked_sub(self.book_fee(on_book)?)?,
                 })
             }
             Side::Sell => {
                 // So much base as the asks bring after the fee.
-                let sold = traded.checked_sub(self.fee(traded)?)?;
+                let (sold, cost) = match self.book.market.fee_in {
+                    FeeToken::Bought => (traded.checked_sub(self.book_fee(traded)?)?, on_book),
+                    FeeToken::Quote => (traded, on_book.checked_add(self.book_fee(on_book)?)?),
+                };
                 let paid = paid_for(sold, base, quote, bips)?;
                 Some(Outcome {
                     lots,
                     sold,
                     paid,
-                    cost: on_book,
-                    revenue: paid.checked_sub(self.fee(paid)?)?,
+                    cost,
+                    revenue: paid.checked_sub(self.swap_fee(paid)?)?,
                 })
             }
         }
@@ -154,8 +173,8 @@ impl<'a> Round<'a> {
             // Base that is not bought is not sold to the bids either, of which the best pays the most.
             Side::Buy => {
                 let price = self.levels.first()?.price;
-                let lot = self.market.quote_amount(price, Qty(1))?;
-                mul_div_floor(spare, self.market.lot, lot)?
+                let lot = self.book.market.quote_amount(price, Qty(1))?;
+                mul_div_floor(spare, self.book.market.lot, lot)?
             }
         };
         let lowest = least(outcome.paid, self.pool.swap.slippage_bps)?;

@@ -113,6 +113,13 @@ impl State {
                 // It changes with every price elsewhere: the next decision is soon enough.
                 self.portfolio = Some(portfolio.clone());
             }
+            Event::Elsewhere(markets) => {
+                for market in markets {
+                    if self.elsewhere.take(now, market) {
+                        self.market_mut(market.reader).decision_due = true;
+                    }
+                }
+            }
             Event::Reference(price) => {
                 if let Some(market) = self.references.take(*price) {
                     self.market_mut(market).decision_due = true;

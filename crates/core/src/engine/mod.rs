@@ -22,6 +22,7 @@ pub(crate) mod venue;
 use serde::{Deserialize, Serialize};
 
 use crate::action::Action;
+use crate::elsewhere::Published;
 use crate::event::{Command, Event, Start};
 use crate::inspection::{Inspection, OrderDecision};
 use crate::market::MarketId;
@@ -233,6 +234,14 @@ impl Engine {
     pub fn exposure(&self) -> Option<Exposure> {
         let state = self.state.as_ref()?;
         state.exposure(state.last_step_at)
+    }
+
+    /// What strategies of other venues read of a market after the last event. `None` before the start, and for a market
+    /// that is not there.
+    pub fn publish(&self, market: MarketId) -> Option<Published> {
+        let state = self.state.as_ref()?;
+        state.markets.get(usize::from(market.0))?;
+        Some(state.publish(state.last_step_at, market))
     }
 
     /// As [`Engine::inspect`], without asking the strategies and without copying more than is shown.

@@ -32,6 +32,8 @@ use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::intents::registry::{Orders, Tracked};
 use crate::engine::market::{Backoff, Market};
 use crate::engine::market_data::book::OwnLevels;
+use crate::engine::market_data::elsewhere::Elsewhere;
+use crate::engine::market_data::others::Read;
 use crate::engine::pools::positions::Pool;
 use crate::engine::risk::counters::Counters;
 use crate::engine::risk::loss_meter::LossMeter;
@@ -59,7 +61,7 @@ pub(crate) struct StrategySlot {
     /// What it has traded in all runs.
     pub(crate) traded: Traded,
     /// The other markets that it reads, in its order.
-    pub(crate) reads: Vec<MarketId>,
+    pub(crate) reads: Vec<Read>,
 }
 
 /// Purpose of a request.
@@ -110,6 +112,8 @@ pub(crate) struct State {
     pub(crate) references: References,
     /// What counts beside this venue, and limits over all of them; `None` for a venue of its own.
     pub(crate) portfolio: Option<Portfolio>,
+    /// Markets of other venues that strategies read.
+    pub(crate) elsewhere: Elsewhere,
     pub(crate) markets: Vec<Market>,
     pub(crate) slots: Vec<StrategySlot>,
     pub(crate) clock: VenueClock,
@@ -233,6 +237,7 @@ impl State {
             venue: start.venue.clone(),
             references: References::new(&start.references),
             portfolio: None,
+            elsewhere: Elsewhere::default(),
             markets,
             slots: seats,
             clock: VenueClock::new(now, start.venue_time),

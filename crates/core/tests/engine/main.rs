@@ -9,6 +9,7 @@ mod commands;
 mod controls;
 mod drain;
 mod driver;
+mod elsewhere;
 mod fence;
 mod foreign_orders;
 mod gaps;

@@ -212,14 +212,15 @@ pub(super) fn check_market(
             // A strategy of a weight swaps where there is no book.
             || {
                 info.is_some_and(|info| {
-                    matches!(info.promise, Promise::PoolShares | Promise::Weight)
+                    let swaps_only = info.swaps() && info.two_legs_with(&choice.params).is_none();
+                    swaps_only || matches!(info.promise, Promise::PoolShares | Promise::Weight)
                 })
             },
             |process| process.swaps,
         );
         if !needs_no_book {
             let what = format!(
-                "strategy {name} places orders, and venue.kind = \"evm-pools\" has no order book: use lp_manager, rebalance, or a process with swaps = true"
+                "strategy {name} places orders, and venue.kind = \"evm-pools\" has no order book: use lp_manager, rebalance, pool_arb with the book of another venue, or a process with swaps = true"
             );
             section.problem(choice.name.at, what);
         }

@@ -290,7 +290,8 @@ impl<'a> Trials<'a> {
         let strategies: Vec<(_, _, Box<dyn Strategy>)> = built.collect();
         let mut others: Vec<(MarketSpec, u64)> = Vec::new();
         for (_, _, strategy) in &strategies {
-            let agreeing = reads::agreeing(strategy.as_ref(), &self.spec, trial.mid, &self.others);
+            let agreeing =
+                reads::agreeing(strategy.as_ref(), &self.spec, trial.mid, &self.others, &[]);
             for (market, mid) in agreeing {
                 if others.iter().all(|(known, _)| known.id != market.id) {
                     others.push((market.clone(), mid));

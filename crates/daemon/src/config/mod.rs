@@ -18,7 +18,7 @@ pub mod paper;
 pub mod parameters;
 pub mod pool;
 pub mod process;
-mod reads;
+pub(crate) mod reads;
 pub mod resolve;
 pub mod risk;
 mod sections;

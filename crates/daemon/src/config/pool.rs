@@ -5,7 +5,6 @@
 use cambist_core::config::{MarketConfig, PoolConfig};
 use cambist_core::pool::PoolSpec;
 use cambist_core::{MarketSpec, TokenId, TokenSpec};
-use cambist_strategies::StrategyInfo;
 use rust_decimal::Decimal;
 
 use super::limits::{self, Written, nothing_derived};
@@ -244,7 +243,8 @@ pub(super) fn check_two_legs(
         problems.push(Problem { at, what });
     }
     let find = |choice: &StrategyChoice| cambist_strategies::find(&choice.name.value);
-    let takes = |choice: &&StrategyChoice| find(choice).is_some_and(StrategyInfo::takes);
+    let takes =
+        |choice: &&StrategyChoice| find(choice).is_some_and(|info| info.takes(&choice.params));
     match market.strategies.iter().find(takes) {
         Some(taker) if !spec.book && !is_allowed => {
             let what = format!(
@@ -259,12 +259,12 @@ pub(super) fn check_two_legs(
     }
     let legs = |choice: &StrategyChoice| find(choice)?.two_legs;
     let mut choices = market.strategies.iter();
-    let Some(choice) = choices.find(|choice| legs(choice).is_some()) else {
+    let Some((choice, legs)) = choices.find_map(|choice| Some((choice, legs(choice)?))) else {
         return;
     };
     let name = &choice.name.value;
     let mut problem = |at, what: String| problems.push(Problem { at, what });
-    if !is_allowed {
+    if legs.first.needs_pool() && !is_allowed {
         let what = format!("{name} needs a [market.pool] with a swap_value_max above 0");
         problem(choice.name.at, what);
     }
@@ -280,7 +280,7 @@ pub(super) fn check_two_legs(
         return;
     };
     let (least, most) = (config.inventory_min, config.inventory_max);
-    if leg.target < least || leg.target > most {
+    if legs.first.needs_pool() && (leg.target < least || leg.target > most) {
         let texts = [leg.target, least, most].map(|units| spec.base.text(units));
         let what = format!(
             "base_target is {}, and inventory_min to inventory_max is {} to {}: it would trade towards what the market \

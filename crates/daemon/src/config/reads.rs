@@ -1,8 +1,10 @@
 //! Other markets of the file that a strategy reads: whether it may, and what they show in a quiet market.
 
-use cambist_core::MarketSpec;
+use cambist_core::elsewhere::{self, BookElsewhere, MarketElsewhere, OtherHoldings};
+use cambist_core::reads::assumed;
 use cambist_core::route::Route;
-use cambist_core::strategy::{OtherBook, OtherMarket, Strategy};
+use cambist_core::strategy::{BookLevel, OtherBook, OtherMarket, Strategy};
+use cambist_core::{MarketSpec, Price, Qty};
 
 use crate::config::market::StrategyChoice;
 use crate::config::reader::Problem;
@@ -31,10 +33,15 @@ pub(super) fn agreeing<'a>(
     own: &'a MarketSpec,
     mid: u64,
     markets: &'a [MarketSpec],
+    elsewhere: &'a [MarketSpec],
 ) -> Vec<(&'a MarketSpec, u64)> {
     let mut known = vec![(own, mid)];
     let mut found = Vec::new();
     for name in strategy.reads() {
+        if let Some(market) = elsewhere.iter().find(|market| market.name == *name) {
+            found.push((market, mid));
+            continue;
+        }
         let Some(market) = markets.iter().find(|market| market.name == *name) else {
             continue;
         };
@@ -69,5 +76,43 @@ pub(super) fn seen(market: &MarketSpec, mid: u64) -> OtherMarket<'_> {
             asks: &[],
             mid: Ok(mid),
         }),
+        holdings: Some(OtherHoldings {
+            base: 0,
+            quote: 0,
+            pooled_base: Some(0),
+            undecided: false,
+        }),
+        taker_fee_bips: 0,
     }
+}
+
+/// A market of another venue in a dry run: the mid, large orders a tick from it, and nothing held.
+pub(crate) fn published(market: &MarketSpec, mid: u64) -> MarketElsewhere {
+    let level = |price| {
+        vec![BookLevel {
+            price: Price(price),
+            qty: Qty(u64::MAX >> 32),
+        }]
+    };
+    let seen = seen(market, mid);
+    MarketElsewhere {
+        reader: market.id,
+        market: market.clone(),
+        book: Ok(BookElsewhere {
+            bids: level((mid / 2).saturating_sub(1).max(1)),
+            asks: level((mid / 2).saturating_add(1)),
+            mid: Ok(mid),
+            age_ms: 0,
+            age_max_ms: u64::MAX,
+        }),
+        holdings: seen.holdings,
+        taker_fee_bips: seen.taker_fee_bips,
+    }
+}
+
+/// The markets of other venues that a strategy reads, as like its own.
+pub(crate) fn elsewhere(strategy: &dyn Strategy, own: &MarketSpec) -> Vec<MarketSpec> {
+    let names = strategy.reads().iter();
+    let names = names.filter(|name| elsewhere::split(name).is_some());
+    names.map(|name| assumed(own, name)).collect()
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::config::{EmptyBook as EngineEmpty, EngineConfig, LossConfig, MarketConfig};
+use cambist_core::elsewhere;
 use cambist_core::reference::{Reference, ReferenceSource};
 use cambist_core::strategy::{
     BookLevel, Holdings, PoolView, Quote, Strategy, SwapTerms, Targets, Traded, View,
@@ -72,6 +73,17 @@ pub struct Bound {
     pub warnings: Vec<String>,
 }
 
+/// A market of another venue that strategies of a market read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadElsewhere {
+    /// One of these strategies: `hedge of ETH-USDC`.
+    pub strategy: String,
+    /// Their market.
+    pub reader: MarketId,
+    /// The market that they read: `mainnet:WETH-USDC`.
+    pub name: String,
+}
+
 impl Bound {
     /// Names of the strategies with their markets, in order of ids: `bands of ETH-USDC`.
     pub fn strategy_names(&self) -> Vec<String> {
@@ -97,8 +109,41 @@ impl Bound {
         engine
     }
 
-    /// Refuses strategies that read reference prices, for runs on data that have none.
+    /// Refuses strategies that read markets of other venues, for runs in which there are none.
+    pub fn without_elsewhere(&self) -> Result<(), String> {
+        self.reads_elsewhere().first().map_or(Ok(()), |read| {
+            Err(format!(
+                "{} reads the market {:?} of another venue, and this run has one venue: start it with a file of \
+                 [[venue]] sections that names this file and the other venue's",
+                read.strategy, read.name
+            ))
+        })
+    }
+
+    /// The markets of other venues that strategies read, each once for each market whose strategies do.
+    pub fn reads_elsewhere(&self) -> Vec<ReadElsewhere> {
+        let mut all: Vec<ReadElsewhere> = Vec::new();
+        for ((_, reader, strategy), name) in self.built().iter().zip(self.strategy_names()) {
+            let reads = strategy.reads().iter();
+            let reads = reads.filter(|read| elsewhere::split(read).is_some());
+            for read in reads {
+                let is_known =
+                    |known: &ReadElsewhere| (known.reader, &known.name) == (*reader, read);
+                if !all.iter().any(is_known) {
+                    all.push(ReadElsewhere {
+                        strategy: name.clone(),
+                        reader: *reader,
+                        name: read.clone(),
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    /// Refuses strategies that read reference prices or markets of other venues, for runs on data that have none.
     pub fn without_references(&self) -> Result<(), String> {
+        self.without_elsewhere()?;
         let built = self.built();
         let mut reading = built.iter().zip(&self.strategies);
         let found = reading.find_map(|((_, _, strategy), (_, _, choice))| {
@@ -520,7 +565,7 @@ pub(super) fn build(
 fn fee_not_earned(choice: &StrategyChoice, spec: &MarketSpec, maker_bips: u16) -> Option<String> {
     const FEE: &str = "fee_bps";
     let info = cambist_strategies::find(&choice.name.value)?;
-    if info.takes() {
+    if info.takes(&choice.params) {
         return None;
     }
     let declared = info.parameters.iter().find(|one| one.name == FEE)?;
@@ -578,7 +623,8 @@ pub(super) fn quiet(
             mid: Some(mid),
         })
         .collect();
-    let others = reads::agreeing(strategy, spec, mid, markets);
+    let elsewhere = reads::elsewhere(strategy, spec);
+    let others = reads::agreeing(strategy, spec, mid, markets, &elsewhere);
     let others: Vec<_> = others
         .iter()
         .map(|(market, mid)| reads::seen(market, *mid))

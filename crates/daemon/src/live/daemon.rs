@@ -39,6 +39,7 @@ use crate::telemetry::{About, Telemetry};
 use crate::venues::{Access, Trading};
 use crate::{address, recording};
 use cambist_host::clock::Clock;
+use cambist_host::exit::{Exit, Failure};
 
 /// Result of a run.
 pub enum Run {
@@ -94,7 +95,18 @@ pub async fn run(
     );
     let mut started = start::begin(daemon, state, venue, seed)?;
     let mut switch = started.trading.switch.take();
-    let member = member.map(|member| member.of_markets(&started.bound.markets));
+    let member = match member {
+        Some(member) => {
+            let reads = started.bound.reads_elsewhere();
+            let begun = member.begin(&started.bound.markets, &reads);
+            Some(begun.map_err(|what| Failure::new(Exit::Refused, what))?)
+        }
+        None => {
+            let alone = started.bound.without_elsewhere();
+            alone.map_err(|what| Failure::new(Exit::Refused, what))?;
+            None
+        }
+    };
     let callers = listeners.callers.clone();
     let reload = Reload::new(file, set, &started.bound.markets);
     let (mut event_loop, first) = event_loop(daemon, reload, clock, listeners, started)?;

@@ -183,6 +183,11 @@ impl EventLoop {
     fn state_exposure(&mut self) {
         if let Some(member) = &mut self.portfolio {
             member.state(self.engine.exposure());
+            for market in member.is_read() {
+                if let Some(published) = self.engine.publish(market) {
+                    member.publish(market, published);
+                }
+            }
         }
     }
 

@@ -1,8 +1,10 @@
-//! What every engine of a portfolio may hold at most, and the limits that follow for each.
+//! What every engine of a portfolio may hold at most, and the limits that follow for each; and the markets of each that
+//! strategies of others read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cambist_core::elsewhere::{MarketElsewhere, Published};
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::math::{mul_div_ceil, mul_div_floor};
 use cambist_core::portfolio::{Exposure, ExposureElsewhere, Portfolio, TokenElsewhere, WorthRate};
@@ -12,6 +14,8 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
 use super::file::{PortfolioFile, VenueFile, WHOLE};
+use super::readings::{Entry, ListedMarket, Reading};
+use crate::config::resolve::ReadElsewhere;
 
 /// Why trading stops at every venue.
 const LOSS: &str = "portfolio.loss_day_max";
@@ -20,6 +24,8 @@ const LOSS: &str = "portfolio.loss_day_max";
 #[derive(Debug)]
 pub struct Board {
     file: PortfolioFile,
+    /// The markets in the file of each venue.
+    listed: Vec<Vec<ListedMarket>>,
     clock: Clock,
     members: Mutex<Vec<Member>>,
 }
@@ -33,6 +39,10 @@ struct Member {
     stated: Option<Exposure>,
     /// The last mid of each market in half ticks, and when it was so.
     mids: BTreeMap<MarketId, (u64, Time)>,
+    /// Names of its markets that strategies of others read.
+    read_by_others: BTreeSet<String>,
+    /// These markets, as its engine published them.
+    published: BTreeMap<MarketId, Entry>,
 }
 
 /// Which prices count.
@@ -45,11 +55,12 @@ enum Young {
 }
 
 impl Board {
-    /// A board on which nothing is stated.
-    pub fn new(file: PortfolioFile, clock: Clock) -> Arc<Self> {
+    /// A board on which nothing is stated, of venues with these markets.
+    pub fn new(file: PortfolioFile, listed: Vec<Vec<ListedMarket>>, clock: Clock) -> Arc<Self> {
         let members = file.venues.iter().map(|_| Member::default()).collect();
         Arc::new(Self {
             file,
+            listed,
             clock,
             members: Mutex::new(members),
         })
@@ -62,6 +73,8 @@ impl Board {
             index,
             last: None,
             raised: false,
+            readings: Vec::new(),
+            given: BTreeMap::new(),
         }
     }
 
@@ -256,6 +269,10 @@ pub struct Membership {
     last: Option<Portfolio>,
     /// The engine got the command that stops trading for a loss over all venues, and has not stopped yet.
     raised: bool,
+    /// What its strategies read of other venues.
+    readings: Vec<Reading>,
+    /// Which revision its engine got of each of `readings`.
+    given: BTreeMap<usize, u64>,
 }
 
 impl Membership {
@@ -264,11 +281,91 @@ impl Membership {
         &self.board.file.venues[self.index].name
     }
 
-    /// The same part, of an engine that begins with these markets.
-    #[must_use]
-    pub fn of_markets(self, markets: &[MarketSpec]) -> Self {
-        markets.clone_into(&mut self.board.members()[self.index].markets);
-        self
+    /// The same part, of an engine that begins with these markets, whose strategies read markets of other venues.
+    ///
+    /// # Errors
+    /// A sentence, if one of those is no market of the portfolio, or trades other tokens than its reader.
+    pub fn begin(
+        mut self,
+        markets: &[MarketSpec],
+        reads: &[ReadElsewhere],
+    ) -> Result<Self, String> {
+        let board = Arc::clone(&self.board);
+        for read in reads {
+            let mut readers = markets.iter();
+            let Some(reader) = readers.find(|market| market.id == read.reader) else {
+                continue;
+            };
+            let reading = Reading::of(&board.file, &board.listed, self.index, read, &reader.name)?;
+            self.readings.push(reading);
+        }
+        let mut members = board.members();
+        markets.clone_into(&mut members[self.index].markets);
+        for reading in &self.readings {
+            let read = &mut members[reading.venue].read_by_others;
+            read.insert(reading.market.clone());
+        }
+        drop(members);
+        Ok(self)
+    }
+
+    /// Which of its markets strategies of other venues read.
+    pub fn is_read(&self) -> Vec<MarketId> {
+        let members = self.board.members();
+        let member = &members[self.index];
+        let read = member.markets.iter();
+        let read = read.filter(|market| member.read_by_others.contains(&market.name));
+        read.map(|market| market.id).collect()
+    }
+
+    /// Takes what its engine publishes of a market after a step.
+    pub fn publish(&mut self, market: MarketId, published: Published) {
+        let now = self.board.clock.now();
+        let member = &mut self.board.members()[self.index];
+        let known = member.published.get(&market);
+        if known.is_none_or(|known| known.differs(&published, now)) {
+            let revision = known.map_or(0, |known| known.revision + 1);
+            let at = now;
+            member.published.insert(
+                market,
+                Entry {
+                    published,
+                    at,
+                    revision,
+                },
+            );
+        }
+    }
+
+    /// The markets of other venues that have changed since the engine got them.
+    fn changed_elsewhere(&mut self, now: Time) -> Vec<MarketElsewhere> {
+        let Self {
+            board,
+            index,
+            readings,
+            given,
+            ..
+        } = self;
+        let members = board.members();
+        let mut changed = Vec::new();
+        for (at, reading) in readings.iter().enumerate() {
+            let there = &members[reading.venue];
+            let mut markets = there.markets.iter();
+            let market = markets.find(|market| market.name == reading.market);
+            let Some(entry) = market.and_then(|market| there.published.get(&market.id)) else {
+                continue;
+            };
+            if given.get(&at) == Some(&entry.revision) {
+                continue;
+            }
+            let venues = [reading.venue, *index].map(|at| &board.file.venues[at]);
+            let markets = [&there.markets, &members[*index].markets];
+            if let Some(units) = reading.units(venues, markets.map(Vec::as_slice)) {
+                given.insert(at, entry.revision);
+                changed.push(units.translated(&entry.published, now.ms_since(entry.at)));
+            }
+        }
+        changed
     }
 
     /// The event to handle before any other, if something has changed.
@@ -285,11 +382,13 @@ impl Membership {
             }));
         }
         let portfolio = self.board.portfolio(&members, self.index, now);
-        let changed = self.last.as_ref() != Some(&portfolio);
-        changed.then(|| {
+        drop(members);
+        if self.last.as_ref() != Some(&portfolio) {
             self.last = Some(portfolio.clone());
-            Event::Portfolio(portfolio)
-        })
+            return Some(Event::Portfolio(portfolio));
+        }
+        let elsewhere = self.changed_elsewhere(now);
+        (!elsewhere.is_empty()).then_some(Event::Elsewhere(elsewhere))
     }
 
     /// States what the engine may hold after a step. What is not known any more replaces nothing.

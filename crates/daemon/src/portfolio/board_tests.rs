@@ -6,6 +6,10 @@ use std::path::PathBuf;
 
 use cambist_config::reader::Source;
 
+use cambist_core::elsewhere::{BookElsewhere, OtherHoldings};
+use cambist_core::strategy::BookLevel;
+use cambist_core::{Price, Qty};
+
 use super::*;
 
 const FILE: &str = r#"
@@ -46,6 +50,21 @@ fn market(id: u16, base: TokenSpec, quote: TokenSpec) -> MarketSpec {
     MarketSpec::new(MarketId(id), "A-B", base, quote, 2, true).unwrap()
 }
 
+/// The markets in the files of the venues.
+fn listed() -> Vec<Vec<ListedMarket>> {
+    let market = |name: &str, base: &str, quote: &str| ListedMarket {
+        name: name.to_owned(),
+        tokens: [base.to_owned(), quote.to_owned()],
+    };
+    vec![
+        vec![market("BTC-USDC", "BTC", "USDC")],
+        vec![
+            market("XBT-USD", "XBT", "USD"),
+            market("ETH-XBT", "ETH", "XBT"),
+        ],
+    ]
+}
+
 /// BTC with 8 decimals in USDC with 6 at the first venue, XBT with 10 in USD with 4 and ETH in XBT at the second.
 fn board() -> (Arc<Board>, [Membership; 2]) {
     let source = Source {
@@ -53,14 +72,15 @@ fn board() -> (Arc<Board>, [Membership; 2]) {
         text: FILE.to_owned(),
     };
     let file = PortfolioFile::parse(&source).unwrap();
-    let board = Board::new(file, Clock::of_engine());
+    let board = Board::new(file, listed(), Clock::of_engine());
     let first = market(0, token(1, "BTC", 8), token(2, "USDC", 6));
     let second = [
         market(0, token(5, "XBT", 10), token(6, "USD", 4)),
         market(1, token(7, "ETH", 10), token(5, "XBT", 10)),
     ];
     let (one, two) = (board.member(0), board.member(1));
-    let (one, two) = (one.of_markets(&[first]), two.of_markets(&second));
+    let one = one.begin(&[first], &[]).unwrap();
+    let two = two.begin(&second, &[]).unwrap();
     (board, [one, two])
 }
 
@@ -223,4 +243,126 @@ fn a_limit_in_whole_tokens_is_rounded_down_to_units() {
     assert_eq!(floor(decimal("0.123456789"), 8), 12_345_678);
     assert_eq!(floor(decimal("7"), 0), 7);
     assert_eq!(floor(decimal("1000000000"), 18), 10_u128.pow(27));
+}
+
+/// Reads of the first venue for its one market; the portfolio calls USDC and USD the same.
+fn reader(name: &str) -> (Arc<Board>, Result<[Membership; 2], String>) {
+    let text = FILE.replacen("XBT = \"BTC\"", "XBT = \"BTC\"\nUSD = \"USDC\"", 1);
+    let path = PathBuf::from("portfolio.toml");
+    let file = PortfolioFile::parse(&Source { path, text }).unwrap();
+    let board = Board::new(file, listed(), Clock::of_engine());
+    let mut first = market(0, token(1, "BTC", 8), token(2, "USDC", 6));
+    first.name = "BTC-USDC".to_owned();
+    let mut second = market(4, token(5, "XBT", 10), token(6, "USD", 4));
+    second.name = "XBT-USD".to_owned();
+    let read = ReadElsewhere {
+        strategy: "hedge of BTC-USDC".to_owned(),
+        reader: MarketId(0),
+        name: name.to_owned(),
+    };
+    let one = board.member(0).begin(&[first], &[read]);
+    let two = board.member(1).begin(&[second], &[]).unwrap();
+    (board, one.map(|one| [one, two]))
+}
+
+fn published(bid: u64, age_ms: u64, base: Amount) -> Published {
+    let level = |price| {
+        vec![BookLevel {
+            price: Price(price),
+            qty: Qty(9),
+        }]
+    };
+    Published {
+        book: Ok(BookElsewhere {
+            bids: level(bid),
+            asks: level(bid + 2),
+            mid: Ok(2 * bid + 2),
+            age_ms,
+            age_max_ms: 5_000,
+        }),
+        holdings: Some(OtherHoldings {
+            base,
+            quote: 0,
+            pooled_base: Some(0),
+            undecided: false,
+        }),
+        taker_fee_bips: 26,
+    }
+}
+
+/// The next event about markets elsewhere.
+fn elsewhere(member: &mut Membership) -> Option<MarketElsewhere> {
+    loop {
+        match member.due(TradingState::Active)? {
+            Event::Elsewhere(mut markets) => return markets.pop(),
+            Event::Portfolio(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_market_that_is_read_is_given_when_it_changed() {
+    let (_, members) = reader("two:XBT-USD");
+    let [mut one, mut two] = members.unwrap();
+    assert_eq!(elsewhere(&mut one), None, "nothing is published");
+    assert_eq!(two.is_read(), [MarketId(4)]);
+    assert!(one.is_read().is_empty());
+    two.publish(MarketId(4), published(249_900, 40, 15_000_000_000));
+    let given = elsewhere(&mut one).unwrap();
+    assert_eq!(given.market.name, "two:XBT-USD");
+    assert_eq!(given.reader, MarketId(0));
+    assert_eq!(given.market.base.id, TokenId(1), "as the reader's");
+    // 1.5 XBT with 10 decimals are 1.5 BTC with 8.
+    assert_eq!(given.holdings.unwrap().base, 150_000_000);
+    assert_eq!(given.taker_fee_bips, 26);
+    let book = given.book.unwrap();
+    assert!((40..1_000).contains(&book.age_ms), "{}", book.age_ms);
+    assert_eq!(elsewhere(&mut one), None, "it is given once");
+    // The same depth is older at the next step: nothing has changed.
+    two.publish(MarketId(4), published(249_900, 41, 15_000_000_000));
+    assert_eq!(elsewhere(&mut one), None);
+    for changed in [
+        published(249_901, 60, 15_000_000_000),
+        published(249_901, 60, 15_000_000_001),
+        Published {
+            book: Err(cambist_core::control::Control::StaleData.into()),
+            ..published(1, 0, 15_000_000_001)
+        },
+        // The same levels, drawn later.
+        published(249_901, 4_000, 15_000_000_001),
+        published(249_901, 3_000, 15_000_000_001),
+    ] {
+        two.publish(MarketId(4), changed.clone());
+        let given = elsewhere(&mut one).unwrap();
+        let bids = |book: &BookElsewhere| book.bids[0].price;
+        assert_eq!(
+            given.book.as_ref().map(bids),
+            changed.book.as_ref().map(bids)
+        );
+        assert_eq!(elsewhere(&mut one), None);
+    }
+}
+
+#[test]
+fn a_market_that_cannot_be_read_is_refused_by_name() {
+    let refused = |name: &str| reader(name).1.map(drop).unwrap_err();
+    let own = refused("one:BTC-USDC");
+    assert!(
+        own.contains("hedge of BTC-USDC at venue one reads"),
+        "{own}"
+    );
+    assert!(own.contains("the other venues are two"), "{own}");
+    assert!(refused("three:XBT-USD").contains("the other venues are two"));
+    let market = refused("two:XBT-EUR");
+    assert!(
+        market.contains("the markets of two are XBT-USD, ETH-XBT"),
+        "{market}"
+    );
+    let tokens = refused("two:ETH-XBT");
+    assert!(
+        tokens.contains("it trades ETH and BTC, and BTC-USDC trades BTC and USDC"),
+        "{tokens}"
+    );
+    assert!(tokens.contains("venue.tokens"), "{tokens}");
 }

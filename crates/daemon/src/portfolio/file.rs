@@ -10,6 +10,7 @@ use cambist_core::Amount;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
+use super::readings::{ListedMarket, Reading};
 use crate::config::market::Market;
 use crate::config::{Daemon, USUAL_PORT};
 
@@ -140,6 +141,24 @@ impl PortfolioFile {
         (!is_traded).then(none)
     }
 
+    /// Markets of other venues that strategies read and that are none. Files that do not state the units of their markets
+    /// are checked at the start.
+    fn unreadable(&self, daemons: &[Daemon]) -> Vec<Problem> {
+        let listed: Vec<_> = daemons.iter().map(ListedMarket::of).collect();
+        let mut problems = Vec::new();
+        for (index, (venue, daemon)) in self.venues.iter().zip(daemons).enumerate() {
+            let Some(Ok(bound)) = daemon.bind_expected() else {
+                continue;
+            };
+            for read in bound.reads_elsewhere() {
+                let reader = &bound.markets[usize::from(read.reader.0)].name;
+                let found = Reading::of(self, &listed, index, &read, reader);
+                problems.extend(found.err().map(|what| Problem { at: venue.at, what }));
+            }
+        }
+        problems
+    }
+
     fn misfits(&self, daemons: &[Daemon]) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (index, (venue, daemon)) in self.venues.iter().zip(daemons).enumerate() {
@@ -168,6 +187,7 @@ impl PortfolioFile {
                 }
             }
         }
+        problems.extend(self.unreadable(daemons));
         for limit in &self.tokens {
             let refused = self.unlimitable(&limit.name, daemons);
             problems.extend(refused.map(|what| Problem { at: limit.at, what }));

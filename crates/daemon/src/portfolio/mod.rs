@@ -3,12 +3,15 @@
 //!
 //! All engines run on one thread. After every step an engine states what it may hold at most on a common board, and
 //! before every step it reads what the others stated: no two of them can use the same room. A venue that does not answer,
-//! or whose engine has ended, counts with what it stated last.
+//! or whose engine has ended, counts with what it stated last. What a strategy reads of a market of another venue goes the
+//! same way.
 
 mod board;
 mod file;
+mod readings;
 mod run;
 
 pub use board::{Board, Membership};
 pub use file::{PortfolioFile, TokenLimit, VenueFile, is_portfolio};
+pub use readings::ListedMarket;
 pub use run::{MemberEnd, run};

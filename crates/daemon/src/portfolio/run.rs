@@ -6,7 +6,7 @@ use cambist_host::clock::Clock;
 use tokio::task::{JoinSet, LocalSet};
 use tracing::Instrument;
 
-use super::{Board, PortfolioFile};
+use super::{Board, ListedMarket, PortfolioFile};
 use crate::config::Daemon;
 use crate::live::daemon::{self, Run};
 
@@ -26,7 +26,8 @@ pub async fn run(
     until_stdin_closes: bool,
 ) -> Vec<MemberEnd> {
     let names: Vec<_> = file.venues.iter().map(|venue| venue.name.clone()).collect();
-    let board = Board::new(file, Clock::of_engine());
+    let listed = daemons.iter().map(ListedMarket::of).collect();
+    let board = Board::new(file, listed, Clock::of_engine());
     let local = LocalSet::new();
     let mut running = JoinSet::new();
     for (index, (name, config)) in names.into_iter().zip(daemons).enumerate() {

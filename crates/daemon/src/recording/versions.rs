@@ -50,6 +50,21 @@ const STEPS: &[&[Step]] = &[
     COUNTERS,
     CHARGES,
     ORDER_BOOKS,
+    ELSEWHERE,
+];
+
+/// Version 24: strategies may read markets of other venues. Before, all that they read were of this one.
+const ELSEWHERE: &[Step] = &[
+    Step::Add {
+        of: "State",
+        field: "elsewhere",
+        value: || Value::List(Vec::new()),
+    },
+    Step::ConvertField {
+        of: "StrategySlot",
+        field: "reads",
+        with: reads_here,
+    },
 ];
 
 /// Version 23: markets state whether they have an order book, and other venues may count. Before, those of pools on chains did not say so, and none
@@ -792,6 +807,15 @@ fn of<'a>(value: &'a Value, field: &str) -> Result<&'a Value, String> {
 }
 
 /// Differences by token, with ledger and venue as named fields.
+/// Markets that are read were numbers of markets of this venue.
+fn reads_here(read: Value) -> Result<Value, String> {
+    let Value::List(markets) = read else {
+        return Err("the markets that are read are no list".to_owned());
+    };
+    let here = |market| Value::Variant("Here".to_owned(), Box::new(market));
+    Ok(Value::List(markets.into_iter().map(here).collect()))
+}
+
 fn differences(differing: Value) -> Result<Value, String> {
     let Value::Map(tokens) = differing else {
         return Err("differences are by token".to_owned());

@@ -1,5 +1,6 @@
 //! Another configuration, and other parameters of strategies, for a running engine: as a whole or not at all.
 
+use crate::elsewhere;
 use crate::event::{Command, StrategyParameters};
 use crate::reads;
 use crate::reload::{self, Changes, Units};
@@ -92,6 +93,15 @@ impl State {
         let replacement = strategy.with_parameters(spec, &given.text)?;
         let markets = self.markets.iter().map(|market| &market.spec);
         reads::check(replacement.strategy.as_ref(), spec, markets)?;
+        let mut elsewhere = replacement.strategy.reads().iter();
+        let is_new = |name: &&String| {
+            elsewhere::split(name).is_some() && !self.elsewhere.is_read(spec.id, name)
+        };
+        if let Some(name) = elsewhere.find(is_new) {
+            return Err(format!(
+                "it reads the market {name}, which was not read at the start; it needs a restart"
+            ));
+        }
         Ok((at, replacement))
     }
 }

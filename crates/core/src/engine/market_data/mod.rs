@@ -3,4 +3,5 @@
 pub(crate) mod book;
 pub(crate) mod circuit_breakers;
 pub(crate) mod departed;
+pub(crate) mod elsewhere;
 pub(crate) mod others;

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
+use crate::elsewhere::{self, BookElsewhere, OtherHoldings, Published};
 use crate::market::{MarketId, MarketSpec};
 use crate::reference::ReferenceStatus;
-use crate::strategy::{OtherBook, OtherMarket, Strategy};
+use crate::strategy::{BookLevel, OtherBook, OtherMarket, Strategy};
 use crate::time::Time;
 use crate::withheld::Withheld;
 
+use crate::engine::intents::registry::Tracked;
 use crate::engine::market_data::book::Prices;
+use crate::engine::market_data::elsewhere::Known;
 use crate::engine::state::State;
 
 /// What the strategies of other markets last saw of a book.
@@ -30,26 +33,74 @@ impl Shown {
     }
 }
 
+/// A market that a strategy reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Read {
+    /// Of this venue.
+    Here(MarketId),
+    /// Of another one: its place among those.
+    Elsewhere(u16),
+}
+
 /// Another market of a view.
 pub(crate) struct Other<'a> {
     market: &'a MarketSpec,
     age_ms: Option<u64>,
-    prices: Arc<Prices>,
+    levels: Levels<'a>,
     /// The mid, or why there is none; or why the whole book is missing.
     mid: Result<Result<u64, Withheld>, Withheld>,
+    holdings: Option<OtherHoldings>,
+    taker_fee_bips: u16,
 }
 
-impl Other<'_> {
+/// The levels of a book.
+enum Levels<'a> {
+    Here(Arc<Prices>),
+    Elsewhere(&'a BookElsewhere),
+    None,
+}
+
+impl Levels<'_> {
+    fn sides(&self) -> [&[BookLevel]; 2] {
+        match self {
+            Self::Here(prices) => [&prices.bids, &prices.asks],
+            Self::Elsewhere(book) => [&book.bids, &book.asks],
+            Self::None => [&[]; 2],
+        }
+    }
+}
+
+impl<'a> Other<'a> {
     /// As a strategy sees it.
     pub(crate) fn view(&self) -> OtherMarket<'_> {
+        let [bids, asks] = self.levels.sides();
         OtherMarket {
             market: self.market,
             age_ms: self.age_ms,
-            book: self.mid.map(|mid| OtherBook {
-                bids: &self.prices.bids,
-                asks: &self.prices.asks,
-                mid,
-            }),
+            book: self.mid.map(|mid| OtherBook { bids, asks, mid }),
+            holdings: self.holdings,
+            taker_fee_bips: self.taker_fee_bips,
+        }
+    }
+
+    fn elsewhere(known: &'a Known, now: Time) -> Self {
+        let book = known.book(now);
+        let market = known.market();
+        Self {
+            market: &market.market,
+            age_ms: known.age_ms(now),
+            mid: book.map(|book| book.mid),
+            levels: book.map_or(Levels::None, Levels::Elsewhere),
+            holdings: market.holdings,
+            taker_fee_bips: market.taker_fee_bips,
+        }
+    }
+
+    /// The middle of its book in half ticks, however wide or old.
+    fn last_mid(&self) -> Option<u64> {
+        match &self.levels {
+            Levels::Here(prices) => prices.mid,
+            _ => self.mid.ok()?.ok(),
         }
     }
 }
@@ -57,32 +108,49 @@ impl Other<'_> {
 impl State {
     /// Takes in which markets the strategies read; that they exist was checked.
     pub(crate) fn note_reads(&mut self, strategies: &[Box<dyn Strategy>]) {
-        let Self { markets, slots, .. } = self;
+        let Self {
+            markets,
+            slots,
+            elsewhere,
+            ..
+        } = self;
         for (slot, strategy) in slots.iter_mut().zip(strategies) {
-            let mut names = strategy.reads().iter();
-            let id = |name: &String| {
+            let own = &markets[usize::from(slot.market.0)].spec;
+            let read = |name: &String| {
+                if elsewhere::split(name).is_some() {
+                    return Some(Read::Elsewhere(elsewhere.place(own, name)));
+                }
                 let mut known = markets.iter().map(|market| &market.spec);
-                known.find(|spec| spec.name == *name).map(|spec| spec.id)
+                let spec = known.find(|spec| spec.name == *name)?;
+                Some(Read::Here(spec.id))
             };
-            slot.reads = names.by_ref().filter_map(id).collect();
+            slot.reads = strategy.reads().iter().filter_map(read).collect();
         }
     }
 
     /// The other markets that a strategy reads.
     pub(crate) fn others(&self, now: Time, seat: usize) -> Vec<Other<'_>> {
         let read = self.slots[seat].reads.iter();
-        read.map(|id| self.other(now, *id)).collect()
+        read.filter_map(|read| self.other(now, *read)).collect()
     }
 
-    fn other(&self, now: Time, id: MarketId) -> Other<'_> {
+    fn other(&self, now: Time, read: Read) -> Option<Other<'_>> {
+        let id = match read {
+            Read::Here(id) => id,
+            Read::Elsewhere(place) => {
+                return Some(Other::elsewhere(self.elsewhere.at(place)?, now));
+            }
+        };
         let market = self.market(id);
         let prices = market.book.prices(&market.spec);
-        Other {
+        Some(Other {
             market: &market.spec,
             age_ms: market.book.age_ms(now),
             mid: self.readable_mid(now, id, &prices),
-            prices,
-        }
+            levels: Levels::Here(prices),
+            holdings: None,
+            taker_fee_bips: 0,
+        })
     }
 
     /// The mid of a book for strategies of other markets, or why it has none; or why the book is missing. Whether its own
@@ -117,12 +185,55 @@ impl State {
         Some((mid, self.market(id).book.age_ms(now)?))
     }
 
+    /// What this engine publishes of a market, for strategies of other venues.
+    pub(crate) fn publish(&self, now: Time, id: MarketId) -> Published {
+        let market = self.market(id);
+        let prices = self.prices(id);
+        let age_max_ms = self.config.poll.depth_age_max_ms;
+        let book = self.readable_mid(now, id, &prices);
+        Published {
+            book: book.map(|mid| BookElsewhere {
+                bids: prices.bids.clone(),
+                asks: prices.asks.clone(),
+                mid,
+                age_ms: market.book.age_ms(now).unwrap_or(u64::MAX),
+                age_max_ms,
+            }),
+            holdings: self.ready.then(|| self.published_holdings(now, id)),
+            taker_fee_bips: self.taker_fee_bips,
+        }
+    }
+
+    fn published_holdings(&self, now: Time, id: MarketId) -> OtherHoldings {
+        let spec = &self.market(id).spec;
+        let pool = self.market(id).pool.as_ref();
+        let is_fresh = pool.is_none_or(|pool| pool.fresh(now).is_some());
+        let pooled = self.shares_due(id).filter(|_| is_fresh);
+        let tokens = [spec.base.id, spec.quote.id];
+        let trades = |order: &Tracked| {
+            let [sold, bought] = [order.order.sell_token, order.order.buy_token];
+            tokens.contains(&sold) || tokens.contains(&bought)
+        };
+        let foreign = |token| self.foreign.paying(token) > 0 || self.foreign.bringing(token) > 0;
+        let undecided = self.orders.iter().any(trades)
+            || !self.orders.pool_transactions.is_empty()
+            || tokens.into_iter().any(foreign)
+            || self.books_withhold(id).is_some();
+        OtherHoldings {
+            base: self.ledger.total(spec.base.id),
+            quote: self.ledger.total(spec.quote.id),
+            pooled_base: pooled.map(|(base, _)| base),
+            undecided,
+        }
+    }
+
     /// Strategies that read a market whose book changed, appeared or lapsed since the last decision decide again.
     pub(crate) fn touch_readers(&mut self, now: Time) {
         let mut touched = Vec::new();
         for index in 0..self.markets.len() {
             let id = self.markets[index].spec.id;
-            let is_read = self.slots.iter().any(|slot| slot.reads.contains(&id));
+            let here = Read::Here(id);
+            let is_read = self.slots.iter().any(|slot| slot.reads.contains(&here));
             let before = self.markets[index].shown;
             let priced = is_read && {
                 let prices = self.prices(id);
@@ -131,12 +242,13 @@ impl State {
             let changed = false;
             self.markets[index].shown = Shown { changed, priced };
             if is_read && (before.changed || before.priced != priced) {
-                touched.push(id);
+                touched.push(here);
             }
         }
         let readers = self.slots.iter();
-        let readers = readers.filter(|slot| slot.reads.iter().any(|id| touched.contains(id)));
-        let readers: Vec<_> = readers.map(|slot| slot.market).collect();
+        let readers = readers.filter(|slot| slot.reads.iter().any(|read| touched.contains(read)));
+        let mut readers: Vec<_> = readers.map(|slot| slot.market).collect();
+        readers.extend(self.elsewhere.readers_of_changed(now));
         for market in readers {
             self.market_mut(market).decision_due = true;
         }
@@ -146,19 +258,26 @@ impl State {
     pub(crate) fn reference_status(&self, now: Time) -> Vec<ReferenceStatus> {
         let mut all = self.references.status(now);
         for slot in &self.slots {
-            for id in &slot.reads {
+            for read in &slot.reads {
+                let Some(other) = self.other(now, *read) else {
+                    continue;
+                };
+                let id = match read {
+                    Read::Here(id) => Some(*id),
+                    Read::Elsewhere(_) => None,
+                };
                 let is_known = |known: &ReferenceStatus| {
-                    (known.market, known.other) == (slot.market, Some(*id))
+                    let name = known.name == other.market.name;
+                    (known.market, known.other) == (slot.market, id) && name
                 };
                 if all.iter().any(is_known) {
                     continue;
                 }
-                let other = self.other(now, *id);
                 all.push(ReferenceStatus {
                     market: slot.market,
                     name: other.market.name.clone(),
-                    other: Some(*id),
-                    last: other.prices.mid.zip(other.age_ms),
+                    other: id,
+                    last: other.last_mid().zip(other.age_ms),
                     stale: !matches!(other.mid, Ok(Ok(_))),
                 });
             }

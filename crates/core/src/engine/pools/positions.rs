@@ -80,7 +80,7 @@ impl Pool {
     }
 
     /// Balances, if they are known and not too old.
-    fn fresh(&self, now: Time) -> Option<PoolBalances> {
+    pub(crate) fn fresh(&self, now: Time) -> Option<PoolBalances> {
         let (balances, drawn) = self.balances?;
         (now.ms_since(drawn) <= self.config.age_max_ms).then_some(balances)
     }
