@@ -51,6 +51,10 @@ impl Token {
         allowed.copied().unwrap_or_default()
     }
 
+    pub fn supply(&self) -> U256 {
+        self.supply
+    }
+
     fn mint(&mut self, to: Address, amount: U256) {
         self.supply += amount;
         *self.balances.entry(to).or_default() += amount;

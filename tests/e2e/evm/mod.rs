@@ -6,12 +6,12 @@
 //! compared with the daemon's. `tests/external/evm` does the same with a public node and the published contracts.
 
 mod chain;
-mod contracts;
+pub mod contracts;
 mod demo;
 mod life;
 mod node;
 mod rpc;
 mod running;
-mod stage;
+pub mod stage;
 mod starts;
 mod swaps;

@@ -354,7 +354,11 @@ fn depends_on_data(why: &Withheld) -> bool {
 
 /// Reasons that are not caused by the file.
 const fn is_no_mistake(control: Control) -> bool {
-    control.is_by_design() || matches!(control, Control::NotWanted | Control::FillDelay)
+    let passes = matches!(
+        control,
+        Control::NotWanted | Control::FillDelay | Control::SwapUndecided
+    );
+    control.is_by_design() || passes
 }
 
 /// A venue with one quiet market, and others that agree with it.

@@ -86,7 +86,8 @@ pub(super) fn seen(market: &MarketSpec, mid: u64) -> OtherMarket<'_> {
     }
 }
 
-/// A market of another venue in a dry run: the mid, large orders a tick from it, and nothing held.
+/// A market of another venue in a dry run: the mid, and large orders a tick from it. What is held there may change, so that
+/// nothing is concluded from it.
 pub(crate) fn published(market: &MarketSpec, mid: u64) -> MarketElsewhere {
     let level = |price| {
         vec![BookLevel {
@@ -105,7 +106,10 @@ pub(crate) fn published(market: &MarketSpec, mid: u64) -> MarketElsewhere {
             age_ms: 0,
             age_max_ms: u64::MAX,
         }),
-        holdings: seen.holdings,
+        holdings: seen.holdings.map(|held| OtherHoldings {
+            undecided: true,
+            ..held
+        }),
         taker_fee_bips: seen.taker_fee_bips,
     }
 }

@@ -812,7 +812,7 @@ fn reads_here(read: Value) -> Result<Value, String> {
     let Value::List(markets) = read else {
         return Err("the markets that are read are no list".to_owned());
     };
-    let here = |market| Value::Variant("Here".to_owned(), Box::new(market));
+    let here = |market| Value::Variant("Here".to_owned(), Box::new(Value::List(vec![market])));
     Ok(Value::List(markets.into_iter().map(here).collect()))
 }
 
