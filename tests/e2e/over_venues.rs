@@ -141,7 +141,7 @@ fn a_pool_and_the_book_of_another_venue_are_arbitraged() {
     assert_eq!(code, 0, "{text}");
     let sold = || venues.opening[1].saturating_sub(venues.held()[1]);
     let mut daemon = venues.run("portfolio.toml");
-    let mut until_sold = |daemon: &mut Program, least: u128| {
+    let until_sold = |daemon: &mut Program, least: u128| {
         until(SOON * 2, &format!("sales of {least}"), || {
             assert!(daemon.ended().is_none(), "{}", daemon.last_words());
             (sold() >= least).then_some(())

@@ -64,6 +64,22 @@ pub(crate) struct StrategySlot {
     pub(crate) reads: Vec<Read>,
 }
 
+/// The strategies of a start.
+fn slots_of(start: &Start) -> Vec<StrategySlot> {
+    let mut traded = start.traded.iter().copied();
+    let slots = start.strategies.iter();
+    slots
+        .map(|(strategy, market)| StrategySlot {
+            strategy: *strategy,
+            market: *market,
+            fills: Vec::new(),
+            parameters: None,
+            traded: traded.next().unwrap_or_default(),
+            reads: Vec::new(),
+        })
+        .collect()
+}
+
 /// Purpose of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum RequestPurpose {
@@ -200,22 +216,7 @@ impl State {
                 Market::new(spec.clone(), meter, pool)
             })
             .collect();
-        let seats = start
-            .strategies
-            .iter()
-            .map(|(strategy, market)| StrategySlot {
-                strategy: *strategy,
-                market: *market,
-                fills: Vec::new(),
-                parameters: None,
-                traded: Traded::default(),
-                reads: Vec::new(),
-            })
-            .collect();
-        let mut seats: Vec<StrategySlot> = seats;
-        for (slot, traded) in seats.iter_mut().zip(&start.traded) {
-            slot.traded = *traded;
-        }
+        let slots = slots_of(start);
         if start.restrictions.state > TradingState::Active {
             let (level, cause) = (start.restrictions.state, "as stored".to_owned());
             actions.push(Action::Notify(Notification::TradingStateChanged {
@@ -239,7 +240,7 @@ impl State {
             portfolio: None,
             elsewhere: Elsewhere::default(),
             markets,
-            slots: seats,
+            slots,
             clock: VenueClock::new(now, start.venue_time),
             budget,
             trading,

@@ -95,18 +95,15 @@ pub async fn run(
     );
     let mut started = start::begin(daemon, state, venue, seed)?;
     let mut switch = started.trading.switch.take();
-    let member = match member {
-        Some(member) => {
-            let reads = started.bound.reads_elsewhere();
-            let begun = member.begin(&started.bound.markets, &reads);
-            Some(begun.map_err(|what| Failure::new(Exit::Refused, what))?)
-        }
-        None => {
-            let alone = started.bound.without_elsewhere();
-            alone.map_err(|what| Failure::new(Exit::Refused, what))?;
-            None
-        }
-    };
+    let refused = |what| Failure::new(Exit::Refused, what);
+    if member.is_none() {
+        started.bound.without_elsewhere().map_err(refused)?;
+    }
+    let begun = member.map(|member| {
+        let reads = started.bound.reads_elsewhere();
+        member.begin(&started.bound.markets, &reads)
+    });
+    let member = begun.transpose().map_err(refused)?;
     let callers = listeners.callers.clone();
     let reload = Reload::new(file, set, &started.bound.markets);
     let (mut event_loop, first) = event_loop(daemon, reload, clock, listeners, started)?;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
-use crate::elsewhere::{self, BookElsewhere, OtherHoldings, Published};
+use crate::elsewhere::{self, BookElsewhere, OtherHoldings};
 use crate::market::{MarketId, MarketSpec};
 use crate::reference::ReferenceStatus;
 use crate::strategy::{BookLevel, OtherBook, OtherMarket, Strategy};
 use crate::time::Time;
 use crate::withheld::Withheld;
 
-use crate::engine::intents::registry::Tracked;
 use crate::engine::market_data::book::Prices;
 use crate::engine::market_data::elsewhere::Known;
 use crate::engine::state::State;
@@ -155,7 +154,7 @@ impl State {
 
     /// The mid of a book for strategies of other markets, or why it has none; or why the book is missing. Whether its own
     /// market may be quoted does not matter.
-    fn readable_mid(
+    pub(crate) fn readable_mid(
         &self,
         now: Time,
         id: MarketId,
@@ -183,48 +182,6 @@ impl State {
         let prices = self.prices(id);
         let mid = self.readable_mid(now, id, &prices).ok()?.ok()?;
         Some((mid, self.market(id).book.age_ms(now)?))
-    }
-
-    /// What this engine publishes of a market, for strategies of other venues.
-    pub(crate) fn publish(&self, now: Time, id: MarketId) -> Published {
-        let market = self.market(id);
-        let prices = self.prices(id);
-        let age_max_ms = self.config.poll.depth_age_max_ms;
-        let book = self.readable_mid(now, id, &prices);
-        Published {
-            book: book.map(|mid| BookElsewhere {
-                bids: prices.bids.clone(),
-                asks: prices.asks.clone(),
-                mid,
-                age_ms: market.book.age_ms(now).unwrap_or(u64::MAX),
-                age_max_ms,
-            }),
-            holdings: self.ready.then(|| self.published_holdings(now, id)),
-            taker_fee_bips: self.taker_fee_bips,
-        }
-    }
-
-    fn published_holdings(&self, now: Time, id: MarketId) -> OtherHoldings {
-        let spec = &self.market(id).spec;
-        let pool = self.market(id).pool.as_ref();
-        let is_fresh = pool.is_none_or(|pool| pool.fresh(now).is_some());
-        let pooled = self.shares_due(id).filter(|_| is_fresh);
-        let tokens = [spec.base.id, spec.quote.id];
-        let trades = |order: &Tracked| {
-            let [sold, bought] = [order.order.sell_token, order.order.buy_token];
-            tokens.contains(&sold) || tokens.contains(&bought)
-        };
-        let foreign = |token| self.foreign.paying(token) > 0 || self.foreign.bringing(token) > 0;
-        let undecided = self.orders.iter().any(trades)
-            || !self.orders.pool_transactions.is_empty()
-            || tokens.into_iter().any(foreign)
-            || self.books_withhold(id).is_some();
-        OtherHoldings {
-            base: self.ledger.total(spec.base.id),
-            quote: self.ledger.total(spec.quote.id),
-            pooled_base: pooled.map(|(base, _)| base),
-            undecided,
-        }
     }
 
     /// Strategies that read a market whose book changed, appeared or lapsed since the last decision decide again.
