@@ -230,6 +230,9 @@ pub struct WorldConfig {
     pub engine: EngineConfig,
     /// Whether some limits are so tight that they are reached, at intervals until the faults end.
     pub tight: bool,
+    /// Whether the venue is one of a portfolio: while there are faults, limits over all venues are in force.
+    #[serde(default)]
+    pub portfolio: bool,
     /// Balances of the account at the start.
     pub funds: Amounts,
     /// Latency and faults of messages.

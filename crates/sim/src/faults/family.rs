@@ -87,7 +87,7 @@ impl Family {
                     .kinds
                     .retain(|kind| kind.family() != self);
             }
-            Self::Limits => config.tight = false,
+            Self::Limits => (config.tight, config.portfolio) = (false, false),
             Self::Crash => {
                 config.crash = CrashConfig::default();
                 config.falls = ControlLossConfig::default();

@@ -117,6 +117,8 @@ invariants! {
         Executions "executions" "Complete fills of a minute stay within their limit.",
         InventoryBand "inventory_band" "The inventory stays within its band if everything that may be alive fills.",
         GrossExposure "gross_exposure" "The exposure stays within its limit if everything that may be alive fills.",
+        PortfolioInventory "portfolio_inventory" "What is held of a token at all venues of a portfolio stays within its limit if everything that may be alive fills, and nothing is bought while that is not known.",
+        PortfolioExposure "portfolio_exposure" "The exposure of all venues of a portfolio stays within its limit if everything that may be alive fills, and nothing is bought while it is not known or without a price.",
         SignedUnexpired "signed_unexpired" "What is signed and not expired stays within its limit, over restarts.",
         Overcommitted "overcommitted" "The account holds what its orders need.",
     }

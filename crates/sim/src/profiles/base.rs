@@ -84,6 +84,7 @@ impl WorldConfig {
             open_leg_max: None,
             engine: engine(),
             tight: false,
+            portfolio: false,
             funds: Amounts::from([(BASE, 40 * ONE), (QUOTE, 100_000 * UNIT)]),
             network: NetworkConfig {
                 latency_min_ms: 5,

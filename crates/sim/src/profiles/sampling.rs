@@ -142,6 +142,7 @@ impl WorldConfig {
             config = config.falling(&mut random);
         }
         config.tight = random.chance(1, 5);
+        config.portfolio = seed % 7 == 5;
         config
     }
 }

@@ -53,6 +53,8 @@ pub(super) enum WorldEvent {
         incarnation: u32,
         source: ReferenceId,
     },
+    /// What the other venues of a portfolio hold changes, if that daemon is alive.
+    Portfolio { incarnation: u32 },
     /// Simulated traders act.
     Trade,
     /// The chain's next block is due.
@@ -77,6 +79,7 @@ impl World {
             | WorldEvent::Answer { .. }
             | WorldEvent::Process { .. }
             | WorldEvent::Reference { .. }
+            | WorldEvent::Portfolio { .. }
             | WorldEvent::Synced { .. } => true,
             WorldEvent::CrashDue
             | WorldEvent::Fall
@@ -158,6 +161,7 @@ impl World {
                 incarnation,
                 source,
             } => self.reference(incarnation, source),
+            WorldEvent::Portfolio { incarnation } => self.portfolio(incarnation),
             WorldEvent::Trade => {
                 self.exchange.trade(self.now);
                 self.plan_trade();

@@ -124,6 +124,16 @@ impl World {
 }
 
 /// Our balance at the exchange.
+impl World {
+    /// What the account holds of a token at the venue.
+    pub(super) fn held_at_venue(&self, token: TokenId) -> Amount {
+        match &self.chain {
+            Some(chain) => chain.held().get(&token).copied().unwrap_or(0),
+            None => held_at(self.exchange.venue(), token),
+        }
+    }
+}
+
 fn held_at(venue: &Venue, token: TokenId) -> Amount {
     let account = venue.account(OWN_ACCOUNT);
     account.map_or(0, |account| account.balance(token).total)

@@ -17,6 +17,7 @@ pub(crate) mod late_arrivals;
 mod limits;
 pub(crate) mod list_faults;
 pub(crate) mod operator;
+mod portfolio;
 pub(crate) mod processes;
 pub(crate) mod quoting_uptime;
 mod references;
@@ -61,6 +62,7 @@ use crate::trace::Trace;
 
 use crate::world::events::WorldEvent;
 pub(crate) use crate::world::snapshot_replica::SnapshotReplica;
+use portfolio::OtherVenues;
 use processes::Processes;
 use references::References;
 use reloads::Reloads;
@@ -124,6 +126,7 @@ pub struct World {
     reloads: Reloads,
     processes: Processes,
     references: References,
+    others: OtherVenues,
     trace: Trace,
     counts: Counts,
     loss: Meter,
@@ -216,6 +219,7 @@ impl World {
             reloads,
             processes: Processes::new(config.seed),
             references: References::new(config.seed, &config.references),
+            others: OtherVenues::new(config.seed),
             trace: Trace::default(),
             counts: Counts::default(),
             loss: Meter::default(),

@@ -43,6 +43,7 @@ impl World {
         self.now > felt
             && self.daemon.is_some()
             && !self.reloads.is_tight(engine)
+            && !self.others.limit()
             && self
                 .specs
                 .iter()

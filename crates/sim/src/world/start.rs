@@ -79,6 +79,7 @@ impl World {
         self.session = Session::new(&self.specs).with_pools(&self.pools);
         self.profit = Profit::begin(&self.specs, &self.pools);
         self.handle_event(&start);
+        self.start_portfolio();
         self.start_processes();
         self.start_references();
     }

@@ -184,6 +184,45 @@ impl Limits {
             let detail = format!("{id}: {exposed:?} of {allowed:?} quote units");
             broken.push((Invariant::GrossExposure, detail));
         }
+        if order.side == Side::Buy {
+            broken.extend(self.over_all_venues(order, spec, (most, exposed)));
+        }
+    }
+
+    /// Limits over all venues after a purchase: this venue's part is at most `base` of the bought token, worth `exposed`
+    /// quote units. What is not known is beyond every limit.
+    fn over_all_venues(
+        &self,
+        order: &UnsignedOrder,
+        spec: &MarketSpec,
+        (base, exposed): (Amount, Option<Amount>),
+    ) -> Vec<Broken> {
+        let mut broken = Vec::new();
+        let id = order.client_id;
+        let mut limits = self.portfolio.tokens.iter();
+        if let Some(limit) = limits.find(|limit| limit.token == spec.base.id)
+            && limit
+                .elsewhere
+                .is_none_or(|there| there.saturating_add(base) > limit.most)
+        {
+            let detail = format!("{id}: {base} base units here, {limit:?}");
+            broken.push((Invariant::PortfolioInventory, detail));
+        }
+        if let Some(limit) = &self.portfolio.exposure {
+            let mut rates = limit.rates.iter();
+            let rate = rates.find(|(token, _)| *token == spec.quote.id);
+            let worth = exposed
+                .zip(rate)
+                .and_then(|(exposed, (_, rate))| Some(exposed.checked_mul(rate.worth)? / rate.per));
+            let all = worth
+                .zip(limit.elsewhere)
+                .map(|(here, there)| here.saturating_add(there));
+            if all.is_none_or(|all| all > limit.most) {
+                let detail = format!("{id}: {exposed:?} quote units here, {limit:?}");
+                broken.push((Invariant::PortfolioExposure, detail));
+            }
+        }
+        broken
     }
 }
 

@@ -22,6 +22,7 @@ use cambist_core::event::{Command, Event, Start};
 use cambist_core::level::Rate;
 use cambist_core::notification::Notification;
 use cambist_core::order::UnsignedOrder;
+use cambist_core::portfolio::Portfolio;
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::strategy::Quote;
 use cambist_core::{
@@ -92,6 +93,8 @@ pub(crate) struct Limits {
     healthy: Option<Time>,
     pauses: Pauses,
     losses: Losses,
+    /// What counts beside the venue, as the engine got it last.
+    portfolio: Portfolio,
 }
 
 /// Our balance at the exchange.
@@ -134,6 +137,7 @@ impl Limits {
             orders: None,
             healthy: None,
             pauses: Pauses::begin(&start.restrictions),
+            portfolio: Portfolio::default(),
             losses: Losses::begin(start, booked),
         }
     }
@@ -163,6 +167,9 @@ impl Limits {
         if matches!(event, Event::Operator(Command::Lower { .. })) {
             self.wild = false;
             self.losses = Losses::default();
+        }
+        if let Event::Portfolio(portfolio) = event {
+            self.portfolio.clone_from(portfolio);
         }
         let Event::Answer {
             outcome: Outcome::Reply(reply),
