@@ -1,5 +1,5 @@
 //! Strategies read markets of other venues: books with their age, holdings, and nothing that was not published. What this
-//! engine publishes is what the ledger holds, and says when it may change.
+//! engine publishes is what the ledger holds, and whether it may change.
 
 use std::sync::{Arc, Mutex};
 
