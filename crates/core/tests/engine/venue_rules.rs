@@ -10,10 +10,12 @@ use cambist_core::venue::{
     AmountRule, FeeRule, FeeToken, LifetimeRule, Refusal, RequestCosts, Resting, SlotRule,
     TradingCounter, VenueRules,
 };
-use cambist_core::{MarketId, MarketSpec, OrderStatus, Reason, TokenId};
+use cambist_core::{MarketId, MarketSpec, OrderStatus, Reason, Side, TokenId};
 
-use crate::bench::{Always, BASE, BID, BOTH, OTHER, TestBench, config, spec, token};
+use crate::bench::{Always, BASE, BID, BOTH, Below, OTHER, TestBench, config, spec, token};
 
+/// One ask.
+const ASK: [(Side, u64, u64); 1] = [(Side::Sell, 10_005, 100)];
 const LOST: Outcome = Outcome::Unknown(UnknownCause::Timeout);
 const NONSENSE: Reason = Reason::Unlisted(1);
 const USED: Reason = Reason::Unlisted(2);
@@ -397,4 +399,68 @@ fn a_later_run_begins_with_a_full_counter() {
     assert_eq!(bench.sealed.len(), 0);
     bench.run_ms(1_500);
     assert_eq!(bench.sealed.len(), 1);
+}
+
+/// A counter that forgets nothing, in which a young cancel adds eight orders.
+fn counter_of(most: u32) -> TradingCounter {
+    TradingCounter {
+        most,
+        decay_per_s: 0,
+        spare: 0,
+        order: 100,
+        cancels: vec![(60_000, 800)],
+    }
+}
+
+/// Bids below the mid, and asks at a price.
+fn moving_bid(most: u32) -> TestBench {
+    let strategies: Vec<Box<dyn Strategy>> =
+        vec![Box::new(Below(10)), Box::new(Always(ASK.to_vec()))];
+    let mut bench = TestBench::shared(strategies, config());
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.venue.trading = Some(counter_of(most));
+        start.next_number = 1;
+    }
+    bench.until_a_submit_waits();
+    bench.accept_all();
+    bench.run_ms(500);
+    assert_eq!(bench.sealed.len(), 2);
+    bench
+}
+
+/// The cancel of an order that offers too much is sent in the step that makes the next order, and reaches the venue first.
+#[test]
+fn an_order_waits_for_room_beside_the_cancels_of_its_step() {
+    for (most, replaced) in [(1_100, true), (1_099, false)] {
+        let mut bench = moving_bid(most);
+        bench.depth = (9_985, 9_995);
+        while bench.cancels.is_empty() {
+            bench.run_ms(10);
+        }
+        assert_eq!(bench.sealed.len(), 2 + usize::from(replaced), "{most}");
+        assert_eq!(bench.submits.len(), usize::from(replaced), "{most}");
+    }
+}
+
+/// A cancel does not wait for an order that is being stored.
+#[test]
+fn a_stored_order_without_room_is_not_sent() {
+    for (most, is_sent) in [(1_100, true), (1_099, false)] {
+        let mut bench = moving_bid(most);
+        bench.store_waits = true;
+        let ask = bench.sealed_ids()[1];
+        bench.show(ask, OrderStatus::Processed, 100);
+        while bench.sealing.is_empty() {
+            bench.run_ms(10);
+        }
+        bench.depth = (9_985, 9_995);
+        while bench.cancels.is_empty() {
+            bench.run_ms(10);
+        }
+        bench.store_answers();
+        assert_eq!(bench.submits.len(), usize::from(is_sent), "{most}");
+        let next = bench.sealed_ids()[2];
+        let end = (!is_sent).then_some(End::NeverSent);
+        assert_eq!(bench.end_of(next), end, "{most}");
+    }
 }

@@ -66,7 +66,7 @@ impl State {
             return Err(Control::StorageIds.into());
         }
         let id = self.markets[index].spec.id;
-        if let Err((why, frees_at)) = self.trading.room_for_order(now, id) {
+        if let Err((why, frees_at)) = self.room_for_order(now, id) {
             self.wait_for_counter(index, frees_at);
             return Err(why);
         }

@@ -4,11 +4,13 @@
 //! replacement would only offer more or a better price than it, or if it expires by itself at a price that is still
 //! wanted. Then the order stays, and its quote is served by it until the counter has room.
 
-use crate::market::Side;
+use crate::market::{MarketId, Side};
 use crate::order::ClientOrderId;
 use crate::strategy::Quote;
 use crate::time::Time;
+use crate::withheld::Withheld;
 
+use crate::engine::intents::lifecycle::Phase;
 use crate::engine::orders::diff::{Diff, Missing, Tolerance, Working, WorkingState};
 use crate::engine::state::State;
 
@@ -57,6 +59,43 @@ impl State {
     fn age_ms(&self, now: Time, id: ClientOrderId) -> u64 {
         let live_since = self.orders.lifecycle(id).and_then(|life| life.live_since);
         live_since.map_or(0, |since| now.ms_since(since))
+    }
+
+    /// What the cancels of a market that are decided and were not sent yet will add at most.
+    fn decided_cancels(&self, now: Time, market: MarketId) -> u32 {
+        let unsent = self.orders.of_market(market).filter(|tracked| {
+            let lifecycle = &tracked.lifecycle;
+            let decided = lifecycle.cancel.is_some_and(|c| c.last_sent.is_none());
+            // What has not left is dropped.
+            decided && !matches!(lifecycle.phase, Phase::Sealing | Phase::Sealed)
+        });
+        let ids = unsent.map(|tracked| tracked.order.client_id);
+        ids.map(|id| self.trading.of_cancel(self.age_ms(now, id)))
+            .sum()
+    }
+
+    /// Whether the market's counter has room for another order.
+    pub(crate) fn room_for_order(
+        &self,
+        now: Time,
+        market: MarketId,
+    ) -> Result<(), (Withheld, Time)> {
+        if self.trading.level(now, market).is_none() {
+            return Ok(());
+        }
+        let cancels = self.decided_cancels(now, market);
+        self.trading.room_for_order(now, market, cancels)
+    }
+
+    /// Whether an order that was counted when it was approved still has its room: cancels do not wait for it.
+    pub(crate) fn keeps_room(&self, now: Time, id: ClientOrderId) -> Result<(), Withheld> {
+        let market = self.orders.market_of(id);
+        let counted = market.filter(|market| self.trading.level(now, *market).is_some());
+        counted.map_or(Ok(()), |market| {
+            let cancels = self.decided_cancels(now, market);
+            let room = self.trading.room_for_counted(now, market, cancels);
+            room.map_err(|(why, _)| why)
+        })
     }
 
     /// A cancel of an order is sent.

@@ -35,7 +35,8 @@ impl State {
             self.end(now, id, End::NeverSent, actions);
             return;
         }
-        match self.approve_leaving(now, id) {
+        let approved = self.approve_leaving(now, id);
+        match approved.and_then(|approved| self.keeps_room(now, id).map(|()| approved)) {
             Ok(approved) => {
                 let id = approved.into_inner();
                 self.transmit(now, id, actions);
@@ -179,7 +180,7 @@ impl State {
             let market = self.orders.market_of(id);
             let is_order = endpoint == Endpoint::Submit;
             let market = market.filter(|_| is_order);
-            if market.is_some_and(|market| self.trading.room_for_order(now, market).is_err()) {
+            if market.is_some_and(|market| self.room_for_order(now, market).is_err()) {
                 continue;
             }
             // A refused resend ends nothing: an earlier copy may have been accepted.

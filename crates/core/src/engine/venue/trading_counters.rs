@@ -1,7 +1,8 @@
 //! What the venue's counters of orders and cancels hold by our own count ([`TradingCounter`]).
 //!
 //! An order is counted when it is approved and with every resend, a cancel with every request, by the shortest time that
-//! its order can have existed. New orders wait for room. A cancel never waits if its order offers more, or a better
+//! its order can have existed. New orders wait for room beside the cancels that are decided, and one that lost its room to
+//! cancels while it was stored is not sent. A cancel never waits if its order offers more, or a better
 //! price, than is wanted. A cancel that only makes way for a better offer waits until both sides could still be cancelled
 //! and offered again after it.
 
@@ -102,14 +103,30 @@ impl TradingCounters {
         Err((withheld, Time(now.0.saturating_add(waits_us))))
     }
 
-    /// Whether an order has room.
+    /// Whether an order has room beside what cancels that are decided will add.
     pub(crate) fn room_for_order(
         &self,
         now: Time,
         market: MarketId,
+        cancels: u32,
     ) -> Result<(), (Withheld, Time)> {
         let adds = self.rule.as_ref().map_or(0, |rule| rule.order);
-        self.room(now, market, adds)
+        self.room(now, market, adds + cancels)
+    }
+
+    /// The same for an order that is counted already.
+    pub(crate) fn room_for_counted(
+        &self,
+        now: Time,
+        market: MarketId,
+        cancels: u32,
+    ) -> Result<(), (Withheld, Time)> {
+        self.room(now, market, cancels)
+    }
+
+    /// What a cancel adds of an order that has existed for at least so long.
+    pub(crate) fn of_cancel(&self, age_ms: u64) -> u32 {
+        self.rule.as_ref().map_or(0, |rule| rule.cancel(age_ms))
     }
 
     /// Whether a cancel that could wait has room beside `planned`, with its replacement if it has one, so that both
@@ -139,7 +156,7 @@ impl TradingCounters {
 
     /// A cancel is sent of an order that has existed for at least so long.
     pub(crate) fn count_cancel(&mut self, now: Time, market: MarketId, age_ms: u64) {
-        let adds = self.rule.as_ref().map_or(0, |rule| rule.cancel(age_ms));
+        let adds = self.of_cancel(age_ms);
         self.raise(now, market, adds);
     }
 }
@@ -167,17 +184,17 @@ mod tests {
         let mut counters = counters();
         let now = Time::from_ms(1_000);
         for _ in 0..9 {
-            assert!(counters.room_for_order(now, HERE).is_ok());
+            assert!(counters.room_for_order(now, HERE, 0).is_ok());
             counters.count_order(now, HERE);
         }
-        let (why, at) = counters.room_for_order(now, HERE).unwrap_err();
+        let (why, at) = counters.room_for_order(now, HERE, 0).unwrap_err();
         assert_eq!(why.control, Control::TradingCounter);
         assert_eq!((why.value, why.limit), (Some(10), Some(9)));
         assert_eq!(at, Time::from_ms(2_000));
-        assert!(counters.room_for_order(at, HERE).is_ok());
-        assert!(counters.room_for_order(Time(at.0 - 1), HERE).is_err());
+        assert!(counters.room_for_order(at, HERE, 0).is_ok());
+        assert!(counters.room_for_order(Time(at.0 - 1), HERE, 0).is_err());
         assert!(
-            counters.room_for_order(now, THERE).is_ok(),
+            counters.room_for_order(now, THERE, 0).is_ok(),
             "each for itself"
         );
         assert_eq!(counters.level(now, HERE), Some((900, 1_000)));
@@ -227,12 +244,20 @@ mod tests {
         let mut counters = counters();
         counters.fill_all(Time(0), [HERE].into_iter());
         assert_eq!(counters.level(Time(0), HERE), Some((1_000, 1_000)));
-        assert!(counters.room_for_order(Time::from_ms(1_999), HERE).is_err());
-        assert!(counters.room_for_order(Time::from_ms(2_000), HERE).is_ok());
+        assert!(
+            counters
+                .room_for_order(Time::from_ms(1_999), HERE, 0)
+                .is_err()
+        );
+        assert!(
+            counters
+                .room_for_order(Time::from_ms(2_000), HERE, 0)
+                .is_ok()
+        );
         let mut none = TradingCounters::new(None);
         none.fill_all(Time(0), [HERE].into_iter());
         none.count_cancel(Time(0), HERE, 0);
-        assert!(none.room_for_order(Time(0), HERE).is_ok());
+        assert!(none.room_for_order(Time(0), HERE, 0).is_ok());
         assert_eq!(none.level(Time(0), HERE), None);
         assert_eq!(none.used(Time(0), HERE), None);
     }
