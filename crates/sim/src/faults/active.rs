@@ -2,11 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cambist_core::books::Entry;
 use cambist_core::request::Endpoint;
 use cambist_core::{Hash, Reason, Time, TokenId};
 use cambist_venue::{DepthView, Random};
 
+use crate::faults::disk::Write;
 use crate::faults::kinds::FaultKind;
+
+/// Reason for adopting the venue's balances.
+pub(crate) const AS_THE_VENUE_HAS_IT: &str = "as the venue has it";
+/// Reason for a flow that an operator knows.
+pub(crate) const MOVED_BY_HAND: &str = "moved by hand";
+const REASONS: [&str; 2] = [AS_THE_VENUE_HAS_IT, MOVED_BY_HAND];
 
 /// Where orders are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +59,8 @@ pub(crate) struct ActiveFaults {
     pub(crate) depths: BTreeMap<String, (DepthView, DepthView)>,
     /// External flows that were not explained to the daemon: tokens and signed amounts.
     pub(crate) unexplained: Vec<(TokenId, i128)>,
+    /// Flows whose explanation this run of the daemon has, and no later one: the store lost it.
+    pub(crate) unstored: Vec<(TokenId, i128)>,
     /// Time until which the daemon may not have detected an external change of the account.
     pub(crate) undetected_until: Time,
     /// A foreign order.
@@ -80,6 +90,7 @@ impl ActiveFaults {
             renewed_ms: None,
             depths: BTreeMap::new(),
             unexplained: Vec::new(),
+            unstored: Vec::new(),
             undetected_until: Time(0),
             foreign: None,
             foreign_made: 0,
@@ -100,6 +111,24 @@ impl ActiveFaults {
     pub(crate) fn obstruct(&mut self, until: Time) {
         self.disturb(until);
         self.obstructed = self.obstructed.max(until);
+    }
+
+    /// A write is lost: what an operator explained with it. The daemon confirms an explanation when it is durable.
+    pub(crate) fn explained_in_vain(&mut self, write: &Write) {
+        let Write::Booked(booking) = write else {
+            return;
+        };
+        let flows = booking.entries.iter().filter_map(|entry| match entry {
+            Entry::Flow {
+                token,
+                amount,
+                reason,
+            } => REASONS
+                .contains(&reason.as_str())
+                .then_some((*token, *amount)),
+            _ => None,
+        });
+        self.unstored.extend(flows);
     }
 
     /// A wrong time as an offset in milliseconds. Each is far from the one before: two wrong answers that agreed would

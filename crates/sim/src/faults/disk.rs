@@ -231,8 +231,8 @@ impl Disk {
         books.ledger.is_some() && books.explain(token, amount, markets).is_ok()
     }
 
-    /// Drops writes that were not synced, except a random prefix of them.
-    pub(crate) fn crash(&mut self, random: &mut Random) {
+    /// Drops writes that were not synced, except a random prefix of them. Returns what was dropped, oldest first.
+    pub(crate) fn crash(&mut self, random: &mut Random) -> impl Iterator<Item = Write> {
         let waiting = self.waiting.len() as u64;
         let kept = random.between(0, waiting);
         for _ in 0..kept {
@@ -240,6 +240,8 @@ impl Disk {
                 self.durable.apply(write);
             }
         }
-        self.waiting.clear();
+        std::mem::take(&mut self.waiting)
+            .into_iter()
+            .map(|(_, write)| write)
     }
 }

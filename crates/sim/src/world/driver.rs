@@ -202,6 +202,7 @@ impl Observer for World {
             self.checks.ends_proven(&self.ground_truth, durable);
         }
         self.daemon = None;
+        self.explain_again();
         self.stop_on_chain();
     }
 

@@ -331,7 +331,10 @@ impl World {
         self.lose_control();
         self.daemon = None;
         self.crash_after = None;
-        self.disk.crash(&mut self.random);
+        for write in self.disk.crash(&mut self.random) {
+            self.active_faults.explained_in_vain(&write);
+        }
+        self.explain_again();
         self.stop_on_chain();
         self.disk_busy = self.now;
         self.flushing = false;

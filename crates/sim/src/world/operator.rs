@@ -12,6 +12,7 @@ use cambist_core::{
 use cambist_venue::{AccountId, NewOrder, Operator, Request};
 
 use crate::exchange::OWN_ACCOUNT;
+use crate::faults::active::{AS_THE_VENUE_HAS_IT, MOVED_BY_HAND};
 use crate::invariants::books::Ledger;
 
 use crate::world::World;
@@ -19,8 +20,6 @@ use crate::world::events::WorldEvent;
 
 /// The operator checks the daemon at this interval.
 pub(super) const CARE_MS: u64 = 30_000;
-/// Reason for adopting the venue's balances.
-const AS_THE_VENUE_HAS_IT: &str = "as the venue has it";
 /// Storage ids of foreign orders start here, separate from ours.
 const FOREIGN_IDS: u32 = 14_000;
 
@@ -111,13 +110,26 @@ impl World {
 
     fn adopt(&mut self, flows: Vec<(TokenId, i128)>) {
         for (token, amount) in flows {
-            let reason = "moved by hand".to_owned();
+            let reason = MOVED_BY_HAND.to_owned();
             self.command(Command::Adopt {
                 token,
                 amount,
                 reason,
             });
         }
+    }
+
+    /// The daemon is gone, and with it the explanations that the store lost: the operator, to whom it confirmed none of
+    /// them, has to explain those flows again.
+    pub(super) fn explain_again(&mut self) {
+        let mut flows = std::mem::take(&mut self.active_faults.unstored);
+        if flows.is_empty() {
+            return;
+        }
+        // The balances that a start compares contain the oldest flows first.
+        flows.append(&mut self.active_faults.unexplained);
+        self.active_faults.unexplained = flows;
+        self.checks.excuse(Invariant::Mismatch, None);
     }
 
     fn explain_offline(&mut self, flows: Vec<(TokenId, i128)>) {
@@ -413,19 +425,49 @@ mod tests {
     use crate::config::WorldConfig;
     use crate::faults::kinds::FaultKind;
 
+    /// A world whose daemon has found a flow.
+    fn held_by_a_flow(seed: u64) -> World {
+        let mut world = World::new(WorldConfig::calm(seed, "ladder")).unwrap();
+        world.run_until(Time::from_ms(60_000));
+        world.flow(true);
+        let is_held = |world: &World| world.daemon.as_ref().is_some_and(|d| d.hold.is_some());
+        while !is_held(&world) && world.now < Time::from_ms(120_000) {
+            world.step();
+        }
+        assert!(is_held(&world), "{seed}: the flow is found");
+        world
+    }
+
+    /// A store that has failed keeps no explanation; the next run finds the flow again.
+    #[test]
+    fn an_operator_explains_again_what_a_store_lost() {
+        for seed in 1..=4 {
+            let mut world = held_by_a_flow(seed);
+            world.run_until(world.active_faults.undetected_until);
+            if let Some(daemon) = &mut world.daemon {
+                daemon.store_failed = true;
+            }
+            world.explain_all();
+            world.run_until(world.now.plus_ms(5_000));
+            assert_eq!(world.active_faults.unexplained, [], "{seed}");
+            world.crash();
+            assert_eq!(world.active_faults.unexplained.len(), 1, "{seed}");
+            world.run_until(world.now.plus_ms(60_000));
+            while !world.active_faults.unexplained.is_empty() {
+                world.care();
+                world.run_until(world.now.plus_ms(CARE_MS));
+            }
+            assert!(world.end(), "{seed}");
+            assert_eq!(world.violations(), [], "{seed}");
+        }
+    }
+
     /// A suspended host executes the operator's commands when it goes on, all at once.
     #[test]
     fn an_operator_explains_each_flow_once_to_a_daemon_that_is_late() {
         let mut late = 0;
         for seed in 1..=8 {
-            let mut world = World::new(WorldConfig::calm(seed, "ladder")).unwrap();
-            world.run_until(Time::from_ms(60_000));
-            world.flow(true);
-            let is_held = |world: &World| world.daemon.as_ref().is_some_and(|d| d.hold.is_some());
-            while !is_held(&world) && world.now < Time::from_ms(120_000) {
-                world.step();
-            }
-            assert!(is_held(&world), "{seed}: the flow is found");
+            let mut world = held_by_a_flow(seed);
             world.begin(FaultKind::Held, 3 * CARE_MS);
             for _ in 0..3 {
                 world.care();

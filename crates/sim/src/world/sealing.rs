@@ -83,6 +83,7 @@ impl World {
             .as_ref()
             .is_some_and(|daemon| daemon.store_failed)
         {
+            self.active_faults.explained_in_vain(&write);
             0
         } else {
             self.disk.write(write)
