@@ -305,6 +305,7 @@ impl State {
         self.send_cancels(now, actions);
         self.cancel_foreign(now, actions);
         self.poll_lapsing(now, actions);
+        self.book_opening(now, actions);
         self.decide(now, strategies, actions);
         self.send_cancels(now, actions);
         self.resend(now, actions);

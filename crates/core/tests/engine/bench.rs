@@ -477,6 +477,8 @@ impl Store for TestBench {
             let cause = cambist_core::event::SealFailure::Store;
             return self.handle_event(&Event::SealFailed { batch, cause });
         }
+        let opened = self.books.ledger.is_some();
+        assert!(opened, "sealed before the opening balances are booked");
         self.sealing.push((batch, intents));
         if !self.store_waits {
             self.store_answers();

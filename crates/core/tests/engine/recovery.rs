@@ -1,8 +1,9 @@
 //! Recovery: what a start does with orders of an earlier run.
 
-use cambist_core::event::RecoveredOrder;
+use cambist_core::event::{Event, RecoveredOrder};
 use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, OrderStatus};
+use cambist_core::request::{Endpoint, OrderList, Outcome, Reply};
 use cambist_core::{Side, StrategyId};
 
 use crate::bench::{BID, BOTH, TestBench, config};
@@ -29,6 +30,38 @@ fn restarted(quotes: &[(Side, u64, u64)]) -> (TestBench, Vec<ClientOrderId>) {
     let left = left_behind(quotes);
     let ids = left.iter().map(|open| open.order.client_id).collect();
     (TestBench::with(quotes, config(), left), ids)
+}
+
+/// Two lists take longer than the balances that were asked for while they were read: the next lists confirm these.
+#[test]
+fn a_start_is_ready_where_balances_arrive_while_lists_are_read() {
+    let mut bench = TestBench::new(&BID);
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.venue.lists.scanned = vec![OrderList::Resting, OrderList::Closed];
+    }
+    bench.queries_lost = true;
+    let mut waiting = Vec::new();
+    for _ in 0..500 {
+        bench.run_ms(10);
+        let sent = std::mem::take(&mut bench.lost_queries);
+        waiting.extend(sent.into_iter().map(|(request, query)| {
+            let is_list = query.endpoint() == Endpoint::Orders;
+            let takes_ms = if is_list { 50 } else { 80 };
+            (bench.now.plus_ms(takes_ms), request, query)
+        }));
+        let now = bench.now;
+        for (_, request, query) in waiting.extract_if(.., |(at, _, _)| *at <= now) {
+            if query.endpoint() == Endpoint::Orders {
+                let (orders, next) = (Vec::new(), None);
+                let page = Reply::OrdersUntil { orders, next };
+                bench.answer(request, Outcome::Reply(page));
+            } else {
+                bench.answer_query(request, &query);
+            }
+        }
+    }
+    let ready = |of: &Notification| matches!(of, Notification::Ready { .. });
+    assert_eq!(bench.count(ready), 1);
 }
 
 #[test]

@@ -163,6 +163,10 @@ impl Checks {
                 format!("{id} leaves and is not durable"),
             );
         }
+        if durable.books.ledger.is_none() {
+            let detail = format!("{id} leaves and the opening balances are not durable");
+            self.fail(Invariant::NotReady, detail);
+        }
         if let Some(before) = self.left.insert(id, hash)
             && before != hash
         {

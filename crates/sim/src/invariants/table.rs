@@ -47,7 +47,7 @@ invariants! {
         SlotReused "slot_reused" "A slot is used again only after its last use has ended.",
         Attempts "attempts" "An order is transmitted at most `orders.attempts_max` times.",
         Late "late" "Nothing leaves so late that it cannot arrive before its expiry.",
-        NotReady "not_ready" "Nothing leaves before the opening balances are known.",
+        NotReady "not_ready" "Nothing leaves before the opening balances are known and durable.",
         OpenedBlind "opened_blind" "Opening balances are taken only after every list that they need was complete.",
         Frozen "frozen" "Nothing leaves for an account that is not known to be open.",
         ClosedMarket "closed_market" "No order leaves for a market that the exchange has closed.",

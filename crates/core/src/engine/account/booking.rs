@@ -114,6 +114,14 @@ fn may_wait_ms(booked: Option<&Baselines>, now: Option<&Baselines>) -> Option<u6
 }
 
 impl State {
+    /// Books opening balances before anything is decided by them. An order that was sealed first could be filled before
+    /// they are durable: a run after a kill would take the opening balances again, and the fill for a part of them.
+    pub(crate) fn book_opening(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.pending.opens {
+            self.book_pending(now, actions);
+        }
+    }
+
     /// Emits a booking of everything that changed since the last one.
     pub(crate) fn book_pending(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.take_new_baselines(now);

@@ -210,9 +210,15 @@ impl State {
         });
         let rests_listed = self.resting_listed_at.is_some();
         let all_seen = all_seen && (self.ready || !self.instances_prevent_opening());
-        match self.ledger.scan_ended(pass.begun, all_seen && rests_listed) {
+        let cut = self.ledger.scan_ended(pass.begun, all_seen && rests_listed);
+        // Balances that are younger than this scan wait for the next one. Asked again now, they would arrive during
+        // that one, and wait again.
+        let is_used = self.ledger.candidate_arrived().is_none();
+        match cut {
             // A fill came in between, and nothing else prevents the opening.
-            None | Some(ReconciliationResult::DiffersAtLeast(_)) if all_seen && !self.ready => {
+            None | Some(ReconciliationResult::DiffersAtLeast(_))
+                if all_seen && is_used && !self.ready =>
+            {
                 self.polls.balances_soon();
             }
             None => {}
