@@ -586,7 +586,8 @@ pub fn main() -> Exit {
     match done {
         Ok(exit) => exit,
         Err(error) => {
-            if cli.json && cli.command.answers_in_json_when_it_fails() {
+            let answers = portfolio.is_some() || cli.command.answers_in_json_when_it_fails();
+            if cli.json && answers {
                 // If stdout is closed, the error cannot be shown.
                 let _ = commands::print_json(&exit::as_json(&error));
             }

@@ -103,6 +103,12 @@ pub fn for_each(path: &Path, json: bool) -> anyhow::Result<Exit> {
         let code = output.status.code();
         let mut known = Exit::ALL.into_iter();
         let exit = known.find(|exit| code == Some(exit.code().into()));
+        if code != Some(0) {
+            let ended = code.map_or("was ended by a signal".to_owned(), |code| {
+                format!("exit code {code}")
+            });
+            eprintln!("venue {}: {ended}", venue.name);
+        }
         // A signal ended it.
         worst = worst.max(exit.unwrap_or(Exit::Bug));
     }

@@ -4,9 +4,9 @@
 //! `others` names. The distance from `base_target` is traded on the book up to `unwind_bps` beyond the mid. So it closes
 //! the leg that `pool_arb` opens at another venue, and hedges shares that `lp_manager` holds there.
 //!
-//! Nothing is traded while the holdings of one of the venues are not known, or an order, a join, an exit or a swap there
-//! is undecided: it would trade what may change by itself. A distance beyond `open_amount_max` is not from what is hedged,
-//! and is left alone.
+//! Nothing is traded while the holdings of one of the venues are not known. What is undecided there counts when it is
+//! booked, so that orders may rest there. Two hedges of the same holdings would trade every distance twice: a portfolio
+//! with such is refused. A distance beyond `open_amount_max` is not from what is hedged, and is left alone.
 //!
 //! It keeps no state.
 
@@ -155,9 +155,6 @@ impl Hedge {
             let there = other.holdings.ok_or_else(unknown)?;
             if other.market.base.id != view.market.base.id {
                 return Err(unknown());
-            }
-            if there.undecided {
-                return Err(Control::SwapUndecided.into());
             }
             let pooled = there.pooled_base.ok_or_else(unknown)?;
             held = held

@@ -100,7 +100,10 @@ fn nothing_is_traded_on_what_is_not_known() {
             held.undecided = true;
         }
     });
-    assert_eq!(undecided, "swap_undecided");
+    assert_eq!(
+        undecided, "sell 249250 x 10000 @0\n",
+        "it counts when it is booked"
+    );
     let stale = with(|there| {
         if let Some(held) = &mut there.holdings {
             held.pooled_base = None;

@@ -191,7 +191,7 @@ controls! {
         "the balance of the token buys or sells less than the strategy's smallest order"
         "deposit the token, or configure smaller orders"
     StrategySkew "strategy_skew" ["market.strategy.params.inventory_range_multiplier" "market.strategy.params.inventory_bound" "market.strategy.params.round_amount_max" "market.strategy.params.open_amount_max" "market.strategy.params.base_target"]
-        "holdings are so far from the strategy's target that it quotes only the other side"
+        "holdings are so far from the strategy's target that it does not quote this side"
         "wait for fills of the other side, move the target, or raise the key"
     FillDelay "fill_delay" ["market.strategy.params.filled_order_delay_ms"]
         "the strategy pauses this side after a fill"

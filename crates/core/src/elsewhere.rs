@@ -35,7 +35,7 @@ pub struct MarketElsewhere {
     pub market: MarketSpec,
     /// Its book, or why it is missing.
     pub book: Result<BookElsewhere, Withheld>,
-    /// What is held there; `None` before ledger and venue were compared.
+    /// What is held there; `None` before ledger and venue were compared, and while they differ.
     pub holdings: Option<OtherHoldings>,
     /// What its venue takes of what a taking order buys, ten-thousandths.
     pub taker_fee_bips: u16,

@@ -88,6 +88,8 @@ pub struct Daemon {
     pub tape: Option<TapeConfig>,
     /// Address of the metrics listener.
     pub metrics: SocketAddr,
+    /// Whether that is the default: beside other venues it is then given another port.
+    pub metrics_is_usual: bool,
     /// Logging.
     pub log: LogConfig,
     /// The engine's configuration as far as `[orders]` and `[poll]` set it; the rest is unset.
@@ -271,6 +273,7 @@ fn read(
     let mut section = root.section("metrics");
     // A run that does not trade must not take the port of a daemon that does.
     let usual = if mode.trades() { USUAL_PORT } else { 0 };
+    let metrics_is_usual = !section.has("listen");
     let listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], usual)));
     let allow_remote = section.or("allow_remote", false);
     if !listen.value.ip().is_loopback() && !allow_remote.value {
@@ -371,6 +374,7 @@ fn read(
             store: store?,
             beside,
             tape,
+            metrics_is_usual,
             metrics: match mode {
                 // Its file is often a copy of the one of the daemon beside it, whose port it must not take.
                 Mode::Shadow => SocketAddr::new(listen.value.ip(), 0),

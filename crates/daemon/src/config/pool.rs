@@ -5,6 +5,7 @@
 use cambist_core::config::{MarketConfig, PoolConfig};
 use cambist_core::pool::PoolSpec;
 use cambist_core::{MarketSpec, TokenId, TokenSpec};
+use cambist_strategies::FirstLeg;
 use rust_decimal::Decimal;
 
 use super::limits::{self, Written, nothing_derived};
@@ -296,6 +297,18 @@ pub(super) fn check_two_legs(
             leg.unwind_bps, config.collar_bps
         );
         problem(choice.place("unwind_bps"), what);
+    }
+    if legs.first == FirstLeg::Elsewhere {
+        let lots = spec.lots_floor(leg.base);
+        let value = spec.quote_amount(config.price_max, lots);
+        if value.is_none_or(|value| value > config.order_value_max) || lots > config.order_qty_max {
+            let what = format!(
+                "open_amount_max is {}, and it is traded by one order, of which market.order_value_max or order_qty_max \
+                 allow less at market.price_ceiling: a larger distance would never be closed",
+                spec.base.text(leg.base)
+            );
+            problem(choice.place("open_amount_max"), what);
+        }
     }
     let kept_bps = config.price_tolerance_bps;
     if let Some(most) = leg.drift_max_bps.filter(|most| kept_bps > *most) {

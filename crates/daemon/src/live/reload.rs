@@ -71,7 +71,11 @@ impl Reload {
                 ));
             }
         }
-        let new = Daemon::load(&self.path).map_err(|error| error.to_string())?;
+        let mut new = Daemon::load(&self.path).map_err(|error| error.to_string())?;
+        if new.metrics_is_usual && self.file.metrics_is_usual {
+            // Beside other venues it was given another port.
+            new.metrics = self.file.metrics;
+        }
         let fixed: Vec<_> = fixed(&self.file)
             .into_iter()
             .zip(fixed(&new))

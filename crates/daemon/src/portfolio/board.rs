@@ -114,6 +114,10 @@ impl Board {
             let others = members.iter().zip(&self.file.venues).enumerate();
             let others = others.filter(|(other, _)| *other != index);
             let elsewhere = others
+                .filter(|(other, (_, venue))| {
+                    let listed = &mut self.listed[*other].iter();
+                    listed.any(|market| venue.name_of(&market.tokens[0]) == name)
+                })
                 .map(|(_, (member, venue))| member.holds(venue, name, base.decimals))
                 .try_fold(0, |sum: Amount, held| sum.checked_add(held?));
             limits.push(TokenElsewhere {

@@ -12,7 +12,9 @@ use rust_decimal::prelude::ToPrimitive;
 
 use super::readings::{ListedMarket, Reading};
 use crate::config::market::Market;
+use crate::config::resolve::ReadElsewhere;
 use crate::config::{Daemon, USUAL_PORT};
+use cambist_strategies::Promise;
 
 /// Units in a whole one of the reporting currency.
 pub(super) const WHOLE: Amount = 1_000_000;
@@ -153,10 +155,75 @@ impl PortfolioFile {
             for read in bound.reads_elsewhere() {
                 let reader = &bound.markets[usize::from(read.reader.0)].name;
                 let found = Reading::of(self, &listed, index, &read, reader);
-                problems.extend(found.err().map(|what| Problem { at: venue.at, what }));
+                let twice = |reading: Reading| hedged_twice(daemons, &read, &reading);
+                let refused = found.map_or_else(Some, twice);
+                problems.extend(refused.map(|what| Problem { at: venue.at, what }));
             }
         }
         problems
+    }
+
+    /// Names of tokens that a venue's file does not have, and markets whose tokens have one name.
+    fn misnamed(&self, daemons: &[Daemon]) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (venue, daemon) in self.venues.iter().zip(daemons) {
+            let symbols = daemon.markets.iter().flat_map(|m| [&m.base, &m.quote]);
+            let known: BTreeSet<_> = symbols.map(String::as_str).collect();
+            for symbol in venue
+                .names
+                .keys()
+                .filter(|name| !known.contains(name.as_str()))
+            {
+                let what = format!(
+                    "venue.tokens names {symbol}, and the markets of venue {} trade {}",
+                    venue.name,
+                    known.iter().copied().collect::<Vec<_>>().join(", ")
+                );
+                problems.push(Problem { at: venue.at, what });
+            }
+            for market in &daemon.markets {
+                let [base, quote] = [&market.base, &market.quote].map(|one| venue.name_of(one));
+                if base == quote {
+                    let what = format!(
+                        "venue.tokens of {} calls both tokens of {} by the one name {base}",
+                        venue.name, market.name.value
+                    );
+                    problems.push(Problem { at: venue.at, what });
+                }
+            }
+        }
+        problems
+    }
+
+    /// Quote tokens that no market of the portfolio prices: with `exposure_max` nothing would ever be bought with them.
+    fn unpriced(&self, daemons: &[Daemon]) -> Vec<Problem> {
+        if self.exposure_max.is_none() {
+            return Vec::new();
+        }
+        let pairs = self.venues.iter().zip(daemons).flat_map(|(venue, daemon)| {
+            let markets = daemon.markets.iter();
+            markets.map(move |market| {
+                let names = [&market.base, &market.quote].map(|one| venue.name_of(one));
+                (venue, market, names)
+            })
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let has_price = |token: &str| {
+            let mut pairs = pairs.iter();
+            self.at_par.contains(token)
+                || pairs.any(|(.., [base, quote])| *base == token && self.at_par.contains(*quote))
+        };
+        let without = pairs.iter().filter(|(.., [_, quote])| !has_price(quote));
+        without
+            .map(|(venue, market, [_, quote])| Problem {
+                at: venue.at,
+                what: format!(
+                    "portfolio.exposure_max: {quote}, the quote token of {} at venue {}, has no price in {}: nothing would \
+                     be bought with it. Name it in portfolio.at_par, or add a market of it",
+                    market.name.value, venue.name, self.currency
+                ),
+            })
+            .collect()
     }
 
     fn misfits(&self, daemons: &[Daemon]) -> Vec<Problem> {
@@ -188,6 +255,8 @@ impl PortfolioFile {
             }
         }
         problems.extend(self.unreadable(daemons));
+        problems.extend(self.misnamed(daemons));
+        problems.extend(self.unpriced(daemons));
         for limit in &self.tokens {
             let refused = self.unlimitable(&limit.name, daemons);
             problems.extend(refused.map(|what| Problem { at: limit.at, what }));
@@ -196,15 +265,33 @@ impl PortfolioFile {
     }
 }
 
+/// Two hedges that count the same holdings would both trade every distance from the target.
+fn hedged_twice(daemons: &[Daemon], read: &ReadElsewhere, reading: &Reading) -> Option<String> {
+    let is_hedge = |name: &str| {
+        let info = cambist_strategies::find(name);
+        info.is_some_and(|info| info.promise == Promise::Hedge)
+    };
+    let reader = read.strategy.split(' ').next().unwrap_or_default();
+    let mut markets = daemons[reading.venue].markets.iter();
+    let there = markets.find(|market| market.name.value == reading.market)?;
+    let mut strategies = there.strategies.iter();
+    let other = strategies.find(|choice| is_hedge(&choice.name.value))?;
+    is_hedge(reader).then(|| {
+        format!(
+            "{} counts what {} of {} trades, and both would trade the same distance: keep one of them",
+            read.strategy, other.name.value, read.name
+        )
+    })
+}
+
 /// Files that leave the port of their pages at its default get the next free ones after it.
 fn part_usual_ports(daemons: &mut [Daemon]) {
     for index in 1..daemons.len() {
         let (earlier, rest) = daemons.split_at_mut(index);
-        let listen = &mut rest[0].metrics;
         let is_taken = |port| earlier.iter().any(|daemon| daemon.metrics.port() == port);
-        if listen.port() == USUAL_PORT {
+        if rest[0].metrics_is_usual {
             let mut free = (USUAL_PORT..).filter(|port| !is_taken(*port));
-            listen.set_port(free.next().unwrap_or(USUAL_PORT));
+            rest[0].metrics.set_port(free.next().unwrap_or(USUAL_PORT));
         }
     }
 }
@@ -283,6 +370,10 @@ fn token(mut section: Section<'_, '_>) -> Option<TokenLimit> {
         && let Err(error) = most.value.check_symbol(&name.value)
     {
         section.problem(most.at, format!("portfolio.tokens.inventory_max: {error}"));
+    }
+    if let Some(most) = most.as_ref().filter(|most| most.value.number.is_zero()) {
+        let what = "portfolio.tokens.inventory_max is 0: nothing would ever be bought";
+        section.problem(most.at, what);
     }
     section.finish();
     Some(TokenLimit {

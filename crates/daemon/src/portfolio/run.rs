@@ -33,7 +33,7 @@ pub async fn run(
     for (index, (name, config)) in names.into_iter().zip(daemons).enumerate() {
         let member = board.member(index);
         let config = Rc::new(config);
-        let span = tracing::info_span!("venue", name);
+        let span = tracing::info_span!("portfolio", venue = name);
         let part = async move {
             let run = Box::pin(daemon::run(&config, Some(member), until_stdin_closes)).await;
             if let Err(error) = &run {

@@ -14,6 +14,7 @@ impl State {
         let prices = self.prices(id);
         let age_max_ms = self.config.poll.depth_age_max_ms;
         let book = self.readable_mid(now, id, &prices);
+        let is_known = self.ready && self.books_withhold(id).is_none();
         Published {
             book: book.map(|mid| BookElsewhere {
                 bids: prices.bids.clone(),
@@ -22,7 +23,7 @@ impl State {
                 age_ms: market.book.age_ms(now).unwrap_or(u64::MAX),
                 age_max_ms,
             }),
-            holdings: self.ready.then(|| self.published_holdings(now, id)),
+            holdings: is_known.then(|| self.published_holdings(now, id)),
             taker_fee_bips: self.taker_fee_bips,
         }
     }
@@ -40,8 +41,7 @@ impl State {
         let foreign = |token| self.foreign.paying(token) > 0 || self.foreign.bringing(token) > 0;
         let undecided = self.orders.iter().any(trades)
             || !self.orders.pool_transactions.is_empty()
-            || tokens.into_iter().any(foreign)
-            || self.books_withhold(id).is_some();
+            || tokens.into_iter().any(foreign);
         OtherHoldings {
             base: self.ledger.total(spec.base.id),
             quote: self.ledger.total(spec.quote.id),
