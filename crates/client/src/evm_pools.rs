@@ -1,8 +1,9 @@
 //! The engine's requests to an EVM chain with Uniswap V2 pools. Each is answered from nodes and from what the account
 //! has settled ([`answers`]); what is signed is sent as the stored bytes.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use cambist_core::Reason;
 use cambist_core::request::{Outcome, Query, UnknownCause};
@@ -24,6 +25,7 @@ use crate::node::{NoFact, NodeAnswer, NodeOutcome, NodeRefusal, Nodes};
 pub struct EvmPools {
     nodes: Arc<Nodes>,
     account: Arc<Mutex<Account>>,
+    unanswered: Arc<std::sync::Mutex<BTreeMap<&'static str, String>>>,
 }
 
 impl fmt::Debug for EvmPools {
@@ -34,26 +36,22 @@ impl fmt::Debug for EvmPools {
 
 impl From<NoFact> for NoAnswer {
     fn from(why: NoFact) -> Self {
-        let outcome = match why {
-            NoFact::Refused(NodeRefusal::RateLimited { .. }) => {
+        let outcome = match &why {
+            NoFact::Refused(_, NodeRefusal::RateLimited { .. }) => {
                 Outcome::Refused(Reason::RateLimited)
             }
-            NoFact::Refused(NodeRefusal::Keys) => Outcome::Refused(rules::KEYS),
-            NoFact::NotSent => Outcome::NotSent,
-            NoFact::Unknown(cause) => Outcome::Unknown(cause),
-            NoFact::Refused(NodeRefusal::Error(_)) | NoFact::Missing | NoFact::Disagree => {
-                Outcome::Unknown(UnknownCause::Undecodable)
-            }
-        };
-        let detail = match &why {
-            NoFact::Refused(NodeRefusal::Error(refusal)) => refusal.message.clone(),
-            NoFact::Disagree => "the nodes disagree".to_owned(),
-            NoFact::Missing => "a block is missing".to_owned(),
-            _ => "a node gave no answer".to_owned(),
+            NoFact::Refused(_, NodeRefusal::Keys) => Outcome::Refused(rules::KEYS),
+            NoFact::NotSent(_) => Outcome::NotSent,
+            NoFact::Unknown(_, cause) => Outcome::Unknown(*cause),
+            NoFact::Refused(_, NodeRefusal::Error(_))
+            | NoFact::Missing(_)
+            | NoFact::Lags { .. }
+            | NoFact::Disagree { .. } => Outcome::Unknown(UnknownCause::Undecodable),
         };
         Self {
             outcome: Box::new(outcome),
-            detail,
+            detail: why.to_string(),
+            is_doubt: why.is_doubt(),
         }
     }
 }
@@ -67,12 +65,8 @@ impl ChainReader for Nodes {
         Ok(Self::fact(self, ask).await?)
     }
 
-    async fn first<A>(&self, ask: &A) -> Result<A::Answer, NoAnswer>
-    where
-        A: Ask + Sync,
-        A::Answer: Send,
-    {
-        Ok(Self::first(self, ask).await?)
+    async fn newest(&self) -> Result<Block, NoAnswer> {
+        Ok(Self::newest(self).await?)
     }
 
     async fn finalized(&self) -> Result<Block, NoAnswer> {
@@ -86,7 +80,24 @@ impl EvmPools {
         Self {
             nodes: nodes.into(),
             account: Arc::new(Mutex::new(account)),
+            unanswered: Arc::default(),
         }
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// The polls whose last answer was none, with the cause.
+    pub fn unanswered(&self) -> BTreeMap<&'static str, String> {
+        self.causes().clone()
+    }
+
+    fn causes(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, String>> {
+        self.unanswered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The account, which seals.
@@ -98,21 +109,33 @@ impl EvmPools {
     pub async fn query(&self, query: &Query) -> Answered {
         let mut account = self.account.lock().await;
         let answer = answers::answer(self.nodes.as_ref(), &mut account, query).await;
+        let name = query.endpoint().name();
         match answer {
-            Ok((reply, time)) => Answered {
-                outcome: Outcome::Reply(reply),
-                venue_time: time,
-                http_status: None,
-                retry_after_ms: None,
-                detail: None,
-            },
-            Err(NoAnswer { outcome, detail }) => Answered {
-                outcome: *outcome,
-                venue_time: None,
-                http_status: None,
-                retry_after_ms: None,
-                detail: Some(detail),
-            },
+            Ok((reply, time)) => {
+                self.causes().remove(name);
+                Answered {
+                    outcome: Outcome::Reply(reply),
+                    venue_time: time,
+                    http_status: None,
+                    retry_after_ms: None,
+                    detail: None,
+                }
+            }
+            Err(NoAnswer {
+                outcome, detail, ..
+            }) => {
+                // What is not known at a finalized block is an answer.
+                if *outcome != Outcome::Refused(rules::NOT_FOUND) {
+                    self.causes().insert(name, detail.clone());
+                }
+                Answered {
+                    outcome: *outcome,
+                    venue_time: None,
+                    http_status: None,
+                    retry_after_ms: None,
+                    detail: Some(detail),
+                }
+            }
         }
     }
 

@@ -40,7 +40,7 @@ pub use config::{ClientConfig, Credentials};
 pub use error::{CallError, SetupError};
 pub use evm_pools::EvmPools;
 pub use kraken::{ApiKey, KeyKind, KrakenClient, KrakenKeys, ProofError, RefusedNonces};
-pub use node::{NoFact, Node, NodeAnswer, NodeOutcome, NodeRefusal, Nodes};
+pub use node::{Head, NoFact, Node, NodeAnswer, NodeOutcome, NodeRefusal, Nodes, Place};
 pub use public::{PublicError, PublicReader, PublicUrl};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use venue::VenueClient;

@@ -3,7 +3,12 @@
 //! No retries, no batches, no subscriptions. The URL of a node is a secret: providers put their key into its path. It is
 //! in no error and has no `Debug`.
 
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 
 use cambist_core::request::UnknownCause;
 use cambist_evm::Hash32;
@@ -122,8 +127,24 @@ impl Node {
                 http_status: status,
                 detail: Some(detail),
             },
-            Exchange::Whole(whole) => classify(ask, id, &whole),
+            Exchange::Whole(whole) => self.without_url(classify(ask, id, &whole)),
         }
+    }
+
+    /// A refusal may repeat what was asked for, with the key of a provider in it.
+    fn without_url<T>(&self, mut answer: NodeAnswer<T>) -> NodeAnswer<T> {
+        let hide = |text: &mut String| {
+            for secret in [Some(self.url.path()), self.url.query()] {
+                if let Some(secret) = secret.filter(|secret| secret.len() > 1) {
+                    *text = text.replace(secret, "(hidden)");
+                }
+            }
+        };
+        answer.detail.iter_mut().for_each(hide);
+        if let NodeOutcome::Refused(NodeRefusal::Error(refusal)) = &mut answer.outcome {
+            hide(&mut refusal.message);
+        }
+        answer
     }
 }
 
@@ -167,59 +188,176 @@ fn classify<A: Ask>(ask: &A, id: u64, whole: &Whole) -> NodeAnswer<A::Answer> {
     }
 }
 
+/// Which of the nodes. URLs are secrets, so that nodes are named by their place in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The only one.
+    Only,
+    /// The first of two.
+    First,
+    /// The second of two.
+    Second,
+}
+
+impl Place {
+    /// One word for status pages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Only => "only",
+            Self::First => "first",
+            Self::Second => "second",
+        }
+    }
+
+    /// The key that names the node's file.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Only | Self::First => "venue.node_file",
+            Self::Second => "venue.second_node_file",
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Only => write!(f, "the node"),
+            Self::First | Self::Second => {
+                write!(f, "the {} node ({})", self.name(), self.key())
+            }
+        }
+    }
+}
+
 /// Why nodes gave no fact.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoFact {
     /// One of them refused.
-    Refused(NodeRefusal),
+    #[error("{}", refused(*.0, .1))]
+    Refused(Place, NodeRefusal),
     /// One of them was not reached.
-    NotSent,
+    #[error("{0} was not reached")]
+    NotSent(Place),
     /// One of them gave no usable answer.
-    Unknown(UnknownCause),
+    #[error("{0} gave no usable answer")]
+    Unknown(Place, UnknownCause),
     /// A block that must be there is not.
-    Missing,
+    #[error("{0} lacks a block")]
+    Missing(Place),
+    /// One of them is behind the other by more than is usual.
+    #[error("{place} is {by_s} s behind the other: its newest block is {newest}")]
+    Lags {
+        /// Which one.
+        place: Place,
+        /// Time of the other's newest block less the time of its own.
+        by_s: u64,
+        /// Its newest block.
+        newest: u64,
+    },
     /// They answered differently: one of them lags, follows another chain or is wrong. Nothing follows from either.
-    Disagree,
+    #[error(
+        "the nodes disagree: one of them lags, follows another chain or is wrong ({method}: {} states {}, {} states {})",
+        Place::First, .stated[0], Place::Second, .stated[1]
+    )]
+    Disagree {
+        /// What was asked.
+        method: &'static str,
+        /// What each states, shortened.
+        stated: [String; 2],
+    },
+}
+
+fn refused(place: Place, refusal: &NodeRefusal) -> String {
+    match refusal {
+        NodeRefusal::Error(error) => {
+            let text = quoted(&error.message, DETAIL_MAX);
+            match place {
+                Place::Only => text,
+                Place::First | Place::Second => format!("{place}: {text}"),
+            }
+        }
+        NodeRefusal::RateLimited { .. } => format!("{place}: too many requests"),
+        NodeRefusal::Keys => format!("{place} refuses this client: see {}", place.key()),
+    }
+}
+
+/// What a node stated last about its blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Its newest block.
+    pub newest: Option<u64>,
+    /// The newest one that it calls final.
+    pub finalized: Option<u64>,
 }
 
 /// One node, or two that must agree on every fact.
 pub struct Nodes {
     first: Node,
     second: Option<Node>,
+    lag_max_s: u64,
+    heads: Mutex<[Head; 2]>,
 }
 
 impl Nodes {
     /// One node, or two.
     pub const fn new(first: Node, second: Option<Node>) -> Self {
-        Self { first, second }
+        Self {
+            first,
+            second,
+            lag_max_s: u64::MAX,
+            heads: Mutex::new(
+                [Head {
+                    newest: None,
+                    finalized: None,
+                }; 2],
+            ),
+        }
     }
 
-    /// The nodes.
-    pub fn all(&self) -> impl Iterator<Item = &Node> {
-        [Some(&self.first), self.second.as_ref()]
-            .into_iter()
-            .flatten()
+    /// By how much the newest blocks of two nodes may differ. What is newest at a node that lags is an earlier time, and
+    /// deadlines that are reckoned from it have passed.
+    #[must_use]
+    pub const fn with_lag_max_s(mut self, lag_max_s: u64) -> Self {
+        self.lag_max_s = lag_max_s;
+        self
     }
 
-    /// What the first node states about its newest block.
+    /// The nodes with their places.
+    pub fn all(&self) -> impl Iterator<Item = (Place, &Node)> {
+        let first = match self.second {
+            Some(_) => Place::First,
+            None => Place::Only,
+        };
+        let second = self.second.as_ref().map(|node| (Place::Second, node));
+        [Some((first, &self.first)), second].into_iter().flatten()
+    }
+
+    /// What each node stated last about its blocks.
+    pub fn heads(&self) -> Vec<(Place, Head)> {
+        let heads = *self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        self.all().map(|(place, _)| place).zip(heads).collect()
+    }
+
+    /// What one node states.
     ///
     /// # Errors
     /// [`NoFact`].
-    pub async fn first<A: Ask>(&self, ask: &A) -> Result<A::Answer, NoFact> {
-        reply(self.first.ask(ask).await)
+    pub async fn at<A: Ask>(place: Place, node: &Node, ask: &A) -> Result<A::Answer, NoFact> {
+        reply(place, node.ask(ask).await)
     }
 
-    /// Sends a signed transaction to every node, and what each answered. The same bytes can be mined once only.
+    /// Sends a signed transaction to every node at the same time, and what each answered. The same bytes can be mined
+    /// once only.
     pub async fn submit(&self, bytes: &[u8]) -> Vec<NodeAnswer<Hash32>> {
         let ask = SendRaw(bytes.to_vec());
-        let mut answers = Vec::with_capacity(2);
-        for node in self.all() {
-            answers.push(node.ask(&ask).await);
+        match &self.second {
+            None => vec![self.first.ask(&ask).await],
+            Some(second) => both(self.first.ask(&ask), second.ask(&ask)).await.into(),
         }
-        answers
     }
 
-    /// A fact that does not change: about a finalized block by its number, or about a transaction in one.
+    /// A fact that every node states alike: about a block by its number, about a transaction in one, or about what no
+    /// block changes.
     ///
     /// # Errors
     /// [`NoFact`].
@@ -227,15 +365,34 @@ impl Nodes {
     where
         A::Answer: PartialEq,
     {
-        let mut agreed: Option<A::Answer> = None;
-        for node in self.all() {
-            let answer = reply(node.ask(ask).await)?;
-            match &agreed {
-                Some(before) if *before != answer => return Err(NoFact::Disagree),
-                _ => agreed = Some(answer),
-            }
+        let Some(second) = &self.second else {
+            return reply(Place::Only, self.first.ask(ask).await);
+        };
+        let [of_first, of_second] = both(self.first.ask(ask), second.ask(ask)).await;
+        let of_first = reply(Place::First, of_first)?;
+        let of_second = reply(Place::Second, of_second)?;
+        if of_first == of_second {
+            return Ok(of_first);
         }
-        agreed.ok_or(NoFact::Missing)
+        Err(NoFact::Disagree {
+            method: A::METHOD,
+            stated: [of_first, of_second].map(|answer| A::text(&answer)),
+        })
+    }
+
+    /// The newest block that every node has, and has alike.
+    ///
+    /// # Errors
+    /// [`NoFact`]; [`NoFact::Disagree`] if two nodes have different blocks of that number.
+    pub async fn newest(&self) -> Result<Block, NoFact> {
+        let block = self.lowest(BlockTag::Latest).await?;
+        if self.second.is_none() {
+            return Ok(block);
+        }
+        let at_number = BlockAt(BlockTag::Number(block.number));
+        self.fact(&at_number)
+            .await?
+            .ok_or(NoFact::Missing(Place::First))
     }
 
     /// The newest block that is finalized at every node, and that every node has alike.
@@ -243,31 +400,113 @@ impl Nodes {
     /// # Errors
     /// [`NoFact`]; [`NoFact::Disagree`] if two nodes have different blocks of that number.
     pub async fn finalized(&self) -> Result<Block, NoFact> {
-        let mut lowest: Option<Block> = None;
-        for node in self.all() {
-            let answer = node.ask(&BlockAt(BlockTag::Finalized)).await;
-            let block = reply(answer)?.ok_or(NoFact::Missing)?;
-            lowest = match lowest {
-                Some(other) if other.number <= block.number => Some(other),
-                _ => Some(block),
-            };
-        }
-        let block = lowest.ok_or(NoFact::Missing)?;
+        let block = self.lowest(BlockTag::Finalized).await?;
         let at_number = BlockAt(BlockTag::Number(block.number));
-        let everywhere = self.fact(&at_number).await?.ok_or(NoFact::Missing)?;
+        let place = match self.second {
+            Some(_) => Place::First,
+            None => Place::Only,
+        };
+        let everywhere = self.fact(&at_number).await?;
+        let everywhere = everywhere.ok_or(NoFact::Missing(place))?;
         if everywhere == block {
-            Ok(block)
-        } else {
-            Err(NoFact::Disagree)
+            return Ok(block);
+        }
+        Err(NoFact::Disagree {
+            method: BlockAt::METHOD,
+            stated: [everywhere, block].map(|block| BlockAt::text(&Some(block))),
+        })
+    }
+
+    /// The block of this tag at the node that is behind.
+    async fn lowest(&self, tag: BlockTag) -> Result<Block, NoFact> {
+        let ask = BlockAt(tag);
+        let answers = match &self.second {
+            None => vec![self.first.ask(&ask).await],
+            Some(second) => both(self.first.ask(&ask), second.ask(&ask)).await.into(),
+        };
+        let places = self.all().map(|(place, _)| place);
+        let blocks: Vec<_> = places
+            .zip(answers)
+            .map(|(place, answer)| reply(place, answer)?.ok_or(NoFact::Missing(place)))
+            .collect();
+        {
+            let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+            for (head, block) in heads.iter_mut().zip(&blocks) {
+                let number = block.as_ref().ok().map(|block| block.number);
+                match tag {
+                    BlockTag::Finalized => head.finalized = number,
+                    _ => head.newest = number,
+                }
+            }
+        }
+        let blocks: Vec<Block> = blocks.into_iter().collect::<Result<_, _>>()?;
+        let lowest = blocks.iter().min_by_key(|block| block.number);
+        let lowest = *lowest.ok_or(NoFact::Missing(Place::Only))?;
+        if tag == BlockTag::Latest
+            && let [first, second] = blocks.as_slice()
+        {
+            let (place, by_s) = if first.timestamp_s < second.timestamp_s {
+                (Place::First, second.timestamp_s - first.timestamp_s)
+            } else {
+                (Place::Second, first.timestamp_s - second.timestamp_s)
+            };
+            if by_s > self.lag_max_s {
+                let newest = lowest.number;
+                return Err(NoFact::Lags {
+                    place,
+                    by_s,
+                    newest,
+                });
+            }
+        }
+        Ok(lowest)
+    }
+}
+
+impl NoFact {
+    /// Whether one of two nodes leaves it open whether the other is right.
+    pub const fn is_doubt(&self) -> bool {
+        match self {
+            Self::Refused(place, _)
+            | Self::NotSent(place)
+            | Self::Unknown(place, _)
+            | Self::Missing(place) => !matches!(place, Place::Only),
+            Self::Lags { .. } | Self::Disagree { .. } => true,
         }
     }
 }
 
-fn reply<T>(answer: NodeAnswer<T>) -> Result<T, NoFact> {
+/// Waits for both at the same time.
+async fn both<T>(first: impl Future<Output = T>, second: impl Future<Output = T>) -> [T; 2] {
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    let (mut of_first, mut of_second) = (None, None);
+    poll_fn(move |context| {
+        if of_first.is_none()
+            && let Poll::Ready(answer) = first.as_mut().poll(context)
+        {
+            of_first = Some(answer);
+        }
+        if of_second.is_none()
+            && let Poll::Ready(answer) = second.as_mut().poll(context)
+        {
+            of_second = Some(answer);
+        }
+        match (of_first.take(), of_second.take()) {
+            (Some(first), Some(second)) => Poll::Ready([first, second]),
+            (first, second) => {
+                (of_first, of_second) = (first, second);
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+fn reply<T>(place: Place, answer: NodeAnswer<T>) -> Result<T, NoFact> {
     match answer.outcome {
         NodeOutcome::Reply(reply) => Ok(reply),
-        NodeOutcome::Refused(refusal) => Err(NoFact::Refused(refusal)),
-        NodeOutcome::NotSent => Err(NoFact::NotSent),
-        NodeOutcome::Unknown(cause) => Err(NoFact::Unknown(cause)),
+        NodeOutcome::Refused(refusal) => Err(NoFact::Refused(place, refusal)),
+        NodeOutcome::NotSent => Err(NoFact::NotSent(place)),
+        NodeOutcome::Unknown(cause) => Err(NoFact::Unknown(place, cause)),
     }
 }

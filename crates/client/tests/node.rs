@@ -5,7 +5,9 @@
 #[allow(dead_code, reason = "shared with the tests of the other client")]
 mod server;
 
-use cambist_client::{ClientConfig, NoFact, Node, NodeOutcome, NodeRefusal, Nodes, SecretString};
+use cambist_client::{
+    ClientConfig, NoFact, Node, NodeOutcome, NodeRefusal, Nodes, Place, SecretString,
+};
 use cambist_core::request::UnknownCause;
 use cambist_evm::block::BlockTag;
 use cambist_evm::rpc::{ChainId, NonceAt};
@@ -176,11 +178,19 @@ async fn two_nodes_agree_or_nothing_is_known() {
     let agreed = two(&five(), &five()).await.fact(&ask).await;
     assert_eq!(agreed, Ok(5));
     let differ = two(&five(), &["\"0x6\"".to_owned()]).await;
-    assert_eq!(differ.fact(&ask).await, Err(NoFact::Disagree));
+    let stated = ["5", "6"].map(str::to_owned);
+    let method = "eth_getTransactionCount";
+    let differ = differ.fact(&ask).await;
+    assert_eq!(differ, Err(NoFact::Disagree { method, stated }));
+    let text = differ.unwrap_err().to_string();
+    assert!(
+        text.contains("the first node (venue.node_file) states 5, the second node (venue.second_node_file) states 6"),
+        "{text}"
+    );
     let malformed = two(&five(), &["6".to_owned()]).await;
     assert_eq!(
         malformed.fact(&ask).await,
-        Err(NoFact::Unknown(UnknownCause::Undecodable))
+        Err(NoFact::Unknown(Place::Second, UnknownCause::Undecodable))
     );
 }
 
@@ -190,9 +200,41 @@ async fn the_finalized_block_is_the_older_one_of_two_nodes() {
     let nodes = two(&[block(9, 9), block(7, 7)], &[block(7, 7), block(7, 7)]).await;
     assert_eq!(nodes.finalized().await.map(|block| block.number), Ok(7));
     let forked = two(&[block(9, 9), block(7, 7)], &[block(7, 8), block(7, 8)]).await;
-    assert_eq!(forked.finalized().await, Err(NoFact::Disagree));
+    let forked = forked.finalized().await.unwrap_err();
+    assert!(matches!(forked, NoFact::Disagree { .. }), "{forked:?}");
     let without = two(&["null".to_owned()], &[block(7, 7)]).await;
-    assert_eq!(without.finalized().await, Err(NoFact::Missing));
+    assert_eq!(
+        without.finalized().await,
+        Err(NoFact::Missing(Place::First))
+    );
+}
+
+#[tokio::test]
+async fn the_newest_block_is_one_that_both_nodes_have() {
+    let nodes = two(&[block(9, 9), block(8, 8)], &[block(8, 8), block(8, 8)]).await;
+    assert_eq!(nodes.newest().await.map(|block| block.number), Ok(8));
+    let heads: Vec<_> = nodes
+        .heads()
+        .into_iter()
+        .map(|(_, head)| head.newest)
+        .collect();
+    assert_eq!(heads, [Some(9), Some(8)]);
+    let forked = two(&[block(9, 9), block(8, 7)], &[block(8, 8), block(8, 8)]).await;
+    let forked = forked.newest().await.unwrap_err();
+    assert!(matches!(forked, NoFact::Disagree { .. }), "{forked:?}");
+    // One that is behind by more than it may be is named.
+    let lags = two(&[block(9, 9)], &[block(7, 7)]).await.with_lag_max_s(1);
+    let text = lags.newest().await.unwrap_err().to_string();
+    assert_eq!(
+        text,
+        "the second node (venue.second_node_file) is 2 s behind the other: its newest block is 7"
+    );
+    let within = two(&[block(9, 9), block(7, 7)], &[block(7, 7), block(7, 7)]).await;
+    assert!(within.with_lag_max_s(2).newest().await.is_ok());
+    // What the second does not answer is not concluded from the first.
+    let away = two(&[block(9, 9)], &["5".to_owned()]).await;
+    let unknown = NoFact::Unknown(Place::Second, UnknownCause::Undecodable);
+    assert_eq!(away.newest().await, Err(unknown));
 }
 
 #[tokio::test]

@@ -1,12 +1,12 @@
 //! The account on a chain as a plain value: what was signed, what the finalized chain made of it, and the answers that
 //! the engine gets. The shell gives it the facts of nodes; it asks for nothing itself.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter;
 
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
-use cambist_core::request::{Charge, OrderList, OrdersPage, Reply};
+use cambist_core::request::{Charge, Endpoint, OrderList, OrdersPage, Reply};
 use cambist_core::{Amount, Hash, Intent, MarketSpec, TokenId, VenueTime};
 use cambist_evm::block::Block;
 use cambist_evm::receipt::Receipt;
@@ -83,6 +83,9 @@ pub enum AccountError {
     /// Nothing is known of the chain yet.
     #[error("no block was seen yet")]
     Unseen,
+    /// One of two nodes does not confirm what the other states. Nothing is signed until both state the same.
+    #[error("one of the nodes does not confirm what the other states")]
+    Doubt,
     /// The node's blocks are not used; the next ones may be.
     #[error(transparent)]
     Unusable(Unusable),
@@ -125,6 +128,8 @@ pub struct Account {
     /// A spent nonce none of whose transactions has a receipt, and the time of the finalized block since which that is
     /// stated, in seconds.
     absent: Option<(u64, u64)>,
+    /// What one of two nodes last did not confirm.
+    doubted: BTreeSet<Endpoint>,
 }
 
 impl Account {
@@ -152,6 +157,7 @@ impl Account {
             allowed: BTreeMap::new(),
             stopped: None,
             absent: None,
+            doubted: BTreeSet::new(),
         }
     }
 
@@ -191,6 +197,23 @@ impl Account {
     /// The next nonce of an intent.
     pub fn next_nonce(&self) -> u64 {
         self.nonces.next(self.settled_below)
+    }
+
+    /// Whether one of two nodes did not confirm the last answer to a poll. Of those polls that are repeated without an end:
+    /// another one might never be answered again.
+    pub fn doubts(&mut self, endpoint: Endpoint, is_doubt: bool) {
+        const REPEATED: [Endpoint; 5] = [
+            Endpoint::Depth,
+            Endpoint::PoolBalance,
+            Endpoint::Balances,
+            Endpoint::Orders,
+            Endpoint::PoolTransactions,
+        ];
+        if is_doubt && REPEATED.contains(&endpoint) {
+            self.doubted.insert(endpoint);
+        } else if !is_doubt {
+            self.doubted.remove(&endpoint);
+        }
     }
 
     /// The number of the finalized block of the last view: the block that the node has there now goes with the next one.
@@ -266,6 +289,9 @@ impl Account {
         key: &EthKey,
     ) -> Result<Bundle, AccountError> {
         self.check()?;
+        if !self.doubted.is_empty() {
+            return Err(AccountError::Doubt);
+        }
         let mut wanted = Vec::new();
         for (token, amount) in bundle::taken(intent) {
             let allowed = self.allowed.get(&token).ok_or(AccountError::Unseen)?;
@@ -598,6 +624,24 @@ mod tests {
             offset: 0,
             limit: 9,
         }
+    }
+
+    #[test]
+    fn nothing_is_signed_while_a_node_does_not_confirm_the_other() {
+        let mut account = seen();
+        for token in [FIRST, SECOND] {
+            account.allows(token, U256::ZERO);
+        }
+        let join = Intent::PoolTransaction(join());
+        let sealed = |account: &mut Account| account.seal_intent(&join, FEES, &key()).map(drop);
+        // What is not repeated leaves no doubt: its answer might not be asked for again.
+        account.doubts(Endpoint::Order, true);
+        account.doubts(Endpoint::Depth, true);
+        account.doubts(Endpoint::Balances, true);
+        account.doubts(Endpoint::Depth, false);
+        assert_eq!(sealed(&mut account), Err(AccountError::Doubt));
+        account.doubts(Endpoint::Balances, false);
+        assert_eq!(sealed(&mut account), Ok(()));
     }
 
     #[test]

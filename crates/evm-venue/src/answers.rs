@@ -1,7 +1,7 @@
 //! The engine's requests, answered from the facts of nodes and from what the account has settled.
 //!
-//! Facts about the account are those of the finalized block, and every node must state the same. Public data is that of
-//! the newest block of the first node. Where the facts come from is the caller's ([`ChainReader`]): nodes over HTTP, or
+//! Facts about the account are those of the finalized block, public data is that of the newest block that every node
+//! has, and every node must state the same of both: a price that one node alone states would decide what is signed. Where the facts come from is the caller's ([`ChainReader`]): nodes over HTTP, or
 //! a model of a chain.
 
 use std::fmt;
@@ -31,11 +31,8 @@ pub trait ChainReader: Sync {
         A: Ask + Sync,
         A::Answer: PartialEq + Send;
 
-    /// What the first node states.
-    fn first<A>(&self, ask: &A) -> impl Future<Output = Result<A::Answer, NoAnswer>> + Send
-    where
-        A: Ask + Sync,
-        A::Answer: Send;
+    /// The newest block that every node has.
+    fn newest(&self) -> impl Future<Output = Result<Block, NoAnswer>> + Send;
 
     /// The newest block that every node has finalized.
     fn finalized(&self) -> impl Future<Output = Result<Block, NoAnswer>> + Send;
@@ -48,6 +45,8 @@ pub struct NoAnswer {
     pub outcome: Box<Outcome>,
     /// Why, for logs.
     pub detail: String,
+    /// One of two nodes does not confirm what the other states: it states something else, or nothing.
+    pub is_doubt: bool,
 }
 
 impl NoAnswer {
@@ -56,6 +55,7 @@ impl NoAnswer {
         Self {
             outcome: Box::new(Outcome::Unknown(UnknownCause::Undecodable)),
             detail: detail.to_string(),
+            is_doubt: false,
         }
     }
 
@@ -94,28 +94,13 @@ pub async fn answer<R: ChainReader>(
     query: &Query,
 ) -> Result<Answer, NoAnswer> {
     let of = Answers { reader };
-    let (reply, time) = match query {
-        Query::Depth(market) => of.depth(account, *market).await,
-        Query::PoolBalance(market) => of.pool_balance(account, *market).await,
-        Query::Balances => of.balances(account).await,
-        Query::Orders(page) => of.orders(account, page).await,
-        Query::PoolTransactions(page) => of.pool_transactions(account, page).await,
-        Query::Order(hash) => of.order(account, *hash).await,
-        // Nothing rests at a pool.
-        Query::Cancel(_) => Err(NoAnswer {
-            outcome: Box::new(Outcome::Refused(rules::NOT_FOUND)),
-            detail: "nothing rests".to_owned(),
-        }),
-        Query::Tokens => of.tokens(account).await,
-        Query::Markets => Ok((
-            Reply::Markets {
-                listed: markets(account),
-            },
-            None,
-        )),
-        Query::Pools => Ok((Reply::Pools(pools(account)), None)),
-        Query::Account => Ok((Reply::Account { frozen: false }, None)),
-    }?;
+    let answered = of.reply(account, query).await;
+    match &answered {
+        Err(why) if why.is_doubt => account.doubts(query.endpoint(), true),
+        Err(_) => {}
+        Ok(_) => account.doubts(query.endpoint(), false),
+    }
+    let (reply, time) = answered?;
     Ok((reply, time.or_else(|| account.venue_time())))
 }
 
@@ -124,10 +109,35 @@ struct Answers<'a, R> {
 }
 
 impl<R: ChainReader> Answers<'_, R> {
+    async fn reply(&self, account: &mut Account, query: &Query) -> Result<Answer, NoAnswer> {
+        match query {
+            Query::Depth(market) => self.depth(account, *market).await,
+            Query::PoolBalance(market) => self.pool_balance(account, *market).await,
+            Query::Balances => self.balances(account).await,
+            Query::Orders(page) => self.orders(account, page).await,
+            Query::PoolTransactions(page) => self.pool_transactions(account, page).await,
+            Query::Order(hash) => self.order(account, *hash).await,
+            // Nothing rests at a pool.
+            Query::Cancel(_) => Err(NoAnswer {
+                outcome: Box::new(Outcome::Refused(rules::NOT_FOUND)),
+                detail: "nothing rests".to_owned(),
+                is_doubt: false,
+            }),
+            Query::Tokens => self.tokens(account).await,
+            Query::Markets => Ok((
+                Reply::Markets {
+                    listed: markets(account),
+                },
+                None,
+            )),
+            Query::Pools => Ok((Reply::Pools(pools(account)), None)),
+            Query::Account => Ok((Reply::Account { frozen: false }, None)),
+        }
+    }
+
     /// Follows the chain and settles everything that has become final.
     async fn settled(&self, account: &mut Account) -> Result<Seen, NoAnswer> {
-        let latest = self.reader.first(&BlockAt(BlockTag::Latest)).await?;
-        let latest = latest.ok_or_else(NoAnswer::missing)?;
+        let latest = self.reader.newest().await?;
         let finalized = self.reader.finalized().await?;
         let known = match account.known_number() {
             Some(number) => self.reader.fact(&BlockAt(BlockTag::Number(number))).await?,
@@ -228,6 +238,7 @@ impl<R: ChainReader> Answers<'_, R> {
             None => Err(NoAnswer {
                 outcome: Box::new(Outcome::Refused(rules::NOT_FOUND)),
                 detail: "in no finalized block".to_owned(),
+                is_doubt: false,
             }),
         }
     }
@@ -259,10 +270,9 @@ impl<R: ChainReader> Answers<'_, R> {
 
     /// What a pool holds in the newest block, with the shares of a protocol fee that is due.
     async fn reserves(&self, pool: &PoolSpec) -> Result<(Block, PoolBalances), NoAnswer> {
-        let block = self.reader.first(&BlockAt(BlockTag::Latest)).await?;
-        let block = block.ok_or_else(NoAnswer::missing)?;
+        let block = self.reader.newest().await?;
         let (pair, at) = (Address(pool.address), BlockTag::Number(block.number));
-        let ask = async |call: &Call| self.reader.first(&calls(pair, call, at)).await;
+        let ask = async |call: &Call| self.reader.fact(&calls(pair, call, at)).await;
         let pooled = call::reserves(&ask(&Call::GetReserves {}).await?)?.amounts;
         let supply = one_number(&ask(&Call::TotalSupply {}).await?)?;
         let k_last = one_number(&ask(&Call::KLast {}).await?)?;
@@ -282,7 +292,7 @@ impl<R: ChainReader> Answers<'_, R> {
             }
             let contract = account.chain().contract(spec.id).ok_or_else(no_pool)?;
             let ask = calls(contract, &Call::Decimals {}, BlockTag::Latest);
-            let decimals = call::decimals(&self.reader.first(&ask).await?)?;
+            let decimals = call::decimals(&self.reader.fact(&ask).await?)?;
             listed.push(TokenSpec {
                 decimals,
                 ..spec.clone()
@@ -308,6 +318,7 @@ fn no_pool() -> NoAnswer {
     NoAnswer {
         outcome: Box::new(Outcome::NotSent),
         detail: "no such market, pool or token is configured".to_owned(),
+        is_doubt: false,
     }
 }
 

@@ -16,6 +16,8 @@ use crate::{Address, Hash32, Malformed, U256};
 const TEXT_MAX: usize = 512;
 /// Most bytes of the text with which a contract reverts.
 const REASON_MAX: usize = 256;
+/// Most bytes of an answer in a text.
+const BYTES_SHOWN: usize = 64;
 
 /// A method with its parameters.
 pub trait Ask {
@@ -34,6 +36,12 @@ pub trait Ask {
     /// # Errors
     /// [`Malformed`] if it cannot be the answer to this request.
     fn read(&self, wire: Self::Wire) -> Result<Self::Answer, Malformed>;
+
+    /// An answer for people who compare those of two nodes. It is short, and no part of a decision.
+    fn text(answer: &Self::Answer) -> String {
+        let _ = answer;
+        "something else".to_owned()
+    }
 }
 
 /// The body of a request.
@@ -148,6 +156,10 @@ impl Ask for ChainId {
     fn read(&self, wire: Quantity64) -> Result<u64, Malformed> {
         Ok(wire.0)
     }
+
+    fn text(answer: &u64) -> String {
+        answer.to_string()
+    }
 }
 
 /// `eth_getBlockByNumber`; `None` if there is no such block.
@@ -169,6 +181,13 @@ impl Ask for BlockAt {
                 Err(Malformed::Rpc("another block"))
             }
             _ => Ok(wire),
+        }
+    }
+
+    fn text(answer: &Option<Block>) -> String {
+        match answer {
+            Some(block) => format!("block {} {}", block.number, block.hash.to_hex()),
+            None => "no block".to_owned(),
         }
     }
 }
@@ -194,6 +213,10 @@ impl Ask for NonceAt {
     fn read(&self, wire: Quantity64) -> Result<u64, Malformed> {
         Ok(wire.0)
     }
+
+    fn text(answer: &u64) -> String {
+        answer.to_string()
+    }
 }
 
 /// `eth_getBalance`: what an account holds of the chain's coin.
@@ -217,6 +240,10 @@ impl Ask for BalanceAt {
     fn read(&self, wire: Quantity) -> Result<U256, Malformed> {
         Ok(wire.0)
     }
+
+    fn text(answer: &U256) -> String {
+        answer.to_string()
+    }
 }
 
 /// `eth_getCode`: the code of a contract; empty for any other account.
@@ -239,6 +266,10 @@ impl Ask for CodeAt {
 
     fn read(&self, wire: Data) -> Result<Vec<u8>, Malformed> {
         Ok(wire.0)
+    }
+
+    fn text(answer: &Vec<u8>) -> String {
+        format!("{} bytes of code", answer.len())
     }
 }
 
@@ -290,6 +321,14 @@ impl Ask for CallAt {
 
     fn read(&self, wire: Data) -> Result<Vec<u8>, Malformed> {
         Ok(wire.0)
+    }
+
+    fn text(answer: &Vec<u8>) -> String {
+        if let Ok(word) = <[u8; 32]>::try_from(answer.as_slice()) {
+            return U256::from_be_bytes(word).to_string();
+        }
+        let shown = answer.get(..BYTES_SHOWN).unwrap_or(answer);
+        format!("{} ({} bytes)", to_data(shown), answer.len())
     }
 }
 
@@ -371,6 +410,18 @@ impl Ask for ReceiptOf {
                 Err(Malformed::Rpc("another transaction's receipt"))
             }
             _ => Ok(wire),
+        }
+    }
+
+    fn text(answer: &Option<Receipt>) -> String {
+        match answer {
+            Some(receipt) => format!(
+                "a receipt in block {} {} with {} logs",
+                receipt.block_number,
+                receipt.block_hash.to_hex(),
+                receipt.logs.len()
+            ),
+            None => "no receipt".to_owned(),
         }
     }
 }

@@ -208,6 +208,14 @@ impl Chain {
         self.is_full = was_full;
     }
 
+    /// The chain without its newest blocks, as a node has it that is behind.
+    pub fn behind(&self, blocks: u64) -> Self {
+        let mut behind = self.clone();
+        let left = self.blocks.len() - usize::try_from(blocks).unwrap();
+        behind.blocks.truncate(left);
+        behind
+    }
+
     /// The chain as it was `depth` blocks ago, with nothing that waits; blocks to come are others.
     pub fn rewind(&mut self, depth: u64) {
         self.blocks

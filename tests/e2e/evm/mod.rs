@@ -15,3 +15,4 @@ mod running;
 pub mod stage;
 mod starts;
 mod swaps;
+mod two_nodes;

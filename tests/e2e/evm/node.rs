@@ -31,6 +31,8 @@ pub enum Bad {
     Closed,
     /// No answer at all.
     Silent,
+    /// A JSON-RPC error, without doing what was asked.
+    Refuses(i64, &'static str),
     /// A JSON-RPC error.
     Error(i64, &'static str),
     /// This result, whatever was asked.
@@ -43,11 +45,13 @@ pub enum Bad {
 type Alteration = Arc<dyn Fn(&[Value], Value) -> Value + Send + Sync>;
 
 struct Shared {
-    chain: Chain,
+    /// Several nodes may follow the same.
+    chain: Arc<Mutex<Chain>>,
+    /// How many blocks it is behind.
+    lag: u64,
     bad: Vec<(Option<&'static str>, Bad)>,
     alterations: Vec<(&'static str, Alteration)>,
     is_listening: bool,
-    is_ended: bool,
     /// Methods in the order of their requests.
     asked: Vec<String>,
 }
@@ -60,20 +64,53 @@ pub struct Node {
 
 impl Node {
     pub fn start(chain: Chain) -> Self {
+        let chain = Arc::new(Mutex::new(chain));
+        make_blocks(&chain);
+        Self::of(chain)
+    }
+
+    /// Another node of the same chain.
+    pub fn beside(other: &Self) -> Self {
+        Self::of(other.follows())
+    }
+
+    fn of(chain: Arc<Mutex<Chain>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Mutex::new(Shared {
             chain,
+            lag: 0,
             bad: Vec::new(),
             alterations: Vec::new(),
             is_listening: true,
-            is_ended: false,
             asked: Vec::new(),
         }));
         serve(listener, Arc::clone(&shared));
-        let node = Self { shared, port };
-        node.make_blocks();
-        node
+        Self { shared, port }
+    }
+
+    fn follows(&self) -> Arc<Mutex<Chain>> {
+        Arc::clone(&self.shared().chain)
+    }
+
+    /// Follows the chain of another node.
+    pub fn rejoins(&self, other: &Self) {
+        let chain = other.follows();
+        self.shared().chain = chain;
+    }
+
+    /// Follows a chain of its own from now on, whose newest `depth` blocks are others.
+    pub fn departs(&self, depth: u64) {
+        let mut chain = self.chain(|chain| chain.clone());
+        chain.fork(depth);
+        let chain = Arc::new(Mutex::new(chain));
+        make_blocks(&chain);
+        self.shared().chain = chain;
+    }
+
+    /// Is so many blocks behind from now on. What it is sent reaches the chain.
+    pub fn lags(&self, blocks: u64) {
+        self.shared().lag = blocks;
     }
 
     pub fn url(&self) -> String {
@@ -86,7 +123,7 @@ impl Node {
 
     /// Reads or changes the chain.
     pub fn chain<T>(&self, of: impl FnOnce(&mut Chain) -> T) -> T {
-        of(&mut self.shared().chain)
+        of(&mut self.follows().lock().unwrap())
     }
 
     /// Answers every request, or those of one method, like this from now on.
@@ -106,6 +143,7 @@ impl Node {
     /// The truth again.
     pub fn recovers(&self) {
         let mut shared = self.shared();
+        shared.lag = 0;
         shared.bad.clear();
         shared.alterations.clear();
     }
@@ -129,31 +167,30 @@ impl Node {
         self.shared().is_listening = true;
         serve(listener, Arc::clone(&self.shared));
     }
+}
 
-    /// A block for every second that passes, of that second.
-    fn make_blocks(&self) {
-        let shared = Arc::clone(&self.shared);
-        std::thread::spawn(move || {
-            let begun = Since::now();
-            let first_s = shared.lock().unwrap().chain.latest().timestamp_s;
-            loop {
-                std::thread::sleep(LOOK);
-                let now_s = first_s + begun.elapsed().as_secs();
-                let mut shared = shared.lock().unwrap();
-                if shared.is_ended {
-                    return;
-                }
-                if !shared.chain.is_stalled && shared.chain.latest().timestamp_s < now_s {
-                    shared.chain.mine(now_s);
+/// A block for every second that passes, of that second, as long as a node follows the chain.
+fn make_blocks(chain: &Arc<Mutex<Chain>>) {
+    let first_s = chain.lock().unwrap().latest().timestamp_s;
+    let chain = Arc::downgrade(chain);
+    std::thread::spawn(move || {
+        let begun = Since::now();
+        while let Some(chain) = chain.upgrade() {
+            let now_s = first_s + begun.elapsed().as_secs();
+            {
+                let mut chain = chain.lock().unwrap();
+                if !chain.is_stalled && chain.latest().timestamp_s < now_s {
+                    chain.mine(now_s);
                 }
             }
-        });
-    }
+            drop(chain);
+            std::thread::sleep(LOOK);
+        }
+    });
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.shared().is_ended = true;
         self.closes();
     }
 }
@@ -188,7 +225,17 @@ fn converse(stream: TcpStream, shared: &Mutex<Shared>) -> Option<()> {
             let is_of = |of: Option<&str>| of.is_none_or(|of| of == method);
             let bad = shared.bad.iter().find(|(of, _)| is_of(*of));
             let bad = bad.map(|(_, bad)| bad.clone());
-            let result = rpc::answer(&mut shared.chain, &method, &params);
+            let result = if let Some(Bad::Refuses(code, text)) = &bad {
+                Err((*code, (*text).to_owned()))
+            } else {
+                let mut chain = shared.chain.lock().unwrap();
+                match shared.lag {
+                    lag if lag > 0 && method != "eth_sendRawTransaction" => {
+                        rpc::answer(&mut chain.behind(lag), &method, &params)
+                    }
+                    _ => rpc::answer(&mut chain, &method, &params),
+                }
+            };
             let alterations = shared.alterations.iter().filter(|(of, _)| *of == method);
             let result = result.map(|result| {
                 alterations.fold(result, |result, (_, alter)| alter(&params, result))
@@ -253,7 +300,7 @@ fn converse(stream: TcpStream, shared: &Mutex<Shared>) -> Option<()> {
                 let _ = reader.read(&mut [0]);
                 return None;
             }
-            Some(Bad::WrongId | Bad::Error(..) | Bad::Result(_)) | None => {
+            Some(Bad::WrongId | Bad::Error(..) | Bad::Refuses(..) | Bad::Result(_)) | None => {
                 respond(&mut stream, 200, json, "", &body)?;
             }
         }

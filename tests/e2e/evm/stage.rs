@@ -33,6 +33,8 @@ pub fn account() -> Address {
 
 pub struct Stage {
     pub node: Node,
+    /// A second node of the same chain, for a daemon with two.
+    pub second: Option<Node>,
     // Last, so that the processes end before their folder is removed.
     pub folder: Folder,
 }
@@ -49,9 +51,31 @@ impl Stage {
         let folder = Folder::new(name);
         private(&folder.path().join("node"), &node.url());
         private(&folder.path().join("key"), KEY);
-        let stage = Self { node, folder };
+        let second = None;
+        let stage = Self {
+            node,
+            second,
+            folder,
+        };
         stage.configure(edit);
         stage
+    }
+
+    /// As `with`, with two nodes of one chain.
+    pub fn with_two(name: &str, edit: impl FnOnce(&mut Table)) -> Self {
+        let mut stage = Self::with(name, |file| {
+            file.put("venue.second_node_file", "second");
+            edit(file);
+        });
+        let second = Node::beside(&stage.node);
+        private(&stage.path("second"), &second.url());
+        stage.second = Some(second);
+        stage
+    }
+
+    /// The second node.
+    pub fn second(&self) -> &Node {
+        self.second.as_ref().unwrap()
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

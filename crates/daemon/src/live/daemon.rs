@@ -190,7 +190,7 @@ impl Listeners {
             signals: &mut self.signals,
             requests: &mut self.requests,
         };
-        startup.wait(queries).await
+        Box::pin(startup.wait(queries)).await
     }
 }
 

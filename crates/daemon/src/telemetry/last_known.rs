@@ -6,6 +6,7 @@ use cambist_core::event::{Amounts, TradingState};
 use cambist_core::notification::{BooksStatus, Status};
 use cambist_core::request::Endpoint;
 use cambist_core::{ClientOrderId, MarketId, Side, Time};
+use serde_json::Value;
 
 use crate::telemetry::connectivity::Connectivity;
 use crate::telemetry::page::EquityHistory;
@@ -53,6 +54,8 @@ pub struct LastKnown {
     pub(super) simulated: Option<SimulatedAccount>,
     /// The parameters that operators set.
     pub(super) parameters: Vec<ParameterDifference>,
+    /// The nodes of a chain, and the polls that they answered with nothing usable.
+    pub(super) nodes: Option<[Value; 2]>,
     /// The status line.
     pub(super) line: String,
     pub(super) throttle: Throttle,
@@ -84,6 +87,7 @@ impl LastKnown {
             equity: EquityHistory::default(),
             simulated: None,
             parameters: Vec::new(),
+            nodes: None,
             line: String::new(),
             throttle: Throttle::default(),
             connectivity: Connectivity::default(),

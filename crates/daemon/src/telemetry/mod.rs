@@ -229,6 +229,11 @@ impl Telemetry {
         }
     }
 
+    /// What the nodes of a chain state, and the polls that they answered with nothing usable, with the cause.
+    pub fn nodes(&self, nodes: serde_json::Value, unanswered: serde_json::Value) {
+        self.last().nodes = Some([nodes, unanswered]);
+    }
+
     /// Number of requests in flight.
     pub fn in_flight(&self, requests: u64) {
         self.metrics.http_in_flight.set(requests.cast_signed());

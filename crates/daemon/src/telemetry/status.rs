@@ -331,6 +331,10 @@ impl Telemetry {
             "line": last.line,
         });
         page["parameters"] = parameters::page(&last.parameters);
+        if let Some([nodes, unanswered]) = &last.nodes {
+            page["nodes"] = nodes.clone();
+            page["unanswered"] = unanswered.clone();
+        }
         if let Some(account) = &last.simulated {
             page["simulated"] = self.simulated_page(account);
         }

@@ -188,6 +188,7 @@ impl<'a> Nodes<'a> {
                 NoResult::Unanswered => NoAnswer {
                     outcome: Box::new(Outcome::Unknown(UnknownCause::Timeout)),
                     detail: "a node gave no answer".to_owned(),
+                    is_doubt: false,
                 },
             })?;
         let wire = serde_json::from_value(result);
@@ -205,12 +206,9 @@ impl ChainReader for Nodes<'_> {
         self.ask(ask)
     }
 
-    async fn first<A>(&self, ask: &A) -> Result<A::Answer, NoAnswer>
-    where
-        A: Ask + Sync,
-        A::Answer: Send,
-    {
-        self.ask(ask)
+    async fn newest(&self) -> Result<Block, NoAnswer> {
+        let block = self.ask(&BlockAt(BlockTag::Latest))?;
+        block.ok_or_else(NoAnswer::missing)
     }
 
     async fn finalized(&self) -> Result<Block, NoAnswer> {

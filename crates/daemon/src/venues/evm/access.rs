@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cambist_client::{CallError, ClientConfig, NoFact, Node, NodeRefusal, Nodes, SecretString};
+use cambist_client::{
+    CallError, ClientConfig, NoFact, Node, NodeRefusal, Nodes, Place, SecretString,
+};
 use cambist_evm::EthKey;
-use cambist_evm::rpc::Ask;
+use cambist_evm::block::Block;
+use cambist_evm::rpc::{Ask, BlockAt};
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::secrets;
 
@@ -16,6 +19,9 @@ use crate::config::Daemon;
 use crate::config::evm::EvmLink;
 use crate::live::start_retry::StartRetry;
 use crate::venues::token_ids::TokenIds;
+
+/// Blocks by which the newest ones of two nodes may differ: more than one that is on its way, and less than a lifetime.
+const LAG_BLOCKS_MAX: u64 = 3;
 
 /// An account on a chain, before anything was asked.
 pub struct EvmAccess {
@@ -73,15 +79,31 @@ impl EvmAccess {
         asked.await
     }
 
-    /// What the first node states.
-    pub async fn first<A: Ask>(
+    /// What each node states by itself.
+    pub async fn each<A: Ask>(
         &self,
         ask: &A,
         retry: StartRetry<'_>,
-    ) -> Result<A::Answer, CallError> {
+    ) -> Result<Vec<(Place, A::Answer)>, CallError> {
+        let mut all = Vec::with_capacity(2);
+        for (place, node) in self.nodes.all() {
+            let asked = retry.ask(async || {
+                let answer = Nodes::at(place, node, ask).await;
+                answer.map_err(|why| error::<A>(&why))
+            });
+            all.push((place, asked.await?));
+        }
+        Ok(all)
+    }
+
+    /// The newest block that every node has, and the newest one that every node has finalized.
+    pub async fn blocks(&self, retry: StartRetry<'_>) -> Result<[Block; 2], CallError> {
         let asked = retry.ask(async || {
-            let answer = self.nodes.first(ask).await;
-            answer.map_err(|why| error::<A>(&why))
+            let newest = self.nodes.newest().await;
+            let newest = newest.map_err(|why| error::<BlockAt>(&why))?;
+            let finalized = self.nodes.finalized().await;
+            let finalized = finalized.map_err(|why| error::<BlockAt>(&why))?;
+            Ok([newest, finalized])
         });
         asked.await
     }
@@ -106,33 +128,22 @@ pub fn error<A: Ask>(why: &NoFact) -> CallError {
         retry_after_ms,
         is_numbered: false,
     };
+    let detail = why.to_string();
     match why {
-        NoFact::NotSent => CallError::NotSent {
-            call,
-            detail: "the node was not reached".to_owned(),
-        },
-        NoFact::Unknown(cause) => CallError::Unknown {
+        NoFact::NotSent(_) => CallError::NotSent { call, detail },
+        NoFact::Unknown(_, cause) => CallError::Unknown {
             call,
             cause: *cause,
-            detail: "the node gave no usable answer".to_owned(),
+            detail,
         },
-        NoFact::Refused(NodeRefusal::RateLimited { retry_after_ms }) => {
-            refused(adapter::RATE_LIMITED, "too many requests", *retry_after_ms)
+        NoFact::Refused(_, NodeRefusal::RateLimited { retry_after_ms }) => {
+            refused(adapter::RATE_LIMITED, &detail, *retry_after_ms)
         }
-        NoFact::Refused(NodeRefusal::Keys) => refused(
-            adapter::KEYS,
-            "the node refuses this client: see venue.node_file",
-            None,
-        ),
-        NoFact::Refused(NodeRefusal::Error(refusal)) => {
-            refused(adapter::NO_ANSWER, &refusal.message, None)
-        }
-        NoFact::Missing => refused(adapter::NO_ANSWER, "the node lacks a block", None),
-        NoFact::Disagree => refused(
-            adapter::NO_ANSWER,
-            "the nodes disagree: one of them lags, or follows another chain",
-            None,
-        ),
+        NoFact::Refused(_, NodeRefusal::Keys) => refused(adapter::KEYS, &detail, None),
+        NoFact::Refused(_, NodeRefusal::Error(_))
+        | NoFact::Missing(_)
+        | NoFact::Lags { .. }
+        | NoFact::Disagree { .. } => refused(adapter::NO_ANSWER, &detail, None),
     }
 }
 
@@ -154,7 +165,8 @@ fn nodes(link: &EvmLink, timeout_ms: u64) -> anyhow::Result<Nodes> {
         return Err(Failure::new(Exit::Refused, what).into());
     };
     let second = others.first().map(|file| node(file)).transpose()?;
-    Ok(Nodes::new(node(first)?, second))
+    let lag_max_s = LAG_BLOCKS_MAX * link.block_s;
+    Ok(Nodes::new(node(first)?, second).with_lag_max_s(lag_max_s))
 }
 
 fn key(daemon: &Daemon) -> anyhow::Result<EthKey> {

@@ -8,9 +8,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cambist_client::EvmPools;
+use cambist_client::{EvmPools, Head, Place};
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_evm_venue::account::Stopped;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::final_block::FinalBlock;
@@ -22,6 +23,9 @@ use crate::venues::Watch;
 const EVERY: Duration = Duration::from_secs(1);
 /// Seconds between two writes of the finalized block.
 const WRITTEN_EVERY: u32 = 5;
+
+/// Seconds between two lines about nodes without a usable answer.
+const LOGGED_EVERY: u32 = 5;
 
 /// Where an operator reads what is safe.
 pub const GUIDE: &str = "docs/evm-pools.md, \"When the account stops\"";
@@ -42,10 +46,25 @@ impl AccountWatch {
 impl Watch for AccountWatch {
     fn begin(mut self: Box<Self>, telemetry: Arc<Telemetry>, inbox: mpsc::Sender<LoopMessage>) {
         tokio::spawn(async move {
+            let mut shown = String::new();
             for second in 0_u32.. {
                 if inbox.is_closed() {
                     return;
                 }
+                let unanswered = self.pools.unanswered();
+                let missing = unanswered.values().next().cloned().unwrap_or_default();
+                match (missing.is_empty(), shown.is_empty()) {
+                    (false, _) if missing != shown && second.is_multiple_of(LOGGED_EVERY) => {
+                        tracing::warn!("a poll has no usable answer: {missing}");
+                        shown = missing;
+                    }
+                    (true, false) => {
+                        tracing::info!("the nodes answer again, and alike");
+                        shown.clear();
+                    }
+                    _ => {}
+                }
+                telemetry.nodes(nodes_page(&self.pools.nodes().heads()), json!(unanswered));
                 let (stopped, finalized) = {
                     let account = self.pools.account().lock().await;
                     let finalized = account.view().ok().map(|view| *view.finalized());
@@ -72,6 +91,19 @@ impl Watch for AccountWatch {
             }
         });
     }
+}
+
+/// What each node stated last, by its place in the file.
+fn nodes_page(heads: &[(Place, Head)]) -> Value {
+    let page = heads.iter().map(|(place, head)| {
+        json!({
+            "node": place.name(),
+            "file": place.key(),
+            "newest_block": head.newest,
+            "finalized_block": head.finalized,
+        })
+    });
+    page.collect()
 }
 
 /// The cause in metrics.

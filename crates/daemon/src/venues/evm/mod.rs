@@ -11,12 +11,12 @@ pub mod seal;
 
 use std::collections::BTreeMap;
 
-use cambist_client::EvmPools;
+use cambist_client::{EvmPools, Nodes};
 use cambist_core::event::Start;
 use cambist_core::venue::FeeToken;
 use cambist_core::{MarketSpec, TokenId, TokenSpec, VenueTime};
 use cambist_evm::abi::one_address;
-use cambist_evm::block::{Block, BlockTag};
+use cambist_evm::block::BlockTag;
 use cambist_evm::call::{self, Call};
 use cambist_evm::rpc::{BalanceAt, BlockAt, CallAt, ChainId, CodeAt, Message, NonceAt};
 use cambist_evm::{Address, Malformed, U256};
@@ -63,12 +63,13 @@ impl Session {
         retry: StartRetry<'_>,
     ) -> anyhow::Result<Self> {
         let link = link(daemon)?.clone();
-        let found = access.fact(&ChainId, retry).await?;
-        if found != link.chain_id {
-            return Err(refused(format!(
-                "the node is of chain {found}, and venue.chain_id is {}",
-                link.chain_id
-            )));
+        for (place, found) in access.each(&ChainId, retry).await? {
+            if found != link.chain_id {
+                return Err(refused(format!(
+                    "{place} is of chain {found}, and venue.chain_id is {}",
+                    link.chain_id
+                )));
+            }
         }
         let contracts = [
             ("venue.router", link.router),
@@ -125,8 +126,7 @@ impl Session {
 
     /// Finality, the account's nonce and its coin.
     async fn check_account(&mut self, retry: StartRetry<'_>) -> anyhow::Result<()> {
-        let finalized = self.block(BlockTag::Finalized, retry).await?;
-        let latest = self.block(BlockTag::Latest, retry).await?;
+        let [latest, finalized] = self.access.blocks(retry).await?;
         let lag_s = latest.timestamp_s.saturating_sub(finalized.timestamp_s);
         if lag_s.saturating_mul(1_000) > self.grace_ms {
             return Err(refused(format!(
@@ -139,13 +139,17 @@ impl Session {
         let at = BlockTag::Number(finalized.number);
         self.spent_below = self.access.fact(&NonceAt { account, at }, retry).await?;
         let at = BlockTag::Pending;
-        let waiting = self.access.nodes.first(&NonceAt { account, at }).await;
-        if waiting.is_err() {
-            tracing::info!("the node does not state which transactions of the account wait");
+        self.waiting_below = self.spent_below;
+        for (place, node) in self.access.nodes.all() {
+            match Nodes::at(place, node, &NonceAt { account, at }).await {
+                Ok(waiting) => self.waiting_below = self.waiting_below.max(waiting),
+                Err(_) => {
+                    tracing::info!("{place} does not state which transactions of the account wait");
+                }
+            }
         }
-        self.waiting_below = waiting.unwrap_or(self.spent_below);
-        let at = BlockTag::Latest;
-        let held = self.access.first(&BalanceAt { account, at }, retry).await?;
+        let at = BlockTag::Number(latest.number);
+        let held = self.access.fact(&BalanceAt { account, at }, retry).await?;
         let needed = U256::from(self.link.fee_max) * U256::from(GAS.join);
         if held == U256::ZERO {
             return Err(refused(format!(
@@ -181,11 +185,6 @@ impl Session {
                 )))
             }
         }
-    }
-
-    async fn block(&self, tag: BlockTag, retry: StartRetry<'_>) -> anyhow::Result<Block> {
-        let block = self.access.first(&BlockAt(tag), retry).await?;
-        block.ok_or_else(|| refused(format!("the node has no {} block", tag.text())))
     }
 
     async fn ask(
@@ -293,7 +292,7 @@ impl Session {
 
     /// A time that the venue's clock has passed.
     pub async fn time(&self, retry: StartRetry<'_>) -> anyhow::Result<VenueTime> {
-        let latest = self.block(BlockTag::Latest, retry).await?;
+        let [latest, _] = self.access.blocks(retry).await?;
         Ok(VenueTime::from_s(latest.timestamp_s))
     }
 
