@@ -23,6 +23,7 @@ pub mod call;
 mod error;
 pub mod log;
 pub mod pair;
+pub mod probe;
 pub mod receipt;
 pub mod rpc;
 pub mod transaction;

@@ -37,7 +37,7 @@ pub trait Ask {
     /// [`Malformed`] if it cannot be the answer to this request.
     fn read(&self, wire: Self::Wire) -> Result<Self::Answer, Malformed>;
 
-    /// An answer for people who compare those of two nodes. It is short, and no part of a decision.
+    /// An answer as a text, so that those of two nodes can be compared. It is short, and no part of a decision.
     fn text(answer: &Self::Answer) -> String {
         let _ = answer;
         "something else".to_owned()

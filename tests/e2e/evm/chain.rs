@@ -53,6 +53,8 @@ pub struct Chain {
     pub is_stalled: bool,
     /// What is sent is taken and forgotten.
     pub is_forgetful: bool,
+    /// Its node runs calls with other code than the chain's.
+    pub runs_other_code: bool,
     /// Distinguishes blocks of one number.
     branch: u64,
     /// Everything that was ever sent, by hash.
@@ -69,6 +71,7 @@ impl Chain {
             is_full: false,
             is_stalled: false,
             is_forgetful: false,
+            runs_other_code: true,
             branch: 0,
             sent: BTreeMap::new(),
         };

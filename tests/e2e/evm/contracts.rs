@@ -36,6 +36,8 @@ pub struct Keeps {
 pub struct Token {
     pub decimals: u64,
     pub keeps: Keeps,
+    /// Nothing of it moves.
+    pub is_frozen: bool,
     supply: U256,
     balances: BTreeMap<Address, U256>,
     allowances: BTreeMap<(Address, Address), U256>,
@@ -162,6 +164,25 @@ impl World {
         })
     }
 
+    /// What the code of `cambist_evm::probe` returns at a holder: balances of both, a transfer, balances, the transfer
+    /// back, balances. Nothing remains of it.
+    pub fn probe(&self, holder: Address, token: Address, other: Address, amount: U256) -> Vec<u8> {
+        let mut world = self.clone();
+        let mut words = Vec::new();
+        let held = |world: &Self| {
+            let token = world.tokens.get(&token).cloned().unwrap_or_default();
+            [token.of(holder), token.of(other)]
+        };
+        words.extend(held(&world));
+        for (from, to) in [(holder, other), (other, holder)] {
+            let moved = world.moves(token, from, to, amount, &mut Vec::new());
+            words.push(U256::from(u8::from(moved.is_ok())));
+            words.extend(held(&world));
+        }
+        let words = words.iter().map(U256::to_be_bytes::<32>);
+        words.collect::<Vec<_>>().concat()
+    }
+
     /// Executes the call of a transaction at a time; the caller pays for its gas.
     pub fn execute(
         &mut self,
@@ -276,6 +297,9 @@ impl World {
     ) -> Result<(), Reverted> {
         const TRANSFER: &str = "Transfer(address,address,uint256)";
         let token = self.tokens.get_mut(&contract).ok_or(Reverted)?;
+        if token.is_frozen {
+            return Err(Reverted);
+        }
         let left = token.of(from).checked_sub(amount).ok_or(Reverted)?;
         let kept = amount * U256::from(token.keeps.bps) / U256::from(10_000);
         token.balances.insert(from, left);

@@ -1,5 +1,6 @@
 //! The methods of a node, answered from a chain.
 
+use cambist_evm::probe;
 use cambist_evm::wire::{data, fixed, quantity_u64, to_data, to_quantity};
 use cambist_evm::{Address, Hash32, U256};
 use serde_json::{Value, json};
@@ -50,6 +51,10 @@ pub fn answer(chain: &mut Chain, method: &str, params: &[Value]) -> Result<Value
             let to = address(message["to"].as_str().unwrap_or_default())?;
             let input = data(message["input"].as_str().unwrap_or_default());
             let input = input.map_err(|_| refused("invalid input"))?;
+            if let Some(overrides) = params.get(2) {
+                let returned = probe(chain, of, to, &input, overrides)?;
+                return Ok(to_data(&returned).into());
+            }
             let returned = of.world.view(to, &input);
             let returned = returned.map_err(|_| (3, "execution reverted".to_owned()))?;
             Ok(to_data(&returned).into())
@@ -66,6 +71,35 @@ pub fn answer(chain: &mut Chain, method: &str, params: &[Value]) -> Result<Value
         }
         _ => Err((-32_601, format!("the method {method} does not exist"))),
     }
+}
+
+/// A call with other code, of which there is one kind.
+fn probe(
+    chain: &Chain,
+    of: &Block,
+    holder: Address,
+    input: &[u8],
+    overrides: &Value,
+) -> Result<Vec<u8>, Refused> {
+    if !chain.runs_other_code {
+        return Err((-32_602, "too many arguments, want at most 2".to_owned()));
+    }
+    let word = |at: usize| input.get(32 * at..32 * (at + 1));
+    let address = |at: usize| {
+        let address = word(at).and_then(|word| word[12..].try_into().ok());
+        address.map(Address).ok_or_else(|| refused("invalid input"))
+    };
+    let (token, other) = (address(0)?, address(1)?);
+    let amount = word(2).ok_or_else(|| refused("invalid input"))?;
+    for (account, code) in [
+        (holder, probe::moving_code()),
+        (other, probe::returning_code()),
+    ] {
+        let stated = &overrides[account.to_hex()]["code"];
+        assert_eq!(stated, &Value::from(to_data(&code)), "the code of a probe");
+    }
+    let amount = U256::from_be_slice(amount);
+    Ok(of.world.probe(holder, token, other, amount))
 }
 
 fn address(text: &str) -> Result<Address, Refused> {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::chain::Chain;
-use super::contracts::{OTHERS, PAIR, TOKENS};
+use super::contracts::{Keeps, OTHERS, PAIR, TOKENS};
 use super::node::Bad;
 use super::stage::{SOON, Stage, account, private};
 use crate::support::{Edit, Program, until};
@@ -91,6 +91,78 @@ fn a_chain_that_is_not_the_files_is_refused() {
         assert_eq!(code, 77, "{reason}\n{out}{log}");
         assert!(log.contains(reason), "{reason}\n{out}{log}");
     }
+}
+
+/// Both tokens, and what a start finds of them before anything is signed.
+#[test]
+fn a_token_that_does_not_move_what_it_is_asked_to_is_refused() {
+    type Change = fn(&mut Chain, usize);
+    let keeps = "the token keeps a part of transfers";
+    let untried = "venue.accept_unprobed_tokens = true";
+    let changes: [(Change, &str); 5] = [
+        (
+            |chain, at| {
+                let keeps = Keeps {
+                    bps: 1,
+                    is_hidden: false,
+                };
+                chain.change(|world| world.token(TOKENS[at]).keeps = keeps);
+            },
+            keeps,
+        ),
+        (
+            |chain, at| {
+                let keeps = Keeps {
+                    bps: 500,
+                    is_hidden: true,
+                };
+                chain.change(|world| world.token(TOKENS[at]).keeps = keeps);
+            },
+            keeps,
+        ),
+        (
+            |chain, at| {
+                chain.change(|world| {
+                    let token = world.token(TOKENS[at]);
+                    let less = token.of(PAIR) - cambist_evm::U256::from(1);
+                    token.rebase(PAIR, less);
+                });
+            },
+            "balances of this token change by themselves",
+        ),
+        (
+            |chain, at| chain.change(|world| world.token(TOKENS[at]).is_frozen = true),
+            untried,
+        ),
+        (|chain, _| chain.runs_other_code = false, untried),
+    ];
+    for (change, reason) in changes {
+        for at in [0, 1] {
+            let stage = Stage::open("evm-token");
+            stage.node.chain(|chain| change(chain, at));
+            let (code, log) = refused(&stage);
+            assert_eq!(code, 77, "{reason}\n{log}");
+            assert!(log.contains(reason), "{reason}\n{log}");
+            let (code, out, log) = stage.command("check --online");
+            assert_eq!(code, 77, "{reason}\n{out}{log}");
+            assert!(log.contains(reason), "{reason}\n{out}{log}");
+        }
+    }
+}
+
+/// An operator who has read the contracts goes on with a node that cannot try them, and is reminded of it.
+#[test]
+fn a_token_that_could_not_be_tried_is_traded_if_that_is_accepted() {
+    let stage = Stage::with("evm-untried", |file| {
+        file.put("venue.accept_unprobed_tokens", true);
+    });
+    stage.node.chain(|chain| chain.runs_other_code = false);
+    let mut daemon = stage.run();
+    stage.until_shares(&mut daemon, true);
+    stage.blocks(3);
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    let reminder = "what a transfer moves could not be tried";
+    assert!(daemon.stderr().contains(reminder), "{}", daemon.stderr());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use cambist_core::{Amount, Hash, OrderStatus, PoolTransactionKind, Side, TokenId
 use cambist_evm::abi::{Value, encode, one_number};
 use cambist_evm::block::BlockTag;
 use cambist_evm::call::Call;
+use cambist_evm::probe::{Moved, Probe};
 use cambist_evm::rpc::{BlockAt, ReceiptOf};
 use cambist_evm::{Address, Hash32, U256};
 use cambist_evm_venue::finality::{Unusable, View};
@@ -603,6 +604,28 @@ async fn fee_on_transfer(world: &mut World<'_>) -> Step<String> {
         .first_deposit(tokens, [1_000 * ONE, 1_000 * ONE])
         .await?;
     world.finalize().await?;
+    let probe = |holder, token| Probe {
+        token,
+        holder,
+        other: world.adapter.chain.account,
+        amount: U256::from(ONE + 7),
+        at: BlockTag::Latest,
+    };
+    let kept = ask(&world.node, &probe(pair, deflating)).await?;
+    ensure!(
+        matches!(kept, Moved::Otherwise { sent, arrived, returned } if arrived < sent && returned < sent),
+        "a probe of the token: {kept:?}"
+    );
+    let mut exact = vec![(pair, other_token)];
+    let traded = Address(world.adapter.chain.pools[0].address);
+    exact.extend(world.adapter.chain.tokens.values().map(|of| (traded, *of)));
+    for (holder, token) in exact {
+        let moved = ask(&world.node, &probe(holder, token)).await?;
+        ensure!(
+            moved == Moved::Exactly,
+            "a probe of another token: {moved:?}"
+        );
+    }
     // The same account with another pool, on a row of its own.
     let mut chain = world.adapter.chain.clone();
     let mut market = world.adapter.market.clone();
@@ -631,7 +654,7 @@ async fn fee_on_transfer(world: &mut World<'_>) -> Step<String> {
     std::mem::swap(&mut market, &mut world.adapter.market);
     world.adapter.settled_below = world.adapter.next_nonce();
     world.adapter.open(&world.node).await?;
-    Ok("found at the first receipt, nothing booked".to_owned())
+    Ok("found by a probe and at the first receipt, nothing booked".to_owned())
 }
 
 async fn another_chain(world: &mut World<'_>) -> Step<String> {

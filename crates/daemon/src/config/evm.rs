@@ -56,6 +56,8 @@ pub struct EvmLink {
     pub fee_max: u128,
     /// What is offered to the producer of a block, per gas.
     pub priority_fee: u128,
+    /// Tokens are traded of which no node could try what a transfer moves.
+    pub accept_unprobed_tokens: bool,
     /// The file with the account's key; `None` in a mode that does not trade.
     pub key_file: Option<PathBuf>,
 }
@@ -101,6 +103,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLi
             "venue.node_file is missing: a file with the URL of a node, which is a secret",
         );
     }
+    let accept_unprobed_tokens = section.or("accept_unprobed_tokens", false);
     let tokens = section.section("tokens");
     let (written, places) = tokens.verbatim();
     let mut contracts = BTreeMap::new();
@@ -134,6 +137,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLi
         block_s: block_s.value,
         fee_max: u128::from(fee_max.value) * GWEI,
         priority_fee: u128::from(priority_fee.value) * GWEI,
+        accept_unprobed_tokens: accept_unprobed_tokens.value,
         key_file: None,
     })
 }

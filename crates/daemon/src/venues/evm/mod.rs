@@ -8,6 +8,7 @@ mod account_watch;
 mod final_block;
 pub mod journal;
 pub mod seal;
+mod token_probe;
 
 use std::collections::BTreeMap;
 
@@ -231,6 +232,7 @@ impl Session {
             let mut pooled = [base, quote];
             pooled.sort_by_key(|(_, address)| *address);
             let (pair, shares) = self.pair(name, pooled, retry).await?;
+            token_probe::check(&self.access, &self.link, pair, pooled, retry).await?;
             listing.markets.push(Listed {
                 name: name.clone(),
                 base: base.0,
