@@ -184,6 +184,7 @@ fn as_json(report: &PeriodReport) -> Value {
             "start": text(start),
             "traded": text(row.traded),
             "flows": text(row.flows),
+            "charges": text(row.charges),
             "end": text(end),
             "unexplained": text(row.unexplained()),
         })
@@ -313,13 +314,39 @@ fn equity(report: &PeriodReport, row: &QuoteRow) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// What the venue took for requests, by token: it has no price here, so that it is in no profit and loss.
+fn charges(report: &PeriodReport) -> Vec<String> {
+    let charged = report.tokens.iter().filter(|(_, row)| row.charges != 0);
+    let each = charged.map(|(id, row)| {
+        let name = symbol(report, *id);
+        let amount = units(report, *id, row.charges.saturating_neg());
+        format!("charges of the venue such as gas, in no profit and loss above: {amount} {name}")
+    });
+    each.collect()
+}
+
 /// Balances of every token in exact units, below a head.
 fn balances(report: &PeriodReport) -> Vec<Vec<String>> {
-    let head = ["token", "start", "traded", "flows", "end", "unexplained"];
+    let head = [
+        "token",
+        "start",
+        "traded",
+        "flows",
+        "charges",
+        "end",
+        "unexplained",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (id, row) in &report.tokens {
         let [start, end] = row.units;
-        let amounts = [start, row.traded, row.flows, end, row.unexplained()];
+        let amounts = [
+            start,
+            row.traded,
+            row.flows,
+            row.charges,
+            end,
+            row.unexplained(),
+        ];
         let amounts = amounts.map(|amount| units(report, *id, amount));
         rows.push([vec![symbol(report, *id)], amounts.to_vec()].concat());
     }
@@ -341,6 +368,9 @@ fn as_text(report: &PeriodReport) -> String {
     }
     text.push('\n');
     text.push_str(&columns(&balances(report)));
+    for charged in charges(report) {
+        let _ = write!(text, "\n{charged}\n");
+    }
     text
 }
 

@@ -60,6 +60,20 @@ pub(super) fn insert(transaction: &Transaction<'_>, flow: &Flow) -> rusqlite::Re
         .map(|_| ())
 }
 
+impl Flow {
+    /// Whether it is a charge of the venue, such as gas: the engine names each by its number and what it was for.
+    pub fn is_charge(&self) -> bool {
+        let named = self.reason.strip_prefix("charge ");
+        let parts = named.and_then(|named| named.split_once(" for "));
+        parts.is_some_and(|(number, cause)| {
+            let hash = cause.strip_prefix("0x").unwrap_or(cause);
+            number.parse::<u64>().is_ok()
+                && hash.len() == 64
+                && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    }
+}
+
 /// All explained flows, oldest first. A row with a wrong checksum is damage.
 pub(super) fn read(database: &Connection) -> Result<Vec<Flow>, ReadError> {
     let numbered = numbered(database)?.into_iter();
@@ -110,6 +124,29 @@ mod tests {
     use cambist_core::books::Booking;
 
     use crate::{Store, StoreEntry};
+
+    #[test]
+    fn a_charge_is_known_by_its_reason() {
+        let hash = cambist_core::Hash([0xab; 32]);
+        let flow = |reason: String| Flow {
+            at_us: 0,
+            token: TokenId(0),
+            symbol: "ETH".to_owned(),
+            amount: -1,
+            reason,
+        };
+        assert!(flow(format!("charge 7 for {hash}")).is_charge());
+        for reason in [
+            format!("charge for {hash}"),
+            format!("charge x for {hash}"),
+            format!("charge 7 for {hash}0"),
+            "charge 7 for the month".to_owned(),
+            "withdrawn".to_owned(),
+            String::new(),
+        ] {
+            assert!(!flow(reason.clone()).is_charge(), "{reason}");
+        }
+    }
 
     #[test]
     fn flows_survive_a_restart_and_damage_is_detected() {

@@ -9,7 +9,7 @@ use cambist_host::times;
 use cambist_market_data::Timestamp;
 use cambist_store::results::period::{DayRow, PeriodReport};
 
-use super::{balances, by_day, by_strategy, equity, pool, rounded, symbol};
+use super::{balances, by_day, by_strategy, charges, equity, pool, rounded, symbol};
 
 const DAY_S: u64 = 86_400;
 
@@ -26,9 +26,10 @@ pub(super) fn html(report: &PeriodReport) -> String {
     statements.push(if report.differs {
         "The books do not agree with these results: see what is unattributed and unexplained.".to_owned()
     } else {
-        "Profit and loss and flows add up to the change of equity, and trades and flows to that of every balance."
+        "Profit and loss and flows add up to the change of equity, and trades, flows and charges to that of every balance."
             .to_owned()
     });
+    statements.extend(charges(report));
     let quotes = report.quotes.iter();
     let mut tables = vec![
         with_head("Profit and loss by day", by_day(report)),

@@ -49,6 +49,24 @@ fn it_looks_joins_and_leaves_and_its_books_are_the_chains() {
         .chain(|chain| chain.latest().world.coin[&account()]);
     let all = U256::from(10) * U256::from(10_u64.pow(18));
     assert!(coin < all, "gas was paid");
+    // Nothing is in the ledger's opening balances but what the account held, so that all gas is in the report.
+    let (code, out, log) = stage.command("report --json");
+    assert_eq!(code, 0, "{out}{log}");
+    let page: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let tokens = page["tokens"].as_array().unwrap();
+    let gas = tokens.iter().find(|token| token["token"] == "ETH").unwrap();
+    let paid = all - coin;
+    let whole = U256::from(10_u64.pow(18));
+    let paid = format!("-{}.{:018}", paid / whole, paid % whole);
+    let charged = paid.trim_end_matches('0');
+    assert_eq!(gas["charges"], charged, "{out}");
+    assert_eq!(
+        (&gas["flows"], &gas["unexplained"]),
+        (&"0".into(), &"0".into())
+    );
+    let (_, text, _) = stage.command("report");
+    let stated = format!("in no profit and loss above: {} ETH", &charged[1..]);
+    assert!(text.contains(&stated), "{text}");
 }
 
 /// Killed as soon as the bytes of the first join are on disk: whether they were sent is not known.

@@ -73,15 +73,17 @@ pub struct TokenRow {
     pub units: [i128; 2],
     /// Traded by fills, joins and exits.
     pub traded: i128,
-    /// Explained flows.
+    /// Explained flows, without charges.
     pub flows: i128,
+    /// What the venue took for requests, such as gas: never above zero.
+    pub charges: i128,
 }
 
 impl TokenRow {
     /// The part that neither trades nor flows explain; zero if the books agree.
     pub fn unexplained(&self) -> i128 {
         let [before, after] = self.units;
-        after - before - self.traded - self.flows
+        after - before - self.traded - self.flows - self.charges
     }
 }
 
@@ -243,7 +245,12 @@ impl<'a> Reading<'a> {
             row.units = [start.units, end.units];
             for (id, flow) in &explained {
                 if flow.token == *token && *id > start.flows && *id <= end.flows {
-                    row.flows = row.flows.saturating_add(flow.amount);
+                    let sum = if flow.is_charge() {
+                        &mut row.charges
+                    } else {
+                        &mut row.flows
+                    };
+                    *sum = sum.saturating_add(flow.amount);
                 }
             }
         }
@@ -304,7 +311,11 @@ impl<'a> Reading<'a> {
             let mut pnl = rows.map(|row| Some(row.pnl));
             let first = pnl.next().flatten();
             let pnl = pnl.fold(first, |sum, part| sum?.checked_add(part?));
-            let face = report.tokens.get(quote).map_or(0, |row| row.flows);
+            // No charge is a profit or loss here: one in a quote token is among its flows.
+            let face = report
+                .tokens
+                .get(quote)
+                .map_or(0, |row| row.flows.saturating_add(row.charges));
             let face = Money {
                 numerator: face,
                 denominator: 1,

@@ -253,6 +253,10 @@ impl Account {
     }
 
     fn flow(&mut self, token: TokenId, amount: i128, at_us: u64) {
+        self.flow_for(token, amount, at_us, "test");
+    }
+
+    fn flow_for(&mut self, token: TokenId, amount: i128, at_us: u64, reason: &str) {
         let ledger = self.books.ledger.as_mut().unwrap();
         assert!(Postings::of_token(token, amount).book(ledger));
         if token == BASE {
@@ -264,7 +268,7 @@ impl Account {
             token,
             symbol: "X".to_owned(),
             amount,
-            reason: "test".to_owned(),
+            reason: reason.to_owned(),
         };
         let booking = self.booking();
         self.write(&[entry], &booking, at_us);
@@ -453,6 +457,26 @@ fn strategies_have_their_trades_and_the_account_the_opening_balances() {
             "ETH-USDC", "bands", "buy", "", "2499.8", "1", "2499.8", "0.001", "ETH", "2500"
         ]
     );
+}
+
+/// What a venue takes for requests is beside deposits and withdrawals, and the balances are explained with it.
+#[test]
+fn charges_are_stated_beside_flows() {
+    let mut account = Account::open(10_i128.pow(18), 20_000_000_000);
+    let at_us = FIRST_HOUR * HOUR_US + 1;
+    let charge = |number: u64| format!("charge {number} for {}", cambist_core::Hash([7; 32]));
+    account.flow_for(QUOTE, -300, at_us, &charge(1));
+    account.flow_for(QUOTE, -4, at_us + 1, &charge(2));
+    account.flow(QUOTE, 1_000, at_us + 2);
+    account.flow_for(BASE, -20, at_us + 3, &charge(3));
+    account.price(500_000, at_us + 4);
+    let report = account.report(None, None);
+    assert!(!report.differs, "{report:?}");
+    let [base, quote] = [BASE, QUOTE].map(|token| report.tokens[&token]);
+    assert_eq!((quote.charges, quote.flows), (-304, 1_000));
+    assert_eq!((base.charges, base.flows), (-20, 0));
+    assert_eq!((base.unexplained(), quote.unexplained()), (0, 0));
+    assert!(report.days.iter().all(|row| row.pnl.total.numerator == 0));
 }
 
 /// The numbers of a strategy over a change of units: both series are in the day's row.
