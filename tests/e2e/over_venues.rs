@@ -46,7 +46,9 @@ impl Venues {
                 .put("orders.maker_only", false)
                 .put("orders.max_fee_bips", 40)
                 .put("fees.taker_bips", 20)
-                .put("market.0.collar_bps", 200);
+                .put("market.0.collar_bps", 200)
+                .put("market.0.order_value_max", "100000 USDC")
+                .put("market.0.order_qty_max", "20 ETH");
         });
         let venues = Self {
             chain,

@@ -119,8 +119,8 @@ impl World {
         }
     }
 
-    /// The daemon is gone, and with it the explanations that the store lost: the operator, to whom it confirmed none of
-    /// them, has to explain those flows again.
+    /// The daemon is gone, and with it the explanations that the store lost. The operator got no confirmation of them, and
+    /// explains those flows again.
     pub(super) fn explain_again(&mut self) {
         let mut flows = std::mem::take(&mut self.active_faults.unstored);
         if flows.is_empty() {
