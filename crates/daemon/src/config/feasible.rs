@@ -349,7 +349,9 @@ impl<'a> Trials<'a> {
 /// market though they agree in no trial.
 fn depends_on_data(why: &Withheld) -> bool {
     let key = why.key().unwrap_or_default();
-    why.control == Control::NoFairPrice && key.starts_with("market.strategy.params.reference")
+    // The key of all parameters: what is held at another venue is not known here.
+    why.control == Control::NoFairPrice
+        && (key.starts_with("market.strategy.params.reference") || key == "market.strategy.params")
 }
 
 /// Reasons that are not caused by the file.

@@ -86,8 +86,7 @@ pub(super) fn seen(market: &MarketSpec, mid: u64) -> OtherMarket<'_> {
     }
 }
 
-/// A market of another venue in a dry run: the mid, and large orders a tick from it. What is held there may change, so that
-/// nothing is concluded from it.
+/// A market of another venue in a dry run: the mid, and large orders a tick from it. What is held there is not known.
 pub(crate) fn published(market: &MarketSpec, mid: u64) -> MarketElsewhere {
     let level = |price| {
         vec![BookLevel {
@@ -106,10 +105,7 @@ pub(crate) fn published(market: &MarketSpec, mid: u64) -> MarketElsewhere {
             age_ms: 0,
             age_max_ms: u64::MAX,
         }),
-        holdings: seen.holdings.map(|held| OtherHoldings {
-            undecided: true,
-            ..held
-        }),
+        holdings: None,
         taker_fee_bips: seen.taker_fee_bips,
     }
 }
