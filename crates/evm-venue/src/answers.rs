@@ -15,8 +15,8 @@ use cambist_evm::abi::one_number;
 use cambist_evm::block::{Block, BlockTag};
 use cambist_evm::call::{self, Call, amount};
 use cambist_evm::pair::supply_with_fee;
-use cambist_evm::rpc::{Ask, BalanceAt, BlockAt, CallAt, Message, NonceAt, ReceiptOf};
-use cambist_evm::{Address, Hash32, Malformed, U256};
+use cambist_evm::rpc::{Ask, BalanceAt, BlockAt, CallAt, NonceAt, ReceiptOf};
+use cambist_evm::{Address, Hash32, Malformed};
 
 use crate::account::{Account, AccountError};
 use crate::depth;
@@ -183,7 +183,7 @@ impl<R: ChainReader> Answers<'_, R> {
             let contract = chain.contract(token);
             let contract =
                 contract.ok_or_else(|| NoAnswer::unknown(&"a token without a contract"))?;
-            let ask = calls(contract, &Call::BalanceOf { owner }, at);
+            let ask = CallAt::view(contract, &Call::BalanceOf { owner }, at);
             let returned = self.reader.fact(&ask).await?;
             held.push(Balance {
                 token,
@@ -194,7 +194,7 @@ impl<R: ChainReader> Answers<'_, R> {
                 owner,
                 spender: chain.router,
             };
-            let returned = self.reader.fact(&calls(contract, &call, at)).await?;
+            let returned = self.reader.fact(&CallAt::view(contract, &call, at)).await?;
             allowed.push((token, one_number(&returned)?));
         }
         let coin = BalanceAt { account: owner, at };
@@ -272,7 +272,7 @@ impl<R: ChainReader> Answers<'_, R> {
     async fn reserves(&self, pool: &PoolSpec) -> Result<(Block, PoolBalances), NoAnswer> {
         let block = self.reader.newest().await?;
         let (pair, at) = (Address(pool.address), BlockTag::Number(block.number));
-        let ask = async |call: &Call| self.reader.fact(&calls(pair, call, at)).await;
+        let ask = async |call: &Call| self.reader.fact(&CallAt::view(pair, call, at)).await;
         let pooled = call::reserves(&ask(&Call::GetReserves {}).await?)?.amounts;
         let supply = one_number(&ask(&Call::TotalSupply {}).await?)?;
         let k_last = one_number(&ask(&Call::KLast {}).await?)?;
@@ -291,7 +291,7 @@ impl<R: ChainReader> Answers<'_, R> {
                 continue;
             }
             let contract = account.chain().contract(spec.id).ok_or_else(no_pool)?;
-            let ask = calls(contract, &Call::Decimals {}, BlockTag::Latest);
+            let ask = CallAt::view(contract, &Call::Decimals {}, BlockTag::Latest);
             let decimals = call::decimals(&self.reader.fact(&ask).await?)?;
             listed.push(TokenSpec {
                 decimals,
@@ -346,16 +346,4 @@ fn pools(account: &Account) -> Vec<PoolListed> {
 
 const fn time_of(block: &Block) -> VenueTime {
     VenueTime::from_s(block.timestamp_s)
-}
-
-fn calls(contract: Address, call: &Call, at: BlockTag) -> CallAt {
-    CallAt {
-        message: Message {
-            from: None,
-            to: Some(contract),
-            value: U256::ZERO,
-            data: call.encode(),
-        },
-        at,
-    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::abi::{one_text, selector};
 use crate::block::{Block, BlockTag};
-use crate::call::amount;
+use crate::call::{Call, amount};
 use crate::receipt::Receipt;
 use crate::wire::{AddressText, Data, HashText, Quantity, Quantity64, data, to_data, to_quantity};
 use crate::{Address, Hash32, Malformed, U256};
@@ -308,6 +308,21 @@ pub struct CallAt {
     pub message: Message,
     /// After which block.
     pub at: BlockTag,
+}
+
+impl CallAt {
+    /// A call of a contract without a sender and without coin.
+    pub fn view(contract: Address, call: &Call, at: BlockTag) -> Self {
+        Self {
+            message: Message {
+                from: None,
+                to: Some(contract),
+                value: U256::ZERO,
+                data: call.encode(),
+            },
+            at,
+        }
+    }
 }
 
 impl Ask for CallAt {

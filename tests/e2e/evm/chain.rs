@@ -39,6 +39,10 @@ pub struct Block {
 }
 
 /// A chain as one node follows it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent faults, not states of one thing"
+)]
 #[derive(Clone, Debug)]
 pub struct Chain {
     pub id: u64,

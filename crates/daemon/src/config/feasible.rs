@@ -258,13 +258,18 @@ impl<'a> Trials<'a> {
     fn never(mut self) -> [Option<Withheld>; 2] {
         let mut first = [None; 2];
         let mut quoted = [false; 2];
+        // What is held at another venue is not known in a trial.
+        let reads_elsewhere = self.reads_elsewhere();
+        let lacks = |why: &Withheld| reads_elsewhere && why.control == Control::NoFairPrice;
         while let Some(trial) = self.waiting.pop_front() {
             let found = self.judge(trial);
             for (at, why) in found.into_iter().enumerate() {
                 match why {
                     // A strategy without a quote may have reasons that no trial has.
                     None => quoted[at] = true,
-                    Some(why) if is_no_mistake(why.control) || depends_on_data(&why) => {
+                    Some(why)
+                        if is_no_mistake(why.control) || depends_on_data(&why) || lacks(&why) =>
+                    {
                         quoted[at] = true;
                     }
                     Some(why) => {
@@ -280,6 +285,14 @@ impl<'a> Trials<'a> {
             }
         }
         [0, 1].map(|at| first[at].filter(|_| !quoted[at]))
+    }
+
+    /// Whether a strategy of the market reads a market of another venue.
+    fn reads_elsewhere(&self) -> bool {
+        self.choices.iter().any(|choice| {
+            let built = resolve::build(choice, &self.spec);
+            built.is_ok_and(|strategy| !reads::elsewhere(strategy.as_ref(), &self.spec).is_empty())
+        })
     }
 
     fn judge(&self, trial: Trial) -> [Option<Withheld>; 2] {
@@ -349,18 +362,12 @@ impl<'a> Trials<'a> {
 /// market though they agree in no trial.
 fn depends_on_data(why: &Withheld) -> bool {
     let key = why.key().unwrap_or_default();
-    // The key of all parameters: what is held at another venue is not known here.
-    why.control == Control::NoFairPrice
-        && (key.starts_with("market.strategy.params.reference") || key == "market.strategy.params")
+    why.control == Control::NoFairPrice && key.starts_with("market.strategy.params.reference")
 }
 
 /// Reasons that are not caused by the file.
 const fn is_no_mistake(control: Control) -> bool {
-    let passes = matches!(
-        control,
-        Control::NotWanted | Control::FillDelay | Control::SwapUndecided
-    );
-    control.is_by_design() || passes
+    control.is_by_design() || matches!(control, Control::NotWanted | Control::FillDelay)
 }
 
 /// A venue with one quiet market, and others that agree with it.

@@ -9,7 +9,7 @@ use cambist_evm::abi::one_number;
 use cambist_evm::block::BlockTag;
 use cambist_evm::call::{self, Call};
 use cambist_evm::probe::{Moved, Probe};
-use cambist_evm::rpc::{CallAt, Message};
+use cambist_evm::rpc::CallAt;
 use cambist_evm::{Address, U256};
 
 use super::access::{EvmAccess, error};
@@ -32,15 +32,7 @@ pub async fn check(
 ) -> anyhow::Result<()> {
     let [latest, _] = access.blocks(retry).await?;
     let at = BlockTag::Number(latest.number);
-    let view = |contract, call: Call| CallAt {
-        message: Message {
-            from: None,
-            to: Some(contract),
-            value: U256::ZERO,
-            data: call.encode(),
-        },
-        at,
-    };
+    let view = |contract, call: Call| CallAt::view(contract, &call, at);
     let reserves = access
         .fact(&view(pair, Call::GetReserves {}), retry)
         .await?;
