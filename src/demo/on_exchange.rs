@@ -8,6 +8,7 @@ use anyhow::Context;
 use cambist_core::VenueTime;
 use cambist_daemon::config::Daemon;
 use cambist_exchange::config::Exchange;
+use cambist_strategies::Promise;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use toml::Table;
@@ -23,6 +24,7 @@ use crate::demo::progress_line::ProgressLine;
 use crate::demo::recording_proxy::{Interface, RecordingProxy, json};
 use crate::demo::scenario_player::ScenarioPlayer;
 use crate::demo::venue::{Opened, Shown, Venue};
+use crate::exit::{Exit, Failure};
 
 /// The interface through which the daemon trades on the exchange, and what follows from it for the demo.
 pub struct Dialect {
@@ -85,7 +87,15 @@ pub struct OnExchange {
 
 impl OnExchange {
     /// A demo with these arguments; reads the scenario.
+    ///
+    /// # Errors
+    /// The scenario is not valid, or the strategy trades on what other venues hold.
     pub fn new(args: &DemoArgs, dialect: &'static Dialect) -> anyhow::Result<Self> {
+        let named = args.strategy.as_deref().and_then(cambist_strategies::find);
+        if named.is_some_and(|info| info.promise == Promise::Hedge) {
+            let what = "this strategy trades what other venues hold, and a demo has one venue: docs/portfolio.md describes how to run it";
+            return Err(Failure::new(Exit::Usage, what).into());
+        }
         Ok(Self {
             dialect,
             scenario: ScenarioPlayer::new(args)?,

@@ -271,4 +271,8 @@ fn what_cannot_be_read_is_refused_before_anything_is_sent() {
     );
     assert_eq!(venues.chain.nonce(), 0);
     assert!(venues.kraken.books().orders.is_empty());
+    let args = ["demo", "--strategy", "hedge"];
+    let (code, _, log) = run(venues.chain.folder.path(), "demo-hedge", &args, SOON);
+    assert_eq!(code, 2, "{log}");
+    assert!(log.contains("what other venues hold"), "{log}");
 }

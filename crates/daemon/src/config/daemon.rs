@@ -88,7 +88,7 @@ pub struct Daemon {
     pub tape: Option<TapeConfig>,
     /// Address of the metrics listener.
     pub metrics: SocketAddr,
-    /// Whether that is the default: beside other venues it is then given another port.
+    /// Whether the file has the usual port: beside other venues it is then given another one.
     pub metrics_is_usual: bool,
     /// Logging.
     pub log: LogConfig,
@@ -273,8 +273,8 @@ fn read(
     let mut section = root.section("metrics");
     // A run that does not trade must not take the port of a daemon that does.
     let usual = if mode.trades() { USUAL_PORT } else { 0 };
-    let metrics_is_usual = !section.has("listen");
     let listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], usual)));
+    let metrics_is_usual = listen.value.port() == USUAL_PORT;
     let allow_remote = section.or("allow_remote", false);
     if !listen.value.ip().is_loopback() && !allow_remote.value {
         let what = format!(

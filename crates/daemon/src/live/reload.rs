@@ -463,6 +463,20 @@ mod tests {
         assert!(why.contains("ladder"), "{why}");
     }
 
+    /// A venue of a portfolio that was given another port than the usual one of its file.
+    #[test]
+    fn a_port_that_was_given_at_the_start_is_no_change() {
+        let (_folder, mut reload, text) = reload();
+        assert!(reload.file.metrics_is_usual);
+        reload.file.metrics.set_port(9_465);
+        assert!(reload.read(None).is_ok());
+        let other = text.replace("127.0.0.1:9464", "127.0.0.1:9466");
+        assert_ne!(other, text);
+        std::fs::write(&reload.path, other).unwrap();
+        let why = reload.read(None).unwrap_err();
+        assert!(why.contains("[metrics] cannot change"), "{why}");
+    }
+
     /// Everything that a start depends on, one by one.
     #[test]
     fn what_a_start_depends_on_is_compared() {

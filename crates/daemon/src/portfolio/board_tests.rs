@@ -245,6 +245,20 @@ fn a_limit_in_whole_tokens_is_rounded_down_to_units() {
     assert_eq!(floor(decimal("1000000000"), 18), 10_u128.pow(27));
 }
 
+/// A venue whose file has no market of a token holds nothing that its limit counts, whether it has answered or not.
+#[test]
+fn a_venue_without_a_token_does_not_hold_its_limit_back() {
+    let path = PathBuf::from("portfolio.toml");
+    let text = FILE.to_owned();
+    let file = PortfolioFile::parse(&Source { path, text }).unwrap();
+    let mut listed = listed();
+    listed[1].remove(0);
+    let board = Board::new(file, listed, Clock::of_engine());
+    let first = market(0, token(1, "BTC", 8), token(2, "USDC", 6));
+    let mut one = board.member(0).begin(&[first], &[]).unwrap();
+    assert_eq!(limits_of(&mut one).tokens[0].elsewhere, Some(0));
+}
+
 /// Reads of the first venue for its one market; the portfolio calls USDC and USD the same.
 fn reader(name: &str) -> (Arc<Board>, Result<[Membership; 2], String>) {
     let text = FILE.replacen("XBT = \"BTC\"", "XBT = \"BTC\"\nUSD = \"USDC\"", 1);

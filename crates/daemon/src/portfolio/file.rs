@@ -484,20 +484,76 @@ config = "/srv/base.toml"
         assert!(!is_portfolio(Path::new("/nowhere.toml")));
     }
 
+    const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/portfolio.toml");
+
+    /// Why the example is refused after a change.
+    fn problem(from: &str, to: &str) -> Result<(), String> {
+        let path = Path::new(EXAMPLE).to_owned();
+        let example = std::fs::read_to_string(&path).unwrap();
+        let text = example.replacen(from, to, 1);
+        assert_ne!(text, example, "{from}");
+        let file = PortfolioFile::parse(&Source { path, text }).unwrap();
+        let daemons = file.daemons();
+        daemons.map(drop).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_and_prices_that_no_market_has_are_refused() {
+        let typo = problem("XBT = \"BTC\"", "XTB = \"BTC\"").unwrap_err();
+        assert!(
+            typo.contains("names XTB, and the markets of venue kraken trade USD, XBT"),
+            "{typo}"
+        );
+        let one = problem("XBT = \"BTC\"", "XBT = \"USD\"").unwrap_err();
+        assert!(
+            one.contains("calls both tokens of XBT-USD by the one name USD"),
+            "{one}"
+        );
+        let unpriced = problem("at_par = [\"USDC\"]", "at_par = []").unwrap_err();
+        assert!(
+            unpriced.contains(
+                "USDC, the quote token of WETH-USDC at venue mainnet, has no price in USD"
+            ),
+            "{unpriced}"
+        );
+        // Without the limit nothing needs a price.
+        let file = std::fs::read_to_string(EXAMPLE).unwrap();
+        let text = file
+            .replace("at_par = [\"USDC\"]", "at_par = []")
+            .replace("exposure_max = ", "# exposure_max = ");
+        let path = Path::new(EXAMPLE).to_owned();
+        let file = PortfolioFile::parse(&Source { path, text }).unwrap();
+        assert!(file.daemons().is_ok());
+    }
+
+    #[test]
+    fn two_hedges_of_the_same_holdings_are_refused() {
+        let file = PortfolioFile::load(Path::new(EXAMPLE)).unwrap();
+        let mut daemons = file.daemons().unwrap();
+        let market = &mut daemons[0].markets[0];
+        (market.base, market.quote) = ("ETH".to_owned(), "USDC".to_owned());
+        let read = ReadElsewhere {
+            strategy: "hedge of XBT-USD".to_owned(),
+            reader: cambist_core::MarketId(0),
+            name: "mainnet:WETH-USDC".to_owned(),
+        };
+        let listed: Vec<_> = daemons.iter().map(ListedMarket::of).collect();
+        let reading = Reading::of(&file, &listed, 0, &read, "XBT-USD").unwrap();
+        assert_eq!(hedged_twice(&daemons, &read, &reading), None);
+        daemons[1].markets[0].strategies[0].name.value = "hedge".to_owned();
+        let twice = hedged_twice(&daemons, &read, &reading).unwrap();
+        assert!(twice.contains("keep one of them"), "{twice}");
+        let other = ReadElsewhere {
+            strategy: "ladder of XBT-USD".to_owned(),
+            ..read
+        };
+        assert_eq!(hedged_twice(&daemons, &other, &reading), None);
+    }
+
     /// A limit counts one base token of each venue: what it would not count is refused.
     #[test]
     fn a_limit_that_would_not_count_all_of_a_token_is_refused() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/portfolio.toml");
-        let path = Path::new(path);
-        let example = std::fs::read_to_string(path).unwrap();
-        let problem = |from: &str, to: &str| {
-            let text = example.replacen(from, to, 1);
-            assert_ne!(text, example, "{from}");
-            let path = path.to_owned();
-            let file = PortfolioFile::parse(&Source { path, text }).unwrap();
-            let daemons = file.daemons();
-            daemons.map(drop).map_err(|error| error.to_string())
-        };
+        let path = Path::new(EXAMPLE);
         assert_eq!(
             problem("WETH = \"ETH\"", "WETH = \"ETH\" # the same"),
             Ok(())
@@ -534,6 +590,7 @@ config = "/srv/base.toml"
             ("\"base\"", "\"kraken\"", "two venues are named kraken"),
             ("500 USD", "500 EUR", "loss_day_max"),
             ("1.5 BTC", "1.5 ETH", "inventory_max"),
+            ("1.5 BTC", "0 BTC", "inventory_max is 0"),
             ("XBT = \"BTC\"", "XBT = 1", "venue.tokens.XBT"),
             ("name = \"kraken\"", "name = \"Kraken\"", "lower-case"),
             ("at_par", "at_parity", "at_parity"),
