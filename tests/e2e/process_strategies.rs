@@ -191,9 +191,30 @@ fn a_process_swaps_once_through_a_kill() {
         (&swap["side"], &swap["filled"], &swap["strategy"]),
         (&"sell".into(), &"0.05".into(), &"moody".into())
     );
+    // The state of a process is written at most once a second: a kill before that loses it.
+    until(SOON, "the state of the process on disk", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let text = std::fs::read_to_string(stage.path("daemon-state/memories.json")).ok()?;
+        let file: Value = serde_json::from_str(&text).ok()?;
+        let memory: Vec<u8> =
+            serde_json::from_value(file["strategies"][0]["memory"].clone()).ok()?;
+        let memory = String::from_utf8_lossy(&memory).into_owned();
+        memory
+            .replace(' ', "")
+            .contains("\"swapped\":true")
+            .then_some(())
+    });
     daemon.kill();
     daemon.end(SOON);
+    // Both runs write to one log.
+    let runs = |daemon: &Program| daemon.stderr().matches("ready: the state").count();
+    let before = runs(&daemon);
     let mut again = stage.run("daemon");
+    // Until then the orders of the first run rest.
+    until(SOON, "a second run that is ready", || {
+        assert!(again.ended().is_none(), "{}", again.last_words());
+        (runs(&again) > before).then_some(())
+    });
     settles(&stage, &mut again, true, &[]);
     assert_eq!(swaps().len(), 1);
     assert_eq!(again.drain(SOON), 0, "{}", again.last_words());
