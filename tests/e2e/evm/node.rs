@@ -3,9 +3,11 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
 
 use super::chain::Chain;
 use super::rpc;
@@ -56,10 +58,19 @@ struct Shared {
     asked: Vec<String>,
 }
 
+/// What a node has its port for.
+enum Listens {
+    /// A thread accepts connections.
+    Yes(JoinHandle<()>),
+    /// Connections are refused, and no other process is given the port.
+    No(TcpSocket),
+}
+
 /// A running node.
 pub struct Node {
     shared: Arc<Mutex<Shared>>,
     port: u16,
+    listens: Mutex<Option<Listens>>,
 }
 
 impl Node {
@@ -85,8 +96,12 @@ impl Node {
             is_listening: true,
             asked: Vec::new(),
         }));
-        serve(listener, Arc::clone(&shared));
-        Self { shared, port }
+        let listens = Listens::Yes(serve(listener, Arc::clone(&shared)));
+        Self {
+            shared,
+            port,
+            listens: Mutex::new(Some(listens)),
+        }
     }
 
     fn follows(&self) -> Arc<Mutex<Chain>> {
@@ -154,18 +169,36 @@ impl Node {
         shared.asked.iter().filter(|asked| *asked == method).count()
     }
 
-    /// Nothing listens at its address any more.
+    /// Nothing listens at its address any more. The port stays the node's: other tests run beside this one, and a
+    /// server of theirs at the same port would answer instead.
     pub fn closes(&self) {
-        self.shared().is_listening = false;
-        // The listener waits for a connection.
-        drop(TcpStream::connect(("127.0.0.1", self.port)));
+        let mut listens = self.listens.lock().unwrap();
+        if let Some(Listens::Yes(thread)) = listens.take() {
+            self.stop(thread);
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_reuseaddr(true).unwrap();
+            socket.bind(([127, 0, 0, 1], self.port).into()).unwrap();
+            *listens = Some(Listens::No(socket));
+        }
     }
 
     /// Listens again.
     pub fn opens(&self) {
-        let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
-        self.shared().is_listening = true;
-        serve(listener, Arc::clone(&self.shared));
+        let mut listens = self.listens.lock().unwrap();
+        if let Some(Listens::No(socket)) = listens.take() {
+            drop(socket);
+            let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
+            self.shared().is_listening = true;
+            *listens = Some(Listens::Yes(serve(listener, Arc::clone(&self.shared))));
+        }
+    }
+
+    /// Returns when the port is closed.
+    fn stop(&self, thread: JoinHandle<()>) {
+        self.shared().is_listening = false;
+        // The listener waits for a connection.
+        drop(TcpStream::connect(("127.0.0.1", self.port)));
+        let _ = thread.join();
     }
 }
 
@@ -191,11 +224,14 @@ fn make_blocks(chain: &Arc<Mutex<Chain>>) {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.closes();
+        let listens = self.listens.lock().unwrap().take();
+        if let Some(Listens::Yes(thread)) = listens {
+            self.stop(thread);
+        }
     }
 }
 
-fn serve(listener: TcpListener, shared: Arc<Mutex<Shared>>) {
+fn serve(listener: TcpListener, shared: Arc<Mutex<Shared>>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         while let Ok((stream, _)) = listener.accept() {
             if !shared.lock().unwrap().is_listening {
@@ -204,7 +240,7 @@ fn serve(listener: TcpListener, shared: Arc<Mutex<Shared>>) {
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || converse(stream, &shared));
         }
-    });
+    })
 }
 
 /// Answers the requests of a connection; nothing when it ends.

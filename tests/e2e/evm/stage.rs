@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cambist_evm::{Address, EthKey, U256};
+use serde_json::Value;
 use toml::Table;
 
 use super::chain::{CHAIN_ID, Chain};
 use super::contracts::{FACTORY, PAIR, ROUTER, TOKENS, World};
 use super::node::Node;
+use crate::support::clock::within;
 use crate::support::http::body;
 use crate::support::process::run;
 use crate::support::{Edit, Folder, Program, until};
@@ -176,6 +178,25 @@ impl Stage {
             let shares = self.held(PAIR);
             (held == (shares > U256::ZERO)).then_some(shares)
         })
+    }
+
+    /// Waits for a start that waits for this cause.
+    #[track_caller]
+    pub fn until_waits(&self, daemon: &mut Program, cause: &str) {
+        let mut last = String::new();
+        let found = within(SOON, || {
+            assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+            let (_, out, log) = self.command("status --json");
+            let page: Value = serde_json::from_str(&out).unwrap_or_default();
+            last = out + &log;
+            let shown = page["waiting"]["cause"].as_str()?;
+            shown.contains(cause).then_some(())
+        });
+        assert!(
+            found.is_some(),
+            "no wait for {cause:?} in {last}\n{}",
+            daemon.last_words()
+        );
     }
 
     /// Waits until so many blocks more were made.

@@ -7,7 +7,7 @@ use super::chain::Chain;
 use super::contracts::{Keeps, OTHERS, PAIR, TOKENS};
 use super::node::Bad;
 use super::stage::{SOON, Stage, account, private};
-use crate::support::{Edit, Program, until};
+use crate::support::{Edit, Program};
 
 /// Every answer that is no answer, and what a start that waits shows of it.
 pub fn no_answers() -> Vec<(Bad, &'static str)> {
@@ -179,13 +179,6 @@ fn a_key_that_is_not_the_accounts_is_refused_before_anything_is_asked() {
     assert_eq!(stage.node.asked("eth_chainId"), 0);
 }
 
-fn waiting(stage: &Stage, daemon: &mut Program) -> Option<String> {
-    assert!(daemon.ended().is_none(), "{}", daemon.last_words());
-    let (_, out, _) = stage.command("status --json");
-    let page: Value = serde_json::from_str(&out).ok()?;
-    Some(page["waiting"]["cause"].as_str()?.to_owned())
-}
-
 /// One start goes through everything that a node can answer instead of an answer, shows each, and trades when it ends.
 #[test]
 fn a_start_waits_while_its_node_gives_no_answer() {
@@ -198,9 +191,7 @@ fn a_start_waits_while_its_node_gives_no_answer() {
         stage.node.recovers();
         stage.node.answers(None, bad.clone());
         let daemon = daemon.get_or_insert_with(|| stage.run());
-        until(SOON, &format!("{bad:?} in status"), || {
-            waiting(&stage, daemon)?.contains(shown).then_some(())
-        });
+        stage.until_waits(daemon, shown);
     }
     assert!(stage.node.chain(|chain| chain.sent.is_empty()));
     stage.node.recovers();
@@ -216,11 +207,7 @@ fn a_start_waits_for_a_node_that_is_away() {
     let stage = Stage::open("evm-away");
     stage.node.closes();
     let mut daemon = stage.run();
-    until(SOON, "a start that waits", || {
-        waiting(&stage, &mut daemon)?
-            .contains("not reached")
-            .then_some(())
-    });
+    stage.until_waits(&mut daemon, "not reached");
     stage.node.opens();
     stage.until_shares(&mut daemon, true);
     stage.blocks(3);

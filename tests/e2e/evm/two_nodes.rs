@@ -41,19 +41,6 @@ fn until_unanswered(stage: &Stage, daemon: &mut Program, cause: &str) {
     });
 }
 
-/// Waits for a start that waits for this cause.
-#[track_caller]
-fn until_waits(stage: &Stage, daemon: &mut Program, cause: &str) {
-    until(SOON, &format!("a start that waits: {cause}"), || {
-        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
-        let page = status(stage);
-        page["waiting"]["cause"]
-            .as_str()?
-            .contains(cause)
-            .then_some(())
-    });
-}
-
 /// Waits until a transaction more is sent.
 #[track_caller]
 fn until_signs(stage: &Stage, daemon: &mut Program) {
@@ -107,17 +94,13 @@ fn a_start_waits_for_each_of_its_nodes() {
     let stage = Stage::with_two("evm-two-away", |_| {});
     stage.second().closes();
     let mut daemon = stage.run();
-    until_waits(&stage, &mut daemon, &format!("{SECOND} was not reached"));
+    stage.until_waits(&mut daemon, &format!("{SECOND} was not reached"));
     stage.second().opens();
     stage.node.answers(None, Bad::Html(502));
-    until_waits(
-        &stage,
-        &mut daemon,
-        &format!("{FIRST} gave no usable answer"),
-    );
+    stage.until_waits(&mut daemon, &format!("{FIRST} gave no usable answer"));
     stage.node.recovers();
     stage.second().lags(9);
-    until_waits(&stage, &mut daemon, &format!("{SECOND} is "));
+    stage.until_waits(&mut daemon, &format!("{SECOND} is "));
     assert_eq!(sent(&stage), 0);
     stage.second().recovers();
     stage.until_shares(&mut daemon, true);
@@ -242,7 +225,7 @@ fn nothing_is_signed_while_one_of_them_has_other_blocks() {
     daemon.kill();
     let before = sent(&stage);
     let mut daemon = stage.run();
-    until_waits(&stage, &mut daemon, "the nodes disagree");
+    stage.until_waits(&mut daemon, "the nodes disagree");
     stage.blocks(6);
     assert_eq!(sent(&stage), before);
     stage.second().rejoins(&stage.node);
