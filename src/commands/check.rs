@@ -8,6 +8,7 @@ use cambist_host::folder::{FolderError, PrivateFolder};
 use serde::Serialize;
 use serde_json::json;
 
+use super::check_gas::Gas;
 use super::check_limits::{self, InForce};
 use super::check_online::{self, Online};
 use super::check_pin;
@@ -39,6 +40,9 @@ struct Meaning {
     load: Load,
     /// Possible losses; needs the decimals in the file.
     losses: Option<Losses>,
+    /// What gas may cost on a chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gas: Option<Gas>,
     /// All limits; needs the decimals in the file.
     limits: Vec<InForce>,
     /// Allowed settings that are probably mistakes; needs the decimals in the file.
@@ -164,6 +168,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         markets: daemon.markets.iter().map(exposure::risk).collect(),
         load,
         losses: bound.as_ref().map(losses),
+        gas: daemon.venue.evm().map(Gas::of),
         limits: bound
             .as_ref()
             .map(check_limits::in_force)
@@ -256,6 +261,9 @@ fn table(meaning: &Meaning) -> String {
     let _ = writeln!(text, "\ndown to the floor = {}", meaning.worst_case_formula);
     if let Some(losses) = &meaning.losses {
         text.push_str(&losses.text());
+    }
+    if let Some(gas) = &meaning.gas {
+        text.push_str(&gas.text());
     }
     text.push_str("\nrequests\n");
     text.push_str(&requests(load));

@@ -9,6 +9,7 @@ pub(crate) mod admin;
 pub mod backtest;
 pub mod check;
 mod check_exchange;
+mod check_gas;
 pub(crate) mod check_limits;
 pub mod check_online;
 mod check_pin;

@@ -174,6 +174,8 @@ fn as_json(report: &PeriodReport) -> Value {
             "flows": row.flows.to_string(),
             "pnl": row.pnl.map(causes),
             "unattributed": row.unattributed.map(|rest| rest.to_string()),
+            "charges": row.charges.map(|charges| charges.to_string()),
+            "pnl_after_charges": after_charges(row).map(|pnl| pnl.to_string()),
         })
     };
     let tokens = report.tokens.iter().map(|(id, row)| {
@@ -299,7 +301,7 @@ fn sums(report: &PeriodReport, head: &str, key: impl Fn(&DayRow) -> String) -> V
 fn equity(report: &PeriodReport, row: &QuoteRow) -> Vec<Vec<String>> {
     let name = symbol(report, row.quote);
     let known = |money: Option<Money>| money.map_or_else(|| "unknown".to_owned(), rounded);
-    let lines = [
+    let mut lines = vec![
         (
             "equity at the start",
             known(row.equity.map(|[start, _]| start)),
@@ -309,18 +311,42 @@ fn equity(report: &PeriodReport, row: &QuoteRow) -> Vec<Vec<String>> {
         ("unattributed", known(row.unattributed)),
         ("equity at the end", known(row.equity.map(|[_, end]| end))),
     ];
+    if let Some(charges) = row.charges {
+        lines.push(("charges such as gas", rounded(charges)));
+        lines.push(("profit and loss after charges", known(after_charges(row))));
+    }
     let each = lines.into_iter();
     each.map(|(what, amount)| vec![what.to_owned(), format!("{amount} {name}")])
         .collect()
 }
 
-/// What the venue took for requests, by token: it has no price here, so that it is in no profit and loss.
+/// Profit and loss less what charges were worth; `None` if either is unknown.
+fn after_charges(row: &QuoteRow) -> Option<Money> {
+    row.pnl?.total.checked_add(row.charges?)
+}
+
+/// What the venue took for requests, by token, and what it was worth if it counts as a token of a market. It is in no
+/// equity, and therefore in no profit and loss.
 fn charges(report: &PeriodReport) -> Vec<String> {
     let charged = report.tokens.iter().filter(|(_, row)| row.charges != 0);
     let each = charged.map(|(id, row)| {
         let name = symbol(report, *id);
         let amount = units(report, *id, row.charges.saturating_neg());
-        format!("charges of the venue such as gas, in no profit and loss above: {amount} {name}")
+        let counts = report.listing.charged_as.is_some_and(|counted| counted.charged == *id);
+        let priced = report.quotes.iter().filter_map(|row| Some((row.quote, row.charges?)));
+        let worth: Vec<_> = priced
+            .filter(|_| counts)
+            .map(|(quote, worth)| format!("{} {}", rounded(worth), symbol(report, quote)))
+            .collect();
+        let what = format!("charges of the venue such as gas: {amount} {name}");
+        match (worth.is_empty(), counts) {
+            (false, _) => format!(
+                "{what}, worth {} at the mids of their hours; deducted in the profit and loss after charges only",
+                worth.join(", ")
+            ),
+            (true, true) => format!("{what}, in no profit and loss above: there was no mid in an hour of them"),
+            (true, false) => format!("{what}, in no profit and loss above"),
+        }
     });
     each.collect()
 }

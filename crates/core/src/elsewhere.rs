@@ -8,7 +8,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::market::{MarketId, MarketSpec, Qty};
-use crate::math::{gcd, mul_div_floor};
+use crate::math::gcd;
+use crate::scale::Scale;
 use crate::strategy::BookLevel;
 use crate::token::{Amount, TokenSpec};
 use crate::withheld::Withheld;
@@ -88,29 +89,6 @@ pub struct Units {
     lots: u64,
     base: Scale,
     quote: Scale,
-}
-
-/// A factor `up / down` of amounts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Scale {
-    up: Amount,
-    down: Amount,
-}
-
-impl Scale {
-    /// From units with so many decimals to units with other ones. `None` for a difference that no amount has.
-    fn new(from: u8, to: u8) -> Option<Self> {
-        let power = |decimals: u8| Amount::from(10_u8).checked_pow(decimals.into());
-        Some(Self {
-            up: power(to.saturating_sub(from))?,
-            down: power(from.saturating_sub(to))?,
-        })
-    }
-
-    /// An amount, rounded down; the highest one on overflow.
-    fn floor(self, amount: Amount) -> Amount {
-        mul_div_floor(amount, self.up, self.down).unwrap_or(Amount::MAX)
-    }
 }
 
 impl Units {

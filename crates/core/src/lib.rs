@@ -35,6 +35,7 @@ pub mod reference;
 pub mod reload;
 pub mod request;
 pub mod route;
+pub(crate) mod scale;
 pub mod shares;
 pub(crate) mod sorted_map;
 pub mod strategy;

@@ -82,7 +82,12 @@ impl Postings {
 
     /// The change by what the venue took for a request.
     pub fn of_charge(charge: &Charge) -> Self {
-        Self::of_token(charge.token, signed(charge.amount).saturating_neg())
+        Self::paid((charge.token, charge.amount))
+    }
+
+    /// An outflow of a single token.
+    pub fn paid((token, amount): (TokenId, Amount)) -> Self {
+        Self::of_token(token, signed(amount).saturating_neg())
     }
 
     /// The change of a single token, negative for an outflow.

@@ -67,6 +67,7 @@ pub fn rules(coin: TokenId, block_ms: u64) -> VenueRules {
         // A pool's fee is inside its curve; an order states none.
         fees: FeeRule { stated_max_bips: 0 },
         amounts: AmountRule::default(),
+        charged_as: None,
     }
 }
 

@@ -134,6 +134,7 @@ pub fn rules(settings: Settings) -> VenueRules {
         amounts: AmountRule {
             quote_rounding: QUOTE_ROUNDING,
         },
+        charged_as: None,
     }
 }
 

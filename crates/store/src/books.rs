@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use cambist_core::books::{Baselines, Books, Difference, Position};
 use cambist_core::event::{Rate, Totals};
+use cambist_core::venue::ChargedAs;
 use cambist_core::{MarketId, MarketSpec, PoolSpec, TokenId, TokenSpec, VenueTime};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,9 @@ pub struct Listing {
     pub pools: Vec<PoolSpec>,
     /// Every token.
     pub tokens: Vec<TokenSpec>,
+    /// What charges of the venue count as.
+    #[serde(default)]
+    pub charged_as: Option<ChargedAs>,
 }
 
 /// Stored form of loss baselines. Values are strings, because they may exceed JSON numbers.

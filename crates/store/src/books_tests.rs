@@ -46,6 +46,7 @@ pub(crate) fn listing() -> Listing {
         MarketSpec::new(MarketId(id), name, base, quote, price_decimals, true).unwrap()
     };
     Listing {
+        charged_as: None,
         markets: vec![
             market(0, "ETH-USDC", &eth, 2),
             market(1, "BTC-USDC", &btc, 1),

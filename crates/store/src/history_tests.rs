@@ -304,6 +304,7 @@ fn an_error_of_the_reader_ends_reading() {
 fn amounts_of_a_market_that_is_not_configured_are_in_base_units() {
     let (folder, mut store) = fills();
     let fewer = Listing {
+        charged_as: None,
         markets: vec![listing().markets[0].clone()],
         ..listing()
     };

@@ -48,7 +48,16 @@ const STEPS: &[&[Step]] = &[
     ORDER_BOOKS,
     // Version 24: markets of other venues that strategies read. Before, they read none.
     &[],
+    CHARGED_AS,
 ];
+
+/// Version 25: rules state what charges for requests count as in losses. Before, those in a token that no market trades
+/// counted in none.
+const CHARGED_AS: &[Step] = &[Step::Add {
+    of: "VenueRules",
+    field: "charged_as",
+    value: || Value::NONE,
+}];
 
 /// Version 23: markets state whether they have an order book, and other venues may count. Before, those of pools on chains did not say so, and none
 /// of their strategies asked.

@@ -3,7 +3,7 @@
 
 use cambist_evm::U256;
 
-use super::contracts::PAIR;
+use super::contracts::{PAIR, TOKENS};
 use super::stage::{SOON, Stage, account};
 use crate::support::{Edit, until};
 
@@ -64,8 +64,21 @@ fn it_looks_joins_and_leaves_and_its_books_are_the_chains() {
         (&gas["flows"], &gas["unexplained"]),
         (&"0".into(), &"0".into())
     );
+    // Each is worth as much of ONE, at the pool's price, which nobody but the account moved.
+    let reserves = stage
+        .node
+        .chain(|chain| TOKENS.map(|token| chain.latest().world.tokens[&token].of(PAIR)));
+    let number = |value: &serde_json::Value| value.as_str().unwrap().parse::<f64>().unwrap();
+    let [one, two] = reserves.map(|units| units.to_string().parse::<f64>().unwrap());
+    let quote = &page["quotes"][0];
+    let worth = number(&quote["charges"]);
+    let expected = number(&gas["charges"]) * two / one;
+    assert!((worth / expected - 1.0).abs() < 0.001, "{worth} {expected}");
+    let after = number(&quote["pnl"]["total"]) + worth;
+    let stated_after = number(&quote["pnl_after_charges"]);
+    assert!((after - stated_after).abs() < 1e-9, "{out}");
     let (_, text, _) = stage.command("report");
-    let stated = format!("in no profit and loss above: {} ETH", &charged[1..]);
+    let stated = format!("such as gas: {} ETH, worth -", &charged[1..]);
     assert!(text.contains(&stated), "{text}");
 }
 

@@ -91,6 +91,7 @@ impl Stage {
             .put("venue.account", account().to_hex())
             .put("venue.router", ROUTER.to_hex())
             .put("venue.factory", FACTORY.to_hex())
+            .put("venue.gas_counts_as", "ONE")
             .put("venue.node_file", "node")
             .put("venue.block_s", 1)
             .put("venue.request_timeout_ms", 1_000)

@@ -4,10 +4,12 @@
 //! A venue is described by how it makes the same bytes count once ([`SlotRule`]), how long bytes and what they
 //! created live ([`LifetimeRule`]), what its refusals prove ([`RefusalRules`]), which lists show every order
 //! ([`ListRule`]), how exact its clock is ([`ClockRule`]), what requests cost ([`RequestCosts`]), which counter of orders
-//! and cancels it keeps ([`TradingCounter`]), what bounds fees ([`FeeRule`]), and how exact amounts are ([`AmountRule`]). What it can be asked is one table ([`Endpoint`]). Translating
+//! and cancels it keeps ([`TradingCounter`]), what bounds fees ([`FeeRule`]), how exact amounts are ([`AmountRule`]), and what charges for requests count as in
+//! losses ([`ChargedAs`]). What it can be asked is one table ([`Endpoint`]). Translating
 //! requests and answers is an adapter's (`docs/adding-a-venue.md`), and nothing of that is known here.
 
 mod amounts;
+mod charges;
 mod endpoints;
 mod fees;
 mod lifetime;
@@ -20,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::request::OrderList;
 
 pub use amounts::AmountRule;
+pub use charges::ChargedAs;
 pub use endpoints::{Endpoint, RequestKind};
 pub use fees::{FeeRule, FeeToken};
 pub use lifetime::{Lifetime, LifetimeRule, Resting};
@@ -87,6 +90,8 @@ pub struct VenueRules {
     pub fees: FeeRule,
     /// How exact the amounts of fills are.
     pub amounts: AmountRule,
+    /// What charges count as in losses. `None`: one in a token that no market trades counts in no loss.
+    pub charged_as: Option<ChargedAs>,
 }
 
 impl VenueRules {
@@ -114,6 +119,7 @@ impl VenueRules {
                 stated_max_bips: EXCHANGE_FEE_BIPS_MAX,
             },
             amounts: AmountRule::default(),
+            charged_as: None,
         }
     }
 }

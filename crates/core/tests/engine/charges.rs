@@ -1,12 +1,14 @@
 //! Charges: what a venue takes for requests is booked once, by its number, with balances that contain it.
 
 use cambist_core::books::Entry;
+use cambist_core::event::Event;
 use cambist_core::notification::{BooksHold, BooksStatus, Notification};
 use cambist_core::order::Hash;
 use cambist_core::request::{Charge, Endpoint, UnknownCause};
+use cambist_core::venue::ChargedAs;
 use cambist_core::{Amount, MarketId, TokenId};
 
-use crate::bench::{BOTH, COIN, ORIGIN, QUOTE, TestBench, config};
+use crate::bench::{BASE, BOTH, COIN, ORIGIN, QUOTE, TestBench, config, token};
 
 fn charge(number: u64, token: TokenId, amount: Amount) -> Charge {
     Charge {
@@ -35,7 +37,12 @@ fn trade(bench: &mut TestBench) {
 
 /// A first run at a venue that took charges before it.
 fn quoting() -> TestBench {
+    quoting_by(|_| ())
+}
+
+fn quoting_by(rules: impl Fn(&mut TestBench)) -> TestBench {
     let mut bench = TestBench::with(&BOTH, config(), Vec::new());
+    rules(&mut bench);
     bench.other = Some(1);
     bench.charged = Some((1_000, vec![charge(4, COIN, 9)], 5));
     bench.until_a_submit_waits();
@@ -155,4 +162,36 @@ fn a_charge_in_a_traded_token_is_a_loss() {
     taken(&mut bench, 1_000, &[charge(5, QUOTE, 25)], 6);
     assert_eq!(lost(&bench) - before, 25);
     assert!(books(&bench).differences.is_empty());
+}
+
+/// The coin counts as the base token, of which no amount moves: a loss at the mid, rounded up, over restarts as well.
+#[test]
+fn a_charge_counts_as_the_token_that_it_is_worth() {
+    let lost = |bench: &TestBench| {
+        let lost = bench.books.positions[&MarketId(0)].lost(ORIGIN);
+        lost.unwrap()[2].1
+    };
+    for (decimals, first, second) in [(6, 31, 9), (8, 1, 1), (5, 310, 90)] {
+        let rules = |bench: &mut TestBench| {
+            let Some(Event::Start(start)) = &mut bench.start else {
+                unreachable!()
+            };
+            let charged = token(COIN, decimals);
+            start.venue.charged_as = ChargedAs::new(&charged, &token(BASE, 6));
+        };
+        let mut bench = quoting_by(rules);
+        let (before, base) = (lost(&bench), bench.books.positions[&MarketId(0)].base);
+        taken(&mut bench, 969, &[charge(5, COIN, 31)], 6);
+        let position = &bench.books.positions[&MarketId(0)];
+        assert_eq!(base - position.base, first, "{decimals}");
+        // The mid is 100 quote per base, both of 6 decimals.
+        assert_eq!(lost(&bench) - before, first * 100, "{decimals}");
+        assert_eq!((held(&bench, COIN), held(&bench, BASE)), (969, base));
+        assert!(books(&bench).differences.is_empty());
+        let mut later = next(&bench);
+        rules(&mut later);
+        taken(&mut later, 960, &[charge(6, COIN, 9)], 7);
+        let all = first + second;
+        assert_eq!(lost(&later) - before, all * 100, "{decimals}");
+    }
 }

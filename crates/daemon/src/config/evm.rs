@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cambist_core::config::MarketConfig;
-use cambist_core::{TokenId, VenueRules};
+use cambist_core::token::AMOUNT_MAX;
+use cambist_core::venue::ChargedAs;
+use cambist_core::{MarketSpec, TokenId, TokenSpec, VenueRules};
 use cambist_evm::Address;
 use cambist_evm_venue::chain::GasLimits;
 use cambist_evm_venue::rules;
@@ -13,7 +15,7 @@ use cambist_strategies::Promise;
 use super::limits::Written;
 use super::market::{Expected, StrategyChoice};
 use super::mode::Mode;
-use super::reader::Section;
+use super::reader::{At, Problem, Section};
 
 /// Keys of `[venue]`: numbers, texts and tables.
 pub(super) const NUMBERS: [&str; 3] = ["block_s", "fee_max_gwei", "priority_fee_gwei"];
@@ -21,6 +23,8 @@ pub(super) const TEXTS: [&str; 3] = ["account", "router", "factory"];
 /// The key of `[keys]`.
 pub(super) const KEY: &str = "eth_key_file";
 
+/// The number of the coin, and of the account's nonces.
+pub const COIN_ID: TokenId = TokenId(0);
 /// Most gas of each kind of transaction: about twice what the published contracts use.
 pub const GAS: GasLimits = GasLimits {
     join: 400_000,
@@ -32,6 +36,8 @@ pub const GAS: GasLimits = GasLimits {
 pub const FEE_BIPS: u16 = 30;
 /// Base units of the coin in a gwei.
 const GWEI: u128 = 1_000_000_000;
+/// Decimals of the coin of every chain with an EVM.
+pub const COIN_DECIMALS: u8 = 18;
 
 /// An account on a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +54,8 @@ pub struct EvmLink {
     pub tokens: BTreeMap<String, Address>,
     /// Symbol of the chain's coin.
     pub coin: String,
+    /// Symbol of the token of a market that gas counts as in losses.
+    pub gas_counts_as: Option<At<String>>,
     /// Files with the URLs of one or two nodes.
     pub node_files: Vec<PathBuf>,
     /// Time between two blocks.
@@ -124,6 +132,16 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLi
         );
         tokens.problem(coin.at, what);
     }
+    let gas_counts_as = section.opt::<String>("gas_counts_as");
+    if let Some(symbol) = &gas_counts_as
+        && !contracts.contains_key(&symbol.value)
+    {
+        let what = format!(
+            "venue.gas_counts_as must be a token of [venue.tokens] that is worth one {}: its wrapped form",
+            coin.value
+        );
+        tokens.problem(symbol.at, what);
+    }
     let [account, router, factory] = addresses;
     let node_files = [Some(node?), second].into_iter().flatten();
     Some(EvmLink {
@@ -133,6 +151,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLi
         factory: factory?,
         tokens: contracts,
         coin: coin.value,
+        gas_counts_as,
         node_files: node_files.map(|file| folder.join(file.value)).collect(),
         block_s: block_s.value,
         fee_max: u128::from(fee_max.value) * GWEI,
@@ -175,7 +194,62 @@ pub(super) fn read_key(
 impl EvmLink {
     /// What the venue guarantees.
     pub fn rules(&self) -> VenueRules {
-        rules::rules(TokenId(0), self.block_s * 1_000)
+        rules::rules(COIN_ID, self.block_s * 1_000)
+    }
+
+    /// The chain's coin.
+    pub fn coin(&self) -> TokenSpec {
+        TokenSpec {
+            id: COIN_ID,
+            symbol: self.coin.clone(),
+            decimals: COIN_DECIMALS,
+            precision: COIN_DECIMALS,
+            minimum: 1,
+            maximum: AMOUNT_MAX,
+            dust: 0,
+            enabled: true,
+        }
+    }
+
+    /// What the gas of one join, exit and swap may cost in base units of the coin: with leftovers of all permissions, and
+    /// all gas used at the highest fee.
+    pub fn gas_costs(&self) -> [u128; 3] {
+        let of = |gas: u64, tokens: u64| {
+            // One call takes a leftover back, another gives the permission.
+            let all = gas + 2 * tokens * GAS.approve;
+            u128::from(all).saturating_mul(self.fee_max)
+        };
+        [of(GAS.join, 2), of(GAS.exit, 1), of(GAS.swap, 1)]
+    }
+
+    /// What an operator should know of gas.
+    pub(super) fn gas_warning(&self) -> Option<String> {
+        self.gas_counts_as.is_none().then(|| {
+            format!(
+                "gas counts in no loss limit: venue.gas_counts_as names no token that is worth one {}",
+                self.coin
+            )
+        })
+    }
+
+    /// What gas counts as in losses.
+    pub(super) fn charged_as(&self, markets: &[MarketSpec]) -> Result<Option<ChargedAs>, Problem> {
+        let Some(symbol) = &self.gas_counts_as else {
+            return Ok(None);
+        };
+        let traded = markets.iter().flat_map(|spec| [&spec.base, &spec.quote]);
+        let found = traded
+            .into_iter()
+            .find(|token| token.symbol == symbol.value);
+        let charged_as = found.and_then(|token| ChargedAs::new(&self.coin(), token));
+        let problem = || Problem {
+            at: symbol.at,
+            what: format!(
+                "venue.gas_counts_as: no market trades {}, so that gas would count in no loss",
+                symbol.value
+            ),
+        };
+        charged_as.map(Some).ok_or_else(problem)
     }
 }
 

@@ -19,6 +19,7 @@ use cambist_core::{
 use cambist_strategy_process::ProcessStrategy;
 
 use crate::config::daemon::Daemon;
+use crate::config::evm::EvmLink;
 use crate::config::exposure;
 use crate::config::exposure::Load;
 use crate::config::feed::Feed;
@@ -329,7 +330,12 @@ impl Daemon {
             pools: pool_configs,
             ..self.engine.clone()
         };
-        let venue = self.venue.rules();
+        let mut venue = self.venue.rules();
+        match self.venue.charged_as(&markets) {
+            Ok(charged_as) => venue.charged_as = charged_as,
+            Err(problem) => problems.push(problem),
+        }
+        warnings.extend(self.venue.evm().and_then(EvmLink::gas_warning));
         let terms = (&mut engine, &venue.lifetime);
         self.risk
             .limit_signed(terms, &markets, &pools, &mut problems);

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use cambist_core::VenueRules;
-use cambist_core::venue::FeeToken;
+use cambist_core::venue::{ChargedAs, FeeToken};
+use cambist_core::{MarketSpec, VenueRules};
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::secrets::{KeyFolder, KeyFolders, Keys};
 use cambist_kraken_venue::rules::CALL;
@@ -15,7 +15,7 @@ use super::evm::EvmLink;
 use super::kraken;
 use super::kraken::KrakenLink;
 use super::mode::Mode;
-use super::reader::{At, Place, Section};
+use super::reader::{At, Place, Problem, Section};
 use super::sections::{check_address, check_url, is_local, read_keys, require_pins, small};
 use crate::adapter;
 
@@ -132,6 +132,14 @@ impl VenueLink {
             VenueTerms::Exchange(_) => adapter::exchange_rules(),
             VenueTerms::Kraken(link) => link.rules(),
             VenueTerms::Evm(link) => link.rules(),
+        }
+    }
+
+    /// What charges for requests count as in losses.
+    pub(super) fn charged_as(&self, markets: &[MarketSpec]) -> Result<Option<ChargedAs>, Problem> {
+        match &self.terms {
+            VenueTerms::Exchange(_) | VenueTerms::Kraken(_) => Ok(None),
+            VenueTerms::Evm(link) => link.charged_as(markets),
         }
     }
 

@@ -78,6 +78,7 @@ impl Stage {
         let mut store = Store::open(folder.path()).unwrap();
         let found = store.recover(&["ETH-USDC".to_owned()]).unwrap();
         let listing = Listing {
+            charged_as: None,
             markets: about().markets,
             pools: vec![pool()],
             tokens: vec![token(0, "ETH", 18), token(1, "USDC", 6)],

@@ -249,6 +249,7 @@ pub fn begin(
 /// The venue's current listing.
 fn listing(bound: &Bound) -> Listing {
     Listing {
+        charged_as: bound.venue.charged_as,
         markets: bound.markets.clone(),
         pools: bound.pools.clone(),
         tokens: bound.tokens.clone(),

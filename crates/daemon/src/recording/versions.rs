@@ -51,7 +51,16 @@ const STEPS: &[&[Step]] = &[
     CHARGES,
     ORDER_BOOKS,
     ELSEWHERE,
+    CHARGED_AS,
 ];
+
+/// Version 25: the venue's rules state what charges for requests count as in losses. Before, those in a token that no market
+/// trades counted in none.
+const CHARGED_AS: &[Step] = &[Step::Add {
+    of: "VenueRules",
+    field: "charged_as",
+    value: || Value::NONE,
+}];
 
 /// Version 24: strategies may read markets of other venues. Before, all that they read were of this one.
 const ELSEWHERE: &[Step] = &[

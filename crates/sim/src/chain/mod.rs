@@ -23,7 +23,7 @@ pub(crate) mod node;
 pub(crate) mod pair;
 pub(crate) mod traders;
 
-use cambist_core::TokenId;
+use cambist_core::{Amount, TokenId, TokenSpec};
 use cambist_evm::Address;
 
 /// The chain's id.
@@ -43,6 +43,20 @@ pub(crate) const TOKENS: [Address; 2] = [Address([0x11; 20]), Address([0x22; 20]
 pub(crate) const PAIR: Address = Address(crate::workload::pool::POOL);
 /// The chain's coin among the numbers of tokens.
 pub(crate) const COIN: TokenId = TokenId(90);
+
+/// The coin as a token.
+pub(crate) fn coin() -> TokenSpec {
+    TokenSpec {
+        id: COIN,
+        symbol: "COIN".to_owned(),
+        decimals: 18,
+        precision: 18,
+        minimum: 1,
+        maximum: Amount::MAX,
+        dust: 0,
+        enabled: true,
+    }
+}
 /// Receives the protocol's shares, where there are any.
 pub(crate) const FEE_TO: Address = Address([0x55; 20]);
 

@@ -1,11 +1,12 @@
 //! The same worlds on a chain with a Uniswap V2 pool ([`chain`](crate::chain)).
 
 use cambist_core::event::Amounts;
+use cambist_core::venue::ChargedAs;
 use cambist_core::{Amount, MarketId, TokenId};
-use cambist_venue::Random;
+use cambist_venue::{Random, TokenConfig};
 
-use crate::chain::COIN;
 use crate::chain::node::venue_rules;
+use crate::chain::{COIN, coin};
 use crate::config::{ChainConfig, ChainFaultsConfig, SeatConfig, WorldConfig};
 use crate::faults::kinds::FaultKind;
 use crate::profiles::control_loss::ControlLossConfig;
@@ -91,6 +92,15 @@ impl WorldConfig {
         let finality_blocks = *choose(&mut random, &[2, 4, 8]);
         let lag_ms = block_ms * finality_blocks;
         self.rules = venue_rules(block_ms);
+        if self.seed.is_multiple_of(2) {
+            let base = self
+                .venue
+                .tokens
+                .iter()
+                .find(|token| token.spec.id == TokenId(0));
+            let counts_as = |base: &TokenConfig| ChargedAs::new(&coin(), &base.spec);
+            self.rules.charged_as = base.and_then(counts_as);
+        }
         self.sealer = Sealer::Digest;
         self.references.clear();
         self.falls = ControlLossConfig::default();

@@ -66,6 +66,7 @@ pub fn rules(accepted_max_ms: u64) -> VenueRules {
             stated_max_bips: FEE_BIPS_MAX,
         },
         amounts: AmountRule::default(),
+        charged_as: None,
     }
 }
 

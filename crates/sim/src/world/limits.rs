@@ -11,6 +11,7 @@ use crate::exchange::OWN_ACCOUNT;
 use crate::faults::family::Family;
 use crate::faults::kinds::FaultKind;
 use crate::invariants::limits::{Held, Limits, StrategyCalls};
+use crate::invariants::sending::Broken;
 use crate::invariants::table::Invariant;
 use crate::invariants::trade_flow;
 
@@ -30,7 +31,24 @@ impl World {
         let limits = Limits::begin(&self.specs, strategy_calls, start, &booked);
         let differs = limits.differs(start, &booked);
         self.break_rules(differs);
+        self.break_rules(self.charges_lost(start));
         self.limits = Some(limits);
+    }
+
+    /// What a chain charged counts in the position of the first market, and in no balance but the coin's. All bookings of
+    /// base are in both, and nothing else moves the coin.
+    fn charges_lost(&self, start: &Start) -> Option<Broken> {
+        let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
+        let counted = start.venue.charged_as?;
+        let link = self.chain.as_ref()?;
+        let ledger = start.books.ledger.as_ref()?;
+        let position = start.books.positions.get(&start.markets.first()?.id)?;
+        let charged = signed(link.chain().genesis().coin) - ledger.get(&counted.charged)?;
+        let lost = ledger.get(&counted.token)? - position.base;
+        (charged != lost).then(|| {
+            let detail = format!("{charged} of the coin are booked, {lost} of base are lost by it");
+            (Invariant::Position, detail)
+        })
     }
 
     /// Base held and quote that flowed by the bookings; `None` after an external flow.

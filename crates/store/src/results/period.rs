@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use cambist_core::{Amount, TokenId, TokenSpec};
+use cambist_core::venue::ChargedAs;
+use cambist_core::{Amount, MarketSpec, TokenId, TokenSpec};
 use cambist_report::money::Money;
 use cambist_report::pnl::Attribution;
 use rusqlite::Connection;
@@ -64,6 +65,9 @@ pub struct QuoteRow {
     pub pnl: Option<Attribution>,
     /// The change of equity less flows and profit and loss: zero, unless the report gives a reason.
     pub unattributed: Option<Money>,
+    /// What charges that count as a token of these markets were worth, each at the mid of its hour: never above zero, and
+    /// not in profit and loss. `None` if nothing counts, or if a price is missing.
+    pub charges: Option<Money>,
 }
 
 /// A token's balance over the period, base units.
@@ -345,8 +349,10 @@ impl<'a> Reading<'a> {
             });
             let off = unattributed.is_some_and(|rest| rest.numerator != 0);
             report.differs |= off && self.notes.is_empty();
+            let charges = self.charges(*quote, balances)?;
             report.quotes.push(QuoteRow {
                 quote: *quote,
+                charges,
                 equity,
                 flows,
                 pnl,
@@ -355,6 +361,55 @@ impl<'a> Reading<'a> {
         }
         report.differs |= report.tokens.values().any(|row| row.unexplained() != 0);
         Ok(())
+    }
+
+    /// What charges of the period were worth in a quote token, if they count as a token of one of its markets.
+    fn charges(
+        &self,
+        quote: TokenId,
+        [before, after]: &[BTreeMap<TokenId, Balance>; 2],
+    ) -> Result<Option<Money>, ReadError> {
+        let Some(counted) = self.listing.charged_as else {
+            return Ok(None);
+        };
+        // As the engine counts them in losses: at the first market that trades the token.
+        let trades =
+            |spec: &&MarketSpec| spec.base.id == counted.token || spec.quote.id == counted.token;
+        let found = self.listing.markets.iter().find(trades);
+        let Some(market) = found.filter(|spec| spec.quote.id == quote).cloned() else {
+            return Ok(None);
+        };
+        let newest = |of: &BTreeMap<TokenId, Balance>| {
+            of.get(&counted.charged).map_or(0, |balance| balance.flows)
+        };
+        let (first, last) = (newest(before), newest(after));
+        let mut by_hour: BTreeMap<u64, i128> = BTreeMap::new();
+        for (id, flow) in flows::numbered(self.database)? {
+            if flow.token == counted.charged && id > first && id <= last && flow.is_charge() {
+                let amount = flow.amount.unsigned_abs();
+                let (_, amount) = ChargedAs::counted(Some(counted), flow.token, amount);
+                let sum = by_hour.entry(flow.at_us / HOUR_US).or_default();
+                *sum = sum.saturating_sub_unsigned(amount);
+            }
+        }
+        let mut worth = Money::zero(self.decimals(quote));
+        for (hour, units) in by_hour {
+            let value = if market.base.id == counted.token {
+                let state = self.valued(&market.name, ACCOUNT, hour.saturating_add(1))?;
+                state.and_then(|state| state.pnl.value(units))
+            } else {
+                Some(Money {
+                    numerator: units,
+                    denominator: 1,
+                    decimals: self.decimals(quote),
+                })
+            };
+            let Some(sum) = value.and_then(|value| worth.checked_add(value)) else {
+                return Ok(None);
+            };
+            worth = sum;
+        }
+        Ok(Some(worth))
     }
 
     /// A token of a market with this quote token that is also traded at a market with another one.

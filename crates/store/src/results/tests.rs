@@ -9,9 +9,10 @@ use cambist_core::books::{Baselines, Booking, Books, Position};
 use cambist_core::event::Rate;
 use cambist_core::notification::Fill;
 use cambist_core::postings::Postings;
+use cambist_core::venue::ChargedAs;
 use cambist_core::{ClientOrderId, MarketId, MarketSpec, Side, StrategyId, TokenId, TokenSpec};
 
-use super::period::{self, Hours};
+use super::period::{self, Hours, PeriodReport};
 use super::{ACCOUNT, HOUR_US};
 use crate::flows::{self, Flow};
 use crate::history::{self, Filter, RecordKind};
@@ -41,6 +42,7 @@ fn listing(price_decimals: u8) -> Listing {
     let tokens = vec![base.clone(), quote.clone()];
     let spec = MarketSpec::new(MarketId(0), "ETH-USDC", base, quote, price_decimals, true).unwrap();
     Listing {
+        charged_as: None,
         markets: vec![spec],
         pools: Vec::new(),
         tokens,
@@ -477,6 +479,41 @@ fn charges_are_stated_beside_flows() {
     assert_eq!((base.charges, base.flows), (-20, 0));
     assert_eq!((base.unexplained(), quote.unexplained()), (0, 0));
     assert!(report.days.iter().all(|row| row.pnl.total.numerator == 0));
+}
+
+/// Gas has no equity here: it is worth so much of the base token, at the mid of the hour in which it was paid.
+#[test]
+fn charges_are_worth_the_token_that_they_count_as() {
+    const COIN: TokenId = TokenId(5);
+    let mut account = Account::open(10_i128.pow(18), 20_000_000_000);
+    let coin = token(COIN, "GAS", 20);
+    account.listing.charged_as = ChargedAs::new(&coin, &account.listing.tokens[0]);
+    account.listing.tokens.push(coin);
+    let mut account = account.kill_and_start();
+    let charge = |number: u64| format!("charge {number} for {}", cambist_core::Hash([7; 32]));
+    let whole = 10_i128.pow(20);
+    let first_us = FIRST_HOUR * HOUR_US + 1;
+    account.price(500_000, first_us);
+    account.flow_for(COIN, whole, first_us, "deposit");
+    // A hundredth, and a unit that counts as a whole unit of base: 25 USDC and less than a unit of it.
+    account.flow_for(COIN, -whole / 100, first_us + 1, &charge(1));
+    account.flow_for(COIN, -1, first_us + 2, &charge(2));
+    account.flow_for(COIN, -whole / 2, first_us + 3, "no charge");
+    let next_us = first_us + 24 * HOUR_US;
+    account.price(600_000, next_us);
+    account.flow_for(COIN, -whole / 100, next_us + 1, &charge(3));
+    account.price(600_000, next_us + 2);
+    let worth = |report: &PeriodReport| report.quotes[0].charges.unwrap().to_f64();
+    let is = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
+    let report = account.report(None, None);
+    is(worth(&report), -55.0);
+    assert!(!report.differs, "{report:?}");
+    let equity = report.quotes[0].equity.unwrap();
+    let without = equity[1].checked_sub(equity[0]).unwrap();
+    is(without.to_f64(), 500.0);
+    let [first, second] = [0, 1].map(|day| worth(&account.report(Some(day), Some(day + 1))));
+    is(first, -25.0);
+    is(second, -30.0);
 }
 
 /// The numbers of a strategy over a change of units: both series are in the day's row.

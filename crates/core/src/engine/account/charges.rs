@@ -6,11 +6,13 @@
 use crate::action::Action;
 use crate::books::Entry;
 use crate::engine::account::ledger::{NotContinued, OwnLocks};
+use crate::engine::market::Market;
 use crate::engine::state::State;
 use crate::notification::Notification;
 use crate::postings::Postings;
 use crate::request::{Charge, ChargedBalances, Endpoint, Outcome, Reply, UnknownCause};
 use crate::time::Time;
+use crate::venue::ChargedAs;
 
 impl State {
     /// Handles balances that were requested when `fills` changes were booked, with charges or without.
@@ -66,7 +68,7 @@ impl State {
         Ok(())
     }
 
-    /// A charge in a token of a market is a loss of the first such market.
+    /// A charge in a token of a market, or in one that counts as such a token, is a loss of the first such market.
     fn book_charge(&mut self, charge: &Charge, actions: &mut Vec<Action>) {
         let Charge {
             number,
@@ -75,11 +77,12 @@ impl State {
             ..
         } = *charge;
         let postings = Postings::of_charge(charge);
-        let trades = |of: &&mut crate::engine::market::Market| {
-            of.spec.base.id == token || of.spec.quote.id == token
-        };
+        let counted = ChargedAs::counted(self.venue.charged_as, token, charge.amount);
+        let trades =
+            |of: &&mut Market| of.spec.base.id == counted.0 || of.spec.quote.id == counted.0;
         let market = self.markets.iter_mut().find(trades).map(|market| {
-            market.losses.post(&market.spec, &postings);
+            let lost = Postings::paid(counted);
+            market.losses.post(&market.spec, &lost);
             market.spec.id
         });
         self.pending.posted(market, &postings);

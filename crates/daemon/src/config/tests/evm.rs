@@ -6,6 +6,7 @@ use cambist_host::secrets::Keys;
 
 use super::example;
 use crate::config::Daemon;
+use crate::config::evm::COIN_ID;
 use crate::config::reader::Source;
 use crate::config::venue::VenueKind;
 
@@ -156,4 +157,32 @@ fn what_cannot_be_traded_or_signed_is_refused_where_it_is() {
         let text = refusal(from, to);
         assert!(text.contains(problem), "{to}: {text}");
     }
+}
+
+#[test]
+fn gas_counts_as_a_token_that_a_market_trades() {
+    const WRITTEN: &str = "gas_counts_as = \"WETH\"";
+    let bound = |to: &str| {
+        let daemon = Daemon::parse(&with(WRITTEN, to)).unwrap();
+        daemon.bind_expected().unwrap().unwrap()
+    };
+    let counted = bound(WRITTEN);
+    let charged_as = counted.venue.charged_as.unwrap();
+    let base = counted.markets[0].base.id;
+    assert_eq!((charged_as.charged, charged_as.token), (COIN_ID, base));
+    let uncounted = bound("");
+    assert_eq!(uncounted.venue.charged_as, None);
+    let [warning] = &uncounted.warnings[..] else {
+        panic!("{:?}", uncounted.warnings)
+    };
+    assert!(warning.contains("gas counts in no loss limit"), "{warning}");
+    let unknown = refusal(WRITTEN, "gas_counts_as = \"ETH\"");
+    let what = "venue.gas_counts_as must be a token of [venue.tokens] that is worth one ETH";
+    assert!(unknown.contains(what), "{unknown}");
+    let mut source = with(WRITTEN, "gas_counts_as = \"WBTC\"");
+    let contract = "[venue.tokens]\nWBTC = \"0x2260fac5e5542a773aa44fbcfedf7c193bc2c599\"";
+    source.text = source.text.replace("[venue.tokens]", contract);
+    let untraded = Daemon::parse(&source).unwrap().bind_expected().unwrap();
+    let untraded = untraded.unwrap_err().to_string();
+    assert!(untraded.contains("no market trades WBTC"), "{untraded}");
 }

@@ -27,7 +27,7 @@ use cambist_evm_venue::resume::first_nonce;
 use cambist_host::exit::{Exit, Failure};
 
 use super::{AccountReader, Trading, VenueListing};
-use crate::config::evm::{EvmLink, FEE_BIPS, GAS};
+use crate::config::evm::{COIN_ID, EvmLink, FEE_BIPS, GAS};
 use crate::config::pool::{EXITS, JOINS, ListedPool, SWAPS};
 use crate::config::{Bound, Daemon, Listed};
 use crate::live::start_retry::StartRetry;
@@ -211,9 +211,7 @@ impl Session {
         retry: StartRetry<'_>,
     ) -> anyhow::Result<VenueListing> {
         let mut listing = VenueListing::default();
-        listing
-            .tokens
-            .push(token(TokenId(0), &self.link.coin, 18, None));
+        listing.tokens.push(self.link.coin());
         for (symbol, (id, address)) in &self.tokens {
             let decimals = self.ask(*address, &Call::Decimals {}, retry).await?;
             let decimals = call::decimals(&decimals).map_err(of_answer)?;
@@ -309,7 +307,7 @@ impl Session {
             id: self.link.chain_id,
             account: self.link.account,
             router: self.link.router,
-            coin: TokenId(0),
+            coin: COIN_ID,
             tokens: self.tokens.values().copied().collect(),
             pools: pools.to_vec(),
             slippage_bps,
@@ -397,7 +395,7 @@ pub fn account_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Result<Acc
         id: link.chain_id,
         account: link.account,
         router: link.router,
-        coin: TokenId(0),
+        coin: COIN_ID,
         tokens: BTreeMap::new(),
         pools: Vec::new(),
         slippage_bps: 0,
@@ -409,7 +407,7 @@ pub fn account_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Result<Acc
         lists: vec![OrderList::All],
         has_pools: true,
         pace: std::time::Duration::ZERO,
-        tokens: Some(vec![token(TokenId(0), &link.coin, 18, None)]),
+        tokens: Some(vec![link.coin()]),
     })
 }
 

@@ -1,0 +1,42 @@
+//! What `cambist check` states about gas.
+
+use cambist_core::math::decimal;
+use cambist_daemon::config::evm::{COIN_DECIMALS, EvmLink};
+use serde::Serialize;
+
+/// What the gas of one join, exit and swap costs at most, in whole coins.
+#[derive(Serialize)]
+pub(super) struct Gas {
+    coin: String,
+    join: String,
+    exit: String,
+    swap: String,
+    counts_as: Option<String>,
+}
+
+impl Gas {
+    pub(super) fn of(link: &EvmLink) -> Self {
+        let costs = link.gas_costs();
+        let [join, exit, swap] = costs.map(|units| decimal(units, COIN_DECIMALS));
+        let counts_as = link.gas_counts_as.as_ref();
+        Self {
+            coin: link.coin.clone(),
+            join,
+            exit,
+            swap,
+            counts_as: counts_as.map(|symbol| symbol.value.clone()),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Self { coin, .. } = self;
+        let losses = self.counts_as.as_ref().map_or_else(
+            || "it counts in no loss limit".to_owned(),
+            |token| format!("it counts in loss limits as {token}"),
+        );
+        format!(
+            "\ngas of one join at most {} {coin}, of an exit {} {coin}, of a swap {} {coin}; {losses}\n",
+            self.join, self.exit, self.swap
+        )
+    }
+}
