@@ -10,6 +10,7 @@ use crate::kraken_daemon::stage::{SOON, on_kraken, usual};
 use crate::support::process::run;
 use crate::support::stage::{lively, quick};
 use crate::support::{Program, Proxy, Stage, until};
+use crate::waiting::Manager;
 
 /// The venues of a portfolio, and the proxy before Kraken's interface.
 struct Both {
@@ -205,6 +206,40 @@ fn a_venue_that_is_away_does_not_stop_the_other() {
     both.proxy.open();
     both.until_sides(&mut daemon, &["buy", "sell"]);
     both.finish(daemon);
+}
+
+/// READY is sent once, when one venue trades and the other has a cause to wait that the status line shows.
+#[test]
+fn the_service_is_ready_when_every_venue_trades_or_waits_with_a_cause() {
+    let both = Both::open("ready", "");
+    let manager = Manager::listen(&both.exchange);
+    both.proxy.close();
+    let daemon = Manager::run(&both.exchange, "portfolio");
+    until(SOON, "READY", || {
+        (manager.lines("READY=1") == 1).then_some(())
+    });
+    let line = until(SOON, "a line about both", || {
+        let line = manager.status()?;
+        let is_shown = line.contains("kraken: waiting for the venue since");
+        (is_shown && line.starts_with("own: ")).then_some(line)
+    });
+    assert!(line.contains("refused"), "the cause: {line}");
+    let watchdogs = manager.lines("WATCHDOG=1");
+    both.proxy.open();
+    let mut daemon = daemon;
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    let line = until(SOON, "a line without a wait", || {
+        let line = manager.status()?;
+        (!line.contains("waiting")).then_some(line)
+    });
+    assert!(line.contains("; kraken: "), "{line}");
+    assert!(manager.lines("WATCHDOG=1") > watchdogs);
+    assert_eq!(
+        (manager.lines("READY=1"), manager.lines("STOPPING=1")),
+        (1, 0)
+    );
+    both.finish(daemon);
+    assert_eq!(manager.lines("STOPPING=1"), 1);
 }
 
 #[test]

@@ -18,10 +18,10 @@ const SOON: Duration = Duration::from_secs(40);
 
 /// The notifications to the service manager, read as they arrive.
 #[derive(Clone)]
-struct Manager(Arc<Mutex<Vec<String>>>);
+pub struct Manager(Arc<Mutex<Vec<String>>>);
 
 impl Manager {
-    fn listen(stage: &Stage) -> Self {
+    pub fn listen(stage: &Stage) -> Self {
         let socket = UnixDatagram::bind(stage.path("notify")).unwrap();
         let manager = Self(Arc::default());
         let lines = Arc::clone(&manager.0);
@@ -39,18 +39,26 @@ impl Manager {
     }
 
     /// Lines so far with this prefix.
-    fn lines(&self, begin: &str) -> usize {
+    pub fn lines(&self, begin: &str) -> usize {
         let lines = self.0.lock().unwrap();
         lines.iter().filter(|line| line.starts_with(begin)).count()
     }
 
-    fn run(stage: &Stage) -> Program {
+    /// The last status line.
+    pub fn status(&self) -> Option<String> {
+        let lines = self.0.lock().unwrap();
+        let mut statuses = lines.iter().filter_map(|line| line.strip_prefix("STATUS="));
+        statuses.next_back().map(str::to_owned)
+    }
+
+    /// Runs the daemon with the file of this name.
+    pub fn run(stage: &Stage, name: &str) -> Program {
         let mut command = Command::new(CAMBIST);
         command
             .args(["run", "--json", "--until-stdin-closes", "--config"])
-            .arg(stage.path("daemon.toml"))
+            .arg(stage.path(&format!("{name}.toml")))
             .env("NOTIFY_SOCKET", stage.path("notify"));
-        Program::spawn(stage.folder.path(), "daemon", command)
+        Program::spawn(stage.folder.path(), name, command)
     }
 }
 
@@ -84,7 +92,7 @@ fn waits(stage: &Stage, daemon: &mut Program) -> Value {
 fn a_start_waits_for_its_venue_as_a_running_daemon_does() {
     let (stage, proxy) = away("waiting", |_| {});
     let manager = Manager::listen(&stage);
-    let mut daemon = Manager::run(&stage);
+    let mut daemon = Manager::run(&stage, "daemon");
     let address = stage.pages("daemon", &mut daemon);
     // Longer than the nine seconds after which a start once gave up.
     let shown = until(SOON, "a long wait", || {
@@ -160,7 +168,7 @@ fn a_reload_begins_and_ends_for_the_service_manager() {
     let stage = Stage::open("waiting-reload", |_| {});
     stage.daemon("daemon", &stage.url(), quick);
     let manager = Manager::listen(&stage);
-    let mut daemon = Manager::run(&stage);
+    let mut daemon = Manager::run(&stage, "daemon");
     until(SOON, "READY", || {
         (manager.lines("READY=1") == 1).then_some(())
     });

@@ -32,6 +32,7 @@ use crate::live::seal_worker::SealWorker;
 use crate::live::start_retry::StartRetry;
 use crate::live::start_service::{Queried, StartService};
 use crate::live::store_loss::StoreLoss;
+use crate::notify::Notifier;
 use crate::portfolio::Membership;
 use crate::telemetry::http::{Listener, Pages, Shown};
 use crate::telemetry::starting::Starting;
@@ -58,6 +59,7 @@ struct Listeners {
     starting: Arc<Starting>,
     about: About,
     metrics: std::net::SocketAddr,
+    notifier: Notifier,
 }
 
 /// Runs a daemon until its end.
@@ -80,7 +82,10 @@ pub async fn run(
     signals.watch(Latch::of(&daemon.store.dir));
     let access = Access::of(daemon, daemon.request_timeout_ms)?;
     let earlier = EarlierRuns::of(&state.recovered, daemon);
-    let mut listeners = Listeners::open(daemon, clock, signals, earlier)?;
+    let notifier = member
+        .as_ref()
+        .map_or_else(Notifier::alone, Membership::notifier);
+    let mut listeners = Listeners::open(daemon, clock, signals, earlier, notifier)?;
     let queried = Box::pin(listeners.ask(daemon, access, &mut state)).await;
     let venue = match queried.map_err(|error| start::beside_set(error, &set)) {
         Ok(Queried::Everything(venue)) => venue,
@@ -132,6 +137,7 @@ impl Listeners {
         clock: Clock,
         signals: Signals,
         earlier: EarlierRuns,
+        notifier: Notifier,
     ) -> anyhow::Result<Self> {
         let listener = Listener::bind(daemon.metrics, descriptors_reserved(daemon))?;
         let metrics = listener.address();
@@ -154,7 +160,12 @@ impl Listeners {
             request_unit: daemon.venue.budget_unit(),
             ttl_ms: daemon.orders.ttl_s.saturating_mul(1_000),
         };
-        let starting = Arc::new(Starting::new(about.clone(), clock, earlier)?);
+        let starting = Arc::new(Starting::new(
+            about.clone(),
+            clock,
+            earlier,
+            notifier.clone(),
+        )?);
         let pages = Pages::new(Shown::Starting(Arc::clone(&starting)));
         listener.spawn(pages.clone())?;
         address::write(&daemon.metrics_address_file(), metrics)?;
@@ -169,6 +180,7 @@ impl Listeners {
             starting,
             about,
             metrics,
+            notifier,
         })
     }
 
@@ -278,6 +290,7 @@ fn event_loop(
         ),
         bodies: started.bodies.into_iter().collect(),
         in_flight: std::collections::BTreeMap::new(),
+        notifier: listeners.notifier,
         drain: std::time::Duration::from_millis(daemon.drain_deadline_ms),
         inbox,
         operator_commands: OperatorCommands::new(

@@ -25,7 +25,7 @@ use crate::live::recorder::Recorder;
 use crate::live::request_workers::RequestWorkers;
 use crate::live::seal_worker::{SealWorker, SealWorkerStuck};
 use crate::live::store_loss::StoreLoss;
-use crate::notify;
+use crate::notify::{self, Notifier};
 use crate::portfolio::Membership;
 use crate::telemetry::Telemetry;
 use cambist_host::clock::Clock;
@@ -87,6 +87,8 @@ pub struct EventLoop {
     pub bodies: BTreeMap<ClientOrderId, Arc<[u8]>>,
     /// Requests in flight, for metrics.
     pub in_flight: BTreeMap<RequestId, Endpoint>,
+    /// Messages to the service manager.
+    pub notifier: Notifier,
     /// Longest duration of draining, for the service manager.
     pub drain: Duration,
     /// Whether the store is lost, and what follows from it.
@@ -276,7 +278,7 @@ impl EventLoop {
         self.telemetry.recording(!self.recorder.has_failed());
         notify::watchdog();
         if !self.is_ready && self.routine.extensions.is_due(now) {
-            notify::still_starting();
+            self.notifier.still_starting();
         }
     }
 
@@ -327,7 +329,7 @@ impl EventLoop {
             Notification::InvariantFailed { .. } => self.ended.invariant_failed = true,
             Notification::Ready { .. } => {
                 self.is_ready = true;
-                notify::ready("trading");
+                self.notifier.trading();
             }
             Notification::Left {
                 orders,
@@ -340,7 +342,7 @@ impl EventLoop {
                     until: *until,
                 });
             }
-            Notification::Draining => notify::stopping(self.drain),
+            Notification::Draining => self.notifier.draining(self.drain),
             Notification::Status(_) => {
                 if self.telemetry.is_watched()
                     && let Some(watched_state) = self.engine.watch(now)
@@ -348,7 +350,7 @@ impl EventLoop {
                     self.telemetry.watched(watched_state);
                 }
                 let line = cambist_report::text::line(&self.session);
-                notify::status(&line);
+                self.notifier.status(&line);
                 self.telemetry.line(line);
             }
             Notification::Filled(_)

@@ -16,6 +16,7 @@ use rust_decimal::prelude::ToPrimitive;
 use super::file::{PortfolioFile, VenueFile, WHOLE};
 use super::readings::{Entry, ListedMarket, Reading};
 use crate::config::resolve::ReadElsewhere;
+use crate::notify::Notifier;
 
 /// Why trading stops at every venue.
 const LOSS: &str = "portfolio.loss_day_max";
@@ -27,6 +28,7 @@ pub struct Board {
     /// The markets in the file of each venue.
     listed: Vec<Vec<ListedMarket>>,
     clock: Clock,
+    notifiers: Vec<Notifier>,
     members: Mutex<Vec<Member>>,
 }
 
@@ -58,10 +60,13 @@ impl Board {
     /// A board on which nothing is stated, of venues with these markets.
     pub fn new(file: PortfolioFile, listed: Vec<Vec<ListedMarket>>, clock: Clock) -> Arc<Self> {
         let members = file.venues.iter().map(|_| Member::default()).collect();
+        let names = file.venues.iter().map(|venue| venue.name.clone());
+        let notifiers = Notifier::of_each(names);
         Arc::new(Self {
             file,
             listed,
             clock,
+            notifiers,
             members: Mutex::new(members),
         })
     }
@@ -283,6 +288,11 @@ impl Membership {
     /// The venue's name.
     pub fn name(&self) -> &str {
         &self.board.file.venues[self.index].name
+    }
+
+    /// Its part in the messages to the service manager.
+    pub fn notifier(&self) -> Notifier {
+        self.board.notifiers[self.index].clone()
     }
 
     /// The same part, of an engine that begins with these markets, whose strategies read markets of other venues.

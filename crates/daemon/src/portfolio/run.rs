@@ -1,6 +1,7 @@
 //! Runs the venues of a portfolio until all of them have ended.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use cambist_host::clock::Clock;
 use tokio::task::{JoinSet, LocalSet};
@@ -9,6 +10,9 @@ use tracing::Instrument;
 use super::{Board, ListedMarket, PortfolioFile};
 use crate::config::Daemon;
 use crate::live::daemon::{self, Run};
+
+/// How often the reason is logged why a part has failed.
+const REPEATED: Duration = Duration::from_mins(10);
 
 /// How the part of one venue ended.
 pub struct MemberEnd {
@@ -33,35 +37,55 @@ pub async fn run(
     for (index, (name, config)) in names.into_iter().zip(daemons).enumerate() {
         let member = board.member(index);
         let config = Rc::new(config);
+        let notifier = member.notifier();
         let span = tracing::info_span!("portfolio", venue = name);
         let part = async move {
             let run = Box::pin(daemon::run(&config, Some(member), until_stdin_closes)).await;
             if let Err(error) = &run {
-                tracing::error!(
-                    error = format!("{error:#}"),
-                    "the part of this venue has ended; the others go on, and add nothing that a limit of the portfolio bounds"
-                );
+                log_end(&name, error, "has ended");
             }
+            let ended = |error| format!("ended: {error:#}");
+            notifier.ended(&run.as_ref().err().map_or("ended".to_owned(), ended));
             MemberEnd { name, run }
         };
         running.spawn_local_on(part.instrument(span), &local);
     }
-    local
-        .run_until(async move {
-            let mut ended = Vec::new();
-            while let Some(joined) = running.join_next().await {
-                match joined {
-                    Ok(end) => ended.push(end),
-                    // A panic in one part leaves the state of the process unknown to the others.
-                    Err(error) => match error.try_into_panic() {
-                        Ok(panic) => std::panic::resume_unwind(panic),
-                        Err(error) => {
-                            tracing::error!(%error, "a part of the portfolio was cancelled");
-                        }
-                    },
+    local.run_until(all_ended(running)).await
+}
+
+/// Waits until all parts have ended. While others go on, the reason of one that failed is logged again at times.
+async fn all_ended(mut running: JoinSet<MemberEnd>) -> Vec<MemberEnd> {
+    let mut ended: Vec<MemberEnd> = Vec::new();
+    // The first tick is at once, when none has ended.
+    let mut repeat = tokio::time::interval(REPEATED);
+    loop {
+        tokio::select! {
+            joined = running.join_next() => match joined {
+                Some(Ok(end)) => ended.push(end),
+                // A panic in one part leaves the state of the process unknown to the others.
+                Some(Err(error)) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(error) => tracing::error!(%error, "a part of the portfolio was cancelled"),
+                },
+                None => return ended,
+            },
+            _ = repeat.tick() => {
+                for MemberEnd { name, run } in &ended {
+                    if let Err(error) = run {
+                        log_end(name, error, "has ended before");
+                    }
                 }
             }
-            ended
-        })
-        .await
+        }
+    }
+}
+
+/// Logs why the part of a venue ended.
+fn log_end(venue: &str, error: &anyhow::Error, when: &str) {
+    let error = format!("{error:#}");
+    tracing::error!(
+        venue,
+        error,
+        "the part of this venue {when}; the others go on, and add nothing that a limit of the portfolio bounds"
+    );
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{About, Telemetry, TelemetryError};
 use crate::live::earlier_runs::EarlierRuns;
-use crate::notify;
+use crate::notify::Notifier;
 use cambist_host::clock::Clock;
 use cambist_host::times;
 
@@ -21,6 +21,7 @@ pub struct Starting {
     pub telemetry: Telemetry,
     clock: Clock,
     earlier: EarlierRuns,
+    notifier: Notifier,
     waiting: Mutex<Option<Waiting>>,
 }
 
@@ -34,8 +35,14 @@ struct Waiting {
 
 impl Starting {
     /// A start that does not wait. `about` needs no markets.
-    pub fn new(about: About, clock: Clock, earlier: EarlierRuns) -> Result<Self, TelemetryError> {
+    pub fn new(
+        about: About,
+        clock: Clock,
+        earlier: EarlierRuns,
+        notifier: Notifier,
+    ) -> Result<Self, TelemetryError> {
         Ok(Self {
+            notifier,
             telemetry: Telemetry::new(about, clock)?,
             clock,
             earlier,
@@ -51,7 +58,8 @@ impl Starting {
     /// Updates the status: called about every second.
     pub fn tick(&self) {
         self.telemetry.tick(0);
-        notify::starting(&self.line());
+        let waits = self.waiting().is_some();
+        self.notifier.starting(waits, &self.line());
     }
 
     /// The venue gave no usable answer.
