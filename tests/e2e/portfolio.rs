@@ -208,6 +208,69 @@ fn a_venue_that_is_away_does_not_stop_the_other() {
     both.finish(daemon);
 }
 
+/// A market of a venue as its status shows it.
+fn live(status: &Value, venue: &str, side: &str) -> u64 {
+    let live = status[venue]["markets"][0][format!("live_{side}")].as_u64();
+    live.unwrap_or(0)
+}
+
+/// A venue that does not answer at a start counts with what its store holds and with everything that may still fill; not
+/// if what was stored is too old.
+#[test]
+fn a_venue_that_does_not_answer_at_a_start_counts_with_its_store() {
+    let both = Both::open("stored", "exposure_max = '100000000 USD'");
+    let mut daemon = both.run();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    daemon.kill();
+    both.proxy.close();
+    let mut daemon = both.run();
+    until(SOON, "both sides at the venue that answers", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let (_, status, _) = both.command("status");
+        let sides = ["buy", "sell"].iter();
+        let live = sides.map(|side| live(&status, "own", side)).min()?;
+        (live > 0 && status["kraken"]["state"] == "starting").then_some(())
+    });
+    assert!(
+        daemon
+            .stderr()
+            .contains("limits over all venues count what its store of"),
+        "{}",
+        daemon.last_words()
+    );
+    daemon.kill();
+    // What is held at both by the books of the exchanges is above the limit, so that nothing may be bought.
+    let limit = "[[portfolio.tokens]]\nname = 'ETH'\ninventory_max = '1 ETH'";
+    both.configure(limit);
+    let mut daemon = both.run();
+    let text = until(SOON, "the reason", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let (_, status, _) = both.command("status");
+        let why = &status["own"]["markets"][0]["withheld"]["buy"];
+        let value = why["value"].as_str().map(str::to_owned);
+        value.filter(|_| why["reason"] == "portfolio_inventory")
+    });
+    let held: f64 = text.split(' ').next().unwrap().parse().unwrap();
+    let whole = 1e18;
+    let [own, kraken] = both.stages().map(|stage| stage.books().totals["ETH"]);
+    #[expect(clippy::cast_precision_loss, reason = "a comparison within a tenth")]
+    let there = (own + kraken) as f64 / whole;
+    assert!(held > there * 0.9, "{text}: {there}");
+    daemon.kill();
+    both.configure("stored_age_max_s = 0\nexposure_max = '100000000 USD'");
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let mut daemon = both.run();
+    until(SOON, "no purchases", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let (_, status, _) = both.command("status");
+        (reason(&status, "own", "buy") == "portfolio_exposure").then_some(())
+    });
+    assert!(daemon.stderr().contains("portfolio.stored_age_max_s is 0"));
+    both.proxy.open();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    both.finish(daemon);
+}
+
 /// READY is sent once, when one venue trades and the other has a cause to wait that the status line shows.
 #[test]
 fn the_service_is_ready_when_every_venue_trades_or_waits_with_a_cause() {

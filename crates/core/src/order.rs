@@ -218,6 +218,15 @@ impl UnsignedOrder {
         }
     }
 
+    /// What it may still buy after so much was filled, base units of the bought token.
+    pub fn incoming(&self, base_filled: Amount, quote_filled: Amount) -> Amount {
+        let got = match self.side {
+            Side::Buy => base_filled,
+            Side::Sell => quote_filled,
+        };
+        self.most_bought().saturating_sub(got)
+    }
+
     /// Whether it is a swap with the pool beside its market.
     pub const fn is_swap(&self) -> bool {
         self.swap.is_some()

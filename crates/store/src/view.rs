@@ -219,6 +219,17 @@ fn read(database: &Connection) -> Result<BTreeMap<u64, Remembered>, ReadError> {
     Ok(all)
 }
 
+/// When ledger or positions of a folder were written last, Unix seconds; `None` before the opening balances.
+pub fn books_written_s(dir: &Path) -> Result<Option<u64>, StoreError> {
+    let file = dir.join(schema::FILE);
+    let database = open_current(&file)?;
+    let newest =
+        "SELECT max(at_us) FROM (SELECT at_us FROM ledger UNION ALL SELECT at_us FROM positions)";
+    let newest: rusqlite::Result<Option<i64>> = database.query_row(newest, [], |row| row.get(0));
+    let newest = newest.map_err(|error| database_error(&file, error))?;
+    Ok(newest.map(|at_us| at_us.cast_unsigned() / 1_000_000))
+}
+
 /// The durable books of a folder and its listing; `None` before the first start that stores them.
 pub fn books(dir: &Path) -> Result<Option<(Books, Listing)>, StoreError> {
     let file = dir.join(schema::FILE);

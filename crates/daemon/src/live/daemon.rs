@@ -86,7 +86,13 @@ pub async fn run(
         .as_ref()
         .map_or_else(Notifier::alone, Membership::notifier);
     let mut listeners = Listeners::open(daemon, clock, signals, earlier, notifier)?;
+    if let Some(member) = &member {
+        member.wait_for_venue(daemon, &state.recovered);
+    }
     let queried = Box::pin(listeners.ask(daemon, access, &mut state)).await;
+    if let Some(member) = &member {
+        member.end_wait();
+    }
     let venue = match queried.map_err(|error| start::beside_set(error, &set)) {
         Ok(Queried::Everything(venue)) => venue,
         stopped => {

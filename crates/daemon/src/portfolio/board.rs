@@ -10,11 +10,15 @@ use cambist_core::math::{mul_div_ceil, mul_div_floor};
 use cambist_core::portfolio::{Exposure, ExposureElsewhere, Portfolio, TokenElsewhere, WorthRate};
 use cambist_core::{Amount, MarketId, MarketSpec, Time, TokenId, TokenSpec};
 use cambist_host::clock::Clock;
+use cambist_host::times;
+use cambist_store::Recovered;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
 use super::file::{PortfolioFile, VenueFile, WHOLE};
 use super::readings::{Entry, ListedMarket, Reading};
+use super::stored::{self, Stored};
+use crate::config::Daemon;
 use crate::config::resolve::ReadElsewhere;
 use crate::notify::Notifier;
 
@@ -39,6 +43,8 @@ struct Member {
     markets: Vec<MarketSpec>,
     /// What it stated last; `None` before it knew.
     stated: Option<Exposure>,
+    /// That is what its store holds, written last at this time (Unix seconds): the venue has not answered yet.
+    stored_s: Option<u64>,
     /// The last mid of each market in half ticks, and when it was so.
     mids: BTreeMap<MarketId, (u64, Time)>,
     /// Names of its markets that strategies of others read.
@@ -295,6 +301,42 @@ impl Membership {
         self.board.notifiers[self.index].clone()
     }
 
+    /// Until the venue answers, what its locked state folder holds counts, as far as that bounds what may be held.
+    pub fn wait_for_venue(&self, daemon: &Daemon, recovered: &Recovered) {
+        let now_s = self.board.clock.unix_micros() / 1_000_000;
+        let stored = stored::read(daemon, recovered, now_s, self.board.file.stored_age_max_s);
+        match stored {
+            Ok(Stored {
+                markets,
+                exposure,
+                since_s,
+            }) => {
+                let held = held_text(&markets, &exposure);
+                tracing::info!(
+                    "until the venue answers, limits over all venues count what its store of {} holds and what may still fill: {held}",
+                    times::iso(since_s)
+                );
+                let member = &mut self.board.members()[self.index];
+                member.markets = markets;
+                member.stated = Some(exposure);
+                member.stored_s = Some(since_s);
+            }
+            Err(why) => tracing::info!(
+                "until the venue answers, what it holds is not known ({why}): other venues add nothing that a limit of the portfolio bounds"
+            ),
+        }
+    }
+
+    /// The venue answered, was refused, or the start was stopped: what the store holds does not count any more. It may be
+    /// that of another account, or older than its orders.
+    pub fn end_wait(&self) {
+        let member = &mut self.board.members()[self.index];
+        if member.stored_s.take().is_some() {
+            member.stated = None;
+            member.markets.clear();
+        }
+    }
+
     /// The same part, of an engine that begins with these markets, whose strategies read markets of other venues.
     ///
     /// # Errors
@@ -419,12 +461,26 @@ impl Membership {
     }
 }
 
-fn power(decimals: u8) -> Option<Amount> {
+/// What may be held of each base token, in whole tokens.
+fn held_text(markets: &[MarketSpec], exposure: &Exposure) -> String {
+    let bases: BTreeMap<_, _> = markets.iter().map(|m| (m.base.id, &m.base)).collect();
+    let held = bases.into_values().map(|base| {
+        let units = exposure.tokens.get(&base.id).copied().flatten();
+        let amount = units.map_or_else(
+            || "?".to_owned(),
+            |units| cambist_config::money::whole(units, base.decimals),
+        );
+        format!("{amount} {}", base.symbol)
+    });
+    held.collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn power(decimals: u8) -> Option<Amount> {
     Amount::from(10_u8).checked_pow(decimals.into())
 }
 
 /// Base units of an amount, rounded down.
-fn floor(amount: Decimal, decimals: u8) -> Amount {
+pub(super) fn floor(amount: Decimal, decimals: u8) -> Amount {
     let whole = amount.trunc().to_u128().unwrap_or(Amount::MAX);
     let part = amount.fract();
     let unit = power(decimals).unwrap_or(Amount::MAX);

@@ -34,6 +34,8 @@ pub struct PortfolioFile {
     pub loss_day_max: Option<Amount>,
     /// An older price values nothing.
     pub price_age_max_ms: u64,
+    /// What a store holds counts for a venue that does not answer at a start, if it was written at most so long before.
+    pub stored_age_max_s: u64,
     /// Limits of tokens over all venues.
     pub tokens: Vec<TokenLimit>,
     /// The venues.
@@ -305,6 +307,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<PortfolioFile> {
     let exposure_max = amount(&mut section, "exposure_max", &currency);
     let loss_day_max = amount(&mut section, "loss_day_max", &currency);
     let price_age_max_s = section.number("price_age_max_s", 60, 1..=3_600);
+    let stored_age_max_s = section.number("stored_age_max_s", 86_400, 0..=31_536_000);
     let tokens = section.sections("tokens").into_iter().map(token);
     let tokens: Vec<_> = tokens.collect();
     section.finish();
@@ -334,6 +337,7 @@ fn read(mut root: Section<'_, '_>, source: Source) -> Option<PortfolioFile> {
         exposure_max: exposure_max?,
         loss_day_max: loss_day_max?,
         price_age_max_ms: price_age_max_s.value * 1_000,
+        stored_age_max_s: stored_age_max_s.value,
         tokens: tokens.into_iter().collect::<Option<_>>()?,
         venues: venues.into_iter().collect::<Option<_>>()?,
         currency,

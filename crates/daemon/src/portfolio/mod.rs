@@ -10,6 +10,7 @@ mod board;
 mod file;
 mod readings;
 mod run;
+mod stored;
 
 pub use board::{Board, Membership};
 pub use file::{PortfolioFile, TokenLimit, VenueFile, is_portfolio};

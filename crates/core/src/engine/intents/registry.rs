@@ -85,11 +85,7 @@ impl Tracked {
 
     /// Amount of the bought token that may still be received at the limit price.
     fn incoming(&self) -> Amount {
-        let got = match self.order.side {
-            Side::Buy => self.base_filled,
-            Side::Sell => self.quote_filled,
-        };
-        self.order.most_bought().saturating_sub(got)
+        self.order.incoming(self.base_filled, self.quote_filled)
     }
 
     /// Whether what was traded contradicts what was signed.
