@@ -149,9 +149,11 @@ fn frame(page: &Value, (width, height): (usize, usize)) -> Vec<String> {
     } else {
         "not ready"
     };
+    let venue = status["portfolio"]["venue"].as_str();
+    let venue = venue.map_or_else(String::new, |venue| format!("{venue}  "));
     let mut lines = vec![
         format!(
-            "cambist  {}  {ready}  up {up}  (q quits)",
+            "cambist  {venue}{}  {ready}  up {up}  (q quits)",
             text(&status["state"]).to_uppercase()
         ),
         text(&status["line"]),

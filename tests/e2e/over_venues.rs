@@ -8,6 +8,7 @@ use toml::Table;
 use crate::evm::contracts::{PAIR, TOKENS};
 use crate::evm::stage::Stage as OnChain;
 use crate::kraken_daemon::stage::{SOON, on_kraken, usual};
+use crate::support::http::{body, metric};
 use crate::support::process::run;
 use crate::support::{Edit, Program, Proxy, Stage, until};
 
@@ -176,6 +177,20 @@ fn a_pool_and_the_book_of_another_venue_are_arbitraged() {
         let held: u128 = venues.held().iter().sum();
         (held.abs_diff(all) <= WHOLE / 1_000).then_some(())
     });
+    // What is shown of it is what both have in their books.
+    let address = venues.kraken.metrics("daemon", &mut daemon);
+    let held = until(SOON, "a distance within the tolerance", || {
+        let page: Value = serde_json::from_str(&body(&address, "/status")?).ok()?;
+        let hedge = &page["portfolio"]["hedges"][0];
+        let amount = |key: &str| hedge[key].as_str()?.parse::<f64>().ok();
+        (amount("distance")?.abs() <= 0.001).then_some(amount("held")?)
+    });
+    #[expect(clippy::cast_precision_loss, reason = "compared to a thousandth")]
+    let there = venues.held().iter().sum::<u128>() as f64 / 1e18;
+    assert!((held - there).abs() <= 0.001, "{held} {there}");
+    let page = body(&address, "/metrics").unwrap();
+    let labels = ["market=\"ETH-USDC\""];
+    assert!(metric(&page, "cambist_hedge_distance_base_units", &labels).abs() <= 0.001);
     venues.finish(&mut daemon);
 }
 

@@ -33,7 +33,7 @@ use crate::live::start_retry::StartRetry;
 use crate::live::start_service::{Queried, StartService};
 use crate::live::store_loss::StoreLoss;
 use crate::notify::Notifier;
-use crate::portfolio::Membership;
+use crate::portfolio::{HedgeOf, Membership};
 use crate::telemetry::http::{Listener, Pages, Shown};
 use crate::telemetry::starting::Starting;
 use crate::telemetry::{About, Telemetry};
@@ -89,7 +89,7 @@ pub async fn run(
     if let Some(member) = &member {
         member.wait_for_venue(daemon, &state.recovered);
     }
-    let queried = Box::pin(listeners.ask(daemon, access, &mut state)).await;
+    let queried = Box::pin(listeners.ask(daemon, access, &mut state, member.as_ref())).await;
     if let Some(member) = &member {
         member.end_wait();
     }
@@ -112,7 +112,9 @@ pub async fn run(
     }
     let begun = member.map(|member| {
         let reads = started.bound.reads_elsewhere();
-        member.begin(&started.bound.markets, &reads)
+        let hedges = HedgeOf::all(&started.bound);
+        let member = member.begin(&started.bound.markets, &reads)?;
+        Ok(member.with_hedges(hedges))
     });
     let member = begun.transpose().map_err(refused)?;
     let callers = listeners.callers.clone();
@@ -196,6 +198,7 @@ impl Listeners {
         daemon: &Daemon,
         access: Access,
         state: &mut StateFolder,
+        member: Option<&Membership>,
     ) -> anyhow::Result<Queried<start::Venue>> {
         let next_slots = state.recovered.next_storage.clone();
         let retry = StartRetry::new(&self.starting);
@@ -207,6 +210,7 @@ impl Listeners {
             restrictions: &mut state.recovered.restrictions,
             signals: &mut self.signals,
             requests: &mut self.requests,
+            member,
         };
         Box::pin(startup.wait(queries)).await
     }

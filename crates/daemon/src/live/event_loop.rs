@@ -37,6 +37,9 @@ const EXTENSIONS: Interval = Interval::every_ms(1_000);
 /// Removals of old intents.
 const REMOVALS: Interval = Interval::every_ms(3_600_000);
 
+/// Views of the limits over all venues.
+const PORTFOLIO: Interval = Interval::now_and_every_ms(1_000);
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
@@ -116,6 +119,7 @@ pub struct EventLoop {
 pub struct Routine {
     extensions: Interval,
     removals: Interval,
+    portfolio: Interval,
 }
 
 impl Default for Routine {
@@ -123,6 +127,7 @@ impl Default for Routine {
         Self {
             extensions: EXTENSIONS,
             removals: REMOVALS,
+            portfolio: PORTFOLIO,
         }
     }
 }
@@ -155,6 +160,7 @@ impl EventLoop {
                     Turn::ParametersStored { durable } => self.parameters_stored(durable),
                 };
             self.state_exposure();
+            self.show_portfolio();
             self.prune();
             self.memories
                 .save_if_changed(self.clock.now(), &self.engine);
@@ -179,6 +185,17 @@ impl EventLoop {
             }
         }
         false
+    }
+
+    /// Shows the use of limits over all venues.
+    fn show_portfolio(&mut self) {
+        let now = self.clock.now();
+        if let Some(member) = &self.portfolio
+            && self.routine.portfolio.is_due(now)
+        {
+            let status = member.status(|market| self.engine.publish(market));
+            self.telemetry.portfolio(status);
+        }
     }
 
     /// States what the engine may hold now, for the engines of other venues.

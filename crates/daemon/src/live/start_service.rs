@@ -14,6 +14,7 @@ use crate::live::operator_commands::Request;
 use crate::live::pending_replies::{refused, send_reply};
 use crate::live::signals::{SignalAction, Signals};
 use crate::live::start;
+use crate::portfolio::Membership;
 use crate::telemetry::starting::Starting;
 use cambist_host::exit::Exit;
 use cambist_store::Store;
@@ -35,6 +36,8 @@ pub struct StartService<'a> {
     pub signals: &'a mut Signals,
     /// The control socket.
     pub requests: &'a mut mpsc::Receiver<Request>,
+    /// The part in a portfolio of venues.
+    pub member: Option<&'a Membership>,
 }
 
 /// How the queries ended.
@@ -74,8 +77,15 @@ impl StartService<'_> {
                         return self.stopped();
                     }
                 }
-                _ = tick.tick() => self.starting.tick(),
+                _ = tick.tick() => self.tick(),
             }
+        }
+    }
+
+    fn tick(&self) {
+        self.starting.tick();
+        if let Some(member) = self.member {
+            self.starting.telemetry.portfolio(member.status(|_| None));
         }
     }
 

@@ -18,39 +18,40 @@ use rust_decimal::prelude::ToPrimitive;
 use super::file::{PortfolioFile, VenueFile, WHOLE};
 use super::readings::{Entry, ListedMarket, Reading};
 use super::stored::{self, Stored};
+use super::usage::HedgeOf;
 use crate::config::Daemon;
 use crate::config::resolve::ReadElsewhere;
 use crate::notify::Notifier;
 
 /// Why trading stops at every venue.
-const LOSS: &str = "portfolio.loss_day_max";
+pub(super) const LOSS: &str = "portfolio.loss_day_max";
 
 /// The common board of a portfolio.
 #[derive(Debug)]
 pub struct Board {
-    file: PortfolioFile,
+    pub(super) file: PortfolioFile,
     /// The markets in the file of each venue.
     listed: Vec<Vec<ListedMarket>>,
-    clock: Clock,
-    notifiers: Vec<Notifier>,
+    pub(super) clock: Clock,
+    pub(super) notifiers: Vec<Notifier>,
     members: Mutex<Vec<Member>>,
 }
 
 /// A venue.
 #[derive(Debug, Default)]
-struct Member {
+pub(super) struct Member {
     /// Its markets; empty until its engine begins.
-    markets: Vec<MarketSpec>,
+    pub(super) markets: Vec<MarketSpec>,
     /// What it stated last; `None` before it knew.
-    stated: Option<Exposure>,
+    pub(super) stated: Option<Exposure>,
     /// That is what its store holds, written last at this time (Unix seconds): the venue has not answered yet.
-    stored_s: Option<u64>,
+    pub(super) stored_s: Option<u64>,
     /// The last mid of each market in half ticks, and when it was so.
     mids: BTreeMap<MarketId, (u64, Time)>,
     /// Names of its markets that strategies of others read.
     read_by_others: BTreeSet<String>,
     /// These markets, as its engine published them.
-    published: BTreeMap<MarketId, Entry>,
+    pub(super) published: BTreeMap<MarketId, Entry>,
 }
 
 /// Which prices count.
@@ -86,6 +87,7 @@ impl Board {
             raised: false,
             readings: Vec::new(),
             given: BTreeMap::new(),
+            hedges: Vec::new(),
         }
     }
 
@@ -93,7 +95,7 @@ impl Board {
         Young::At(now, self.file.price_age_max_ms)
     }
 
-    fn members(&self) -> MutexGuard<'_, Vec<Member>> {
+    pub(super) fn members(&self) -> MutexGuard<'_, Vec<Member>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,10 +127,7 @@ impl Board {
             let others = members.iter().zip(&self.file.venues).enumerate();
             let others = others.filter(|(other, _)| *other != index);
             let elsewhere = others
-                .filter(|(other, (_, venue))| {
-                    let listed = &mut self.listed[*other].iter();
-                    listed.any(|market| venue.name_of(&market.tokens[0]) == name)
-                })
+                .filter(|(other, _)| self.trades_base(*other, name))
                 .map(|(_, (member, venue))| member.holds(venue, name, base.decimals))
                 .try_fold(0, |sum: Amount, held| sum.checked_add(held?));
             limits.push(TokenElsewhere {
@@ -138,6 +137,13 @@ impl Board {
             });
         }
         limits
+    }
+
+    /// Whether the file of a venue has a market with this base token.
+    pub(super) fn trades_base(&self, index: usize, name: &str) -> bool {
+        let venue = &self.file.venues[index];
+        let mut listed = self.listed[index].iter();
+        listed.any(|market| venue.name_of(&market.tokens[0]) == name)
     }
 
     /// What quote tokens of a venue are worth; those without a price are absent.
@@ -189,7 +195,7 @@ impl Board {
     }
 
     /// What some venues are exposed to; `None` if a part of it is not known.
-    fn exposure_of(
+    pub(super) fn exposure_of(
         &self,
         members: &[Member],
         counts: impl Fn(usize) -> bool,
@@ -214,7 +220,7 @@ impl Board {
 
     /// What all markets that were measured have lost today, less what they gained, at the last known prices, however old:
     /// a loss does not go away because a price is missing. Losses in a token that never had a price are left out.
-    fn lost_today(&self, members: &[Member]) -> i128 {
+    pub(super) fn lost_today(&self, members: &[Member]) -> i128 {
         let mut lost = 0_i128;
         for (at, member) in members.iter().enumerate() {
             let Some(stated) = &member.stated else {
@@ -253,7 +259,7 @@ impl Board {
 impl Member {
     /// Most that the venue may hold of a token of this name, in units of so many decimals, rounded up. None of it if no
     /// market trades it; `None` if that is not known.
-    fn holds(&self, venue: &VenueFile, name: &str, decimals: u8) -> Option<Amount> {
+    pub(super) fn holds(&self, venue: &VenueFile, name: &str, decimals: u8) -> Option<Amount> {
         // Which markets there are is known when the engine begins.
         let stated = self.stated.as_ref()?;
         let bases = self.markets.iter().map(|market| &market.base);
@@ -278,16 +284,18 @@ impl Member {
 /// The part of one venue in a portfolio.
 #[derive(Debug)]
 pub struct Membership {
-    board: Arc<Board>,
-    index: usize,
+    pub(super) board: Arc<Board>,
+    pub(super) index: usize,
     /// What its engine got last.
     last: Option<Portfolio>,
     /// The engine got the command that stops trading for a loss over all venues, and has not stopped yet.
     raised: bool,
     /// What its strategies read of other venues.
-    readings: Vec<Reading>,
+    pub(super) readings: Vec<Reading>,
     /// Which revision its engine got of each of `readings`.
     given: BTreeMap<usize, u64>,
+    /// Its hedges.
+    pub(super) hedges: Vec<HedgeOf>,
 }
 
 impl Membership {
@@ -491,4 +499,4 @@ pub(super) fn floor(amount: Decimal, decimals: u8) -> Amount {
 
 #[cfg(test)]
 #[path = "board_tests.rs"]
-mod tests;
+pub(super) mod tests;

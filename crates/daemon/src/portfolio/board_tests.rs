@@ -33,7 +33,7 @@ config = "two.toml"
 XBT = "BTC"
 "#;
 
-fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
+pub(in crate::portfolio) fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
     TokenSpec {
         id: TokenId(id),
         symbol: symbol.to_owned(),
@@ -46,12 +46,12 @@ fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
     }
 }
 
-fn market(id: u16, base: TokenSpec, quote: TokenSpec) -> MarketSpec {
+pub(in crate::portfolio) fn market(id: u16, base: TokenSpec, quote: TokenSpec) -> MarketSpec {
     MarketSpec::new(MarketId(id), "A-B", base, quote, 2, true).unwrap()
 }
 
 /// The markets in the files of the venues.
-fn listed() -> Vec<Vec<ListedMarket>> {
+pub(in crate::portfolio) fn listed() -> Vec<Vec<ListedMarket>> {
     let market = |name: &str, base: &str, quote: &str| ListedMarket {
         name: name.to_owned(),
         tokens: [base.to_owned(), quote.to_owned()],
@@ -66,7 +66,7 @@ fn listed() -> Vec<Vec<ListedMarket>> {
 }
 
 /// BTC with 8 decimals in USDC with 6 at the first venue, XBT with 10 in USD with 4 and ETH in XBT at the second.
-fn board() -> (Arc<Board>, [Membership; 2]) {
+pub(in crate::portfolio) fn board() -> (Arc<Board>, [Membership; 2]) {
     let source = Source {
         path: PathBuf::from("portfolio.toml"),
         text: FILE.to_owned(),
@@ -85,7 +85,7 @@ fn board() -> (Arc<Board>, [Membership; 2]) {
 }
 
 /// What a venue states: base held, gross by quote token, lost today by quote token, and mids.
-fn states(
+pub(in crate::portfolio) fn states(
     tokens: &[(u16, Amount)],
     gross: &[(u16, Amount)],
     lost: &[(u16, i128)],
@@ -108,7 +108,7 @@ fn states(
     }
 }
 
-fn limits_of(member: &mut Membership) -> Portfolio {
+pub(in crate::portfolio) fn limits_of(member: &mut Membership) -> Portfolio {
     match member.due(TradingState::Active) {
         Some(Event::Portfolio(portfolio)) => portfolio,
         other => panic!("{other:?}"),
@@ -260,7 +260,7 @@ fn a_venue_without_a_token_does_not_hold_its_limit_back() {
 }
 
 /// Reads of the first venue for its one market; the portfolio calls USDC and USD the same.
-fn reader(name: &str) -> (Arc<Board>, Result<[Membership; 2], String>) {
+pub(in crate::portfolio) fn reader(name: &str) -> (Arc<Board>, Result<[Membership; 2], String>) {
     let text = FILE.replacen("XBT = \"BTC\"", "XBT = \"BTC\"\nUSD = \"USDC\"", 1);
     let path = PathBuf::from("portfolio.toml");
     let file = PortfolioFile::parse(&Source { path, text }).unwrap();
@@ -279,7 +279,7 @@ fn reader(name: &str) -> (Arc<Board>, Result<[Membership; 2], String>) {
     (board, one.map(|one| [one, two]))
 }
 
-fn published(bid: u64, age_ms: u64, base: Amount) -> Published {
+pub(in crate::portfolio) fn published(bid: u64, age_ms: u64, base: Amount) -> Published {
     let level = |price| {
         vec![BookLevel {
             price: Price(price),

@@ -14,10 +14,11 @@ use super::readings::{ListedMarket, Reading};
 use crate::config::market::Market;
 use crate::config::resolve::ReadElsewhere;
 use crate::config::{Daemon, USUAL_PORT};
+use crate::telemetry::portfolio::LimitUse;
 use cambist_strategies::Promise;
 
 /// Units in a whole one of the reporting currency.
-pub(super) const WHOLE: Amount = 1_000_000;
+pub(super) const WHOLE: Amount = 10_u128.pow(LimitUse::CURRENCY_DECIMALS as u32);
 
 /// A checked file.
 #[derive(Clone, Debug)]

@@ -11,8 +11,10 @@ mod file;
 mod readings;
 mod run;
 mod stored;
+mod usage;
 
 pub use board::{Board, Membership};
 pub use file::{PortfolioFile, TokenLimit, VenueFile, is_portfolio};
 pub use readings::ListedMarket;
 pub use run::{MemberEnd, run};
+pub use usage::HedgeOf;

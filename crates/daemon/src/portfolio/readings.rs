@@ -35,7 +35,7 @@ impl ListedMarket {
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     /// The market of those strategies.
-    reader: MarketId,
+    pub(super) reader: MarketId,
     /// The other venue, by its place.
     pub(super) venue: usize,
     /// Its market there.

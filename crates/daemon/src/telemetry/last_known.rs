@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::telemetry::connectivity::Connectivity;
 use crate::telemetry::page::EquityHistory;
 use crate::telemetry::parameters::ParameterDifference;
+use crate::telemetry::portfolio::PortfolioStatus;
 use crate::telemetry::simulated::SimulatedAccount;
 use crate::telemetry::throttle::Throttle;
 use crate::telemetry::withheld;
@@ -56,6 +57,8 @@ pub struct LastKnown {
     pub(super) parameters: Vec<ParameterDifference>,
     /// The nodes of a chain, and the polls that they answered with nothing usable.
     pub(super) nodes: Option<[Value; 2]>,
+    /// The limits over all venues of a portfolio.
+    pub(super) portfolio: Option<PortfolioStatus>,
     /// The status line.
     pub(super) line: String,
     pub(super) throttle: Throttle,
@@ -88,6 +91,7 @@ impl LastKnown {
             simulated: None,
             parameters: Vec::new(),
             nodes: None,
+            portfolio: None,
             line: String::new(),
             throttle: Throttle::default(),
             connectivity: Connectivity::default(),

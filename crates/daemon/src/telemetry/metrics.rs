@@ -7,6 +7,7 @@ use prometheus::{
 };
 
 use super::About;
+use super::portfolio::PortfolioGauges;
 use super::process::Process;
 
 const ANSWER_S: &[f64] = &[
@@ -102,12 +103,13 @@ pub(super) struct Metrics {
     pub(super) recording: IntGauge,
     pub(super) mode: IntGaugeVec,
     pub(super) queue_in_front: GaugeVec,
+    pub(super) portfolio: PortfolioGauges,
 }
 
-type Made<T> = Result<T, prometheus::Error>;
+pub(super) type Made<T> = Result<T, prometheus::Error>;
 
 /// Registers the metrics.
-struct Maker {
+pub(super) struct Maker {
     registry: Registry,
 }
 
@@ -143,7 +145,7 @@ impl Maker {
         self.keep(CounterVec::new(Opts::new(name, help), labels))
     }
 
-    fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Made<GaugeVec> {
+    pub(super) fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Made<GaugeVec> {
         self.keep(GaugeVec::new(Opts::new(name, help), labels))
     }
 
@@ -163,6 +165,7 @@ impl Metrics {
         };
         let metrics = Self {
             process: Process::new(&m.registry)?,
+            portfolio: PortfolioGauges::new(&m)?,
             start_timestamp: m.gauge(
                 "cambist_start_timestamp_seconds",
                 "Unix time at which the process became ready to trade.",

@@ -15,6 +15,7 @@ pub mod order_text;
 pub mod page;
 pub mod parameters;
 mod pnl;
+pub mod portfolio;
 mod process;
 pub mod simulated;
 pub mod starting;
@@ -39,6 +40,7 @@ use cambist_core::{
 use crate::config::Mode;
 use crate::telemetry::last_known::LastKnown;
 use crate::telemetry::parameters::ParameterDifference;
+use crate::telemetry::portfolio::PortfolioStatus;
 use cambist_host::clock::Clock;
 use cambist_report::pnl::Attribution;
 use cambist_signing::SignerError;
@@ -232,6 +234,12 @@ impl Telemetry {
     /// What the nodes of a chain state, and the polls that they answered with nothing usable, with the cause.
     pub fn nodes(&self, nodes: serde_json::Value, unanswered: serde_json::Value) {
         self.last().nodes = Some([nodes, unanswered]);
+    }
+
+    /// The limits over all venues of a portfolio.
+    pub fn portfolio(&self, status: PortfolioStatus) {
+        self.metrics.portfolio.update(&status);
+        self.last().portfolio = Some(status);
     }
 
     /// Number of requests in flight.

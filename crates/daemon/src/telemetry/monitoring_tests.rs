@@ -108,6 +108,9 @@ fn page() -> String {
         tokens: (1, Endpoint::ALL.map(|endpoint| (endpoint, 1)).to_vec()),
         ..Status::default()
     })));
+    let mut portfolio = super::portfolio::tests::status();
+    portfolio.limits[1].used = Some(1);
+    telemetry.portfolio(portfolio);
     telemetry.profit_and_loss([("ETH-USDC", "bands", None)].into_iter());
     telemetry.render().unwrap()
 }

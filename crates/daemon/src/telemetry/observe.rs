@@ -698,6 +698,15 @@ pub(super) fn whole(amount: Amount, token: &TokenSpec) -> f64 {
     amount as f64 / 10_f64.powi(i32::from(token.decimals))
 }
 
+/// As [`whole`], for a signed amount of so many decimals.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "metrics are floating point; money elsewhere is not"
+)]
+pub(super) fn decimal_number(units: i128, decimals: u8) -> f64 {
+    units as f64 / 10_f64.powi(i32::from(decimals))
+}
+
 fn short(text: &str) -> String {
     text.chars().take(TEXT_MAX).collect()
 }

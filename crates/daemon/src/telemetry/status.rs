@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 use super::books;
 use super::metrics::Metrics;
 use super::observe::{kill_number, market_spec, part, token_spec, traded_token, whole};
-use super::withheld::Reasons;
-use super::{About, Telemetry, parameters, seconds, withheld};
+use super::{About, Telemetry, parameters, portfolio, seconds, withheld};
 use crate::config::{exposure, money};
 use crate::telemetry::label_sets::POOL;
 use crate::telemetry::last_known::LastKnown;
@@ -294,7 +293,7 @@ impl Telemetry {
     pub fn readiness(&self) -> (bool, String) {
         let last = self.last();
         let health = self.health_of(&last, self.clock.now());
-        let lines = withheld::lines(&self.about, &last.withheld);
+        let lines = withheld::lines(&self.about, &last.withheld, last.portfolio.as_ref());
         let differ = books::text(&self.about, &last.books);
         let differ = differ.map_or_else(String::new, |text| text + "\n");
         let state = if health.ready {
@@ -335,6 +334,9 @@ impl Telemetry {
             page["nodes"] = nodes.clone();
             page["unanswered"] = unanswered.clone();
         }
+        if let Some(status) = &last.portfolio {
+            page["portfolio"] = portfolio::page(status);
+        }
         if let Some(account) = &last.simulated {
             page["simulated"] = self.simulated_page(account);
         }
@@ -365,7 +367,11 @@ impl Telemetry {
                 .zip(&last.withheld);
             page["markets"] = markets
                 .map(|(((spec, found), depth), reasons)| {
-                    market_page(spec, found, reasons, depth.map(|at| now.ms_since(at)))
+                    let depth_age_ms = depth.map(|at| now.ms_since(at));
+                    let mut page = market_page(spec, found, depth_age_ms);
+                    let portfolio = last.portfolio.as_ref();
+                    page["withheld"] = withheld::sides_beside(spec, reasons, portfolio);
+                    page
                 })
                 .collect();
             let pools = status.pools.iter().map(|pool| self.pool_page(pool));
@@ -448,12 +454,7 @@ fn other(other: &OtherOrder) -> Value {
     })
 }
 
-fn market_page(
-    spec: &MarketSpec,
-    found: &MarketStatus,
-    reasons: &Reasons,
-    depth_age_ms: Option<u64>,
-) -> Value {
+fn market_page(spec: &MarketSpec, found: &MarketStatus, depth_age_ms: Option<u64>) -> Value {
     let price = |ticks: u64| money::whole(u128::from(ticks), spec.price_decimals);
     let mid = |half_ticks: u64| money::whole(u128::from(half_ticks) * 5, spec.price_decimals + 1);
     let mut page = json!({
@@ -466,7 +467,6 @@ fn market_page(
         "in_flight": found.in_flight,
         "unknown": found.unknown,
         "cancelling": found.cancelling,
-        "withheld": withheld::sides(spec, reasons),
         "depth_age_ms": depth_age_ms,
     });
     let mut used = found.used.iter();

@@ -14,6 +14,7 @@ use super::About;
 use super::metrics::Metrics;
 use crate::config::money;
 use crate::telemetry::last_known::LastKnown;
+use crate::telemetry::portfolio::PortfolioStatus;
 
 /// The reasons of a market, buy then sell.
 pub(super) type Reasons = [Option<Withheld>; 2];
@@ -104,7 +105,8 @@ fn log(last: &mut LastKnown, now: Time, spec: &MarketSpec, side: Side, withheld:
         }
         return;
     };
-    let (reason, text) = (why.control.name(), text(spec, &why));
+    let text = text_beside(spec, &why, last.portfolio.as_ref());
+    let reason = why.control.name();
     let side_name = side.name();
     if why.control.is_by_design() || (last.draining && why.control == Control::Ending) {
         debug!(market, side = side_name, reason, "not quoted: {text}");
@@ -193,6 +195,15 @@ pub fn text(spec: &MarketSpec, why: &Withheld) -> String {
     }
 }
 
+/// As [`text`], with what the limits over all venues add to it.
+fn text_beside(spec: &MarketSpec, why: &Withheld, portfolio: Option<&PortfolioStatus>) -> String {
+    let text = text(spec, why);
+    match portfolio.and_then(|status| status.detail(spec, why)) {
+        Some(detail) => format!("{text}; {detail}"),
+        None => text,
+    }
+}
+
 /// A reason as JSON. Numbers are decimals with their symbol.
 pub fn page(spec: &MarketSpec, why: &Withheld) -> Value {
     let number = |n: Option<i128>| n.map(|n| number(spec, why.unit, n));
@@ -212,14 +223,34 @@ pub fn sides(spec: &MarketSpec, reasons: &[Option<Withheld>; 2]) -> Value {
     json!({"buy": buy, "sell": sell})
 }
 
+/// Both sides as JSON, with what the limits over all venues add to the reasons.
+pub(super) fn sides_beside(
+    spec: &MarketSpec,
+    reasons: &Reasons,
+    portfolio: Option<&PortfolioStatus>,
+) -> Value {
+    let [buy, sell] = reasons.map(|why| {
+        why.map(|why| {
+            let mut page = page(spec, &why);
+            page["why"] = json!(text_beside(spec, &why, portfolio));
+            page
+        })
+    });
+    json!({"buy": buy, "sell": sell})
+}
+
 /// Every reason as a line.
-pub(super) fn lines(about: &About, markets: &[Reasons]) -> String {
+pub(super) fn lines(
+    about: &About,
+    markets: &[Reasons],
+    portfolio: Option<&PortfolioStatus>,
+) -> String {
     let mut text = String::new();
     for (spec, reasons) in about.markets.iter().zip(markets) {
         for (side, why) in Side::BOTH.into_iter().zip(reasons) {
             let Some(why) = why else { continue };
             let (market, side, reason) = (&spec.name, side.name(), why.control.name());
-            let why = self::text(spec, why);
+            let why = text_beside(spec, why, portfolio);
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{market} {side}: {reason}: {why}");
         }

@@ -93,7 +93,9 @@ function show(page) {
   const state = $("state");
   state.textContent = status.state;
   state.className = "badge " + (status.ready ? "good" : status.state === "halted" ? "bad" : "warn");
-  document.title = status.state + " – cambist";
+  const venue = status.portfolio ? status.portfolio.venue : "";
+  document.title = status.state + (venue ? " – " + venue : "") + " – cambist";
+  $("venue").textContent = venue;
   $("summary").textContent = status.line || "";
   const markets = page.markets || [];
   if (chosen >= markets.length) chosen = 0;
