@@ -39,6 +39,9 @@ const FIND_CONFIG: [&str; 18] = [
     "signer-config",
 ];
 
+/// Of these, those that run until they are stopped and trade or record.
+const RUNS: [&str; 2] = ["run", "record"];
+
 /// Market making daemon and the exchange it trades on.
 #[derive(Debug, Parser)]
 #[command(
@@ -482,7 +485,7 @@ pub struct PanicArgs {
 }
 
 /// Arguments of `check`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "one field a flag")]
 pub struct CheckArgs {
     /// Configuration file, of the daemon or of the exchange
@@ -560,13 +563,12 @@ pub fn seconds(text: &str) -> Result<u64, String> {
 
 /// Parses the arguments, executes the command, and returns the exit code.
 pub fn main() -> Exit {
-    let command = with_config(Cli::command(), found_config());
+    let command = with_config(table(), found_config());
     let parsed = command.try_get_matches();
-    let portfolio = parsed.as_ref().ok().and_then(|matches| {
-        let (name, arguments) = matches.subcommand()?;
-        let config = arguments.try_get_one::<PathBuf>("config").ok().flatten();
-        commands::portfolio::named(name, config).map(Path::to_owned)
-    });
+    let portfolio = match &parsed {
+        Ok(matches) => commands::portfolio::named(matches),
+        Err(_) => Ok(None),
+    };
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
@@ -579,14 +581,16 @@ pub fn main() -> Exit {
             return Exit::Done;
         }
     };
-    let done = match &portfolio {
-        Some(file) => commands::portfolio::for_each(file, cli.json),
-        None => run(&cli),
+    let is_portfolio = !matches!(portfolio, Ok(None));
+    let done = match portfolio {
+        Ok(Some(named)) => commands::portfolio::execute(&named, &cli.command, cli.json),
+        Ok(None) => run(&cli),
+        Err(error) => Err(error),
     };
     match done {
         Ok(exit) => exit,
         Err(error) => {
-            let answers = portfolio.is_some() || cli.command.answers_in_json_when_it_fails();
+            let answers = is_portfolio || cli.command.answers_in_json_when_it_fails();
             if cli.json && answers {
                 // If stdout is closed, the error cannot be shown.
                 let _ = commands::print_json(&exit::as_json(&error));
@@ -595,6 +599,19 @@ pub fn main() -> Exit {
             exit::of(&error)
         }
     }
+}
+
+/// The table of commands.
+fn table() -> clap::Command {
+    Cli::command().mut_subcommands(|sub| {
+        // Limits over all venues hold where all of them run.
+        let is_about_a_daemon = FIND_CONFIG.contains(&sub.get_name());
+        if is_about_a_daemon && !RUNS.contains(&sub.get_name()) {
+            commands::portfolio::with_venue(sub)
+        } else {
+            sub
+        }
+    })
 }
 
 /// The default configuration: that of the environment variable, or the first existing default path.
@@ -707,8 +724,8 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Keygen(args) => commands::keygen::run(args, cli.json),
         Command::SignerConfig(args) => commands::signer_config::run(args),
         Command::Doctor(which) => commands::doctor::run(which, cli.json),
-        Command::Completions(args) => commands::completions::completions(args, Cli::command()),
-        Command::Man => commands::completions::man(Cli::command()),
+        Command::Completions(args) => commands::completions::completions(args, table()),
+        Command::Man => commands::completions::man(table()),
         Command::Panic(args) => commands::panic::run(args, cli.json),
         Command::Check(args) => commands::check::run(args, cli.json),
         Command::Venue(args) => commands::venue::run(args, cli.json),
@@ -734,14 +751,14 @@ mod tests {
 
     #[test]
     fn the_table_of_commands_is_consistent() {
-        Cli::command().debug_assert();
+        table().debug_assert();
     }
 
     /// Beside commands of the daemon, `--config` names the exchange's file, or a file of a daemon that need not be its own.
     #[test]
     fn commands_of_a_daemon_find_its_configuration() {
         let others = ["venue", "backtest", "sweep", "tournament", "replay", "why"];
-        for command in Cli::command().get_subcommands() {
+        for command in table().get_subcommands() {
             let name = command.get_name();
             let has_config = |command: &clap::Command| {
                 let mut arguments = command.get_arguments();
@@ -791,7 +808,7 @@ mod tests {
                 narrow(sub);
             }
         }
-        let mut command = Cli::command();
+        let mut command = table();
         command.build();
         narrow(&mut command);
         let long = "  --x <Y>  one two three\n\n    four five six seven\n";

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cambist_host::folder::{FolderError, PrivateFolder};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::check_gas::Gas;
 use super::check_limits::{self, InForce};
@@ -16,7 +16,7 @@ use super::signer_limits::compare;
 use super::{check_exchange, columns, print_json, print_text};
 use crate::cli::CheckArgs;
 use crate::commands::stated_loss::{Losses, losses};
-use crate::exit::{Exit, Failure};
+use crate::exit::{self, Exit, Failure};
 use crate::paper;
 use cambist_config::{ConfigError, Kind};
 use cambist_daemon::config::exposure;
@@ -24,6 +24,7 @@ use cambist_daemon::config::exposure::{Load, Risk, WORST_CASE};
 use cambist_daemon::config::venue::VenueKind;
 use cambist_daemon::config::{Daemon, Mode};
 use cambist_daemon::config::{feasible, process};
+use cambist_daemon::portfolio::Observed;
 use cambist_daemon::venues::Access;
 use cambist_daemon::venues::exchange::access::AccountAccess;
 use cambist_exchange::config::Exchange;
@@ -67,18 +68,8 @@ pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
         Ok(Checked::Daemon(meaning)) => {
             if json {
                 print_json(&meaning)?;
-            } else {
-                print_text(&table(&meaning))?;
-                if args.limits {
-                    print_text(&check_limits::text(&meaning.limits))?;
-                }
             }
-            let quotes = meaning.online.as_ref().is_none_or(|online| online.ok);
-            Ok(if quotes {
-                Exit::Done
-            } else {
-                Exit::CheckFailed
-            })
+            shown(args, *meaning, json).map(|(exit, _)| exit)
         }
         Ok(Checked::Exchange(exchange)) => {
             let file = args.config.display().to_string();
@@ -94,6 +85,48 @@ pub fn run(args: &CheckArgs, json: bool) -> anyhow::Result<Exit> {
                 print_json(&refusal(args, &error))?;
             }
             Err(error)
+        }
+    }
+}
+
+/// Prints the meaning of a file, unless it was printed as JSON: the exit code, and what the account holds if the venue was
+/// asked.
+fn shown(
+    args: &CheckArgs,
+    meaning: Meaning,
+    json: bool,
+) -> anyhow::Result<(Exit, Option<Observed>)> {
+    if !json {
+        print_text(&table(&meaning))?;
+        if args.limits {
+            print_text(&check_limits::text(&meaning.limits))?;
+        }
+    }
+    let quotes = meaning.online.as_ref().is_none_or(|online| online.ok);
+    let exit = if quotes {
+        Exit::Done
+    } else {
+        Exit::CheckFailed
+    };
+    Ok((exit, meaning.online.map(|online| online.observed)))
+}
+
+/// As [`run`], for a venue of a portfolio: the exit code, the JSON, and what the account holds if the venue was asked.
+pub(super) fn of_venue(
+    args: &CheckArgs,
+    json: bool,
+) -> anyhow::Result<(Exit, Value, Option<Observed>)> {
+    match check(args) {
+        Ok(Checked::Daemon(meaning)) => {
+            let shape = serde_json::to_value(&meaning)?;
+            let (exit, observed) = shown(args, *meaning, json)?;
+            Ok((exit, shape, observed))
+        }
+        // The portfolio was read, so that it is the file of a daemon.
+        Ok(Checked::Exchange(_)) => Ok((Exit::Refused, Value::Null, None)),
+        Err(error) => {
+            exit::print_all_errors(&error);
+            Ok((exit::of(&error), refusal(args, &error), None))
         }
     }
 }

@@ -9,7 +9,7 @@ use cambist_client::VenueClient;
 use cambist_core::control::Control;
 use cambist_core::notification::Withheld;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::request::{Query, Reply};
+use cambist_core::request::{DepthLevel, Query, Reply};
 use cambist_core::{MarketId, Side, VenueTime};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,6 +17,7 @@ use serde_json::Value;
 use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::dry_run::{self, Answers, DryRun};
 use cambist_daemon::live::start_retry::StartRetry;
+use cambist_daemon::portfolio::Observed;
 use cambist_daemon::telemetry::withheld;
 use cambist_daemon::venues::{Access, Session, Validity};
 
@@ -39,6 +40,9 @@ pub struct Online {
     /// The latest time of the venue.
     #[serde(skip)]
     pub venue_time: VenueTime,
+    /// What the account holds, and at which prices.
+    #[serde(skip)]
+    pub observed: Observed,
 }
 
 /// Queries the venue of a checked file.
@@ -85,6 +89,7 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
         lines: Vec::new(),
         sides: Vec::new(),
         venue_time: found.venue_time,
+        observed: found.observed(bound),
     };
     for (spec, reasons) in bound.markets.iter().zip(&reasons) {
         let mut page = withheld::sides(spec, reasons);
@@ -219,6 +224,32 @@ impl Found {
             markets,
             tokens,
         })
+    }
+}
+
+impl Found {
+    /// What the account holds, and at which prices.
+    fn observed(&self, bound: &Bound) -> Observed {
+        let balances = match &self.balances {
+            Reply::Balances(balances) => balances.clone(),
+            _ => Vec::new(),
+        };
+        let mid = |reply: &Reply| match reply {
+            Reply::Depth(depth) => {
+                let best = |levels: &[DepthLevel]| levels.first().map(|level| level.price.0);
+                best(&depth.bids)?.checked_add(best(&depth.asks)?)
+            }
+            _ => None,
+        };
+        let mids = self.depths.iter();
+        Observed {
+            markets: bound.markets.clone(),
+            pools: bound.pools.clone(),
+            balances,
+            mids: mids
+                .filter_map(|(id, reply)| Some((*id, mid(reply)?)))
+                .collect(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cambist_core::VenueTime;
 use cambist_host::folder::{FolderError, PrivateFolder};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::check_online::{self, Online};
 use super::signer_limits::compare;
@@ -19,6 +19,7 @@ use cambist_daemon::config::venue::VenueKind;
 use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::live::latch::Latch;
 use cambist_daemon::live::start_retry::StartRetry;
+use cambist_daemon::portfolio::Observed;
 use cambist_daemon::venues::Access;
 use cambist_host::clock::Clock;
 use cambist_host::secrets;
@@ -45,7 +46,7 @@ enum Severity {
 }
 
 #[derive(Debug, Serialize)]
-struct Finding {
+pub(super) struct Finding {
     check: &'static str,
     #[serde(rename = "verdict")]
     severity: Severity,
@@ -56,19 +57,41 @@ struct Finding {
 }
 
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
-    fn good(&mut self, check: &'static str, found: impl Into<String>) {
+    pub(super) fn good(&mut self, check: &'static str, found: impl Into<String>) {
         self.add(check, Severity::Good, found.into(), None);
     }
 
-    fn warn(&mut self, check: &'static str, found: impl Into<String>, fix: impl Into<String>) {
+    pub(super) fn warn(
+        &mut self,
+        check: &'static str,
+        found: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
         self.add(check, Severity::Warning, found.into(), Some(fix.into()));
     }
 
-    fn wrong(&mut self, check: &'static str, found: impl Into<String>, fix: impl Into<String>) {
+    pub(super) fn wrong(
+        &mut self,
+        check: &'static str,
+        found: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
         self.add(check, Severity::Wrong, found.into(), Some(fix.into()));
+    }
+
+    /// Prints all findings unless they are wanted as JSON. Exit 1 if there is a problem.
+    pub(super) fn shown(&self, config: &Path, json: bool) -> anyhow::Result<(Exit, Value)> {
+        let mut findings = self.0.iter();
+        let wrong = findings.any(|finding| finding.severity == Severity::Wrong);
+        if !json {
+            print_text(&text(&self.0))?;
+        }
+        let shape = json!({"ok": !wrong, "file": config, "findings": self.0});
+        let exit = if wrong { Exit::CheckFailed } else { Exit::Done };
+        Ok((exit, shape))
     }
 
     fn add(&mut self, check: &'static str, severity: Severity, found: String, fix: Option<String>) {
@@ -83,33 +106,35 @@ impl Findings {
 
 /// Prints all findings. Exit 1 if there is a problem, and 75 if the venue could not be asked beside a daemon.
 pub fn run(which: &Which, json: bool) -> anyhow::Result<Exit> {
+    let (exit, shape, _) = of_file(&which.config, json)?;
+    if json {
+        print_json(&shape)?;
+    }
+    Ok(exit)
+}
+
+/// As [`run`], for one file: prints the findings unless they are wanted as JSON, and returns what the account holds if the
+/// venue answered.
+pub(super) fn of_file(
+    config: &Path,
+    json: bool,
+) -> anyhow::Result<(Exit, Value, Option<Observed>)> {
     let mut all = Findings::default();
     // An invalid file is reported in its own words, as by `check`.
-    let daemon = Daemon::load(&which.config)?;
-    all.good("configuration", which.config.display().to_string());
-    local(&daemon, &which.config, &mut all);
+    let daemon = Daemon::load(config)?;
+    all.good("configuration", config.display().to_string());
+    local(&daemon, config, &mut all);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+    let mut observed = None;
     let refused = if daemon.mode.trades() {
-        runtime.block_on(venue(&daemon, &mut all))
+        runtime.block_on(venue(&daemon, &mut all, &mut observed))
     } else {
         None
     };
-    let wrong = all
-        .0
-        .iter()
-        .any(|finding| finding.severity == Severity::Wrong);
-    if json {
-        print_json(&json!({"ok": !wrong, "file": which.config, "findings": all.0}))?;
-    } else {
-        print_text(&text(&all.0))?;
-    }
-    Ok(match refused {
-        Some(exit) => exit,
-        None if wrong => Exit::CheckFailed,
-        None => Exit::Done,
-    })
+    let (exit, shape) = all.shown(config, json)?;
+    Ok((refused.unwrap_or(exit), shape, observed))
 }
 
 /// Checks of this machine.
@@ -270,7 +295,11 @@ fn unit(daemon: &Daemon, all: &mut Findings) {
 
 /// Checks at the venue. Every query is sent once, because venues may limit requests. Returns the exit code if the venue
 /// could not be asked, because a daemon uses what is needed for that.
-async fn venue(daemon: &Daemon, all: &mut Findings) -> Option<Exit> {
+async fn venue(
+    daemon: &Daemon,
+    all: &mut Findings,
+    observed: &mut Option<Observed>,
+) -> Option<Exit> {
     let access = match Access::of_command(daemon, daemon.request_timeout_ms) {
         Ok(access) => access,
         Err(error) => {
@@ -284,15 +313,16 @@ async fn venue(daemon: &Daemon, all: &mut Findings) -> Option<Exit> {
             return exit.filter(|_| is_in_use);
         }
     };
-    with_access(daemon, access, all).await;
+    *observed = with_access(daemon, access, all).await;
     None
 }
 
-async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) {
+/// What the account holds, if everything was answered.
+async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) -> Option<Observed> {
     let once = StartRetry::none();
     if let Some(Err(error)) = compare(daemon, None).map(|compared| compared.problems) {
         all.wrong("signer", error, "systemctl status cambist-signer@NAME");
-        return;
+        return None;
     }
     let mut session = match access.open(daemon, once).await {
         Ok(session) => session,
@@ -308,7 +338,7 @@ async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) {
                     VenueKind::EvmPools => "docs/evm-pools.md describes what a start compares",
                 },
             );
-            return;
+            return None;
         }
     };
     all.good(
@@ -327,7 +357,7 @@ async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) {
                 format!("{error:#}"),
                 "compare the file with the output of cambist check --pin",
             );
-            return;
+            return None;
         }
     };
     all.good(
@@ -340,12 +370,16 @@ async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) {
         Ok(online) => {
             clock(online.venue_time, all);
             quotes(&online, all);
+            Some(online.observed)
         }
-        Err(error) => all.wrong(
-            "quotes",
-            format!("{error:#}"),
-            "cambist check --online shows details",
-        ),
+        Err(error) => {
+            all.wrong(
+                "quotes",
+                format!("{error:#}"),
+                "cambist check --online shows details",
+            );
+            None
+        }
     }
 }
 

@@ -32,6 +32,7 @@ mod new_strategy;
 pub mod onboard;
 pub mod panic;
 pub mod portfolio;
+mod portfolio_check;
 mod progress;
 pub mod replay;
 pub mod report;

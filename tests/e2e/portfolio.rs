@@ -7,6 +7,7 @@ use serde_json::Value;
 use toml::Table;
 
 use crate::kraken_daemon::stage::{SOON, on_kraken, usual};
+use crate::support::http::{body, metric};
 use crate::support::process::run;
 use crate::support::stage::{lively, quick};
 use crate::support::{Program, Proxy, Stage, until};
@@ -267,6 +268,117 @@ fn a_venue_that_does_not_answer_at_a_start_counts_with_its_store() {
     });
     assert!(daemon.stderr().contains("portfolio.stored_age_max_s is 0"));
     both.proxy.open();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    both.finish(daemon);
+}
+
+/// The use of a limit as a venue's status shows it.
+fn used(page: &Value, limit: &str) -> Option<f64> {
+    let limits = page["portfolio"]["limits"].as_array()?;
+    let of = limits.iter().find(|of| of["limit"] == limit)?;
+    of["used"].as_str()?.parse().ok()
+}
+
+fn pauses(status: &Value, venue: &str) -> usize {
+    status[venue]["paused"].as_array().map_or(0, Vec::len)
+}
+
+const INVENTORY: &str = "portfolio.tokens.inventory_max";
+
+/// A venue is selected by its name or by that of a market; and once nothing rests, what status, metrics, `check --online`
+/// and `doctor` show of the limits is what both exchanges have in their books.
+#[test]
+fn a_venue_is_selected_and_what_is_shown_is_what_the_exchanges_have() {
+    let limits = "exposure_max = '100000000 USD'\nloss_day_max = '1000000 USD'\n\
+                  [[portfolio.tokens]]\nname = 'ETH'\ninventory_max = '1000 ETH'";
+    let both = Both::open("shown", limits);
+    let mut daemon = both.run();
+    both.until_sides(&mut daemon, &["buy", "sell"]);
+    let (code, answer, log) = both.command("pause --venue kraken --reason one");
+    assert_eq!(code, 0, "{log}");
+    assert!(
+        answer["kraken"].is_object() && answer["own"].is_null(),
+        "{answer}"
+    );
+    let (_, status, _) = both.command("status");
+    assert_eq!((pauses(&status, "own"), pauses(&status, "kraken")), (0, 1));
+    let (code, _, log) = both.command("pause --market own:ETH-USDC --reason other");
+    assert_eq!(code, 0, "{log}");
+    let (code, fills, log) = both.command("history --venue own");
+    assert_eq!(code, 0, "{log}");
+    assert!(fills["own"].is_null(), "as with the venue's file: {fills}");
+    for (line, what) in [
+        (
+            "status --venue base",
+            "no venue is named base; the venues are own, kraken",
+        ),
+        (
+            "pause --market A-B --reason none",
+            "no venue has a market A-B",
+        ),
+        (
+            "status --venue own --market kraken:ETH-USDC",
+            "unexpected argument",
+        ),
+    ] {
+        let (code, _, log) = both.command(line);
+        assert_eq!(code, 2, "{line}: {log}");
+        assert!(log.contains(what), "{line}: {log}");
+    }
+    for stage in both.stages() {
+        until(SOON, "nothing that rests", || {
+            sides(stage).is_empty().then_some(())
+        });
+    }
+    #[expect(clippy::cast_precision_loss, reason = "compared to a millionth")]
+    let held = both
+        .stages()
+        .map(|stage| stage.books().totals["ETH"] as f64 / 1e18)
+        .iter()
+        .sum::<f64>();
+    let is_held = |amount: f64| (amount - held).abs() < 1e-6;
+    let status = until(SOON, "what is held at both", || {
+        let (_, status, _) = both.command("status");
+        let is_shown = |name| used(&status[name], INVENTORY).is_some_and(is_held);
+        ["own", "kraken"]
+            .into_iter()
+            .all(is_shown)
+            .then_some(status)
+    });
+    let own = &status["own"];
+    assert!(
+        used(own, "portfolio.exposure_max").unwrap() > held,
+        "in USD"
+    );
+    assert_eq!(own["portfolio"]["venue"], "own");
+    let venues = own["portfolio"]["venues"].as_array().unwrap();
+    assert!(venues.iter().all(|of| of["known"] == true), "{own}");
+    let address = both.exchange.metrics("daemon", &mut daemon);
+    let page = body(&address, "/metrics").unwrap();
+    let labels = ["limit=\"inventory\"", "token=\"ETH\""];
+    let shown = metric(&page, "cambist_portfolio_used_units", &labels);
+    assert!(is_held(shown), "{shown} {held}");
+    assert!((metric(&page, "cambist_portfolio_limit_units", &labels) - 1_000.0).abs() < 1e-9);
+    let (code, checked, log) = both.command("check --online");
+    assert_eq!(code, 0, "{log}");
+    let of = &checked["portfolio"]["limits"][0];
+    let amount = of["held"].as_str().unwrap().split(' ').next().unwrap();
+    assert!(is_held(amount.parse().unwrap()), "{of} {held}");
+    assert_eq!(of["within"], true);
+    // A limit that is below what is held.
+    both.configure("[[portfolio.tokens]]\nname = 'ETH'\ninventory_max = '1 ETH'");
+    let (code, checked, log) = both.command("check --online");
+    assert_eq!(code, 1, "{log}");
+    assert_eq!(checked["portfolio"]["limits"][0]["within"], false);
+    let (code, found, log) = both.command("doctor");
+    assert_eq!(code, 1, "{log}");
+    let findings = found["portfolio"]["findings"].to_string();
+    assert!(findings.contains("held, at most 1 ETH"), "{findings}");
+    both.configure(limits);
+    for venue in ["own", "kraken"] {
+        let (code, _, log) = both.command(&format!("resume --venue {venue} --reason end"));
+        assert_eq!(code, 0, "{log}");
+    }
     both.until_sides(&mut daemon, &["buy", "sell"]);
     both.finish(daemon);
 }

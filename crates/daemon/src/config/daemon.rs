@@ -165,7 +165,7 @@ impl Daemon {
         source.refuse_other(Kind::Exchange)?;
         if source.names_venues() {
             let at = Place { line: 1, column: 1 };
-            let what = "this is the file of a portfolio ([[venue]]): name the file of one of its venues here (docs/portfolio.md)";
+            let what = "this is the file of a portfolio ([[venue]]): name the file of one of its venues here, or the venue with --venue where a command takes it (docs/portfolio.md)";
             let what = what.to_owned();
             return Err(source.invalid(vec![Problem { at, what }]));
         }

@@ -398,6 +398,11 @@ fn venue(mut section: Section<'_, '_>, folder: &Path) -> Option<VenueFile> {
             let what = "venue.name must be lower-case letters, digits and hyphens, at most 32";
             section.problem(name.at, what);
         }
+        if name.value == "portfolio" {
+            let what =
+                "venue.name must not be portfolio, which names the limits in what commands print";
+            section.problem(name.at, what);
+        }
     }
     let tokens = section.section("tokens");
     let (written, places) = tokens.verbatim();
@@ -598,6 +603,7 @@ config = "/srv/base.toml"
             ("1.5 BTC", "0 BTC", "inventory_max is 0"),
             ("XBT = \"BTC\"", "XBT = 1", "venue.tokens.XBT"),
             ("name = \"kraken\"", "name = \"Kraken\"", "lower-case"),
+            ("name = \"kraken\"", "name = \"portfolio\"", "must not be"),
             ("at_par", "at_parity", "at_parity"),
             (
                 "20000.0000019 USD",

@@ -8,6 +8,7 @@
 
 mod board;
 mod file;
+mod observed;
 mod readings;
 mod run;
 mod stored;
@@ -15,6 +16,7 @@ mod usage;
 
 pub use board::{Board, Membership};
 pub use file::{PortfolioFile, TokenLimit, VenueFile, is_portfolio};
+pub use observed::{Observed, held_of_limits};
 pub use readings::ListedMarket;
 pub use run::{MemberEnd, run};
-pub use usage::HedgeOf;
+pub use usage::{HedgeOf, TokenPrice};

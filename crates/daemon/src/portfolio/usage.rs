@@ -5,7 +5,8 @@ use cambist_core::{Amount, MarketId, MarketSpec, Time};
 use cambist_strategies::Promise;
 
 use super::board::{Board, LOSS, Member, Membership, floor};
-use crate::config::Bound;
+use super::file::PortfolioFile;
+use crate::config::{Bound, Daemon};
 use crate::telemetry::portfolio::{HedgeDistance, LimitUse, PortfolioStatus, VenueState};
 
 /// Keys of the limits, and their labels in metrics.
@@ -125,6 +126,50 @@ impl Board {
     pub fn used(&self) -> Vec<LimitUse> {
         let now = self.clock.now();
         self.limits_used(&self.members(), now)
+    }
+}
+
+/// What a quote token of a venue is worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenPrice {
+    /// The venue.
+    pub venue: String,
+    /// The token's name in the portfolio.
+    pub token: String,
+    /// The markets of the portfolio that price it, `venue:market`; empty if it is at par.
+    pub markets: Vec<String>,
+}
+
+impl PortfolioFile {
+    /// What gives each quote token its price: none, where it is at par, or the markets whose base token it is and whose
+    /// quote token is at par.
+    pub fn prices(&self, daemons: &[Daemon]) -> Vec<TokenPrice> {
+        let markets = || {
+            let venues = self.venues.iter().zip(daemons);
+            venues.flat_map(|(venue, daemon)| daemon.markets.iter().map(move |of| (venue, of)))
+        };
+        let mut prices: Vec<TokenPrice> = Vec::new();
+        for (venue, market) in markets() {
+            let token = venue.name_of(&market.quote);
+            let is_known =
+                |of: &TokenPrice| (of.venue.as_str(), of.token.as_str()) == (&venue.name, token);
+            if prices.iter().any(is_known) {
+                continue;
+            }
+            let is_at_par = self.at_par.contains(token);
+            let priced = markets().filter(|(there, of)| {
+                !is_at_par
+                    && there.name_of(&of.base) == token
+                    && self.at_par.contains(there.name_of(&of.quote))
+            });
+            let priced = priced.map(|(there, of)| elsewhere::join(&there.name, &of.name.value));
+            prices.push(TokenPrice {
+                venue: venue.name.clone(),
+                token: token.to_owned(),
+                markets: priced.collect(),
+            });
+        }
+        prices
     }
 }
 
