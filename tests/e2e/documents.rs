@@ -30,6 +30,10 @@ const DRILLS: Executed = In(
     "fn the_commands_of_quick_start_and_runbook_do_what_they_say",
 );
 const KRAKEN: &str = "tests/e2e/kraken_daemon/starts.rs";
+const PORTFOLIO_GUIDE: Executed = In(
+    "tests/e2e/portfolio_guide.rs",
+    "fn the_commands_of_the_document_trade_on_two_shipped_exchanges",
+);
 const KRAKEN_GUIDE: Executed = In(
     "tests/e2e/kraken_daemon/guide.rs",
     "fn the_commands_of_the_guide_trade_on_the_shipped_exchange",
@@ -145,6 +149,40 @@ const COMMANDS: &[(&str, Executed)] = &[
     (
         "resume --config config/demo-kraken.toml --reason again",
         KRAKEN_GUIDE,
+    ),
+    ("check --config config/demo-portfolio.toml", PORTFOLIO_GUIDE),
+    (
+        "check --config config/demo-portfolio.toml --online",
+        PORTFOLIO_GUIDE,
+    ),
+    (
+        "doctor --config config/demo-portfolio.toml",
+        PORTFOLIO_GUIDE,
+    ),
+    ("run --config config/demo-portfolio.toml", PORTFOLIO_GUIDE),
+    (
+        "status --config config/demo-portfolio.toml",
+        PORTFOLIO_GUIDE,
+    ),
+    (
+        "pause --config config/demo-portfolio.toml --market own:ETH-USDC --side buy --reason trial",
+        PORTFOLIO_GUIDE,
+    ),
+    (
+        "resume --config config/demo-portfolio.toml --venue own --reason again",
+        PORTFOLIO_GUIDE,
+    ),
+    (
+        "history --config config/demo-portfolio.toml --venue own",
+        PORTFOLIO_GUIDE,
+    ),
+    (
+        "report --config config/demo-portfolio.toml",
+        PORTFOLIO_GUIDE,
+    ),
+    (
+        "drain --config config/demo-portfolio.toml --wait",
+        PORTFOLIO_GUIDE,
     ),
     (
         "tournament --seeds 20",

@@ -29,6 +29,7 @@ mod paper;
 mod parameters;
 mod parity;
 mod portfolio;
+mod portfolio_guide;
 mod process_strategies;
 mod provenance;
 mod reasons;

@@ -14,8 +14,8 @@ use crate::support::{Edit, Folder, Program, Stage, until};
 const GUIDE: &str = include_str!("../../../docs/kraken.md");
 
 /// The commands of each shell block of the section, without the program's name.
-fn blocks() -> Vec<Vec<Vec<String>>> {
-    let (_, section) = GUIDE.split_once("\n## Trying it\n").unwrap();
+pub fn blocks(guide: &str) -> Vec<Vec<Vec<String>>> {
+    let (_, section) = guide.split_once("\n## Trying it\n").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let blocks = section.split("```sh\n").skip(1);
     let blocks = blocks.map(|block| block.split_once("```").unwrap().0);
@@ -30,7 +30,7 @@ fn blocks() -> Vec<Vec<Vec<String>>> {
 }
 
 /// A copy of a shipped file in the same place of `folder`, with these keys changed.
-fn copy(folder: &Path, name: &str, edit: impl FnOnce(&mut Table)) {
+pub fn copy(folder: &Path, name: &str, edit: impl FnOnce(&mut Table)) {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     let mut file: Table = std::fs::read_to_string(shipped).unwrap().parse().unwrap();
     edit(&mut file);
@@ -40,7 +40,7 @@ fn copy(folder: &Path, name: &str, edit: impl FnOnce(&mut Table)) {
 }
 
 /// A command in `folder`, which has to succeed; its output.
-fn succeeds(folder: &Path, words: &[String]) -> String {
+pub fn succeeds(folder: &Path, words: &[String]) -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let line = words.join(" ");
     let mut args: Vec<_> = words.iter().map(String::as_str).collect();
@@ -48,12 +48,12 @@ fn succeeds(folder: &Path, words: &[String]) -> String {
     let path = folder.join(args[config]).display().to_string();
     args[config] = &path;
     let name = format!("command-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let (code, out, log) = run(folder, &name, &args, Duration::from_secs(150));
+    let (code, out, log) = run(folder, &name, &args, Duration::from_mins(5));
     assert_eq!(code, 0, "{line}\n{out}{log}");
     out
 }
 
-fn start(folder: &Path, name: &str, words: &[String]) -> Program {
+pub fn start(folder: &Path, name: &str, words: &[String]) -> Program {
     let path = folder.join(words.last().unwrap()).display().to_string();
     let mut args: Vec<_> = words.iter().map(String::as_str).collect();
     *args.last_mut().unwrap() = &path;
@@ -116,7 +116,7 @@ fn the_commands_of_the_guide_trade_on_the_shipped_exchange() {
     copy(root, "config/venue-kraken.toml", |file| {
         file.put("listen.address", "127.0.0.1:0");
     });
-    let blocks = blocks();
+    let blocks = blocks(GUIDE);
     let [keys, looks, beside] = &blocks[..] else {
         panic!("{blocks:?}");
     };
