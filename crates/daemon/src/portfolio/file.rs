@@ -1,7 +1,7 @@
 //! The file of a portfolio: the files of its venues, and limits over all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use cambist_config::money::Money;
 use cambist_config::reader::{ConfigError, Place, Problem, Section, Source};
@@ -244,9 +244,11 @@ impl PortfolioFile {
             }
             for (other, earlier) in self.venues.iter().zip(daemons).take(index) {
                 let names = format!("venues {} and {}", other.name, venue.name);
-                if earlier.store.dir == daemon.store.dir {
+                let folders = [earlier, daemon].map(|daemon| real(&daemon.store.dir));
+                if folders[0] == folders[1] {
                     refuse(format!(
-                        "{names} have the same store.dir; each needs a state folder of its own"
+                        "{names} have the same store.dir ({}); each needs a state folder of its own",
+                        folders[0].display()
                     ));
                 }
                 let port = daemon.metrics.port();
@@ -266,6 +268,24 @@ impl PortfolioFile {
         }
         problems
     }
+}
+
+/// The same folder in the same spelling: without symbolic links, `.` and `..`, also where it or its parents do not exist
+/// yet.
+fn real(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut real = PathBuf::new();
+    for part in absolute.components() {
+        match part {
+            // The parent of what a link leads to.
+            Component::ParentDir => drop(real.pop()),
+            other => real.push(other),
+        }
+        if let Ok(there) = real.canonicalize() {
+            real = there;
+        }
+    }
+    real
 }
 
 /// Two hedges that count the same holdings would both trade every distance from the target.
@@ -558,6 +578,37 @@ config = "/srv/base.toml"
             ..read
         };
         assert_eq!(hedged_twice(&daemons, &other, &reading), None);
+    }
+
+    /// Folders that exist, and folders that the first start will create.
+    #[test]
+    fn a_state_folder_is_recognised_in_every_spelling() {
+        let folder = crate::testing::private_folder();
+        let path = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(path.join("there")).unwrap();
+        std::os::unix::fs::symlink(path.join("there"), path.join("link")).unwrap();
+        for (one, other, same) in [
+            ("there", "./there", true),
+            ("there", "x/../there", true),
+            ("there", "link", true),
+            ("link/state", "there/./state", true),
+            ("link/../new", "new", true),
+            ("new/a", "new/b/../a", true),
+            ("there", "new", false),
+            ("link/state", "state", false),
+        ] {
+            let [one, other] = [one, other].map(|part| real(&path.join(part)));
+            assert_eq!(one == other, same, "{} {}", one.display(), other.display());
+        }
+        let file = PortfolioFile::load(Path::new(EXAMPLE)).unwrap();
+        let mut daemons = file.daemons().unwrap();
+        daemons[0].store.dir = path.join("there");
+        daemons[1].store.dir = path.join("link");
+        let problems = file.misfits(&daemons);
+        let same = problems
+            .iter()
+            .find(|problem| problem.what.contains("the same store.dir"));
+        assert!(same.unwrap().what.contains("there"), "{problems:?}");
     }
 
     /// A limit counts one base token of each venue: what it would not count is refused.
