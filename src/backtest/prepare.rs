@@ -28,7 +28,9 @@ pub fn prepare(args: &Inputs) -> anyhow::Result<Setup> {
 /// As [`prepare`], with a configuration that was read before.
 pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
     let bound = bound_without_venue(daemon)?;
-    bound.without_references().map_err(usage)?;
+    bound
+        .without_references()
+        .map_err(|what| Failure::new(Exit::Refused, what))?;
     let processes = processes::start(&bound)?;
     let data = recordings(args, &bound.markets)?;
     let opening = opening(args, &bound)?;

@@ -256,6 +256,24 @@ fn contradicting_arguments_are_refused() {
         "{}",
         stderr(&output)
     );
+    // There is no other venue here: neither for a strategy that reads one, nor for a portfolio.
+    let params = "[market.strategy.params]\n";
+    let reads = "reference = [{ source = \"market\", market = \"kraken:ETH-USDC\" }]\n";
+    let reading = folder.write(
+        "reading.toml",
+        &text.replace(params, &format!("{params}{reads}")),
+    );
+    for (config, what) in [
+        (reading, "reads"),
+        (example("portfolio.toml"), "the file of a portfolio"),
+    ] {
+        let output = cambist(&[
+            "backtest", "--config", &config, "--data", &data, "--out", &out,
+        ]);
+        let message = stderr(&output);
+        assert_eq!(exit(&output), 77, "{message}");
+        assert!(message.contains(what), "{message}");
+    }
 }
 
 /// Tables that other tools read, and data that they wrote.

@@ -88,3 +88,24 @@ fn mistakes_are_named() {
         assert!(stderr(&refused).contains(problem), "{}", stderr(&refused));
     }
 }
+
+/// A key that is missing: of an exchange with Kraken's interface the error names what makes one, of Kraken it does not.
+#[test]
+fn a_missing_key_of_an_exchange_names_the_command_that_makes_it() {
+    let folder = Folder::new("kraken-key-missing");
+    let text = std::fs::read_to_string(example("demo-kraken.toml")).unwrap();
+    let text = text.replace("../target/kraken/", "");
+    let kraken = text.replace("http://127.0.0.1:8788", "https://api.kraken.com");
+    assert_ne!(text, kraken);
+    for (name, text, is_named) in [("here.toml", &text, true), ("kraken.toml", &kraken, false)] {
+        let file = folder.write(name, text);
+        for command in ["check", "run"] {
+            let refused = cambist(&[command, "--config", &file]);
+            let message = stderr(&refused);
+            assert_eq!(exit(&refused), 77, "{message}");
+            assert!(message.contains("does not exist"), "{message}");
+            let hint = "cambist venue kraken-key";
+            assert_eq!(message.contains(hint), is_named, "{command}: {message}");
+        }
+    }
+}

@@ -12,7 +12,7 @@ use super::market::StrategyChoice;
 use super::reader::{At, Place, Section};
 
 /// The service.
-pub(super) const BASE_URL: &str = "https://api.kraken.com";
+pub(crate) const BASE_URL: &str = "https://api.kraken.com";
 /// Keys of `[venue]` beside the tier.
 pub(super) const KEYS: [&str; 2] = ["accepted_s", "cancel_all_after_s"];
 /// The key with the tier.

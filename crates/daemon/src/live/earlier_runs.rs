@@ -1,6 +1,7 @@
 //! Orders and pool transactions of earlier runs without a proven end, and until when they may be alive.
 
 use crate::config::Daemon;
+use cambist_host::clock::Clock;
 use cambist_host::times;
 use cambist_store::Recovered;
 
@@ -36,17 +37,45 @@ impl EarlierRuns {
 
     /// A sentence; `None` if there is none.
     pub fn text(self) -> Option<String> {
-        let until = times::iso(self.until_s);
+        self.text_at(now_s())
+    }
+
+    /// As `text`, at this Unix time.
+    fn text_at(self, now_s: u64) -> Option<String> {
+        let until = alive_until(self.until_s, now_s, self.count > 1);
         match self.count {
             0 => None,
-            1 => Some(format!(
-                "1 order of an earlier run may be alive until {until} (expiry plus grace)"
-            )),
+            1 if now_s < self.until_s => {
+                Some(format!("1 order of an earlier run may be alive {until}"))
+            }
+            1 => Some(format!("1 order of an earlier run may be alive, {until}")),
             many => Some(format!(
-                "{many} orders of earlier runs may be alive, the last until {until} (expiry plus grace)"
+                "{many} orders of earlier runs may be alive, {until}"
             )),
         }
     }
+}
+
+/// Until when an order may be alive, or the last of several; once that is past, why it still may be.
+pub(super) fn alive_until(dead_s: u64, now_s: u64, is_last: bool) -> String {
+    let until = times::iso(dead_s);
+    let (last, whose) = if is_last {
+        ("the last ", "their")
+    } else {
+        ("", "its")
+    };
+    if now_s < dead_s {
+        format!("{last}until {until} (expiry plus grace)")
+    } else {
+        format!(
+            "because the venue has not proven {whose} end, which the clock passed at {until} (expiry plus grace)"
+        )
+    }
+}
+
+/// The Unix time by the host's clock.
+pub(super) fn now_s() -> u64 {
+    Clock::new().unix_micros() / 1_000_000
 }
 
 #[cfg(test)]
@@ -154,11 +183,14 @@ mod tests {
         assert_eq!((one.count, one.until_s), (1, 1_767_225_603));
         let text =
             "1 order of an earlier run may be alive until 2026-01-01T00:00:03Z (expiry plus grace)";
-        assert_eq!(one.text().as_deref(), Some(text));
+        let before = 1_767_225_602;
+        assert_eq!(one.text_at(before).as_deref(), Some(text));
+        let text = "1 order of an earlier run may be alive, because the venue has not proven its end, which the clock passed at 2026-01-01T00:00:03Z (expiry plus grace)";
+        assert_eq!(one.text_at(before + 1).as_deref(), Some(text));
         let orders = vec![order(1_767_225_610), order(1_767_225_605)];
         let many = of(orders, vec![exit(1_767_225_620)]);
         assert_eq!((many.count, many.until_s), (3, 1_767_225_623));
-        let text = many.text().unwrap();
+        let text = many.text_at(before).unwrap();
         assert!(text.starts_with("3 orders of earlier runs"), "{text}");
         assert!(
             text.contains("the last until 2026-01-01T00:00:23Z"),

@@ -5,6 +5,7 @@ use cambist_report::Session;
 use serde_json::{Value, json};
 
 use crate::config::Daemon;
+use crate::live::earlier_runs;
 use crate::live::event_loop::{Ended, Left};
 use cambist_host::exit::{Exit, Failure, with_failures};
 use cambist_host::times;
@@ -12,6 +13,11 @@ use cambist_host::times;
 /// All failures, the one that decides the exit code first. None means: it is proven that nothing rests, and the books
 /// equal the venue's.
 pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failure> {
+    failures_at(ended, session, daemon, earlier_runs::now_s())
+}
+
+/// As [`failures`], at this Unix time.
+fn failures_at(ended: &Ended, session: &Session, daemon: &Daemon, now_s: u64) -> Vec<Failure> {
     let mut failures = Vec::new();
     if ended.invariant_failed {
         let what = "an invariant was violated; its name is in the log";
@@ -27,7 +33,7 @@ pub fn failures(ended: &Ended, session: &Session, daemon: &Daemon) -> Vec<Failur
     if !ended.proven && ended.left.is_none() {
         failures.push(Failure::new(
             Exit::CheckFailed,
-            unproven(session.left(), session.last_expiry_s(), daemon),
+            unproven(session.left(), session.last_expiry_s(), daemon, now_s),
         ));
     }
     if !session.differences().is_empty() {
@@ -72,7 +78,7 @@ pub fn left(left: Left) -> String {
     }
 }
 
-fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon) -> String {
+fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon, now_s: u64) -> String {
     let within_s = daemon.drain_deadline_ms / 1_000;
     let orders = match left {
         0 => "the venue's list of orders could not be read completely".to_owned(),
@@ -83,8 +89,7 @@ fn unproven(left: u64, last_expiry_s: Option<u32>, daemon: &Daemon) -> String {
         (0, _) | (_, None) => String::new(),
         (_, Some(expiry_s)) => {
             let dead_s = u64::from(expiry_s) + daemon.orders.grace_s;
-            let last = if left == 1 { "" } else { "the last " };
-            format!(", {last}until {} (expiry plus grace)", times::iso(dead_s))
+            format!(", {}", earlier_runs::alive_until(dead_s, now_s, left > 1))
         }
     };
     format!("not proven within {within_s} s that nothing rests: {orders}{until}")
@@ -178,13 +183,20 @@ mod tests {
             proven: false,
             ..GOOD
         };
-        let failures = failures(&ended, &session, &daemon());
+        let failures = failures_at(&ended, &session, &daemon(), 43_232);
         assert_eq!(failures.len(), 1);
         assert_eq!(failures[0].exit, Exit::CheckFailed);
         assert_eq!(
             failures[0].message,
             "not proven within 25 s that nothing rests: 7 orders may be alive, \
              the last until 1970-01-01T12:00:33Z (expiry plus grace)"
+        );
+        // A time that is past is not the end: the venue did not prove it.
+        let failures = failures_at(&ended, &session, &daemon(), 43_233);
+        assert_eq!(
+            failures[0].message,
+            "not proven within 25 s that nothing rests: 7 orders may be alive, because the venue has not proven their end, \
+             which the clock passed at 1970-01-01T12:00:33Z (expiry plus grace)"
         );
     }
 
@@ -243,7 +255,11 @@ mod tests {
             proven: false,
             ..GOOD
         };
-        let text = |session: &Session| failures(&ended, session, &daemon())[0].message.clone();
+        let text = |session: &Session| {
+            failures_at(&ended, session, &daemon(), 0)[0]
+                .message
+                .clone()
+        };
         let none = text(&session());
         assert!(
             none.ends_with("the venue's list of orders could not be read completely"),

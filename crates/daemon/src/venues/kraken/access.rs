@@ -11,11 +11,12 @@ use std::sync::Arc;
 use cambist_client::{ApiKey, ClientConfig, KeyKind, KrakenClient, KrakenKeys, SecretString};
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
-use cambist_host::secrets::{KeyFolder, KeyFolders};
+use cambist_host::secrets::{KeyFolder, KeyFolders, KeyPair, SecretError};
 use cambist_kraken_venue::{Listing, NonceSource};
 
 use super::nonces::{ClockNonces, NonceFile, NoncesOf};
 use crate::config::Daemon;
+use crate::config::kraken::BASE_URL;
 use crate::live::start_retry::StartRetry;
 use crate::venues::token_ids::TokenIds;
 
@@ -89,9 +90,9 @@ impl KrakenAccess {
         let each = [&folders.orders, &folders.account].into_iter();
         let each: Vec<_> = each.chain(&folders.panic).collect();
         for folder in &each {
-            read(folder)?;
+            read(daemon, folder)?;
         }
-        check_distinct(&each)
+        check_distinct(daemon, &each)
     }
 
     /// The key of `panic`: the third one, or the one that reads and cancels. Needs no state folder.
@@ -130,10 +131,10 @@ impl KrakenAccess {
     ) -> anyhow::Result<Self> {
         let folders = folders(daemon)?;
         // The third key may be kept from the daemon.
-        check_distinct(&[&folders.orders, &folders.account])?;
+        check_distinct(daemon, &[&folders.orders, &folders.account])?;
         let keys = KrakenKeys {
-            orders: Some(read(&folders.orders)?),
-            account: read(&folders.account)?,
+            orders: Some(read(daemon, &folders.orders)?),
+            account: read(daemon, &folders.account)?,
         };
         Ok(Self {
             orders: Some(Arc::clone(&nonces[0])),
@@ -171,7 +172,7 @@ impl KrakenAccess {
     ) -> anyhow::Result<Self> {
         let keys = KrakenKeys {
             orders: None,
-            account: read(key)?,
+            account: read(daemon, key)?,
         };
         let nonces = [Arc::clone(&nonces), nonces];
         Ok(Self {
@@ -225,10 +226,10 @@ fn folders(daemon: &Daemon) -> Result<&KeyFolders, Failure> {
 
 /// Refuses one API key in two folders: its requests would have one row of nonces, and a cancel could outdate the bytes of
 /// an order that is about to be sent.
-fn check_distinct(folders: &[&KeyFolder]) -> anyhow::Result<()> {
+fn check_distinct(daemon: &Daemon, folders: &[&KeyFolder]) -> anyhow::Result<()> {
     let mut known = Vec::new();
     for folder in folders {
-        let (key, name) = (folder.load()?.api_key, folder.name());
+        let (key, name) = (load(daemon, folder)?.api_key, folder.name());
         if let Some((_, other)) = known.iter().find(|(of, _)| of == &key) {
             let what = format!(
                 "{other} and {name} hold the same API key: make a key for each at the venue, because each counts its own nonces"
@@ -240,8 +241,8 @@ fn check_distinct(folders: &[&KeyFolder]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read(folder: &KeyFolder) -> anyhow::Result<ApiKey> {
-    let pair = folder.load()?;
+fn read(daemon: &Daemon, folder: &KeyFolder) -> anyhow::Result<ApiKey> {
+    let pair = load(daemon, folder)?;
     let key = ApiKey::new(
         &SecretString::from(pair.api_key.as_str()),
         &SecretString::from(pair.secret.as_str()),
@@ -250,6 +251,22 @@ fn read(folder: &KeyFolder) -> anyhow::Result<ApiKey> {
         let what = format!("{}: {error}", folder.name());
         Failure::new(Exit::Refused, what).into()
     })
+}
+
+fn load(daemon: &Daemon, folder: &KeyFolder) -> anyhow::Result<KeyPair> {
+    let base_url = &daemon.venue.base_url.value;
+    folder.load().map_err(|error| absent(base_url, error))
+}
+
+/// The error of a key that is missing, with what makes one for an exchange with Kraken's interface that is not Kraken.
+fn absent(base_url: &str, error: SecretError) -> anyhow::Error {
+    if !matches!(error, SecretError::Missing(_)) || base_url == BASE_URL {
+        return error.into();
+    }
+    let what = format!(
+        "{error} (keys of an exchange of this program: cambist venue kraken-key NAME, before its start; docs/kraken.md)"
+    );
+    Failure::new(Exit::Refused, what).into()
 }
 
 fn lock(dir: &Path) -> anyhow::Result<Folder> {
