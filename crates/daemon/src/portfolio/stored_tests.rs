@@ -19,6 +19,7 @@ fn example() -> (Daemon, Listing) {
     let daemon = Daemon::load(Path::new(example)).unwrap();
     let bound = daemon.bind_expected().unwrap().unwrap();
     let listing = Listing {
+        charged_as: None,
         markets: bound.markets.clone(),
         pools: bound.pools.clone(),
         tokens: bound.tokens.clone(),
