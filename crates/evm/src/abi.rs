@@ -1,7 +1,7 @@
 //! Words of 32 bytes: arguments of calls, and strict reading of results.
 //!
-//! Only what the contracts of [`call`](crate::call) use: addresses, unsigned numbers, and one list of addresses or one
-//! text as the only value of variable length.
+//! Only what the contracts of [`call`](crate::call) and [`v3`](crate::v3) use: addresses, numbers, and one list of
+//! addresses, of bytes or one text as the only value of variable length.
 
 use crate::{Address, Malformed, U256, keccak256};
 
@@ -52,6 +52,16 @@ fn address_word(address: Address) -> [u8; WORD] {
 
 fn count(number: usize) -> [u8; WORD] {
     U256::from(number).to_be_bytes()
+}
+
+/// A signed number as a word: two's complement.
+pub fn signed(number: i128) -> U256 {
+    let magnitude = U256::from(number.unsigned_abs());
+    if number < 0 {
+        magnitude.wrapping_neg()
+    } else {
+        magnitude
+    }
 }
 
 /// Reads words one after the other.
@@ -105,6 +115,29 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// The next word as a signed number of at most so many bits, in two's complement.
+    ///
+    /// # Errors
+    /// [`Malformed::Abi`] if there is none, [`Malformed::Range`] if it has more bits, or more than 128.
+    pub fn signed_of(&mut self, bits: usize) -> Result<i128, Malformed> {
+        let number = self.number()?;
+        let is_negative = number.bit(255);
+        let magnitude = if is_negative { !number } else { number };
+        if bits > 128 || magnitude.bit_len() >= bits {
+            return Err(Malformed::Range);
+        }
+        let magnitude = i128::try_from(magnitude).map_err(|_| Malformed::Range)?;
+        Ok(if is_negative { !magnitude } else { magnitude })
+    }
+
+    /// The next word as a truth value: 0 or 1.
+    ///
+    /// # Errors
+    /// [`Malformed::Abi`] if there is none, [`Malformed::Range`] for any other number.
+    pub fn truth(&mut self) -> Result<bool, Malformed> {
+        Ok(self.number_of(1)? == U256::from(1))
+    }
+
     /// The next word as an address: the first twelve bytes are zero.
     ///
     /// # Errors
@@ -156,6 +189,35 @@ impl<'a> Words<'a> {
     }
 }
 
+/// An argument's type.
+pub(crate) trait Argument: Sized {
+    /// As it is encoded.
+    fn value(&self) -> Value;
+
+    /// The next argument; `all` are the words that offsets count from.
+    fn take(from: &mut Words<'_>, all: Words<'_>) -> Result<Self, Malformed>;
+}
+
+impl Argument for Address {
+    fn value(&self) -> Value {
+        Value::Address(*self)
+    }
+
+    fn take(from: &mut Words<'_>, _: Words<'_>) -> Result<Self, Malformed> {
+        from.address()
+    }
+}
+
+impl Argument for U256 {
+    fn value(&self) -> Value {
+        Value::Number(*self)
+    }
+
+    fn take(from: &mut Words<'_>, _: Words<'_>) -> Result<Self, Malformed> {
+        from.number()
+    }
+}
+
 /// Reads a result of one number.
 ///
 /// # Errors
@@ -200,4 +262,35 @@ pub fn one_text(bytes: &[u8], most: usize) -> Result<String, Malformed> {
         return Err(Malformed::Abi("a text with other characters"));
     }
     Ok(String::from_utf8_lossy(text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+
+    #[test]
+    fn signed_numbers_are_read_within_their_bits() {
+        let read = |number: U256, bits| {
+            let bytes = number.to_be_bytes::<WORD>();
+            Words::new(&bytes).unwrap().signed_of(bits)
+        };
+        for number in [0, 1, -1, 8_388_607, -8_388_608] {
+            assert_eq!(read(signed(number), 24), Ok(number));
+        }
+        for number in [8_388_608, -8_388_609] {
+            assert_eq!(read(signed(number), 24), Err(Malformed::Range));
+        }
+        for number in [i128::MAX, i128::MIN] {
+            assert_eq!(read(signed(number), 128), Ok(number));
+        }
+        assert_eq!(read(U256::from(1) << 127, 128), Err(Malformed::Range));
+        assert_eq!(read(U256::from(1), 129), Err(Malformed::Range));
+        let truth = |number: u64| {
+            let bytes = U256::from(number).to_be_bytes::<WORD>();
+            Words::new(&bytes).unwrap().truth()
+        };
+        assert_eq!((truth(0), truth(1)), (Ok(false), Ok(true)));
+        assert_eq!(truth(2), Err(Malformed::Range));
+    }
 }

@@ -3,7 +3,7 @@
 //!
 //! Sources: ERC-20; `IUniswapV2Factory.sol`, `IUniswapV2Pair.sol`, `IUniswapV2Router01.sol`.
 
-use crate::abi::{Value, WORD, Words, encode, selector};
+use crate::abi::{Argument, Value, WORD, Words};
 use crate::{Address, Malformed, U256};
 
 /// Most bytes of a token's symbol.
@@ -11,6 +11,7 @@ const SYMBOL_MAX: usize = 32;
 /// A path is of the two tokens of one pair.
 const PATH: usize = 2;
 
+/// An enum of calls, one variant for each function: its data, written and read back.
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident($signature:literal) {
         $($(#[$field_doc:meta])* $field:ident: $type:ident,)*
@@ -31,31 +32,33 @@ macro_rules! calls {
 
             /// The data of the call.
             pub fn encode(&self) -> Vec<u8> {
-                let arguments: Vec<Value> = match self {
-                    $(Self::$name { $($field),* } => vec![$($field.value()),*],)*
+                let arguments: Vec<$crate::abi::Value> = match self {
+                    $(Self::$name { $($field),* } => vec![$($crate::abi::Argument::value($field)),*],)*
                 };
-                encode(self.signature(), &arguments)
+                $crate::abi::encode(self.signature(), &arguments)
             }
 
             /// Reads the data of a call: exactly what [`encode`](Self::encode) writes.
             ///
             /// # Errors
             /// [`Malformed::Abi`], also for every other function; [`Malformed::Range`].
-            pub fn read(data: &[u8]) -> Result<Self, Malformed> {
+            pub fn read(data: &[u8]) -> Result<Self, $crate::Malformed> {
                 let (of, arguments) = data
                     .split_first_chunk::<4>()
-                    .ok_or(Malformed::Abi("no selector"))?;
-                let all = Words::new(arguments)?;
+                    .ok_or($crate::Malformed::Abi("no selector"))?;
+                let all = $crate::abi::Words::new(arguments)?;
                 let mut words = all;
-                $(if *of == selector($signature) {
-                    let call = Self::$name { $($field: <$type as Argument>::take(&mut words, all)?,)* };
+                $(if *of == $crate::abi::selector($signature) {
+                    let call = Self::$name {
+                        $($field: <$type as $crate::abi::Argument>::take(&mut words, all)?,)*
+                    };
                     return if call.encode() == data {
                         Ok(call)
                     } else {
-                        Err(Malformed::Abi("not the only form of a call"))
+                        Err($crate::Malformed::Abi("not the only form of a call"))
                     };
                 })*
-                Err(Malformed::Abi("another function"))
+                Err($crate::Malformed::Abi("another function"))
             }
         }
 
@@ -63,6 +66,7 @@ macro_rules! calls {
         const SIGNATURES: &[&str] = &[$($signature),*];
     };
 }
+pub(crate) use calls;
 
 /// The two tokens of one pair, what is sold first.
 pub type Path = [Address; PATH];
@@ -170,33 +174,6 @@ calls! {
     }
 }
 
-/// An argument's type.
-trait Argument: Sized {
-    fn value(&self) -> Value;
-    /// The next argument; `all` are the words that offsets count from.
-    fn take(from: &mut Words<'_>, all: Words<'_>) -> Result<Self, Malformed>;
-}
-
-impl Argument for Address {
-    fn value(&self) -> Value {
-        Value::Address(*self)
-    }
-
-    fn take(from: &mut Words<'_>, _: Words<'_>) -> Result<Self, Malformed> {
-        from.address()
-    }
-}
-
-impl Argument for U256 {
-    fn value(&self) -> Value {
-        Value::Number(*self)
-    }
-
-    fn take(from: &mut Words<'_>, _: Words<'_>) -> Result<Self, Malformed> {
-        from.number()
-    }
-}
-
 impl Argument for Path {
     fn value(&self) -> Value {
         Value::Addresses(self.to_vec())
@@ -269,6 +246,7 @@ pub fn amount(number: U256) -> Result<u128, Malformed> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
+    use crate::abi::selector;
 
     fn address(byte: u8) -> Address {
         Address([byte; 20])

@@ -313,12 +313,17 @@ pub struct CallAt {
 impl CallAt {
     /// A call of a contract without a sender and without coin.
     pub fn view(contract: Address, call: &Call, at: BlockTag) -> Self {
+        Self::view_of(contract, call.encode(), at)
+    }
+
+    /// As [`view`](Self::view), with the data of any call.
+    pub const fn view_of(contract: Address, data: Vec<u8>, at: BlockTag) -> Self {
         Self {
             message: Message {
                 from: None,
                 to: Some(contract),
                 value: U256::ZERO,
-                data: call.encode(),
+                data,
             },
             at,
         }
