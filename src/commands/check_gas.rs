@@ -10,7 +10,8 @@ pub(super) struct Gas {
     coin: String,
     join: String,
     exit: String,
-    swap: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    swap: Option<String>,
     counts_as: Option<String>,
 }
 
@@ -23,7 +24,7 @@ impl Gas {
             coin: link.coin.clone(),
             join,
             exit,
-            swap,
+            swap: (!link.in_ranges).then_some(swap),
             counts_as: counts_as.map(|symbol| symbol.value.clone()),
         }
     }
@@ -34,9 +35,11 @@ impl Gas {
             || "it counts in no loss limit".to_owned(),
             |token| format!("it counts in loss limits as {token}"),
         );
+        let swap = self.swap.as_ref();
+        let swap = swap.map_or_else(String::new, |cost| format!(", of a swap {cost} {coin}"));
         format!(
-            "\ngas of one join at most {} {coin}, of an exit {} {coin}, of a swap {} {coin}; {losses}\n",
-            self.join, self.exit, self.swap
+            "\ngas of one join at most {} {coin}, of an exit {} {coin}{swap}; {losses}\n",
+            self.join, self.exit
         )
     }
 }

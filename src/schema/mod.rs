@@ -29,7 +29,7 @@ kind = \"process\"
 command = [\"mine\"]
 ";
 /// The examples that are read, by name; together they have every section.
-const DAEMON: [(&str, &str); 5] = [
+const DAEMON: [(&str, &str); 6] = [
     (COMPLETE, include_str!("../../config/cambist.toml")),
     ("demo.toml", include_str!("../../config/demo.toml")),
     ("paper.toml", include_str!("../../config/paper.toml")),
@@ -37,6 +37,10 @@ const DAEMON: [(&str, &str); 5] = [
     (
         "evm-pools.toml",
         include_str!("../../config/evm-pools.toml"),
+    ),
+    (
+        "evm-ranges.toml",
+        include_str!("../../config/evm-ranges.toml"),
     ),
 ];
 const EXCHANGE: [(&str, &str); 1] = [("venue.toml", include_str!("../../config/venue.toml"))];

@@ -397,7 +397,8 @@ impl LpManager {
             return None;
         }
         let worth = |base, quote| quote_value(view.market, base, view.mid)?.checked_add(quote);
-        let whole = worth(pool.base, pool.quote)?;
+        let (base, quote) = pool.due();
+        let whole = worth(base, quote)?;
         let ours = mul_div_floor(whole, pool.held, pool.supply)?;
         let all = worth(view.holdings.base, view.holdings.quote)?.checked_add(ours)?;
         let share = mul_div_floor(ours, WHOLE, all)?;

@@ -79,6 +79,29 @@ fn it_waits_while_pool_and_book_differ() {
     assert_eq!(target_shares(&table, &scene), None, "below the mid as well");
 }
 
+/// Shares of a range are worth what they are due, and the price is that of its virtual reserves.
+#[test]
+fn of_a_range_it_counts_what_is_due() {
+    use cambist_core::strategy::RangeDue;
+
+    let mut scene = scene(0);
+    let mut pool = scene.pool.unwrap();
+    for (base, quote) in [(100, 0), (0, 250_000), (50, 125_000)] {
+        pool.range = Some(RangeDue {
+            base: base * 10u128.pow(18),
+            quote: quote * 1_000_000,
+        });
+        scene.pool = Some(pool);
+        let joins = target_shares(PLAIN, &scene);
+        assert_eq!(joins, Some(40), "a fifth of 50,000 at 250 a share");
+    }
+    // The price moves away, and what is due is the same.
+    pool.quote += pool.quote / 50;
+    scene.pool = Some(pool);
+    let paused = format!("{PLAIN}pause_above_bps = 50\n");
+    assert_eq!(target_shares(&paused, &scene), None);
+}
+
 #[test]
 fn a_large_difference_takes_several_steps() {
     let table = format!("{PLAIN}step_value = 1500\n");

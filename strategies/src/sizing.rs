@@ -174,7 +174,7 @@ pub fn base_due(pool: &PoolView) -> Option<Amount> {
     if pool.held == 0 {
         return Some(0);
     }
-    mul_div_floor(pool.base, pool.held, pool.supply)
+    mul_div_floor(pool.due().0, pool.held, pool.supply)
 }
 
 /// Whether the venue accepts an order of this size.

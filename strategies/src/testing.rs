@@ -290,6 +290,7 @@ pub fn pool(held: u128) -> PoolView {
         base: 100 * 10u128.pow(18),
         quote: 250_000 * 1_000_000,
         supply: 1_000,
+        range: None,
         held,
         moving: false,
         moved: None,

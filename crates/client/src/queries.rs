@@ -187,6 +187,7 @@ mod tests {
             exits: true,
             swaps: true,
             fee_bips: 30,
+            in_range: false,
         }
     }
 

@@ -539,6 +539,7 @@ async fn pools_that_a_client_knows_are_asked_for() {
         exits: true,
         swaps: true,
         fee_bips: 30,
+        in_range: false,
     };
     let volume = |token, volume| format!(r#"{{"tokenId":"{token}","volume":"{volume}"}}"#);
     let body = format!(

@@ -12,7 +12,9 @@
 //! - their fees are at most the signed fees;
 //! - shares of a pool worth `V` at the mid are worth at least `V · √(1 − g)` when others have traded the pool to the
 //!   new price (the amounts due are then worth `2√(x·y·p)`, and the product does not fall); an undecided join or exit
-//!   yields at most its signed slippage less, and costs its fee;
+//!   yields at most its signed slippage less, and costs its fee. Shares that are liquidity in a range of prices keep at
+//!   least `V · (1 − g)`: their value is a concave function of the price that begins at 0, and at the lower end of the
+//!   range they are base alone;
 //! - of swaps with the pool at most one is undecided, of at most `swap_value_max`: the worst price that its amounts
 //!   allow is within the collar, and its fee is at most the signed one. The base that it may still receive counts in
 //!   `inventory_max` like that of a bid; what a pool pays beyond that costs nothing.
@@ -80,10 +82,21 @@ impl LossBound {
 
     /// Adds the pool beside the market, with shares of the highest value that a join may reach.
     /// `collar_bps` and `max_fee_bips` are those that swaps sign.
-    pub fn with_pool(self, pool: &PoolConfig, collar_bps: u32, max_fee_bips: u8) -> Option<Self> {
+    /// `in_range`: shares are liquidity in a range of prices.
+    pub fn with_pool(
+        self,
+        pool: &PoolConfig,
+        in_range: bool,
+        collar_bps: u32,
+        max_fee_bips: u8,
+    ) -> Option<Self> {
         let left = WHOLE_BPS.saturating_sub(self.gap_bps.into());
-        let root = (left * WHOLE_BPS * PARTS * PARTS).isqrt();
-        let kept = mul_div_floor(pool.value_max, root, WHOLE_BPS * PARTS)?;
+        let kept = if in_range {
+            mul_div_floor(pool.value_max, left, WHOLE_BPS)?
+        } else {
+            let root = (left * WHOLE_BPS * PARTS * PARTS).isqrt();
+            mul_div_floor(pool.value_max, root, WHOLE_BPS * PARTS)?
+        };
         let slipped = mul_div_ceil(pool.move_value_max, pool.slippage_bps.into(), WHOLE_BPS)?;
         let lost = pool.value_max - kept;
         let by_pool = lost.checked_add(slipped)?.checked_add(pool.fee_max)?;

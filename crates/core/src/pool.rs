@@ -11,7 +11,7 @@ use crate::time::VenueTime;
 use crate::token::{Amount, TokenId, TokenSpec};
 use crate::venue::Lifetime;
 
-/// A pool beside a market: the same two tokens, with a constant product. A market has at most one.
+/// A pool beside a market: the same two tokens. A market has at most one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSpec {
     /// The market of the same tokens; the pool's price is compared with its mid.
@@ -32,6 +32,9 @@ pub struct PoolSpec {
     pub swaps: bool,
     /// Its fee inside the curve, in ten-thousandths of what is sold to it.
     pub fee_bips: u16,
+    /// Whether its shares are liquidity in a range of prices. Where the price is outside of the range they are due one of
+    /// the tokens only. Otherwise the pool's product is constant, and they are due a part of both.
+    pub in_range: bool,
 }
 
 /// Direction: join or exit.
@@ -180,13 +183,29 @@ pub struct PoolTransactionReport {
     pub created: VenueTime,
 }
 
-/// Balances of a pool in its order of tokens, and its shares in circulation.
+/// What shares of a pool are due, and what its price follows from, in its order of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolBalances {
-    /// Base units of each pooled token.
+    /// Base units of each token that `supply` shares are due, rounded down: all that a pool of a constant product holds.
+    /// In a range one of them is 0 where the price is outside of it.
     pub pooled: [Amount; 2],
-    /// Shares in circulation.
+    /// The shares that `pooled` is due to: those in circulation, or some liquidity in a range.
     pub supply: Amount,
+    /// Base units of each token that the price and what swaps pay follow from: `pooled` with a constant product, and for
+    /// a range the virtual reserves of the same liquidity. Their product changes with `supply` and with fees that stay
+    /// in the pool.
+    pub reserves: [Amount; 2],
+}
+
+impl PoolBalances {
+    /// A pool of a constant product, which holds `pooled` for all of its shares.
+    pub const fn constant_product(pooled: [Amount; 2], supply: Amount) -> Self {
+        Self {
+            pooled,
+            supply,
+            reserves: pooled,
+        }
+    }
 }
 
 /// Permissions of a pool, as listed.

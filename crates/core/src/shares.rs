@@ -70,10 +70,7 @@ mod tests {
     use crate::MarketId;
     use crate::token::{TokenId, TokenSpec};
 
-    const POOL: PoolBalances = PoolBalances {
-        pooled: [1_000, 3_001],
-        supply: 100,
-    };
+    const POOL: PoolBalances = PoolBalances::constant_product([1_000, 3_001], 100);
 
     fn market() -> MarketSpec {
         let token = |id| TokenSpec {
@@ -117,16 +114,10 @@ mod tests {
 
     #[test]
     fn an_empty_pool_and_overflow_give_none() {
-        let empty = PoolBalances {
-            pooled: [0, 0],
-            supply: 0,
-        };
+        let empty = PoolBalances::constant_product([0, 0], 0);
         assert_eq!(join(&empty, 1, 0), None);
         assert_eq!(due(&empty, 1), None);
-        let huge = PoolBalances {
-            pooled: [u128::MAX, 1],
-            supply: 1,
-        };
+        let huge = PoolBalances::constant_product([u128::MAX, 1], 1);
         assert_eq!(join(&huge, 2, 0), None);
     }
 

@@ -82,12 +82,15 @@ impl Traded {
 /// The pool beside the market, if one is configured and its balances are known and fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolView {
-    /// Base tokens in the pool, base units.
+    /// Base that the pool's price and its swaps follow from, base units: what it holds, or virtual reserves of a range.
     pub base: Amount,
-    /// Quote tokens in the pool, base units.
+    /// Quote, the same way.
     pub quote: Amount,
-    /// Shares in circulation.
+    /// Shares in circulation; for a range some liquidity, which the other amounts are of.
     pub supply: Amount,
+    /// What liquidity in a range of prices is due, if shares are that. Shares of any other pool are due their part of
+    /// `base` and `quote` ([`due`](Self::due)).
+    pub range: Option<RangeDue>,
     /// Our shares (ledger).
     pub held: Amount,
     /// A join, an exit or a swap is undecided; targets of shares and swaps are ignored until it ends.
@@ -96,6 +99,25 @@ pub struct PoolView {
     pub moved: Option<Time>,
     /// What a swap costs and whether one is possible now.
     pub swap: SwapTerms,
+}
+
+/// What the liquidity of [`PoolView::supply`] in a range of prices is due. One of them is 0 where the price is outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeDue {
+    /// Base units of the base token.
+    pub base: Amount,
+    /// Base units of the quote token.
+    pub quote: Amount,
+}
+
+impl PoolView {
+    /// Base and quote that all shares of `supply` are due, base units.
+    pub const fn due(&self) -> (Amount, Amount) {
+        match self.range {
+            Some(due) => (due.base, due.quote),
+            None => (self.base, self.quote),
+        }
+    }
 }
 
 /// Another market of this venue or of another one, which the strategy named in [`Strategy::reads`].

@@ -7,7 +7,7 @@ use std::iter;
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
 use cambist_core::request::{Charge, Endpoint, OrderList, OrdersPage, Reply};
-use cambist_core::{Amount, Hash, Intent, MarketSpec, TokenId, VenueTime};
+use cambist_core::{Amount, Hash, Intent, MarketId, MarketSpec, TokenId, VenueTime};
 use cambist_evm::block::Block;
 use cambist_evm::receipt::Receipt;
 use cambist_evm::transaction::{Signed, Transaction};
@@ -21,6 +21,7 @@ use crate::fees::Fees;
 use crate::finality::{Unusable, View};
 use crate::list;
 use crate::nonces::{Candidate, Fate, NonceError, Nonces, Purpose};
+use crate::range::Held;
 use crate::seal::{SealError, Sealed, approvals};
 use crate::settle::{Settled, Unsettled};
 
@@ -293,7 +294,7 @@ impl Account {
             return Err(AccountError::Doubt);
         }
         let mut wanted = Vec::new();
-        for (token, amount) in bundle::taken(intent) {
+        for (token, amount) in bundle::taken(intent, &self.chain) {
             let allowed = self.allowed.get(&token).ok_or(AccountError::Unseen)?;
             let each = approvals(*allowed, amount).into_iter();
             wanted.extend(each.map(|amount| Wanted::Approval { token, amount }));
@@ -321,6 +322,14 @@ impl Account {
                 self.nonces = before;
                 Err(why)
             }
+        }
+    }
+
+    /// Which position of a configured range is the account's in the finalized block: read at a start, before anything is
+    /// settled. A join that is settled later names it itself.
+    pub fn holds(&mut self, market: MarketId, held: Held) {
+        if let Some(range) = self.chain.ranges.get_mut(&market) {
+            range.held = held;
         }
     }
 
@@ -457,6 +466,10 @@ impl Account {
         match self.wanted.get(&hash) {
             Some(Wanted::Intent(Intent::PoolTransaction(of))) => {
                 let Settled { report, gas } = chain.settle_pool_transaction(of, receipt, block)?;
+                let (market, position) = (of.market, chain.position_of(receipt));
+                if let Some(position) = position {
+                    self.holds(market, Held::Position(position));
+                }
                 self.pool_transactions.push(report);
                 Ok(gas)
             }
@@ -580,7 +593,6 @@ mod tests {
     use crate::chain::tests::{COIN, FIRST, SECOND, chain, token};
     use crate::finality::tests::block;
     use crate::seal::tests::{FEES, exit, join, swap};
-    use cambist_core::MarketId;
     use cambist_evm::{Address, Hash32};
 
     fn key() -> EthKey {

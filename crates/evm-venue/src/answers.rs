@@ -20,6 +20,7 @@ use cambist_evm::{Address, Hash32, Malformed};
 
 use crate::account::{Account, AccountError};
 use crate::depth;
+use crate::range_answers::{curve, liquidity_held, price};
 use crate::rules;
 
 /// What nodes state about a chain.
@@ -174,7 +175,7 @@ impl<R: ChainReader> Answers<'_, R> {
         let seen = self.settled(account).await?;
         let at = BlockTag::Number(seen.finalized.number);
         let chain = account.chain();
-        let of_pools = chain.pools.iter().map(|pool| pool.lp.id);
+        let of_pools = chain.pairs().map(|pool| pool.lp.id);
         let tokens: Vec<_> = chain.tokens.keys().copied().chain(of_pools).collect();
         let owner = chain.account;
         let mut held = Vec::with_capacity(tokens.len());
@@ -196,6 +197,15 @@ impl<R: ChainReader> Answers<'_, R> {
             };
             let returned = self.reader.fact(&CallAt::view(contract, &call, at)).await?;
             allowed.push((token, one_number(&returned)?));
+        }
+        for pool in &chain.pools {
+            if let Some(range) = chain.ranges.get(&pool.market) {
+                held.push(Balance {
+                    token: pool.lp.id,
+                    total: liquidity_held(self.reader, chain, pool, range, at).await?,
+                    locked: 0,
+                });
+            }
         }
         let coin = BalanceAt { account: owner, at };
         held.push(Balance {
@@ -246,10 +256,17 @@ impl<R: ChainReader> Answers<'_, R> {
     async fn depth(&self, account: &Account, market: MarketId) -> Result<Answer, NoAnswer> {
         let spec = account.markets().iter().find(|spec| spec.id == market);
         let (spec, pool) = spec.zip(account.chain().pool(market)).ok_or_else(no_pool)?;
-        let (block, balances) = self.reserves(pool).await?;
+        let (block, balances) = self.reserves(account, pool).await?;
         let base_at = usize::from(pool.pooled[0] != spec.base.id);
-        let (base, quote) = (balances.pooled[base_at], balances.pooled[1 - base_at]);
-        let levels = depth::levels(spec, base, quote, pool.fee_bips);
+        let (base, quote) = (balances.reserves[base_at], balances.reserves[1 - base_at]);
+        let levels = match account.chain().ranges.get(&market) {
+            Some(range) => {
+                let at = BlockTag::Number(block.number);
+                let curve = curve(self.reader, pool, range, at).await?;
+                depth::levels_of_curve(spec, &curve, (base, quote), base_at, pool.fee_bips)
+            }
+            None => depth::levels(spec, base, quote, pool.fee_bips),
+        };
         let (bids, asks) = levels.ok_or_else(|| NoAnswer::unknown(&"the pool has no price"))?;
         let timestamp = time_of(&block);
         let depth = Depth {
@@ -264,27 +281,36 @@ impl<R: ChainReader> Answers<'_, R> {
 
     async fn pool_balance(&self, account: &Account, market: MarketId) -> Result<Answer, NoAnswer> {
         let pool = account.chain().pool(market).ok_or_else(no_pool)?;
-        let (block, balances) = self.reserves(pool).await?;
+        let (block, balances) = self.reserves(account, pool).await?;
         Ok((Reply::PoolBalance(balances), Some(time_of(&block))))
     }
 
-    /// What a pool holds in the newest block, with the shares of a protocol fee that is due.
-    async fn reserves(&self, pool: &PoolSpec) -> Result<(Block, PoolBalances), NoAnswer> {
+    /// What a pool holds in the newest block, with the shares of a protocol fee that is due; of a range, what liquidity in
+    /// it is due.
+    async fn reserves(
+        &self,
+        account: &Account,
+        pool: &PoolSpec,
+    ) -> Result<(Block, PoolBalances), NoAnswer> {
         let block = self.reader.newest().await?;
+        if let Some(range) = account.chain().ranges.get(&pool.market) {
+            let price = price(self.reader, pool, BlockTag::Number(block.number)).await?;
+            return Ok((block, range.balances(price.sqrt)?));
+        }
         let (pair, at) = (Address(pool.address), BlockTag::Number(block.number));
         let ask = async |call: &Call| self.reader.fact(&CallAt::view(pair, call, at)).await;
         let pooled = call::reserves(&ask(&Call::GetReserves {}).await?)?.amounts;
         let supply = one_number(&ask(&Call::TotalSupply {}).await?)?;
         let k_last = one_number(&ask(&Call::KLast {}).await?)?;
         let supply = amount(supply_with_fee(supply, pooled, k_last)?)?;
-        Ok((block, PoolBalances { pooled, supply }))
+        Ok((block, PoolBalances::constant_product(pooled, supply)))
     }
 
     /// The configured tokens with the decimals that their contracts state.
     async fn tokens(&self, account: &Account) -> Result<Answer, NoAnswer> {
         let markets = account.markets().iter();
         let traded = markets.flat_map(|market| [&market.base, &market.quote]);
-        let shares = account.chain().pools.iter().map(|pool| &pool.lp);
+        let shares = account.chain().pairs().map(|pool| &pool.lp);
         let mut listed: Vec<TokenSpec> = Vec::new();
         for spec in traded.chain(shares) {
             if listed.iter().any(|known| known.id == spec.id) {
@@ -298,6 +324,10 @@ impl<R: ChainReader> Answers<'_, R> {
                 ..spec.clone()
             });
         }
+        // Liquidity has no contract that states its decimals.
+        let chain = account.chain();
+        let in_ranges = chain.pools.iter().filter(|pool| pool.in_range);
+        listed.extend(in_ranges.map(|pool| pool.lp.clone()));
         Ok((Reply::Tokens(listed), None))
     }
 }

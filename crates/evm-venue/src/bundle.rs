@@ -8,6 +8,7 @@
 use cambist_core::{Amount, Hash, Intent, PoolTransactionKind, TokenId};
 
 use crate::account::Wanted;
+use crate::chain::Chain;
 use crate::seal::Sealed;
 
 /// Most transactions of a bundle: what a stored one holds is read back within this.
@@ -76,12 +77,14 @@ pub fn transactions(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// What the router has to be allowed to take for an intent, at most.
-pub(crate) fn taken(intent: &Intent) -> Vec<(TokenId, Amount)> {
+/// What the router has to be allowed to take for an intent, at most. Liquidity of a position is no token: it is taken out
+/// by the account itself.
+pub(crate) fn taken(intent: &Intent, chain: &Chain) -> Vec<(TokenId, Amount)> {
     match intent {
         Intent::Order(of) => vec![(of.sell_token, of.sell_amount)],
         Intent::PoolTransaction(of) => match of.kind {
             PoolTransactionKind::Join => of.pooled.into_iter().zip(of.amounts).collect(),
+            PoolTransactionKind::Exit if chain.ranges.contains_key(&of.market) => Vec::new(),
             PoolTransactionKind::Exit => vec![(of.lp, of.lp_amount)],
         },
     }
@@ -93,6 +96,7 @@ mod tests {
     use super::*;
     use crate::fees::Fees;
     use crate::seal::tests::{FEES, exit, join, swap};
+    use cambist_core::MarketId;
 
     fn part(wanted: Wanted, bytes: &[u8]) -> Part {
         Part {
@@ -130,7 +134,8 @@ mod tests {
     fn what_is_allowed_is_what_the_call_may_take() {
         let (joins, leaves) = (join(), exit());
         let [first, second] = joins.pooled;
-        let of = |intent| taken(&intent);
+        let chain = crate::chain::tests::chain();
+        let of = |intent| taken(&intent, &chain);
         assert_eq!(
             of(Intent::PoolTransaction(joins)),
             [(first, 100), (second, 301)]
@@ -138,5 +143,13 @@ mod tests {
         let shares = leaves.lp;
         assert_eq!(of(Intent::PoolTransaction(leaves)), [(shares, 95)]);
         assert_eq!(of(Intent::Order(swap())), [(first, 50)]);
+        // Liquidity is taken out by the account itself.
+        let mut ranged = chain.clone();
+        ranged
+            .ranges
+            .insert(MarketId(0), crate::range::tests::range_of(-60, 60));
+        assert_eq!(taken(&Intent::PoolTransaction(exit()), &ranged), []);
+        let joins = taken(&Intent::PoolTransaction(join()), &ranged);
+        assert_eq!(joins, [(first, 100), (second, 301)]);
     }
 }

@@ -1,11 +1,15 @@
-//! What the adapter knows of a chain: one account, one router, tokens and pools; and what may be signed for them.
+//! What the adapter knows of a chain: one account, the contract that it calls, tokens and pools; and what may be signed for
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::{MarketId, PoolSpec, TokenId};
 use cambist_evm::call::Call;
 use cambist_evm::transaction::Transaction;
+use cambist_evm::v3;
 use cambist_evm::{Address, U256};
+
+use crate::range::{Held, PoolRange};
 
 /// Most gas of each kind of transaction. What is not used is not paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +34,18 @@ pub struct Chain {
     pub id: u64,
     /// The account that signs.
     pub account: Address,
-    /// The router that joins, exits and swaps call.
+    /// What joins, exits and swaps call, and what may take tokens for them: the router of V2, or the position manager of
+    /// V3.
     pub router: Address,
     /// The chain's coin, which gas is paid in. It is in the books and has no contract.
     pub coin: TokenId,
     /// Contracts of the pooled tokens.
     pub tokens: BTreeMap<TokenId, Address>,
-    /// The pools: `address` is the pair's, which is the contract of its shares as well; `pooled` is in the pair's order.
+    /// The pools: `address` is the pair's, which is the contract of its shares as well, or that of a V3 pool; `pooled` is in
+    /// its order.
     pub pools: Vec<PoolSpec>,
+    /// The ranges of those that are V3 pools. Their shares are liquidity and have no contract.
+    pub ranges: BTreeMap<MarketId, PoolRange>,
     /// What a join may pay less of a token than its most, in ten-thousandths (`market.pool.slippage_bps`).
     pub slippage_bps: u32,
     /// Most gas.
@@ -59,6 +67,11 @@ pub enum ChainError {
     /// A pair orders its tokens by address.
     #[error("a pool's tokens are not in the pair's order: the lower address is first")]
     Order,
+    /// Ends of ranges are multiples of the pool's tick spacing, and a pool is in a range exactly if one is configured.
+    #[error(
+        "the ends of a range are no multiples of the pool's tick spacing, or a range has no pool"
+    )]
+    Range,
 }
 
 impl Chain {
@@ -88,6 +101,16 @@ impl Chain {
             if first >= second {
                 return Err(ChainError::Order);
             }
+            if pool.in_range != self.ranges.contains_key(&pool.market) {
+                return Err(ChainError::Range);
+            }
+        }
+        for (market, of) in &self.ranges {
+            let ends = [of.range.lower(), of.range.upper()].map(v3::tick::Tick::number);
+            let fits = of.spacing > 0 && ends.iter().all(|end| end % of.spacing == 0);
+            if !fits || self.pool(*market).is_none() {
+                return Err(ChainError::Range);
+            }
         }
         Ok(())
     }
@@ -97,9 +120,15 @@ impl Chain {
         self.pools.iter().find(|pool| pool.market == market)
     }
 
+    /// Pools whose shares are a token with a contract: all but those of ranges.
+    pub fn pairs(&self) -> impl Iterator<Item = &PoolSpec> {
+        let is_pair = |pool: &&PoolSpec| !self.ranges.contains_key(&pool.market);
+        self.pools.iter().filter(is_pair)
+    }
+
     /// The contract of a pooled token or of shares.
     pub fn contract(&self, token: TokenId) -> Option<Address> {
-        let of_shares = self.pools.iter().find(|pool| pool.lp.id == token);
+        let of_shares = self.pairs().find(|pool| pool.lp.id == token);
         let shares = of_shares.map(|pool| Address(pool.address));
         self.tokens.get(&token).copied().or(shares)
     }
@@ -108,15 +137,15 @@ impl Chain {
     pub fn token(&self, contract: Address) -> Option<TokenId> {
         let of_tokens = self.tokens.iter().find(|(_, of)| **of == contract);
         let of_shares = || {
-            let pool = self.pools.iter().find(|pool| pool.address == contract.0);
+            let pool = self.pairs().find(|pool| pool.address == contract.0);
             pool.map(|pool| pool.lp.id)
         };
         of_tokens.map(|(token, _)| *token).or_else(of_shares)
     }
 
-    /// Whether a transaction may be signed for this account: on this chain, without coin, and a call of the router for
-    /// a pool with everything coming back to the account, an approval for the router, or nothing at all to the account
-    /// itself.
+    /// Whether a transaction may be signed for this account: on this chain, without coin, and a call of the router or of the
+    /// position manager for a pool, and its range, with everything coming back to the account, an approval for it, or
+    /// nothing at all to the account itself.
     pub fn permits(&self, transaction: &Transaction) -> bool {
         let Some(to) = transaction.to else {
             return false;
@@ -128,11 +157,14 @@ impl Chain {
             return transaction.data.is_empty();
         }
         let pooled = |a: Address, b: Address| {
-            self.pools.iter().any(|pool| {
+            self.pairs().any(|pool| {
                 let of = pool.pooled.map(|token| self.contract(token));
                 of == [Some(a), Some(b)] || of == [Some(b), Some(a)]
             })
         };
+        if to == self.router && self.permits_position(&transaction.data) {
+            return true;
+        }
         match Call::read(&transaction.data) {
             Ok(Call::Approve { spender, .. }) => spender == self.router && self.token(to).is_some(),
             Ok(
@@ -154,6 +186,53 @@ impl Chain {
                     ..
                 },
             ) => to == self.router && receiver == self.account && pooled(token_a, token_b),
+            _ => false,
+        }
+    }
+
+    /// Whether these are the data of a call of the position manager for a configured range: a new position for the
+    /// account, more liquidity for its own one, or less of that with everything paid out to the account.
+    fn permits_position(&self, data: &[u8]) -> bool {
+        use v3::call::{Call, read_multicall};
+        let is_held = |position: U256| {
+            let mut ranges = self.ranges.values();
+            ranges.any(|of| of.held == Held::Position(position))
+        };
+        match Call::read(data) {
+            Ok(Call::Mint {
+                token0,
+                token1,
+                fee,
+                lower,
+                upper,
+                recipient,
+                ..
+            }) => {
+                let is_pool = |pool: &PoolSpec| {
+                    let of = pool.pooled.map(|token| self.contract(token));
+                    let range = self.ranges.get(&pool.market);
+                    of == [Some(token0), Some(token1)]
+                        && range.is_some_and(|of| {
+                            fee == U256::from(of.fee)
+                                && [lower, upper] == [of.range.lower(), of.range.upper()]
+                        })
+                };
+                return recipient == self.account && self.pools.iter().any(is_pool);
+            }
+            Ok(Call::IncreaseLiquidity { position, .. }) => return is_held(position),
+            _ => {}
+        }
+        match read_multicall(data).as_deref() {
+            Ok(
+                [
+                    Call::DecreaseLiquidity { position: left, .. },
+                    Call::Collect {
+                        position,
+                        recipient,
+                        ..
+                    },
+                ],
+            ) => left == position && is_held(*position) && *recipient == self.account,
             _ => false,
         }
     }
@@ -203,7 +282,9 @@ pub(crate) mod tests {
                 exits: true,
                 swaps: true,
                 fee_bips: 30,
+                in_range: false,
             }],
+            ranges: BTreeMap::new(),
             slippage_bps: 100,
             gas: GasLimits {
                 join: 300_000,
@@ -321,5 +402,146 @@ pub(crate) mod tests {
         ] {
             assert!(!chain.permits(&bad), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn of_positions_nothing_else_is_signed() {
+        use crate::range::tests::range_of;
+        use v3::call::{Call, multicall};
+        use v3::tick::Tick;
+
+        let tick = |number| Tick::new(number).expect("a tick");
+        let n = |number: u64| U256::from(number);
+        let with = |held| {
+            let mut chain = chain();
+            chain.pools[0].in_range = true;
+            let range = PoolRange {
+                held,
+                ..range_of(-60, 120)
+            };
+            chain.ranges.insert(MarketId(0), range);
+            chain
+        };
+        let chain = with(Held::Position(n(7)));
+        assert_eq!(chain.check(), Ok(()));
+        let data = |to: Address, data: Vec<u8>| Transaction {
+            chain_id: chain.id,
+            nonce: 0,
+            priority_fee_max: 1,
+            fee_max: 1,
+            gas_limit: 100_000,
+            to: Some(to),
+            value: U256::ZERO,
+            data,
+        };
+        let mint = |lower, upper, fee, recipient, token1| Call::Mint {
+            token0: TOKENS[0],
+            token1,
+            fee: n(fee),
+            lower: tick(lower),
+            upper: tick(upper),
+            most0: n(1),
+            most1: n(1),
+            least0: n(1),
+            least1: n(1),
+            recipient,
+            deadline: n(1),
+        };
+        let increase = |position| Call::IncreaseLiquidity {
+            position: n(position),
+            most0: n(1),
+            most1: n(1),
+            least0: n(1),
+            least1: n(1),
+            deadline: n(1),
+        };
+        let decrease = |position| Call::DecreaseLiquidity {
+            position: n(position),
+            liquidity: n(1),
+            least0: n(1),
+            least1: n(1),
+            deadline: n(1),
+        };
+        let collect = |position, recipient| Call::Collect {
+            position: n(position),
+            recipient,
+            most0: n(1),
+            most1: n(1),
+        };
+        let leave = [decrease(7), collect(7, ACCOUNT)];
+        let good = [
+            mint(-60, 120, 3_000, ACCOUNT, TOKENS[1]).encode(),
+            increase(7).encode(),
+            multicall(&leave),
+        ];
+        for good in &good {
+            assert!(chain.permits(&data(ROUTER, good.clone())));
+            assert!(
+                !chain.permits(&data(PAIR, good.clone())),
+                "another contract"
+            );
+            let paid = Transaction {
+                value: n(1),
+                ..data(ROUTER, good.clone())
+            };
+            assert!(!chain.permits(&paid));
+        }
+        let other = Address([0xdd; 20]);
+        for bad in [
+            mint(-60, 180, 3_000, ACCOUNT, TOKENS[1]).encode(),
+            mint(-120, 120, 3_000, ACCOUNT, TOKENS[1]).encode(),
+            mint(-60, 120, 500, ACCOUNT, TOKENS[1]).encode(),
+            mint(-60, 120, 3_000, other, TOKENS[1]).encode(),
+            mint(-60, 120, 3_000, ACCOUNT, other).encode(),
+            increase(8).encode(),
+            // Each alone: what is taken out has to be paid out at once.
+            decrease(7).encode(),
+            collect(7, ACCOUNT).encode(),
+            multicall(&leave[..1]),
+            multicall(&[decrease(8), collect(8, ACCOUNT)]),
+            multicall(&[decrease(7), collect(8, ACCOUNT)]),
+            multicall(&[decrease(7), collect(7, other)]),
+            multicall(&[collect(7, ACCOUNT), decrease(7)]),
+            multicall(&[decrease(7), collect(7, ACCOUNT), collect(7, ACCOUNT)]),
+        ] {
+            assert!(!chain.permits(&data(ROUTER, bad.clone())), "{bad:?}");
+        }
+        // No position is known, and what V2's router does is not for this pool.
+        for held in [Held::Unread, Held::Nothing] {
+            let chain = with(held);
+            assert!(!chain.permits(&data(ROUTER, good[1].clone())));
+            assert!(!chain.permits(&data(ROUTER, good[2].clone())));
+        }
+        let approve = |to| {
+            let call = cambist_evm::call::Call::Approve {
+                spender: ROUTER,
+                amount: n(1),
+            };
+            data(to, call.encode())
+        };
+        assert!(chain.permits(&approve(TOKENS[0])));
+        assert!(!chain.permits(&approve(PAIR)), "liquidity is no token");
+        assert_eq!(chain.contract(SHARES), None);
+        assert_eq!(chain.token(PAIR), None);
+        let swap = cambist_evm::call::Call::SwapExactTokensForTokens {
+            sold: n(1),
+            bought_min: n(1),
+            path: TOKENS,
+            to: ACCOUNT,
+            deadline: n(1),
+        };
+        assert!(!chain.permits(&data(ROUTER, swap.encode())));
+        // Ends that the pool does not have, and a range without its pool.
+        let mut other_spacing = chain.clone();
+        if let Some(range) = other_spacing.ranges.get_mut(&MarketId(0)) {
+            range.spacing = 200;
+        }
+        assert_eq!(other_spacing.check(), Err(ChainError::Range));
+        let mut elsewhere = chain.clone();
+        elsewhere.ranges.insert(MarketId(1), range_of(-60, 120));
+        assert_eq!(elsewhere.check(), Err(ChainError::Range));
+        let mut whole = chain;
+        whole.pools[0].in_range = false;
+        assert_eq!(whole.check(), Err(ChainError::Range));
     }
 }

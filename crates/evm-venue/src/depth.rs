@@ -1,4 +1,5 @@
-//! The curve of a pool as a depth: what can be traded with it down to each price, its fee included.
+//! The curve of a pool as a depth: what can be traded with it down to each price, its fee included. For pools of a
+//! constant product, and for those whose liquidity is in ranges.
 //!
 //! A pool has no orders. What it trades at once until its effective price is `p` is a level at `p`, so that the middle of
 //! the book is the pool's price and half the spread its fee. Rounded against the trader: a level holds no more than
@@ -8,6 +9,9 @@ use cambist_core::math::{mul_div_ceil, mul_div_floor, root_of_product};
 use cambist_core::request::DepthLevel;
 use cambist_core::{Amount, MarketSpec, Price, Side};
 use cambist_evm::U256;
+use cambist_evm::v3::liquidity::sqrt_price_of;
+
+use crate::curve::Curve;
 
 const WHOLE: Amount = 10_000;
 /// Levels of each side.
@@ -15,17 +19,43 @@ const LEVELS: u64 = 20;
 /// Distance between levels, in ten-thousandths of the price.
 const STEP_BPS: u64 = 10;
 
-/// The levels of both sides, best first: bids, asks. `base` and `quote` are the pool's reserves. `None` for an empty
+/// Bids and asks, best first.
+pub type Levels = (Vec<DepthLevel>, Vec<DepthLevel>);
+
+/// The levels of both sides of a pool of a constant product. `base` and `quote` are its reserves. `None` for an empty
 /// pool, on overflow, and for a price below one tick.
-pub fn levels(
+pub fn levels(market: &MarketSpec, base: Amount, quote: Amount, fee_bips: u16) -> Option<Levels> {
+    let kept = kept(fee_bips)?;
+    sides(best(market, (base, quote), kept)?, |side, price| {
+        until_price(market, (base, quote), kept, side, price)
+    })
+}
+
+/// The levels of both sides of a pool whose liquidity is in ranges. `base` and `quote` are virtual reserves, which have
+/// its price, and `base_at` is the place of the base token in the pool. Without liquidity next to the price a side has no
+/// levels. `None` on overflow, and for a price below one tick.
+pub fn levels_of_curve(
     market: &MarketSpec,
-    base: Amount,
-    quote: Amount,
+    curve: &Curve,
+    (base, quote): (Amount, Amount),
+    base_at: usize,
     fee_bips: u16,
-) -> Option<(Vec<DepthLevel>, Vec<DepthLevel>)> {
-    let kept = WHOLE
-        .checked_sub(fee_bips.into())
-        .filter(|kept| *kept > 0)?;
+) -> Option<Levels> {
+    let kept = kept(fee_bips)?;
+    sides(best(market, (base, quote), kept)?, |side, price| {
+        let until = root_until(market, kept, base_at, side, price)?;
+        curve.traded(until, base_at).ok()
+    })
+}
+
+/// What is left of 10⁴ after the fee.
+fn kept(fee_bips: u16) -> Option<Amount> {
+    let kept = WHOLE.checked_sub(fee_bips.into());
+    kept.filter(|kept| *kept > 0)
+}
+
+/// The best bid and the best ask, in ticks.
+fn best(market: &MarketSpec, (base, quote): (Amount, Amount), kept: Amount) -> Option<[u64; 2]> {
     // The pool's own price in ticks, as a fraction of more than 128 bits.
     let product = |a: Amount, b: Amount, c: Amount| {
         let of_two = U256::from(a).checked_mul(U256::from(b))?;
@@ -41,7 +71,14 @@ pub fn levels(
     }
     let best_ask = product(quote, market.lot, WHOLE)?.div_ceil(dearest);
     let best_bid = product(quote, market.lot, kept)? / cheapest;
-    let (best_ask, best_bid) = (u64::try_from(best_ask).ok()?, u64::try_from(best_bid).ok()?);
+    Some([u64::try_from(best_bid).ok()?, u64::try_from(best_ask).ok()?])
+}
+
+/// The levels of both sides. `until` is the base that is traded before a side's price is worse than this.
+fn sides(
+    [best_bid, best_ask]: [u64; 2],
+    until: impl Fn(Side, u64) -> Option<Amount>,
+) -> Option<Levels> {
     let side = |side: Side, best: u64| {
         let mut levels: Vec<DepthLevel> = Vec::new();
         let mut before = 0;
@@ -54,11 +91,11 @@ pub fn levels(
             if price == 0 {
                 break;
             }
-            let until = until_price(market, (base, quote), kept, side, price)?;
-            let size = until.saturating_sub(before);
+            let traded = until(side, price)?;
+            let size = traded.saturating_sub(before);
             let is_new = levels.last().is_none_or(|last| last.price != Price(price));
             if size > 0 && is_new {
-                before = until;
+                before = traded;
                 let price = Price(price);
                 levels.push(DepthLevel { price, size });
             }
@@ -93,6 +130,35 @@ fn until_price(
             let at_own_price = mul_div_floor(at_price, kept, WHOLE)?;
             Some(root_of_product(base, at_own_price).saturating_sub(base))
         }
+    }
+}
+
+/// The root of the pool's own price (token 1 for one token 0) at which its effective price is `price`, rounded towards
+/// the pool's price now.
+fn root_until(
+    market: &MarketSpec,
+    kept: Amount,
+    base_at: usize,
+    side: Side,
+    price: u64,
+) -> Option<U256> {
+    let per_lot = market.quote_per_lot_tick.checked_mul(price.into())?;
+    // Its own price is lower by the fee where it sells, and higher where it buys.
+    let (more, less) = match side {
+        Side::Sell => (kept, WHOLE),
+        Side::Buy => (WHOLE, kept),
+    };
+    let quote = U256::from(per_lot).checked_mul(U256::from(more))?;
+    let base = U256::from(market.lot).checked_mul(U256::from(less))?;
+    let (root, rises) = if base_at == 0 {
+        (sqrt_price_of(quote, base).ok()?, side == Side::Sell)
+    } else {
+        (sqrt_price_of(base, quote).ok()?, side == Side::Buy)
+    };
+    if rises {
+        Some(root)
+    } else {
+        root.checked_add(U256::from(1))
     }
 }
 
@@ -159,6 +225,45 @@ mod tests {
             let paid = |base_in| swap::paid_for(base_in, base, quote, 30).unwrap();
             let last = paid(bought) - paid(bought - piece);
             assert!(last + 1 >= value(bid.price, piece), "{bid:?}: {last}");
+        }
+    }
+
+    /// Liquidity everywhere trades like a pool of a constant product that holds its virtual reserves.
+    #[test]
+    fn a_curve_without_changes_is_that_of_a_constant_product() {
+        use cambist_evm::v3::call::Price as PoolPrice;
+        use cambist_evm::v3::liquidity::virtual_reserves;
+        use cambist_evm::v3::tick::{MAX, MIN, Tick};
+
+        let market = market();
+        let liquidity = 50_000_000_000_000_000_u128;
+        // 2,500 quote of 6 decimals for one base of 18: the base is token 0, or token 1.
+        for (base_at, tick) in [(0, -198_080), (1, 198_080)] {
+            let tick = Tick::new(tick).unwrap();
+            let price = PoolPrice {
+                sqrt: tick.sqrt_price(),
+                tick,
+            };
+            let curve = Curve::new(price, liquidity, &[].into(), [MIN, MAX]).unwrap();
+            let reserves = virtual_reserves(price.sqrt, liquidity).unwrap();
+            let reserves = reserves.map(|of| u128::try_from(of).unwrap());
+            let (base, quote) = (reserves[base_at], reserves[1 - base_at]);
+            let whole = levels(&market, base, quote, 30).unwrap();
+            let of_curve = levels_of_curve(&market, &curve, (base, quote), base_at, 30).unwrap();
+            for (whole, of_curve) in [(whole.0, of_curve.0), (whole.1, of_curve.1)] {
+                assert_eq!(whole.len(), of_curve.len(), "{base_at}");
+                for (one, other) in whole.iter().zip(&of_curve) {
+                    assert_eq!(one.price, other.price);
+                    // Roots with 96 bits behind the point, and amounts rounded in another place.
+                    let away = one.size.abs_diff(other.size);
+                    assert!(away <= one.size / 10_000, "{base_at}: {one:?} {other:?}");
+                }
+            }
+            // A curve that ends at the price trades nothing, and states no level.
+            let ends = [tick, tick];
+            let short = Curve::new(price, liquidity, &[].into(), ends).unwrap();
+            let short = levels_of_curve(&market, &short, (base, quote), base_at, 30);
+            assert_eq!(short, Some((Vec::new(), Vec::new())));
         }
     }
 

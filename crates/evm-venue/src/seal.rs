@@ -8,10 +8,12 @@ use cambist_core::pool::UnsignedPoolTransaction;
 use cambist_core::{Amount, Hash, PoolSpec, PoolTransactionKind, TokenId};
 use cambist_evm::call::Call;
 use cambist_evm::transaction::{Signed, Transaction};
+use cambist_evm::v3;
 use cambist_evm::{Address, EthKey, Malformed, U256};
 
 use crate::chain::{BURN_GAS, Chain};
 use crate::fees::Fees;
+use crate::range::{Held, PoolRange};
 
 /// Why there are no bytes. Nothing may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +33,9 @@ pub enum SealError {
     /// A bundle without the transaction of its intent.
     #[error("a bundle needs the transaction of its intent")]
     NoIntent,
+    /// A join or an exit of a range before the account's positions were read, or an exit without a position.
+    #[error("it is not known which position of the range is the account's, or it has none")]
+    Position,
     /// An amount that cannot be reckoned with.
     #[error("an amount is too large")]
     Amounts,
@@ -81,6 +86,9 @@ impl Chain {
     /// Shares may cost more without another price, when trading fees or gifts have made each worth more.
     fn join(&self, wanted: &UnsignedPoolTransaction, fees: Fees) -> Result<Transaction, SealError> {
         self.pool_of(wanted, PoolTransactionKind::Join)?;
+        if let Some(range) = self.ranges.get(&wanted.market) {
+            return self.join_range(range, wanted, fees);
+        }
         let whole: Amount = 10_000;
         let kept = whole.saturating_sub(self.slippage_bps.into());
         let least = |at: usize| {
@@ -99,11 +107,15 @@ impl Chain {
             deadline: U256::from(wanted.valid_until_s),
         };
         let nonce = nonce_of(&wanted.storage_ids)?;
-        Ok(self.transaction(nonce, fees, self.gas.join, self.router, &call))
+        let data = call.encode();
+        Ok(self.transaction(nonce, fees, self.gas.join, self.router, data))
     }
 
     fn exit(&self, wanted: &UnsignedPoolTransaction, fees: Fees) -> Result<Transaction, SealError> {
         self.pool_of(wanted, PoolTransactionKind::Exit)?;
+        if let Some(range) = self.ranges.get(&wanted.market) {
+            return self.exit_range(range, wanted, fees);
+        }
         let [token_a, token_b] = self.contracts(wanted.pooled)?;
         let call = Call::RemoveLiquidity {
             token_a,
@@ -115,7 +127,82 @@ impl Chain {
             deadline: U256::from(wanted.valid_until_s),
         };
         let nonce = nonce_of(&wanted.storage_ids)?;
-        Ok(self.transaction(nonce, fees, self.gas.exit, self.router, &call))
+        let data = call.encode();
+        Ok(self.transaction(nonce, fees, self.gas.exit, self.router, data))
+    }
+
+    /// A join of a range: a new position, or more liquidity for the account's own one. The position manager compares
+    /// amounts paid, not liquidity: the least payments are those of the least liquidity ([`PoolRange::least_payments`]).
+    fn join_range(
+        &self,
+        of: &PoolRange,
+        wanted: &UnsignedPoolTransaction,
+        fees: Fees,
+    ) -> Result<Transaction, SealError> {
+        let [token0, token1] = self.contracts(wanted.pooled)?;
+        let [least0, least1] = of.least_payments(wanted.amounts, wanted.lp_amount)?;
+        let [most0, most1] = wanted.amounts.map(U256::from);
+        let deadline = U256::from(wanted.valid_until_s);
+        let call = match of.held {
+            Held::Unread => return Err(SealError::Position),
+            Held::Nothing => v3::call::Call::Mint {
+                token0,
+                token1,
+                fee: U256::from(of.fee),
+                lower: of.range.lower(),
+                upper: of.range.upper(),
+                most0,
+                most1,
+                least0,
+                least1,
+                recipient: self.account,
+                deadline,
+            },
+            Held::Position(position) => v3::call::Call::IncreaseLiquidity {
+                position,
+                most0,
+                most1,
+                least0,
+                least1,
+                deadline,
+            },
+        };
+        let nonce = nonce_of(&wanted.storage_ids)?;
+        let data = call.encode();
+        Ok(self.transaction(nonce, fees, self.gas.join, self.router, data))
+    }
+
+    /// An exit of a range: liquidity out of the account's position, and everything that is owed to it paid out, fees
+    /// among it. Both or none, in one transaction with the deadline of the first.
+    fn exit_range(
+        &self,
+        of: &PoolRange,
+        wanted: &UnsignedPoolTransaction,
+        fees: Fees,
+    ) -> Result<Transaction, SealError> {
+        let Held::Position(position) = of.held else {
+            return Err(SealError::Position);
+        };
+        let [least0, least1] = wanted.amounts.map(U256::from);
+        let all = U256::from(u128::MAX);
+        let calls = [
+            v3::call::Call::DecreaseLiquidity {
+                position,
+                liquidity: U256::from(wanted.lp_amount),
+                least0,
+                least1,
+                deadline: U256::from(wanted.valid_until_s),
+            },
+            v3::call::Call::Collect {
+                position,
+                recipient: self.account,
+                most0: all,
+                most1: all,
+            },
+        ];
+        let nonce = nonce_of(&wanted.storage_ids)?;
+        let data = v3::call::multicall(&calls);
+        Ok(self.transaction(nonce, fees, self.gas.exit, self.router, data))
     }
 
     /// A swap.
@@ -126,7 +213,9 @@ impl Chain {
         if !wanted.is_swap() {
             return Err(SealError::NoSwap);
         }
-        let pool = self.pool(wanted.market).ok_or(SealError::Pool)?;
+        let mut pairs = self.pairs();
+        let pool = pairs.find(|pool| pool.market == wanted.market);
+        let pool = pool.ok_or(SealError::Pool)?;
         let traded = [wanted.sell_token, wanted.buy_token];
         let [first, second] = pool.pooled;
         if traded != [first, second] && traded != [second, first] {
@@ -140,7 +229,8 @@ impl Chain {
             deadline: U256::from(wanted.accepted_until_s),
         };
         let nonce = wanted.slot.into();
-        Ok(self.transaction(nonce, fees, self.gas.swap, self.router, &call))
+        let data = call.encode();
+        Ok(self.transaction(nonce, fees, self.gas.swap, self.router, data))
     }
 
     /// Lets the router take exactly so much of a pooled token or of shares; 0 takes the permission back. An approval
@@ -160,17 +250,13 @@ impl Chain {
             spender: self.router,
             amount: U256::from(amount),
         };
-        Ok(self.transaction(nonce, fees, self.gas.approve, contract, &call))
+        let data = call.encode();
+        Ok(self.transaction(nonce, fees, self.gas.approve, contract, data))
     }
 
     /// Spends a nonce and moves nothing: to the account itself, without data.
     pub fn burn(&self, nonce: u64, fees: Fees) -> Transaction {
-        Transaction {
-            to: Some(self.account),
-            gas_limit: BURN_GAS,
-            data: Vec::new(),
-            ..self.transaction(nonce, fees, BURN_GAS, self.account, &Call::TotalSupply {})
-        }
+        self.transaction(nonce, fees, BURN_GAS, self.account, Vec::new())
     }
 
     /// Signs what may be signed and reads the bytes back.
@@ -207,7 +293,7 @@ impl Chain {
         fees: Fees,
         gas_limit: u64,
         to: Address,
-        call: &Call,
+        data: Vec<u8>,
     ) -> Transaction {
         Transaction {
             chain_id: self.id,
@@ -217,7 +303,7 @@ impl Chain {
             gas_limit,
             to: Some(to),
             value: U256::ZERO,
-            data: call.encode(),
+            data,
         }
     }
 
@@ -262,7 +348,7 @@ pub fn approvals(allowed: U256, needed: Amount) -> Vec<Amount> {
 pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
-    use crate::chain::tests::{FIRST, SECOND, SHARES, TOKENS, chain};
+    use crate::chain::tests::{FIRST, ROUTER, SECOND, SHARES, TOKENS, chain};
     use cambist_core::order::{FillBy, Swap};
     use cambist_core::{
         ClientOrderId, MarketId, OrderKind, Price, Qty, Side, StrategyId, VenueTime,
@@ -406,6 +492,87 @@ pub(crate) mod tests {
             ..swap()
         };
         assert_eq!(chain.swap(&same, FEES), Err(SealError::Pool));
+    }
+
+    #[test]
+    fn a_range_is_joined_and_left_by_its_position() {
+        use crate::range::tests::range_of;
+        use v3::call::{Call, multicall, read_multicall};
+
+        let with = |held| {
+            let mut chain = chain();
+            chain.pools[0].in_range = true;
+            let range = PoolRange {
+                held,
+                ..range_of(-60, 120)
+            };
+            chain.ranges.insert(MarketId(0), range);
+            chain
+        };
+        let sealed = |held, wanted: &UnsignedPoolTransaction| {
+            let chain = with(held);
+            let made = chain.pool_transaction(wanted, FEES)?;
+            assert!(chain.permits(&made));
+            assert_eq!((made.nonce, made.to), (7, Some(ROUTER)));
+            Ok(made.data)
+        };
+        let [lower, upper] = [-60, 120].map(|tick| v3::tick::Tick::new(tick).unwrap());
+        let [least0, least1] = range_of(-60, 120).least_payments([100, 301], 99).unwrap();
+        let mint = Call::Mint {
+            token0: TOKENS[0],
+            token1: TOKENS[1],
+            fee: n(3_000),
+            lower,
+            upper,
+            most0: n(100),
+            most1: n(301),
+            least0,
+            least1,
+            recipient: crate::chain::tests::ACCOUNT,
+            deadline: n(1_050),
+        };
+        assert_eq!(sealed(Held::Nothing, &join()), Ok(mint.encode()));
+        let more = Call::IncreaseLiquidity {
+            position: n(5),
+            most0: n(100),
+            most1: n(301),
+            least0,
+            least1,
+            deadline: n(1_050),
+        };
+        let position = Held::Position(n(5));
+        assert_eq!(sealed(position, &join()), Ok(more.encode()));
+        let leave = [
+            Call::DecreaseLiquidity {
+                position: n(5),
+                liquidity: n(95),
+                least0: n(90),
+                least1: n(280),
+                deadline: n(1_050),
+            },
+            Call::Collect {
+                position: n(5),
+                recipient: crate::chain::tests::ACCOUNT,
+                most0: U256::from(u128::MAX),
+                most1: U256::from(u128::MAX),
+            },
+        ];
+        let left = sealed(position, &exit());
+        assert_eq!(left, Ok(multicall(&leave)));
+        assert_eq!(read_multicall(&left.unwrap()), Ok(leave.to_vec()));
+        for (held, wanted) in [
+            (Held::Unread, join()),
+            (Held::Unread, exit()),
+            (Held::Nothing, exit()),
+        ] {
+            assert_eq!(sealed(held, &wanted), Err(SealError::Position), "{held:?}");
+        }
+        let nothing = UnsignedPoolTransaction {
+            lp_amount: 0,
+            ..join()
+        };
+        assert!(sealed(position, &nothing).is_err());
+        assert_eq!(with(position).swap(&swap(), FEES), Err(SealError::Pool));
     }
 
     #[test]

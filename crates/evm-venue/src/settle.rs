@@ -208,6 +208,9 @@ impl Chain {
         pool: &PoolSpec,
         receipt: &Receipt,
     ) -> Result<PoolTransactionAmounts, Unsettled> {
+        if let Some(range) = self.ranges.get(&pool.market) {
+            return self.range_amounts(intent, pool, range, receipt);
+        }
         let mut moved = self.moved(pool, receipt)?;
         let (shares_paid, minted) = moved.take(pool.lp.id)?;
         let [first, second] = [moved.take(pool.pooled[0])?, moved.take(pool.pooled[1])?];

@@ -37,3 +37,6 @@ pub use error::Malformed;
 
 /// A number of 256 bits.
 pub type U256 = ruint::aliases::U256;
+
+/// A number of 512 bits: a product of two.
+pub type U512 = ruint::aliases::U512;

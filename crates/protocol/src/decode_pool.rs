@@ -59,10 +59,10 @@ pub fn pool_balance(json: &Json, spec: &PoolSpec) -> Result<Reply, WireError> {
     if [first.token, second.token] != spec.pooled || snapshot.lp.token != spec.lp.id {
         return Err(WireError::new("has other tokens than the pool").within("pooled"));
     }
-    Ok(Reply::PoolBalance(PoolBalances {
-        pooled: [first.volume, second.volume],
-        supply: snapshot.lp.volume,
-    }))
+    Ok(Reply::PoolBalance(PoolBalances::constant_product(
+        [first.volume, second.volume],
+        snapshot.lp.volume,
+    )))
 }
 
 /// One page of joins and exits.

@@ -199,6 +199,7 @@ pub(crate) mod tests {
             exits: true,
             swaps: true,
             fee_bips: 20,
+            in_range: false,
         }
     }
 

@@ -4,7 +4,8 @@
 //! The tokens that were put in for them, at the pool's ratio of that moment, are their *reference*: its price changes
 //! count as holdings, as if it were still held. Of the other changes of the shares' value, fee income is the part by
 //! which the root of the product of both reserves has grown for each share (trades without fees leave it unchanged),
-//! and impermanent loss is the rest.
+//! and impermanent loss is the rest. Of a range that product is one of virtual reserves, which fees do not change: its
+//! fees are paid out by exits, and lower the costs of these.
 //!
 //! The unit of all sums is that of [`crate::pnl`].
 
@@ -211,7 +212,7 @@ impl PoolPosition {
 /// The part of a value that the growth of the root of the product for each share explains, between two states of a
 /// pool.
 fn growth(before: &PoolBalances, now: &PoolBalances, worth: i128) -> Option<i128> {
-    let root = |pool: &PoolBalances| root_of_product(pool.pooled[0], pool.pooled[1]);
+    let root = |pool: &PoolBalances| root_of_product(pool.reserves[0], pool.reserves[1]);
     let (roots, supplies) = (
         shortened([root(before), root(now)]),
         shortened([before.supply, now.supply]),

@@ -41,6 +41,7 @@ pub fn pool() -> PoolSpec {
         exits: true,
         swaps: true,
         fee_bips: 20,
+        in_range: false,
     }
 }
 

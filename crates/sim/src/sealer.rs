@@ -130,6 +130,7 @@ fn pools_of(order: &UnsignedOrder) -> Vec<PoolSpec> {
         exits: true,
         swaps: true,
         fee_bips: 0,
+        in_range: false,
     };
     if order.is_swap() {
         vec![pool]

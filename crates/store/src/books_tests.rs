@@ -61,6 +61,7 @@ pub(crate) fn listing() -> Listing {
             exits: false,
             swaps: true,
             fee_bips: 30,
+            in_range: false,
         }],
         tokens: vec![eth, usdc, btc],
     }

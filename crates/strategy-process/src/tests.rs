@@ -480,6 +480,7 @@ pub(crate) fn pool(possible: bool) -> PoolView {
         base: 20 * 10_u128.pow(18),
         quote: 40_000_000_000,
         supply: 1,
+        range: None,
         held: 0,
         moving: !possible,
         moved: None,

@@ -48,16 +48,36 @@ const STEPS: &[&[Step]] = &[
     ORDER_BOOKS,
     // Version 24: markets of other venues that strategies read. Before, they read none.
     &[],
-    CHARGED_AS,
+    RANGES_AND_CHARGES,
 ];
 
-/// Version 25: rules state what charges for requests count as in losses. Before, those in a token that no market trades
-/// counted in none.
-const CHARGED_AS: &[Step] = &[Step::Add {
-    of: "VenueRules",
-    field: "charged_as",
-    value: || Value::NONE,
-}];
+/// Version 25: shares may be liquidity in a range of prices, and rules state what charges count as in losses. Before, all
+/// pools were of a constant product, whose price follows from what they hold, and charges in a token that no market trades
+/// counted in no loss.
+const RANGES_AND_CHARGES: &[Step] = &[
+    Step::Add {
+        of: "PoolSpec",
+        field: "in_range",
+        value: || Value::Bool(false),
+    },
+    Step::Convert {
+        of: "PoolBalances",
+        with: reserves_as_held,
+    },
+    Step::Add {
+        of: "VenueRules",
+        field: "charged_as",
+        value: || Value::NONE,
+    },
+];
+
+/// What a pool of a constant product holds is what its price follows from.
+pub fn reserves_as_held(mut balances: Value) -> Result<Value, String> {
+    let pooled = balances.field("pooled").cloned();
+    let pooled = pooled.ok_or("balances of a pool have amounts")?;
+    put(&mut balances, "reserves", pooled)?;
+    Ok(balances)
+}
 
 /// Version 23: markets state whether they have an order book, and other venues may count. Before, those of pools on chains did not say so, and none
 /// of their strategies asked.

@@ -22,14 +22,13 @@ pub struct Entry {
 impl Entry {
     /// Follows what is held. `None` on overflow.
     pub fn follow(self, pool: &PoolView) -> Option<Self> {
+        let (base, quote) = pool.due();
         if pool.held >= self.shares {
             let more = pool.held - self.shares;
             return Some(Self {
                 shares: pool.held,
-                base: self.base.checked_add(due(pool.base, more, pool.supply)?)?,
-                quote: self
-                    .quote
-                    .checked_add(due(pool.quote, more, pool.supply)?)?,
+                base: self.base.checked_add(due(base, more, pool.supply)?)?,
+                quote: self.quote.checked_add(due(quote, more, pool.supply)?)?,
             });
         }
         // Rounded up: the loss is never smaller than it is.
@@ -45,9 +44,10 @@ impl Entry {
     pub fn loss_bps(self, view: &View<'_>, pool: &PoolView) -> Option<Amount> {
         let worth = |base, quote| quote_value(view.market, base, view.mid)?.checked_add(quote);
         let held = worth(self.base, self.quote)?;
+        let (base, quote) = pool.due();
         let now = worth(
-            due(pool.base, self.shares, pool.supply)?,
-            due(pool.quote, self.shares, pool.supply)?,
+            due(base, self.shares, pool.supply)?,
+            due(quote, self.shares, pool.supply)?,
         )?;
         if held == 0 {
             return Some(0);

@@ -173,7 +173,7 @@ impl Adapter {
         let (supply, k_last) = (one_number(&supply), one_number(&k_last));
         let supply = supply_with_fee(supply.map_err(text)?, pooled, k_last.map_err(text)?);
         let supply = amount(supply.map_err(text)?).map_err(text)?;
-        Ok(PoolBalances { pooled, supply })
+        Ok(PoolBalances::constant_product(pooled, supply))
     }
 
     fn client_id(&mut self) -> ClientOrderId {

@@ -1,5 +1,5 @@
 //! The published contracts, deployed by transactions of this program: two tokens, factory, router, and a first deposit
-//! into their pair.
+//! into their pair. Those of V3 are in `ranges`.
 
 use std::path::Path;
 
@@ -226,6 +226,7 @@ pub fn pool(pair: Address) -> PoolSpec {
         exits: true,
         swaps: true,
         fee_bips: 30,
+        in_range: false,
     }
 }
 
@@ -242,6 +243,7 @@ pub async fn deploy<'a>(place: &'a Place<'a>, modules: &'a Path, name: &str) -> 
         coin: COIN,
         tokens: std::collections::BTreeMap::new(),
         pools: Vec::new(),
+        ranges: std::collections::BTreeMap::new(),
         slippage_bps: crate::adapter::SLIPPAGE_BPS,
         gas: GasLimits {
             join: 300_000,

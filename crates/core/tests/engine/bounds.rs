@@ -64,7 +64,7 @@ fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
         swaps_per_min: 6,
     };
     // The root of 0.81 is 0.9: 100 000 of a million; 5.005 of an undecided transaction, rounded up; the fee.
-    let with = alone.with_pool(&pool, 200, 10).unwrap();
+    let with = alone.with_pool(&pool, false, 200, 10).unwrap();
     assert_eq!(with.by_pool, 100_000 + 6 + 7);
     assert_eq!(with.total(), alone.total() + with.by_pool);
     assert_eq!(with.by_swap, 0, "no swaps");
@@ -73,7 +73,7 @@ fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
         ..pool.clone()
     };
     // The collar and the fee of one swap: 2.1 % of 10,001, rounded up.
-    let with = alone.with_pool(&swaps, 200, 10).unwrap();
+    let with = alone.with_pool(&swaps, false, 200, 10).unwrap();
     assert_eq!(with.by_swap, 211);
     assert_eq!(with.total(), alone.total() + with.by_pool + 211);
     let all = loss_bound(
@@ -83,7 +83,7 @@ fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
         Price(10_000),
         10_000,
     );
-    let all = all.unwrap().with_pool(&pool, 200, 10).unwrap();
+    let all = all.unwrap().with_pool(&pool, false, 200, 10).unwrap();
     assert_eq!(
         all.by_pool,
         1_000_000 + 13,
@@ -117,7 +117,7 @@ fn a_pool_traded_to_the_new_price_loses_at_most_the_stated_loss() {
             swap_value_max: 0,
             swaps_per_min: 6,
         };
-        let stated = bound.with_pool(&pool, 200, 10).unwrap().by_pool;
+        let stated = bound.with_pool(&pool, false, 200, 10).unwrap().by_pool;
         // A price of 100 falls to 100 · (1 − g): base is added until the pool has that price.
         let left = u128::from(10_000 - gap_bps);
         let there = (base * quote * 10_000 / (100 * left)).isqrt();
@@ -127,6 +127,50 @@ fn a_pool_traded_to_the_new_price_loses_at_most_the_stated_loss() {
         least = least.min(lost * 100 / stated);
     }
     assert!(least >= 99, "a bound, not a scare figure: {least} per cent");
+}
+
+/// Of a range: where it is at or below its lower end it is base alone, and loses what base loses.
+#[test]
+fn a_range_loses_at_most_what_base_loses() {
+    let config = config();
+    let (lower, upper) = (81.0_f64, 121.0_f64);
+    let worth = |price: f64| {
+        let within = price.clamp(lower, upper);
+        let base = 1.0 / within.sqrt() - 1.0 / upper.sqrt();
+        base * price + within.sqrt() - lower.sqrt()
+    };
+    for gap_bps in (100..=9_900).step_by(700) {
+        let alone = loss_bound(
+            &spec(),
+            (&config, &LASTING),
+            &config.markets[0],
+            Price(10_000),
+            gap_bps,
+        )
+        .unwrap();
+        let pool = PoolConfig {
+            poll_ms: 1_000,
+            age_max_ms: 5_000,
+            slippage_bps: 0,
+            divergence_max_bps: 100,
+            move_value_max: 0,
+            value_max: 1_000_000_000,
+            fee_max: 0,
+            swap_value_max: 0,
+            swaps_per_min: 6,
+        };
+        let stated = |in_range| alone.with_pool(&pool, in_range, 200, 10).unwrap().by_pool;
+        assert_eq!(stated(true), 100_000 * u128::from(gap_bps));
+        let part = f64::from(gap_bps) / 10_000.0;
+        let mut most = 0.0_f64;
+        for price in [40.0, 81.0, 90.0, 100.0, 121.0, 200.0] {
+            let lost = 1.0 - worth(price * (1.0 - part)) / worth(price);
+            assert!(lost <= part + 1e-9, "{gap_bps} {price}: {lost}");
+            most = most.max(lost);
+        }
+        assert!(most >= part - 1e-9, "it is reached below the range");
+        assert!(stated(false) < stated(true), "other pools lose less");
+    }
 }
 
 #[test]

@@ -22,10 +22,8 @@ use cambist_core::{Amount, Engine, Intent, MarketId, Price, Time, TokenId, Venue
 use crate::bench::{BASE, ORIGIN, QUOTE, config, listed, spec, token};
 pub(crate) const LP: TokenId = TokenId(9);
 /// A thousand base and a hundred thousand quote at 100.00; the value of a share is 0.2 quote.
-pub(crate) const POOL: PoolBalances = PoolBalances {
-    pooled: [1_000_000_000, 100_000_000_000],
-    supply: 1_000_000,
-};
+pub(crate) const POOL: PoolBalances =
+    PoolBalances::constant_product([1_000_000_000, 100_000_000_000], 1_000_000);
 
 /// Has this many shares as target, always.
 pub(crate) struct Hold(Amount);
@@ -49,6 +47,7 @@ pub(crate) fn pool_spec() -> PoolSpec {
         exits: true,
         swaps: true,
         fee_bips: 20,
+        in_range: false,
     }
 }
 
@@ -105,6 +104,8 @@ pub(crate) struct Beside {
     pub(crate) wakes: usize,
     /// The order of the pooled tokens: base first, or quote first.
     pub(crate) base_at: usize,
+    /// What the price follows from, if that is not what the pool holds.
+    pub(crate) virtual_reserves: Option<[Amount; 2]>,
     pub(crate) finished: Option<bool>,
     /// The durable books.
     pub(crate) books: Books,
@@ -162,6 +163,7 @@ impl Beside {
             fails: |_| false,
             wakes: 0,
             base_at: 0,
+            virtual_reserves: None,
             finished: None,
             books: Books::default(),
         }
@@ -256,7 +258,10 @@ impl Beside {
                 swaps: self.listed,
                 fee_bips: 20,
             }]),
-            Query::PoolBalance(_) => Reply::PoolBalance(self.pool),
+            Query::PoolBalance(_) => Reply::PoolBalance(PoolBalances {
+                reserves: self.virtual_reserves.unwrap_or(self.pool.pooled),
+                ..self.pool
+            }),
             Query::PoolTransactions(page) => {
                 let within = |r: &&PoolTransactionReport| {
                     r.created >= page.from && (page.to.0 == 0 || r.created <= page.to)
@@ -307,8 +312,12 @@ impl Beside {
         if self.list.iter().any(|report| report.hash == hash) {
             return;
         }
+        // In a range the price may be outside: one of the tokens is due nothing.
+        let at = usize::from(self.pool.pooled[0] == 0);
         let lp = match wanted.kind {
-            PoolTransactionKind::Join => wanted.amounts[0] * self.pool.supply / self.pool.pooled[0],
+            PoolTransactionKind::Join => {
+                wanted.amounts[at] * self.pool.supply / self.pool.pooled[at]
+            }
             PoolTransactionKind::Exit => wanted.lp_amount,
         };
         let share = |at: usize| self.pool.pooled[at] * lp / self.pool.supply;

@@ -463,3 +463,79 @@ fn a_pool_is_joined_and_left_whichever_token_is_first() {
         assert_eq!(ends[0], ends[1]);
     }
 }
+
+/// A pool whose shares are liquidity in a range, with the price of the market and these amounts due.
+fn in_range(shares: u128, pooled: [u128; 2]) -> Beside {
+    let mut bench = Beside::new(shares, limits(), Vec::new());
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.pools[0].in_range = true;
+    }
+    bench.virtual_reserves = Some(bench.pool.pooled);
+    bench.pool.pooled = pooled;
+    bench
+}
+
+#[test]
+fn a_range_is_joined_and_left_with_one_token_where_the_price_is_outside() {
+    // Below the range all is base, above it all is quote.
+    for (pooled, paid) in [
+        ([2_000_000_000, 0], [2_000_000, 0]),
+        ([0, 200_000_000_000], [0, 200_000_000]),
+    ] {
+        let mut bench = in_range(1_000, pooled);
+        let sent = bench.until_sent();
+        assert_eq!(sent.endpoint, Endpoint::Join);
+        let wanted = bench.sealed[&sent.id].1.clone();
+        assert_eq!((wanted.amounts, wanted.lp_amount), (paid, 990));
+        bench.settle(sent.id);
+        bench.take(sent);
+        bench.is_balanced();
+        assert_eq!(bench.ends(), [End::Filled]);
+        assert!(bench.invariants().is_empty());
+        let mut bench = in_range(0, pooled);
+        bench.held.insert(LP, 1_000);
+        let sent = bench.until_sent();
+        assert_eq!(sent.endpoint, Endpoint::Exit);
+        let wanted = bench.sealed[&sent.id].1.clone();
+        assert_eq!(wanted.amounts, paid.map(|amount| amount * 99 / 100));
+        bench.settle(sent.id);
+        bench.take(sent);
+        bench.is_balanced();
+        assert_eq!(bench.ends(), [End::Filled]);
+    }
+}
+
+/// An amount of 0 is one token alone only in a range with a price; anywhere else it is a pool that holds nothing, or
+/// shares too few to be due anything.
+#[test]
+fn an_amount_of_zero_is_refused_where_it_is_not_the_range() {
+    let refuses = |edit: fn(&mut Beside)| {
+        let mut bench = in_range(1_000, [2_000_000_000, 0]);
+        edit(&mut bench);
+        bench.run_ms(3_000);
+        assert!(bench.sent.is_empty());
+        bench.refused(Control::OrderAmount) || bench.refused(Control::PoolDivergence)
+    };
+    assert!(refuses(|bench| {
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.pools[0].in_range = false;
+        }
+    }));
+    assert!(refuses(|bench| bench.pool.pooled = [0, 0]));
+    assert!(refuses(
+        |bench| bench.virtual_reserves = Some([1_000_000_000, 0])
+    ));
+}
+
+/// The price of a range follows from its virtual reserves, whatever is due.
+#[test]
+fn the_price_of_a_range_is_that_of_its_virtual_reserves() {
+    let mut bench = in_range(1_000, [2_000_000_000, 1]);
+    let [base, quote] = bench.virtual_reserves.unwrap();
+    bench.pool.pooled = [2_000_000_000, 0];
+    bench.virtual_reserves = Some([base, quote + quote / 100 + 1]);
+    bench.run_ms(3_000);
+    assert!(bench.sent.is_empty() && bench.refused(Control::PoolDivergence));
+    bench.virtual_reserves = Some([base, quote + quote / 100]);
+    bench.until_sent();
+}

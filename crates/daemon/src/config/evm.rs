@@ -1,4 +1,4 @@
-//! What is configured of Uniswap V2 pools on an EVM chain.
+//! What is configured of Uniswap V2 pools, or of ranges of V3 pools, on an EVM chain.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,15 @@ use cambist_strategies::Promise;
 use super::limits::Written;
 use super::market::{Expected, StrategyChoice};
 use super::mode::Mode;
+use super::pool::Pool;
 use super::reader::{At, Problem, Section};
 
 /// Keys of `[venue]`: numbers, texts and tables.
 pub(super) const NUMBERS: [&str; 3] = ["block_s", "fee_max_gwei", "priority_fee_gwei"];
-pub(super) const TEXTS: [&str; 3] = ["account", "router", "factory"];
+pub(super) const TEXTS: [&str; 4] = ["account", "factory", ROUTER, POSITION_MANAGER];
+/// The contract that is called: that of V2, or that of V3.
+const ROUTER: &str = "router";
+const POSITION_MANAGER: &str = "position_manager";
 /// The key of `[keys]`.
 pub(super) const KEY: &str = "eth_key_file";
 
@@ -31,6 +35,12 @@ pub const GAS: GasLimits = GasLimits {
     exit: 400_000,
     swap: 300_000,
     approve: 100_000,
+};
+/// The same for ranges of V3 pools. A first join also makes a position and the ends of its range.
+pub const RANGE_GAS: GasLimits = GasLimits {
+    join: 900_000,
+    exit: 600_000,
+    ..GAS
 };
 /// The fee of every Uniswap V2 pool, ten-thousandths.
 pub const FEE_BIPS: u16 = 30;
@@ -46,9 +56,11 @@ pub struct EvmLink {
     pub chain_id: u64,
     /// The account that signs.
     pub account: Address,
-    /// Router and factory.
+    /// The contract that joins, exits and swaps call: the router of V2, or the position manager of V3.
     pub router: Address,
-    /// See `router`.
+    /// Whether that is the position manager: shares are liquidity in ranges.
+    pub in_ranges: bool,
+    /// The factory that it and every pool belong to.
     pub factory: Address,
     /// Contracts of tokens by symbol.
     pub tokens: BTreeMap<String, Address>,
@@ -72,10 +84,30 @@ pub struct EvmLink {
 
 /// Reads the keys of `[venue]` that only this kind has.
 pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLink> {
-    let addresses = TEXTS.map(|key| {
+    let called = match [ROUTER, POSITION_MANAGER].map(|key| section.has(key)) {
+        [true, true] => {
+            let what = "venue.router is of V2 pools and venue.position_manager of V3 pools: remove one of them; a daemon has pools of one kind";
+            section.problem(section.at(), what);
+            ROUTER
+        }
+        [false, true] => POSITION_MANAGER,
+        _ => ROUTER,
+    };
+    let other = if called == ROUTER {
+        POSITION_MANAGER
+    } else {
+        ROUTER
+    };
+    section.opt::<String>(other);
+    let addresses = ["account", called, "factory"].map(|key| {
         let text = section.opt::<String>(key);
         if text.is_none() && !section.has(key) {
-            let what = format!("venue.{key} is missing: an address on the chain");
+            let or = if key == ROUTER {
+                ", or venue.position_manager for ranges of V3 pools"
+            } else {
+                ""
+            };
+            let what = format!("venue.{key} is missing: an address on the chain{or}");
             section.missing(key, what);
         }
         let text = text?;
@@ -148,6 +180,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLi
         chain_id: chain_id?.value,
         account: account?,
         router: router?,
+        in_ranges: called == POSITION_MANAGER,
         factory: factory?,
         tokens: contracts,
         coin: coin.value,
@@ -192,6 +225,20 @@ pub(super) fn read_key(
 }
 
 impl EvmLink {
+    /// The key of the contract that is called.
+    pub const fn called(&self) -> &'static str {
+        if self.in_ranges {
+            "venue.position_manager"
+        } else {
+            "venue.router"
+        }
+    }
+
+    /// Most gas of each kind of transaction.
+    pub const fn gas(&self) -> GasLimits {
+        if self.in_ranges { RANGE_GAS } else { GAS }
+    }
+
     /// What the venue guarantees.
     pub fn rules(&self) -> VenueRules {
         rules::rules(COIN_ID, self.block_s * 1_000)
@@ -214,12 +261,15 @@ impl EvmLink {
     /// What the gas of one join, exit and swap may cost in base units of the coin: with leftovers of all permissions, and
     /// all gas used at the highest fee.
     pub fn gas_costs(&self) -> [u128; 3] {
+        let most = self.gas();
         let of = |gas: u64, tokens: u64| {
             // One call takes a leftover back, another gives the permission.
-            let all = gas + 2 * tokens * GAS.approve;
+            let all = gas + 2 * tokens * most.approve;
             u128::from(all).saturating_mul(self.fee_max)
         };
-        [of(GAS.join, 2), of(GAS.exit, 1), of(GAS.swap, 1)]
+        // A position manager takes liquidity of its caller without a permission.
+        let shares = u64::from(!self.in_ranges);
+        [of(most.join, 2), of(most.exit, shares), of(most.swap, 1)]
     }
 
     /// What an operator should know of gas.
@@ -304,3 +354,49 @@ pub(super) fn check_market(
         }
     }
 }
+
+/// Refuses what ranges of V3 pools do not have, and ranges of V2 pools.
+pub(super) fn check_range(
+    section: &Section<'_, '_>,
+    link: &EvmLink,
+    pool: &Pool,
+    strategies: &[StrategyChoice],
+) {
+    let Some(range) = &pool.range else {
+        if link.in_ranges {
+            let what = "market.pool.range is missing: venue.position_manager is of V3, whose liquidity is in ranges";
+            section.problem(pool.name.at, what);
+        }
+        return;
+    };
+    if !link.in_ranges {
+        let what = "market.pool.range is of V3 pools, and venue.router of V2: set venue.position_manager instead, and venue.factory to its factory";
+        section.problem(range.at, what);
+        return;
+    }
+    let swaps = pool.amounts.of("swap_value_max");
+    if let Some(most) = swaps.filter(|most| !most.value.number.is_zero()) {
+        let what = "market.pool.swap_value_max must be 0: swaps with V3 pools are not supported";
+        section.problem(most.at, what);
+    }
+    for choice in strategies {
+        let name = &choice.name.value;
+        let info = cambist_strategies::find(name);
+        if info.is_none_or(|info| info.promise != Promise::PoolShares) {
+            let what = format!(
+                "strategy {name} swaps, and swaps with V3 pools are not supported: use lp_manager"
+            );
+            section.problem(choice.name.at, what);
+        }
+        let half_life = choice.params.get(INCOME_KEY);
+        if half_life.is_some_and(|value| value.as_integer() != Some(0)) {
+            let what = format!(
+                "{INCOME_KEY} must be 0 for a range: its fees do not stay in the pool, so that no income is seen in its curve"
+            );
+            section.problem(choice.place(INCOME_KEY), what);
+        }
+    }
+}
+
+/// The parameter with which lp_manager compares what a pool earns.
+const INCOME_KEY: &str = "income_half_life_s";

@@ -20,7 +20,7 @@ use super::pool::{self, Pool};
 use super::process::{self, ProcessChoice};
 use super::reader::{At, Place, Problem, Section};
 use super::sections::{require_pins, small};
-use super::venue::{VenueKind, VenueSection};
+use super::venue::{VenueKind, VenueSection, VenueTerms};
 
 /// Most sources of reference prices of a market.
 const REFERENCE_FEEDS_MAX: usize = 8;
@@ -256,6 +256,10 @@ pub(super) fn read(
         .map(|section| read_strategy(section, folder))
         .collect();
     check_kind(&section, venue.kind, &strategies, &expected);
+    if let Some(pool) = &pool {
+        let read: Vec<_> = strategies.iter().flatten().cloned().collect();
+        check_range(&section, venue, pool, &read);
+    }
     if strategies.is_empty() {
         section.missing(
             "strategy",
@@ -316,6 +320,25 @@ fn check_kind(
         VenueKind::Exchange => {}
         VenueKind::Kraken => kraken::check_market(section, &read),
         VenueKind::EvmPools => evm::check_market(section, &read, expected),
+    }
+}
+
+/// Refuses a range where the venue has none, and what ranges do not have.
+fn check_range(
+    section: &Section<'_, '_>,
+    venue: &VenueSection,
+    pool: &Pool,
+    strategies: &[StrategyChoice],
+) {
+    if let Some(VenueTerms::Evm(link)) = &venue.terms {
+        evm::check_range(section, link, pool, strategies);
+    } else if let Some(range) = pool
+        .range
+        .as_ref()
+        .filter(|_| venue.kind != VenueKind::EvmPools)
+    {
+        let what = "market.pool.range is of V3 pools: only venue.kind = \"evm-pools\" has them";
+        section.problem(range.at, what);
     }
 }
 

@@ -5,6 +5,8 @@
 use cambist_core::config::{MarketConfig, PoolConfig};
 use cambist_core::pool::PoolSpec;
 use cambist_core::{MarketSpec, TokenId, TokenSpec};
+use cambist_evm::v3::liquidity::Range;
+use cambist_evm::v3::tick::Tick;
 use cambist_strategies::FirstLeg;
 use rust_decimal::Decimal;
 
@@ -28,12 +30,23 @@ const LP_DECIMALS: u8 = 8;
 pub struct Pool {
     /// The venue's name.
     pub name: At<String>,
+    /// The range of prices that its shares are liquidity in, of a V3 pool.
+    pub range: Option<At<PoolRange>>,
     /// Expected units of the LP token: decimals, and accepted decimals.
     pub lp_units: [Option<At<u8>>; 2],
     /// The limits that are numbers; its amounts are unset until decimals are known.
     pub limits: PoolConfig,
     /// The limits that are amounts.
     pub amounts: Written,
+}
+
+/// A range of a V3 pool, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolRange {
+    /// The pool's fee, in millionths of what is sold to it: whole ten-thousandths.
+    pub fee_tier: u32,
+    /// The range.
+    pub range: Range,
 }
 
 /// A pool as the venue lists it.
@@ -51,6 +64,45 @@ pub struct ListedPool {
     pub status: u32,
     /// Fee of swaps in ten-thousandths.
     pub fee_bips: u16,
+    /// Whether its shares are liquidity in a range of prices.
+    pub in_range: bool,
+}
+
+/// Reads `[market.pool.range]`; `None` also if there is none.
+fn read_range(mut section: Section<'_, '_>) -> Option<At<PoolRange>> {
+    let at = section.at();
+    if !section.is_written() {
+        section.finish();
+        return None;
+    }
+    let fee = section.req_number("fee_tier", 100..=100_000);
+    if let Some(fee) = fee.as_ref().filter(|fee| fee.value % 100 != 0) {
+        let what = "market.pool.range.fee_tier must be whole hundreds: the pool's fee in millionths, as 500, 3000 or 10000";
+        section.problem(fee.at, what);
+    }
+    let ends = ["lower_tick", "upper_tick"].map(|key| {
+        let written = section.req::<i64>(key)?;
+        let number = i32::try_from(written.value).ok();
+        let tick = number.and_then(|number| Tick::new(number).ok());
+        if tick.is_none() {
+            let what = format!("market.pool.range.{key} must be a tick, -887272 to 887272");
+            section.problem(written.at, what);
+        }
+        Some((tick?, written.at))
+    });
+    let [lower, upper] = ends;
+    let (lower, (upper, upper_at)) = (lower?.0, upper?);
+    let range = Range::new(lower, upper).ok();
+    if range.is_none() {
+        let what = "market.pool.range.upper_tick must be above lower_tick";
+        section.problem(upper_at, what);
+    }
+    section.finish();
+    let value = PoolRange {
+        fee_tier: small(fee?.value),
+        range: range?,
+    };
+    Some(At { value, at })
 }
 
 /// Reads the section; `None` also if there is none.
@@ -82,10 +134,16 @@ pub(super) fn read(mut section: Section<'_, '_>, pinned: bool) -> Option<Pool> {
         let what = "market.pool.age_max_ms must be longer than market.pool.poll_ms";
         section.problem(age.at, what);
     }
+    let has_range = section.has("range");
+    let range = read_range(section.section("range"));
     section.finish();
     complete?;
+    if has_range && range.is_none() {
+        return None;
+    }
     Some(Pool {
         name: name?,
+        range,
         lp_units,
         limits,
         amounts,
@@ -101,7 +159,8 @@ impl Pool {
             .lp_units
             .each_ref()
             .map(|at| at.as_ref().map(|at| at.value));
-        format!("{name} {units:?} {numbers:?} {amounts}")
+        let range = self.range.as_ref().map(|range| &range.value);
+        format!("{name} {range:?} {units:?} {numbers:?} {amounts}")
     }
 
     /// The pool as the venue lists it, which must have exactly the market's tokens.
@@ -168,6 +227,7 @@ impl Pool {
             exits: found.status & EXITS != 0,
             swaps: found.status & SWAPS != 0,
             fee_bips: found.fee_bips,
+            in_range: found.in_range,
         })
     }
 
@@ -190,8 +250,9 @@ impl Pool {
             },
             joins: true,
             exits: true,
-            swaps: true,
+            swaps: self.range.is_none(),
             fee_bips: 0,
+            in_range: self.range.is_some(),
         }
     }
 

@@ -646,6 +646,7 @@ pub(super) fn quiet(
             base,
             quote,
             supply: 1,
+            range: None,
             held: 0,
             moving: false,
             moved: None,

@@ -184,9 +184,14 @@ pub(super) fn beside(
 ) -> Option<LossBound> {
     let mut pools = pools.iter().zip(&engine.pools);
     match pools.find(|(pool, _)| pool.market == spec.id) {
-        Some((_, limits)) => {
+        Some((pool, limits)) => {
             let market = engine.markets.get(usize::from(spec.id.0))?;
-            bound.with_pool(limits, market.collar_bps, engine.max_fee_bips)
+            bound.with_pool(
+                limits,
+                pool.in_range,
+                market.collar_bps,
+                engine.max_fee_bips,
+            )
         }
         None => Some(bound),
     }

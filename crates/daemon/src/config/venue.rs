@@ -27,7 +27,7 @@ pub enum VenueKind {
     Exchange,
     /// Kraken's spot interface.
     Kraken,
-    /// Uniswap V2 pools on an EVM chain.
+    /// Uniswap pools on an EVM chain.
     EvmPools,
 }
 

@@ -55,6 +55,7 @@ fn pool() -> PoolSpec {
         exits: true,
         swaps: true,
         fee_bips: 20,
+        in_range: false,
     }
 }
 
@@ -162,10 +163,7 @@ impl Stage {
         let symbols = BTreeMap::from([(ETH, "ETH".to_owned())]);
         let pools = BTreeMap::from([(
             MarketId(0),
-            PoolBalances {
-                pooled: [10_u128.pow(19), 25_000_000_000],
-                supply: 1_000_000,
-            },
+            PoolBalances::constant_product([10_u128.pow(19), 25_000_000_000], 1_000_000),
         )]);
         self.worker.book(Box::new(booking), symbols, pools).unwrap();
         answered.then(|| match self.inbox.blocking_recv() {

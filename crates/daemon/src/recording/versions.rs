@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use cambist_schema::{History, Step, Value};
 use cambist_tape::versions::{
     POOL_TAKES_NO_SWAPS, costs_by_endpoint, exact_amounts, exchange_rules, fees_as_stated,
-    fees_in_what_is_bought, one_list, put, take, two_times,
+    fees_in_what_is_bought, one_list, put, reserves_as_held, take, two_times,
 };
 
 /// Root type of a snapshot.
@@ -51,16 +51,27 @@ const STEPS: &[&[Step]] = &[
     CHARGES,
     ORDER_BOOKS,
     ELSEWHERE,
-    CHARGED_AS,
+    RANGES_AND_CHARGES,
 ];
 
-/// Version 25: the venue's rules state what charges for requests count as in losses. Before, those in a token that no market
-/// trades counted in none.
-const CHARGED_AS: &[Step] = &[Step::Add {
-    of: "VenueRules",
-    field: "charged_as",
-    value: || Value::NONE,
-}];
+/// Version 25: shares may be liquidity in a range of prices, and rules state what charges count as in losses. Before, all
+/// pools were of a constant product, and charges in a token that no market trades counted in no loss.
+const RANGES_AND_CHARGES: &[Step] = &[
+    Step::Add {
+        of: "PoolSpec",
+        field: "in_range",
+        value: || Value::Bool(false),
+    },
+    Step::Convert {
+        of: "PoolBalances",
+        with: reserves_as_held,
+    },
+    Step::Add {
+        of: "VenueRules",
+        field: "charged_as",
+        value: || Value::NONE,
+    },
+];
 
 /// Version 24: strategies may read markets of other venues. Before, all that they read were of this one.
 const ELSEWHERE: &[Step] = &[

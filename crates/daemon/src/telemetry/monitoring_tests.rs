@@ -78,6 +78,7 @@ fn page() -> String {
         exits: true,
         swaps: true,
         fee_bips: 20,
+        in_range: false,
     };
     let telemetry = Telemetry::new(
         About {

@@ -226,6 +226,7 @@ fn a_pool_that_is_not_joined_has_its_reason_too() {
         exits: true,
         swaps: true,
         fee_bips: 20,
+        in_range: false,
     };
     let about = About {
         pools: vec![pool],

@@ -22,8 +22,8 @@ const FILE: &str = "assets";
 const DIGEST: &str = "digest ";
 /// Most assets; the service lists several hundred.
 const ASSETS_MAX: usize = 20_000;
-/// Longest name: the address of a contract has 42.
-const NAME_BYTES_MAX: usize = 48;
+/// Longest name: the address of a contract has 42, and one with the ends of a range up to 58.
+const NAME_BYTES_MAX: usize = 64;
 
 /// Numbers by the service's names of assets.
 #[derive(Debug, Default)]

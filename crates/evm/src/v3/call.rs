@@ -72,7 +72,7 @@ calls! {
         /// Last second of a block's time in which it is executed.
         deadline: U256,
     }
-    /// Position manager: pays both tokens into an existing position, whoever holds it.
+    /// Position manager: pays both tokens into an existing position of any account.
     IncreaseLiquidity("increaseLiquidity((uint256,uint256,uint256,uint256,uint256,uint256))") {
         /// The position.
         position: U256,

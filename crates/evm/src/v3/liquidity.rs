@@ -4,10 +4,9 @@
 //! Sources: `SqrtPriceMath.sol` (v3-core 1.0.1), `LiquidityAmounts.sol` (v3-periphery 1.4.4).
 
 use ruint::UintTryFrom;
-use ruint::aliases::U512;
 
 use super::tick::Tick;
-use crate::{Malformed, U256};
+use crate::{Malformed, U256, U512};
 
 /// Which way a quotient is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +191,32 @@ fn liquidity0([lower, upper]: [U256; 2], amount: U256) -> Result<u128, Malformed
 fn liquidity1([lower, upper]: [U256; 2], amount: U256) -> Result<u128, Malformed> {
     let width = upper.checked_sub(lower).ok_or(Malformed::Range)?;
     crate::call::amount(mul_div(amount, one(), width, Rounding::Down)?)
+}
+
+/// The root of the price that a pool reaches from another one by taking `amount` of token 0:
+/// `liquidity · from / (liquidity + amount · from)`, rounded up (`SqrtPriceMath.getNextSqrtPriceFromInput`).
+///
+/// # Errors
+/// [`Malformed::Range`] without liquidity, and for a root of more than 256 bits.
+pub fn price_after_amount0(from: U256, liquidity: u128, amount: u128) -> Result<U256, Malformed> {
+    let shifted: U512 = U512::from(liquidity) << 96;
+    let divisor: U512 = shifted + U512::from(amount) * wide(from);
+    if liquidity == 0 {
+        return Err(Malformed::Range);
+    }
+    let price = (shifted * wide(from)).div_ceil(divisor);
+    U256::uint_try_from(price).map_err(|_| Malformed::Range)
+}
+
+/// The root of the price that a pool reaches from another one by taking `amount` of token 1:
+/// `from + amount / liquidity`, rounded down (`SqrtPriceMath.getNextSqrtPriceFromInput`).
+///
+/// # Errors
+/// [`Malformed::Range`] without liquidity, and for a root of more than 256 bits.
+pub fn price_after_amount1(from: U256, liquidity: u128, amount: u128) -> Result<U256, Malformed> {
+    let liquidity = U256::from(liquidity);
+    let more = mul_div(U256::from(amount), one(), liquidity, Rounding::Down)?;
+    from.checked_add(more).ok_or(Malformed::Range)
 }
 
 /// Virtual reserves of token 0 and token 1 for `liquidity` at a root of the price: `liquidity / √p` and

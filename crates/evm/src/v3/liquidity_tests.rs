@@ -182,3 +182,22 @@ fn roots_of_prices_are_rounded_down() {
         assert!(root * root <= number && next * next > number);
     }
 }
+
+#[test]
+fn prices_after_a_trade_are_those_of_the_published_tests() {
+    // SqrtPriceMath.spec.ts of v3-core: 0.1 of a token into liquidity of 1, at the price 1.
+    let (one, tenth) = (10_u128.pow(18), 10_u128.pow(17));
+    let from = n(1 << 96);
+    let after = price_after_amount1(from, one, tenth);
+    assert_eq!(after, Ok(n(87_150_978_765_690_771_352_898_345_369)));
+    let after = price_after_amount0(from, one, tenth);
+    assert_eq!(after, Ok(n(72_025_602_285_694_852_357_767_227_579)));
+    // The amount takes the price to where the liquidity is due just that amount.
+    let taken = amount0([after.unwrap(), from], one, Rounding::Up);
+    assert_eq!(taken, Ok(n(tenth)));
+    assert_eq!(price_after_amount0(from, 0, 1), Err(Malformed::Range));
+    assert_eq!(price_after_amount1(from, 0, 1), Err(Malformed::Range));
+    assert_eq!(price_after_amount0(from, 1, 0), Ok(from));
+    assert_eq!(price_after_amount1(U256::MAX, 1, 1), Err(Malformed::Range));
+    assert!(price_after_amount0(U256::from(1) << 160, u128::MAX, u128::MAX).is_ok());
+}

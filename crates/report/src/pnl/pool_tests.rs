@@ -21,10 +21,7 @@ fn books() -> MarketPnl {
 
 /// A pool of these whole tokens.
 fn holds(eth: u128, usdc: u128, supply: u128) -> PoolBalances {
-    PoolBalances {
-        pooled: [eth * ETH, usdc * USDC],
-        supply,
-    }
+    PoolBalances::constant_product([eth * ETH, usdc * USDC], supply)
 }
 
 fn moved(
@@ -230,13 +227,13 @@ fn profit_and_loss_is_the_change_of_equity_on_every_path() {
                 }
                 2 | 3 => {
                     let supply = 1_000 + u128::from(random.below(1_000));
-                    let state = PoolBalances {
-                        pooled: [
+                    let state = PoolBalances::constant_product(
+                        [
                             u128::from(random.next() >> 4) * 90 + 1,
                             u128::from(random.below(1 << 40)) + 1,
                         ],
                         supply,
-                    };
+                    );
                     pnl.pool_holds(state);
                     plain.pool = Some(state);
                 }

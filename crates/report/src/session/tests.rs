@@ -464,10 +464,10 @@ fn pooled() -> (Session, Time) {
         Notification::Status(Box::new(Status {
             pools: vec![PoolStatus {
                 market: MarketId(0),
-                balances: Some(cambist_core::pool::PoolBalances {
-                    pooled: [100 * ETH, usdc * USDC],
-                    supply: 1_000,
-                }),
+                balances: Some(cambist_core::pool::PoolBalances::constant_product(
+                    [100 * ETH, usdc * USDC],
+                    1_000,
+                )),
                 held,
                 value: None,
                 divergence_bps: None,

@@ -209,6 +209,7 @@ impl Link {
             coin: COIN,
             tokens: self.pools[0].pooled.into_iter().zip(TOKENS).collect(),
             pools: self.pools.clone(),
+            ranges: std::collections::BTreeMap::new(),
             slippage_bps: self.slippage_bps,
             gas: GAS,
         };

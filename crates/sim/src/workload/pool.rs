@@ -35,6 +35,7 @@ pub(crate) fn specs(markets: &[MarketSpec], venue: &Venue) -> Vec<PoolSpec> {
             exits: pool.status.has(PoolStatus::EXIT),
             swaps: pool.status.has(PoolStatus::SWAP),
             fee_bips: pool.fee_bips,
+            in_range: false,
         })
     };
     pools.filter_map(spec).collect()
@@ -130,10 +131,10 @@ pub(crate) fn outcome(pools: &[PoolSpec], answer: &Result<Response, Refusal>) ->
                 })
                 .collect(),
         ),
-        Response::PoolBalance(view) => Reply::PoolBalance(PoolBalances {
-            pooled: [view.pooled[0].amount, view.pooled[1].amount],
-            supply: view.lp.amount,
-        }),
+        Response::PoolBalance(view) => Reply::PoolBalance(PoolBalances::constant_product(
+            [view.pooled[0].amount, view.pooled[1].amount],
+            view.lp.amount,
+        )),
         Response::PoolTransactions(page) => Reply::PoolTransactions {
             moves: page.transactions.iter().map(report).collect(),
             total: u32::try_from(page.total).ok()?,

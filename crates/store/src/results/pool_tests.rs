@@ -48,10 +48,7 @@ fn opened(shares: i128) -> (TempDir, Store) {
 }
 
 fn pools() -> BTreeMap<MarketId, PoolBalances> {
-    let balances = PoolBalances {
-        pooled: [4 * 10_u128.pow(18), 10_000_000_000],
-        supply: 8_000,
-    };
+    let balances = PoolBalances::constant_product([4 * 10_u128.pow(18), 10_000_000_000], 8_000);
     [(MarketId(0), balances)].into()
 }
 

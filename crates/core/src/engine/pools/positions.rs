@@ -17,7 +17,7 @@ use crate::pool::{
 };
 use crate::request::{Endpoint, Outcome, Reply};
 use crate::shares;
-use crate::strategy::PoolView;
+use crate::strategy::{PoolView, RangeDue};
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 use crate::withheld::{Compared, Unit};
@@ -153,9 +153,13 @@ impl State {
         let balances = pool.fresh(now)?;
         let base_at = pool.base_at(market.spec.base.id);
         Some(PoolView {
-            base: balances.pooled[base_at],
-            quote: balances.pooled[1 - base_at],
+            base: balances.reserves[base_at],
+            quote: balances.reserves[1 - base_at],
             supply: balances.supply,
+            range: pool.spec.in_range.then(|| RangeDue {
+                base: balances.pooled[base_at],
+                quote: balances.pooled[1 - base_at],
+            }),
             held: self.ledger.total(pool.spec.lp.id),
             moving: self.is_pool_busy(id),
             moved: pool.last_transaction_at,
@@ -236,7 +240,7 @@ impl State {
                 base.checked_add(due[1 - base_at])
             }),
             divergence_bps: known.and_then(|(balances, mid)| {
-                let [base, quote] = [balances.pooled[base_at], balances.pooled[1 - base_at]];
+                let [base, quote] = [balances.reserves[base_at], balances.reserves[1 - base_at]];
                 shares::divergence_bps(&market.spec, base, quote, mid)
             }),
             moving: under_way.is_some(),

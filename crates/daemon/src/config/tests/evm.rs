@@ -186,3 +186,134 @@ fn gas_counts_as_a_token_that_a_market_trades() {
     let untraded = untraded.unwrap_err().to_string();
     assert!(untraded.contains("no market trades WBTC"), "{untraded}");
 }
+
+/// The example of a range with one text in place of another.
+fn range_refusal(from: &str, to: &str) -> String {
+    let mut source = example("evm-ranges.toml");
+    assert!(source.text.contains(from), "{from}");
+    source.text = source.text.replacen(from, to, 1);
+    let read = Daemon::parse(&source);
+    let error = match read {
+        Err(error) => error,
+        Ok(daemon) => daemon.bind_expected().unwrap().expect_err(to),
+    };
+    error.to_string()
+}
+
+#[test]
+fn the_example_of_a_range_has_one() {
+    let daemon = Daemon::parse(&example("evm-ranges.toml")).unwrap();
+    let link = daemon.venue.evm().unwrap();
+    assert!(link.in_ranges);
+    assert_eq!(link.called(), "venue.position_manager");
+    assert!(link.gas().join > crate::config::evm::GAS.join);
+    let pool = daemon.markets[0].pool.as_ref().unwrap();
+    let range = &pool.range.as_ref().unwrap().value;
+    let ends = [range.range.lower(), range.range.upper()].map(|end| end.number());
+    assert_eq!((range.fee_tier, ends), (500, [196_260, 200_310]));
+    let bound = daemon.bind_expected().unwrap().unwrap();
+    assert!(bound.pools[0].in_range && !bound.pools[0].swaps);
+    assert_eq!(bound.warnings, [""; 0]);
+    // A changed range is a changed pool.
+    let mut other = example("evm-ranges.toml");
+    other.text = other
+        .text
+        .replacen("upper_tick = 200310", "upper_tick = 200320", 1);
+    let other = Daemon::parse(&other).unwrap();
+    assert_ne!(
+        other.markets[0].pool.as_ref().unwrap().values(),
+        pool.values()
+    );
+}
+
+#[test]
+fn a_range_that_cannot_be_is_refused_where_it_is() {
+    let range = "[market.pool.range]\n";
+    for (from, to, problem) in [
+        (
+            "position_manager = \"0xc3",
+            "router = \"0x7a250d5630b4cf539739df2c5dacb4c659f2488d\"\nposition_manager = \"0xc3",
+            "venue.router is of V2 pools and venue.position_manager of V3 pools",
+        ),
+        (
+            "position_manager = \"0xc36442b4a4522e871399cd717abdd847ab11fe88\"",
+            "position_manager = \"0xc3\"",
+            "venue.position_manager must be an address",
+        ),
+        (
+            "position_manager = ",
+            "router = ",
+            "market.pool.range is of V3 pools, and venue.router of V2",
+        ),
+        (
+            "fee_tier = 500",
+            "fee_tier = 550",
+            "market.pool.range.fee_tier must be whole hundreds",
+        ),
+        (
+            "fee_tier = 500\n",
+            "",
+            "market.pool.range.fee_tier is missing",
+        ),
+        (
+            "fee_tier = 500",
+            "fee_tier = 0",
+            "market.pool.range.fee_tier",
+        ),
+        (
+            "lower_tick = 196260\n",
+            "",
+            "market.pool.range.lower_tick is missing",
+        ),
+        (
+            "lower_tick = 196260",
+            "lower_tick = -887273",
+            "market.pool.range.lower_tick must be a tick",
+        ),
+        (
+            "upper_tick = 200310",
+            "upper_tick = 887273",
+            "market.pool.range.upper_tick must be a tick",
+        ),
+        (
+            "upper_tick = 200310",
+            "upper_tick = 196260",
+            "market.pool.range.upper_tick must be above lower_tick",
+        ),
+        (
+            "slippage_bps = 1000\n",
+            "slippage_bps = 1000\nswap_value_max = \"1 USDC\"\n",
+            "market.pool.swap_value_max must be 0",
+        ),
+        (
+            "name = \"lp_manager\"",
+            "name = \"rebalance\"",
+            "strategy rebalance swaps, and swaps with V3 pools are not supported",
+        ),
+        (
+            "cool_down_s = 3600\n",
+            "cool_down_s = 3600\nincome_half_life_s = 60\n",
+            "income_half_life_s must be 0 for a range",
+        ),
+        (
+            range,
+            "[market.pool.ranges]\n",
+            "market.pool.range is missing",
+        ),
+    ] {
+        let text = range_refusal(from, to);
+        assert!(text.contains(problem), "{to}: {text}");
+    }
+    let text = refusal(
+        "[[market.strategy]]",
+        "[market.pool.range]\nfee_tier = 500\nlower_tick = 0\nupper_tick = 10\n\n[[market.strategy]]",
+    );
+    let problem = "market.pool.range is of V3 pools, and venue.router of V2";
+    assert!(text.contains(problem), "{text}");
+    let text = refusal(
+        "router = \"0x7a250d5630b4cf539739df2c5dacb4c659f2488d\"\n",
+        "",
+    );
+    let problem = "venue.router is missing: an address on the chain, or venue.position_manager";
+    assert!(text.contains(problem), "{text}");
+}

@@ -132,6 +132,7 @@ fn the_demo_fits_its_exchange() {
             lp: pool.lp,
             status: 7,
             fee_bips: 20,
+            in_range: false,
         })
         .collect();
     let bound = demo.bind(&exchange.tokens, &listed, &pools).unwrap();

@@ -34,6 +34,7 @@ fn a_venue_that_publishes_something_else_is_refused() {
         lp: TokenId(2),
         status: 7,
         fee_bips: 20,
+        in_range: false,
     };
     let pools = std::slice::from_ref(&pool);
     let eth = || TokenSpec {

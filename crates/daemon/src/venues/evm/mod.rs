@@ -1,4 +1,5 @@
-//! Uniswap V2 pools on an EVM chain: nodes and key, the questions of a start, what seals joins and exits.
+//! Uniswap V2 pools and ranges of V3 pools on an EVM chain: nodes and key, the questions of a start, what seals joins and
+//! exits.
 //!
 //! A start compares the chain with the file: its id, the code of every contract, the factory that the router and every
 //! pair belong to, decimals, and how far finality lags behind, which `orders.grace_s` has to cover.
@@ -7,6 +8,7 @@ pub mod access;
 mod account_watch;
 mod final_block;
 pub mod journal;
+mod ranges;
 pub mod seal;
 mod token_probe;
 
@@ -19,15 +21,16 @@ use cambist_core::{MarketSpec, TokenId, TokenSpec, VenueTime};
 use cambist_evm::abi::one_address;
 use cambist_evm::block::BlockTag;
 use cambist_evm::call::{self, Call};
-use cambist_evm::rpc::{BalanceAt, BlockAt, CallAt, ChainId, CodeAt, Message, NonceAt};
+use cambist_evm::rpc::{BalanceAt, BlockAt, CallAt, ChainId, CodeAt, NonceAt};
 use cambist_evm::{Address, Malformed, U256};
 use cambist_evm_venue::account::Account;
 use cambist_evm_venue::chain::Chain;
+use cambist_evm_venue::range::PoolRange;
 use cambist_evm_venue::resume::first_nonce;
 use cambist_host::exit::{Exit, Failure};
 
 use super::{AccountReader, Trading, VenueListing};
-use crate::config::evm::{COIN_ID, EvmLink, FEE_BIPS, GAS};
+use crate::config::evm::{COIN_ID, EvmLink, FEE_BIPS};
 use crate::config::pool::{EXITS, JOINS, ListedPool, SWAPS};
 use crate::config::{Bound, Daemon, Listed};
 use crate::live::start_retry::StartRetry;
@@ -47,6 +50,16 @@ pub struct Session {
     waiting_below: u64,
     /// By symbol.
     tokens: BTreeMap<String, (TokenId, Address)>,
+    /// Ranges of V3 pools with the account's positions, by market.
+    ranges: BTreeMap<String, PoolRange>,
+}
+
+/// A pool that a start found.
+struct Found {
+    address: Address,
+    shares: TokenSpec,
+    fee_bips: u16,
+    range: Option<PoolRange>,
 }
 
 /// The name of the chain's coin among the numbers of tokens.
@@ -73,7 +86,7 @@ impl Session {
             }
         }
         let contracts = [
-            ("venue.router", link.router),
+            (link.called(), link.router),
             ("venue.factory", link.factory),
         ];
         let tokens = link.tokens.iter();
@@ -102,15 +115,21 @@ impl Session {
             spent_below: 0,
             waiting_below: 0,
             tokens: BTreeMap::new(),
+            ranges: BTreeMap::new(),
             link,
         };
         let factory = session
             .ask(session.link.router, &Call::Factory {}, retry)
             .await?;
         if one_address(&factory).map_err(of_answer)? != session.link.factory {
-            return Err(refused(
-                "the router belongs to another factory than venue.factory".to_owned(),
-            ));
+            let called = if session.link.in_ranges {
+                "position manager"
+            } else {
+                "router"
+            };
+            return Err(refused(format!(
+                "the {called} belongs to another factory than venue.factory"
+            )));
         }
         session.check_account(retry).await?;
         let names: Vec<String> = session.link.tokens.values().map(Address::to_hex).collect();
@@ -151,7 +170,7 @@ impl Session {
         }
         let at = BlockTag::Number(latest.number);
         let held = self.access.fact(&BalanceAt { account, at }, retry).await?;
-        let needed = U256::from(self.link.fee_max) * U256::from(GAS.join);
+        let needed = U256::from(self.link.fee_max) * U256::from(self.link.gas().join);
         if held == U256::ZERO {
             return Err(refused(format!(
                 "the account {} has no coin to pay for gas",
@@ -194,14 +213,8 @@ impl Session {
         call: &Call,
         retry: StartRetry<'_>,
     ) -> anyhow::Result<Vec<u8>> {
-        let message = Message {
-            from: None,
-            to: Some(contract),
-            value: U256::ZERO,
-            data: call.encode(),
-        };
-        let at = BlockTag::Latest;
-        Ok(self.access.fact(&CallAt { message, at }, retry).await?)
+        let ask = CallAt::view(contract, call, BlockTag::Latest);
+        Ok(self.access.fact(&ask, retry).await?)
     }
 
     /// The tokens, markets and pools of the file, as their contracts state them.
@@ -229,8 +242,13 @@ impl Session {
             };
             let mut pooled = [base, quote];
             pooled.sort_by_key(|(_, address)| *address);
-            let (pair, shares) = self.pair(name, pooled, retry).await?;
-            token_probe::check(&self.access, &self.link, pair, pooled, retry).await?;
+            let range = market.pool.as_ref().and_then(|pool| pool.range.as_ref());
+            let found = match range {
+                Some(range) => self.ranged(name, pooled, &range.value, retry).await?,
+                None => self.pair(name, pooled, retry).await?,
+            };
+            let holder = (found.address, range.is_some());
+            token_probe::check(&self.access, &self.link, holder, pooled, retry).await?;
             listing.markets.push(Listed {
                 name: name.clone(),
                 base: base.0,
@@ -246,14 +264,18 @@ impl Session {
             if let Some(pool) = &market.pool {
                 listing.pools.push(ListedPool {
                     name: pool.name.value.clone(),
-                    address: pair.0,
+                    address: found.address.0,
                     pooled: pooled.map(|(id, _)| id).to_vec(),
-                    lp: shares.id,
-                    status: JOINS | EXITS | SWAPS,
-                    fee_bips: FEE_BIPS,
+                    lp: found.shares.id,
+                    status: JOINS | EXITS | if range.is_some() { 0 } else { SWAPS },
+                    fee_bips: found.fee_bips,
+                    in_range: range.is_some(),
                 });
             }
-            listing.tokens.push(shares);
+            if let Some(range) = found.range {
+                self.ranges.insert(name.clone(), range);
+            }
+            listing.tokens.push(found.shares);
         }
         Ok(listing)
     }
@@ -264,7 +286,7 @@ impl Session {
         market: &str,
         [first, second]: [(TokenId, Address); 2],
         retry: StartRetry<'_>,
-    ) -> anyhow::Result<(Address, TokenSpec)> {
+    ) -> anyhow::Result<Found> {
         let call = Call::GetPair {
             token_a: first.1,
             token_b: second.1,
@@ -276,18 +298,40 @@ impl Session {
                 "{market}: the factory has no pair of these tokens"
             )));
         }
-        for (call, token) in [(Call::Token0 {}, first.1), (Call::Token1 {}, second.1)] {
-            let stated = self.ask(pair, &call, retry).await?;
-            if one_address(&stated).map_err(of_answer)? != token {
-                return Err(refused(format!("{market}: the pair has other tokens")));
-            }
-        }
+        self.check_tokens(market, pair, [first, second], retry)
+            .await?;
         let decimals = self.ask(pair, &Call::Decimals {}, retry).await?;
         let decimals = call::decimals(&decimals).map_err(of_answer)?;
-        let name = pair.to_hex();
-        let id = self.access.ids.of([name.as_str()])?.get(&name).copied();
+        Ok(Found {
+            address: pair,
+            shares: self.shares(market, &pair.to_hex(), decimals)?,
+            fee_bips: FEE_BIPS,
+            range: None,
+        })
+    }
+
+    /// The pool's tokens are these, in this order.
+    async fn check_tokens(
+        &self,
+        market: &str,
+        pool: Address,
+        [first, second]: [(TokenId, Address); 2],
+        retry: StartRetry<'_>,
+    ) -> anyhow::Result<()> {
+        for (call, token) in [(Call::Token0 {}, first.1), (Call::Token1 {}, second.1)] {
+            let stated = self.ask(pool, &call, retry).await?;
+            if one_address(&stated).map_err(of_answer)? != token {
+                return Err(refused(format!("{market}: the pool has other tokens")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The token of a pool's shares, numbered by a name.
+    fn shares(&mut self, market: &str, name: &str, decimals: u8) -> anyhow::Result<TokenSpec> {
+        let id = self.access.ids.of([name])?.get(name).copied();
         let id = id.ok_or_else(|| refused(format!("{market}: too many tokens")))?;
-        Ok((pair, token(id, &format!("LP-{market}"), decimals, None)))
+        Ok(token(id, &format!("LP-{market}"), decimals, None))
     }
 
     /// A time that the venue's clock has passed.
@@ -298,27 +342,32 @@ impl Session {
 
     /// A client that reads; what it settles is nothing.
     pub fn client(&self, bound: &Bound) -> EvmPools {
-        let chain = self.chain(&bound.pools, 0);
+        let chain = self.chain(bound, 0);
         reader(&self.access, chain, bound.markets.clone(), self.grace_ms)
     }
 
-    fn chain(&self, pools: &[cambist_core::PoolSpec], slippage_bps: u32) -> Chain {
+    fn chain(&self, bound: &Bound, slippage_bps: u32) -> Chain {
+        let ranges = bound.markets.iter().filter_map(|market| {
+            let range = self.ranges.get(&market.name)?;
+            Some((market.id, *range))
+        });
         Chain {
             id: self.link.chain_id,
             account: self.link.account,
             router: self.link.router,
             coin: COIN_ID,
             tokens: self.tokens.values().copied().collect(),
-            pools: pools.to_vec(),
+            pools: bound.pools.clone(),
+            ranges: ranges.collect(),
             slippage_bps,
-            gas: GAS,
+            gas: self.link.gas(),
         }
     }
 
     /// What trading needs. Everything that was signed and is not booked is taken up again.
     pub fn trading(self, bound: &Bound, start: &Start) -> anyhow::Result<Trading> {
         let slippage = bound.engine.pools.iter().map(|pool| pool.slippage_bps);
-        let chain = self.chain(&bound.pools, slippage.min().unwrap_or(0));
+        let chain = self.chain(bound, slippage.min().unwrap_or(0));
         let unfit = |error: &dyn std::fmt::Display| refused(error.to_string());
         chain.check().map_err(|error| unfit(&error))?;
         let access = self.access;
@@ -398,8 +447,9 @@ pub fn account_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Result<Acc
         coin: COIN_ID,
         tokens: BTreeMap::new(),
         pools: Vec::new(),
+        ranges: BTreeMap::new(),
         slippage_bps: 0,
-        gas: GAS,
+        gas: link.gas(),
     };
     Ok(AccountReader {
         client: reader(access, chain, Vec::new(), daemon.engine.grace_ms).into(),

@@ -22,28 +22,36 @@ const ATTEMPTS: u32 = 3;
 /// Pause between two of them.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Refuses the tokens of a pair that do not move exactly what they are asked to, or of which that could not be tried.
+/// Refuses the tokens of a pair, or of a V3 pool (`in_ranges`), that do not move exactly what they are asked to, or of which that could not be tried.
 pub async fn check(
     access: &EvmAccess,
     link: &EvmLink,
-    pair: Address,
+    (pair, in_ranges): (Address, bool),
     pooled: [(TokenId, Address); 2],
     retry: StartRetry<'_>,
 ) -> anyhow::Result<()> {
     let [latest, _] = access.blocks(retry).await?;
     let at = BlockTag::Number(latest.number);
     let view = |contract, call: Call| CallAt::view(contract, &call, at);
-    let reserves = access
-        .fact(&view(pair, Call::GetReserves {}), retry)
-        .await?;
-    let reserves = call::reserves(&reserves).map_err(of_answer)?.amounts;
+    // A V3 pool has no books of what it holds.
+    let reserves = if in_ranges {
+        [None; 2]
+    } else {
+        let reserves = access
+            .fact(&view(pair, Call::GetReserves {}), retry)
+            .await?;
+        call::reserves(&reserves)
+            .map_err(of_answer)?
+            .amounts
+            .map(Some)
+    };
     for ((_, token), reserve) in pooled.into_iter().zip(reserves) {
         let named = link.tokens.iter().find(|(_, address)| **address == token);
         let symbol = named.map_or("", |(symbol, _)| symbol.as_str());
         let held = view(token, Call::BalanceOf { owner: pair });
         let held = access.fact(&held, retry).await?;
         let held = one_number(&held).map_err(of_answer)?;
-        let reserve = U256::from(reserve);
+        let reserve = reserve.map_or(held, U256::from);
         if held < reserve {
             return Err(refused(format!(
                 "{symbol}: the pair holds {held} base units and has {reserve} in its books: balances of this token change by themselves. Such a token cannot be traded here; remove its market"

@@ -174,6 +174,7 @@ async fn listed_pools(
         lp: pool.tokens.lp,
         status: pool.status,
         fee_bips: pool.fee_bips,
+        in_range: false,
     });
     Ok(listed.collect())
 }

@@ -31,10 +31,17 @@ pub(crate) struct PoolSituation<'a> {
 }
 
 impl PoolSituation<'_> {
-    /// Base and quote in the pool.
+    /// Base and quote that the pool's price and its swaps follow from.
     pub(crate) fn reserves(&self) -> (Amount, Amount) {
-        let pooled = self.balances.pooled;
-        (pooled[self.base_at], pooled[1 - self.base_at])
+        let reserves = self.balances.reserves;
+        (reserves[self.base_at], reserves[1 - self.base_at])
+    }
+
+    /// Whether shares are due nothing of a token because the price is outside of their range. Any other pool that holds
+    /// nothing of a token has no price.
+    fn is_without(&self, at: usize) -> bool {
+        let balances = &self.balances;
+        self.spec.in_range && balances.pooled[at] == 0 && balances.reserves[at] > 0
     }
 
     /// Whether the pool is open for swaps.
@@ -119,7 +126,8 @@ impl RiskContext<'_> {
         let mid = self.price_is_shared(pool)?;
         let sane = |amount: Amount| amount > 0 && amount <= AMOUNT_MAX;
         let Limits { amounts, lp } = new.limits;
-        if !sane(amounts[0]) || !sane(amounts[1]) || !sane(lp) {
+        let is_sane = |at: usize| sane(amounts[at]) || (amounts[at] == 0 && pool.is_without(at));
+        if !is_sane(0) || !is_sane(1) || amounts == [0, 0] || !sane(lp) {
             return Err(Control::OrderAmount.into());
         }
         let value = |pooled: [Amount; 2]| {
@@ -201,10 +209,7 @@ impl RiskContext<'_> {
     /// join or an exit now.
     fn price_is_shared(&self, pool: &PoolSituation<'_>) -> Result<u64, Withheld> {
         let mid = self.mid?;
-        let [base, quote] = [
-            pool.balances.pooled[pool.base_at],
-            pool.balances.pooled[1 - pool.base_at],
-        ];
+        let (base, quote) = pool.reserves();
         let away = shares::divergence_bps(self.spec, base, quote, mid);
         let away = away.map(i64::unsigned_abs);
         let most = pool.config.divergence_max_bps;
@@ -308,6 +313,7 @@ mod tests {
             exits: true,
             swaps: false,
             fee_bips: 0,
+            in_range: false,
         };
         let config = PoolConfig {
             poll_ms: 1,
@@ -324,10 +330,7 @@ mod tests {
             spec: &spec,
             config: &config,
             base_at: 0,
-            balances: PoolBalances {
-                pooled: [1_000, 2_000],
-                supply: 1_000,
-            },
+            balances: PoolBalances::constant_product([1_000, 2_000], 1_000),
             held: 100,
             swaps: 0,
             is_read_since_last: true,
