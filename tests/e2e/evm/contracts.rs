@@ -1,6 +1,9 @@
-//! Two tokens, their Uniswap V2 pair, router and factory as values: what calls return, and what a transaction changes.
+//! Two tokens, their Uniswap V2 pair, router and factory as values: what calls return, and what a transaction changes. Their
+//! V3 pool is `ranges`.
 //!
 //! Amounts and rounding are those of `UniswapV2Pair.sol` and `UniswapV2Router02.sol`, without a protocol fee.
+
+pub mod ranges;
 
 use std::collections::BTreeMap;
 
@@ -76,6 +79,8 @@ pub struct World {
     /// By contract, the pair's shares among them.
     pub tokens: BTreeMap<Address, Token>,
     pub reserves: [U256; 2],
+    /// The V3 pool and its positions.
+    pub ranges: ranges::Ranges,
     /// Contracts without code.
     pub missing: Vec<Address>,
     /// What the router states as its factory.
@@ -101,6 +106,8 @@ impl World {
         let reserves = [whole(1_000_000), whole(2_000_000_000)];
         one.mint(PAIR, reserves[0]);
         two.mint(PAIR, reserves[1]);
+        one.mint(ranges::V3_POOL, whole(1_000_000));
+        two.mint(ranges::V3_POOL, whole(2_000_000_000));
         one.mint(account, whole(1_000));
         two.mint(account, whole(2_000_000));
         let mut shares = Token {
@@ -114,6 +121,7 @@ impl World {
             nonces: BTreeMap::new(),
             tokens: contracts.into(),
             reserves,
+            ranges: ranges::Ranges::default(),
             missing: Vec::new(),
             factory_of_router: FACTORY,
         }
@@ -128,12 +136,19 @@ impl World {
     }
 
     pub fn has_code(&self, contract: Address) -> bool {
-        let known = [ROUTER, FACTORY].contains(&contract) || self.tokens.contains_key(&contract);
+        let v3 = [ranges::MANAGER, ranges::V3_FACTORY, ranges::V3_POOL];
+        let known = [ROUTER, FACTORY].contains(&contract)
+            || v3.contains(&contract)
+            || self.tokens.contains_key(&contract);
         known && !self.missing.contains(&contract)
     }
 
     /// What a call returns without a transaction.
     pub fn view(&self, to: Address, data: &[u8]) -> Result<Vec<u8>, Reverted> {
+        let v3 = [ranges::MANAGER, ranges::V3_FACTORY, ranges::V3_POOL];
+        if v3.contains(&to) && self.has_code(to) {
+            return self.ranges.view(to, data);
+        }
         let call = Call::read(data).map_err(|_| Reverted)?;
         let number = |number: U256| number.to_be_bytes::<32>().to_vec();
         let address = |address: Address| word(address).to_vec();
@@ -209,6 +224,9 @@ impl World {
         let to = of.to.ok_or(Reverted)?;
         if of.data.is_empty() {
             return Ok(());
+        }
+        if to == ranges::MANAGER {
+            return self.call_manager(from, &of.data, now_s, logs);
         }
         let is_in_time = |deadline: U256| {
             (deadline >= U256::from(now_s))
