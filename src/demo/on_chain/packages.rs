@@ -225,7 +225,6 @@ mod tests {
         let file = include_str!("../../../tests/external/evm/package.json");
         let json: Value = serde_json::from_str(file).unwrap();
         let stated = json["dependencies"].as_object().unwrap();
-        assert_eq!(stated.len(), PACKAGES.len());
         for (name, version) in PACKAGES {
             assert_eq!(stated[name], version, "{name}");
         }

@@ -68,13 +68,9 @@ pub struct ListedPool {
     pub in_range: bool,
 }
 
-/// Reads `[market.pool.range]`; `None` also if there is none.
+/// Reads `[market.pool.range]`.
 fn read_range(mut section: Section<'_, '_>) -> Option<At<PoolRange>> {
     let at = section.at();
-    if !section.is_written() {
-        section.finish();
-        return None;
-    }
     let fee = section.req_number("fee_tier", 100..=100_000);
     if let Some(fee) = fee.as_ref().filter(|fee| fee.value % 100 != 0) {
         let what = "market.pool.range.fee_tier must be whole hundreds: the pool's fee in millionths, as 500, 3000 or 10000";
@@ -134,8 +130,13 @@ pub(super) fn read(mut section: Section<'_, '_>, pinned: bool) -> Option<Pool> {
         let what = "market.pool.age_max_ms must be longer than market.pool.poll_ms";
         section.problem(age.at, what);
     }
+    // Only files of pools on chains have it; in others it is no key.
     let has_range = section.has("range");
-    let range = read_range(section.section("range"));
+    let range = if has_range {
+        read_range(section.section("range"))
+    } else {
+        None
+    };
     section.finish();
     complete?;
     if has_range && range.is_none() {
