@@ -13,6 +13,7 @@ mod daemon;
 mod engine_requests;
 mod node;
 mod random;
+mod ranges;
 mod steps;
 
 use std::path::Path;

@@ -19,6 +19,7 @@ use crate::adapter::{Ended, KEPT, SLIPPAGE_BPS, What};
 use crate::contracts::{BLOCK_S, FIRST, ONE, SECOND, SHARES, World};
 use crate::engine_requests::requests;
 use crate::node::{Drop_, Mine, Process, Reorganise, ask};
+use crate::ranges::ranges;
 use crate::{Step, ensure};
 
 /// All steps in their order, one result each.
@@ -48,6 +49,7 @@ pub async fn all(world: &mut World<'_>) -> Vec<(&'static str, Step<String>)> {
         "requests of the engine" requests,
         "token that keeps a part" fee_on_transfer,
         "a node of another chain" another_chain,
+        "a range of a V3 pool to the unit" ranges,
     }
     results
 }
