@@ -12,6 +12,10 @@ use crate::token::{Amount, TokenId, TokenSpec};
 use crate::venue::Lifetime;
 
 /// A pool beside a market: the same two tokens. A market has at most one.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent permissions and a property, not states of one thing"
+)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolSpec {
     /// The market of the same tokens; the pool's price is compared with its mid.

@@ -405,6 +405,7 @@ pub(crate) mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of calls")]
     fn of_positions_nothing_else_is_signed() {
         use crate::range::tests::range_of;
         use v3::call::{Call, multicall};

@@ -162,20 +162,23 @@ fn one_token_alone_is_no_fault() {
     assert_eq!((report.amounts.pooled, report.amounts.lp), ([0, 301], 99));
 }
 
+fn with(mut logs: Vec<Log>, at: usize, edit: Log) -> Vec<Log> {
+    logs[at] = edit;
+    logs
+}
+
+fn without(mut logs: Vec<Log>, at: usize) -> Vec<Log> {
+    logs.remove(at);
+    logs
+}
+
+fn and(mut logs: Vec<Log>, more: Log) -> Vec<Log> {
+    logs.push(more);
+    logs
+}
+
 #[test]
-fn what_does_not_add_up_is_an_error() {
-    let with = |mut logs: Vec<Log>, at: usize, edit: Log| {
-        logs[at] = edit;
-        logs
-    };
-    let without = |mut logs: Vec<Log>, at: usize| {
-        logs.remove(at);
-        logs
-    };
-    let and = |mut logs: Vec<Log>, more: Log| {
-        logs.push(more);
-        logs
-    };
+fn a_join_that_does_not_add_up_is_an_error() {
     let [lower, upper] = ticks();
     let join_of = |logs| settled(&join(), logs);
     for (logs, why) in [
@@ -259,6 +262,11 @@ fn what_does_not_add_up_is_an_error() {
     ] {
         assert_eq!(join_of(logs.clone()), Err(why), "{logs:?}");
     }
+}
+
+#[test]
+fn an_exit_that_does_not_add_up_is_an_error() {
+    let [lower, upper] = ticks();
     let range = [of(ROUTER), lower, upper];
     let collected = |to: Address, first: u64, second: u64| {
         let data = [of(to), n(first), n(second)];
@@ -320,6 +328,10 @@ fn what_does_not_add_up_is_an_error() {
     ] {
         assert_eq!(settled(&exit(), logs.clone()), Err(why), "{logs:?}");
     }
+}
+
+#[test]
+fn what_was_reverted_moved_nothing() {
     let reverted = Receipt {
         succeeded: false,
         ..receipt(Vec::new())

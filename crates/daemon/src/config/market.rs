@@ -255,11 +255,7 @@ pub(super) fn read(
         .into_iter()
         .map(|section| read_strategy(section, folder))
         .collect();
-    check_kind(&section, venue.kind, &strategies, &expected);
-    if let Some(pool) = &pool {
-        let read: Vec<_> = strategies.iter().flatten().cloned().collect();
-        check_range(&section, venue, pool, &read);
-    }
+    check_kind(&section, venue, &strategies, (&expected, pool.as_ref()));
     if strategies.is_empty() {
         section.missing(
             "strategy",
@@ -311,12 +307,15 @@ pub(super) fn read(
 /// Refuses what the kind of venue does not have.
 fn check_kind(
     section: &Section<'_, '_>,
-    kind: VenueKind,
+    venue: &VenueSection,
     strategies: &[Option<StrategyChoice>],
-    expected: &Expected,
+    (expected, pool): (&Expected, Option<&Pool>),
 ) {
     let read: Vec<_> = strategies.iter().flatten().cloned().collect();
-    match kind {
+    if let Some(pool) = pool {
+        check_range(section, venue, pool, &read);
+    }
+    match venue.kind {
         VenueKind::Exchange => {}
         VenueKind::Kraken => kraken::check_market(section, &read),
         VenueKind::EvmPools => evm::check_market(section, &read, expected),

@@ -209,7 +209,7 @@ fn the_example_of_a_range_has_one() {
     assert!(link.gas().join > crate::config::evm::GAS.join);
     let pool = daemon.markets[0].pool.as_ref().unwrap();
     let range = &pool.range.as_ref().unwrap().value;
-    let ends = [range.range.lower(), range.range.upper()].map(|end| end.number());
+    let ends = [range.range.lower(), range.range.upper()].map(cambist_evm::v3::tick::Tick::number);
     assert_eq!((range.fee_tier, ends), (500, [196_260, 200_310]));
     let bound = daemon.bind_expected().unwrap().unwrap();
     assert!(bound.pools[0].in_range && !bound.pools[0].swaps);

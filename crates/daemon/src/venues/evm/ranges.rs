@@ -7,6 +7,7 @@ use cambist_evm::block::BlockTag;
 use cambist_evm::call::Call as TokenCall;
 use cambist_evm::rpc::CallAt;
 use cambist_evm::v3::call::{self, Call, Position};
+use cambist_evm::v3::tick::Tick;
 use cambist_evm::{Address, U256};
 use cambist_evm_venue::range::{Held, PoolRange};
 
@@ -88,7 +89,7 @@ impl Session {
         found.held = self
             .position(market, [token_a, token_b], &found, retry)
             .await?;
-        let [lower, upper] = [range.lower(), range.upper()].map(|end| end.number());
+        let [lower, upper] = [range.lower(), range.upper()].map(Tick::number);
         let name = format!("{}/{lower}/{upper}", address.to_hex());
         Ok(Found {
             address,
@@ -175,7 +176,6 @@ fn choose(market: &str, fitting: &[(U256, Position)]) -> Result<Held, String> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
-    use cambist_evm::v3::tick::Tick;
 
     fn position(number: u64, liquidity: u128) -> (U256, Position) {
         let stated = Position {
