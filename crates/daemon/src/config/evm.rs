@@ -82,8 +82,8 @@ pub struct EvmLink {
     pub key_file: Option<PathBuf>,
 }
 
-/// Reads the keys of `[venue]` that only this kind has.
-pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLink> {
+/// The key of the contract that is called: the pools of a file are of one kind.
+fn called(section: &mut Section<'_, '_>) -> &'static str {
     let called = match [ROUTER, POSITION_MANAGER].map(|key| section.has(key)) {
         [true, true] => {
             let what = "venue.router is of V2 pools and venue.position_manager of V3 pools: remove one of them; a daemon has pools of one kind";
@@ -99,51 +99,18 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLi
         ROUTER
     };
     section.opt::<String>(other);
-    let addresses = ["account", called, "factory"].map(|key| {
-        let text = section.opt::<String>(key);
-        if text.is_none() && !section.has(key) {
-            let or = if key == ROUTER {
-                ", or venue.position_manager for ranges of V3 pools"
-            } else {
-                ""
-            };
-            let what = format!("venue.{key} is missing: an address on the chain{or}");
-            section.missing(key, what);
-        }
-        let text = text?;
-        let found = Address::from_hex(&text.value).ok();
-        if found.is_none_or(|address| address == Address::ZERO) {
-            let what = format!("venue.{key} must be an address: 0x and 40 hexadecimal digits");
-            section.problem(text.at, what);
-            return None;
-        }
-        found
-    });
-    let chain_id = section.opt::<u64>("chain_id");
-    if chain_id.is_none() && !section.has("chain_id") {
-        section.missing(
-            "chain_id",
-            "venue.chain_id is missing: the chain that is signed for",
-        );
-    }
+    called
+}
+
+/// The coin, what gas counts as, and the contracts of tokens.
+struct Tokens {
+    coin: String,
+    gas_counts_as: Option<At<String>>,
+    contracts: BTreeMap<String, Address>,
+}
+
+fn tokens(section: &mut Section<'_, '_>) -> Tokens {
     let coin = section.or("coin", "ETH".to_owned());
-    let [block, most, priority] = NUMBERS;
-    let block_s = section.number(block, 12, 1..=60);
-    let fee_max = section.number(most, 100, 1..=100_000);
-    let priority_fee = section.number(priority, 1, 0..=1_000);
-    if priority_fee.value > fee_max.value {
-        let what = format!("venue.{priority} must be at most venue.{most}");
-        section.problem(priority_fee.at, what);
-    }
-    let files = ["node_file", "second_node_file"].map(|key| section.opt::<PathBuf>(key));
-    let [node, second] = files;
-    if node.is_none() {
-        section.missing(
-            "node_file",
-            "venue.node_file is missing: a file with the URL of a node, which is a secret",
-        );
-    }
-    let accept_unprobed_tokens = section.or("accept_unprobed_tokens", false);
     let tokens = section.section("tokens");
     let (written, places) = tokens.verbatim();
     let mut contracts = BTreeMap::new();
@@ -174,6 +141,61 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLi
         );
         tokens.problem(symbol.at, what);
     }
+    Tokens {
+        coin: coin.value,
+        gas_counts_as,
+        contracts,
+    }
+}
+
+/// Reads the keys of `[venue]` that only this kind has.
+pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLink> {
+    let called = called(section);
+    let addresses = ["account", called, "factory"].map(|key| {
+        let text = section.opt::<String>(key);
+        if text.is_none() && !section.has(key) {
+            let or = if key == ROUTER {
+                ", or venue.position_manager for ranges of V3 pools"
+            } else {
+                ""
+            };
+            let what = format!("venue.{key} is missing: an address on the chain{or}");
+            section.missing(key, what);
+        }
+        let text = text?;
+        let found = Address::from_hex(&text.value).ok();
+        if found.is_none_or(|address| address == Address::ZERO) {
+            let what = format!("venue.{key} must be an address: 0x and 40 hexadecimal digits");
+            section.problem(text.at, what);
+            return None;
+        }
+        found
+    });
+    let chain_id = section.opt::<u64>("chain_id");
+    if chain_id.is_none() && !section.has("chain_id") {
+        section.missing(
+            "chain_id",
+            "venue.chain_id is missing: the chain that is signed for",
+        );
+    }
+    let [block, most, priority] = NUMBERS;
+    let block_s = section.number(block, 12, 1..=60);
+    let fee_max = section.number(most, 100, 1..=100_000);
+    let priority_fee = section.number(priority, 1, 0..=1_000);
+    if priority_fee.value > fee_max.value {
+        let what = format!("venue.{priority} must be at most venue.{most}");
+        section.problem(priority_fee.at, what);
+    }
+    let files = ["node_file", "second_node_file"].map(|key| section.opt::<PathBuf>(key));
+    let [node, second] = files;
+    if node.is_none() {
+        section.missing(
+            "node_file",
+            "venue.node_file is missing: a file with the URL of a node, which is a secret",
+        );
+    }
+    let accept_unprobed_tokens = section.or("accept_unprobed_tokens", false);
+    let tokens = tokens(section);
     let [account, router, factory] = addresses;
     let node_files = [Some(node?), second].into_iter().flatten();
     Some(EvmLink {
@@ -182,9 +204,9 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLi
         router: router?,
         in_ranges: called == POSITION_MANAGER,
         factory: factory?,
-        tokens: contracts,
-        coin: coin.value,
-        gas_counts_as,
+        tokens: tokens.contracts,
+        coin: tokens.coin,
+        gas_counts_as: tokens.gas_counts_as,
         node_files: node_files.map(|file| folder.join(file.value)).collect(),
         block_s: block_s.value,
         fee_max: u128::from(fee_max.value) * GWEI,

@@ -30,6 +30,7 @@ fn pool(market: u16) -> PoolSpec {
         exits: true,
         swaps: true,
         fee_bips: 30,
+        in_range: false,
     }
 }
 
