@@ -282,11 +282,9 @@ impl World {
             let of = self.ranges.positions.values();
             let ends = of.flat_map(|of| of.ticks).map(root_at);
             let to = if rises {
-                ends.filter(|end| *end > from)
-                    .fold(target, |next, end| next.min(end))
+                ends.filter(|end| *end > from).fold(target, Ord::min)
             } else {
-                ends.filter(|end| *end < from)
-                    .fold(target, |next, end| next.max(end))
+                ends.filter(|end| *end < from).fold(target, Ord::max)
             };
             // Downwards, liquidity is that below the end which the price is at.
             if !rises {
@@ -332,16 +330,16 @@ impl World {
         if let Ok(calls) = read_multicall(data) {
             return calls
                 .into_iter()
-                .try_for_each(|call| self.one_call(from, call, now_s, logs));
+                .try_for_each(|call| self.one_call(from, &call, now_s, logs));
         }
         let call = Call::read(data).map_err(|_| Reverted)?;
-        self.one_call(from, call, now_s, logs)
+        self.one_call(from, &call, now_s, logs)
     }
 
     fn one_call(
         &mut self,
         from: Address,
-        call: Call,
+        call: &Call,
         now_s: u64,
         logs: &mut Vec<Written>,
     ) -> Result<(), Reverted> {
@@ -349,7 +347,7 @@ impl World {
             let is = deadline >= U256::from(now_s);
             is.then_some(()).ok_or(Reverted)
         };
-        match call {
+        match *call {
             Call::Mint {
                 token0,
                 token1,
@@ -507,8 +505,8 @@ impl World {
         if liquidity == 0 || due[0] < least[0] || due[1] < least[1] {
             return Err(Reverted);
         }
-        for at in 0..2 {
-            of.owed[at] += due[at];
+        for (owed, due) in of.owed.iter_mut().zip(due) {
+            *owed += due;
         }
         let amounts = [U256::from(liquidity), due[0], due[1]];
         logs.push(written(
@@ -537,8 +535,8 @@ impl World {
         let of = self.ranges.positions.get_mut(&id).ok_or(Reverted)?;
         let (ticks, is_left) = (of.ticks, of.liquidity > 0);
         let paid = [0, 1].map(|at| of.owed[at].min(most[at]));
-        for at in 0..2 {
-            of.owed[at] -= paid[at];
+        for (owed, paid) in of.owed.iter_mut().zip(paid) {
+            *owed -= paid;
         }
         if is_left {
             logs.push(written(
