@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use cambist_core::Side;
 use rusqlite::Connection;
 
 use crate::kraken_daemon::stage::{on_kraken, quotes, usual};
@@ -445,11 +446,16 @@ fn the_auditor_agrees_and_finds_what_is_wrong_at_kraken() {
     stage.daemon("daemon", &stage.url(), on_kraken);
     let mut daemon = stage.run("daemon");
     quotes(&stage, &mut daemon);
-    until(SOON * 2, "filled orders", || {
+    until(SOON * 2, "filled orders, of which one bought", || {
         assert!(daemon.ended().is_none(), "{}", daemon.last_words());
-        let filled = |o: &&cambist_core::order::OrderReport| o.base_filled == o.base_amount;
         let books = stage.books();
-        (books.orders.iter().filter(filled).count() >= 2).then_some(())
+        let filled: Vec<_> = books
+            .orders
+            .iter()
+            .filter(|order| order.base_filled == order.base_amount)
+            .collect();
+        let bought = filled.iter().any(|order| order.side == Side::Buy);
+        (filled.len() >= 2 && bought).then_some(())
     });
     assert_eq!(daemon.drain(SOON * 2), 0, "{}", daemon.last_words());
     assert_eq!(stage.venue.drain(SOON), 0);

@@ -64,7 +64,7 @@ fn it_looks_joins_and_leaves_and_its_books_are_the_chains() {
         (&gas["flows"], &gas["unexplained"]),
         (&"0".into(), &"0".into())
     );
-    // Each is worth as much of ONE, at the pool's price, which nobody but the account moved.
+    // Each is worth as much of ONE, at the pool's price, which only the account moved.
     let reserves = stage
         .node
         .chain(|chain| TOKENS.map(|token| chain.latest().world.tokens[&token].of(PAIR)));

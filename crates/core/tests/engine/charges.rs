@@ -171,7 +171,8 @@ fn a_charge_counts_as_the_token_that_it_is_worth() {
         let lost = bench.books.positions[&MarketId(0)].lost(ORIGIN);
         lost.unwrap()[2].1
     };
-    for (decimals, first, second) in [(6, 31, 9), (8, 1, 1), (5, 310, 90)] {
+    // 100.00 quote for one base, both of 6 decimals.
+    for (decimals, first, second) in [(6, 3_100, 900), (8, 100, 100), (5, 31_000, 9_000)] {
         let rules = |bench: &mut TestBench| {
             let Some(Event::Start(start)) = &mut bench.start else {
                 unreachable!()
@@ -180,18 +181,18 @@ fn a_charge_counts_as_the_token_that_it_is_worth() {
             start.venue.charged_as = ChargedAs::new(&charged, &token(BASE, 6));
         };
         let mut bench = quoting_by(rules);
-        let (before, base) = (lost(&bench), bench.books.positions[&MarketId(0)].base);
+        let (before, was) = (lost(&bench), bench.books.positions[&MarketId(0)].clone());
         taken(&mut bench, 969, &[charge(5, COIN, 31)], 6);
         let position = &bench.books.positions[&MarketId(0)];
-        assert_eq!(base - position.base, first, "{decimals}");
-        // The mid is 100 quote per base, both of 6 decimals.
-        assert_eq!(lost(&bench) - before, first * 100, "{decimals}");
-        assert_eq!((held(&bench, COIN), held(&bench, BASE)), (969, base));
+        assert_eq!(was.cash - position.cash, first, "{decimals}");
+        assert_eq!(lost(&bench) - before, first, "{decimals}");
+        assert_eq!((position.base, held(&bench, BASE)), (was.base, was.base));
+        assert_eq!(held(&bench, COIN), 969);
         assert!(books(&bench).differences.is_empty());
         let mut later = next(&bench);
         rules(&mut later);
         taken(&mut later, 960, &[charge(6, COIN, 9)], 7);
         let all = first + second;
-        assert_eq!(lost(&later) - before, all * 100, "{decimals}");
+        assert_eq!(lost(&later) - before, all, "{decimals}");
     }
 }

@@ -17,6 +17,9 @@ use crate::invariants::trade_flow;
 
 use super::World;
 
+/// Charges of which one may be before the first mid.
+const FEW_CHARGES: u64 = 4;
+
 impl World {
     /// A run starts.
     pub(super) fn begin_limits(&mut self, strategy_calls: StrategyCalls, start: &Start) {
@@ -35,18 +38,31 @@ impl World {
         self.limits = Some(limits);
     }
 
-    /// What a chain charged counts in the position of the first market, and in no balance but the coin's. All bookings of
-    /// base are in both, and nothing else moves the coin.
+    /// What a chain charged is lost in the quote of the first market, near its value, and moves no balance but the coin's.
+    /// Everything else that is booked is in ledger and position alike, and nothing else moves the coin.
     fn charges_lost(&self, start: &Start) -> Option<Broken> {
         let signed = |amount: Amount| i128::try_from(amount).unwrap_or(i128::MAX);
         let counted = start.venue.charged_as?;
         let link = self.chain.as_ref()?;
         let ledger = start.books.ledger.as_ref()?;
         let position = start.books.positions.get(&start.markets.first()?.id)?;
+        let spec = start.markets.first()?;
         let charged = signed(link.chain().genesis().coin) - ledger.get(&counted.charged)?;
-        let lost = ledger.get(&counted.token)? - position.base;
-        (charged != lost).then(|| {
-            let detail = format!("{charged} of the coin are booked, {lost} of base are lost by it");
+        let funds = |token: TokenId| self.config.funds.get(&token).map(|units| signed(*units));
+        let lost = ledger.get(&spec.quote.id)? - funds(spec.quote.id)? - position.cash;
+        let moved = ledger.get(&spec.base.id)? - position.base;
+        // Prices of a world stay within the file's band, or near it. A charge before the first mid is no loss.
+        let band = self.config.engine.markets.first()?;
+        let at = |price: u64| {
+            let per_lot = signed(spec.quote_per_lot_tick).checked_mul(price.into())?;
+            Some(charged.checked_mul(per_lot)? / signed(spec.lot))
+        };
+        let (least, most) = (at(band.price_min.0)? / 4, at(band.price_max.0)? * 4);
+        let is_near = lost <= most && (lost >= least || start.books.charged_below < FEW_CHARGES);
+        (moved != 0 || !is_near).then(|| {
+            let detail = format!(
+                "{charged} of the coin are booked; {lost} of quote are lost by it, and {moved} of base"
+            );
             (Invariant::Position, detail)
         })
     }

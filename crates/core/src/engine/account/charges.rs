@@ -81,8 +81,11 @@ impl State {
         let trades =
             |of: &&mut Market| of.spec.base.id == counted.0 || of.spec.quote.id == counted.0;
         let market = self.markets.iter_mut().find(trades).map(|market| {
-            let lost = Postings::paid(counted);
-            market.losses.post(&market.spec, &lost);
+            if counted.0 == token {
+                market.losses.post(&market.spec, &postings);
+            } else {
+                market.losses.charge(&market.spec, counted);
+            }
             market.spec.id
         });
         self.pending.posted(market, &postings);

@@ -14,7 +14,7 @@ use crate::event::{LossBaseline, Rate};
 use crate::market::{MarketSpec, Side};
 use crate::postings::Postings;
 use crate::time::{Time, VenueTime};
-use crate::token::Amount;
+use crate::token::{Amount, TokenId};
 
 use crate::engine::intents::registry::Increment;
 use crate::engine::risk::loss_baselines::{ByLimit, Kept, LossBaselines};
@@ -122,6 +122,24 @@ impl LossMeter {
             Some(postings.of(spec.base.id)),
             Some(postings.of(spec.quote.id)),
         );
+    }
+
+    /// A charge in another token that is worth so much of a token of the market, of which nothing moves: a loss in quote
+    /// units at the last mid, rounded up. Before the first mid nothing was measured, and what was charged until then is in
+    /// what losses are measured from.
+    pub(crate) fn charge(&mut self, spec: &MarketSpec, (token, amount): (TokenId, Amount)) {
+        let worth = |amount: i128| match (self.mid, self.stated) {
+            _ if token == spec.quote.id => Some(Some(amount)),
+            (Some(mid), _) => Some(value(spec, amount, 0, mid).map(|worth| units(spec, worth))),
+            (None, Some((mid, _))) => {
+                Some(in_unit(spec, amount, 0, mid).map(|worth| units(spec, worth)))
+            }
+            (None, None) => None,
+        };
+        let lost = i128::try_from(amount).ok();
+        if let Some(lost) = lost.map_or(Some(None), worth) {
+            self.flow(Some(0), lost.map(i128::saturating_neg));
+        }
     }
 
     /// Records a fill for its markout.
