@@ -175,7 +175,7 @@ fn as_json(report: &PeriodReport) -> Value {
             "pnl": row.pnl.map(causes),
             "unattributed": row.unattributed.map(|rest| rest.to_string()),
             "charges": row.charges.map(|charges| charges.to_string()),
-            "pnl_after_charges": after_charges(row).map(|pnl| pnl.to_string()),
+            "pnl_after_charges": after_charges(report, row).map(|pnl| pnl.to_string()),
         })
     };
     let tokens = report.tokens.iter().map(|(id, row)| {
@@ -313,16 +313,24 @@ fn equity(report: &PeriodReport, row: &QuoteRow) -> Vec<Vec<String>> {
     ];
     if let Some(charges) = row.charges {
         lines.push(("charges such as gas", rounded(charges)));
-        lines.push(("profit and loss after charges", known(after_charges(row))));
+        lines.push((
+            "profit and loss after charges",
+            known(after_charges(report, row)),
+        ));
     }
     let each = lines.into_iter();
     each.map(|(what, amount)| vec![what.to_owned(), format!("{amount} {name}")])
         .collect()
 }
 
-/// Profit and loss less what charges were worth; `None` if either is unknown.
-fn after_charges(row: &QuoteRow) -> Option<Money> {
-    row.pnl?.total.checked_add(row.charges?)
+/// Profit and loss less what charges were worth; `None` if either is unknown. Where nothing was traded there is none.
+fn after_charges(report: &PeriodReport, row: &QuoteRow) -> Option<Money> {
+    let charges = row.charges?;
+    let is_traded = report.days.iter().any(|day| day.quote == row.quote);
+    match row.pnl {
+        Some(pnl) => pnl.total.checked_add(charges),
+        None => (!is_traded).then_some(charges),
+    }
 }
 
 /// What the venue took for requests, by token, and what it was worth if it counts as a token of a market. It is in no
