@@ -262,7 +262,6 @@ fn a_venue_that_does_not_answer_at_a_start_counts_with_its_store() {
     assert!(held > there * 0.9, "{text}: {there}");
     daemon.kill();
     both.configure("stored_age_max_s = 0\nexposure_max = '100000000 USD'");
-    std::thread::sleep(std::time::Duration::from_millis(1_100));
     let mut daemon = both.run();
     until(SOON, "no purchases", || {
         assert!(daemon.ended().is_none(), "{}", daemon.last_words());

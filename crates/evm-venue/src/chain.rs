@@ -330,10 +330,20 @@ pub(crate) mod tests {
         assert_eq!(chain.token(ROUTER), None);
     }
 
-    #[test]
-    fn nothing_else_is_signed() {
-        let chain = chain();
-        let call = |to, call: &Call| Transaction {
+    /// As [`chain`], with a range of its pool and what is held in it.
+    pub(crate) fn in_range(held: Held) -> Chain {
+        let mut chain = chain();
+        chain.pools[0].in_range = true;
+        let range = PoolRange {
+            held,
+            ..crate::range::tests::range_of(-60, 120)
+        };
+        chain.ranges.insert(MarketId(0), range);
+        chain
+    }
+
+    fn to(chain: &Chain, to: Address, data: Vec<u8>) -> Transaction {
+        Transaction {
             chain_id: chain.id,
             nonce: 0,
             priority_fee_max: 1,
@@ -341,8 +351,14 @@ pub(crate) mod tests {
             gas_limit: 100_000,
             to: Some(to),
             value: U256::ZERO,
-            data: call.encode(),
-        };
+            data,
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_signed() {
+        let chain = chain();
+        let call = |address, call: &Call| to(&chain, address, call.encode());
         let swap = |path, to| Call::SwapExactTokensForTokens {
             sold: U256::from(1),
             bought_min: U256::from(1),
@@ -407,34 +423,14 @@ pub(crate) mod tests {
     #[test]
     #[expect(clippy::too_many_lines, reason = "a table of calls")]
     fn of_positions_nothing_else_is_signed() {
-        use crate::range::tests::range_of;
         use v3::call::{Call, multicall};
         use v3::tick::Tick;
 
         let tick = |number| Tick::new(number).expect("a tick");
         let n = |number: u64| U256::from(number);
-        let with = |held| {
-            let mut chain = chain();
-            chain.pools[0].in_range = true;
-            let range = PoolRange {
-                held,
-                ..range_of(-60, 120)
-            };
-            chain.ranges.insert(MarketId(0), range);
-            chain
-        };
-        let chain = with(Held::Position(n(7)));
+        let chain = in_range(Held::Position(n(7)));
         assert_eq!(chain.check(), Ok(()));
-        let data = |to: Address, data: Vec<u8>| Transaction {
-            chain_id: chain.id,
-            nonce: 0,
-            priority_fee_max: 1,
-            fee_max: 1,
-            gas_limit: 100_000,
-            to: Some(to),
-            value: U256::ZERO,
-            data,
-        };
+        let data = |address, data| to(&chain, address, data);
         let mint = |lower, upper, fee, recipient, token1| Call::Mint {
             token0: TOKENS[0],
             token1,
@@ -509,7 +505,7 @@ pub(crate) mod tests {
         }
         // No position is known, and what V2's router does is not for this pool.
         for held in [Held::Unread, Held::Nothing] {
-            let chain = with(held);
+            let chain = in_range(held);
             assert!(!chain.permits(&data(ROUTER, good[1].clone())));
             assert!(!chain.permits(&data(ROUTER, good[2].clone())));
         }
@@ -539,7 +535,8 @@ pub(crate) mod tests {
         }
         assert_eq!(other_spacing.check(), Err(ChainError::Range));
         let mut elsewhere = chain.clone();
-        elsewhere.ranges.insert(MarketId(1), range_of(-60, 120));
+        let other = elsewhere.ranges[&MarketId(0)];
+        elsewhere.ranges.insert(MarketId(1), other);
         assert_eq!(elsewhere.check(), Err(ChainError::Range));
         let mut whole = chain;
         whole.pools[0].in_range = false;

@@ -496,21 +496,12 @@ pub(crate) mod tests {
 
     #[test]
     fn a_range_is_joined_and_left_by_its_position() {
+        use crate::chain::tests::in_range;
         use crate::range::tests::range_of;
         use v3::call::{Call, multicall, read_multicall};
 
-        let with = |held| {
-            let mut chain = chain();
-            chain.pools[0].in_range = true;
-            let range = PoolRange {
-                held,
-                ..range_of(-60, 120)
-            };
-            chain.ranges.insert(MarketId(0), range);
-            chain
-        };
         let sealed = |held, wanted: &UnsignedPoolTransaction| {
-            let chain = with(held);
+            let chain = in_range(held);
             let made = chain.pool_transaction(wanted, FEES)?;
             assert!(chain.permits(&made));
             assert_eq!((made.nonce, made.to), (7, Some(ROUTER)));
@@ -572,7 +563,7 @@ pub(crate) mod tests {
             ..join()
         };
         assert!(sealed(position, &nothing).is_err());
-        assert_eq!(with(position).swap(&swap(), FEES), Err(SealError::Pool));
+        assert_eq!(in_range(position).swap(&swap(), FEES), Err(SealError::Pool));
     }
 
     #[test]

@@ -341,7 +341,7 @@ fn created(block: &Block, made_at: VenueTime) -> VenueTime {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::chain::tests::{ACCOUNT, FIRST, PAIR, ROUTER, SECOND, SHARES, TOKENS, chain, token};
@@ -381,7 +381,7 @@ mod tests {
         )
     }
 
-    fn receipt(logs: Vec<Log>) -> Receipt {
+    pub(crate) fn receipt(logs: Vec<Log>) -> Receipt {
         Receipt {
             transaction: Hash32([1; 32]),
             block_number: 4,

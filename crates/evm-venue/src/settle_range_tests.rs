@@ -4,6 +4,7 @@ use crate::chain::tests::{ACCOUNT, PAIR, ROUTER, TOKENS};
 use crate::finality::tests::block;
 use crate::range::tests::range_of;
 use crate::seal::tests::{exit, join};
+use crate::settle::tests::receipt;
 use cambist_core::MarketId;
 use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
 use cambist_evm::abi::signed;
@@ -46,21 +47,6 @@ fn chain() -> Chain {
     chain.pools[0].in_range = true;
     chain.ranges.insert(MarketId(0), range_of(-60, 120));
     chain
-}
-
-fn receipt(logs: Vec<Log>) -> Receipt {
-    Receipt {
-        transaction: Hash32([1; 32]),
-        block_number: 4,
-        block_hash: block(4, 0).hash,
-        from: ACCOUNT,
-        to: Some(ROUTER),
-        created: None,
-        succeeded: true,
-        gas_used: 100_000,
-        gas_price: 9,
-        logs,
-    }
 }
 
 fn transfer(token: Address, from: Address, to: Address, amount: u64) -> Log {

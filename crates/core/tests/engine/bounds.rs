@@ -92,6 +92,20 @@ fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
 }
 
 /// Others trade a pool to any price within the jump: the value of shares stays within the bound.
+fn pool_of(value_max: u128) -> PoolConfig {
+    PoolConfig {
+        poll_ms: 1_000,
+        age_max_ms: 5_000,
+        slippage_bps: 0,
+        divergence_max_bps: 100,
+        move_value_max: 0,
+        value_max,
+        fee_max: 0,
+        swap_value_max: 0,
+        swaps_per_min: 6,
+    }
+}
+
 #[test]
 fn a_pool_traded_to_the_new_price_loses_at_most_the_stated_loss() {
     let config = config();
@@ -106,17 +120,7 @@ fn a_pool_traded_to_the_new_price_loses_at_most_the_stated_loss() {
             gap_bps,
         )
         .unwrap();
-        let pool = PoolConfig {
-            poll_ms: 1_000,
-            age_max_ms: 5_000,
-            slippage_bps: 0,
-            divergence_max_bps: 100,
-            move_value_max: 0,
-            value_max: 2 * quote,
-            fee_max: 0,
-            swap_value_max: 0,
-            swaps_per_min: 6,
-        };
+        let pool = pool_of(2 * quote);
         let stated = bound.with_pool(&pool, false, 200, 10).unwrap().by_pool;
         // A price of 100 falls to 100 · (1 − g): base is added until the pool has that price.
         let left = u128::from(10_000 - gap_bps);
@@ -148,17 +152,7 @@ fn a_range_loses_at_most_what_base_loses() {
             gap_bps,
         )
         .unwrap();
-        let pool = PoolConfig {
-            poll_ms: 1_000,
-            age_max_ms: 5_000,
-            slippage_bps: 0,
-            divergence_max_bps: 100,
-            move_value_max: 0,
-            value_max: 1_000_000_000,
-            fee_max: 0,
-            swap_value_max: 0,
-            swaps_per_min: 6,
-        };
+        let pool = pool_of(1_000_000_000);
         let stated = |in_range| alone.with_pool(&pool, in_range, 200, 10).unwrap().by_pool;
         assert_eq!(stated(true), 100_000 * u128::from(gap_bps));
         let part = f64::from(gap_bps) / 10_000.0;

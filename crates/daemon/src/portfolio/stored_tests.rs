@@ -242,6 +242,9 @@ fn a_store_that_was_written_long_ago_states_nothing() {
     assert!(read(&daemon, &state, since_s + 60, 60).is_ok());
     let why = read(&daemon, &state, since_s + 61, 60).unwrap_err();
     assert!(why.contains("portfolio.stored_age_max_s is 60"), "{why}");
+    let why = read(&daemon, &state, since_s, 0).unwrap_err();
+    assert!(why.contains("portfolio.stored_age_max_s is 0"), "{why}");
+    assert!(read(&daemon, &state, since_s, 1).is_ok());
     // A clock that was set back.
     assert!(read(&daemon, &state, since_s - 1, 60).is_err());
 }
