@@ -140,7 +140,7 @@ fn wanted<'a>(defects: &'a Defects, args: &DefectArgs) -> anyhow::Result<Vec<(u3
 /// which worlds show a defect changes with everything that is drawn for them.
 fn search(number: u32, defect: &Defect) -> String {
     let lengths = if defect.is_rare {
-        format!("2000@{SHORT_MS}")
+        format!("2000@{SHORT_MS},600@{LONG_MS}")
     } else {
         format!("60@{SHORT_MS},600@{LONG_MS}")
     };
@@ -253,6 +253,6 @@ mod tests {
         assert_eq!(search(4, &defect), "4 60@600000,600@3600000 a,b falls");
         (defect.is_rare, defect.worlds) = (true, Worlds::All);
         defect.checks.clear();
-        assert_eq!(search(4, &defect), "4 2000@600000 any all");
+        assert_eq!(search(4, &defect), "4 2000@600000,600@3600000 any all");
     }
 }
