@@ -40,7 +40,10 @@ fn reasons(page: &Value) -> [&Value; 2] {
 
 /// Orders of the account by the instance in their ids.
 fn of(stage: &Stage, instance: &str) -> Vec<OrderReport> {
-    let orders = stage.books().orders;
+    from(stage.books().orders, instance)
+}
+
+fn from(orders: Vec<OrderReport>, instance: &str) -> Vec<OrderReport> {
     let ids = |order: &OrderReport| {
         let id = order.client_id.map(|id| format!("{:08x}", id.instance));
         id.as_deref() == Some(instance)
@@ -117,9 +120,10 @@ fn of_two_daemons_the_second_orders_nothing_and_cancels_nothing_of_the_first() {
         (of(&stage, &theirs).len() > before + 2).then_some(())
     });
     assert_eq!(command(&stage, "first", "status", 1).1["state"], "active");
+    let orders = stage.books().orders;
     assert_eq!(
-        stage.books().orders.len(),
-        of(&stage, &theirs).len(),
+        orders.len(),
+        from(orders.clone(), &theirs).len(),
         "the second ordered nothing"
     );
 

@@ -46,6 +46,31 @@ pub struct ExposureElsewhere {
     pub rates: Vec<(TokenId, WorthRate)>,
 }
 
+/// What markets lost since midnight of their venue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostToday {
+    /// Losses less gains of the markets whose loss is known, in units of the quote token; negative for a gain.
+    pub amount: i128,
+    /// Whether it is known of all of them.
+    pub is_complete: bool,
+}
+
+impl LostToday {
+    /// Of no market.
+    pub const NOTHING: Self = Self {
+        amount: 0,
+        is_complete: true,
+    };
+
+    /// Adds what one market lost; `None` if that is not known.
+    pub fn add(&mut self, lost: Option<i128>) {
+        match lost {
+            Some(lost) => self.amount = self.amount.saturating_add(lost),
+            None => self.is_complete = false,
+        }
+    }
+}
+
 /// A price: `per` units of a token are worth `worth` units of the reporting currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorthRate {
@@ -69,8 +94,10 @@ pub struct Exposure {
     pub tokens: BTreeMap<TokenId, Option<Amount>>,
     /// Value of holdings, pool shares and open bids, by quote token.
     pub gross: BTreeMap<TokenId, Option<Amount>>,
-    /// What the markets of a quote token lost since midnight, less what they gained; `None` before all are measured.
-    pub lost_today: BTreeMap<TokenId, Option<i128>>,
+    /// By quote token, what its markets lost today.
+    pub lost_today: BTreeMap<TokenId, LostToday>,
+    /// How long the venue's day still lasts, in milliseconds: what was lost today is nothing afterwards.
+    pub day_left_ms: u64,
     /// The mid of each market in half ticks and its age in milliseconds, if its book is fit for pricing.
     pub mids: BTreeMap<MarketId, Option<(u64, u64)>>,
 }

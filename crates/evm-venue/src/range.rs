@@ -14,7 +14,10 @@ use cambist_evm::{Malformed, U256};
 /// Bits of the larger virtual reserve of the liquidity whose amounts are stated, where the price is in the range.
 const RESERVE_BITS: usize = 116;
 /// Bits that both virtual reserves have at least: below that they are too coarse for a price.
-const RESERVE_BITS_MIN: usize = 32;
+///
+/// 20 bits state it to two millionths. A range over all prices has them where a base unit of one token is worth from
+/// 2⁻⁶⁴ to 2⁶⁴ of the other's.
+const RESERVE_BITS_MIN: usize = 20;
 
 /// Which position in a range is the account's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +45,8 @@ pub struct PoolRange {
 
 impl PoolRange {
     /// The liquidity whose amounts are stated: a power of two by the range alone, so that it does not change with the
-    /// price, and large enough that no amount of real liquidity is rounded by more than a base unit.
+    /// price, and so large that amounts are seldom rounded. What `n` times as much liquidity is due is rounded down by up
+    /// to `n` base units: below one in narrow ranges, hundreds of thousands (of 10¹⁸) in a range over all prices.
     pub fn reference(&self) -> Amount {
         let [lower, upper] = self.range.ends();
         // Bits of the virtual reserves of 1: of token 0 at the lower end, of token 1 at the upper one.

@@ -20,6 +20,9 @@ use crate::settle::Unsettled;
 struct Moved {
     /// From the account to the pool, in the pool's order of tokens.
     paid: [U256; 2],
+    /// From the position manager to the pool: of the wrapped coin it pays with coins that lie in it, if they suffice
+    /// (`PeripheryPayments.pay`), and takes nothing from the account then.
+    paid_by_manager: [U256; 2],
     /// From the pool to the account.
     received: [U256; 2],
     of_pool: Vec<Event>,
@@ -83,10 +86,13 @@ impl Chain {
         if moved.of_pool != [written] || moved.received != [U256::ZERO; 2] {
             return Err(Unsettled::Logs);
         }
-        if moved.paid != amounts {
+        let paid = moved.paid.into_iter().zip(moved.paid_by_manager);
+        let paid = paid.map(|(own, other)| own.checked_add(other));
+        if !paid.eq(amounts.map(Some)) {
             return Err(Unsettled::FeeOnTransfer);
         }
-        Ok((both(amounts)?, liquidity))
+        // What the account paid; what others paid for it is in the liquidity.
+        Ok((both(moved.paid)?, liquidity))
     }
 
     fn left(&self, of: &PoolRange, moved: &Moved) -> Result<([Amount; 2], Amount), Unsettled> {
@@ -139,7 +145,7 @@ impl Chain {
         // The pool may pay some base units less than the manager asks for: it rounds in another place. Never more.
         let is_asked = (0..2).all(|at| U256::from(paid_out[at]) <= asked[at]);
         let is_all = is_one && is_to_us && is_of_range && is_asked;
-        if !is_all || moved.paid != [U256::ZERO; 2] {
+        if !is_all || [moved.paid, moved.paid_by_manager] != [[U256::ZERO; 2]; 2] {
             return Err(Unsettled::Logs);
         }
         if moved.received != paid_out.map(U256::from) {
@@ -175,11 +181,17 @@ impl Chain {
                 continue;
             };
             let is_from = from == self.account;
-            if !is_from && to != self.account {
+            let is_by_manager = from == self.router && to == contract;
+            if !is_from && !is_by_manager && to != self.account {
                 continue;
             }
             let at = pool.pooled.iter().position(|pooled| *pooled == token);
             let at = at.ok_or(Unsettled::Logs)?;
+            if is_by_manager {
+                let sum = moved.paid_by_manager[at].checked_add(amount);
+                moved.paid_by_manager[at] = sum.ok_or(Malformed::Range)?;
+                continue;
+            }
             let other = if is_from { to } else { from };
             if other != contract {
                 // The manager takes tokens for the pool only: what goes elsewhere was taken by the token.

@@ -148,6 +148,34 @@ fn one_token_alone_is_no_fault() {
     assert_eq!((report.amounts.pooled, report.amounts.lp), ([0, 301], 99));
 }
 
+/// Coins that lie in the position manager pay for the wrapped coin: the account pays nothing of it, and the liquidity is
+/// its own.
+#[test]
+fn what_the_manager_paid_is_not_what_the_account_paid() {
+    let report = settled(
+        &join(),
+        with(minted(), 0, transfer(TOKENS[0], ROUTER, PAIR, 100)),
+    );
+    let amounts = report.unwrap().amounts;
+    assert_eq!((amounts.pooled, amounts.lp), ([0, 301], 99));
+    assert!(join().allows(&amounts));
+    for other in [99, 101] {
+        let logs = with(minted(), 0, transfer(TOKENS[0], ROUTER, PAIR, other));
+        assert_eq!(
+            settled(&join(), logs).unwrap_err(),
+            Unsettled::FeeOnTransfer
+        );
+    }
+    // Beside what the account paid it would be a second payment, and an exit pays nothing in.
+    let twice = and(minted(), transfer(TOKENS[0], ROUTER, PAIR, 1));
+    assert_eq!(
+        settled(&join(), twice).unwrap_err(),
+        Unsettled::FeeOnTransfer
+    );
+    let paid = and(left(), transfer(TOKENS[0], ROUTER, PAIR, 1));
+    assert_eq!(settled(&exit(), paid).unwrap_err(), Unsettled::Logs);
+}
+
 fn with(mut logs: Vec<Log>, at: usize, edit: Log) -> Vec<Log> {
     logs[at] = edit;
     logs

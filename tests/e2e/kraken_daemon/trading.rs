@@ -226,9 +226,11 @@ fn a_panic_without_the_store_ends_everything_with_its_own_key() {
     });
     std::fs::rename(stage.path("daemon-state"), stage.path("lost")).unwrap();
     let (code, object, log) = std::thread::scope(|scope| {
-        // It goes on while the panic proves that nothing is left.
+        // It goes on while the panic proves that nothing is left, and not before its cancels.
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_secs(2));
+            until(SOON, "an end of all orders", || {
+                (stage.books().open() == 0).then_some(())
+            });
             daemon.signal(Signal::CONT);
         });
         panic(&stage)

@@ -4,7 +4,7 @@
 use cambist_core::Side;
 use cambist_core::event::Event;
 use cambist_core::notification::Control;
-use cambist_core::portfolio::{ExposureElsewhere, Portfolio, TokenElsewhere, WorthRate};
+use cambist_core::portfolio::{ExposureElsewhere, LostToday, Portfolio, TokenElsewhere, WorthRate};
 use cambist_core::token::Amount;
 
 use crate::bench::{BASE, OTHER, QUOTE, TestBench, config};
@@ -142,7 +142,7 @@ fn an_engine_reports_what_it_may_hold_at_most() {
     // The bid counts as bought before it is even acknowledged.
     assert_eq!(exposure.tokens[&BASE], Some(HELD + BID_BASE));
     assert_eq!(exposure.gross[&QUOTE], Some(WORTH + BID_WORTH));
-    assert_eq!(exposure.lost_today[&QUOTE], Some(0));
+    assert_eq!(exposure.lost_today[&QUOTE], LostToday::NOTHING);
     let (mid, age_ms) = exposure.mids.values().next().copied().flatten().unwrap();
     assert_eq!(mid, 20_000);
     assert!(age_ms <= 5_000);

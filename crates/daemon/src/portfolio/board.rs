@@ -44,6 +44,8 @@ pub(super) struct Member {
     pub(super) markets: Vec<MarketSpec>,
     /// What it stated last; `None` before it knew.
     pub(super) stated: Option<Exposure>,
+    /// When the venue's day ends for which it stated what was lost.
+    day_ends_at: Time,
     /// That is what its store holds, written last at this time (Unix seconds): the venue has not answered yet.
     pub(super) stored_s: Option<u64>,
     /// The last mid of each market in half ticks, and when it was so.
@@ -219,19 +221,23 @@ impl Board {
     }
 
     /// What all markets that were measured have lost today, less what they gained, at the last known prices, however old:
-    /// a loss does not go away because a price is missing. Losses in a token that never had a price are left out.
-    pub(super) fn lost_today(&self, members: &[Member]) -> i128 {
+    /// a loss does not go away because a price is missing. Losses in a token that never had a price are left out, and what
+    /// a venue that is away lost or gained before its last midnight.
+    pub(super) fn lost_today(&self, members: &[Member], now: Time) -> i128 {
         let mut lost = 0_i128;
         for (at, member) in members.iter().enumerate() {
             let Some(stated) = &member.stated else {
                 continue;
             };
             let rates = self.rates(members, at, Young::Any);
+            if now >= member.day_ends_at {
+                continue;
+            }
             for (quote, of) in &stated.lost_today {
-                let rate = rates.iter().find(|(token, _)| token == quote);
-                let Some((amount, (_, rate))) = of.zip(rate) else {
+                let Some((_, rate)) = rates.iter().find(|(token, _)| token == quote) else {
                     continue;
                 };
+                let amount = of.amount;
                 // A gain is rounded down, a loss up.
                 let size = amount.unsigned_abs();
                 let value = if amount < 0 {
@@ -247,10 +253,10 @@ impl Board {
         lost
     }
 
-    fn loss_is_exceeded(&self, members: &[Member]) -> bool {
+    fn loss_is_exceeded(&self, members: &[Member], now: Time) -> bool {
         let most = self.file.loss_day_max;
         most.is_some_and(|most| {
-            let lost = self.lost_today(members);
+            let lost = self.lost_today(members, now);
             u128::try_from(lost).is_ok_and(|lost| lost > most)
         })
     }
@@ -324,8 +330,10 @@ impl Membership {
                     "until the venue answers, limits over all venues count what its store of {} holds and what may still fill: {held}",
                     times::iso(since_s)
                 );
+                let day_ends_at = self.board.clock.now().plus_ms(exposure.day_left_ms);
                 let member = &mut self.board.members()[self.index];
                 member.markets = markets;
+                member.day_ends_at = day_ends_at;
                 member.stated = Some(exposure);
                 member.stored_s = Some(since_s);
             }
@@ -438,7 +446,7 @@ impl Membership {
         let members = self.board.members();
         if level > TradingState::Active {
             self.raised = false;
-        } else if !self.raised && self.board.loss_is_exceeded(&members) {
+        } else if !self.raised && self.board.loss_is_exceeded(&members, now) {
             self.raised = true;
             return Some(Event::Operator(Command::Raise {
                 level: TradingState::CancelOnly,
@@ -465,6 +473,7 @@ impl Membership {
                 member.mids.insert(*market, (*mid, now.minus_ms(*age_ms)));
             }
         }
+        member.day_ends_at = now.plus_ms(exposure.day_left_ms);
         member.stated = Some(exposure);
     }
 }

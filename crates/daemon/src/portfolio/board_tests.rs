@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use cambist_config::reader::Source;
 
 use cambist_core::elsewhere::{BookElsewhere, OtherHoldings};
+use cambist_core::portfolio::LostToday;
 use cambist_core::strategy::BookLevel;
 use cambist_core::{Price, Qty};
 
@@ -102,8 +103,15 @@ pub(in crate::portfolio) fn states(
             .collect(),
         lost_today: lost
             .iter()
-            .map(|(id, lost)| (TokenId(*id), Some(*lost)))
+            .map(|(id, lost)| {
+                let lost = LostToday {
+                    amount: *lost,
+                    is_complete: true,
+                };
+                (TokenId(*id), lost)
+            })
             .collect(),
+        day_left_ms: 86_400_000,
         mids: mids.iter().map(|(id, mid)| (MarketId(*id), *mid)).collect(),
     }
 }
@@ -234,6 +242,36 @@ fn a_loss_over_all_venues_stops_each_of_them_once() {
     let (_, [mut one, _]) = board();
     one.state(Some(states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[])));
     assert_eq!(raise(&mut one, TradingState::CancelOnly), None);
+}
+
+/// A venue that is away states nothing new: what it lost or gained is of its day, until that ends.
+#[test]
+fn what_a_venue_lost_yesterday_is_no_loss_of_today() {
+    let (board, [mut one, _]) = board();
+    let mut lost = states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[]);
+    lost.day_left_ms = 1;
+    let now = board.clock.now();
+    one.state(Some(lost));
+    let members = board.members();
+    let ends = members[0].day_ends_at;
+    assert!(ends > now);
+    assert_eq!(board.lost_today(&members, ends.minus_ms(1)), 12_000_000);
+    assert_eq!(board.lost_today(&members, ends), 0);
+}
+
+/// One market whose loss is not known does not take the others' away.
+#[test]
+fn a_part_of_a_loss_counts() {
+    let (_, [mut one, _]) = board();
+    let mut lost = states(&[(1, 0)], &[(2, 0)], &[(2, 12_000_000)], &[]);
+    for lost in lost.lost_today.values_mut() {
+        lost.add(None);
+    }
+    one.state(Some(lost));
+    assert!(matches!(
+        one.due(TradingState::Active),
+        Some(Event::Operator(Command::Raise { .. }))
+    ));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use cambist_core::books::Books;
 use cambist_core::control::Control;
 use cambist_core::math::mul_div_ceil;
-use cambist_core::portfolio::Exposure;
+use cambist_core::portfolio::{Exposure, LostToday};
 use cambist_core::{Amount, MarketId, MarketSpec, TokenId, VenueTime};
 use cambist_store::{Listing, Recovered, view};
 
@@ -28,6 +28,8 @@ pub(super) struct Stored {
     /// When ledger and positions were written last, Unix seconds.
     pub(super) since_s: u64,
 }
+
+const DAY_S: u64 = 86_400;
 
 /// Reads what the locked state folder of a venue states, if that was written at most so many seconds before now.
 ///
@@ -54,6 +56,7 @@ pub(super) fn read(
             "its store was written last at {since}, and portfolio.stored_age_max_s is {age_max_s}"
         ));
     }
+    request_folder::list(dir).map_err(|error| format!("its requests cannot be read: {error:#}"))?;
     let booked = request_folder::booked(dir);
     if !request_folder::announcements(dir, &booked, true).is_empty() {
         return Err("requests of cambist account are not booked yet".to_owned());
@@ -85,7 +88,10 @@ fn most(
         return Err("what its pool shares are due follows from what the pool holds".to_owned());
     }
     let mut markets = Vec::new();
-    let mut exposure = Exposure::default();
+    let mut exposure = Exposure {
+        day_left_ms: (DAY_S - now_s % DAY_S) * 1_000,
+        ..Exposure::default()
+    };
     let mut worth: BTreeMap<(TokenId, TokenId), Amount> = BTreeMap::new();
     for (id, market) in (0..).map(MarketId).zip(&daemon.markets) {
         let name = &market.name.value;
@@ -113,8 +119,8 @@ fn most(
             let day = |(control, _): &&(Control, i128)| *control == Control::LossDay;
             losses.iter().find(day).map(|(_, lost)| *lost)
         });
-        let sum = exposure.lost_today.entry(quote).or_insert(Some(0));
-        *sum = sum.zip(lost).and_then(|(sum, lost)| sum.checked_add(lost));
+        let sum = exposure.lost_today.entry(quote);
+        sum.or_insert(LostToday::NOTHING).add(lost);
         markets.push(MarketSpec { id, ..spec.clone() });
     }
     for ((quote, _), most) in worth {

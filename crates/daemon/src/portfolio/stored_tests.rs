@@ -134,7 +134,8 @@ fn a_loss_of_today_is_that_of_the_last_price() {
     let mut books = holding(&listing, 0);
     let lost = |books: &Books, now_s: u64| {
         let found = most(&daemon, books, &listing, &recovered(Vec::new()), now_s);
-        found.unwrap().1.lost_today[&spec.quote.id]
+        let lost = found.unwrap().1.lost_today[&spec.quote.id];
+        lost.is_complete.then_some(lost.amount)
     };
     assert_eq!(lost(&books, 100), None, "never measured");
     let baselines = Baselines {
@@ -151,6 +152,11 @@ fn a_loss_of_today_is_that_of_the_last_price() {
     books.positions.insert(MarketId(0), position);
     assert_eq!(lost(&books, 100), Some(700));
     assert_eq!(lost(&books, 86_400), Some(0), "the next day");
+    let left_ms = |now_s| {
+        let found = most(&daemon, &books, &listing, &recovered(Vec::new()), now_s);
+        found.unwrap().1.day_left_ms
+    };
+    assert_eq!((left_ms(86_399), left_ms(86_400)), (1_000, 86_400_000));
 }
 
 #[test]

@@ -69,9 +69,9 @@ impl Board {
         if let Some(most) = self.file.loss_day_max {
             let is_measured = |at: usize| {
                 let stated = members[at].stated.as_ref();
-                stated.is_some_and(|stated| stated.lost_today.values().all(Option::is_some))
+                stated.is_some_and(|stated| stated.lost_today.values().all(|lost| lost.is_complete))
             };
-            let used = Some(self.lost_today(members));
+            let used = Some(self.lost_today(members, now));
             let unknown_at = self.names(|at| !is_measured(at));
             limits.push(worth(["loss_day", LOSS], used, most, unknown_at));
         }

@@ -222,8 +222,9 @@ pub fn price(bytes: &[u8]) -> Result<Price, Malformed> {
     let mut words = Words::new(bytes)?;
     let sqrt = words.number_of(160)?;
     let tick = tick(&mut words)?;
-    // Places of observations, the part of fees that the protocol takes, and whether the pool is in a call.
-    for bits in [16, 16, 16, 8] {
+    // Places of observations, the part of fees that the protocol takes (8 bits; the largest copy has 32), and whether
+    // the pool is in a call.
+    for bits in [16, 16, 16, 32] {
         words.number_of(bits)?;
     }
     words.truth()?;
@@ -291,6 +292,8 @@ pub fn liquidity_net(bytes: &[u8]) -> Result<i128, Malformed> {
 /// What the position manager knows of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
+    /// Who else may move it and take out of it; zero if nobody.
+    pub operator: Address,
     /// Token 0 and token 1.
     pub tokens: [Address; 2],
     /// The pool's fee, in millionths.
@@ -309,9 +312,9 @@ pub struct Position {
 /// [`Malformed`].
 pub fn position(bytes: &[u8]) -> Result<Position, Malformed> {
     let mut words = Words::new(bytes)?;
-    // The nonce of permits, and who else may move it.
+    // The nonce of permits.
     words.number_of(96)?;
-    words.address()?;
+    let operator = words.address()?;
     let tokens = [words.address()?, words.address()?];
     let fee = words.number_of(24)?;
     let ticks = [tick(&mut words)?, tick(&mut words)?];
@@ -325,6 +328,7 @@ pub fn position(bytes: &[u8]) -> Result<Position, Malformed> {
     ];
     words.end()?;
     Ok(Position {
+        operator,
         tokens,
         fee: u32::try_from(fee).map_err(|_| Malformed::Range)?,
         ticks,

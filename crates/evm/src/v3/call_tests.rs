@@ -152,6 +152,13 @@ fn a_price_has_the_tick_of_its_root() {
     };
     let found = of(sqrt, -5).unwrap();
     assert_eq!((found.sqrt, found.tick), (sqrt, at(-5)));
+    // A copy counts the protocol's part of fees in another unit, with 32 bits.
+    let of_copy = |part: u64| {
+        let all = [sqrt, signed(-5), n(0), n(1), n(1), n(part), n(1)];
+        price(&words(&all))
+    };
+    assert_eq!(of_copy(209_718_400), of(sqrt, -5));
+    assert!(of_copy(1 << 32).is_err());
     // Where it came down to the end of a range, the tick is the one below.
     assert_eq!(of(sqrt, -6).unwrap().tick, at(-6));
     assert!(of(sqrt, -7).is_err() && of(sqrt, -4).is_err());
@@ -184,6 +191,7 @@ fn results_are_read_in_their_form_only() {
         Address(address)
     });
     let expected = Position {
+        operator: Address::ZERO,
         tokens,
         fee: 3_000,
         ticks: [at(-60), at(120)],
@@ -191,6 +199,10 @@ fn results_are_read_in_their_form_only() {
         owed: [8, 9],
     };
     assert_eq!(found, expected);
+    let mut moved_by_others = full;
+    moved_by_others[1] = n(7);
+    let operator = position(&words(&moved_by_others)).unwrap().operator;
+    assert_eq!(operator.0[19], 7);
     for (place, wrong) in [
         (2, U256::MAX),
         (4, n(1 << 24)),

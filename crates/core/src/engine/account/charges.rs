@@ -68,7 +68,8 @@ impl State {
         Ok(())
     }
 
-    /// A charge in a token of a market, or in one that counts as such a token, is a loss of the first such market.
+    /// A charge in a token of a market, or in one that counts as such a token, is a loss of the first such market that has a
+    /// mid to value it at.
     fn book_charge(&mut self, charge: &Charge, actions: &mut Vec<Action>) {
         let Charge {
             number,
@@ -80,7 +81,9 @@ impl State {
         let counted = ChargedAs::counted(self.venue.charged_as, token, charge.amount);
         let trades =
             |of: &&mut Market| of.spec.base.id == counted.0 || of.spec.quote.id == counted.0;
-        let market = self.markets.iter_mut().find(trades).map(|market| {
+        let traded = self.markets.iter_mut().filter(trades);
+        let market = traded.min_by_key(|market| market.losses.rank_for_charges());
+        let market = market.map(|market| {
             if counted.0 == token {
                 market.losses.post(&market.spec, &postings);
             } else {

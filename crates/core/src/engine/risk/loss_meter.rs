@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::books::{Baselines, Position, value_at};
+use crate::books::{Baselines, DAY_MS, Position, value_at};
 use crate::config::LossConfig;
 use crate::control::Control;
 use crate::event::{LossBaseline, Rate};
@@ -122,6 +122,15 @@ impl LossMeter {
             Some(postings.of(spec.base.id)),
             Some(postings.of(spec.quote.id)),
         );
+    }
+
+    /// How well a charge can be valued: 0 at a mid of this run, 1 at one of earlier runs, 2 not at all.
+    pub(crate) const fn rank_for_charges(&self) -> u8 {
+        match (self.mid, &self.stated) {
+            (Some(_), _) => 0,
+            (None, Some(_)) => 1,
+            (None, None) => 2,
+        }
     }
 
     /// A charge in another token that is worth so much of a token of the market, of which nothing moves: a loss in quote
@@ -319,9 +328,18 @@ impl LossMeter {
     }
 
     /// What was lost since midnight of the venue, in quote units, negative for a gain; rounded up. `None` before the
-    /// first measurement.
-    pub(crate) fn lost_today(&self, spec: &MarketSpec) -> Option<i128> {
-        self.mid?;
+    /// first measurement of all runs. Before the first one of this run it is what the position is worth at the last mid
+    /// of earlier runs, and before the first one of a day nothing.
+    pub(crate) fn lost_today(&self, spec: &MarketSpec, at: (Time, VenueTime)) -> Option<i128> {
+        if self.mid.is_none() {
+            let losses = self.position(spec, at, true)?.lost(at.1)?;
+            let mut losses = losses.into_iter();
+            return losses
+                .find_map(|(control, lost)| (control == Control::LossDay).then_some(lost));
+        }
+        if self.baselines.kept()?.day != at.1.0 / DAY_MS {
+            return Some(0);
+        }
         let unit = i128::try_from(spec.lot.checked_mul(2)?).ok()?;
         let day = self.baselines.lost().day;
         Some(day.div_euclid(unit) + i128::from(day.rem_euclid(unit) > 0))

@@ -1,9 +1,10 @@
 //! Limits over several venues: what the gate compares, and what this engine reports to the others.
 
+use crate::books::DAY_MS;
 use crate::engine::risk::gate::{OrderCandidate, RiskContext};
 use crate::engine::state::State;
 use crate::market::{MarketSpec, Side, value_at};
-use crate::portfolio::{Exposure, Portfolio, TokenElsewhere, WorthRate};
+use crate::portfolio::{Exposure, LostToday, Portfolio, TokenElsewhere, WorthRate};
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 use crate::withheld::{Compared, Unit};
@@ -154,7 +155,11 @@ impl State {
         if !self.ready {
             return None;
         }
-        let mut exposure = Exposure::default();
+        let venue_now = self.clock.at_least(now);
+        let mut exposure = Exposure {
+            day_left_ms: DAY_MS - venue_now.0 % DAY_MS,
+            ..Exposure::default()
+        };
         for market in &self.markets {
             let spec = &market.spec;
             let (base, quote) = (spec.base.id, spec.quote.id);
@@ -166,9 +171,9 @@ impl State {
                 .gross
                 .entry(quote)
                 .or_insert_with(|| self.gross(quote));
-            let lost = market.losses.lost_today(spec);
-            let sum = exposure.lost_today.entry(quote).or_insert(Some(0));
-            *sum = sum.zip(lost).and_then(|(sum, lost)| sum.checked_add(lost));
+            let lost = market.losses.lost_today(spec, (now, venue_now));
+            let sum = exposure.lost_today.entry(quote);
+            sum.or_insert(LostToday::NOTHING).add(lost);
             let mid = self.mid_for_others(now, spec.id);
             exposure.mids.insert(spec.id, mid);
         }

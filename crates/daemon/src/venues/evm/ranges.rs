@@ -154,16 +154,23 @@ fn choose(market: &str, fitting: &[(U256, Position)]) -> Result<Held, String> {
     let filled: Vec<_> = fitting
         .iter()
         .filter(|(_, stated)| stated.liquidity > 0)
-        .map(|(position, _)| *position)
         .collect();
     match filled.as_slice() {
         [] => {
             let oldest = fitting.iter().map(|(position, _)| *position).min();
             Ok(oldest.map_or(Held::Nothing, Held::Position))
         }
-        [position] => Ok(Held::Position(*position)),
+        [(position, stated)] if stated.operator == Address::ZERO => Ok(Held::Position(*position)),
+        [(position, stated)] => Err(format!(
+            "{market}: {} may take the liquidity out of position {position} and move it: withdraw that approval with a wallet (approve({}, {position}) of the position manager)",
+            stated.operator.to_hex(),
+            Address::ZERO.to_hex(),
+        )),
         several => {
-            let names: Vec<_> = several.iter().map(ToString::to_string).collect();
+            let names: Vec<_> = several
+                .iter()
+                .map(|(number, _)| number.to_string())
+                .collect();
             Err(format!(
                 "{market}: the account holds several positions with liquidity in this range: {}. Which of them the books are of is not known: leave all but one, or move them to another account, with a wallet",
                 names.join(", ")
@@ -179,6 +186,7 @@ mod tests {
 
     fn position(number: u64, liquidity: u128) -> (U256, Position) {
         let stated = Position {
+            operator: Address::ZERO,
             tokens: [Address([1; 20]), Address([2; 20])],
             fee: 3_000,
             ticks: [-60, 60].map(|tick| Tick::new(tick).unwrap()),
@@ -198,5 +206,9 @@ mod tests {
         let why = of(&[position(7, 1), position(8, 0), position(9, 1)]).unwrap_err();
         assert!(why.contains("A-B") && why.contains("7, 9"), "{why}");
         assert!(why.contains("move them to another account"), "{why}");
+        let mut moved_by_others = position(7, 1);
+        moved_by_others.1.operator = Address([9; 20]);
+        let why = of(&[moved_by_others]).unwrap_err();
+        assert!(why.contains(&Address([9; 20]).to_hex()), "{why}");
     }
 }
