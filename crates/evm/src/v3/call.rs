@@ -292,7 +292,7 @@ pub fn liquidity_net(bytes: &[u8]) -> Result<i128, Malformed> {
 /// What the position manager knows of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Who else may move it and take out of it; zero if nobody.
+    /// Who else may move it and take out of it; zero if there is none.
     pub operator: Address,
     /// Token 0 and token 1.
     pub tokens: [Address; 2],
