@@ -53,6 +53,20 @@ fn shares_are_due_and_cost_what_the_contract_computes() {
     }
 }
 
+/// A range over all prices: its virtual reserves are fine enough for a price within 2⁻⁶⁴ and 2⁶⁴, and not far beyond.
+#[test]
+fn a_range_over_all_prices_states_those_of_cheap_tokens() {
+    let range = range_of(-887_220, 887_220);
+    let root = |bits: usize| U256::from(1) << bits;
+    for bits in [96 - 32, 96, 96 + 32] {
+        let balances = range.balances(root(bits)).unwrap();
+        assert!(balances.reserves.iter().all(|reserve| *reserve >= 1 << 19));
+    }
+    for bits in [96 - 34, 96 + 34] {
+        assert_eq!(range.balances(root(bits)), Err(Malformed::Range));
+    }
+}
+
 #[test]
 fn outside_of_the_range_one_token_is_due_and_the_price_is_known() {
     let range = range_of(-600, 600);

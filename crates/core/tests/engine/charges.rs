@@ -4,11 +4,14 @@ use cambist_core::books::Entry;
 use cambist_core::event::Event;
 use cambist_core::notification::{BooksHold, BooksStatus, Notification};
 use cambist_core::order::Hash;
-use cambist_core::request::{Charge, Endpoint, UnknownCause};
+use cambist_core::request::{Charge, Endpoint, Query, UnknownCause};
+use cambist_core::strategy::Strategy;
 use cambist_core::venue::ChargedAs;
-use cambist_core::{Amount, MarketId, TokenId};
+use cambist_core::{Amount, MarketId, MarketSpec, TokenId};
 
-use crate::bench::{BASE, BOTH, COIN, ORIGIN, QUOTE, TestBench, config, token};
+use crate::bench::{
+    Always, BASE, BOTH, COIN, ORIGIN, OTHER, QUOTE, TestBench, config, spec, token,
+};
 
 fn charge(number: u64, token: TokenId, amount: Amount) -> Charge {
     Charge {
@@ -164,6 +167,47 @@ fn a_charge_in_a_traded_token_is_a_loss() {
     assert!(books(&bench).differences.is_empty());
 }
 
+/// The coin, of so many decimals, counts as the base token.
+fn counts_as_base(bench: &mut TestBench, decimals: u8) {
+    let Some(Event::Start(start)) = &mut bench.start else {
+        unreachable!()
+    };
+    let charged = token(COIN, decimals);
+    start.venue.charged_as = ChargedAs::new(&charged, &token(BASE, 6));
+}
+
+/// A market that never had a mid takes no charge: none of its limits would count it.
+#[test]
+fn a_charge_is_a_loss_of_a_market_with_a_mid() {
+    let mut config = config();
+    config.markets.push(config.markets[0].clone());
+    let tokens = (token(BASE, 6), token(OTHER, 6));
+    let second = MarketSpec::new(MarketId(1), "T0-T2", tokens.0, tokens.1, 2, true).unwrap();
+    let quotes = || -> Box<dyn Strategy> { Box::new(Always(BOTH.to_vec())) };
+    for (dark, counts) in [(0, 1), (1, 0)] {
+        let markets = vec![spec(), second.clone()];
+        let strategies = vec![quotes(), quotes()];
+        let mut bench = TestBench::at(markets, strategies, config.clone(), Vec::new());
+        counts_as_base(&mut bench, 6);
+        bench.unanswered = match dark {
+            0 => |query| matches!(query, Query::Depth(MarketId(0))),
+            _ => |query| matches!(query, Query::Depth(MarketId(1))),
+        };
+        bench.other = Some(1);
+        bench.charged = Some((1_000, vec![charge(4, COIN, 9)], 5));
+        bench.until_a_submit_waits();
+        trade(&mut bench);
+        let cash = |bench: &TestBench, market| {
+            let position = bench.books.positions.get(&MarketId(market));
+            position.map_or(0, |position| position.cash)
+        };
+        let before = [dark, counts].map(|market| cash(&bench, market));
+        taken(&mut bench, 969, &[charge(5, COIN, 31)], 6);
+        let after = [dark, counts].map(|market| cash(&bench, market));
+        assert_eq!(after, [before[0], before[1] - 3_100], "{dark}");
+    }
+}
+
 /// The coin counts as the base token, of which no amount moves: a loss at the mid, rounded up, over restarts as well.
 #[test]
 fn a_charge_counts_as_the_token_that_it_is_worth() {
@@ -173,13 +217,7 @@ fn a_charge_counts_as_the_token_that_it_is_worth() {
     };
     // 100.00 quote for one base, both of 6 decimals.
     for (decimals, first, second) in [(6, 3_100, 900), (8, 100, 100), (5, 31_000, 9_000)] {
-        let rules = |bench: &mut TestBench| {
-            let Some(Event::Start(start)) = &mut bench.start else {
-                unreachable!()
-            };
-            let charged = token(COIN, decimals);
-            start.venue.charged_as = ChargedAs::new(&charged, &token(BASE, 6));
-        };
+        let rules = |bench: &mut TestBench| counts_as_base(bench, decimals);
         let mut bench = quoting_by(rules);
         let (before, was) = (lost(&bench), bench.books.positions[&MarketId(0)].clone());
         taken(&mut bench, 969, &[charge(5, COIN, 31)], 6);

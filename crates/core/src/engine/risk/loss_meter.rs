@@ -402,3 +402,62 @@ fn units(spec: &MarketSpec, value: i128) -> i128 {
 fn signed((base, quote): Due) -> Option<(i128, i128)> {
     Some((i128::try_from(base).ok()?, i128::try_from(quote).ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+    use crate::MarketId;
+    use crate::token::TokenSpec;
+
+    fn market() -> MarketSpec {
+        let token = |id| TokenSpec {
+            id: TokenId(id),
+            symbol: format!("T{id}"),
+            decimals: 6,
+            precision: 6,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        };
+        MarketSpec::new(MarketId(0), "A-B", token(0), token(1), 2, true).unwrap()
+    }
+
+    /// The loss of a day at each moment of a start: from the store, from this run's mids, and across midnight.
+    #[test]
+    fn a_loss_of_the_day_is_known_before_the_first_mid_and_ends_with_the_day() {
+        let spec = market();
+        let at = |ms: u64| (Time::from_ms(ms), VenueTime(ms));
+        let mut first = LossMeter::resume(&spec, None, None, false);
+        first.open(0);
+        assert_eq!(first.lost_today(&spec, at(1)), None, "never measured");
+        assert_eq!(first.rank_for_charges(), 2);
+        let position = Position {
+            base: 0,
+            cash: 300,
+            baselines: Some(Baselines {
+                day: 0,
+                day_open: 1_000,
+                mid: Rate { quote: 1, base: 1 },
+                ..Baselines::default()
+            }),
+        };
+        let mut meter = LossMeter::resume(&spec, Some(&position), None, false);
+        assert_eq!(meter.rank_for_charges(), 1);
+        assert_eq!(meter.lost_today(&spec, at(1)), Some(700));
+        assert_eq!(meter.lost_today(&spec, at(DAY_MS - 1)), Some(700));
+        assert_eq!(meter.lost_today(&spec, at(DAY_MS)), Some(0));
+        meter.pooled = Some((0, 0));
+        let no_limit = LossConfig {
+            hour_max: Amount::MAX,
+            day_max: Amount::MAX,
+            total_max: Amount::MAX,
+            drawdown_max: Amount::MAX,
+        };
+        meter.measure(at(1), &spec, (20_000, None), &no_limit);
+        assert_eq!(meter.rank_for_charges(), 0);
+        assert_eq!(meter.lost_today(&spec, at(DAY_MS - 1)), Some(700));
+        assert_eq!(meter.lost_today(&spec, at(DAY_MS)), Some(0));
+    }
+}
