@@ -204,7 +204,18 @@ fn an_order_that_arrives_later_is_found() {
 /// list must show it.
 #[test]
 fn an_order_between_two_lists_is_found() {
-    let stage = Stage::open("panic-between", |_| {});
+    // Liquidity providers alone, at a price that stays: nothing fills the order before the next list.
+    let stage = Stage::open("panic-between", |file| {
+        for (key, value) in [
+            ("noise", 0),
+            ("informed", 0),
+            ("arbitrageurs", 0),
+            ("jumps_per_hour", 0),
+            ("volatility_centi_bps_per_sqrt_s", 0),
+        ] {
+            file.put(&format!("traders.0.{key}"), value);
+        }
+    });
     let proxy = Proxy::start(&stage.address);
     stage.daemon("daemon", &proxy.url, |file| {
         quick(file);
@@ -245,10 +256,14 @@ fn an_order_between_two_lists_is_found() {
     });
     let (code, object, log) = panic(&stage, "panic", &["--within", "15s"]);
     assert!(log.contains("nothing is open; 0 were found"), "{log}");
-    assert_eq!((code, &object["found"]), (80, &1.into()), "{object}");
+    let orders = stage.books().orders;
+    assert_eq!(
+        (code, &object["found"]),
+        (80, &1.into()),
+        "{object} {orders:?}"
+    );
     assert_eq!(object["left"], serde_json::json!([]), "{object}");
     // It was cancelled, and orders signed beside it may live as long.
-    let orders = stage.books().orders;
     assert_eq!(orders.len(), 1);
     assert_eq!(orders[0].status, OrderStatus::Cancelled);
     let dead_at_s = object["dead_at_s"].as_u64().unwrap();
