@@ -286,15 +286,8 @@ impl Checked {
                 price.venue,
                 priced(&self.file, &price)
             );
-            let needs_price = self.file.exposure_max.is_some() || self.file.loss_day_max.is_some();
-            let has_price = self.file.at_par.contains(&price.token) || !price.markets.is_empty();
-            if needs_price && !has_price {
-                let fix =
-                    "name it in portfolio.at_par, or add a market of it: losses in it do not count";
-                all.warn("prices", text, fix);
-            } else {
-                all.good("prices", text);
-            }
+            // One without a price was refused with the file, if a limit needs it.
+            all.good("prices", text);
         }
         for (venue, names) in self.names() {
             all.good("tokens", format!("{venue}: {names}"));

@@ -40,10 +40,11 @@ impl From<NoFact> for NoAnswer {
             NoFact::Refused(_, NodeRefusal::RateLimited { .. }) => {
                 Outcome::Refused(Reason::RateLimited)
             }
-            NoFact::Refused(_, NodeRefusal::Keys) => Outcome::Refused(rules::KEYS),
             NoFact::NotSent(_) => Outcome::NotSent,
-            NoFact::Unknown(_, cause) => Outcome::Unknown(*cause),
-            NoFact::Refused(_, NodeRefusal::Error(_))
+            NoFact::Unknown(_, cause, _) => Outcome::Unknown(*cause),
+            // A node that refuses this client states nothing about the account and its key.
+            NoFact::Refused(_, NodeRefusal::Keys | NodeRefusal::Error(_))
+            | NoFact::Changed(_)
             | NoFact::Missing(_)
             | NoFact::Lags { .. }
             | NoFact::Disagree { .. } => Outcome::Unknown(UnknownCause::Undecodable),

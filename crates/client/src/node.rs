@@ -25,6 +25,8 @@ use crate::transport::{Exchange, Headers, Outgoing, Transport, Whole};
 
 /// Most characters of a detail.
 const DETAIL_MAX: usize = 240;
+/// Bytes of a part of a URL that may be a key.
+const KEY_MIN: usize = 8;
 
 /// Why a node refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,24 +129,32 @@ impl Node {
                 http_status: status,
                 detail: Some(detail),
             },
-            Exchange::Whole(whole) => self.without_url(classify(ask, id, &whole)),
+            Exchange::Whole(mut whole) => {
+                let answer = classify(ask, id, &whole);
+                if matches!(answer.outcome, NodeOutcome::Reply(_)) {
+                    return answer;
+                }
+                // A refusal may repeat what was asked for, with the key of a provider in it. Hidden before texts are
+                // shortened: a part of a key is no less a secret.
+                self.hide_url(&mut whole.body);
+                classify(ask, id, &whole)
+            }
         }
     }
 
-    /// A refusal may repeat what was asked for, with the key of a provider in it.
-    fn without_url<T>(&self, mut answer: NodeAnswer<T>) -> NodeAnswer<T> {
-        let hide = |text: &mut String| {
-            for secret in [Some(self.url.path()), self.url.query()] {
-                if let Some(secret) = secret.filter(|secret| secret.len() > 1) {
-                    *text = text.replace(secret, "(hidden)");
-                }
-            }
-        };
-        answer.detail.iter_mut().for_each(hide);
-        if let NodeOutcome::Refused(NodeRefusal::Error(refusal)) = &mut answer.outcome {
-            hide(&mut refusal.message);
+    /// Hides the path, the query, and each of their parts that is as long as a key.
+    fn hide_url(&self, body: &mut Vec<u8>) {
+        let whole = [Some(self.url.path()), self.url.query()];
+        let whole = whole.into_iter().flatten().filter(|part| part.len() > 1);
+        let segments = self.url.path_segments().into_iter().flatten();
+        let values = self.url.query().into_iter();
+        let values = values.flat_map(|query| query.split(['&', '=']));
+        let parts = segments.chain(values).filter(|part| part.len() >= KEY_MIN);
+        let mut text = String::from_utf8_lossy(body).into_owned();
+        for secret in whole.chain(parts) {
+            text = text.replace(secret, "(hidden)");
         }
-        answer
+        *body = text.into_bytes();
     }
 }
 
@@ -238,9 +248,12 @@ pub enum NoFact {
     /// One of them was not reached.
     #[error("{0} was not reached")]
     NotSent(Place),
-    /// One of them gave no usable answer.
-    #[error("{0} gave no usable answer")]
-    Unknown(Place, UnknownCause),
+    /// One of them gave no usable answer, with what is known of why.
+    #[error("{}", unusable(*.0, .2.as_deref()))]
+    Unknown(Place, UnknownCause, Option<String>),
+    /// It has another block of a number than a moment before.
+    #[error("{0} has another block of the finalized number than a moment before")]
+    Changed(Place),
     /// A block that must be there is not.
     #[error("{0} lacks a block")]
     Missing(Place),
@@ -265,6 +278,11 @@ pub enum NoFact {
         /// What each states, shortened.
         stated: [String; 2],
     },
+}
+
+fn unusable(place: Place, detail: Option<&str>) -> String {
+    let what = format!("{place} gave no usable answer");
+    detail.map_or_else(|| what.clone(), |detail| format!("{what}: {detail}"))
 }
 
 fn refused(place: Place, refusal: &NodeRefusal) -> String {
@@ -411,6 +429,9 @@ impl Nodes {
         if everywhere == block {
             return Ok(block);
         }
+        if self.second.is_none() {
+            return Err(NoFact::Changed(place));
+        }
         Err(NoFact::Disagree {
             method: BlockAt::METHOD,
             stated: [everywhere, block].map(|block| BlockAt::text(&Some(block))),
@@ -469,7 +490,8 @@ impl NoFact {
         match self {
             Self::Refused(place, _)
             | Self::NotSent(place)
-            | Self::Unknown(place, _)
+            | Self::Unknown(place, ..)
+            | Self::Changed(place)
             | Self::Missing(place) => !matches!(place, Place::Only),
             Self::Lags { .. } | Self::Disagree { .. } => true,
         }
@@ -507,6 +529,6 @@ fn reply<T>(place: Place, answer: NodeAnswer<T>) -> Result<T, NoFact> {
         NodeOutcome::Reply(reply) => Ok(reply),
         NodeOutcome::Refused(refusal) => Err(NoFact::Refused(place, refusal)),
         NodeOutcome::NotSent => Err(NoFact::NotSent(place)),
-        NodeOutcome::Unknown(cause) => Err(NoFact::Unknown(place, cause)),
+        NodeOutcome::Unknown(cause) => Err(NoFact::Unknown(place, cause, answer.detail)),
     }
 }

@@ -83,6 +83,18 @@ async fn every_answer_is_one_of_four_outcomes() {
         chain_id(send(limited)).await,
         NodeOutcome::Refused(expected)
     );
+    // A provider's key is hidden alone as well, and before the text is shortened.
+    for before in [0, 232, 236, 506, 510] {
+        let echo = format!("{} canaryKey", "x".repeat(before));
+        let outcome = chain_id(send(json(400, "", &error(1, &echo)))).await;
+        let NodeOutcome::Refused(NodeRefusal::Error(refusal)) = outcome else {
+            panic!("{outcome:?}")
+        };
+        let text = NoFact::Refused(Place::Only, NodeRefusal::Error(refusal.clone())).to_string();
+        for shown in [refusal.message, text] {
+            assert!(!shown.contains("cana"), "{before}: {shown}");
+        }
+    }
     for status in [401, 403] {
         let outcome = chain_id(send(answer(status, "", "no"))).await;
         assert_eq!(outcome, NodeOutcome::Refused(NodeRefusal::Keys));
@@ -190,7 +202,11 @@ async fn two_nodes_agree_or_nothing_is_known() {
     let malformed = two(&five(), &["6".to_owned()]).await;
     assert_eq!(
         malformed.fact(&ask).await,
-        Err(NoFact::Unknown(Place::Second, UnknownCause::Undecodable))
+        Err(NoFact::Unknown(
+            Place::Second,
+            UnknownCause::Undecodable,
+            Some("not an answer of the method's type".to_owned())
+        ))
     );
 }
 
@@ -233,8 +249,22 @@ async fn the_newest_block_is_one_that_both_nodes_have() {
     assert!(within.with_lag_max_s(2).newest().await.is_ok());
     // What the second does not answer is not concluded from the first.
     let away = two(&[block(9, 9)], &["5".to_owned()]).await;
-    let unknown = NoFact::Unknown(Place::Second, UnknownCause::Undecodable);
-    assert_eq!(away.newest().await, Err(unknown));
+    let unknown = away.newest().await.unwrap_err();
+    assert!(
+        matches!(
+            unknown,
+            NoFact::Unknown(Place::Second, UnknownCause::Undecodable, _)
+        ),
+        "{unknown:?}"
+    );
+    // One node alone that changes its mind is no disagreement.
+    let server = Server::start(vec![
+        vec![Step::Send(json(200, "", &result(1, &block(7, 7))))],
+        vec![Step::Send(json(200, "", &result(2, &block(7, 8))))],
+    ])
+    .await;
+    let alone = Nodes::new(node(&server.url()), None);
+    assert_eq!(alone.finalized().await, Err(NoFact::Changed(Place::Only)));
 }
 
 #[tokio::test]

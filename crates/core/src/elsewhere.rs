@@ -36,7 +36,8 @@ pub struct MarketElsewhere {
     pub market: MarketSpec,
     /// Its book, or why it is missing.
     pub book: Result<BookElsewhere, Withheld>,
-    /// What is held there; `None` before ledger and venue were compared, and while they differ.
+    /// What is held there; `None` before ledger and venue were compared, while they differ, and while the balances that
+    /// were read there are too old.
     pub holdings: Option<OtherHoldings>,
     /// What its venue takes of what a taking order buys, ten-thousandths.
     pub taker_fee_bips: u16,

@@ -38,12 +38,30 @@ pub struct TokenElsewhere {
 pub struct ExposureElsewhere {
     /// That of the other venues, in the reporting currency; `None` if it is not known.
     pub elsewhere: Option<Amount>,
-    /// Most that it may be together (`portfolio.exposure_max`).
+    /// Most that it may be together (`portfolio.exposure_max`); [`Amount::MAX`] of [`ExposureElsewhere::of_unknown_loss`].
     pub most: Amount,
     /// Units in a whole one of the reporting currency, in which the gate states its reasons; not 0.
     pub whole: Amount,
     /// What the quote tokens of this venue are worth. One that is absent has no price.
     pub rates: Vec<(TokenId, WorthRate)>,
+}
+
+impl ExposureElsewhere {
+    /// What stops everything that would add to the exposure, with a limit of it or without: a venue has lost something
+    /// today in a token that has no price, which may be more than `portfolio.loss_day_max`.
+    pub const fn of_unknown_loss(whole: Amount) -> Self {
+        Self {
+            elsewhere: None,
+            most: Amount::MAX,
+            whole,
+            rates: Vec::new(),
+        }
+    }
+
+    /// Whether that is why it is not known. No file states a limit as high.
+    pub const fn is_of_unknown_loss(&self) -> bool {
+        self.elsewhere.is_none() && self.most == Amount::MAX
+    }
 }
 
 /// What markets lost since midnight of their venue.
@@ -114,5 +132,21 @@ mod tests {
         assert_eq!(rate(1, 0).value(7), None);
         assert_eq!(rate(Amount::MAX, 1).value(2), None);
         assert_eq!(rate(0, 5).value(7), Some(0));
+    }
+
+    #[test]
+    fn an_unknown_loss_is_no_limit_of_a_file() {
+        let unknown = ExposureElsewhere::of_unknown_loss(1);
+        assert!(unknown.is_of_unknown_loss());
+        let known = ExposureElsewhere {
+            elsewhere: Some(0),
+            ..unknown.clone()
+        };
+        assert!(!known.is_of_unknown_loss());
+        let limited = ExposureElsewhere {
+            most: Amount::MAX - 1,
+            ..unknown
+        };
+        assert!(!limited.is_of_unknown_loss());
     }
 }

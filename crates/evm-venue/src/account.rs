@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter;
 
 use cambist_core::order::OrderReport;
-use cambist_core::pool::PoolTransactionReport;
+use cambist_core::pool::{
+    PoolTransactionAmounts, PoolTransactionKind, PoolTransactionReport, PoolTransactionStatus,
+    UnsignedPoolTransaction,
+};
 use cambist_core::request::{Charge, Endpoint, OrderList, OrdersPage, Reply};
-use cambist_core::{Amount, Hash, Intent, MarketId, MarketSpec, TokenId, VenueTime};
+use cambist_core::{Amount, Hash, Intent, MarketId, MarketSpec, Side, TokenId, VenueTime};
 use cambist_evm::block::Block;
 use cambist_evm::receipt::Receipt;
 use cambist_evm::transaction::{Signed, Transaction};
@@ -99,6 +102,53 @@ pub enum AccountError {
     /// The block of a receipt was not given.
     #[error("the block of the receipt is missing")]
     Block,
+    /// A receipt cannot be booked. It is asked for again, because a node may answer from what it had before.
+    #[error("nonce {nonce} cannot be booked: {why}; its receipt is asked for again")]
+    Unsettled {
+        /// Its nonce.
+        nonce: u64,
+        /// Why.
+        why: Unsettled,
+    },
+    /// The deadline is far behind the newest block.
+    #[error(
+        "the deadline is further behind the newest block than orders.ttl_s and orders.grace_s: a block with a wrong time has set the clock"
+    )]
+    Deadline,
+}
+
+/// A spent nonce that the answers of nodes do not explain.
+#[derive(Clone, Copy, Debug)]
+struct Unexplained {
+    nonce: u64,
+    /// Why its receipt cannot be booked; `None` without one.
+    why: Option<Unsettled>,
+    /// The time of the finalized block since which that is stated, in seconds.
+    since_s: u64,
+}
+
+/// The last second of a block's time in which an intent moves anything.
+fn deadline_s(intent: &Intent) -> u64 {
+    match intent {
+        Intent::Order(of) => of.accepted_until_s.into(),
+        Intent::PoolTransaction(of) => of.valid_until_s.into(),
+    }
+}
+
+/// Whether a join paid no more, and an exit brought no less, than what contracts compare with the signed amounts.
+fn is_within(of: &UnsignedPoolTransaction, moved: &PoolTransactionAmounts) -> bool {
+    let mut pairs = moved.pooled.iter().zip(&of.amounts);
+    match of.kind {
+        PoolTransactionKind::Join => pairs.all(|(paid, most)| paid <= most),
+        PoolTransactionKind::Exit => pairs.all(|(got, least)| got >= least),
+    }
+}
+
+/// A block cannot take more for gas than was signed.
+fn check_gas(candidate: &Candidate, receipt: &Receipt) -> Result<(), Unsettled> {
+    let is_signed =
+        receipt.gas_used <= candidate.gas_limit && receipt.gas_price <= candidate.fees.max;
+    is_signed.then_some(()).ok_or(Unsettled::Gas)
 }
 
 /// A nonce that the finalized block has spent and that is to be settled: the receipts of these are needed.
@@ -126,9 +176,10 @@ pub struct Account {
     charges: VecDeque<Charge>,
     allowed: BTreeMap<TokenId, U256>,
     stopped: Option<Stopped>,
-    /// A spent nonce none of whose transactions has a receipt, and the time of the finalized block since which that is
-    /// stated, in seconds.
-    absent: Option<(u64, u64)>,
+    /// A spent nonce that the answers of nodes do not explain.
+    unexplained: Option<Unexplained>,
+    /// How far behind the newest block a deadline may be that is signed.
+    lifetime_max_ms: u64,
     /// What one of two nodes last did not confirm.
     doubted: BTreeSet<Endpoint>,
 }
@@ -157,9 +208,18 @@ impl Account {
             charges: VecDeque::new(),
             allowed: BTreeMap::new(),
             stopped: None,
-            absent: None,
+            unexplained: None,
+            lifetime_max_ms: u64::MAX,
             doubted: BTreeSet::new(),
         }
+    }
+
+    /// Refuses to sign a deadline that is further behind the newest block than the longest lifetime and grace: a block
+    /// whose time is wrong may have set the clock that it was reckoned with.
+    #[must_use]
+    pub const fn with_ttl_ms(mut self, ttl_ms: u64) -> Self {
+        self.lifetime_max_ms = ttl_ms.saturating_add(self.grace_ms);
+        self
     }
 
     /// The chain.
@@ -293,6 +353,13 @@ impl Account {
         if !self.doubted.is_empty() {
             return Err(AccountError::Doubt);
         }
+        let latest = self.view()?.latest().timestamp_s;
+        let ahead_ms = deadline_s(intent)
+            .saturating_sub(latest)
+            .saturating_mul(1_000);
+        if ahead_ms > self.lifetime_max_ms {
+            return Err(AccountError::Deadline);
+        }
         let mut wanted = Vec::new();
         for (token, amount) in bundle::taken(intent, &self.chain) {
             let allowed = self.allowed.get(&token).ok_or(AccountError::Unseen)?;
@@ -356,6 +423,7 @@ impl Account {
                 priority_max: transaction.priority_fee_max,
                 max: transaction.fee_max,
             },
+            gas_limit: transaction.gas_limit,
             bytes: bytes.to_vec(),
         };
         self.keep(wanted, &sealed)?;
@@ -363,19 +431,21 @@ impl Account {
     }
 
     fn keep(&mut self, wanted: Wanted, sealed: &Sealed) -> Result<(), AccountError> {
-        let deadline = |id, deadline_s: u32| Purpose::Intent {
-            id,
-            deadline_s: deadline_s.into(),
-        };
         let purpose = match &wanted {
-            Wanted::Intent(Intent::Order(of)) => deadline(of.client_id, of.accepted_until_s),
-            Wanted::Intent(Intent::PoolTransaction(of)) => deadline(of.client_id, of.valid_until_s),
+            Wanted::Intent(intent) => Purpose::Intent {
+                id: match intent {
+                    Intent::Order(of) => of.client_id,
+                    Intent::PoolTransaction(of) => of.client_id,
+                },
+                deadline_s: deadline_s(intent),
+            },
             Wanted::Approval { .. } => Purpose::Approval,
             Wanted::Burn => Purpose::Burn,
         };
         let candidate = Candidate {
             hash: sealed.hash,
             fees: sealed.fees,
+            gas_limit: sealed.gas_limit,
             purpose,
         };
         self.nonces.add(sealed.nonce, candidate)?;
@@ -415,7 +485,7 @@ impl Account {
         let finalized = *self.view()?.finalized();
         let candidate = match self.nonces.fate(nonce, &finalized, spent_below, receipts)? {
             Fate::Open => return Err(NonceError::Contradiction.into()),
-            Fate::Foreign => return Err(self.without_receipt(nonce, finalized.timestamp_s)),
+            Fate::Foreign => return Err(self.unexplained(nonce, None, finalized.timestamp_s)),
             Fate::Ours(candidate) => candidate,
         };
         let mined = receipts.iter().find(|(hash, _)| *hash == candidate.hash);
@@ -423,20 +493,24 @@ impl Account {
         let (Some(receipt), Some(block)) = (receipt, block) else {
             return Err(AccountError::Block);
         };
-        match self.book(candidate.hash, receipt, block) {
+        let booked = match check_gas(&candidate, receipt) {
+            Ok(()) => self.book(candidate.hash, receipt, block),
+            Err(why) => Err(why),
+        };
+        match booked {
             Ok(gas) => self.charges.push_back(Charge {
                 number: nonce,
                 token: self.chain.coin,
                 amount: gas,
                 cause: candidate.hash,
             }),
-            Err(why) => return Err(self.stop(Stopped::Unsettled { nonce, why })),
+            Err(why) => return Err(self.unexplained(nonce, Some(why), finalized.timestamp_s)),
         }
         while self.charges.len() > CHARGES_KEPT {
             self.charges.pop_front();
         }
         self.settled_below = nonce + 1;
-        self.absent = None;
+        self.unexplained = None;
         self.nonces
             .forget_below(self.settled_below.saturating_sub(NONCES_KEPT));
         let nonces = &self.nonces;
@@ -446,19 +520,40 @@ impl Account {
         Ok(())
     }
 
-    /// A spent nonce without a receipt of ours. If nothing was signed for it, another holder of the key has spent it. Else
-    /// the node may lag or have lost what it knew: only absence that is stated for grace of finalized time counts.
-    fn without_receipt(&mut self, nonce: u64, finalized_s: u64) -> AccountError {
-        let since_s = match self.absent {
-            Some((of, since_s)) if of == nonce => since_s,
-            _ => finalized_s,
+    /// A spent nonce without a receipt of ours, or with one that cannot be booked. One answer proves little: a node may
+    /// lag, have lost what it knew, or answer from a copy that follows replaced blocks. What counts is stated for grace of
+    /// finalized time; that a nonce is spent for which nothing was signed, by two finalized blocks; that a token kept a
+    /// part, by its first receipt.
+    fn unexplained(
+        &mut self,
+        nonce: u64,
+        why: Option<Unsettled>,
+        finalized_s: u64,
+    ) -> AccountError {
+        let now = Unexplained {
+            nonce,
+            why,
+            since_s: finalized_s,
         };
-        self.absent = Some((nonce, since_s));
-        let stated_ms = finalized_s.saturating_sub(since_s).saturating_mul(1_000);
-        if self.nonces.of(nonce).is_empty() || stated_ms >= self.grace_ms {
-            return self.stop(Stopped::Foreign { nonce });
+        let before = self
+            .unexplained
+            .filter(|of| (of.nonce, of.why) == (nonce, why));
+        let since_s = before.unwrap_or(now).since_s;
+        self.unexplained = Some(Unexplained { since_s, ..now });
+        let stated_s = finalized_s.saturating_sub(since_s);
+        let for_grace = stated_s.saturating_mul(1_000) >= self.grace_ms;
+        let is_unsigned = self.nonces.of(nonce).is_empty();
+        match why {
+            None if for_grace || (is_unsigned && stated_s > 0) => {
+                self.stop(Stopped::Foreign { nonce })
+            }
+            Some(why @ (Unsettled::FeeOnTransfer | Unsettled::Pool)) => {
+                self.stop(Stopped::Unsettled { nonce, why })
+            }
+            Some(why) if for_grace => self.stop(Stopped::Unsettled { nonce, why }),
+            None => NonceError::Contradiction.into(),
+            Some(why) => AccountError::Unsettled { nonce, why },
         }
-        NonceError::Contradiction.into()
     }
 
     fn book(&mut self, hash: Hash, receipt: &Receipt, block: &Block) -> Result<Amount, Unsettled> {
@@ -466,6 +561,11 @@ impl Account {
         match self.wanted.get(&hash) {
             Some(Wanted::Intent(Intent::PoolTransaction(of))) => {
                 let Settled { report, gas } = chain.settle_pool_transaction(of, receipt, block)?;
+                if report.status == PoolTransactionStatus::Processed
+                    && !is_within(of, &report.amounts)
+                {
+                    return Err(Unsettled::Amounts);
+                }
                 let (market, position) = (of.market, chain.position_of(receipt));
                 if let Some(position) = position {
                     self.holds(market, Held::Position(position));
@@ -477,6 +577,13 @@ impl Account {
                 let market = self.markets.iter().find(|market| market.id == of.market);
                 let market = market.ok_or(Unsettled::Pool)?;
                 let Settled { report, gas } = chain.settle_swap(of, market, receipt, block)?;
+                let (sold, bought) = match of.side {
+                    Side::Sell => (report.base_filled, report.quote_filled),
+                    Side::Buy => (report.quote_filled, report.base_filled),
+                };
+                if sold > of.sell_amount || (sold > 0 && bought < of.buy_amount) {
+                    return Err(Unsettled::Amounts);
+                }
                 self.orders.push(report);
                 Ok(gas)
             }
@@ -657,6 +764,28 @@ mod tests {
     }
 
     #[test]
+    fn a_deadline_far_behind_the_newest_block_is_not_signed() {
+        // The newest block is of second 1,090; grace is 40 s.
+        let wanted = UnsignedPoolTransaction {
+            valid_until_s: 1_190,
+            ..join()
+        };
+        let ahead_ms = 100_000;
+        for (ttl_ms, expected) in [
+            (ahead_ms - 40_000, None),
+            (ahead_ms - 40_001, Some(AccountError::Deadline)),
+        ] {
+            let mut account = seen().with_ttl_ms(ttl_ms);
+            for token in [FIRST, SECOND] {
+                account.allows(token, U256::ZERO);
+            }
+            let intent = Intent::PoolTransaction(wanted.clone());
+            let sealed = account.seal_intent(&intent, FEES, &key());
+            assert_eq!(sealed.err(), expected, "{ttl_ms}");
+        }
+    }
+
+    #[test]
     fn a_nonce_is_settled_once_and_lists_wait_for_it() {
         let mut account = seen();
         assert_eq!(account.due(7), None);
@@ -691,7 +820,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_explained_stops_everything() {
+        // One answer may be wrong: a second finalized block has to have it spent as well.
         let mut foreign = seen();
+        for _ in 0..2 {
+            let doubted = foreign.settle(8, &[], None);
+            assert_eq!(doubted, Err(NonceError::Contradiction.into()));
+        }
+        foreign
+            .follow(block(9, 0), block(6, 0), Some(&block(5, 0)))
+            .unwrap();
         let stopped = foreign.settle(8, &[], None);
         let why = Stopped::Foreign { nonce: 7 };
         assert_eq!(stopped, Err(why.into()));
@@ -722,18 +859,47 @@ mod tests {
             assert_eq!(settled, Err(expected), "{finalized}");
         }
 
-        let mut unbooked = seen();
-        let sealed = unbooked.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
-        let reverted = Receipt {
-            succeeded: false,
-            ..burnt(&unbooked, sealed.hash)
-        };
-        let mined = [(sealed.hash, Some(reverted))];
-        let stopped = unbooked.settle(8, &mined, Some(&block(4, 0)));
-        assert!(matches!(
-            stopped,
-            Err(AccountError::Stopped(Stopped::Unsettled { nonce: 7, .. }))
-        ));
+        // A receipt that cannot be booked is asked for again, for grace as well: whatever is wrong with it.
+        type Change = fn(&mut Receipt);
+        let changes: [(Change, Unsettled); 4] = [
+            (|receipt| receipt.succeeded = false, Unsettled::Logs),
+            (
+                |receipt| receipt.block_hash = block(4, 1).hash,
+                Unsettled::Receipt,
+            ),
+            (|receipt| receipt.gas_price = FEES.max + 1, Unsettled::Gas),
+            (|receipt| receipt.gas_used = 21_001, Unsettled::Gas),
+        ];
+        for (change, why) in changes {
+            let mut unbooked = seen();
+            let sealed = unbooked.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
+            let mut wrong = burnt(&unbooked, sealed.hash);
+            change(&mut wrong);
+            let right = burnt(&unbooked, sealed.hash);
+            for (finalized, stops) in [(5, false), (8, false), (9, true)] {
+                let known = unbooked.view().unwrap().finalized().to_owned();
+                unbooked
+                    .follow(block(12, 0), block(finalized, 0), Some(&known))
+                    .unwrap();
+                let mined = [(sealed.hash, Some(wrong.clone()))];
+                let settled = unbooked.settle(8, &mined, Some(&block(4, 0)));
+                let expected = if stops {
+                    Stopped::Unsettled { nonce: 7, why }.into()
+                } else {
+                    AccountError::Unsettled { nonce: 7, why }
+                };
+                assert_eq!(settled, Err(expected), "{finalized}");
+            }
+            assert_eq!(unbooked.charges().count(), 0);
+
+            let mut answered = seen();
+            let again = answered.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
+            for (receipt, is_settled) in [(wrong, false), (right, true)] {
+                let mined = [(again.hash, Some(receipt))];
+                let settled = answered.settle(8, &mined, Some(&block(4, 0)));
+                assert_eq!(settled.is_ok(), is_settled);
+            }
+        }
 
         let mut forked = seen();
         let followed = forked.follow(block(10, 1), block(6, 1), Some(&block(5, 1)));

@@ -105,6 +105,7 @@ mod tests {
                 hash: Hash([bytes[0]; 32]),
                 nonce: 7,
                 fees: Fees { ..FEES },
+                gas_limit: 21_000,
                 bytes: bytes.to_vec(),
             },
         }

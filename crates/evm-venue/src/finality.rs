@@ -24,6 +24,9 @@ pub enum Unusable {
     /// The finalized block went back. The node lags, or is another one than before.
     #[error("the finalized block is older than one seen before")]
     Behind,
+    /// Blocks next to each other that are not of one chain. The answers are of different moments or copies of a node.
+    #[error("the finalized block does not follow the one before it")]
+    Unlinked,
     /// A finalized block was taken back, or two nodes have different ones. Nothing is signed until an operator decides.
     #[error("a finalized block was replaced by another: the node follows another chain")]
     Forked,
@@ -33,10 +36,13 @@ impl View {
     /// The first view of a chain.
     ///
     /// # Errors
-    /// [`Unusable::Order`].
-    pub const fn new(latest: Block, finalized: Block) -> Result<Self, Unusable> {
+    /// [`Unusable::Order`], [`Unusable::Unlinked`].
+    pub fn new(latest: Block, finalized: Block) -> Result<Self, Unusable> {
         if finalized.number > latest.number || finalized.timestamp_s > latest.timestamp_s {
             return Err(Unusable::Order);
+        }
+        if !links(&finalized, &latest) {
+            return Err(Unusable::Unlinked);
         }
         Ok(Self { latest, finalized })
     }
@@ -61,6 +67,10 @@ impl View {
         }
         if finalized.number == known.number && finalized.hash != known.hash {
             return Err(Unusable::Forked);
+        }
+        if !links(&self.finalized, &finalized) || finalized.timestamp_s < self.finalized.timestamp_s
+        {
+            return Err(Unusable::Unlinked);
         }
         *self = next;
         Ok(())
@@ -88,6 +98,15 @@ impl View {
     }
 }
 
+/// Whether two blocks may be of one chain, as far as their numbers let it be seen.
+fn links(older: &Block, newer: &Block) -> bool {
+    match newer.number.checked_sub(older.number) {
+        Some(0) => newer.hash == older.hash,
+        Some(1) => newer.parent == older.hash,
+        _ => true,
+    }
+}
+
 /// What two nodes agree on: the finalized block of the one that is behind, which the other has as well.
 ///
 /// # Errors
@@ -107,7 +126,7 @@ pub(crate) mod tests {
         Block {
             number: number.into(),
             hash: Hash32([number ^ (branch << 7); 32]),
-            parent: Hash32([0xee; 32]),
+            parent: Hash32([number.wrapping_sub(1) ^ (branch << 7); 32]),
             timestamp_s: 1_000 + 10 * u64::from(number),
             base_fee: 7,
         }
@@ -121,12 +140,20 @@ pub(crate) mod tests {
         assert_eq!(view.follow(block(8, 1), block(5, 0), &block(5, 0)), Ok(()));
         assert_eq!(view.follow(block(10, 1), block(6, 0), &block(5, 0)), Ok(()));
         let before = view;
+        let earlier = Block {
+            timestamp_s: 1_059,
+            ..block(8, 0)
+        };
         for (latest, finalized, known, why) in [
             (block(11, 0), block(7, 0), block(6, 1), Unusable::Forked),
             (block(11, 0), block(6, 1), block(6, 0), Unusable::Forked),
             (block(11, 0), block(7, 0), block(7, 0), Unusable::Forked),
             (block(11, 0), block(5, 0), block(6, 0), Unusable::Behind),
             (block(6, 0), block(7, 0), block(6, 0), Unusable::Order),
+            (block(7, 1), block(7, 0), block(6, 0), Unusable::Unlinked),
+            (block(8, 1), block(7, 0), block(6, 0), Unusable::Unlinked),
+            (block(11, 1), block(7, 1), block(6, 0), Unusable::Unlinked),
+            (block(11, 0), earlier, block(6, 0), Unusable::Unlinked),
         ] {
             assert_eq!(view.follow(latest, finalized, &known), Err(why));
             assert_eq!(view, before);

@@ -37,6 +37,8 @@ pub struct Candidate {
     pub hash: Hash,
     /// What it offers for gas.
     pub fees: Fees,
+    /// Most gas that it may use.
+    pub gas_limit: u64,
     /// What for.
     pub purpose: Purpose,
 }
@@ -185,6 +187,7 @@ mod tests {
                 priority_max: fee,
                 max: fee,
             },
+            gas_limit: 21_000,
             purpose,
         }
     }

@@ -31,7 +31,7 @@ pub const FUNDS: Reason = Reason::Unlisted(4);
 pub const FULL: Reason = Reason::Unlisted(5);
 /// The node knows no transaction of this hash in a finalized block.
 pub const NOT_FOUND: Reason = Reason::Unlisted(6);
-/// The node refuses this client.
+/// The node refuses this client: nothing about the account, and other nodes may have the bytes.
 pub const KEYS: Reason = Reason::Unlisted(7);
 /// Any other refusal.
 pub const REFUSED: Reason = Reason::Unlisted(8);
@@ -51,7 +51,6 @@ pub fn rules(coin: TokenId, block_ms: u64) -> VenueRules {
                 (UNDERPRICED_REPLACEMENT, Refusal::NotProcessed),
                 (UNDERPRICED, Refusal::NotProcessed),
                 (FULL, Refusal::NotProcessed),
-                (KEYS, Refusal::KeysRefused),
             ],
             nothing_to_cancel: Vec::new(),
             not_found: vec![NOT_FOUND],
@@ -89,12 +88,9 @@ pub fn sent<T>(answer: &Result<T, rpc::Refusal>) -> Sent {
     };
     let text = refusal.message.to_ascii_lowercase();
     let named = |texts: &[&str]| texts.iter().any(|of| text.contains(of));
-    if named(&[
-        "already known",
-        "already imported",
-        "alreadyknown",
-        "known transaction",
-    ]) {
+    let kept = ["already known", "already imported", "alreadyknown"];
+    let is_known = text.contains("known transaction") && !text.contains("unknown transaction");
+    if named(&kept) || is_known {
         Sent::Kept
     } else if named(&["nonce too low", "oldnonce", "nonce is too low"]) {
         Sent::NonceTooLow
@@ -182,6 +178,7 @@ mod tests {
             ("txpool is full", Sent::Refused(FULL)),
             ("Too Many Requests", Sent::Refused(Reason::RateLimited)),
             ("invalid sender", Sent::Refused(REFUSED)),
+            ("unknown transaction type", Sent::Refused(REFUSED)),
             ("", Sent::Refused(REFUSED)),
         ] {
             assert_eq!(refused(-32_000, text), meant, "{text}");

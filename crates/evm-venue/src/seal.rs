@@ -59,6 +59,8 @@ pub struct Sealed {
     pub nonce: u64,
     /// What it offers for gas.
     pub fees: Fees,
+    /// Most gas that it may use.
+    pub gas_limit: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
@@ -283,6 +285,7 @@ impl Chain {
                 priority_max: transaction.priority_fee_max,
                 max: transaction.fee_max,
             },
+            gas_limit: transaction.gas_limit,
             bytes,
         })
     }

@@ -46,6 +46,12 @@ pub enum Unsettled {
     /// Other tokens moved than those of the intent, or the pair wrote another event.
     #[error("the logs are not those of the intent")]
     Logs,
+    /// A block cannot take more than was signed.
+    #[error("the receipt states more gas, or a higher price of it, than was signed")]
+    Gas,
+    /// Contracts execute no others.
+    #[error("the amounts are beyond those that were signed")]
+    Amounts,
     /// A log or an amount that cannot be read.
     #[error(transparent)]
     Malformed(#[from] Malformed),

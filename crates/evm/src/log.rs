@@ -97,6 +97,13 @@ impl Event {
                 Err(Malformed::Abi("another number of topics"))
             }
         };
+        // Other events may have data that are no words.
+        if ![TRANSFER, APPROVAL, MINT, BURN, SWAP, SYNC]
+            .into_iter()
+            .any(is)
+        {
+            return Ok(None);
+        }
         let mut data = Words::new(&log.data)?;
         let event = if is(TRANSFER) {
             let [from, to] = addresses(&topics(2)?)?;

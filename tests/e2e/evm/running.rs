@@ -24,7 +24,9 @@ fn holding(name: &str) -> (Stage, Program) {
 fn no_answers_are_survived_and_nothing_is_signed_meanwhile() {
     let (stage, mut daemon) = holding("evm-survives");
     let sent = stage.node.chain(|chain| chain.sent.len());
-    for (bad, _) in no_answers() {
+    // A node that refuses the client while it runs is away: it states nothing about the account and its key.
+    let refusals = [401, 403].map(|status| (Bad::Html(status), ""));
+    for (bad, _) in no_answers().into_iter().chain(refusals) {
         stage.node.recovers();
         stage.node.answers(None, bad.clone());
         let asked = stage.node.asked("eth_getBlockByNumber");

@@ -310,6 +310,7 @@ impl Adapter {
         let candidate = Candidate {
             hash,
             fees,
+            gas_limit: sealed.gas_limit,
             purpose,
         };
         self.nonces.add(nonce, candidate).map_err(text)?;

@@ -375,6 +375,7 @@ async fn replaced(world: &mut World<'_>) -> Step<String> {
     let candidate = Candidate {
         hash: burn.hash,
         fees,
+        gas_limit: burn.gas_limit,
         purpose: Purpose::Burn,
     };
     let added = world.adapter.nonces.add(nonce, candidate);
@@ -580,6 +581,7 @@ async fn foreign(world: &mut World<'_>) -> Step<String> {
     let candidate = Candidate {
         hash: stranger.hash,
         fees,
+        gas_limit: stranger.gas_limit,
         purpose: Purpose::Burn,
     };
     let added = world.adapter.nonces.add(nonce, candidate);

@@ -169,7 +169,10 @@ impl EventLoop {
         self.inbox.close();
         self.recorder.finish();
         self.memories.finish(&self.engine);
-        let is_stored = self.seal_worker.finish();
+        // Sealing may wait for the answer to a poll, which needs this thread; so may the engines of other venues.
+        let worker = self.seal_worker;
+        let finished = tokio::task::spawn_blocking(move || worker.finish()).await;
+        let is_stored = finished.unwrap_or_default();
         self.ended.store_lost = self.store_loss.is_lost() || !is_stored;
         let waiting = self.operator_commands.take_waiting_for_the_end();
         (self.ended, self.session, waiting)

@@ -256,7 +256,7 @@ fn is_of(one: &SetParameter, other: &SetParameter) -> bool {
 }
 
 /// What a start depends on, by section, as comparable text.
-fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
+fn fixed(daemon: &Daemon) -> [(&'static str, String); 10] {
     let venue = (&daemon.venue.base_url.value, &daemon.venue.terms);
     let markets: Vec<_> = daemon
         .markets
@@ -303,6 +303,13 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 9] {
             format!("{:?}", daemon.on_shutdown),
         ),
         ("[fees]", format!("{:?}", daemon.fee_bips)),
+        // A start compares them with the chain, and what is proven dead is proven with them.
+        (
+            "orders.ttl_s or orders.grace_s of an account on a chain",
+            daemon.venue.evm().map_or_else(String::new, |_| {
+                format!("{} {}", daemon.engine.ttl_ms, daemon.engine.grace_ms)
+            }),
+        ),
         (
             "[[market]] names, the strategies of [[market.strategy]], [market.pool] or [[market.reference_feed]]",
             format!("{markets:?}"),
@@ -511,6 +518,27 @@ mod tests {
         let other = text.replace("request_timeout_ms = 2000", "request_timeout_ms = 1900");
         std::fs::write(&reload.path, other).unwrap();
         assert!(reload.read(None).is_ok());
+    }
+
+    /// What is proven dead on a chain is proven with the grace of the start.
+    #[test]
+    fn times_of_orders_on_a_chain_are_those_of_the_start() {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/evm-pools.toml");
+        let daemon = Daemon::load(std::path::Path::new(example)).unwrap();
+        let changed = |change: fn(&mut Daemon)| {
+            let mut other = daemon.clone();
+            change(&mut other);
+            let pairs = fixed(&daemon).into_iter().zip(fixed(&other));
+            pairs.filter(|(old, new)| old.1 != new.1).count()
+        };
+        assert_eq!(changed(|_| ()), 0);
+        assert_eq!(changed(|other| other.engine.grace_ms -= 1), 1);
+        assert_eq!(changed(|other| other.engine.ttl_ms += 1), 1);
+        let (_folder, reload, _) = reload();
+        let mut other = reload.file.clone();
+        other.engine.grace_ms += 1;
+        let pairs = fixed(&reload.file).into_iter().zip(fixed(&other));
+        assert_eq!(pairs.filter(|(old, new)| old.1 != new.1).count(), 0);
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cambist_core::elsewhere::{MarketElsewhere, Published};
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::math::{mul_div_ceil, mul_div_floor};
-use cambist_core::portfolio::{Exposure, ExposureElsewhere, Portfolio, TokenElsewhere, WorthRate};
+use cambist_core::portfolio::{
+    Exposure, ExposureElsewhere, LostToday, Portfolio, TokenElsewhere, WorthRate,
+};
 use cambist_core::{Amount, MarketId, MarketSpec, Time, TokenId, TokenSpec};
 use cambist_host::clock::Clock;
 use cambist_host::times;
@@ -17,7 +19,7 @@ use rust_decimal::prelude::ToPrimitive;
 
 use super::file::{PortfolioFile, VenueFile, WHOLE};
 use super::readings::{Entry, ListedMarket, Reading};
-use super::stored::{self, Stored};
+use super::stored::{self, Held, Stored};
 use super::usage::HedgeOf;
 use crate::config::Daemon;
 use crate::config::resolve::ReadElsewhere;
@@ -42,11 +44,14 @@ pub struct Board {
 pub(super) struct Member {
     /// Its markets; empty until its engine begins.
     pub(super) markets: Vec<MarketSpec>,
-    /// What it stated last; `None` before it knew.
+    /// What it stated last, without losses; `None` before it knew.
     pub(super) stated: Option<Exposure>,
+    /// What it lost today, by quote token. It does not end with what is held by its store: a loss is one until midnight,
+    /// whatever the venue answers. With the tokens, whose ids may be others when its engine begins.
+    pub(super) lost: Vec<(TokenSpec, LostToday)>,
     /// When the venue's day ends for which it stated what was lost.
     day_ends_at: Time,
-    /// That is what its store holds, written last at this time (Unix seconds): the venue has not answered yet.
+    /// What it stated is what its store holds, written last at this time (Unix seconds): the venue has not answered yet.
     pub(super) stored_s: Option<u64>,
     /// The last mid of each market in half ticks, and when it was so.
     mids: BTreeMap<MarketId, (u64, Time)>,
@@ -103,12 +108,18 @@ impl Board {
 
     /// The limits for one venue.
     fn portfolio(&self, members: &[Member], index: usize, now: Time) -> Portfolio {
-        let exposure = self.file.exposure_max.map(|most| ExposureElsewhere {
+        let limited = |most| ExposureElsewhere {
             elsewhere: self.exposure_of(members, |other| other != index, now),
             most,
             whole: WHOLE,
             rates: self.rates(members, index, self.young(now)),
-        });
+        };
+        let exposure = if self.loss_is_unknown(members, now) {
+            // What was lost may be all of the limit: no venue takes on more.
+            Some(ExposureElsewhere::of_unknown_loss(WHOLE))
+        } else {
+            self.file.exposure_max.map(limited)
+        };
         Portfolio {
             tokens: self.tokens(members, index),
             exposure,
@@ -220,37 +231,53 @@ impl Board {
             })
     }
 
-    /// What all markets that were measured have lost today, less what they gained, at the last known prices, however old:
-    /// a loss does not go away because a price is missing. Losses in a token that never had a price are left out, and what
-    /// a venue that is away lost or gained before its last midnight.
+    /// What a venue has lost today, less what it gained, in each quote token, with what that is worth at the last known
+    /// price, however old: a loss does not go away because a price is missing. Nothing once its day has ended.
+    fn losses(
+        &self,
+        members: &[Member],
+        at: usize,
+        now: Time,
+    ) -> impl Iterator<Item = (i128, Option<WorthRate>)> {
+        let (member, venue) = (&members[at], &self.file.venues[at]);
+        let is_today = now < member.day_ends_at;
+        let lost = member.lost.iter().filter(move |_| is_today);
+        lost.map(move |(quote, lost)| {
+            let rate = self.rate(members, venue, quote, Young::Any);
+            (lost.amount, rate)
+        })
+    }
+
+    /// What all markets that were measured have lost today, less what they gained. What is in a token that never had a
+    /// price is left out: a loss makes the sum unknown.
     pub(super) fn lost_today(&self, members: &[Member], now: Time) -> i128 {
         let mut lost = 0_i128;
-        for (at, member) in members.iter().enumerate() {
-            let Some(stated) = &member.stated else {
-                continue;
+        for (amount, rate) in (0..members.len()).flat_map(|at| self.losses(members, at, now)) {
+            let Some(rate) = rate else { continue };
+            // A gain is rounded down, a loss up.
+            let size = amount.unsigned_abs();
+            let value = if amount < 0 {
+                mul_div_floor(size, rate.worth, rate.per)
+            } else {
+                rate.value(size)
             };
-            let rates = self.rates(members, at, Young::Any);
-            if now >= member.day_ends_at {
-                continue;
-            }
-            for (quote, of) in &stated.lost_today {
-                let Some((_, rate)) = rates.iter().find(|(token, _)| token == quote) else {
-                    continue;
-                };
-                let amount = of.amount;
-                // A gain is rounded down, a loss up.
-                let size = amount.unsigned_abs();
-                let value = if amount < 0 {
-                    mul_div_floor(size, rate.worth, rate.per)
-                } else {
-                    rate.value(size)
-                };
-                let value = value.and_then(|value| i128::try_from(value).ok());
-                let value = value.unwrap_or(i128::MAX).saturating_mul(amount.signum());
-                lost = lost.saturating_add(value);
-            }
+            let value = value.and_then(|value| i128::try_from(value).ok());
+            let value = value.unwrap_or(i128::MAX).saturating_mul(amount.signum());
+            lost = lost.saturating_add(value);
         }
         lost
+    }
+
+    /// Whether a venue has lost something today in a token that never had a price.
+    pub(super) fn has_unpriced_loss(&self, members: &[Member], at: usize, now: Time) -> bool {
+        let mut losses = self.losses(members, at, now);
+        losses.any(|(amount, rate)| amount > 0 && rate.is_none())
+    }
+
+    /// Whether a limit of what may be lost cannot be compared with all that was.
+    fn loss_is_unknown(&self, members: &[Member], now: Time) -> bool {
+        let mut each = 0..members.len();
+        self.file.loss_day_max.is_some() && each.any(|at| self.has_unpriced_loss(members, at, now))
     }
 
     fn loss_is_exceeded(&self, members: &[Member], now: Time) -> bool {
@@ -319,21 +346,24 @@ impl Membership {
     pub fn wait_for_venue(&self, daemon: &Daemon, recovered: &Recovered) {
         let now_s = self.board.clock.unix_micros() / 1_000_000;
         let stored = stored::read(daemon, recovered, now_s, self.board.file.stored_age_max_s);
-        match stored {
-            Ok(Stored {
-                markets,
-                exposure,
-                since_s,
-            }) => {
+        self.count_stored(stored);
+    }
+
+    /// Takes what its store states, or why that is nothing.
+    pub(super) fn count_stored(&self, stored: Result<Stored, String>) {
+        let held = stored.and_then(|stored| {
+            self.keep_lost(stored.lost, stored.day_left_ms);
+            stored.held.map(|held| (held, stored.since_s))
+        });
+        match held {
+            Ok((Held { markets, exposure }, since_s)) => {
                 let held = held_text(&markets, &exposure);
                 tracing::info!(
                     "until the venue answers, limits over all venues count what its store of {} holds and what may still fill: {held}",
                     times::iso(since_s)
                 );
-                let day_ends_at = self.board.clock.now().plus_ms(exposure.day_left_ms);
                 let member = &mut self.board.members()[self.index];
                 member.markets = markets;
-                member.day_ends_at = day_ends_at;
                 member.stated = Some(exposure);
                 member.stored_s = Some(since_s);
             }
@@ -343,8 +373,15 @@ impl Membership {
         }
     }
 
+    fn keep_lost(&self, lost: Vec<(TokenSpec, LostToday)>, day_left_ms: u64) {
+        let day_ends_at = self.board.clock.now().plus_ms(day_left_ms);
+        let member = &mut self.board.members()[self.index];
+        (member.lost, member.day_ends_at) = (lost, day_ends_at);
+    }
+
     /// The venue answered, was refused, or the start was stopped: what the store holds does not count any more. It may be
-    /// that of another account, or older than its orders.
+    /// that of another account, or older than its orders. What was lost today still counts: the engine states it only when
+    /// it has recovered, and the others trade meanwhile.
     pub fn end_wait(&self) {
         let member = &mut self.board.members()[self.index];
         if member.stored_s.take().is_some() {
@@ -465,7 +502,9 @@ impl Membership {
 
     /// States what the engine may hold after a step. What is not known any more replaces nothing.
     pub fn state(&mut self, exposure: Option<Exposure>) {
-        let Some(exposure) = exposure else { return };
+        let Some(mut exposure) = exposure else {
+            return;
+        };
         let now = self.board.clock.now();
         let member = &mut self.board.members()[self.index];
         for (market, mid) in &exposure.mids {
@@ -474,8 +513,23 @@ impl Membership {
             }
         }
         member.day_ends_at = now.plus_ms(exposure.day_left_ms);
+        let lost = std::mem::take(&mut exposure.lost_today);
+        member.lost = with_tokens(&member.markets, lost);
         member.stated = Some(exposure);
     }
+}
+
+/// Losses with the quote tokens of these markets, by their ids.
+fn with_tokens(
+    markets: &[MarketSpec],
+    mut lost: BTreeMap<TokenId, LostToday>,
+) -> Vec<(TokenSpec, LostToday)> {
+    let quotes = markets.iter().map(|market| &market.quote);
+    let each = quotes.filter_map(|quote| {
+        let lost = lost.remove(&quote.id)?;
+        Some((quote.clone(), lost))
+    });
+    each.collect()
 }
 
 /// What may be held of each base token, in whole tokens.

@@ -198,11 +198,16 @@ impl PortfolioFile {
         problems
     }
 
-    /// Quote tokens that no market of the portfolio prices: with `exposure_max` nothing would ever be bought with them.
+    /// Quote tokens that no market of the portfolio prices: with `exposure_max` nothing would ever be bought with them, and
+    /// with `loss_day_max` nothing at all after a loss in them.
     fn unpriced(&self, daemons: &[Daemon]) -> Vec<Problem> {
-        if self.exposure_max.is_none() {
+        let (key, effect) = if self.exposure_max.is_some() {
+            ("exposure_max", "nothing would be bought with it")
+        } else if self.loss_day_max.is_some() {
+            ("loss_day_max", "losses in it could not be counted")
+        } else {
             return Vec::new();
-        }
+        };
         let pairs = self.venues.iter().zip(daemons).flat_map(|(venue, daemon)| {
             let markets = daemon.markets.iter();
             markets.map(move |market| {
@@ -221,8 +226,8 @@ impl PortfolioFile {
             .map(|(venue, market, [_, quote])| Problem {
                 at: venue.at,
                 what: format!(
-                    "portfolio.exposure_max: {quote}, the quote token of {} at venue {}, has no price in {}: nothing would \
-                     be bought with it. Name it in portfolio.at_par, or add a market of it",
+                    "portfolio.{key}: {quote}, the quote token of {} at venue {}, has no price in {}: {effect}. Name it in \
+                     portfolio.at_par, or add a market of it",
                     market.name.value, venue.name, self.currency
                 ),
             })
@@ -546,14 +551,25 @@ config = "/srv/base.toml"
             ),
             "{unpriced}"
         );
-        // Without the limit nothing needs a price.
-        let file = std::fs::read_to_string(EXAMPLE).unwrap();
-        let text = file
-            .replace("at_par = [\"USDC\"]", "at_par = []")
-            .replace("exposure_max = ", "# exposure_max = ");
-        let path = Path::new(EXAMPLE).to_owned();
-        let file = PortfolioFile::parse(&Source { path, text }).unwrap();
-        assert!(file.daemons().is_ok());
+        assert!(unpriced.contains("portfolio.exposure_max"), "{unpriced}");
+        // Each of the two limits needs it, and without both of them nothing does.
+        let example = std::fs::read_to_string(EXAMPLE).unwrap();
+        let without = |limits: &[&str]| {
+            let mut text = example.replace("at_par = [\"USDC\"]", "at_par = []");
+            for limit in limits {
+                text = text.replace(&format!("\n{limit} = "), &format!("\n# {limit} = "));
+            }
+            let path = Path::new(EXAMPLE).to_owned();
+            let file = PortfolioFile::parse(&Source { path, text }).unwrap();
+            file.daemons().map(drop).map_err(|error| error.to_string())
+        };
+        let losses = without(&["exposure_max"]).unwrap_err();
+        assert!(
+            losses.contains("portfolio.loss_day_max: USDC, the quote token of WETH-USDC"),
+            "{losses}"
+        );
+        assert!(without(&["loss_day_max"]).is_err());
+        assert_eq!(without(&["exposure_max", "loss_day_max"]), Ok(()));
     }
 
     #[test]

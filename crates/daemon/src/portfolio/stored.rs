@@ -3,30 +3,43 @@
 //! A store has what was booked, and every intent before its first byte is sent. What the ledger holds, together with all
 //! that intents without a proven end may still buy, is therefore the most that this program can have caused. What follows
 //! from other inputs (pool shares, a difference of the books, requests of an operator that are under way) is not known
-//! without the venue, and then nothing is.
+//! without the venue, and then nothing that is held is. What was lost today follows from the positions alone.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use cambist_core::books::Books;
 use cambist_core::control::Control;
 use cambist_core::math::mul_div_ceil;
 use cambist_core::portfolio::{Exposure, LostToday};
-use cambist_core::{Amount, MarketId, MarketSpec, TokenId, VenueTime};
+use cambist_core::{Amount, MarketId, MarketSpec, TokenId, TokenSpec, VenueTime};
 use cambist_store::{Listing, Recovered, view};
 
 use super::board::{floor, power};
+use crate::config::market::Market;
 use crate::config::{Daemon, exposure};
 use crate::live::request_folder;
 
 /// What a store states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
-    /// The markets of the file, as they were listed.
-    pub(super) markets: Vec<MarketSpec>,
-    /// Most that may be held, and what was lost today at the last prices. There are no mids: a stored price is old.
-    pub(super) exposure: Exposure,
+    /// What was lost today at the last prices, by quote token as it was listed.
+    pub(super) lost: Vec<(TokenSpec, LostToday)>,
+    /// How long that day still lasts, in milliseconds.
+    pub(super) day_left_ms: u64,
+    /// What may be held, or why the store does not bound it.
+    pub(super) held: Result<Held, String>,
     /// When ledger and positions were written last, Unix seconds.
     pub(super) since_s: u64,
+}
+
+/// What may be held by a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    /// The markets of the file, as they were listed.
+    pub(super) markets: Vec<MarketSpec>,
+    /// Most that may be held. There are no mids: a stored price is old.
+    pub(super) exposure: Exposure,
 }
 
 const DAY_S: u64 = 86_400;
@@ -56,27 +69,65 @@ pub(super) fn read(
             "its store was written last at {since}, and portfolio.stored_age_max_s is {age_max_s}"
         ));
     }
-    request_folder::list(dir).map_err(|error| format!("its requests cannot be read: {error:#}"))?;
-    let booked = request_folder::booked(dir);
-    if !request_folder::announcements(dir, &booked, true).is_empty() {
-        return Err("requests of cambist account are not booked yet".to_owned());
-    }
-    let (markets, exposure) = most(daemon, &books, &listing, recovered, now_s)?;
     Ok(Stored {
-        markets,
-        exposure,
+        lost: lost(daemon, &books, &listing, now_s),
+        day_left_ms: (DAY_S - now_s % DAY_S) * 1_000,
+        held: requests_are_booked(dir).and_then(|()| most(daemon, &books, &listing, recovered)),
         since_s,
     })
 }
 
-/// The markets of the file as listed, and most that may be held.
+/// The error is why an operator may still change what is held.
+fn requests_are_booked(dir: &Path) -> Result<(), String> {
+    request_folder::list(dir).map_err(|error| format!("its requests cannot be read: {error:#}"))?;
+    let booked = request_folder::booked(dir);
+    if request_folder::announcements(dir, &booked, true).is_empty() {
+        Ok(())
+    } else {
+        Err("requests of cambist account are not booked yet".to_owned())
+    }
+}
+
+/// The market of a venue's file as it was listed.
+fn listed<'a>(market: &Market, listing: &'a Listing) -> Option<(MarketId, &'a MarketSpec)> {
+    let same = |spec: &MarketSpec| {
+        spec.name == market.name.value
+            && spec.base.symbol == market.base
+            && spec.quote.symbol == market.quote
+    };
+    let mut listed = (0..).map(MarketId).zip(&listing.markets);
+    listed.find(|(_, spec)| same(spec))
+}
+
+/// What the markets of the file have lost today. One without a listing has no position.
+fn lost(
+    daemon: &Daemon,
+    books: &Books,
+    listing: &Listing,
+    now_s: u64,
+) -> Vec<(TokenSpec, LostToday)> {
+    let mut sums: BTreeMap<TokenId, (TokenSpec, LostToday)> = BTreeMap::new();
+    let markets = daemon.markets.iter();
+    for (id, spec) in markets.filter_map(|market| listed(market, listing)) {
+        let lost = books.positions.get(&id).and_then(|position| {
+            let losses = position.lost(VenueTime(now_s.saturating_mul(1_000)))?;
+            let day = |(control, _): &&(Control, i128)| *control == Control::LossDay;
+            losses.iter().find(day).map(|(_, lost)| *lost)
+        });
+        let none = || (spec.quote.clone(), LostToday::NOTHING);
+        let (_, sum) = sums.entry(spec.quote.id).or_insert_with(none);
+        sum.add(lost);
+    }
+    sums.into_values().collect()
+}
+
+/// Most that may be held.
 fn most(
     daemon: &Daemon,
     books: &Books,
     listing: &Listing,
     recovered: &Recovered,
-    now_s: u64,
-) -> Result<(Vec<MarketSpec>, Exposure), String> {
+) -> Result<Held, String> {
     let no_ledger = "its books were never compared with the venue";
     let ledger = books.ledger.as_ref().ok_or(no_ledger)?;
     if !books.differences.is_empty() {
@@ -88,23 +139,12 @@ fn most(
         return Err("what its pool shares are due follows from what the pool holds".to_owned());
     }
     let mut markets = Vec::new();
-    let mut exposure = Exposure {
-        day_left_ms: (DAY_S - now_s % DAY_S) * 1_000,
-        ..Exposure::default()
-    };
+    let mut exposure = Exposure::default();
     let mut worth: BTreeMap<(TokenId, TokenId), Amount> = BTreeMap::new();
     for (id, market) in (0..).map(MarketId).zip(&daemon.markets) {
         let name = &market.name.value;
-        let same = |spec: &&MarketSpec| {
-            spec.name == *name
-                && spec.base.symbol == market.base
-                && spec.quote.symbol == market.quote
-        };
-        let listed = (0..).map(MarketId).zip(&listing.markets);
-        let mut listed = listed.filter(|(_, spec)| same(spec));
-        let (listed_id, spec) = listed
-            .next()
-            .ok_or_else(|| format!("its store has no listing of {name}"))?;
+        let (_, spec) =
+            listed(market, listing).ok_or_else(|| format!("its store has no listing of {name}"))?;
         let (base, quote) = (spec.base.id, spec.quote.id);
         let held = held(ledger.get(&base).copied(), base, recovered);
         let held = held.ok_or_else(|| format!("its ledger has no amount of {}", market.base))?;
@@ -114,20 +154,13 @@ fn most(
         // As in the engine before the first mid: at the ceiling, each base token once.
         let of = worth.entry((quote, base)).or_default();
         *of = most.max(*of);
-        let lost = books.positions.get(&listed_id).and_then(|position| {
-            let losses = position.lost(VenueTime(now_s.saturating_mul(1_000)))?;
-            let day = |(control, _): &&(Control, i128)| *control == Control::LossDay;
-            losses.iter().find(day).map(|(_, lost)| *lost)
-        });
-        let sum = exposure.lost_today.entry(quote);
-        sum.or_insert(LostToday::NOTHING).add(lost);
         markets.push(MarketSpec { id, ..spec.clone() });
     }
     for ((quote, _), most) in worth {
         let gross = exposure.gross.entry(quote).or_insert(Some(0));
         *gross = gross.and_then(|gross| gross.checked_add(most));
     }
-    Ok((markets, exposure))
+    Ok(Held { markets, exposure })
 }
 
 /// Most base units of a token after every fill of what has no proven end. `None` if the ledger does not have it, and if it

@@ -68,11 +68,13 @@ impl Board {
         }
         if let Some(most) = self.file.loss_day_max {
             let is_measured = |at: usize| {
-                let stated = members[at].stated.as_ref();
-                stated.is_some_and(|stated| stated.lost_today.values().all(|lost| lost.is_complete))
+                let member = &members[at];
+                let mut lost = member.lost.iter();
+                member.stated.is_some() && lost.all(|(_, lost)| lost.is_complete)
             };
+            let is_known = |at| is_measured(at) && !self.has_unpriced_loss(members, at, now);
             let used = Some(self.lost_today(members, now));
-            let unknown_at = self.names(|at| !is_measured(at));
+            let unknown_at = self.names(|at| !is_known(at));
             limits.push(worth(["loss_day", LOSS], used, most, unknown_at));
         }
         limits

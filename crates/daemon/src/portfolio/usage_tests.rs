@@ -44,6 +44,15 @@ fn what_is_shown_is_what_is_compared() {
     let (lost, most, unknown) = used(&board, "loss_day");
     assert_eq!((lost, most), (Some(3 - 2_000_000), 10_000_000));
     assert!(unknown.is_empty());
+    // What was lost in XBT, of which there is no price yet, is not in the sum: it is not known.
+    let without = states(&[(5, 0), (7, 0)], &[(6, 0), (5, 0)], &[(6, 0), (5, 1)], &[]);
+    two.state(Some(without));
+    let (lost, _, unknown) = used(&board, "loss_day");
+    assert_eq!((lost, unknown), (Some(3), vec!["two".to_owned()]));
+    let mid = [(0, Some((2, 0)))];
+    one.state(Some(states(&[(1, 0)], &[(2, 0)], &[], &mid)));
+    let (lost, _, unknown) = used(&board, "loss_day");
+    assert_eq!((lost, unknown), (Some(1), Vec::new()), "rounded up");
 }
 
 #[test]

@@ -103,6 +103,10 @@ impl PortfolioStatus {
                 "what is held",
                 limit("portfolio.tokens.inventory_max", Some(base)),
             ),
+            (Control::PortfolioExposure, None) if why.key().is_none() => not_known(
+                "what was lost today, or a price of it,",
+                limit("portfolio.loss_day_max", None),
+            ),
             (Control::PortfolioExposure, None) => not_known(
                 "what is held, or a price of it,",
                 limit("portfolio.exposure_max", None),

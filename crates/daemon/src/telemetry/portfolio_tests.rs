@@ -2,6 +2,7 @@
 use super::super::Telemetry;
 use super::super::tests::about;
 use super::*;
+use cambist_core::withheld::Compared;
 use cambist_host::clock::Clock;
 
 /// A portfolio of two venues with every limit and a hedge.
@@ -141,6 +142,11 @@ fn a_reason_names_the_venue_of_which_something_is_not_known() {
     status.limits[1].unknown_at = vec!["own".to_owned(), "kraken".to_owned()];
     let text = "what is held, or a price of it, at own and kraken is not known";
     assert_eq!(reason(&status, Control::PortfolioExposure, None), text);
+    // No number was compared, because a loss of today has no price.
+    status.limits[2].unknown_at = vec!["kraken".to_owned()];
+    let why = Withheld::compared(Control::PortfolioExposure, Compared::NOTHING);
+    let text = "what was lost today, or a price of it, at kraken is not known";
+    assert_eq!(status.detail(&spec, &why).as_deref(), Some(text));
     let text = "1.25 ETH are held at own and kraken, and base_target is 2 ETH";
     assert_eq!(reason(&status, Control::StrategySkew, Some(1)), text);
     assert_eq!(reason(&status, Control::NoFairPrice, None), "");

@@ -105,6 +105,11 @@ impl Event {
             return Ok(None);
         };
         let is = |signature: &str| kind.0 == keccak256(&[signature.as_bytes()]);
+        // Other events may have data that are no words.
+        let all = [MINT, BURN, COLLECT, INCREASED, DECREASED, COLLECTED, MOVED];
+        if !all.into_iter().any(is) {
+            return Ok(None);
+        }
         let bytes = indexed.iter().map(|topic| topic.0).collect::<Vec<_>>();
         let bytes = bytes.concat();
         let mut topics = Words::new(&bytes)?;

@@ -116,6 +116,8 @@ fn messages(
     arguments: &[&str],
 ) -> anyhow::Result<(Vec<Value>, bool)> {
     let output = cargo::command(folder, target)
+        // Built once and run hundreds of times.
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
         .args(arguments)
         .args(["--offline", "--message-format=json", "--quiet"])
         .stderr(Stdio::inherit())

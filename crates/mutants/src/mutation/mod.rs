@@ -41,7 +41,8 @@ pub struct MutationArgs {
     /// Run at most so many in this call.
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// Worlds for what tests do not find: how many of which length in milliseconds; none skips them.
+    /// Worlds for what tests do not find: how many of which length in milliseconds; none skips them. The first run
+    /// before tests that take long; with more than one, 50 worlds of an hour of each other venue run as well.
     #[arg(
         long,
         value_name = "SEEDS@MS,…",

@@ -18,6 +18,12 @@ use crate::clock::Stopwatch;
 const TIMES_MAX: u32 = 10;
 /// but every one has so long: the machine may be busy.
 const LEAST: Duration = Duration::from_mins(1);
+/// Executables that need no longer run before the first worlds.
+const SHORT: Duration = Duration::from_secs(8);
+/// Venues whose worlds run beside those of the exchange, as `cambist-worlds` names them,
+const VENUES: [&str; 3] = ["sequenced", "kraken", "evm-pools"];
+/// and how many of which length, as the gate runs them.
+const VENUE_WORLDS: &str = "50@3600000";
 /// Worlds of one mutant have so long.
 const WORLDS_MAX: Duration = Duration::from_mins(30);
 
@@ -114,30 +120,61 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs one mutant to its end.
+    /// Runs one mutant to its end: what needs little time first.
     pub fn run(&self, drawn: &Drawn, area: &Area) -> anyhow::Result<Outcome> {
-        for package in area.tests {
-            let Some(tests) = self.built.tests.get(*package) else {
-                continue;
-            };
-            let mut tests: Vec<_> = tests.iter().collect();
-            let need = |executable: &Path| self.needs.get(executable).copied().unwrap_or_default();
-            tests.sort_by_key(|(executable, _)| need(executable));
-            for (executable, folder) in tests {
-                let most = (need(executable) * TIMES_MAX).max(LEAST);
-                match self.search(executable, folder, drawn.number, most)? {
-                    Search::Nothing => {}
-                    Search::Hung => return Ok(Outcome::Hung((*package).to_owned())),
-                    Search::Found(test) => {
-                        return Ok(Outcome::Test((*package).to_owned(), test));
-                    }
+        let need = |executable: &Path| self.needs.get(executable).copied().unwrap_or_default();
+        let mut tests: Vec<_> = area
+            .tests
+            .iter()
+            .filter_map(|package| Some((*package, self.built.tests.get(*package)?)))
+            .flat_map(|(package, tests)| tests.iter().map(move |test| (package, test)))
+            .collect();
+        tests.sort_by_key(|(_, (executable, _))| need(executable));
+        let is_short = |(_, (executable, _)): &(_, &(PathBuf, _))| need(executable) <= SHORT;
+        let (short, long): (Vec<_>, Vec<_>) = tests.into_iter().partition(is_short);
+        let in_worlds = area.in_worlds && !self.worlds.is_empty();
+        let (first, rest) = self.worlds.split_once(',').unwrap_or((&self.worlds, ""));
+        if let Some(found) = self.run_tests(drawn.number, &short)? {
+            return Ok(found);
+        }
+        if in_worlds {
+            let found = self.run_worlds(drawn.number, first, "all")?;
+            if found != Outcome::Survived {
+                return Ok(found);
+            }
+        }
+        if let Some(found) = self.run_tests(drawn.number, &long)? {
+            return Ok(found);
+        }
+        if in_worlds && !rest.is_empty() {
+            let others = VENUES.map(|venue| (VENUE_WORLDS, venue));
+            for (lengths, kind) in [(rest, "all")].into_iter().chain(others) {
+                let found = self.run_worlds(drawn.number, lengths, kind)?;
+                if found != Outcome::Survived {
+                    return Ok(found);
                 }
             }
         }
-        if area.in_worlds && !self.worlds.is_empty() {
-            return self.run_worlds(drawn.number);
-        }
         Ok(Outcome::Survived)
+    }
+
+    fn run_tests(
+        &self,
+        number: u32,
+        tests: &[(&str, &(PathBuf, PathBuf))],
+    ) -> anyhow::Result<Option<Outcome>> {
+        for (package, (executable, folder)) in tests {
+            let need = self.needs.get(executable).copied().unwrap_or_default();
+            let most = (need * TIMES_MAX).max(LEAST);
+            match self.search(executable, folder, number, most)? {
+                Search::Nothing => {}
+                Search::Hung => return Ok(Some(Outcome::Hung((*package).to_owned()))),
+                Search::Found(test) => {
+                    return Ok(Some(Outcome::Test((*package).to_owned(), test)));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Runs one executable up to the first test that fails with the mutant and passes without it: one that fails on a
@@ -176,7 +213,7 @@ impl Runner<'_> {
         }
     }
 
-    fn run_worlds(&self, number: u32) -> anyhow::Result<Outcome> {
+    fn run_worlds(&self, number: u32, lengths: &str, kind: &str) -> anyhow::Result<Outcome> {
         let mut child = Command::new(&self.built.worlds)
             .arg("1")
             .stdin(Stdio::piped())
@@ -184,7 +221,7 @@ impl Runner<'_> {
             .stderr(Stdio::null())
             .spawn()?;
         let mut input = child.stdin.take().context("no standard input")?;
-        writeln!(input, "{number} {} any all", self.worlds)?;
+        writeln!(input, "{number} {lengths} any {kind}")?;
         drop(input);
         let Some(status) = wait(&mut child, WORLDS_MAX, &|| false)? else {
             return Ok(Outcome::Hung("worlds".to_owned()));
@@ -200,7 +237,11 @@ impl Runner<'_> {
         match words[..] {
             [_, "missed", _] => Ok(Outcome::Survived),
             [_, "found", _, _, tried, check] => {
-                Ok(Outcome::World(tried.parse()?, check.to_owned()))
+                let check = match kind {
+                    "all" => check.to_owned(),
+                    venue => format!("{check} ({venue})"),
+                };
+                Ok(Outcome::World(tried.parse()?, check))
             }
             _ => anyhow::bail!("unexpected output of worlds: {line:?}"),
         }
@@ -209,16 +250,12 @@ impl Runner<'_> {
 
 /// Fails if the copy's worlds find something without a mutant.
 pub fn check_worlds(runner: &Runner<'_>) -> anyhow::Result<()> {
-    let quiet = Runner {
-        worlds: "5@600000".to_owned(),
-        built: runner.built,
-        needs: BTreeMap::new(),
-        unreliable: Vec::new(),
-    };
-    let outcome = quiet.run_worlds(0)?;
-    ensure!(
-        outcome == Outcome::Survived,
-        "worlds find {outcome:?} without a mutant"
-    );
+    for kind in ["all"].into_iter().chain(VENUES) {
+        let outcome = runner.run_worlds(0, "5@600000", kind)?;
+        ensure!(
+            outcome == Outcome::Survived,
+            "worlds find {outcome:?} without a mutant"
+        );
+    }
     Ok(())
 }

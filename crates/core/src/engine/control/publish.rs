@@ -14,7 +14,12 @@ impl State {
         let prices = self.prices(id);
         let age_max_ms = self.config.poll.depth_age_max_ms;
         let book = self.readable_mid(now, id, &prices);
-        let is_known = self.ready && self.books_withhold(id).is_none();
+        // An account that is not read any more may have changed, while the pool in which it has shares is still read: a
+        // hedge would trade against shares that may be gone.
+        let balances_age_max_ms = self.config.poll.balances_age_max_ms;
+        let balances_age_ms = self.ledger.age_ms(now);
+        let are_young = balances_age_ms.is_some_and(|age_ms| age_ms <= balances_age_max_ms);
+        let is_known = self.ready && are_young && self.books_withhold(id).is_none();
         Published {
             book: book.map(|mid| BookElsewhere {
                 bids: prices.bids.clone(),
@@ -48,5 +53,102 @@ impl State {
             pooled_base: pooled.map(|(base, _)| base),
             undecided,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::books::Books;
+    use crate::config::{EngineConfig, MarketConfig};
+    use crate::event::{Restrictions, Start};
+    use crate::market::MarketSpec;
+    use crate::request::Balance;
+    use crate::time::VenueTime;
+    use crate::token::{Amount, TokenId, TokenSpec};
+    use crate::venue::VenueRules;
+
+    use crate::engine::account::ledger::OwnLocks;
+
+    const AGE_MAX_MS: u64 = 5_000;
+    const HELD: i128 = 77;
+
+    /// An engine after its recovery, with so much base in its ledger.
+    fn state(now: Time) -> State {
+        let token = |id| TokenSpec {
+            id: TokenId(id),
+            symbol: format!("T{id}"),
+            decimals: 6,
+            precision: 6,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        };
+        let market = MarketSpec::new(MarketId(0), "T0-T1", token(0), token(1), 2, true);
+        let mut config = EngineConfig::unset();
+        config.poll.balances_age_max_ms = AGE_MAX_MS;
+        config.markets = vec![MarketConfig::unset()];
+        let books = Books {
+            ledger: Some([(TokenId(0), HELD)].into()),
+            ..Books::default()
+        };
+        let start = Start {
+            config,
+            markets: vec![market.expect("a market")],
+            pools: Vec::new(),
+            strategies: Vec::new(),
+            memories: Vec::new(),
+            traded: Vec::new(),
+            seed: 1,
+            instance: 1,
+            next_number: 1,
+            next_slots: BTreeMap::new(),
+            open: Vec::new(),
+            open_pool_transactions: Vec::new(),
+            signed: Vec::new(),
+            restrictions: Restrictions::default(),
+            books,
+            lost: BTreeMap::new(),
+            venue_time: VenueTime(1),
+            maker_fee_bips: 0,
+            taker_fee_bips: 0,
+            venue: VenueRules::exchange(),
+            references: Vec::new(),
+        };
+        let mut state = State::new(now, &start, &mut Vec::new());
+        state.ready = true;
+        state
+    }
+
+    /// As old as new orders need them, and by a millisecond older.
+    #[test]
+    fn what_is_held_is_not_known_once_balances_are_too_old() {
+        let asked = Time::from_ms(1_000);
+        let mut state = state(asked);
+        let held = |state: &State, now| {
+            let holdings = state.publish(now, MarketId(0)).holdings;
+            holdings.map(|held| held.base)
+        };
+        assert_eq!(held(&state, asked), None, "never read");
+        let read = |state: &mut State, asked| {
+            let balance = Balance {
+                token: TokenId(0),
+                total: HELD.unsigned_abs(),
+                locked: 0,
+            };
+            let ledger = &mut state.ledger;
+            ledger.balances(asked, asked, 0, OwnLocks::new(), &[balance]);
+        };
+        read(&mut state, asked);
+        let known: Option<Amount> = Some(HELD.unsigned_abs());
+        let oldest = asked.plus_ms(AGE_MAX_MS);
+        assert_eq!(held(&state, oldest), known);
+        let older = oldest.plus_ms(1);
+        assert_eq!(held(&state, older), None);
+        read(&mut state, older);
+        assert_eq!(held(&state, older), known, "read again");
     }
 }

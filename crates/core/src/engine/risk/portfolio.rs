@@ -28,6 +28,8 @@ struct SharedExposure {
     whole: Amount,
     /// What the market's quote token is worth.
     rate: Option<WorthRate>,
+    /// A loss of today has no price: whatever the limit, nothing is added.
+    loss_is_unknown: bool,
 }
 
 impl SharedLimits {
@@ -45,6 +47,10 @@ impl SharedLimits {
         let Some(of) = self.exposure else {
             return Ok(());
         };
+        if of.loss_is_unknown {
+            // No number was compared, and there may be no `portfolio.exposure_max`.
+            return Err(Compared::NOTHING);
+        }
         let worth = gross
             .zip(of.rate)
             .and_then(|(gross, rate)| rate.value(gross));
@@ -109,6 +115,7 @@ impl State {
             most: of.most,
             whole: of.whole.max(1),
             rate: rate(portfolio, spec.quote.id),
+            loss_is_unknown: of.is_of_unknown_loss(),
         });
         Some(SharedLimits { base, exposure })
     }
@@ -186,4 +193,30 @@ fn rate(portfolio: &Portfolio, quote: TokenId) -> Option<WorthRate> {
     let rates = &portfolio.exposure.as_ref()?.rates;
     let found = rates.iter().find(|(token, _)| *token == quote);
     found.map(|(_, rate)| *rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Control;
+    use crate::withheld::Withheld;
+
+    /// Within any limit and at a known price: the reason has no key, because none may be configured.
+    #[test]
+    fn what_was_lost_without_a_price_stops_what_would_be_added() {
+        let exposure = |loss_is_unknown| SharedLimits {
+            base: None,
+            exposure: Some(SharedExposure {
+                beside: Some(0),
+                most: Amount::MAX,
+                whole: 1,
+                rate: Some(WorthRate { worth: 1, per: 1 }),
+                loss_is_unknown,
+            }),
+        };
+        assert_eq!(exposure(false).keeps_exposure(Some(7)), Ok(()));
+        let refused = exposure(true).keeps_exposure(Some(7));
+        let why = refused.map_err(|why| Withheld::compared(Control::PortfolioExposure, why));
+        assert_eq!(why.map_err(|why| (why.key(), why.value)), Err((None, None)));
+    }
 }

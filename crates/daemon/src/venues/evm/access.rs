@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cambist_client::{
     CallError, ClientConfig, NoFact, Node, NodeRefusal, Nodes, Place, SecretString,
 };
+use cambist_core::request::UnknownCause;
 use cambist_evm::EthKey;
 use cambist_evm::block::Block;
 use cambist_evm::rpc::{Ask, BlockAt};
@@ -131,7 +132,7 @@ pub fn error<A: Ask>(why: &NoFact) -> CallError {
     let detail = why.to_string();
     match why {
         NoFact::NotSent(_) => CallError::NotSent { call, detail },
-        NoFact::Unknown(_, cause) => CallError::Unknown {
+        NoFact::Unknown(_, cause, _) => CallError::Unknown {
             call,
             cause: *cause,
             detail,
@@ -139,9 +140,16 @@ pub fn error<A: Ask>(why: &NoFact) -> CallError {
         NoFact::Refused(_, NodeRefusal::RateLimited { retry_after_ms }) => {
             refused(adapter::RATE_LIMITED, &detail, *retry_after_ms)
         }
-        NoFact::Refused(_, NodeRefusal::Keys) => refused(adapter::KEYS, &detail, None),
+        NoFact::Refused(Place::Only, NodeRefusal::Keys) => refused(adapter::KEYS, &detail, None),
+        // Of two nodes one that refuses is away.
+        NoFact::Refused(_, NodeRefusal::Keys) => CallError::Unknown {
+            call,
+            cause: UnknownCause::Undecodable,
+            detail,
+        },
         NoFact::Refused(_, NodeRefusal::Error(_))
         | NoFact::Missing(_)
+        | NoFact::Changed(_)
         | NoFact::Lags { .. }
         | NoFact::Disagree { .. } => refused(adapter::NO_ANSWER, &detail, None),
     }

@@ -120,7 +120,9 @@ fn reason(why: Stopped) -> String {
     let action = match why {
         Stopped::Forked(_) => "find out which chain is the right one",
         Stopped::Foreign { .. } => "if it was not you, move the funds to a new key",
-        Stopped::Unsettled { .. } => "this account cannot go on with this state folder",
+        Stopped::Unsettled { .. } => {
+            "compare the receipt with that of another node: a start with a node that is right goes on"
+        }
     };
     format!("the account stopped: {why}; {action}; see {GUIDE}")
 }

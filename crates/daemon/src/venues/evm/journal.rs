@@ -72,6 +72,8 @@ pub struct Journal {
     file: File,
     signed: Vec<Signed>,
     added: usize,
+    /// A write failed: what is at the end of the file is not known.
+    is_torn: bool,
 }
 
 impl Journal {
@@ -119,6 +121,7 @@ impl Journal {
             file,
             signed,
             added: 0,
+            is_torn: false,
         })
     }
 
@@ -151,8 +154,13 @@ impl Journal {
         }
         let new: Vec<_> = parts.iter().map(Signed::of).collect();
         let lines: io::Result<String> = new.iter().map(Signed::line).collect();
-        self.file.write_all(lines?.as_bytes())?;
-        self.file.sync_data()?;
+        if self.is_torn {
+            return Err(io::Error::other("an earlier write failed"));
+        }
+        let written = self.file.write_all(lines?.as_bytes());
+        let written = written.and_then(|()| self.file.sync_data());
+        self.is_torn = written.is_err();
+        written?;
         self.added += new.len();
         self.signed.extend(new);
         Ok(())
@@ -230,6 +238,7 @@ mod tests {
                 hash: Hash([1; 32]),
                 nonce,
                 fees,
+                gas_limit: 21_000,
                 bytes: vec![2, nonce.to_be_bytes()[7]],
             },
         }

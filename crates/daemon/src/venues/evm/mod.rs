@@ -62,6 +62,9 @@ struct Found {
     range: Option<PoolRange>,
 }
 
+/// How often a node is asked for what waits: some never state it.
+const PENDING_TRIES: usize = 3;
+
 /// The name of the chain's coin among the numbers of tokens.
 const COIN: &str = "coin";
 
@@ -161,11 +164,17 @@ impl Session {
         let at = BlockTag::Pending;
         self.waiting_below = self.spent_below;
         for (place, node) in self.access.nodes.all() {
-            match Nodes::at(place, node, &NonceAt { account, at }).await {
-                Ok(waiting) => self.waiting_below = self.waiting_below.max(waiting),
-                Err(_) => {
-                    tracing::info!("{place} does not state which transactions of the account wait");
+            let mut stated = Nodes::at(place, node, &NonceAt { account, at }).await;
+            for _ in 1..PENDING_TRIES {
+                if stated.is_err() {
+                    stated = Nodes::at(place, node, &NonceAt { account, at }).await;
                 }
+            }
+            match stated {
+                Ok(waiting) => self.waiting_below = self.waiting_below.max(waiting),
+                Err(why) => tracing::warn!(
+                    "it is not known whether transactions of the account wait for a block: {why}; one that was not signed here stops the account when it is mined"
+                ),
             }
         }
         let at = BlockTag::Number(latest.number);
@@ -383,7 +392,8 @@ impl Session {
         check_nonces(first, self.spent_below, self.waiting_below, is_signed).map_err(refused)?;
         journal.keep_from(first)?;
         let markets = bound.markets.clone();
-        let mut account = Account::new(chain, markets, self.grace_ms, self.link.fee_max, first);
+        let account = Account::new(chain, markets, self.grace_ms, self.link.fee_max, first);
+        let mut account = account.with_ttl_ms(bound.engine.ttl_ms);
         for signed in journal.signed() {
             let bytes = signed.bytes().unwrap_or_default();
             let recovered = account.recover(signed.wanted.clone(), &bytes);

@@ -81,10 +81,10 @@ impl Session {
             range,
             held: Held::Unread,
         };
-        let mut decimals = 0;
+        let mut decimals = 0_u16;
         for (_, token) in pooled {
             let stated = self.ask(token, &TokenCall::Decimals {}, retry).await?;
-            decimals += cambist_evm::call::decimals(&stated).map_err(of_answer)?;
+            decimals += u16::from(cambist_evm::call::decimals(&stated).map_err(of_answer)?);
         }
         found.held = self
             .position(market, [token_a, token_b], &found, retry)
@@ -94,7 +94,7 @@ impl Session {
         Ok(Found {
             address,
             // Liquidity is the root of a product of both amounts.
-            shares: self.shares(market, &name, decimals / 2)?,
+            shares: self.shares(market, &name, u8::try_from(decimals / 2)?)?,
             fee_bips: u16::try_from(tier / 100)?,
             range: Some(found),
         })

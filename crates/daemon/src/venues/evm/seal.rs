@@ -41,10 +41,9 @@ impl Sealer for EvmSealer {
                     body: bundle.bytes(),
                 })
             }
-            Err(why @ (AccountError::Stopped(_) | AccountError::Seal(_))) => {
-                Err(NotSealed::Failed(why.to_string()))
-            }
-            // Fees above the cap, or nothing known of the chain yet: a later intent may be sealed.
+            Err(why @ AccountError::Seal(_)) => Err(NotSealed::Failed(why.to_string())),
+            // Fees above the cap, or nothing known of the chain yet: a later intent may be sealed. An account that
+            // stopped has its own cause, and an end.
             Err(why) => Err(NotSealed::Signer(SignerError::Refused(why.to_string()))),
         }
     }
