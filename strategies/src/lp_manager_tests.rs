@@ -212,6 +212,12 @@ fn a_loss_beyond_its_limit_exits_everything_for_a_while() {
     manager.pool().held = 0;
     assert_eq!(manager.after(599), None);
     assert_eq!(manager.after(1), Some(20), "a fifth again");
+    // The smallest limit is one.
+    let smallest = table.replace("= 100", "= 1");
+    let mut careful = Minutes::new(&smallest, 20);
+    assert_eq!(careful.after(1), None);
+    at(&mut careful, 87, 288_000);
+    assert_eq!(careful.after(1), Some(0), "1 % is above 0.01 %");
     // A gain is no loss, and neither is one below the limit.
     let mut manager = Minutes::new(&table, 20);
     assert_eq!(manager.after(1), None);

@@ -97,6 +97,22 @@ fn resume(bench: &mut TestBench) -> Result<String, String> {
     )
 }
 
+/// Not with the next depth: in the step that finds the difference.
+#[test]
+fn a_difference_above_the_limit_cancels_at_once() {
+    let mut bench = quoting();
+    bench.balances.0 -= 1_001;
+    assert!(bench.cancels.is_empty());
+    for _ in 0..10_000 {
+        if books(&bench).hold.is_some() {
+            break;
+        }
+        bench.run_ms(1);
+    }
+    assert_eq!(books(&bench).hold, Some(BooksHold::Limit));
+    assert!(!bench.cancels.is_empty());
+}
+
 #[test]
 fn a_difference_above_the_limit_stops_orders_at_the_first_reconciliation() {
     for (token, within, beyond) in [(BASE, 1_000, 1_001), (QUOTE, MOST, MOST + 1)] {

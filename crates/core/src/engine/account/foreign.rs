@@ -53,6 +53,28 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
+    /// One managed order, which sells one token for another.
+    #[cfg(test)]
+    pub(crate) fn managing(sell_token: TokenId, buy_token: TokenId) -> Self {
+        let managed = Managed {
+            market: MarketId(0),
+            side: Side::Sell,
+            price: Price(1),
+            sell_token,
+            buy_token,
+            amounts: (5, 5),
+            filled: (0, 0, 0),
+            valid_until: VenueTime(1),
+            next_step_at: Time(0),
+            reads_next: false,
+            in_flight: false,
+            steps: 0,
+        };
+        Self {
+            orders: BTreeMap::from([(Hash([1; 32]), Some(managed))]),
+        }
+    }
+
     /// Managed orders.
     pub(crate) fn managed(&self) -> impl Iterator<Item = &Managed> {
         self.orders.values().flatten()

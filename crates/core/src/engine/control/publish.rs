@@ -70,6 +70,7 @@ mod tests {
     use crate::token::{Amount, TokenId, TokenSpec};
     use crate::venue::VenueRules;
 
+    use crate::engine::account::foreign::Foreign;
     use crate::engine::account::ledger::OwnLocks;
 
     const AGE_MAX_MS: u64 = 5_000;
@@ -150,5 +151,20 @@ mod tests {
         assert_eq!(held(&state, older), None);
         read(&mut state, older);
         assert_eq!(held(&state, older), known, "read again");
+    }
+
+    /// A managed order of others may still pay one token and bring the other.
+    #[test]
+    fn a_managed_order_makes_holdings_undecided() {
+        let mut state = state(Time::from_ms(1_000));
+        let is_undecided = |state: &State| {
+            let holdings = state.published_holdings(Time::from_ms(1_000), MarketId(0));
+            holdings.undecided
+        };
+        assert!(!is_undecided(&state));
+        for (sold, bought, expected) in [(0, 9, true), (9, 1, true), (8, 9, false)] {
+            state.foreign = Foreign::managing(TokenId(sold), TokenId(bought));
+            assert_eq!(is_undecided(&state), expected, "{sold} for {bought}");
+        }
     }
 }

@@ -56,7 +56,12 @@ impl State {
         let first_fence = outline.last_effect.plus_ms(self.config.grace_ms);
         let first_refresh = self.refresh_before(outline.rests_until);
         if !self.orders.has_unsettled() && venue_now <= first_fence && venue_now < first_refresh {
-            at(local(first_fence.min(first_refresh)));
+            let first = local(first_fence.min(first_refresh));
+            debug_assert!(
+                self.no_order_is_due_before(now, first),
+                "a wake-up is too late"
+            );
+            at(first);
         } else {
             self.earliest_of_orders(now, &mut at);
         }
@@ -90,6 +95,13 @@ impl State {
         } else {
             wake.max(now.plus_ms(1))
         }
+    }
+
+    /// Whether the earliest time by the outline is not behind that of any intent.
+    fn no_order_is_due_before(&self, now: Time, first: Time) -> bool {
+        let mut is_first = true;
+        self.earliest_of_orders(now, |due| is_first &= first <= due);
+        is_first
     }
 
     /// When something is due about each intent.

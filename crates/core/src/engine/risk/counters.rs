@@ -157,6 +157,19 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_thousand_decisions_are_kept() {
+        let mut counters = Counters::default();
+        let decide = |counters: &mut Counters, number| {
+            counters.decided(BatchId(number), MarketId(0), StrategyId(0), Side::Buy, Qty(5));
+        };
+        (1..=1_024).for_each(|number| decide(&mut counters, number));
+        assert!(counters.fits(BatchId(1), &order(1, 5)));
+        decide(&mut counters, 1_025);
+        assert!(!counters.fits(BatchId(1), &order(1, 5)), "dropped");
+        assert!(counters.fits(BatchId(2), &order(1, 5)));
+    }
+
+    #[test]
     fn no_more_is_sent_of_a_decision_than_was_decided() {
         let (mut counters, batch) = (Counters::default(), BatchId(1));
         counters.decided(batch, MarketId(0), StrategyId(0), Side::Buy, Qty(5));

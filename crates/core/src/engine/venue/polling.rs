@@ -316,3 +316,37 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scans_wait_for_their_delay() {
+        let now = Time::from_ms(10_000);
+        let ended = |purpose| {
+            let mut polls = Polls::default();
+            polls.scan_ended(purpose, now);
+            polls.pool_scan_ended(purpose, now);
+            [polls.absence, polls.pool_transactions_absence]
+        };
+        assert_eq!(ended(ScanPurpose::Absence), [now.plus_ms(1_000); 2]);
+        assert_eq!(ended(ScanPurpose::Presence), [Time(0); 2]);
+        let failed = |purpose| {
+            let mut polls = Polls::default();
+            polls.scan_failed(purpose, now);
+            [polls.resting, polls.presence, polls.absence]
+        };
+        let soon = now.plus_ms(500);
+        assert_eq!(
+            failed(ScanPurpose::Resting),
+            [now.plus_ms(2_000), Time(0), Time(0)]
+        );
+        for purpose in [ScanPurpose::Presence, ScanPurpose::Absence] {
+            assert_eq!(failed(purpose), [Time(0), soon, soon]);
+        }
+        let mut polls = Polls::default();
+        polls.pool_scan_failed(now);
+        assert_eq!(polls.pool_transactions_absence, soon);
+    }
+}
