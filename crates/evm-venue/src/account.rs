@@ -818,6 +818,8 @@ mod tests {
         assert_eq!(account.orders(8, &late), None, "finality lags");
     }
 
+    type Change = fn(&mut Receipt);
+
     #[test]
     fn what_cannot_be_explained_stops_everything() {
         // One answer may be wrong: a second finalized block has to have it spent as well.
@@ -860,7 +862,6 @@ mod tests {
         }
 
         // A receipt that cannot be booked is asked for again, for grace as well: whatever is wrong with it.
-        type Change = fn(&mut Receipt);
         let changes: [(Change, Unsettled); 4] = [
             (|receipt| receipt.succeeded = false, Unsettled::Logs),
             (

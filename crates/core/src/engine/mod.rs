@@ -17,6 +17,8 @@ pub(crate) mod orders;
 pub(crate) mod pools;
 pub(crate) mod risk;
 pub(crate) mod state;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod venue;
 
 use serde::{Deserialize, Serialize};

@@ -8,9 +8,9 @@ use cambist_core::order::Hash;
 use cambist_core::pool::{
     PoolTransactionAmounts, PoolTransactionKind, PoolTransactionReport, PoolTransactionStatus,
 };
-use cambist_core::request::{Endpoint, Outcome};
+use cambist_core::request::{Endpoint, Outcome, Query};
 use cambist_core::venue::SlotRule;
-use cambist_core::{Reason, TokenId};
+use cambist_core::{Reason, Time, TokenId};
 
 use crate::bench::ORIGIN;
 use crate::pool_bench::{Beside, LP, limits};
@@ -151,6 +151,23 @@ fn a_refusal_that_a_copy_can_cause_ends_nothing() {
     bench.answer(first.request, Outcome::Refused(Reason::InsufficientBalance));
     bench.is_balanced();
     assert_eq!(bench.ends(), [End::Filled]);
+}
+
+/// The amounts of the pool have changed with the end: they are not left to the next poll.
+#[test]
+fn the_pool_is_read_again_when_a_transaction_has_ended() {
+    let mut bench = Beside::new(1_000, limits(), Vec::new());
+    let first = bench.until_sent();
+    bench.settle(first.id);
+    bench.take(first);
+    while bench.ends().is_empty() {
+        bench.run_ms(1);
+    }
+    let ended = bench.now;
+    bench.run_ms(20);
+    let is_read =
+        |(at, query): &(Time, Query)| *at >= ended && matches!(query, Query::PoolBalance(_));
+    assert!(bench.asked.iter().any(is_read));
 }
 
 #[test]

@@ -326,6 +326,8 @@ impl World {
             Invariant::Overcommitted,
             Invariant::InventoryBand,
             Invariant::GrossExposure,
+            Invariant::PortfolioInventory,
+            Invariant::PortfolioExposure,
         ] {
             self.checks.excuse(check, Some(judged));
         }

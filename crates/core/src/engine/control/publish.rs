@@ -58,71 +58,13 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
-    use crate::books::Books;
-    use crate::config::{EngineConfig, MarketConfig};
-    use crate::event::{Restrictions, Start};
-    use crate::market::MarketSpec;
     use crate::request::Balance;
-    use crate::time::VenueTime;
-    use crate::token::{Amount, TokenId, TokenSpec};
-    use crate::venue::VenueRules;
+    use crate::token::{Amount, TokenId};
 
     use crate::engine::account::foreign::Foreign;
     use crate::engine::account::ledger::OwnLocks;
-
-    const AGE_MAX_MS: u64 = 5_000;
-    const HELD: i128 = 77;
-
-    /// An engine after its recovery, with so much base in its ledger.
-    fn state(now: Time) -> State {
-        let token = |id| TokenSpec {
-            id: TokenId(id),
-            symbol: format!("T{id}"),
-            decimals: 6,
-            precision: 6,
-            minimum: 1,
-            maximum: 1 << 90,
-            dust: 0,
-            enabled: true,
-        };
-        let market = MarketSpec::new(MarketId(0), "T0-T1", token(0), token(1), 2, true);
-        let mut config = EngineConfig::unset();
-        config.poll.balances_age_max_ms = AGE_MAX_MS;
-        config.markets = vec![MarketConfig::unset()];
-        let books = Books {
-            ledger: Some([(TokenId(0), HELD)].into()),
-            ..Books::default()
-        };
-        let start = Start {
-            config,
-            markets: vec![market.expect("a market")],
-            pools: Vec::new(),
-            strategies: Vec::new(),
-            memories: Vec::new(),
-            traded: Vec::new(),
-            seed: 1,
-            instance: 1,
-            next_number: 1,
-            next_slots: BTreeMap::new(),
-            open: Vec::new(),
-            open_pool_transactions: Vec::new(),
-            signed: Vec::new(),
-            restrictions: Restrictions::default(),
-            books,
-            lost: BTreeMap::new(),
-            venue_time: VenueTime(1),
-            maker_fee_bips: 0,
-            taker_fee_bips: 0,
-            venue: VenueRules::exchange(),
-            references: Vec::new(),
-        };
-        let mut state = State::new(now, &start, &mut Vec::new());
-        state.ready = true;
-        state
-    }
+    use crate::engine::testing::{AGE_MAX_MS, HELD, state};
 
     /// As old as new orders need them, and by a millisecond older.
     #[test]

@@ -160,7 +160,13 @@ mod tests {
     fn the_newest_thousand_decisions_are_kept() {
         let mut counters = Counters::default();
         let decide = |counters: &mut Counters, number| {
-            counters.decided(BatchId(number), MarketId(0), StrategyId(0), Side::Buy, Qty(5));
+            counters.decided(
+                BatchId(number),
+                MarketId(0),
+                StrategyId(0),
+                Side::Buy,
+                Qty(5),
+            );
         };
         (1..=1_024).for_each(|number| decide(&mut counters, number));
         assert!(counters.fits(BatchId(1), &order(1, 5)));

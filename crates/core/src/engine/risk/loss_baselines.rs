@@ -246,4 +246,29 @@ mod tests {
         assert_eq!(highs.len(), 3, "{highs:?}");
         assert_eq!(baselines.hour(at(91)), [], "nothing of the last hour");
     }
+
+    /// What was explained is neither a gain nor a loss, of any of the four.
+    #[test]
+    fn an_explained_amount_changes_no_loss() {
+        let at = |minutes: u64| {
+            let ms = minutes * 60_000;
+            (Time::from_ms(ms), VenueTime(1_700_000_000_000 + ms))
+        };
+        let mut baselines = LossBaselines::default();
+        for (minute, worth) in [(0, 100), (10, 130), (20, 90)] {
+            baselines.measure(at(minute), worth, worth, 1);
+        }
+        let lost = baselines.lost();
+        assert_eq!(
+            [lost.hour, lost.day, lost.total, lost.drawdown],
+            [40, 10, 10, 40]
+        );
+        for moved in [-25, 60] {
+            baselines.explain(moved);
+            assert_eq!(baselines.lost(), lost, "{moved}");
+        }
+        // The next measurement compares with what was shifted: 90 - 25 + 60.
+        baselines.measure(at(21), 125, 125, 1);
+        assert_eq!(baselines.lost(), lost);
+    }
 }

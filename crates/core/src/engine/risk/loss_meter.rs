@@ -460,4 +460,37 @@ mod tests {
         assert_eq!(meter.lost_today(&spec, at(DAY_MS - 1)), Some(700));
         assert_eq!(meter.lost_today(&spec, at(DAY_MS)), Some(0));
     }
+
+    /// Each of the four values, and only those.
+    #[test]
+    fn a_meter_keeps_the_baselines_that_were_booked() {
+        let spec = market();
+        let at = (Time::from_ms(1), VenueTime(DAY_MS + 1));
+        let mut meter = LossMeter::resume(&spec, None, None, false);
+        meter.open(3);
+        let never = Baselines::default();
+        assert!(!meter.keeps(&spec, &never), "never measured");
+        let no_limit = LossConfig {
+            hour_max: Amount::MAX,
+            day_max: Amount::MAX,
+            total_max: Amount::MAX,
+            drawdown_max: Amount::MAX,
+        };
+        meter.measure(at, &spec, (20_000, None), &no_limit);
+        let position = meter.position(&spec, at, false).unwrap();
+        let booked = position.baselines.unwrap();
+        assert_eq!(booked.day, 1);
+        assert!(meter.keeps(&spec, &booked));
+        let changes: [fn(&mut Baselines); 4] = [
+            |of| of.day -= 1,
+            |of| of.day_open += 1,
+            |of| of.total += 1,
+            |of| of.peak += 1,
+        ];
+        for change in changes {
+            let mut other = booked.clone();
+            change(&mut other);
+            assert!(!meter.keeps(&spec, &other), "{other:?}");
+        }
+    }
 }

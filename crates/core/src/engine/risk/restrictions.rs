@@ -305,3 +305,35 @@ impl State {
             .retain(|pause| pause.until.is_none_or(|until| until >= day_ago));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::state;
+    use crate::level::{Filter, Pause};
+
+    /// A pause restricts until its time, and its end is reported at that time.
+    #[test]
+    fn the_end_of_a_pause_is_reported_when_it_is_reached() {
+        let now = Time::from_ms(1_000);
+        let mut state = state(now);
+        let until = state.clock.at_least(now.plus_ms(500));
+        let earlier = state.clock.at_least(now.plus_ms(499));
+        assert!(earlier < until);
+        let pause = Pause {
+            filter: Filter::default(),
+            since: VenueTime(0),
+            until: Some(until),
+            cause: "test".to_owned(),
+        };
+        state.restrictions.durable.pauses.push(pause);
+        let mut reported = |now: Time| {
+            let mut actions = Vec::new();
+            state.maintain_restrictions(now, &mut actions);
+            actions.len()
+        };
+        assert_eq!(reported(now.plus_ms(499)), 0);
+        assert_eq!(reported(now.plus_ms(500)), 1);
+        assert_eq!(reported(now.plus_ms(501)), 0, "once");
+    }
+}

@@ -1,0 +1,66 @@
+//! An engine's state for tests of its parts.
+
+use std::collections::BTreeMap;
+
+use crate::books::Books;
+use crate::config::{EngineConfig, MarketConfig};
+use crate::event::{Restrictions, Start};
+use crate::market::{MarketId, MarketSpec};
+use crate::time::{Time, VenueTime};
+use crate::token::{TokenId, TokenSpec};
+use crate::venue::VenueRules;
+
+use super::state::State;
+
+/// `poll.balances_age_max_ms`.
+pub(crate) const AGE_MAX_MS: u64 = 5_000;
+/// Base units of the first token in the ledger.
+pub(crate) const HELD: i128 = 77;
+
+/// An engine after its recovery, with one market.
+pub(crate) fn state(now: Time) -> State {
+    let token = |id| TokenSpec {
+        id: TokenId(id),
+        symbol: format!("T{id}"),
+        decimals: 6,
+        precision: 6,
+        minimum: 1,
+        maximum: 1 << 90,
+        dust: 0,
+        enabled: true,
+    };
+    let market = MarketSpec::new(MarketId(0), "T0-T1", token(0), token(1), 2, true);
+    let mut config = EngineConfig::unset();
+    config.poll.balances_age_max_ms = AGE_MAX_MS;
+    config.markets = vec![MarketConfig::unset()];
+    let books = Books {
+        ledger: Some([(TokenId(0), HELD)].into()),
+        ..Books::default()
+    };
+    let start = Start {
+        config,
+        markets: vec![market.expect("a market")],
+        pools: Vec::new(),
+        strategies: Vec::new(),
+        memories: Vec::new(),
+        traded: Vec::new(),
+        seed: 1,
+        instance: 1,
+        next_number: 1,
+        next_slots: BTreeMap::new(),
+        open: Vec::new(),
+        open_pool_transactions: Vec::new(),
+        signed: Vec::new(),
+        restrictions: Restrictions::default(),
+        books,
+        lost: BTreeMap::new(),
+        venue_time: VenueTime(1),
+        maker_fee_bips: 0,
+        taker_fee_bips: 0,
+        venue: VenueRules::exchange(),
+        references: Vec::new(),
+    };
+    let mut state = State::new(now, &start, &mut Vec::new());
+    state.ready = true;
+    state
+}
