@@ -205,7 +205,7 @@ async fn two_nodes_agree_or_nothing_is_known() {
         Err(NoFact::Unknown(
             Place::Second,
             UnknownCause::Undecodable,
-            Some("not an answer of the method's type".to_owned())
+            Some("JSON-RPC: not an answer of the method's type".to_owned())
         ))
     );
 }

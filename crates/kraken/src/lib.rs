@@ -10,6 +10,7 @@
 //! | [`time`] | RFC 3339, seconds with decimals |
 
 pub mod id;
+mod json;
 pub mod parameters;
 pub mod sign;
 pub mod time;

@@ -49,8 +49,8 @@ pub use config::{Compat, ConfigError, Limits, MarketConfig, TokenConfig, TokenKi
 pub use fault::{FAULTS_MAX, Fault};
 pub use kraken::{
     CANCEL_AFTER_MAX_S, DEADLINE_MAX_MS, EXPIRY_MS, KrakenAction, KrakenAdded, KrakenAmend,
-    KrakenCall, KrakenError, KrakenOrderType, KrakenOrderView, KrakenReply, KrakenStatus,
-    KrakenTrade, LedgerCause, LedgerEntry, NewKrakenOrder, OrderRef, kraken_hash,
+    KrakenCall, KrakenError, KrakenOrderType, KrakenOrderView, KrakenReply, KrakenRules,
+    KrakenStatus, KrakenTrade, LedgerCause, LedgerEntry, NewKrakenOrder, OrderRef, kraken_hash,
 };
 pub use mode::{AccountOpening, Delays, ExchangeMode, FeeSchedule};
 pub use offchain::{NewExit, NewJoin, NewKey, NewTransfer, NewWithdrawal, TokenAmount};

@@ -4,6 +4,7 @@ use cambist_core::{Amount, OrderKind, OrderStatus, Side};
 
 use crate::account::AccountId;
 use crate::fill::{Plan, plan};
+use crate::kraken::Ended;
 use crate::mode::ExchangeMode;
 use crate::orders::{Order, OrderKey};
 use crate::response::{Executed, Trade};
@@ -30,10 +31,15 @@ impl Venue {
         let open = match (self.mode, order.pool) {
             (ExchangeMode::Open, Some(_)) => true,
             (ExchangeMode::Open, None) => {
-                market.takes_orders() && !(takes && order.kind == OrderKind::MakerOnly)
+                let posts =
+                    order.kind == OrderKind::MakerOnly || self.kraken.posts_once(order.sequence);
+                market.takes_orders() && !(takes && posts)
             }
             (ExchangeMode::PostOnly, None) => {
-                market.takes_orders() && !takes && order.kind != OrderKind::TakerOnly
+                market.takes_orders()
+                    && !takes
+                    && order.kind != OrderKind::TakerOnly
+                    && !self.kraken.needs_open_mode(order.sequence, order.kind)
             }
             (ExchangeMode::PostOnly, Some(_))
             | (ExchangeMode::CancelOnly | ExchangeMode::Halted, _) => false,
@@ -56,6 +62,7 @@ impl Venue {
     pub(crate) fn trade(&mut self, key: OrderKey) -> Vec<Trade> {
         let mut trades = Vec::new();
         let stop = self.take(key, &mut trades);
+        let is_own = matches!(stop, Stop::Own);
         let order = self.orders.get(key);
         let market = &self.markets[usize::from(order.market.0)];
         let rest = order.capacity(&market.scale, order.level);
@@ -75,6 +82,12 @@ impl Venue {
             (Stop::Nothing, OrderKind::Limit | OrderKind::MakerOnly) => None,
         };
         if let Some(status) = end {
+            let why = if is_own {
+                Ended::SelfTrade
+            } else {
+                Ended::NoLiquidity
+            };
+            self.kraken.note_end(self.orders.get(key).sequence, why);
             self.close(key, status);
         } else {
             let order = self.orders.get_mut(key);
@@ -147,6 +160,7 @@ impl Venue {
                 market: taker.market,
                 taker: taker.hash,
                 taker_account: taker.account,
+                is_market_order: self.kraken.is_market_order(taker.sequence),
                 trade: trade.clone(),
             });
         }
@@ -201,6 +215,19 @@ impl Venue {
 
     /// Ends an order: removes it from the book, releases funds and slot, trims the history.
     pub(crate) fn close(&mut self, key: OrderKey, status: OrderStatus) {
+        let owner = self.end(key, status);
+        self.account_mut(owner).finished.push_back(key);
+        self.trim(owner);
+    }
+
+    /// Ends an order that another one of the book continues, and drops it: it takes no place in the history.
+    pub(crate) fn close_continued(&mut self, key: OrderKey) {
+        let owner = self.end(key, OrderStatus::Cancelled);
+        self.drop_order(owner, key);
+    }
+
+    /// Removes an order from the book, and releases funds and slot. Returns its owner.
+    fn end(&mut self, key: OrderKey, status: OrderStatus) -> AccountId {
         self.unschedule_order(key);
         let order = self.orders.get(key);
         let market = usize::from(order.market.0);
@@ -226,8 +253,7 @@ impl Venue {
             table.release(storage_id);
         }
         account.open_orders -= 1;
-        account.finished.push_back(key);
-        self.trim(owner);
+        owner
     }
 
     /// Drops the oldest finished orders of an account beyond its history.
@@ -242,23 +268,28 @@ impl Venue {
             .get_mut(&owner)
             .expect("orders belong to accounts");
         let kept = if account.internal { internal } else { external };
-        while account.finished.len() > kept as usize {
-            let Some(key) = account.finished.pop_front() else {
-                continue;
-            };
-            let Some(order) = self.orders.remove(key) else {
-                continue;
-            };
-            account.orders.remove(&order.sequence);
-            // Of Kraken's interface, a later order may have the same one.
-            if let Some(id) = &order.client_id
-                && account.client_ids.get(id) == Some(&key)
-            {
-                account.client_ids.remove(id);
-            }
-            self.by_hash.remove(&order.hash);
-            self.kraken.forget(order.sequence);
+        let beyond = account.finished.len().saturating_sub(kept as usize);
+        let oldest: Vec<_> = account.finished.drain(..beyond).collect();
+        for key in oldest {
+            self.drop_order(owner, key);
         }
+    }
+
+    /// Drops a finished order.
+    fn drop_order(&mut self, owner: AccountId, key: OrderKey) {
+        let Some(order) = self.orders.remove(key) else {
+            return;
+        };
+        let account = self.account_mut(owner);
+        account.orders.remove(&order.sequence);
+        // Of Kraken's interface, a later order may have the same one.
+        if let Some(id) = &order.client_id
+            && account.client_ids.get(id) == Some(&key)
+        {
+            account.client_ids.remove(id);
+        }
+        self.by_hash.remove(&order.hash);
+        self.kraken.forget(order.sequence);
     }
 
     /// Whether a rest counts as filled: below the dust of either token.

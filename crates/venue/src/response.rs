@@ -222,6 +222,8 @@ pub struct Executed {
     pub taker: Hash,
     /// Its owner.
     pub taker_account: AccountId,
+    /// Whether it is a market order, which only Kraken's interface has.
+    pub is_market_order: bool,
     /// The trade.
     pub trade: Trade,
 }

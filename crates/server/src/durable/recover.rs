@@ -7,6 +7,7 @@ use super::{DataError, Earlier, RecoveryFacts, archive, io_of, snapshot, version
 use crate::durable::log_format::{BLOCK, FolderId, Place};
 use crate::durable::log_reader::{FrameInSegment, Last, LogEnd, read_frames};
 use crate::state::{Answers, Entry, RequestObserver, State};
+use cambist_venue::KrakenRules;
 
 /// Result of a recovery.
 pub(crate) struct Recovered {
@@ -163,6 +164,8 @@ pub(super) fn replay(
     let damaged = |what| DataError::damaged(disk, met.file, met.offset as u64, what);
     let mut rest = met.frame.payload;
     let mut answers = Answers::default();
+    let rules = versions::kraken_rules(met.version);
+    state.venue.set_kraken_rules(rules);
     for _ in 0..met.frame.count {
         let entry =
             versions::history().read::<Entry<'static>>(versions::INPUT, met.version, &mut rest);
@@ -175,6 +178,8 @@ pub(super) fn replay(
         facts.steps_changed += u64::from(!replayed.same);
         facts.replayed += 1;
     }
+    // What follows the log is executed by the rules of today.
+    state.venue.set_kraken_rules(KrakenRules::default());
     if !rest.is_empty() {
         return Err(damaged(
             "a frame has a valid checksum but more data than its header states",

@@ -3,11 +3,13 @@
 //! `types.txt` describes every version. If a stored type changes, the test below fails: `NEW_VERSION=1 cargo test -p
 //! cambist-server stored_types` appends the new version, and `STEPS` needs one more list. Inputs are replayed with the
 //! current rules, so what the exchange *answers* may change only through its configuration: an old folder gets the
-//! value that preserves its behaviour (`Step::Add`), and the operator changes it with a new input.
+//! value that preserves its behaviour (`Step::Add`), and the operator changes it with a new input. Rules of Kraken's
+//! interface that changed follow from the version of the segment that holds the input ([`kraken_rules`]).
 
 use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
+use cambist_venue::KrakenRules;
 
 use super::DataError;
 use super::disk::Disk;
@@ -22,6 +24,18 @@ pub(super) const INPUT: &str = "input";
 
 /// The first version whose files hold digests in place of API keys.
 pub(super) const KEYS_ARE_DIGESTS: u32 = 3;
+
+/// The first version whose requests of Kraken's interface were executed by the rules of the published specification.
+const KRAKEN_AS_PUBLISHED: u32 = 6;
+
+/// The rules that the program executed requests of Kraken's interface by that wrote a segment of a version.
+pub(super) fn kraken_rules(version: u32) -> KrakenRules {
+    if version < KRAKEN_AS_PUBLISHED {
+        KrakenRules::First
+    } else {
+        KrakenRules::Published
+    }
+}
 
 /// The versions and the plans between them.
 pub(super) fn history() -> &'static History {
@@ -63,7 +77,13 @@ pub(super) fn earlier(layout: &Layout) -> Option<u32> {
 }
 
 /// The steps to version 2, 3, and so on.
-const STEPS: &[&[Step]] = &[TRADERS, DIGESTS, FEES, KRAKEN];
+const STEPS: &[&[Step]] = &[TRADERS, DIGESTS, FEES, KRAKEN, AMENDS];
+
+/// Version 6: what is kept of amended and of ended orders of Kraken's interface, which old folders did not note.
+const AMENDS: &[Step] = &[
+    add("OrderFields", "amended", || Value::unit_variant("Never")),
+    add("OrderFields", "ended", || Value::NONE),
+];
 
 /// Version 5: what Kraken's interface adds; old folders have had no request of it.
 const KRAKEN: &[Step] = &[add("Venue", "kraken", no_kraken)];

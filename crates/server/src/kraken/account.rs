@@ -12,12 +12,38 @@ use super::methods::Private;
 use super::names::{Asset, Pair, assets, pairs};
 use super::order_fields::{client_id, flag, user_ref};
 use super::private::Session;
+use super::public;
 use super::shapes::{self, Answer, Entries};
 
 /// Entries of a page.
 const PAGE: usize = 50;
 /// Most identifiers of a query of orders, and of one of trades or ledger entries.
 const IDS_MAX: [usize; 2] = [50, 20];
+/// Kinds of trades that can be asked for.
+const TRADE_KINDS: [&str; 5] = [
+    "all",
+    "any position",
+    "closed position",
+    "closing position",
+    "no position",
+];
+/// Kinds of ledger entries that can be asked for.
+const LEDGER_KINDS: [&str; 14] = [
+    "all",
+    "trade",
+    "deposit",
+    "withdrawal",
+    "transfer",
+    "margin",
+    "adjustment",
+    "rollover",
+    "credit",
+    "settled",
+    "staking",
+    "dividend",
+    "sale",
+    "nft_rebate",
+];
 /// The period of a volume.
 const VOLUME_MS: u64 = 30 * 86_400_000;
 
@@ -234,16 +260,31 @@ fn closed_orders(session: &Session<'_>) -> Result<Answer, Fault> {
 fn query_orders(session: &Session<'_>) -> Result<Answer, Fault> {
     let filter = Filter::read(session)?;
     let invalid = || Fault::new("EOrder:Invalid order");
-    let numbers = identifiers(session, "txid", Kind::Order, IDS_MAX[0], invalid)?;
+    // Without identifiers, those of a reference.
+    let numbers = if filter.user_ref.is_some() && session.get("txid").is_none() {
+        None
+    } else {
+        Some(identifiers(
+            session,
+            "txid",
+            Kind::Order,
+            IDS_MAX[0],
+            invalid,
+        )?)
+    };
     let permissions = &session.key.permissions;
-    let found = orders(session, &filter, |order| {
+    let mut found = orders(session, &filter, |order| {
         let needed = if is_open(order) {
             super::Permission::OrdersQueryOpen
         } else {
             super::Permission::OrdersQueryClosed
         };
-        numbers.contains(&order.number) && permissions.contains(&needed)
+        let is_asked = numbers
+            .as_ref()
+            .is_none_or(|numbers| numbers.contains(&order.number));
+        is_asked && permissions.contains(&needed)
     })?;
+    found.truncate(IDS_MAX[0]);
     if found.is_empty() {
         return Err(invalid());
     }
@@ -302,6 +343,9 @@ fn trades(session: &Session<'_>) -> Result<Answer, Fault> {
     })?;
     // Positions do not exist here, so every trade is one without.
     let kind = session.get("type").unwrap_or("all");
+    if !TRADE_KINDS.contains(&kind) {
+        return Err(Fault::argument("type"));
+    }
     let is_all = ["all", "no position"].contains(&kind);
     let with_ledgers = flag(&session.parameters, "ledgers")?;
     let entries = trade_entries(session, with_ledgers, |trade| {
@@ -350,6 +394,10 @@ fn ledgers(session: &Session<'_>) -> Result<Answer, Fault> {
     })?;
     let asked = session.get("asset").unwrap_or("all");
     let kind = session.get("type").unwrap_or("all");
+    if !LEDGER_KINDS.contains(&kind) {
+        return Err(Fault::argument("type"));
+    }
+    let is_class = public::is_currency(session.get("aclass"), "aclass")?;
     let is_kind = |cause: LedgerCause| match kind {
         "all" => true,
         "trade" => matches!(cause, LedgerCause::Trade(_)),
@@ -362,7 +410,7 @@ fn ledgers(session: &Session<'_>) -> Result<Answer, Fault> {
     let entries = ledger_entries(session, |asset, entry| {
         let is_asked = asked == "all" || asked.split(',').any(|name| asset.is_called(name.trim()));
         let is_shown = now.ms_since(entry.at) >= lag_ms;
-        is_asked && is_shown && is_kind(entry.cause) && window.holds(entry.at)
+        is_class && is_asked && is_shown && is_kind(entry.cause) && window.holds(entry.at)
     })?;
     Ok(window.page("ledger", entries))
 }

@@ -9,6 +9,9 @@ use cambist_venue::{KrakenError, Refusal};
 use crate::limits::Wait;
 use crate::state_machine::MachineError;
 
+/// Most characters of a parameter's name in an answer.
+const NAME_MAX: usize = 64;
+
 /// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
@@ -25,10 +28,11 @@ impl Fault {
         }
     }
 
-    /// A parameter that is missing or wrong.
+    /// A parameter that is missing or wrong. A name that no parameter has is shown as far as it is short.
     pub fn argument(name: &str) -> Self {
+        let shown: String = name.chars().take(NAME_MAX).collect();
         Self {
-            text: Cow::Owned(format!("EGeneral:Invalid arguments:{name}")),
+            text: Cow::Owned(format!("EGeneral:Invalid arguments:{shown}")),
             status: 200,
         }
     }
@@ -62,8 +66,13 @@ impl From<KrakenError> for Fault {
 }
 
 impl From<ParametersError> for Fault {
-    fn from(_: ParametersError) -> Self {
-        Self::new("EGeneral:Invalid arguments")
+    fn from(error: ParametersError) -> Self {
+        match error {
+            ParametersError::Twice(name) => Self::argument(&name),
+            ParametersError::Grammar | ParametersError::TooMany => {
+                Self::new("EGeneral:Invalid arguments")
+            }
+        }
     }
 }
 

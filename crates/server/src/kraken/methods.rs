@@ -95,8 +95,10 @@ impl Private {
             Self::ClosedOrders | Self::TradesHistory | Self::QueryTrades => &[&[OrdersQueryClosed]],
             Self::QueryOrders => &[&[OrdersQueryOpen], &[OrdersQueryClosed]],
             Self::Ledgers | Self::QueryLedgers => &[&[LedgerQuery]],
-            Self::AddOrder | Self::AddOrderBatch | Self::AmendOrder => &[&[OrdersModify]],
-            Self::CancelOrder
+            Self::AddOrder => &[&[OrdersModify]],
+            Self::AddOrderBatch => &[&[OrdersModify, OrdersCancel]],
+            Self::AmendOrder
+            | Self::CancelOrder
             | Self::CancelOrderBatch
             | Self::CancelAll
             | Self::CancelAllOrdersAfter => &[&[OrdersModify], &[OrdersCancel]],

@@ -132,6 +132,17 @@ impl Pair {
         decimal(units / 10u128.pow(dropped.into()), self.cost_decimals())
     }
 
+    /// The smallest volume that can be ordered: whole lots, not below the smallest amount of the base.
+    pub fn least_volume(&self) -> Amount {
+        let lot = 10u128.pow(self.base.decimals.saturating_sub(self.lot_decimals).into());
+        self.base.minimum.max(1).div_ceil(lot).saturating_mul(lot)
+    }
+
+    /// Whether it and both of its assets are open for orders.
+    pub const fn is_open(&self) -> bool {
+        self.config.enabled && self.base.is_enabled && self.quote.is_enabled
+    }
+
     /// One whole base token in base units.
     pub fn one_base(&self) -> Amount {
         10u128.pow(self.base.decimals.into())
@@ -262,5 +273,15 @@ mod tests {
         assert_eq!(pair.volume(10u128.pow(18) + 1), "1.000000000000000001");
         assert_eq!(pair.cost(1_234_567), "1.23456");
         assert_eq!(pair.price(Price(303_841)), "30384.1");
+    }
+
+    #[test]
+    fn the_smallest_volume_is_whole_lots() {
+        let mut pair = pair("BTC", "USD");
+        let lot = 10u128.pow(13);
+        for (minimum, least) in [(0, lot), (1, lot), (lot, lot), (lot + 1, 2 * lot)] {
+            pair.base.minimum = minimum;
+            assert_eq!(pair.least_volume(), least, "{minimum}");
+        }
     }
 }

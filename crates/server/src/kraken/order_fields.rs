@@ -10,6 +10,31 @@ use cambist_venue::{KrakenOrderType, NewKrakenOrder, OrderRef};
 use super::fault::Fault;
 use super::names::Pair;
 
+/// Parameters of an order, alone or in a batch.
+const OF_ORDERS: [&str; 19] = [
+    "type",
+    "ordertype",
+    "volume",
+    "price",
+    "price2",
+    "oflags",
+    "timeinforce",
+    "expiretm",
+    "starttm",
+    "cl_ord_id",
+    "userref",
+    "leverage",
+    "reduce_only",
+    "stptype",
+    "displayvol",
+    "trigger",
+    "close[ordertype]",
+    "close[price]",
+    "close[price2]",
+];
+/// Parameters of a request with orders.
+const OF_REQUESTS: [&str; 5] = ["nonce", "pair", "asset_class", "deadline", "validate"];
+
 /// Parameters of orders that this exchange does not execute: refused unless they have this value.
 const NOT_SUPPORTED: [(&str, &[&str]); 11] = [
     ("leverage", &["none"]),
@@ -25,6 +50,37 @@ const NOT_SUPPORTED: [(&str, &[&str]); 11] = [
     ("asset_class", &["currency"]),
 ];
 
+/// Refuses parameters of AddOrder that it does not have.
+pub(super) fn check_single(parameters: &Parameters) -> Result<(), Fault> {
+    check_names(parameters, &[&OF_REQUESTS, &OF_ORDERS])
+}
+
+/// Refuses parameters of AddOrderBatch that it does not have, or that are in the wrong place.
+pub(super) fn check_batch(parameters: &Parameters) -> Result<(), Fault> {
+    check_names(parameters, &[&OF_REQUESTS, &["orders"]])?;
+    let mut entries = parameters.entries("orders").iter();
+    entries.try_for_each(|entry| check_names(entry, &[&OF_ORDERS]))
+}
+
+/// Refuses a parameter that is none of these: one that were ignored would not do what it asks for.
+pub(super) fn check_names(parameters: &Parameters, known: &[&[&str]]) -> Result<(), Fault> {
+    let mut names = parameters.names();
+    let unknown = names.find(|name| !known.iter().any(|names| names.contains(name)));
+    unknown.map_or(Ok(()), |name| Err(Fault::argument(name)))
+}
+
+/// Refuses values other than those that change nothing.
+pub(super) fn check_unsupported(parameters: &Parameters) -> Result<(), Fault> {
+    for (name, allowed) in NOT_SUPPORTED {
+        if let Some(value) = parameters.get(name)
+            && !allowed.contains(&value.to_ascii_lowercase().as_str())
+        {
+            return Err(Fault::argument(name));
+        }
+    }
+    Ok(())
+}
+
 /// Longest free text of a client order id.
 const CLIENT_ID_TEXT_MAX: usize = 18;
 
@@ -34,13 +90,7 @@ pub(super) fn order(
     pair: &Pair,
     now: VenueTime,
 ) -> Result<NewKrakenOrder, Fault> {
-    for (name, allowed) in NOT_SUPPORTED {
-        if let Some(value) = parameters.get(name)
-            && !allowed.contains(&value.to_ascii_lowercase().as_str())
-        {
-            return Err(Fault::argument(name));
-        }
-    }
+    check_unsupported(parameters)?;
     let need = |name: &str| parameters.get(name).ok_or_else(|| Fault::argument(name));
     let side = match need("type")? {
         "buy" => Side::Buy,
@@ -98,11 +148,12 @@ impl Flags {
             post: false,
             fee_in: FeeToken::Quote,
         };
-        for flag in text
-            .split(',')
-            .map(str::trim)
-            .filter(|flag| !flag.is_empty())
-        {
+        let given = text.split(',').map(str::trim);
+        let given: Vec<_> = given.filter(|flag| !flag.is_empty()).collect();
+        if given.contains(&"fciq") && given.contains(&"fcib") {
+            return Err(Fault::argument("oflags"));
+        }
+        for flag in given {
             match (flag, side) {
                 ("post", _) => flags.post = true,
                 ("fciq", _) => flags.fee_in = FeeToken::Quote,
@@ -234,6 +285,22 @@ mod tests {
             "a\n",
         ] {
             assert_eq!(client_id(text), Err(Fault::argument("cl_ord_id")), "{text}");
+        }
+    }
+
+    #[test]
+    fn fees_are_in_one_of_both_tokens() {
+        for (text, fee_in) in [
+            ("", FeeToken::Quote),
+            ("post,fciq", FeeToken::Quote),
+            (" fcib , nompp", FeeToken::Bought),
+        ] {
+            let read = Flags::read(text, Side::Buy).map(|flags| flags.fee_in);
+            assert_eq!(read, Ok(fee_in), "{text}");
+        }
+        for text in ["fcib,fciq", "fciq,fcib", "viqc"] {
+            let read = Flags::read(text, Side::Buy).map(|flags| flags.fee_in);
+            assert_eq!(read, Err(Fault::argument("oflags")), "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Private methods: key, signature, permission, counters, nonce, then the method.
+//! Private methods: key, signature, method, permission, counters, nonce, parameters, then the method.
 
 use cambist_core::VenueTime;
 use cambist_kraken::parameters::Parameters;
@@ -51,21 +51,17 @@ pub(super) fn answer(
     {
         return Err(invalid_key);
     }
-    let parameters = if signed.is_json {
-        Parameters::json(signed.body)?
-    } else {
-        Parameters::form(signed.body)?
-    };
+    // The signature covers the nonce, so that it is read before anything else of the body.
     let invalid_nonce = Fault::new("EAPI:Invalid nonce");
-    let written = parameters.get("nonce").ok_or(invalid_nonce.clone())?;
+    let written = Parameters::nonce(signed.body, signed.is_json);
+    let written = written.ok_or(invalid_nonce.clone())?;
     let signature = signed.signature.unwrap_or_default();
     if !key
         .secret
-        .verify(signed.path, written, signed.body, signature)
+        .verify(signed.path, &written, signed.body, signature)
     {
         return Err(Fault::new("EAPI:Invalid signature"));
     }
-    let nonce = written.parse().map_err(|_| invalid_nonce)?;
     // Authenticated connections are evicted last.
     peer.mark_authenticated();
     let method = method.ok_or(Fault::unknown_method())?;
@@ -80,13 +76,26 @@ pub(super) fn answer(
     if !kraken.counters.call(&key.api_key, method.cost(), now_ms) {
         return Err(Fault::new("EAPI:Rate limit exceeded"));
     }
+    let parameters = if signed.is_json {
+        Parameters::json(signed.body)
+    } else {
+        Parameters::form(signed.body)
+    };
+    let (parameters, unreadable) = match parameters {
+        Ok(parameters) => (parameters, None),
+        Err(error) => (Parameters::default(), Some(Fault::from(error))),
+    };
     let session = Session {
         shell,
         kraken,
         key,
         parameters,
-        nonce,
+        nonce: written.parse().map_err(|_| invalid_nonce)?,
     };
+    if let Some(fault) = unreadable {
+        session.execute(KrakenAction::Read)?;
+        return Err(fault);
+    }
     let answered = match method {
         Private::AddOrder => trading::add(&session),
         Private::AddOrderBatch => trading::add_batch(&session),

@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::methods::Public;
 use super::names::{Asset, Pair, assets, pairs};
 use crate::dispatch::Dispatch;
-use crate::market_data::{MarketData, PublicTrade};
+use crate::market_data::{Candle, MarketData, PublicTrade};
 
 /// Levels of a depth by default and at most.
 const LEVELS: [u64; 2] = [100, 500];
@@ -18,6 +18,13 @@ const LEVELS: [u64; 2] = [100, 500];
 const TRADES_MAX: usize = 1_000;
 /// Candles of an answer.
 const CANDLES_MAX: usize = 720;
+/// What can be asked of a pair, and the fields of each answer; all of them if none is named.
+const INFO: [(&str, &[&str]); 4] = [
+    ("info", &[]),
+    ("leverage", &["leverage_buy", "leverage_sell"]),
+    ("fees", &["fees", "fees_maker", "fee_volume_currency"]),
+    ("margin", &["margin_call", "margin_stop"]),
+];
 /// Milliseconds of a day.
 const DAY_MS: u64 = 86_400_000;
 /// Nanoseconds of a millisecond: `last` of trades is in nanoseconds.
@@ -70,6 +77,9 @@ fn mode(shell: &Dispatch) -> Result<ExchangeMode, Fault> {
 
 fn asset_list(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
     let mut shown = shell.machine.read(assets)?;
+    if !is_currency(parameters.get("aclass"), "aclass")? {
+        shown.clear();
+    }
     if let Some(asked) = parameters.get("asset").filter(|asked| *asked != "all") {
         let is_asked = |asset: &Asset| asked.split(',').any(|name| asset.is_called(name.trim()));
         shown.retain(is_asked);
@@ -96,18 +106,24 @@ fn asset_list(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault>
 }
 
 fn pair_list(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
-    let shown = asked_pairs(shell, parameters)?;
+    let mut shown = asked_pairs(shell, parameters)?;
+    if !is_currency(parameters.get("aclass_base"), "aclass_base")? {
+        shown.clear();
+    }
+    let asked = parameters.get("info").unwrap_or("info");
+    let asked = INFO.iter().find(|(name, _)| *name == asked);
+    let (_, kept) = asked.ok_or_else(|| Fault::argument("info"))?;
     let mode = mode(shell)?;
     let rows = shown.into_iter().map(|pair| {
         let config = &pair.config;
         let status = match mode {
-            _ if !config.enabled => "cancel_only",
+            _ if !pair.is_open() => "cancel_only",
             ExchangeMode::Open => "online",
             ExchangeMode::PostOnly => "post_only",
             ExchangeMode::CancelOnly | ExchangeMode::Halted => "cancel_only",
         };
         let percent = |bips: u8| f64::from(bips) / 100.0;
-        let row = json!({
+        let mut row = json!({
             "altname": pair.altname,
             "wsname": pair.wsname,
             "aclass_base": "currency",
@@ -126,14 +142,26 @@ fn pair_list(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> 
             "fee_volume_currency": pair.quote.id,
             "margin_call": 80,
             "margin_stop": 40,
-            "ordermin": pair.volume(pair.base.minimum),
+            "ordermin": pair.volume(pair.least_volume()),
             "costmin": pair.quote.amount(pair.quote.minimum),
             "tick_size": pair.price(cambist_core::Price(1)),
             "status": status,
         });
+        if let Some(row) = row.as_object_mut() {
+            row.retain(|name, _| kept.is_empty() || kept.contains(&name.as_str()));
+        }
         (pair.id, row)
     });
     Ok(Value::Object(rows.collect()))
+}
+
+/// Whether a class of assets is that of all assets here. The other one exists and has none.
+pub(super) fn is_currency(class: Option<&str>, name: &str) -> Result<bool, Fault> {
+    match class {
+        None | Some("currency") => Ok(true),
+        Some("tokenized_asset") => Ok(false),
+        Some(_) => Err(Fault::argument(name)),
+    }
 }
 
 /// The pairs that `pair` names, all if it is absent.
@@ -234,8 +262,9 @@ fn trades(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
             Side::Buy => "b",
             Side::Sell => "s",
         };
+        let kind = if trade.is_market_order { "m" } else { "l" };
         let (price, volume) = (pair.price(trade.price), pair.volume(trade.base));
-        json!([price, volume, seconds(trade.at.0), side, "l", "", trade.id])
+        json!([price, volume, seconds(trade.at.0), side, kind, "", trade.id])
     });
     let rows: Vec<_> = rows.collect();
     Ok(json!({pair.id.clone(): rows, "last": last.to_string()}))
@@ -247,12 +276,20 @@ fn candles(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
     let since_s = number(parameters, "since")?.unwrap_or(0);
     let data = market_data(shell)?;
     let kept = data.candles_of(pair.market, minutes);
-    let kept = kept.ok_or_else(|| Fault::argument("interval"))?;
+    let mut kept = kept.ok_or_else(|| Fault::argument("interval"))?;
+    // The candle of now is always there, also before its first trade.
+    let current_ms = shell.machine.now().0 / (minutes * 60_000) * (minutes * 60_000);
+    if let Some(last) = kept.last()
+        && last.start_ms < current_ms
+    {
+        kept.push(Candle::without_trades(current_ms, last.close));
+    }
     let skipped = kept.len().saturating_sub(CANDLES_MAX);
     let kept = &kept[skipped..];
+    let newest_ms = kept.last().map_or(0, |candle| candle.start_ms);
     let rows = kept
         .iter()
-        .filter(|candle| candle.start_ms / 1_000 >= since_s);
+        .filter(|candle| candle.start_ms / 1_000 >= since_s || candle.start_ms == newest_ms);
     let rows = rows.map(|candle| {
         let price = |price| pair.price(price);
         json!([
@@ -296,7 +333,7 @@ fn tickers(shell: &Dispatch, parameters: &Parameters) -> Result<Value, Fault> {
         };
         let periods = [now.0 % DAY_MS, DAY_MS].map(|ms| data.period(pair.market, now, ms));
         let last = data.recent(pair.market).pop();
-        let each = |value: &dyn Fn(&crate::market_data::Candle) -> String, none: String| {
+        let each = |value: &dyn Fn(&Candle) -> String, none: String| {
             let shown = periods
                 .iter()
                 .map(|period| period.as_ref().map_or(none.clone(), value));

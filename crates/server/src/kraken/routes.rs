@@ -60,10 +60,17 @@ pub(crate) fn add_routes(
             }
         }
     };
-    let private = answer.clone();
-    router
-        .route("/0/public/{method}", any(answer))
-        .route("/0/private/{method}", any(private))
+    // Longer paths too: methods that are not served have some, and their refusal is one of this interface.
+    let paths = [
+        "/0/public/",
+        "/0/public/{*method}",
+        "/0/private/",
+        "/0/private/{*method}",
+    ];
+    let routes = paths.into_iter();
+    routes.fold(router, |router, path| {
+        router.route(path, any(answer.clone()))
+    })
 }
 
 async fn serve(
@@ -135,7 +142,9 @@ async fn serve(
 
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
-    kind.is_some_and(|kind| kind.starts_with(b"application/json"))
+    let mut parts = kind.unwrap_or_default().split(|byte| *byte == b';');
+    let essence = parts.next().unwrap_or_default().trim_ascii();
+    essence.eq_ignore_ascii_case(b"application/json")
 }
 
 /// A header that occurs once, as text.

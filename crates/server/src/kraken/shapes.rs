@@ -94,6 +94,13 @@ pub(super) fn order(pair: &Pair, view: &KrakenOrderView, trades: Option<&[u64]>)
     } else {
         pair.cost(view.fee)
     };
+    let is_partial = view.base_filled > 0 && view.base_filled < view.volume;
+    let misc = [(is_partial, "partial"), (view.is_amended, "amended")];
+    let misc: Vec<_> = misc
+        .iter()
+        .filter(|(is_so, _)| *is_so)
+        .map(|(_, word)| *word)
+        .collect();
     let mut shown = json!({
         "refid": null,
         "userref": view.user_ref,
@@ -124,7 +131,7 @@ pub(super) fn order(pair: &Pair, view: &KrakenOrderView, trades: Option<&[u64]>)
         "price": pair.average(view.base_filled, view.quote_filled),
         "stopprice": none,
         "limitprice": none,
-        "misc": "",
+        "misc": misc.join(","),
         "oflags": flags,
     });
     if let Some(id) = &view.client_id {

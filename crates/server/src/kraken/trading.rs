@@ -1,5 +1,7 @@
 //! Orders: submitting, amending, cancelling.
 
+use std::collections::BTreeSet;
+
 use cambist_core::{MarketId, Price, VenueTime};
 use cambist_kraken::parameters::Parameters;
 use cambist_kraken::{id, time};
@@ -20,10 +22,26 @@ use super::shapes::described;
 const BATCH: std::ops::RangeInclusive<usize> = 2..=15;
 /// Most cancels of a batch.
 const CANCELS_MAX: usize = 50;
+/// Parameters of AmendOrder, without those of order types that do not exist here.
+const OF_AMENDS: [&str; 8] = [
+    "nonce",
+    "txid",
+    "cl_ord_id",
+    "order_qty",
+    "limit_price",
+    "post_only",
+    "deadline",
+    "pair",
+];
+/// Parameters of CancelOrder; the pair is in its published example.
+const OF_CANCELS: [&str; 4] = ["nonce", "txid", "cl_ord_id", "pair"];
+/// Parameters of CancelOrderBatch.
+const OF_CANCEL_BATCHES: [&str; 3] = ["nonce", "orders", "cl_ord_ids"];
 
 /// AddOrder.
 pub(super) fn add(session: &Session<'_>) -> Result<Value, Fault> {
     let read = || {
+        order_fields::check_single(&session.parameters)?;
         let pair = pair(session)?;
         let order = order_fields::order(&session.parameters, &pair, session.now())?;
         Ok((pair, order))
@@ -40,8 +58,10 @@ pub(super) fn add(session: &Session<'_>) -> Result<Value, Fault> {
 /// AddOrderBatch.
 pub(super) fn add_batch(session: &Session<'_>) -> Result<Value, Fault> {
     let read = || {
+        order_fields::check_batch(&session.parameters)?;
+        order_fields::check_unsupported(&session.parameters)?;
         let pair = pair(session)?;
-        let entries = session.parameters.batch();
+        let entries = session.parameters.entries("orders");
         if !BATCH.contains(&entries.len()) {
             return Err(Fault::argument("orders"));
         }
@@ -120,11 +140,7 @@ fn shown(pair: &Pair, order: &NewKrakenOrder, added: &KrakenAdded, is_single: bo
 /// AmendOrder.
 pub(super) fn amend(session: &Session<'_>) -> Result<Value, Fault> {
     let read = || {
-        for name in ["display_qty", "trigger_price"] {
-            if session.get(name).is_some() {
-                return Err(Fault::argument(name));
-            }
-        }
+        order_fields::check_names(&session.parameters, &[&OF_AMENDS])?;
         let order = one(session)?;
         let account = session.key.account;
         let open = session
@@ -139,6 +155,12 @@ pub(super) fn amend(session: &Session<'_>) -> Result<Value, Fault> {
             pairs.find(|pair| pair.market == market)
         })?;
         let pair = pair.ok_or(Fault::new("EQuery:Unknown asset pair"))?;
+        if session
+            .get("pair")
+            .is_some_and(|name| !pair.is_called(name))
+        {
+            return Err(Fault::argument("pair"));
+        }
         let volume = session.get("order_qty").map(|text| {
             order_fields::volume(text, &pair).ok_or_else(|| Fault::argument("order_qty"))
         });
@@ -169,39 +191,72 @@ pub(super) fn amend(session: &Session<'_>) -> Result<Value, Fault> {
 
 /// CancelOrder.
 pub(super) fn cancel(session: &Session<'_>) -> Result<Value, Fault> {
-    let order = session.checked(one(session))?;
+    let read = || {
+        order_fields::check_names(&session.parameters, &[&OF_CANCELS])?;
+        let named = one(session)?;
+        if session.get("pair").is_some() {
+            let market = pair(session)?.market;
+            let account = session.key.account;
+            let open = session
+                .shell
+                .machine
+                .read(|venue| venue.kraken_open_since(account, &named))?;
+            if open.iter().any(|(of, _)| *of != market) {
+                return Err(Fault::argument("pair"));
+            }
+        }
+        Ok(named)
+    };
+    let order = session.checked(read())?;
     cancel_orders(session, vec![order])
 }
 
-/// CancelOrderBatch.
+/// CancelOrderBatch. What names no order that could exist is like an order that has ended: the others are cancelled.
 pub(super) fn cancel_batch(session: &Session<'_>) -> Result<Value, Fault> {
     let read = || {
-        let list = |name: &str| {
-            let texts = session.get(name).unwrap_or_default();
-            texts
-                .split(',')
-                .map(|text| text.trim().to_owned())
-                .filter(|text| !text.is_empty())
-                .collect::<Vec<_>>()
-        };
-        let named = list("orders")
-            .into_iter()
-            .map(|text| order_fields::named(&text));
-        let ids = list("cl_ord_ids").into_iter();
-        let ids = ids.map(|text| order_fields::client_id(&text).map(OrderRef::ClientId));
-        let orders: Vec<_> = named.chain(ids).collect::<Result<_, _>>()?;
-        if orders.is_empty() || orders.len() > CANCELS_MAX {
+        order_fields::check_names(&session.parameters, &[&OF_CANCEL_BATCHES])?;
+        let txids = named_in(session, "orders", "txid")?;
+        let names = named_in(session, "cl_ord_ids", "cl_ord_id")?;
+        if !(1..=CANCELS_MAX).contains(&(txids.len() + names.len())) {
             return Err(Fault::argument("orders"));
         }
-        Ok(orders)
+        let txids = txids
+            .into_iter()
+            .filter_map(|text| order_fields::named(text).ok());
+        let names = names.into_iter();
+        let names = names.filter_map(|text| order_fields::client_id(text).ok());
+        Ok(txids.chain(names.map(OrderRef::ClientId)).collect())
     };
     let orders = session.checked(read())?;
     cancel_orders(session, orders)
 }
 
+/// Every text once that a list has, or the objects of a list in one member.
+fn named_in<'a>(
+    session: &'a Session<'_>,
+    list: &str,
+    member: &str,
+) -> Result<BTreeSet<&'a str>, Fault> {
+    let mut named: BTreeSet<_> = session.parameters.list(list).into_iter().collect();
+    for entry in session.parameters.entries(list) {
+        order_fields::check_names(entry, &[&[member]])?;
+        named.insert(entry.get(member).ok_or_else(|| Fault::argument(list))?);
+    }
+    Ok(named)
+}
+
 /// CancelAll.
 pub(super) fn cancel_all(session: &Session<'_>) -> Result<Value, Fault> {
-    cancelled(&session.execute(KrakenAction::CancelAll)?)
+    let names = order_fields::check_names(&session.parameters, &[&["nonce"]]);
+    session.checked(names)?;
+    let account = session.key.account;
+    let open = session
+        .shell
+        .machine
+        .read(|venue| venue.kraken_all_open_since(account))?;
+    let reply = session.execute(KrakenAction::CancelAll)?;
+    count_cancels(session, open);
+    cancelled(&reply)
 }
 
 fn cancel_orders(session: &Session<'_>, orders: Vec<OrderRef>) -> Result<Value, Fault> {
@@ -213,13 +268,18 @@ fn cancel_orders(session: &Session<'_>, orders: Vec<OrderRef>) -> Result<Value, 
             .collect()
     })?;
     let reply = session.execute(KrakenAction::Cancel(orders))?;
+    count_cancels(session, open);
+    cancelled(&reply)
+}
+
+/// Counts cancels of orders that were open since then.
+fn count_cancels(session: &Session<'_>, open: Vec<(MarketId, VenueTime)>) {
     let now_ms = session.shell.clock.monotonic_ms();
     for (market, since) in open {
         let age_ms = session.now().ms_since(since);
         let counters = &session.kraken.counters;
-        counters.cancel(account, market, age_ms, now_ms);
+        counters.cancel(session.key.account, market, age_ms, now_ms);
     }
-    cancelled(&reply)
 }
 
 fn cancelled(reply: &KrakenReply) -> Result<Value, Fault> {
@@ -235,6 +295,7 @@ fn cancelled(reply: &KrakenReply) -> Result<Value, Fault> {
 /// CancelAllOrdersAfter.
 pub(super) fn cancel_after(session: &Session<'_>) -> Result<Value, Fault> {
     let read = || {
+        order_fields::check_names(&session.parameters, &[&["nonce", "timeout"]])?;
         let timeout = session.get("timeout").and_then(|text| text.parse().ok());
         timeout.ok_or_else(|| Fault::argument("timeout"))
     };

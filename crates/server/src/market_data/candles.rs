@@ -76,6 +76,20 @@ impl Candle {
         }
     }
 
+    /// An interval in which nothing was traded yet, at the price of the last trade before it.
+    pub const fn without_trades(start_ms: u64, price: Price) -> Self {
+        Self {
+            start_ms,
+            open: price,
+            high: price,
+            low: price,
+            close: price,
+            base: 0,
+            quote: 0,
+            trades: 0,
+        }
+    }
+
     /// Extends it by a later candle.
     fn join(&mut self, later: &Self) {
         self.high = self.high.max(later.high);
@@ -136,6 +150,7 @@ mod tests {
             price: Price(price),
             base: 2,
             quote: 3,
+            is_market_order: false,
         }
     }
 

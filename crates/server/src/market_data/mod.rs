@@ -44,6 +44,8 @@ pub(crate) struct PublicTrade {
     pub price: Price,
     pub base: Amount,
     pub quote: Amount,
+    /// Whether the incoming order was a market order.
+    pub is_market_order: bool,
 }
 
 /// What is kept of one market.
@@ -115,6 +117,7 @@ impl MarketData {
                 price: one.trade.price,
                 base: one.trade.base,
                 quote: one.trade.quote,
+                is_market_order: one.is_market_order,
             };
             kept.next_id += 1;
             let market = kept.markets.entry(one.market).or_default();
@@ -276,6 +279,7 @@ mod tests {
             market: MarketId(market),
             taker: Hash([1; 32]),
             taker_account: AccountId(1),
+            is_market_order: false,
             trade: Trade {
                 maker: Hash([2; 32]),
                 maker_account: AccountId(2),

@@ -47,6 +47,8 @@ fn settings() -> KrakenConfig {
             key("trader", &all(), 0),
             key("window", &all(), 10),
             key("reader", &[Permission::FundsQuery], 0),
+            key("mover", &[Permission::OrdersModify], 0),
+            key("closer", &[Permission::OrdersCancel], 0),
             key(
                 "thief",
                 &[Permission::FundsQuery, Permission::FundsWithdraw],
@@ -91,6 +93,24 @@ impl<'a> Client<'a> {
             .header("API-Sign", signature)
             .header("Content-Type", "application/x-www-form-urlencoded")
             .body(body)
+    }
+
+    /// The answer to a JSON body with the next nonce.
+    fn json(&self, method: &str, body: &Value) -> Value {
+        self.nonce.set(self.nonce.get() + 1);
+        let nonce = self.nonce.get();
+        let mut body = body.clone();
+        body["nonce"] = json!(nonce);
+        let (path, body) = (format!("/0/private/{method}"), body.to_string());
+        let signature = secret().sign(&path, &nonce.to_string(), body.as_bytes());
+        let call = Call::new("POST", path)
+            .header("API-Key", self.key)
+            .header("API-Sign", signature)
+            .header("Content-Type", "application/json")
+            .body(body);
+        let reply = self.exchange.ask(&call);
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        reply.body
     }
 
     fn answer(&self, method: &str, form: &str) -> Value {
@@ -611,7 +631,17 @@ fn what_is_wrong_with_an_order_is_named_and_uses_the_nonce() {
         (
             "volume=1",
             "volume=1&volume=2",
-            "EGeneral:Invalid arguments",
+            "EGeneral:Invalid arguments:volume",
+        ),
+        (
+            "volume=1",
+            "volume=1&oflags=fcib,fciq",
+            "EGeneral:Invalid arguments:oflags",
+        ),
+        (
+            "volume=1",
+            "volume=1&close=x",
+            "EGeneral:Invalid arguments:close",
         ),
     ] {
         client.nonce.set(client.nonce.get() + 1);
@@ -619,35 +649,320 @@ fn what_is_wrong_with_an_order_is_named_and_uses_the_nonce() {
         let answer = exchange.ask(&call).body;
         let answered = answer["error"][0].as_str().unwrap_or("none");
         assert_eq!(answered, error, "{to}: {answer}");
-        if !to.contains("volume=2") {
-            let again = exchange.ask(&call).body;
-            assert_eq!(again["error"][0], "EAPI:Invalid nonce", "{to}");
-        }
+        let again = exchange.ask(&call).body;
+        assert_eq!(again["error"][0], "EAPI:Invalid nonce", "{to}");
     }
 }
 
 #[test]
 fn batches_answer_each_order() {
     let (exchange, _other) = opened(settings());
-    let path = "/0/private/AddOrderBatch";
+    let client = Client::new(&exchange, "trader");
     let order = |price: &str, volume: &str| json!({"type": "buy", "ordertype": "limit", "price": price, "volume": volume});
-    let send = |nonce: u64, orders: Vec<Value>| {
-        let body = json!({"nonce": nonce, "pair": "AAAQQQ", "orders": orders}).to_string();
-        let call = Call::new("POST", path)
-            .header("API-Key", "trader")
-            .header(
-                "API-Sign",
-                secret().sign(path, &nonce.to_string(), body.as_bytes()),
-            )
-            .body(body);
-        exchange.ask(&call).body
+    let send = |orders: Vec<Value>| {
+        let body = json!({"pair": "AAAQQQ", "orders": orders});
+        client.json("AddOrderBatch", &body)
     };
-    let answer = send(1, vec![order("90", "1"), order("90", "0.0001")]);
+    // 1,000,000 are held.
+    let answer = send(vec![order("90", "1"), order("9900", "100")]);
     let orders = answer["result"]["orders"].as_array().unwrap();
     assert!(orders[0]["txid"].is_string());
-    assert_eq!(orders[1], json!({"error": "EOrder:Order minimum not met"}));
-    let answer = send(2, vec![order("90", "1")]);
+    assert!(orders[1]["txid"].is_string());
+    let answer = send(vec![order("90", "1"), order("9900", "100")]);
+    let orders = answer["result"]["orders"].as_array().unwrap();
+    assert!(orders[0]["txid"].is_string());
+    assert_eq!(orders[1], json!({"error": "EOrder:Insufficient funds"}));
+    client.good("CancelAll", "");
+    let answer = send(vec![order("90", "1"), order("90", "0.0001")]);
+    assert_eq!(answer["error"], json!(["EOrder:Order minimum not met"]));
+    let mut named = order("90", "1");
+    named["cl_ord_id"] = json!("a");
+    let answer = send(vec![named.clone(), named]);
+    assert_eq!(answer["error"][0], "EGeneral:Invalid arguments:cl_ord_id");
+    assert_eq!(client.good("OpenOrders", "")["open"], json!({}));
+    let answer = send(vec![order("90", "1")]);
     assert_eq!(answer["error"][0], "EGeneral:Invalid arguments:orders");
+}
+
+#[test]
+fn parameters_in_the_wrong_place_are_refused_by_name() {
+    let (exchange, _other) = opened(settings());
+    let client = Client::new(&exchange, "trader");
+    let row = json!({"type": "buy", "ordertype": "limit", "price": "90", "volume": "1"});
+    for (place, name, value) in [
+        ("entry", "validate", json!(true)),
+        ("entry", "deadline", json!("2023-11-14T22:13:30Z")),
+        ("entry", "pair", json!("AAAQQQ")),
+        ("entry", "nonce", json!(7)),
+        ("top", "leverage", json!("5")),
+        ("top", "timeinforce", json!("IOC")),
+        ("top", "cl_ord_id", json!("a")),
+        ("top", "anything", json!("else")),
+    ] {
+        let mut body = json!({"pair": "AAAQQQ", "orders": [row, row]});
+        let into = match place {
+            "entry" => &mut body["orders"][1],
+            _ => &mut body,
+        };
+        into[name] = value;
+        let answer = client.json("AddOrderBatch", &body);
+        let error = format!("EGeneral:Invalid arguments:{name}");
+        assert_eq!(answer["error"], json!([error]), "{place}");
+    }
+    for (method, form, name) in [
+        ("AmendOrder", "txid=1&display_qty=1", "display_qty"),
+        ("AmendOrder", "txid=1&timeinforce=GTC", "timeinforce"),
+        ("CancelOrder", "txid=1&userref=7", "userref"),
+        ("CancelOrderBatch", "orders=1&txid=1", "txid"),
+        ("CancelAll", "pair=AAAQQQ", "pair"),
+        ("CancelAllOrdersAfter", "timeout=0&pair=AAAQQQ", "pair"),
+    ] {
+        let error = format!("EGeneral:Invalid arguments:{name}");
+        assert_eq!(client.error(method, form), error, "{form}");
+    }
+    assert_eq!(client.good("OpenOrders", "")["open"], json!({}));
+}
+
+#[test]
+fn bodies_are_read_behind_the_signature_and_use_their_nonce() {
+    let (exchange, _other) = opened(settings());
+    let path = "/0/private/AddOrder";
+    let ask = |body: &str, nonce: &str, kind: &str, signed: &str| {
+        let call = Call::new("POST", path)
+            .header("API-Key", "trader")
+            .header("API-Sign", secret().sign(path, nonce, signed.as_bytes()))
+            .header("Content-Type", kind)
+            .body(body);
+        exchange.ask(&call).body["error"][0].clone()
+    };
+    let json = "application/json";
+    let twice = r#"{"nonce":5,"pair":"AAAQQQ","volume":1,"volume":2}"#;
+    assert_eq!(ask(twice, "5", json, "other"), "EAPI:Invalid signature");
+    let error = "EGeneral:Invalid arguments:volume";
+    assert_eq!(ask(twice, "5", json, twice), error);
+    assert_eq!(ask(twice, "5", json, twice), "EAPI:Invalid nonce");
+    // A condition is refused as it is in a form; types of contents have no case.
+    let close = r#"{"nonce":6,"pair":"AAAQQQ","type":"buy","ordertype":"limit","price":"90","volume":"1",
+        "close":{"ordertype":"limit","price":"95"}}"#;
+    let error = "EGeneral:Invalid arguments:close[ordertype]";
+    assert_eq!(
+        ask(close, "6", "Application/JSON ; charset=utf-8", close),
+        error
+    );
+    let nested = r#"{"nonce":7,"pair":{"a":{"b":1}}}"#;
+    assert_eq!(ask(nested, "7", json, nested), "EGeneral:Invalid arguments");
+    assert_eq!(ask(nested, "7", json, nested), "EAPI:Invalid nonce");
+    let form = "nonce=8&pair=AAAQQQ&pair=AAAQQQ";
+    let kind = "application/x-www-form-urlencoded";
+    assert_eq!(ask(form, "8", kind, "nonce=8"), "EAPI:Invalid signature");
+    let error = "EGeneral:Invalid arguments:pair";
+    assert_eq!(ask(form, "8", kind, form), error);
+    assert_eq!(ask(form, "8", kind, form), "EAPI:Invalid nonce");
+    // Without a nonce nothing is signed.
+    for text in ["{", "[]", r#"{"pair":"AAAQQQ"}"#] {
+        assert_eq!(ask(text, "9", json, text), "EAPI:Invalid nonce", "{text}");
+    }
+}
+
+#[test]
+fn amends_and_batches_need_the_published_permissions() {
+    let (exchange, _other) = opened(settings());
+    let [trader, mover, closer] =
+        ["trader", "mover", "closer"].map(|name| Client::new(&exchange, name));
+    let txid = trader.add("buy", "90", "2", "");
+    for (client, volume) in [(&mover, "1.9"), (&closer, "1.8")] {
+        let form = format!("txid={txid}&order_qty={volume}");
+        client.good("AmendOrder", &form);
+    }
+    let denied = "EGeneral:Permission denied";
+    for client in [&mover, &closer] {
+        assert_eq!(client.error("AddOrderBatch", ""), denied);
+    }
+    assert_eq!(closer.error("AddOrder", ""), denied);
+    assert_ne!(mover.error("AddOrder", ""), denied);
+    assert_ne!(trader.error("AddOrderBatch", ""), denied);
+}
+
+#[test]
+fn batches_of_cancels_take_every_form() {
+    let (exchange, _other) = opened(settings());
+    let client = Client::new(&exchange, "trader");
+    let add = |more: &str| client.add("buy", "90", "1", more);
+    let [a, b] = [add(""), add("&cl_ord_id=c0")];
+    let cancels = |body: Value| client.json("CancelOrderBatch", &body);
+    let count = |count: u64| json!({"error": [], "result": {"count": count}});
+    // What names nothing is left out.
+    assert_eq!(
+        cancels(json!({"orders": [a, "?"], "cl_ord_ids": ["ä"]})),
+        count(1)
+    );
+    let unknown = json!({"error": ["EOrder:Unknown order"]});
+    assert_eq!(cancels(json!({"orders": ["?"]})), unknown);
+    assert_eq!(
+        cancels(json!({"cl_ord_ids": [{"cl_ord_id": "c0"}]})),
+        count(1)
+    );
+    assert_eq!(cancels(json!({"orders": [{"txid": b}]})), unknown);
+    add("&userref=9");
+    add("&userref=9");
+    let c = add("&cl_ord_id=c,1");
+    let body = json!({"orders": [{"txid": 9}, {"txid": c}], "cl_ord_ids": ["c,1"]});
+    assert_eq!(cancels(body), count(3), "each once");
+    let ids = |count: usize| (0..count).map(|n| format!("c{n}")).collect::<Vec<_>>();
+    let error = json!({"error": ["EGeneral:Invalid arguments:orders"]});
+    assert_eq!(cancels(json!({"cl_ord_ids": ids(51)})), error);
+    assert_eq!(cancels(json!({"cl_ord_ids": ids(50)})), unknown);
+    assert_eq!(
+        cancels(json!({"cl_ord_ids": vec!["c0"; 51]})),
+        unknown,
+        "of different names"
+    );
+    assert_eq!(cancels(json!({"orders": []})), error);
+    let error = json!({"error": ["EGeneral:Invalid arguments:userref"]});
+    assert_eq!(cancels(json!({"orders": [{"userref": 9}]})), error);
+}
+
+#[test]
+fn unknown_methods_are_refused_whatever_their_path() {
+    let (exchange, _other) = opened(settings());
+    let client = Client::new(&exchange, "trader");
+    for method in ["Earn/Strategies", "Balance/", "", "Nothing"] {
+        assert_eq!(
+            client.error(method, ""),
+            "EGeneral:Unknown method",
+            "{method}"
+        );
+        let answer = public(&exchange, method);
+        assert_eq!(answer["error"][0], "EGeneral:Unknown method", "{method}");
+    }
+}
+
+#[test]
+fn the_candle_of_now_is_always_there() {
+    let (exchange, mut other) = opened(settings());
+    let client = Client::new(&exchange, "trader");
+    let candles = |since: u64| {
+        let shown = shown(&exchange, &format!("OHLC?pair=AAAQQQ&since={since}"));
+        let starts: Vec<_> = shown["AAAQQQ"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row[0].as_u64().unwrap())
+            .collect();
+        (starts, shown["last"].clone(), shown["AAAQQQ"].clone())
+    };
+    assert_eq!(candles(0).0, Vec::<u64>::new(), "no price yet");
+    offers(&exchange, &mut other, 10_050, 2);
+    client.add("buy", "100.50", "0.5", "");
+    let first = START_S - START_S % 60;
+    assert_eq!(candles(START_S + 500).0, [first]);
+    exchange.clock.pass_ms(120_000);
+    let (starts, last, rows) = candles(first + 1);
+    assert_eq!((starts, last), (vec![first + 120], json!(first)));
+    let price = "100.50";
+    let empty = json!([first + 120, price, price, price, price, "0.00", "0.0000", 0]);
+    assert_eq!(rows[0], empty);
+    assert_eq!(candles(0).0, [first, first + 120]);
+}
+
+#[test]
+fn public_lists_answer_what_is_asked() {
+    let (exchange, mut other) = opened(settings());
+    let client = Client::new(&exchange, "trader");
+    offers(&exchange, &mut other, 10_050, 2);
+    client.add("buy", "100.50", "0.5", "");
+    client.good(
+        "AddOrder",
+        "pair=AAAQQQ&type=buy&ordertype=market&volume=0.5",
+    );
+    let trades = shown(&exchange, "Trades?pair=AAAQQQ");
+    assert_eq!(
+        [&trades["AAAQQQ"][0][4], &trades["AAAQQQ"][1][4]],
+        ["l", "m"]
+    );
+    let fields = |info: &str| {
+        let pair = shown(&exchange, &format!("AssetPairs?pair=AAAQQQ&info={info}"));
+        let fields = pair["AAAQQQ"].as_object().unwrap().keys().cloned();
+        fields.collect::<Vec<_>>()
+    };
+    assert_eq!(fields("leverage"), ["leverage_buy", "leverage_sell"]);
+    assert_eq!(
+        fields("fees"),
+        ["fee_volume_currency", "fees", "fees_maker"]
+    );
+    assert_eq!(fields("margin"), ["margin_call", "margin_stop"]);
+    assert!(fields("info").len() > 20);
+    for (target, error) in [
+        ("AssetPairs?info=all", "EGeneral:Invalid arguments:info"),
+        (
+            "AssetPairs?aclass_base=x",
+            "EGeneral:Invalid arguments:aclass_base",
+        ),
+        ("Assets?aclass=x", "EGeneral:Invalid arguments:aclass"),
+        (
+            "Assets?aclass=tokenized_asset&asset=AAA",
+            "EQuery:Unknown asset",
+        ),
+    ] {
+        assert_eq!(public(&exchange, target)["error"][0], error, "{target}");
+    }
+    assert_eq!(shown(&exchange, "Assets?aclass=tokenized_asset"), json!({}));
+    assert_eq!(
+        shown(&exchange, "AssetPairs?aclass_base=tokenized_asset"),
+        json!({})
+    );
+    assert_ne!(client.good("Ledgers", "aclass=currency")["count"], 0);
+    assert_eq!(client.good("Ledgers", "aclass=tokenized_asset")["count"], 0);
+    for (method, form, name) in [
+        ("Ledgers", "aclass=x", "aclass"),
+        ("Ledgers", "type=x", "type"),
+        ("TradesHistory", "type=x", "type"),
+    ] {
+        let error = format!("EGeneral:Invalid arguments:{name}");
+        assert_eq!(client.error(method, form), error);
+    }
+}
+
+#[test]
+fn orders_show_what_happened_to_them() {
+    let (exchange, mut other) = opened(settings());
+    let client = Client::new(&exchange, "trader");
+    let misc = |txid: &str| {
+        let found = client.good("QueryOrders", &format!("txid={txid}"));
+        found[txid]["misc"].clone()
+    };
+    let txid = client.add("buy", "90", "2", "&userref=5");
+    assert_eq!(misc(&txid), "");
+    client.good("AmendOrder", &format!("txid={txid}&order_qty=1.5"));
+    assert_eq!(misc(&txid), "amended");
+    offers(&exchange, &mut other, 10_050, 1);
+    client.good("AmendOrder", &format!("txid={txid}&limit_price=100.5"));
+    assert_eq!(misc(&txid), "partial,amended");
+    let filled = client.add("buy", "90", "1", "&userref=5");
+    assert_eq!(misc(&filled), "");
+    // By their reference alone, newest first.
+    client.nonce.set(client.nonce.get() + 1);
+    let reply = exchange.ask(&client.signed("QueryOrders", client.nonce.get(), "userref=5"));
+    let places = [&filled, &txid].map(|txid| reply.text.find(txid.as_str()).unwrap());
+    assert!(places[0] < places[1], "{}", reply.text);
+    assert_eq!(
+        client.error("QueryOrders", "userref=6"),
+        "EOrder:Invalid order"
+    );
+    assert_eq!(
+        client.error("QueryOrders", ""),
+        "EGeneral:Invalid arguments:txid"
+    );
+    // What is left of a filled order is cancelled by an amend below what was filled.
+    client.good("AmendOrder", &format!("txid={txid}&order_qty=0.5"));
+    let closed = client.good("QueryOrders", &format!("txid={txid}"))[&txid].clone();
+    assert_eq!(
+        [&closed["status"], &closed["vol_exec"]],
+        ["canceled", "1.0000"]
+    );
+    let form = format!("txid={filled}&order_qty=9999");
+    let error = "EGeneral:Invalid arguments:order_qty";
+    assert_eq!(client.error("AmendOrder", &form), error);
 }
 
 #[test]
@@ -667,7 +982,13 @@ fn counters_refuse_orders_and_never_cancels() {
     let form = "pair=AAAQQQ&type=buy&ordertype=limit&price=90&volume=1";
     assert_eq!(client.error("AddOrder", form), "EOrder:Rate limit exceeded");
     client.good("AddOrder", &format!("{form}&validate=true"));
+    // So does each that is cancelled with all others, up to the maximum.
+    exchange.clock.pass_ms(40_000);
     assert_eq!(client.good("CancelAll", ""), json!({"count": 6}));
+    for _ in 0..16 {
+        client.add("buy", "90", "1", "");
+    }
+    assert_eq!(client.error("AddOrder", form), "EOrder:Rate limit exceeded");
     exchange.clock.pass_ms(1_000);
     client.add("buy", "90", "1", "");
     // Calls count for the key: 15, and one more in 3 s.

@@ -1,14 +1,16 @@
 //! Amends. A smaller volume keeps the order's place in the queue; everything else makes it another order of the book,
-//! which continues the first under its number.
+//! which continues the first under its number. A volume that is filled already ends the order.
 
-use cambist_core::{Amount, OrderStatus, Side};
+use cambist_core::{Amount, OrderKind, OrderStatus, Price, Side};
 
-use super::{KrakenAmend, KrakenError, KrakenOrderType, KrakenReply, NewKrakenOrder, OrderFields};
+use super::order::{Beside, NEVER_S};
+use super::{
+    Amended, KrakenAmend, KrakenError, KrakenOrderType, KrakenReply, NewKrakenOrder, OrderFields,
+};
 use crate::account::AccountId;
-use crate::kraken::order::NEVER_S;
+use crate::mode::ExchangeMode;
 use crate::orders::OrderKey;
 use crate::venue::Venue;
-use cambist_core::OrderKind;
 
 impl Venue {
     pub(super) fn kraken_amend(
@@ -17,6 +19,10 @@ impl Venue {
         amend: &KrakenAmend,
     ) -> Result<KrakenReply, KrakenError> {
         self.check_deadline(amend.deadline)?;
+        let published = self.kraken.rules.are_published();
+        if published {
+            self.check_may_amend(account)?;
+        }
         let keys = self.open_orders_named(account, &amend.order);
         let [key] = keys[..] else {
             return Err(KrakenError::UnknownOrder);
@@ -33,15 +39,34 @@ impl Venue {
         let filled = before[0] + order.base_filled;
         let volume = amend.volume.unwrap_or(before[0] + order.base);
         let left = volume.checked_sub(filled).filter(|left| *left > 0);
-        let left = left.ok_or(KrakenError::InvalidVolume)?;
         let price = amend.price.unwrap_or(order.level);
-        if price == order.level && left <= order.rest {
-            self.reduce(key, left)?;
-        } else {
-            self.continue_order(account, key, left, price, amend.post_only)?;
-        }
+        let changed = match left {
+            Some(left) if price == order.level && left <= order.rest => self.reduce(key, left),
+            Some(left) => self.continue_order(account, key, left, price, amend),
+            // What is left is cancelled.
+            None if published && filled > 0 => self.cancel_keys(vec![key]).map(drop),
+            None => Err(KrakenError::InvalidVolume),
+        };
+        changed.map_err(|error| match error {
+            // The parameter of an amend has another name.
+            KrakenError::InvalidVolume if published => KrakenError::InvalidQuantity,
+            error => error,
+        })?;
         self.kraken.amend_number += 1;
         Ok(KrakenReply::Amended(self.kraken.amend_number))
+    }
+
+    /// Whether the account and the mode of the exchange allow an amend at all. One that keeps its place in the queue is
+    /// no new order, and is accepted where cancels are.
+    fn check_may_amend(&self, account: AccountId) -> Result<(), KrakenError> {
+        let holder = self.accounts.get(&account).ok_or(KrakenError::Frozen)?;
+        if holder.frozen {
+            return Err(KrakenError::Frozen);
+        }
+        match self.mode {
+            ExchangeMode::Halted => Err(KrakenError::Halted),
+            ExchangeMode::Open | ExchangeMode::PostOnly | ExchangeMode::CancelOnly => Ok(()),
+        }
     }
 
     /// Base, quote and fee that an order traded before it was continued.
@@ -58,9 +83,14 @@ impl Venue {
         let base = order.base_filled + left;
         let quote = scale.quote_floor(base, order.level);
         let is_exact = quote == scale.quote_ceil(base, order.level);
-        let quote = quote
-            .filter(|_| is_exact && self.is_large_enough(market, left, order.level))
-            .ok_or(KrakenError::InvalidVolume)?;
+        let quote = quote.filter(|_| is_exact);
+        let quote = quote.ok_or(KrakenError::InvalidVolume)?;
+        let is_large_enough = self.check_large_enough(market, left, order.level);
+        if !self.kraken.rules.are_published() && is_large_enough.is_err() {
+            return Err(KrakenError::InvalidVolume);
+        }
+        is_large_enough?;
+        let sequence = order.sequence;
         let locked = order.locked();
         let (owner, sell) = (order.account, self.sell_token_of(key));
         let now = self.now;
@@ -72,14 +102,28 @@ impl Venue {
         self.account_mut(owner).unlock(sell, released);
         let book = &mut self.markets[market].book;
         book.resize(&mut self.orders, key, left, now);
+        if self.kraken.rules.are_published() {
+            self.kraken.orders.entry(sequence).or_default().amended = Amended::Changed;
+        }
         Ok(())
     }
 
-    fn is_large_enough(&self, market: usize, base: Amount, level: cambist_core::Price) -> bool {
+    fn check_large_enough(
+        &self,
+        market: usize,
+        base: Amount,
+        level: Price,
+    ) -> Result<(), KrakenError> {
         let market = &self.markets[market];
         let least = |token| self.tokens.get(token).map_or(0, |token| token.spec.minimum);
         let value = market.scale.quote_floor(base, level).unwrap_or(0);
-        base >= least(&market.config.base) && value >= least(&market.config.quote)
+        if base < least(&market.config.base) {
+            Err(KrakenError::BelowOrderMinimum)
+        } else if value < least(&market.config.quote) {
+            Err(KrakenError::BelowCostMinimum)
+        } else {
+            Ok(())
+        }
     }
 
     fn sell_token_of(&self, key: OrderKey) -> cambist_core::TokenId {
@@ -97,11 +141,19 @@ impl Venue {
         account: AccountId,
         key: OrderKey,
         left: Amount,
-        price: cambist_core::Price,
-        post_only: bool,
+        price: Price,
+        amend: &KrakenAmend,
     ) -> Result<(), KrakenError> {
+        let published = self.kraken.rules.are_published();
+        // The end of a delay is known, so an amend that would be matched too late changes nothing.
+        let matched = self.now.plus_ms(self.config.delays.order_ms);
+        if published && amend.deadline.is_some_and(|deadline| deadline < matched) {
+            return Err(KrakenError::DeadlineElapsed);
+        }
         let order = self.orders.get(key);
-        let is_maker = post_only || order.kind == OrderKind::MakerOnly;
+        // `post_only` is of this amend: the order may take later.
+        let stays_maker = amend.post_only && !published;
+        let is_maker = stays_maker || order.kind == OrderKind::MakerOnly;
         let order_type = if is_maker {
             KrakenOrderType::PostOnly(price)
         } else {
@@ -119,7 +171,12 @@ impl Venue {
             client_id: None,
             user_ref: None,
         };
-        let mut checked = self.kraken_check(account, &new, order.locked())?;
+        let beside = Beside {
+            continues: Some(key),
+            posts: amend.post_only,
+            earlier: None,
+        };
+        let mut checked = self.kraken_check(account, &new, &beside)?;
         // An expiry that is near was accepted before.
         checked.keep(order.client_id.clone(), expires_s);
         let sequence = order.sequence;
@@ -129,16 +186,26 @@ impl Venue {
         let number = self.kraken.shown_number(sequence);
         let fields = self.kraken.orders.entry(sequence).or_default();
         fields.is_continued = true;
-        let fields = OrderFields {
+        let mut continuing = OrderFields {
             number: Some(number),
             filled_before: [base + traded[0], quote + traded[1], fee + traded[2]],
             opened: Some(fields.opened.unwrap_or(opened)),
             user_ref: fields.user_ref,
             ..OrderFields::default()
         };
-        self.close(key, OrderStatus::Cancelled);
+        if published {
+            continuing.amended = if amend.post_only {
+                Amended::Posted
+            } else {
+                Amended::Changed
+            };
+            continuing.deadline = amend.deadline;
+            self.close_continued(key);
+        } else {
+            self.close(key, OrderStatus::Cancelled);
+        }
         self.kraken.continued.insert(number, self.sequence);
-        self.kraken_enter(&checked, fields);
+        self.kraken_enter(&checked, continuing);
         Ok(())
     }
 }

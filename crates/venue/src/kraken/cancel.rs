@@ -2,7 +2,7 @@
 
 use cambist_core::OrderStatus;
 
-use super::{CANCEL_AFTER_MAX_S, KrakenError, KrakenReply, OrderRef};
+use super::{CANCEL_AFTER_MAX_S, Ended, KrakenError, KrakenReply, OrderRef};
 use crate::account::AccountId;
 use crate::mode::ExchangeMode;
 use crate::orders::OrderKey;
@@ -56,12 +56,17 @@ impl Venue {
     pub(crate) fn cancel_because_of_timer(&mut self, account: AccountId) {
         for key in self.open_keys(account) {
             if !self.orders.get(key).status.is_final() {
+                let sequence = self.orders.get(key).sequence;
+                self.kraken.note_end(sequence, Ended::Requested);
                 self.close(key, OrderStatus::Cancelled);
             }
         }
     }
 
-    fn cancel_keys(&mut self, mut keys: Vec<OrderKey>) -> Result<KrakenReply, KrakenError> {
+    pub(super) fn cancel_keys(
+        &mut self,
+        mut keys: Vec<OrderKey>,
+    ) -> Result<KrakenReply, KrakenError> {
         if self.mode == ExchangeMode::Halted {
             return Err(KrakenError::Halted);
         }
@@ -70,6 +75,7 @@ impl Venue {
         let delay_ms = self.config.delays.cancel_ms;
         for key in &keys {
             let order = self.orders.get_mut(*key);
+            self.kraken.note_end(order.sequence, Ended::Requested);
             if delay_ms == 0 {
                 self.close(*key, OrderStatus::Cancelled);
             } else if order.status != OrderStatus::Cancelling {
@@ -84,7 +90,7 @@ impl Venue {
     }
 
     /// Open orders of an account.
-    fn open_keys(&self, account: AccountId) -> Vec<OrderKey> {
+    pub(super) fn open_keys(&self, account: AccountId) -> Vec<OrderKey> {
         let orders = self.accounts.get(&account).map(|account| &account.orders);
         let keys = orders.into_iter().flat_map(|orders| orders.values());
         keys.copied()

@@ -13,7 +13,7 @@ pub enum KrakenError {
     InvalidDeadline,
     /// The expiry is too near, too far, or not that of the time in force.
     InvalidExpiry,
-    /// The pair is not listed or closed.
+    /// The pair is not listed.
     UnknownPair,
     /// The volume is not a number of lots within the bounds of the pair.
     InvalidVolume,
@@ -47,6 +47,8 @@ pub enum KrakenError {
     Halted,
     /// The account is frozen.
     Frozen,
+    /// The new volume of an order is not a number of lots within the bounds of the pair.
+    InvalidQuantity,
 }
 
 impl KrakenError {
@@ -74,6 +76,16 @@ impl KrakenError {
             Self::CancelOnlyMode => "EService:Market in cancel_only mode",
             Self::Halted => "EService:Unavailable",
             Self::Frozen => "EGeneral:Permission denied",
+            Self::InvalidQuantity => "EGeneral:Invalid arguments:order_qty",
         }
+    }
+
+    /// Whether it depends on what else is in the book and on the account. Of a batch such an order is refused alone,
+    /// while any other refusal is one of the whole batch.
+    pub const fn is_before_matching(self) -> bool {
+        matches!(
+            self,
+            Self::WouldTake | Self::InsufficientFunds | Self::TooManyOrders | Self::NoLiquidity
+        )
     }
 }

@@ -9,17 +9,19 @@ mod amend;
 mod cancel;
 mod error;
 mod order;
+mod rules;
 mod statement;
 mod views;
 
 use std::collections::BTreeMap;
 
 use cambist_core::venue::FeeToken;
-use cambist_core::{Amount, MarketId, Price, Side, VenueTime};
+use cambist_core::{Amount, MarketId, OrderKind, Price, Side, VenueTime};
 use serde::{Deserialize, Serialize};
 
 pub use self::error::KrakenError;
 pub use self::order::kraken_hash;
+pub use self::rules::KrakenRules;
 pub use self::statement::{KrakenTrade, LedgerCause, LedgerEntry};
 use self::statement::{Leg, Statement};
 pub use self::views::{KrakenOrderView, KrakenStatus};
@@ -225,6 +227,31 @@ pub(crate) struct OrderFields {
     user_ref: Option<i32>,
     /// After this it is not matched any more; only while it is delayed.
     deadline: Option<VenueTime>,
+    /// Whether its volume or its price was changed.
+    amended: Amended,
+    /// Why it ended without being filled, where that does not follow from its status.
+    ended: Option<Ended>,
+}
+
+/// Whether an order was amended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Amended {
+    #[default]
+    Never,
+    Changed,
+    /// By an amend that is refused if the order would take. Behind a delay that is judged when the order is matched.
+    Posted,
+}
+
+/// Why an order ended as cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Ended {
+    /// It was to be cancelled.
+    Requested,
+    /// It met an order of the same owner.
+    SelfTrade,
+    /// It takes, and there was nothing more to take.
+    NoLiquidity,
 }
 
 /// The state beside that of the first interface.
@@ -242,6 +269,10 @@ pub(crate) struct Kraken {
     trade_number: u64,
     ledger_number: u64,
     amend_number: u64,
+    /// The rules of the requests that are executed now. Not part of the state: a log is executed again by the rules of
+    /// the program that wrote it.
+    #[serde(skip)]
+    rules: KrakenRules,
 }
 
 impl Kraken {
@@ -275,6 +306,36 @@ impl Kraken {
         deadline.is_some_and(|deadline| deadline < now)
     }
 
+    /// Whether a delayed order is refused if it would take, although it may take later.
+    pub(crate) fn posts_once(&self, sequence: u64) -> bool {
+        let fields = self.orders.get(&sequence);
+        fields.is_some_and(|fields| fields.amended == Amended::Posted)
+    }
+
+    /// Whether a delayed order is not matched while the exchange accepts post-only orders: it is one of this interface
+    /// that is not post-only.
+    pub(crate) fn needs_open_mode(&self, sequence: u64, kind: OrderKind) -> bool {
+        self.rules.are_published()
+            && kind != OrderKind::MakerOnly
+            && self.orders.contains_key(&sequence)
+            && !self.posts_once(sequence)
+    }
+
+    /// Whether an order is a market order.
+    pub(crate) fn is_market_order(&self, sequence: u64) -> bool {
+        let fields = self.orders.get(&sequence);
+        fields.is_some_and(|fields| fields.is_market_order)
+    }
+
+    /// Notes why an order of this interface ends.
+    pub(crate) fn note_end(&mut self, sequence: u64, why: Ended) {
+        if self.rules.are_published()
+            && let Some(fields) = self.orders.get_mut(&sequence)
+        {
+            fields.ended = Some(why);
+        }
+    }
+
     /// What clients know an order of the book by.
     fn shown_number(&self, sequence: u64) -> u64 {
         let fields = self.orders.get(&sequence);
@@ -283,6 +344,11 @@ impl Kraken {
 }
 
 impl Venue {
+    /// Executes what follows by these rules.
+    pub const fn set_kraken_rules(&mut self, rules: KrakenRules) {
+        self.kraken.rules = rules;
+    }
+
     /// Answers a request of Kraken's interface. The nonce is used whatever the answer is.
     pub(crate) fn kraken(&mut self, call: &KrakenCall) -> KrakenReply {
         let highest = self.kraken.nonces.entry(call.key).or_insert(0);

@@ -1,13 +1,16 @@
 //! New orders.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use cambist_core::order::FillBy;
 use cambist_core::token::AMOUNT_MAX;
-use cambist_core::{Amount, Hash, OrderKind, Price, Side, TokenId, VenueTime};
+use cambist_core::{Amount, Hash, MarketId, OrderKind, Price, Side, TokenId, VenueTime};
 
 use super::{EXPIRY_MS, KrakenAdded, KrakenError, KrakenOrderType, NewKrakenOrder, OrderFields};
 use crate::account::AccountId;
 use crate::checks::Placement;
 use crate::mode::ExchangeMode;
+use crate::orders::OrderKey;
 use crate::request::{NewOrder, RequestKind};
 use crate::venue::{Market, Venue};
 
@@ -33,8 +36,48 @@ impl Checked {
     }
 }
 
+/// What the checks of an order take into account beside the state.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Beside<'a> {
+    /// The order that it continues, which ends with that.
+    pub continues: Option<OrderKey>,
+    /// Whether it is refused if it would take now, although it may take later.
+    pub posts: bool,
+    /// Orders of the same request that were only checked.
+    pub earlier: Option<&'a Earlier>,
+}
+
+/// Orders of a request that were only checked: what they would hold, and where they would rest.
+#[derive(Default)]
+pub(super) struct Earlier {
+    held: BTreeMap<TokenId, Amount>,
+    open: u32,
+    resting: Vec<(MarketId, Side, Price)>,
+}
+
+impl Earlier {
+    fn add(&mut self, checked: &Checked) {
+        let (order, placement) = (&checked.order, &checked.placement);
+        let (side, bips) = (placement.side, placement.max_fee_bips);
+        let on_top = placement.fee_in.on_top(side, order.sell_amount, bips);
+        *self.held.entry(order.sell_token).or_default() += order.sell_amount + on_top;
+        if order.kind != OrderKind::TakerOnly {
+            self.open += 1;
+            self.resting.push((placement.market, side, placement.level));
+        }
+    }
+
+    fn crosses(&self, market: MarketId, side: Side, level: Price) -> bool {
+        let mut resting = self.resting.iter();
+        resting.any(|(of, other, price)| {
+            *of == market && *other != side && side.reaches(level, *price)
+        })
+    }
+}
+
 impl Venue {
-    /// Submits orders of one request, each for itself.
+    /// Submits orders of one request. What is wrong with one of them refuses all; what depends on the book and on the
+    /// account's funds refuses that one.
     pub(super) fn kraken_add(
         &mut self,
         account: AccountId,
@@ -43,11 +86,21 @@ impl Venue {
         validate: bool,
     ) -> Result<Vec<Result<KrakenAdded, KrakenError>>, KrakenError> {
         self.check_deadline(deadline)?;
+        let published = self.kraken.rules.are_published();
+        if published {
+            self.check_request(account, orders)?;
+        }
+        let mut earlier = Earlier::default();
         let mut added = Vec::with_capacity(orders.len());
         for order in orders {
-            let checked = self.kraken_check(account, order, 0);
+            let beside = Beside {
+                earlier: (published && validate).then_some(&earlier),
+                ..Beside::default()
+            };
+            let checked = self.kraken_check(account, order, &beside);
             added.push(checked.map(|checked| {
                 if validate {
+                    earlier.add(&checked);
                     return KrakenAdded {
                         number: None,
                         trades: Vec::new(),
@@ -65,6 +118,27 @@ impl Venue {
         Ok(added)
     }
 
+    /// Refuses a request with an order that could not be accepted whatever is in the book, or with two of one name.
+    fn check_request(
+        &self,
+        account: AccountId,
+        orders: &[NewKrakenOrder],
+    ) -> Result<(), KrakenError> {
+        let mut names = BTreeSet::new();
+        for order in orders {
+            match self.kraken_check(account, order, &Beside::default()) {
+                Err(error) if !error.is_before_matching() => return Err(error),
+                Ok(_) | Err(_) => {}
+            }
+            if let Some(name) = &order.client_id
+                && !names.insert(name)
+            {
+                return Err(KrakenError::DuplicateClientId);
+            }
+        }
+        Ok(())
+    }
+
     /// Puts a checked order into the book.
     pub(super) fn kraken_enter(&mut self, checked: &Checked, fields: OrderFields) -> KrakenAdded {
         let sequence = self.sequence;
@@ -80,12 +154,13 @@ impl Venue {
         }
     }
 
-    /// The checks of an order. `released` is what an order that it continues would unlock of the sold token.
+    /// The checks of an order: first those that do not depend on what is in the book. Where the first rules had another
+    /// order of checks they keep it, so that a history names the reasons that were answered.
     pub(super) fn kraken_check(
         &self,
         account: AccountId,
         new: &NewKrakenOrder,
-        released: Amount,
+        beside: &Beside<'_>,
     ) -> Result<Checked, KrakenError> {
         let holder = self.accounts.get(&account).ok_or(KrakenError::Frozen)?;
         if holder.frozen {
@@ -93,25 +168,37 @@ impl Venue {
         }
         let market = self.markets.get(usize::from(new.market.0));
         let market = market
-            .filter(|market| market.takes_orders())
+            .filter(|market| market.listed)
             .ok_or(KrakenError::UnknownPair)?;
+        if !market.config.enabled {
+            return Err(self.closed());
+        }
+        let published = self.kraken.rules.are_published();
+        if !published {
+            Self::level_and_kind(market, new)?;
+        }
+        self.check_kraken_mode(market, new, beside.posts)?;
+        if published {
+            self.check_life_and_name(account, new)?;
+        }
         let (level, kind) = Self::level_and_kind(market, new)?;
-        self.check_kraken_mode(market, new.side, level, kind)?;
         let amounts = self.check_volume(market, new, level)?;
         let [base, quote] = amounts;
         if !market.is_within_band(self.now, new.side, level, amounts) {
             return Err(KrakenError::InvalidPrice);
         }
-        if kind == OrderKind::MakerOnly && market.book.crosses(new.side, level) {
+        let earlier = beside.earlier;
+        let crosses = market.book.crosses(new.side, level)
+            || earlier.is_some_and(|orders| orders.crosses(new.market, new.side, level));
+        if crosses && (kind == OrderKind::MakerOnly || beside.posts) {
             return Err(KrakenError::WouldTake);
         }
-        let valid_until_s = self.check_expiry(new.expires_s)?;
-        if let Some(id) = new.client_id.as_deref()
-            && self.open_by_client_id(account, id).is_some()
-        {
-            return Err(KrakenError::DuplicateClientId);
-        }
-        if holder.open_orders >= self.config.limits.open_orders_max {
+        let valid_until_s = self.check_life_and_name(account, new)?;
+        // An order that continues another does not change how many are open.
+        let replaces = published && beside.continues.is_some();
+        let open = holder.open_orders - u32::from(replaces);
+        let open = open + earlier.map_or(0, |orders| orders.open);
+        if open >= self.config.limits.open_orders_max {
             return Err(KrakenError::TooManyOrders);
         }
         let config = &market.config;
@@ -121,7 +208,12 @@ impl Venue {
         };
         let fee_bips = config.maker_fee_bips.max(config.taker_fee_bips).max(1);
         let on_top = new.fee_in.on_top(new.side, sell_amount, fee_bips);
-        if holder.balance(sell).free() + released < sell_amount + on_top {
+        let released = beside
+            .continues
+            .map_or(0, |key| self.orders.get(key).locked());
+        let held = earlier.and_then(|orders| orders.held.get(&sell));
+        let needed = held.copied().unwrap_or(0) + sell_amount + on_top;
+        if holder.balance(sell).free() + released < needed {
             return Err(KrakenError::InsufficientFunds);
         }
         let storage_id = self.next_order_storage_id(account, sell);
@@ -193,17 +285,25 @@ impl Venue {
         Ok((price, kind))
     }
 
+    /// Refuses what the mode of the exchange does not allow. `posts`: the order is only to be posted now.
     fn check_kraken_mode(
         &self,
         market: &Market,
-        side: Side,
-        level: Price,
-        kind: OrderKind,
+        new: &NewKrakenOrder,
+        posts: bool,
     ) -> Result<(), KrakenError> {
-        let takes = kind == OrderKind::TakerOnly || market.book.crosses(side, level);
+        let published = self.kraken.rules.are_published();
+        let is_allowed = match new.order_type {
+            KrakenOrderType::PostOnly(_) if published => true,
+            KrakenOrderType::Limit(_) if published => posts,
+            KrakenOrderType::PostOnly(level) | KrakenOrderType::Limit(level) => {
+                !market.book.crosses(new.side, level)
+            }
+            KrakenOrderType::Market | KrakenOrderType::ImmediateOrCancel(_) => false,
+        };
         match self.mode {
             ExchangeMode::Open => Ok(()),
-            ExchangeMode::PostOnly if !takes => Ok(()),
+            ExchangeMode::PostOnly if is_allowed => Ok(()),
             ExchangeMode::PostOnly => Err(KrakenError::PostOnlyMode),
             ExchangeMode::CancelOnly => Err(KrakenError::CancelOnlyMode),
             ExchangeMode::Halted => Err(KrakenError::Halted),
@@ -223,7 +323,7 @@ impl Venue {
         let within = |token: &TokenId, amount: Amount, below: KrakenError| {
             let spec = &self.tokens.get(token).ok_or(KrakenError::UnknownPair)?.spec;
             if !spec.enabled {
-                return Err(KrakenError::UnknownPair);
+                return Err(self.closed());
             }
             if amount < spec.minimum.max(1) {
                 return Err(below);
@@ -242,6 +342,29 @@ impl Venue {
         Ok([base, quote])
     }
 
+    /// The refusal of an order of a pair that is listed and closed.
+    const fn closed(&self) -> KrakenError {
+        if self.kraken.rules.are_published() {
+            KrakenError::CancelOnlyMode
+        } else {
+            KrakenError::UnknownPair
+        }
+    }
+
+    /// The expiry of an order, whose client order id is that of no open order.
+    fn check_life_and_name(
+        &self,
+        account: AccountId,
+        new: &NewKrakenOrder,
+    ) -> Result<u32, KrakenError> {
+        let valid_until_s = self.check_expiry(new.expires_s)?;
+        let named = new.client_id.as_deref();
+        if named.is_some_and(|id| self.open_by_client_id(account, id).is_some()) {
+            return Err(KrakenError::DuplicateClientId);
+        }
+        Ok(valid_until_s)
+    }
+
     fn check_expiry(&self, expires_s: Option<u32>) -> Result<u32, KrakenError> {
         let Some(expires_s) = expires_s else {
             return Ok(NEVER_S);
@@ -249,7 +372,14 @@ impl Venue {
         let at = VenueTime::from_s(expires_s.into());
         let [nearest, farthest] = EXPIRY_MS;
         let is_near = at < self.now.plus_ms(nearest);
-        if is_near || at > self.now.plus_ms(farthest) {
+        let farthest = self.now.plus_ms(farthest);
+        let farthest = if self.kraken.rules.are_published() {
+            // An expiry is in whole seconds, and one that is stated by its distance is rounded up.
+            VenueTime(farthest.0.next_multiple_of(1_000))
+        } else {
+            farthest
+        };
+        if is_near || at > farthest {
             return Err(KrakenError::InvalidExpiry);
         }
         Ok(expires_s)

@@ -1,10 +1,12 @@
 //! Orders, trades and ledger entries as shown.
 
+use std::collections::BTreeMap;
+
 use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, MarketId, OrderKind, OrderStatus, Price, Side, VenueTime};
 
 use super::order::NEVER_S;
-use super::{KrakenTrade, LedgerEntry};
+use super::{Amended, Ended, KrakenTrade, LedgerEntry};
 use crate::account::AccountId;
 use crate::orders::{Order, OrderKey};
 use crate::venue::Venue;
@@ -35,6 +37,8 @@ pub struct KrakenOrderView {
     pub side: Side,
     /// Whether it is a market order.
     pub is_market_order: bool,
+    /// Whether its volume or its price was changed.
+    pub is_amended: bool,
     /// Whether it only rests, takes and rests, or only takes.
     pub kind: OrderKind,
     /// Its limit in ticks.
@@ -76,16 +80,25 @@ impl Venue {
         (self.kraken.shown_number(order.sequence) == number).then(|| self.kraken_view(order))
     }
 
-    /// Orders of an account that are kept, newest first.
+    /// Orders of an account that are kept, newest first. An amended order keeps its place among them.
     pub fn kraken_orders(&self, account: AccountId) -> impl Iterator<Item = KrakenOrderView> + '_ {
         let orders = self.accounts.get(&account).map(|account| &account.orders);
-        let keys = orders.into_iter().flat_map(|orders| orders.values().rev());
-        keys.filter_map(|key: &OrderKey| {
+        let keys = orders.into_iter().flat_map(|orders| orders.values());
+        let shown = keys.filter_map(|key: &OrderKey| {
             let order = self.orders.get(*key);
             let fields = self.kraken.orders.get(&order.sequence);
             let is_continued = fields.is_some_and(|fields| fields.is_continued);
-            (!is_continued && order.pool.is_none()).then(|| self.kraken_view(order))
-        })
+            let is_shown = !is_continued && order.pool.is_none();
+            is_shown.then(|| (self.kraken.shown_number(order.sequence), order))
+        });
+        let by_number: BTreeMap<_, _> = shown.collect();
+        let newest_first = by_number.into_values().rev();
+        newest_first.map(|order| self.kraken_view(order))
+    }
+
+    /// The open orders of an account: market, and since when.
+    pub fn kraken_all_open_since(&self, account: AccountId) -> Vec<(MarketId, VenueTime)> {
+        self.since(&self.open_keys(account))
     }
 
     /// Whether an order is open, and since when: for the charge of its cancel.
@@ -94,9 +107,20 @@ impl Venue {
         account: AccountId,
         order: &super::OrderRef,
     ) -> Vec<(MarketId, VenueTime)> {
-        let keys = self.open_orders_named(account, order);
+        self.since(&self.open_orders_named(account, order))
+    }
+
+    /// Market and time of acceptance of orders; an amended one was accepted when it was new.
+    fn since(&self, keys: &[OrderKey]) -> Vec<(MarketId, VenueTime)> {
         let orders = keys.iter().map(|key| self.orders.get(*key));
-        orders.map(|order| (order.market, order.created)).collect()
+        let since = orders.map(|order| (order.market, self.opened(order)));
+        since.collect()
+    }
+
+    fn opened(&self, order: &Order) -> VenueTime {
+        let fields = self.kraken.orders.get(&order.sequence);
+        let opened = fields.and_then(|fields| fields.opened);
+        opened.unwrap_or(order.created)
     }
 
     /// Trades of an account that are kept, newest first.
@@ -124,10 +148,17 @@ impl Venue {
                 (KrakenStatus::Open, None)
             }
             OrderStatus::Processed => (KrakenStatus::Closed, None),
-            OrderStatus::Cancelled if order.kind == OrderKind::TakerOnly => {
-                (KrakenStatus::Canceled, Some("Insufficient liquidity"))
+            OrderStatus::Cancelled => {
+                let noted = fields.and_then(|fields| fields.ended);
+                let why = match (noted, order.kind) {
+                    (Some(Ended::SelfTrade), _) => "Self trade",
+                    (Some(Ended::NoLiquidity), _) | (None, OrderKind::TakerOnly) => {
+                        "Insufficient liquidity"
+                    }
+                    (Some(Ended::Requested) | None, _) => "User requested",
+                };
+                (KrakenStatus::Canceled, Some(why))
             }
-            OrderStatus::Cancelled => (KrakenStatus::Canceled, Some("User requested")),
             OrderStatus::Failed => (KrakenStatus::Canceled, Some("Rejected by the matching")),
             OrderStatus::Expired => (KrakenStatus::Expired, Some("Order expired")),
         };
@@ -137,7 +168,9 @@ impl Venue {
             number: self.kraken.shown_number(order.sequence),
             market: order.market,
             side: order.side,
-            is_market_order: fields.is_some_and(|fields| fields.is_market_order),
+            is_market_order: self.kraken.is_market_order(order.sequence),
+            is_amended: fields
+                .is_some_and(|fields| fields.amended != Amended::Never || fields.number.is_some()),
             kind: order.kind,
             price: order.level,
             volume: base + order.base,
@@ -147,9 +180,7 @@ impl Venue {
             fee_in: order.fee_in,
             status,
             reason,
-            opened: fields
-                .and_then(|fields| fields.opened)
-                .unwrap_or(order.created),
+            opened: self.opened(order),
             closed: order.status.is_final().then_some(order.updated),
             expires,
             updated: order.updated,

@@ -4,12 +4,12 @@ use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Price, Side, VenueTime};
 
 use crate::testing::{
-    ALICE, BASE, BOB, MARKET, ONE, QUOTE, START_S, UNIT, World, api_key, config, signed,
+    ALICE, BASE, BOB, CAROL, MARKET, ONE, QUOTE, START_S, UNIT, World, api_key, config, signed,
 };
 use crate::{
     AccountId, Caller, Delays, ExchangeMode, KrakenAction, KrakenAmend, KrakenCall, KrakenError,
-    KrakenOrderType, KrakenOrderView, KrakenReply, KrakenStatus, LedgerCause, NewKrakenOrder,
-    Operator, OrderRef, Random, Request, Response,
+    KrakenOrderType, KrakenOrderView, KrakenReply, KrakenRules, KrakenStatus, LedgerCause,
+    NewKrakenOrder, Operator, OrderRef, Random, Request, Response,
 };
 
 /// Requests of Kraken's interface, with rising nonces.
@@ -183,10 +183,7 @@ fn a_nonce_is_accepted_once_and_only_above_the_highest() {
         validate: false,
     };
     let answer = traders.with_nonce(ALICE, 7, 0, action());
-    assert_eq!(
-        answer,
-        KrakenReply::Added(vec![Err(KrakenError::BelowOrderMinimum)])
-    );
+    assert_eq!(answer, KrakenReply::Refused(KrakenError::BelowOrderMinimum));
     assert_eq!(traders.with_nonce(ALICE, 7, 0, action()), invalid);
     // Every key has its own.
     assert_eq!(
@@ -502,11 +499,6 @@ fn an_amend_keeps_the_number_and_what_was_filled() {
     traders.add(taker, limit(Side::Buy, 10_000, 10)).unwrap();
     assert_eq!(traders.view(ALICE, first).base_filled, ONE);
     assert_eq!(traders.view(BOB, queued).base_filled, 0);
-    // Not below what was filled, and not to nothing.
-    assert_eq!(
-        traders.amend(first, Some(ONE), None),
-        Err(KrakenError::InvalidVolume)
-    );
     assert_eq!(
         traders.amend(first, None, None),
         Err(KrakenError::InvalidAmend)
@@ -554,11 +546,13 @@ fn modes_of_the_exchange_apply() {
         traders.world.operate(Operator::SetMode(mode));
         traders.add(ALICE, limit(Side::Buy, ticks, 10)).map(drop)
     };
-    assert_eq!(add(ExchangeMode::PostOnly, 9_000), Ok(()));
-    assert_eq!(
-        add(ExchangeMode::PostOnly, 10_000),
-        Err(KrakenError::PostOnlyMode)
-    );
+    // Only post-only orders, whether they would take or not.
+    for ticks in [9_000, 10_000] {
+        assert_eq!(
+            add(ExchangeMode::PostOnly, ticks),
+            Err(KrakenError::PostOnlyMode)
+        );
+    }
     assert_eq!(
         add(ExchangeMode::CancelOnly, 9_000),
         Err(KrakenError::CancelOnlyMode)
@@ -566,6 +560,571 @@ fn modes_of_the_exchange_apply() {
     assert_eq!(add(ExchangeMode::Halted, 9_000), Err(KrakenError::Halted));
     let answer = traders.call(ALICE, KrakenAction::CancelAll);
     assert_eq!(answer, KrakenReply::Refused(KrakenError::Halted));
+    traders
+        .world
+        .operate(Operator::SetMode(ExchangeMode::PostOnly));
+    let mut add = |order_type| traders.add(ALICE, of_type(limit(Side::Buy, 0, 10), order_type));
+    assert!(add(KrakenOrderType::PostOnly(Price(9_000))).is_ok());
+    assert_eq!(
+        add(KrakenOrderType::PostOnly(Price(10_000))),
+        Err(KrakenError::WouldTake)
+    );
+    for order_type in [
+        KrakenOrderType::Market,
+        KrakenOrderType::ImmediateOrCancel(Price(9_000)),
+    ] {
+        assert_eq!(add(order_type), Err(KrakenError::PostOnlyMode));
+    }
+    // The mode goes before what is in the book.
+    let nothing_bid = of_type(limit(Side::Sell, 0, 10), KrakenOrderType::Market);
+    traders.call(ALICE, KrakenAction::CancelAll);
+    assert_eq!(
+        traders.add(ALICE, nothing_bid),
+        Err(KrakenError::PostOnlyMode)
+    );
+}
+
+#[test]
+fn a_delayed_order_that_is_not_post_only_is_not_matched_in_post_only_mode() {
+    let mut traders = Traders::new();
+    traders.world.operate(Operator::SetDelays(Delays {
+        order_ms: 1_000,
+        ..Delays::default()
+    }));
+    let mut ends = |order_type| {
+        let order = of_type(limit(Side::Buy, 0, 10), order_type);
+        let number = traders.add(ALICE, order).unwrap();
+        traders
+            .world
+            .operate(Operator::SetMode(ExchangeMode::PostOnly));
+        traders.pass_ms(1_000);
+        traders.world.operate(Operator::SetMode(ExchangeMode::Open));
+        traders.status(ALICE, number)
+    };
+    let price = Price(9_000);
+    assert_eq!(ends(KrakenOrderType::PostOnly(price)), KrakenStatus::Open);
+    assert_eq!(ends(KrakenOrderType::Limit(price)), KrakenStatus::Canceled);
+}
+
+#[test]
+fn a_closed_market_takes_cancels_only() {
+    let mut traders = Traders::new();
+    let number = traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap();
+    let enable = |enabled| Operator::EnableMarket {
+        market: "AAA-QQQ".to_owned(),
+        enabled,
+    };
+    traders.world.operate(enable(false));
+    let refused = Err(KrakenError::CancelOnlyMode);
+    assert_eq!(traders.add(ALICE, limit(Side::Buy, 9_000, 10)), refused);
+    assert_eq!(
+        traders.amend(number, None, Some(9_010)),
+        Err(KrakenError::CancelOnlyMode)
+    );
+    let action = KrakenAction::Cancel(vec![OrderRef::Number(number)]);
+    assert!(matches!(
+        traders.call(ALICE, action),
+        KrakenReply::Cancelled { count: 1, .. }
+    ));
+}
+
+#[test]
+fn an_amend_is_accepted_at_the_limit_of_open_orders() {
+    let mut traders = Traders::new();
+    let most = config().limits.open_orders_max;
+    let numbers: Vec<_> = (0..most)
+        .map(|_| traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap())
+        .collect();
+    assert_eq!(
+        traders.add(ALICE, limit(Side::Buy, 9_000, 10)),
+        Err(KrakenError::TooManyOrders)
+    );
+    traders.amend(numbers[0], None, Some(9_010)).unwrap();
+    traders.amend(numbers[0], Some(2 * ONE), None).unwrap();
+    assert_eq!(
+        traders.add(ALICE, limit(Side::Buy, 9_000, 10)),
+        Err(KrakenError::TooManyOrders)
+    );
+}
+
+#[test]
+fn an_amend_to_what_is_filled_already_cancels_the_rest() {
+    for volume in [0, ONE / 2, ONE] {
+        let mut traders = Traders::new();
+        let number = traders.add(ALICE, limit(Side::Sell, 10_000, 20)).unwrap();
+        // Of what is not filled nothing would be left.
+        assert_eq!(
+            traders.amend(number, Some(0), None),
+            Err(KrakenError::InvalidQuantity)
+        );
+        traders.add(BOB, limit(Side::Buy, 10_000, 10)).unwrap();
+        traders.amend(number, Some(volume), Some(10_100)).unwrap();
+        let view = traders.view(ALICE, number);
+        assert_eq!(
+            (view.status, view.reason),
+            (KrakenStatus::Canceled, Some("User requested"))
+        );
+        assert_eq!((view.volume, view.base_filled), (2 * ONE, ONE));
+        assert_eq!(traders.world.held(ALICE, BASE).1, 0);
+    }
+    // With a delay of cancels it ends like a cancel.
+    let mut traders = Traders::new();
+    traders.world.operate(Operator::SetDelays(Delays {
+        cancel_ms: 1_000,
+        ..Delays::default()
+    }));
+    let number = traders.add(ALICE, limit(Side::Sell, 10_000, 20)).unwrap();
+    traders.add(BOB, limit(Side::Buy, 10_000, 10)).unwrap();
+    traders.amend(number, Some(ONE), None).unwrap();
+    assert_eq!(traders.status(ALICE, number), KrakenStatus::Open);
+    traders.pass_ms(1_000);
+    assert_eq!(traders.status(ALICE, number), KrakenStatus::Canceled);
+}
+
+#[test]
+fn a_wrong_volume_of_an_amend_is_named_as_its_parameter() {
+    let mut traders = Traders::new();
+    let number = traders.add(ALICE, limit(Side::Buy, 10_000, 10)).unwrap();
+    for volume in [1_001 * ONE, ONE + 1, ONE - 1] {
+        assert_eq!(
+            traders.amend(number, Some(volume), None),
+            Err(KrakenError::InvalidQuantity),
+            "{volume}"
+        );
+    }
+    assert_eq!(
+        traders.amend(number, Some(ONE / 1_000 - 1), None),
+        Err(KrakenError::InvalidQuantity),
+        "no whole lot either"
+    );
+    assert_eq!(
+        traders.amend(number, Some(ONE / 1_000), None),
+        Err(KrakenError::BelowCostMinimum)
+    );
+}
+
+#[test]
+fn an_amend_that_would_be_matched_too_late_changes_nothing() {
+    let mut traders = Traders::new();
+    let number = traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap();
+    traders.world.operate(Operator::SetDelays(Delays {
+        order_ms: 3_000,
+        ..Delays::default()
+    }));
+    let mut until = |ahead_ms, volume, price| {
+        let amend = KrakenAmend {
+            order: OrderRef::Number(number),
+            volume,
+            price,
+            post_only: false,
+            deadline: Some(traders.world.now.plus_ms(ahead_ms)),
+        };
+        let answer = traders.call(ALICE, KrakenAction::Amend(Box::new(amend)));
+        (answer, traders.view(ALICE, number))
+    };
+    let (answer, view) = until(2_999, None, Some(Price(9_100)));
+    let elapsed = KrakenReply::Refused(KrakenError::DeadlineElapsed);
+    assert_eq!(answer, elapsed);
+    assert_eq!(
+        (view.status, view.price),
+        (KrakenStatus::Open, Price(9_000))
+    );
+    // What keeps its place is not delayed.
+    let (answer, view) = until(0, Some(ONE / 2), None);
+    assert!(matches!(answer, KrakenReply::Amended(_)));
+    assert_eq!(view.volume, ONE / 2);
+    let (answer, view) = until(3_000, None, Some(Price(9_100)));
+    assert!(matches!(answer, KrakenReply::Amended(_)));
+    assert_eq!(view.status, KrakenStatus::Pending);
+    traders.pass_ms(3_000);
+    let view = traders.view(ALICE, number);
+    assert_eq!(
+        (view.status, view.price),
+        (KrakenStatus::Open, Price(9_100))
+    );
+}
+
+#[test]
+fn amends_follow_the_mode_and_the_account() {
+    let mut traders = Traders::new();
+    let number = traders.add(ALICE, limit(Side::Buy, 9_000, 100)).unwrap();
+    let mut volume = 10 * ONE;
+    // Whether a smaller volume and a new price are accepted.
+    let mut both = |traders: &mut Traders| {
+        let smaller = traders.amend(number, Some(volume - ONE / 10), None);
+        if smaller.is_ok() {
+            volume -= ONE / 10;
+        }
+        [smaller, traders.amend(number, None, Some(9_000 - 1))]
+    };
+    for (mode, answers) in [
+        (ExchangeMode::Halted, [Err(KrakenError::Halted); 2]),
+        (
+            ExchangeMode::CancelOnly,
+            [Ok(()), Err(KrakenError::CancelOnlyMode)],
+        ),
+        (
+            ExchangeMode::PostOnly,
+            [Ok(()), Err(KrakenError::PostOnlyMode)],
+        ),
+    ] {
+        traders.world.operate(Operator::SetMode(mode));
+        assert_eq!(both(&mut traders), answers, "{mode:?}");
+    }
+    // An amend that is only to be posted is accepted where post-only orders are.
+    assert_eq!(posted(&mut traders, number, 8_990), Ok(()));
+    traders.world.operate(Operator::SetMode(ExchangeMode::Open));
+    let freeze = |frozen| Operator::Freeze {
+        account: ALICE,
+        frozen,
+    };
+    traders.world.operate(freeze(true));
+    assert_eq!(both(&mut traders), [Err(KrakenError::Frozen); 2]);
+    traders.world.operate(freeze(false));
+    assert_eq!(both(&mut traders), [Ok(()); 2]);
+}
+
+/// Amends the price with `post_only`.
+fn posted(traders: &mut Traders, number: u64, ticks: u64) -> Result<(), KrakenError> {
+    let amend = KrakenAmend {
+        order: OrderRef::Number(number),
+        volume: None,
+        price: Some(Price(ticks)),
+        post_only: true,
+        deadline: None,
+    };
+    match traders.call(ALICE, KrakenAction::Amend(Box::new(amend))) {
+        KrakenReply::Amended(_) => Ok(()),
+        KrakenReply::Refused(error) => Err(error),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn post_only_is_of_one_amend() {
+    let mut traders = Traders::new();
+    traders.world.place(BOB, Side::Sell, 10_000, ONE);
+    let number = traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap();
+    assert_eq!(
+        posted(&mut traders, number, 10_000),
+        Err(KrakenError::WouldTake)
+    );
+    assert_eq!(posted(&mut traders, number, 9_990), Ok(()));
+    traders.amend(number, None, Some(10_000)).unwrap();
+    assert_eq!(traders.status(ALICE, number), KrakenStatus::Closed);
+    // A post-only order stays one.
+    traders.world.place(BOB, Side::Sell, 10_000, ONE);
+    let order = of_type(
+        limit(Side::Buy, 0, 10),
+        KrakenOrderType::PostOnly(Price(9_000)),
+    );
+    let number = traders.add(ALICE, order).unwrap();
+    assert_eq!(
+        traders.amend(number, None, Some(10_000)),
+        Err(KrakenError::WouldTake)
+    );
+    // Behind a delay it is of the matching.
+    traders.world.operate(Operator::SetDelays(Delays {
+        order_ms: 1_000,
+        ..Delays::default()
+    }));
+    traders.call(ALICE, KrakenAction::CancelAll);
+    let number = traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap();
+    traders.pass_ms(1_000);
+    traders.world.place(CAROL, Side::Sell, 9_400, ONE);
+    traders.pass_ms(500);
+    assert_eq!(posted(&mut traders, number, 9_500), Ok(()));
+    traders.pass_ms(1_000);
+    assert_eq!(traders.status(ALICE, number), KrakenStatus::Canceled);
+    assert_eq!(traders.view(ALICE, number).base_filled, 0);
+}
+
+#[test]
+fn amended_orders_take_no_place_in_the_history_and_keep_theirs_in_lists() {
+    let mut traders = Traders::new();
+    let most = config().limits.history_orders_max;
+    let ended: Vec<_> = (0..most)
+        .map(|_| {
+            let number = traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap();
+            traders.call(ALICE, KrakenAction::CancelAll);
+            number
+        })
+        .collect();
+    let [older, newer] =
+        [(), ()].map(|()| traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap());
+    let opened = traders.view(ALICE, older).opened;
+    for ticks in 9_001..9_100 {
+        traders.pass_ms(1_000);
+        traders.amend(older, None, Some(ticks)).unwrap();
+    }
+    for number in &ended {
+        assert_eq!(traders.status(ALICE, *number), KrakenStatus::Canceled);
+    }
+    let shown: Vec<_> = traders.world.venue.kraken_orders(ALICE).collect();
+    assert_eq!(
+        [shown[0].number, shown[1].number, shown.len() as u64],
+        [newer, older, u64::from(most) + 2]
+    );
+    assert_eq!([shown[0].is_amended, shown[1].is_amended], [false, true]);
+    // It is as old as when it was accepted.
+    assert_eq!(shown[1].opened, opened);
+    let since = traders.world.venue.kraken_all_open_since(ALICE);
+    assert_eq!(since, [(MARKET, opened); 2]);
+    let since = traders
+        .world
+        .venue
+        .kraken_open_since(ALICE, &OrderRef::Number(older));
+    assert_eq!(since, [(MARKET, opened)]);
+    // A smaller volume is an amend too.
+    traders.amend(newer, Some(ONE / 2), None).unwrap();
+    assert!(traders.view(ALICE, newer).is_amended);
+}
+
+#[test]
+fn an_amended_order_is_still_named_by_its_client() {
+    let mut traders = Traders::new();
+    let order = NewKrakenOrder {
+        client_id: Some("one".to_owned()),
+        ..limit(Side::Buy, 9_000, 10)
+    };
+    let number = traders.add(ALICE, order.clone()).unwrap();
+    for ticks in [9_010, 9_020] {
+        traders.amend(number, None, Some(ticks)).unwrap();
+    }
+    assert_eq!(
+        traders.add(ALICE, order),
+        Err(KrakenError::DuplicateClientId)
+    );
+    let named = KrakenAction::Cancel(vec![OrderRef::ClientId("one".to_owned())]);
+    assert!(matches!(
+        traders.call(ALICE, named),
+        KrakenReply::Cancelled { count: 1, .. }
+    ));
+    let view = traders.view(ALICE, number);
+    assert_eq!(view.client_id.as_deref(), Some("one"));
+    assert_eq!(view.status, KrakenStatus::Canceled);
+}
+
+#[test]
+fn an_order_states_why_it_ended() {
+    let mut traders = Traders::new();
+    let why = |traders: &Traders, number| traders.view(ALICE, number).reason;
+    traders.add(ALICE, limit(Side::Sell, 10_000, 10)).unwrap();
+    let immediate = KrakenOrderType::ImmediateOrCancel(Price(10_000));
+    for order in [
+        limit(Side::Buy, 10_000, 10),
+        of_type(limit(Side::Buy, 0, 10), immediate),
+    ] {
+        let number = traders.add(ALICE, order).unwrap();
+        assert_eq!(why(&traders, number), Some("Self trade"));
+    }
+    let below = of_type(
+        limit(Side::Buy, 0, 10),
+        KrakenOrderType::ImmediateOrCancel(Price(9_000)),
+    );
+    let number = traders.add(ALICE, below.clone()).unwrap();
+    assert_eq!(why(&traders, number), Some("Insufficient liquidity"));
+    let number = traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap();
+    traders.call(ALICE, KrakenAction::CancelAll);
+    assert_eq!(why(&traders, number), Some("User requested"));
+    traders.world.operate(Operator::SetDelays(Delays {
+        order_ms: 1_000,
+        ..Delays::default()
+    }));
+    let number = traders.add(ALICE, below).unwrap();
+    traders.call(ALICE, KrakenAction::CancelAll);
+    assert_eq!(why(&traders, number), Some("User requested"));
+}
+
+#[test]
+fn an_expiry_of_31_days_is_accepted_at_every_moment() {
+    let mut traders = Traders::new();
+    traders.world.now = traders.world.now.plus_ms(1);
+    let expiring = |s: u64| NewKrakenOrder {
+        expires_s: Some(u32::try_from(START_S + s).unwrap()),
+        ..limit(Side::Buy, 9_000, 10)
+    };
+    let days = 31 * 86_400;
+    // Rounded up, as `+2678400` is.
+    assert!(traders.add(ALICE, expiring(days + 1)).is_ok());
+    assert_eq!(
+        traders.add(ALICE, expiring(days + 2)),
+        Err(KrakenError::InvalidExpiry)
+    );
+}
+
+fn batch(
+    traders: &mut Traders,
+    orders: Vec<NewKrakenOrder>,
+    validate: bool,
+) -> Result<Vec<Result<(), KrakenError>>, KrakenError> {
+    let action = KrakenAction::Add {
+        orders,
+        deadline: None,
+        validate,
+    };
+    match traders.call(ALICE, action) {
+        KrakenReply::Added(added) => {
+            let each = added.into_iter().map(|order| order.map(drop));
+            Ok(each.collect())
+        }
+        KrakenReply::Refused(error) => Err(error),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_batch_is_checked_as_a_whole() {
+    let named = |name: &str, order| NewKrakenOrder {
+        client_id: Some(name.to_owned()),
+        ..order
+    };
+    let good = || limit(Side::Buy, 9_000, 10);
+    for validate in [false, true] {
+        let mut traders = Traders::new();
+        let (offer, _) = traders.world.place(BOB, Side::Sell, 10_000, ONE);
+        // What is wrong with one order refuses all, also behind one that is refused alone.
+        for (wrong, error) in [
+            (
+                NewKrakenOrder {
+                    volume: ONE / 1_000,
+                    ..good()
+                },
+                KrakenError::BelowCostMinimum,
+            ),
+            (limit(Side::Buy, 0, 10), KrakenError::InvalidPrice),
+            (named("a", good()), KrakenError::DuplicateClientId),
+        ] {
+            let poor = NewKrakenOrder {
+                volume: 100 * ONE,
+                ..limit(Side::Buy, 1_000_000, 0)
+            };
+            let orders = vec![named("a", good()), poor, wrong];
+            assert_eq!(batch(&mut traders, orders, validate), Err(error));
+        }
+        assert_eq!(traders.world.held(ALICE, QUOTE).1, 0);
+        // What depends on the book or the funds refuses that order.
+        let taking = of_type(good(), KrakenOrderType::PostOnly(Price(10_000)));
+        let nothing_bid = of_type(limit(Side::Sell, 0, 10), KrakenOrderType::Market);
+        assert_eq!(
+            batch(&mut traders, vec![taking, nothing_bid], validate),
+            Ok(vec![
+                Err(KrakenError::WouldTake),
+                Err(KrakenError::NoLiquidity)
+            ])
+        );
+        // 1,000,000 of quote: the second of two orders of 600,000 has not enough; the third has, and would take the
+        // first.
+        let large = |ticks| NewKrakenOrder {
+            volume: 60 * ONE,
+            ..limit(Side::Buy, ticks, 0)
+        };
+        let against = of_type(
+            limit(Side::Sell, 0, 10),
+            KrakenOrderType::PostOnly(Price(9_000)),
+        );
+        traders.world.cancel(BOB, offer).unwrap();
+        let orders = vec![large(1_000_000), large(1_000_000), against];
+        assert_eq!(
+            batch(&mut traders, orders, validate),
+            Ok(vec![
+                Ok(()),
+                Err(KrakenError::InsufficientFunds),
+                Err(KrakenError::WouldTake)
+            ]),
+            "{validate}"
+        );
+    }
+}
+
+#[test]
+fn a_checked_batch_counts_its_own_orders() {
+    let mut traders = Traders::new();
+    let most = config().limits.open_orders_max;
+    for _ in 1..most {
+        traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap();
+    }
+    let orders = || vec![limit(Side::Buy, 9_000, 10); 2];
+    let answers = Ok(vec![Ok(()), Err(KrakenError::TooManyOrders)]);
+    assert_eq!(batch(&mut traders, orders(), true), answers);
+    assert_eq!(batch(&mut traders, orders(), false), answers);
+}
+
+/// Inputs of a log of before are executed by the rules of before.
+#[test]
+fn the_first_rules_are_what_they_were() {
+    let mut traders = Traders::new();
+    traders.world.venue.set_kraken_rules(KrakenRules::First);
+    // A batch is refused order by order.
+    let small = NewKrakenOrder {
+        volume: ONE / 1_000,
+        ..limit(Side::Buy, 9_000, 10)
+    };
+    let orders = vec![limit(Side::Buy, 9_000, 20), small];
+    assert_eq!(
+        batch(&mut traders, orders, false),
+        Ok(vec![Ok(()), Err(KrakenError::BelowCostMinimum)])
+    );
+    let number = traders
+        .world
+        .venue
+        .kraken_orders(ALICE)
+        .next()
+        .unwrap()
+        .number;
+    // Checks of a batch do not see each other.
+    let large = NewKrakenOrder {
+        volume: 60 * ONE,
+        ..limit(Side::Buy, 1_000_000, 0)
+    };
+    assert_eq!(
+        batch(&mut traders, vec![large; 2], true),
+        Ok(vec![Ok(()), Ok(())])
+    );
+    // Orders that would not take are accepted in post-only mode, smaller volumes in every mode.
+    traders
+        .world
+        .operate(Operator::SetMode(ExchangeMode::PostOnly));
+    let other = traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap();
+    traders
+        .world
+        .operate(Operator::SetMode(ExchangeMode::Halted));
+    traders.amend(number, Some(ONE), None).unwrap();
+    traders.world.operate(Operator::SetMode(ExchangeMode::Open));
+    // The `post_only` of an amend stays, and the order before it takes a place in the history.
+    posted(&mut traders, number, 9_100).unwrap();
+    traders.world.place(BOB, Side::Sell, 9_200, ONE);
+    assert_eq!(
+        traders.amend(number, None, Some(9_200)),
+        Err(KrakenError::WouldTake)
+    );
+    for ticks in 9_001..9_031 {
+        traders.amend(other, None, Some(ticks)).unwrap();
+    }
+    assert!(traders.world.venue.kraken_order(ALICE, number).is_some());
+    let first: Vec<_> = traders
+        .world
+        .venue
+        .account(ALICE)
+        .unwrap()
+        .orders
+        .keys()
+        .collect();
+    assert_eq!(first.len(), 30 + 2, "30 of them hidden");
+    // A volume that is filled already is refused.
+    traders.add(BOB, limit(Side::Sell, 9_100, 5)).unwrap();
+    assert_eq!(
+        traders.amend(number, Some(ONE / 2), None),
+        Err(KrakenError::InvalidVolume)
+    );
+    // An amend counts as one more open order.
+    for _ in 2..40 {
+        traders.add(ALICE, limit(Side::Buy, 8_000, 1)).unwrap();
+    }
+    assert_eq!(
+        traders.amend(number, None, Some(9_050)),
+        Err(KrakenError::TooManyOrders)
+    );
 }
 
 /// Random requests of two traders of this interface and one of the first: after each the books and the ledgers add up.

@@ -470,6 +470,7 @@ mod tests {
         meter.open(3);
         let never = Baselines::default();
         assert!(!meter.keeps(&spec, &never), "never measured");
+        meter.pooled = Some((0, 0));
         let no_limit = LossConfig {
             hour_max: Amount::MAX,
             day_max: Amount::MAX,
