@@ -252,7 +252,7 @@ pub enum Command {
                       cambist backtest --config config/cambist.toml --data monday.csv --data tuesday.csv \
                       --balance ETH=3 --balance USDC=9000 --request-latency 10ms..80ms --out out/two\n  \
                       cambist backtest --config my.toml --data ETH-USDC=eth.csv --data BTC-USDC=btc.csv \
-                      --out out/both --json | jq .pnl"
+                      --out out/both --json | jq .report.pnl"
     )]
     Backtest(commands::backtest::BacktestArgs),
     /// Compare several backtests on one page: overlaid curves, figures, and differences of configuration

@@ -7,13 +7,15 @@ use std::path::PathBuf;
 use cambist_backtest::{LatencyRange, RateLimit};
 use cambist_market_data::{Timestamp, Tolerance};
 
+/// A day.
+const DAY_NANOS: i64 = 86_400_000_000_000;
 /// Longest duration that is taken: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// Reads a duration such as `500us`, `25ms`, `2s` or `1m`, in microseconds.
+/// Reads a duration such as `500us`, `25ms`, `2s` or `1m`, up to `1h`, in microseconds.
 pub fn micros(text: &str) -> Result<u64, String> {
     let wrong = || {
-        format!("{text:?} is no duration; write a whole number and us, ms, s or m, such as 25ms")
+        format!("{text:?} is no duration; write a whole number and us, ms, s, m or h, such as 25ms")
     };
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -22,6 +24,7 @@ pub fn micros(text: &str) -> Result<u64, String> {
         "ms" => 1_000,
         "s" => 1_000_000,
         "m" => 60_000_000,
+        "h" => LONGEST_US,
         _ => return Err(wrong()),
     };
     let number: u64 = number.parse().map_err(|_| wrong())?;
@@ -111,6 +114,26 @@ pub fn timestamp(text: &str) -> Result<Timestamp, String> {
         .ok_or_else(|| format!("{text:?} is no time; write it like 2024-08-08T23:54:00Z"))
 }
 
+/// Reads the beginning of a period: a time, or a day from its first second.
+pub fn from_time(text: &str) -> Result<Timestamp, String> {
+    period_end(text, 0)
+}
+
+/// Reads the end of a period: a time, or a day with all its hours.
+pub fn to_time(text: &str) -> Result<Timestamp, String> {
+    period_end(text, DAY_NANOS)
+}
+
+fn period_end(text: &str, whole_day_nanos: i64) -> Result<Timestamp, String> {
+    let day = Timestamp::from_rfc3339(&format!("{text}T00:00:00Z"));
+    let day = day.map(|day| day.plus_nanos(whole_day_nanos));
+    day.or_else(|| Timestamp::from_rfc3339(text)).ok_or_else(|| {
+        format!(
+            "{text:?} is no time; write a time (2024-08-08T23:54:00Z) or a day (2024-08-08), both UTC"
+        )
+    })
+}
+
 /// Reads kinds of defects that are skipped.
 pub fn tolerance(text: &str) -> Result<Tolerance, String> {
     Tolerance::parse(text).map_err(|name| {
@@ -168,6 +191,7 @@ mod tests {
         assert_eq!(micros("500us"), Ok(500));
         assert_eq!(micros("0ms"), Ok(0));
         assert_eq!(micros("60m"), Ok(LONGEST_US));
+        assert_eq!(micros("1h"), Ok(LONGEST_US));
         for bad in [
             "",
             "25",
@@ -176,7 +200,7 @@ mod tests {
             "1.5s",
             "61m",
             "99999999999999999999s",
-            "1h",
+            "2h",
         ] {
             assert!(micros(bad).is_err(), "{bad}");
         }
@@ -198,6 +222,20 @@ mod tests {
         assert_eq!(long_seconds("365d"), Ok(31_536_000));
         for bad in ["", "2", "h", "0s", "366d", "1w", "-1h", "1.5h"] {
             assert!(long_seconds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_a_period() {
+        let text = |at: Result<Timestamp, String>| at.unwrap().to_string();
+        assert_eq!(text(from_time("2024-11-14")), "2024-11-14T00:00:00Z");
+        assert_eq!(text(to_time("2024-11-14")), "2024-11-15T00:00:00Z");
+        for parse in [from_time, to_time] {
+            let time = "2024-11-14T12:30:00.500Z";
+            assert_eq!(text(parse(time)), time);
+            for bad in ["", "2024-11-31", "14.11.2024", "2024-11-14T", "7d"] {
+                assert!(parse(bad).is_err(), "{bad}");
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Results of several backtests read back, beside each other.
 
+use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,7 +12,9 @@ use cambist_market_data::Timestamp;
 use cambist_quant::performance::running::RunningMoments;
 use serde_json::{Map, Value, json};
 
+use crate::backtest::flat::each_value;
 use crate::backtest::results::REPORT;
+use crate::commands::columns;
 use crate::revision::VERSION;
 
 /// Points kept of a curve at most.
@@ -51,9 +55,11 @@ pub struct RunResults {
     name: String,
     report: Value,
     config: String,
+    /// The keys of its configuration; none of a file that an earlier program wrote.
+    keys: BTreeMap<String, String>,
     program: String,
     curve: Vec<(Timestamp, Option<f64>)>,
-    returns: RunningMoments,
+    returns: Returns,
 }
 
 impl RunResults {
@@ -77,6 +83,7 @@ impl RunResults {
         Ok(Self {
             name: named.name.clone(),
             config: text("config"),
+            keys: keys(&text("config_text")),
             program: text("program"),
             report,
             curve,
@@ -93,7 +100,7 @@ impl RunResults {
     }
 
     fn sharpe(&self) -> Option<f64> {
-        let moments = self.returns.moments().ok()?;
+        let moments = self.returns.moments.moments().ok()?;
         #[expect(clippy::cast_precision_loss, reason = "a minute")]
         let interval_s = INTERVAL_NANOS as f64 / 1e9;
         Some(moments.sharpe() * (YEAR_S / interval_s).sqrt())
@@ -134,11 +141,70 @@ impl RunResults {
     }
 }
 
+/// Keys of a configuration with their values, as `market.0.strategy.0.params.skew`.
+fn keys(text: &str) -> BTreeMap<String, String> {
+    let table = text.parse::<toml::Table>().ok();
+    let value = table.and_then(|table| serde_json::to_value(table).ok());
+    let mut found = BTreeMap::new();
+    if let Some(value) = value {
+        each_value(&value, &mut |path, content| {
+            found.insert(path.to_owned(), content.to_owned());
+        });
+    }
+    found
+}
+
 /// Moments and the change of equity since the beginning; `None` where it could not be counted.
 type Equity = Vec<(Timestamp, Option<f64>)>;
 
+/// Returns of a minute. One over a time without equity is none: it would be of another length than the others.
+#[derive(Default)]
+struct Returns {
+    moments: RunningMoments,
+    /// When the rows begin.
+    begin: Option<Timestamp>,
+    /// Between the first two rows.
+    distance_nanos: Option<i64>,
+    /// The change of equity at a whole minute, and which minute that was.
+    before: Option<(i64, f64)>,
+}
+
+impl Returns {
+    /// Adds the row of a time, in order of time.
+    fn add(&mut self, time: Timestamp, change: Option<f64>) -> Result<(), String> {
+        let passed = time.nanos_since(*self.begin.get_or_insert(time));
+        if passed > 0 {
+            self.distance_nanos.get_or_insert(passed);
+        }
+        let minute = passed / INTERVAL_NANOS;
+        let Some(now) = change.filter(|_| passed % INTERVAL_NANOS == 0) else {
+            return Ok(());
+        };
+        if let Some((earlier, before)) = self.before
+            && earlier + 1 == minute
+        {
+            let added = self.moments.add(now - before);
+            added.map_err(|error| error.to_string())?;
+        }
+        self.before = Some((minute, now));
+        Ok(())
+    }
+
+    /// Why the rows give no returns of a minute, if they do not.
+    fn unfit(&self) -> Option<String> {
+        let distance = self.distance_nanos?;
+        (INTERVAL_NANOS % distance != 0).then(|| {
+            #[expect(clippy::cast_precision_loss, reason = "for display")]
+            let seconds = distance as f64 / 1e9;
+            format!(
+                "its rows are {seconds} s apart, which does not divide a minute (backtest --sample)"
+            )
+        })
+    }
+}
+
 /// The change of equity since the beginning, thinned out, and its returns a minute apart.
-fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
+fn equity(path: &Path) -> anyhow::Result<(Equity, Returns)> {
     let name = || path.display().to_string();
     let file = File::open(path).with_context(name)?;
     let mut lines = BufReader::new(file).lines();
@@ -152,10 +218,11 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
         let found = columns.iter().position(|column| *column == name);
         found.ok_or_else(|| anyhow!("{}: line 1: it has no column {name}", path.display()))
     };
-    let (time, market, value) = (column("time_ns")?, column("market")?, column("equity")?);
-    let (mut points, mut returns) = (Vec::new(), RunningMoments::default());
-    let mut first: Option<(String, Timestamp, Option<f64>)> = None;
-    let (mut before, mut every, mut lines_read) = (None, 1_u64, 0_u64);
+    let (time_at, market, value) = (column("time_ns")?, column("market")?, column("equity")?);
+    let (mut points, mut returns) = (Vec::new(), Returns::default());
+    let mut first: Option<(String, Option<f64>)> = None;
+    let (mut every, mut lines_read) = (1_u64, 0_u64);
+    let mut last = None;
     for (number, line) in (2_u64..).zip(lines) {
         let at = || format!("{}: line {number}", path.display());
         let line = line.with_context(at)?;
@@ -168,7 +235,7 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
                 columns.len()
             );
         }
-        let nanos = cells[time]
+        let nanos = cells[time_at]
             .parse()
             .map_err(|_| anyhow!("{}: time_ns is no number", at()))?;
         let equity = match cells[value] {
@@ -178,26 +245,19 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
                 Some(number.ok_or_else(|| anyhow!("{}: equity {text:?} is no number", at()))?)
             }
         };
-        let (own, begin, opening) =
-            first.get_or_insert_with(|| (cells[market].to_owned(), Timestamp(nanos), equity));
-        // Equity is the account's; every market repeats it.
-        if cells[market] != *own {
+        let time = Timestamp(nanos);
+        let (own, opening) = first.get_or_insert_with(|| (cells[market].to_owned(), equity));
+        // Equity is the account's; every market repeats it. Programs before this one wrote the last row twice.
+        if cells[market] != *own || last == Some(time) {
             continue;
         }
+        last = Some(time);
         *opening = opening.or(equity);
         let change = equity
             .zip(*opening)
             .map(|(equity, opening)| equity - opening);
-        if Timestamp(nanos).nanos_since(*begin) % INTERVAL_NANOS == 0
-            && let Some(now) = change
-        {
-            if let Some(before) = before {
-                returns
-                    .add(now - before)
-                    .map_err(|error| anyhow!("{}: {error}", at()))?;
-            }
-            before = Some(now);
-        }
+        let added = returns.add(time, change);
+        added.map_err(|error| anyhow!("{}: {error}", at()))?;
         if lines_read % every == 0 {
             if points.len() == POINTS_MAX {
                 let mut index = 0;
@@ -208,7 +268,7 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
                 every *= 2;
             }
             if lines_read % every == 0 {
-                points.push((Timestamp(nanos), change));
+                points.push((time, change));
             }
         }
         lines_read += 1;
@@ -218,12 +278,12 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, RunningMoments)> {
 
 /// The page of several runs.
 pub fn page(runs: &[RunResults]) -> String {
-    let quotes: Vec<_> = runs.iter().map(|run| run.text("/quote")).collect();
-    let quote = quotes.first().cloned().unwrap_or_default();
+    let quote = runs.first().map(|run| run.text("/quote"));
+    let quote = quote.unwrap_or_default();
     let mut comparison = Comparison {
         title: format!("{} runs compared", runs.len()),
         subtitle: format!("{}cambist {VERSION}", same_span(runs)),
-        statements: statements(runs, &quotes),
+        statements: statements(runs),
         ..Comparison::default()
     };
     comparison.charts.push(Chart {
@@ -291,7 +351,8 @@ fn short(value: Option<&Value>) -> String {
 }
 
 /// What a reader must know before a run is called the better one.
-fn statements(runs: &[RunResults], quotes: &[String]) -> Vec<String> {
+pub fn statements(runs: &[RunResults]) -> Vec<String> {
+    let quotes: Vec<_> = runs.iter().map(|run| run.text("/quote")).collect();
     let mut sentences = Vec::new();
     let spans: Vec<_> = runs
         .iter()
@@ -307,7 +368,14 @@ fn statements(runs: &[RunResults], quotes: &[String]) -> Vec<String> {
             "The runs have different quote tokens: their amounts cannot be compared.".to_owned(),
         );
     }
-    if runs.iter().any(|run| run.returns.count < RETURNS_FEW) {
+    for run in runs {
+        if let Some(why) = run.returns.unfit() {
+            sentences.push(format!("{} has no Sharpe ratio: {why}.", run.name));
+        }
+    }
+    let few =
+        |run: &RunResults| run.returns.unfit().is_none() && run.returns.moments.count < RETURNS_FEW;
+    if runs.iter().any(few) {
         sentences.push(format!(
             "A run has fewer than {RETURNS_FEW} returns of a minute: its Sharpe ratio is little evidence."
         ));
@@ -341,6 +409,28 @@ fn differences(runs: &[RunResults]) -> Vec<Vec<String>> {
         "configuration",
         runs.iter().map(|run| run.config.clone()).collect(),
     );
+    let mut keys: Vec<_> = runs.iter().flat_map(|run| run.keys.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    // Without its keys every key of the others would seem to differ.
+    let known = runs.iter().all(|run| !run.keys.is_empty());
+    for key in keys.into_iter().filter(|_| known) {
+        let values = runs.iter().map(|run| {
+            let value = run.keys.get(key);
+            value.cloned().unwrap_or_else(|| "–".to_owned())
+        });
+        add(key, values.collect());
+    }
+    let mut markets: Vec<_> = runs.iter().flat_map(data).map(|(name, _)| name).collect();
+    markets.sort();
+    markets.dedup();
+    for market in markets {
+        let values = runs.iter().map(|run| {
+            let found = data(run).into_iter().find(|(name, _)| *name == market);
+            found.map_or_else(|| "–".to_owned(), |(_, files)| files)
+        });
+        add(&format!("data of {market}"), values.collect());
+    }
     add(
         "program",
         runs.iter().map(|run| run.program.clone()).collect(),
@@ -360,6 +450,43 @@ fn differences(runs: &[RunResults]) -> Vec<Vec<String>> {
     rows
 }
 
+/// Markets with the files that their data were read from, by name and content.
+fn data(run: &RunResults) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let each = run.report["data"].as_array().into_iter().flatten();
+    each.map(|market| {
+        let files = market["files"].as_array().into_iter().flatten();
+        let files: Vec<_> = files
+            .map(|file| {
+                let sha256: String = text(&file["sha256"]).chars().take(12).collect();
+                format!("{} (sha256 {sha256})", text(&file["name"]))
+            })
+            .collect();
+        (text(&market["market"]), files.join(", "))
+    })
+    .collect()
+}
+
+/// What differs and what must be known, as text below the table of figures.
+pub fn notes(runs: &[RunResults]) -> String {
+    let mut text = String::new();
+    let rows = differences(runs);
+    if !rows.is_empty() {
+        let names = runs.iter().map(|run| run.name.clone());
+        let head: Vec<_> = std::iter::once("differs".to_owned()).chain(names).collect();
+        let all: Vec<_> = std::iter::once(head).chain(rows).collect();
+        _ = write!(text, "\n{}", columns(&all));
+    }
+    let statements = statements(runs);
+    if !statements.is_empty() {
+        text.push('\n');
+    }
+    for statement in statements {
+        _ = writeln!(text, "{statement}");
+    }
+    text
+}
+
 /// The figures for scripts.
 pub fn json(runs: &[RunResults]) -> Value {
     let each = runs.iter().map(|run| {
@@ -371,13 +498,22 @@ pub fn json(runs: &[RunResults]) -> Value {
             "pnl": run.report["pnl"],
             "drawdown_max": run.report["equity"]["drawdown_max"],
             "sharpe": run.sharpe(),
-            "returns": run.returns.count,
+            "returns": run.returns.moments.count,
+            "sharpe_missing": run.returns.unfit(),
             "fills": run.report["fills"],
             "quoted_both_sides_ratio": run.report["quoted_both_sides_ratio"],
             "markout_10s_bps": run.markout(),
         })
     });
-    json!({"runs": each.collect::<Vec<_>>()})
+    let differences = differences(runs).into_iter().map(|mut row| {
+        let what = row.remove(0);
+        json!({"what": what, "values": row})
+    });
+    json!({
+        "runs": each.collect::<Vec<_>>(),
+        "differences": differences.collect::<Vec<_>>(),
+        "statements": statements(runs),
+    })
 }
 
 /// The figures as a table of text.
@@ -393,4 +529,56 @@ pub fn table(runs: &[RunResults]) -> Vec<Vec<String>> {
         rows.push(std::iter::once(run.name.clone()).chain(cells).collect());
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    fn returns(rows: &[(i64, Option<f64>)]) -> Returns {
+        let mut returns = Returns::default();
+        for (second, change) in rows {
+            let time = Timestamp(1_723_161_256_000_000_000 + second * 1_000_000_000);
+            returns.add(time, *change).unwrap();
+        }
+        returns
+    }
+
+    #[test]
+    fn a_return_is_of_one_minute() {
+        let whole = returns(&[(0, Some(0.0)), (60, Some(1.0)), (120, Some(3.0))]);
+        assert_eq!((whole.moments.count, whole.unfit()), (2, None));
+        // Over a minute without equity there is none.
+        let gap = returns(&[
+            (0, Some(0.0)),
+            (60, None),
+            (120, Some(3.0)),
+            (180, Some(4.0)),
+        ]);
+        assert_eq!((gap.moments.count, gap.moments.mean), (1, 1.0));
+        // A row every seven seconds is at a whole minute every seven minutes.
+        let rows: Vec<_> = (0..200).map(|n| (7 * n, Some(1.0))).collect();
+        let seven = returns(&rows);
+        assert_eq!(seven.moments.count, 0);
+        assert!(seven.unfit().unwrap().contains("7 s apart"));
+    }
+
+    #[test]
+    fn keys_of_a_configuration_have_their_paths() {
+        let keys = keys("a = 1\n[[market]]\nname = 'x'\n[market.b]\nc = [1, 2]\n");
+        let all: Vec<_> = keys
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                "a=1",
+                "market.0.b.c.0=1",
+                "market.0.b.c.1=2",
+                "market.0.name=x"
+            ]
+        );
+    }
 }

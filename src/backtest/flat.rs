@@ -9,11 +9,16 @@ use serde_json::Value;
 /// A JSON value as CSV of `key,value`, in the order of the value.
 pub fn csv(value: &Value) -> String {
     let mut text = "key,value\n".to_owned();
-    add(&mut text, "", value);
+    each_value(value, &mut |path, content| row(&mut text, path, content));
     text
 }
 
-fn add(text: &mut String, path: &str, value: &Value) {
+/// Calls `found` with the path and the text of every value that has no parts.
+pub fn each_value(value: &Value, found: &mut impl FnMut(&str, &str)) {
+    add("", value, found);
+}
+
+fn add(path: &str, value: &Value, found: &mut impl FnMut(&str, &str)) {
     let below = |name: &str| {
         if path.is_empty() {
             name.to_owned()
@@ -24,17 +29,17 @@ fn add(text: &mut String, path: &str, value: &Value) {
     match value {
         Value::Object(members) => {
             for (name, member) in members {
-                add(text, &below(name), member);
+                add(&below(name), member, found);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                add(text, &below(&index.to_string()), item);
+                add(&below(&index.to_string()), item, found);
             }
         }
-        Value::Null => row(text, path, ""),
-        Value::String(content) => row(text, path, content),
-        Value::Bool(_) | Value::Number(_) => row(text, path, &value.to_string()),
+        Value::Null => found(path, ""),
+        Value::String(content) => found(path, content),
+        Value::Bool(_) | Value::Number(_) => found(path, &value.to_string()),
     }
 }
 

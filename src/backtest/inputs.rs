@@ -8,8 +8,8 @@ use cambist_market_data::{Step, Timestamp, Tolerance};
 use clap::{Args, ValueEnum};
 
 use crate::backtest::arguments::{
-    self, DataFile, balance, data_file, latency, long_seconds, micros, sample_ms, share_ppm,
-    timestamp, tolerance,
+    self, DataFile, balance, data_file, from_time, latency, long_seconds, micros, sample_ms,
+    share_ppm, to_time, tolerance,
 };
 
 /// How much of an order fills when the market reaches its price.
@@ -46,11 +46,11 @@ pub struct Inputs {
     /// Duration of a scenario
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = long_seconds)]
     pub scenario_duration: u64,
-    /// Start the engine at this time; earlier data only builds the book
-    #[arg(long, value_name = "TIME", value_parser = timestamp)]
+    /// Start the engine at this time, or with this day (UTC); earlier data only builds the book
+    #[arg(long, value_name = "TIME|DAY", value_parser = from_time)]
     pub from: Option<Timestamp>,
-    /// End at this time
-    #[arg(long, value_name = "TIME", value_parser = timestamp)]
+    /// End at this time, or after this day
+    #[arg(long, value_name = "TIME|DAY", value_parser = to_time)]
     pub to: Option<Timestamp>,
     /// Initial balance; by default the middle of every inventory band
     #[arg(long, value_name = "SYMBOL=AMOUNT", value_parser = balance)]

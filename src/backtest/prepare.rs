@@ -20,12 +20,7 @@ fn usage(what: impl Into<String>) -> Failure {
     Failure::new(Exit::Usage, what)
 }
 
-/// Reads the configuration and opens the data.
-pub fn prepare(args: &Inputs) -> anyhow::Result<Setup> {
-    prepare_with(args, &Daemon::load_unpinned(&args.config)?)
-}
-
-/// As [`prepare`], with a configuration that was read before.
+/// Opens the data for a configuration.
 pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
     let bound = bound_without_venue(daemon)?;
     bound
@@ -195,7 +190,11 @@ fn opening(args: &Inputs, bound: &Bound) -> anyhow::Result<Amounts> {
         });
     }
     let mut opening: Amounts = traded(bound).map(|token| (token, 0)).collect();
-    for (symbol, amount) in &args.balance {
+    for (index, (symbol, amount)) in args.balance.iter().enumerate() {
+        let earlier = &args.balance[..index];
+        if earlier.iter().any(|(other, _)| other == symbol) {
+            return Err(usage(format!("--balance {symbol} is given twice")).into());
+        }
         let token = bound.tokens.iter().find(|token| token.symbol == *symbol);
         let Some(token) = token else {
             let symbols: Vec<_> = bound

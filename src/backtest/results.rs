@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use cambist_backtest::compare::Beside;
 use cambist_backtest::{FillRow, Finished, Progress, SampleRow, Sink};
+use cambist_config::reader::Source;
 use cambist_core::{Amount, MarketSpec, Price};
 use cambist_fill_model::Liquidity;
 use cambist_report::money::decimal_text;
@@ -66,9 +67,23 @@ pub struct Written {
     pub text: String,
 }
 
+/// Below the folder of results while others are there: those are replaced when the new ones are whole.
+const UNFINISHED: &str = ".cambist-unfinished";
+
+/// The folder that a run writes to while older results are there. Removed with what a failed run left in it.
+struct Staging(PathBuf);
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What is left is in the way of no run: the next run with --overwrite removes it first.
+        _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 /// Writes results into a folder.
 pub struct Results {
     folder: PathBuf,
+    staging: Option<Staging>,
     fills: Table,
     samples: Table,
     markets: Vec<MarketSpec>,
@@ -93,38 +108,40 @@ impl Results {
             );
             return Err(Failure::new(Exit::Usage, what).into());
         }
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        // A run that is cut off leaves nothing of another one beside its rows.
-        for name in FILES {
-            match fs::remove_file(folder.join(name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(error).with_context(|| folder.join(name).display().to_string());
-                }
-                Ok(()) | Err(_) => {}
-            }
+        let written_to = match there {
+            Some(_) => folder.join(UNFINISHED),
+            None => folder.to_owned(),
+        };
+        let staging = there.map(|_| Staging(written_to.clone()));
+        if staging.is_some() && written_to.exists() {
+            fs::remove_dir_all(&written_to).with_context(|| written_to.display().to_string())?;
         }
+        fs::create_dir_all(&written_to).with_context(|| written_to.display().to_string())?;
         Ok(Self {
             folder: folder.to_owned(),
-            fills: Table::begin(folder, "fills", &FILL_COLUMNS, parquet)?,
-            samples: Table::begin(folder, "equity", &SAMPLE_COLUMNS, parquet)?,
+            staging,
+            fills: Table::begin(&written_to, "fills", &FILL_COLUMNS, parquet)?,
+            samples: Table::begin(&written_to, "equity", &SAMPLE_COLUMNS, parquet)?,
             markets: markets.to_vec(),
             progress,
         })
     }
 
-    /// Writes the reports of a run with a configuration file; `kind` is what it was (`Backtest`), `beside` how it
+    /// Writes the reports of a run with a configuration; `kind` is what it was (`Backtest`), `beside` how it
     /// compares with another run, as JSON and for the page.
     pub fn conclude(
         self,
         kind: &str,
         finished: &Finished,
-        config: &Path,
+        config: &Source,
         beside: Option<&(Value, Beside)>,
     ) -> anyhow::Result<Written> {
         let report = &finished.report;
         let mut value = json!({
             "program": VERSION,
-            "config": config.display().to_string(),
+            "config": config.path.display().to_string(),
+            "config_hash": config.hash(),
+            "config_text": config.text,
             "report": report,
         });
         if let Some((page, _)) = beside {
@@ -135,9 +152,13 @@ impl Results {
         if let Some((_, section)) = beside {
             text.push_str(&section.text());
         }
-        let config = fs::read_to_string(config)?;
         let program = format!("cambist {VERSION}");
-        let page = finished.html(kind, &config, &program, beside.map(|(_, section)| section));
+        let page = finished.html(
+            kind,
+            &config.text,
+            &program,
+            beside.map(|(_, section)| section),
+        );
         self.finish(&[
             ("report.txt", &text),
             ("report.html", &page),
@@ -151,9 +172,16 @@ impl Results {
     fn finish(self, reports: &[(&str, &str)]) -> anyhow::Result<()> {
         self.fills.finish()?;
         self.samples.finish()?;
+        let written_to = match &self.staging {
+            Some(Staging(path)) => path,
+            None => &self.folder,
+        };
         for (name, content) in reports {
-            let path = self.folder.join(name);
+            let path = written_to.join(name);
             fs::write(&path, content).with_context(|| path.display().to_string())?;
+        }
+        if let Some(Staging(path)) = &self.staging {
+            replace(&self.folder, path)?;
         }
         Ok(())
     }
@@ -162,6 +190,31 @@ impl Results {
         let found = self.markets.get(usize::from(id.0));
         found.ok_or_else(|| io::Error::other("a row of a market that is not known"))
     }
+}
+
+/// Replaces the results of a folder. The old report goes first and the new one comes last, so that no report is beside
+/// rows of another run.
+fn replace(folder: &Path, new: &Path) -> anyhow::Result<()> {
+    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    for name in FILES {
+        let path = folder.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if !is_missing(&error) => {
+                return Err(error).with_context(|| path.display().to_string());
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    for name in FILES.iter().rev() {
+        let path = folder.join(name);
+        match fs::rename(new.join(name), &path) {
+            Err(error) if !is_missing(&error) => {
+                return Err(error).with_context(|| path.display().to_string());
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 fn price(spec: &MarketSpec, price: Price) -> String {

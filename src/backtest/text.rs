@@ -59,10 +59,19 @@ fn results(report: &Report) -> Vec<Vec<String>> {
     }
     for data in &report.data {
         let kind = data.kind;
+        let names = data.names();
+        let of = if names.is_empty() {
+            String::new()
+        } else {
+            format!(" of {names}")
+        };
         row(
             "data",
-            format!("{} {}: {} rows", data.market, kind, data.report.rows),
+            format!("{} {kind}: {} rows{of}", data.market, data.report.rows),
         );
+        if let Some(unusual) = data.unusual() {
+            row("unusual data", format!("{}: {unusual}", data.market));
+        }
     }
     let quote = &report.quote;
     let pnl = |row: &cambist_report::summary::PnlRow| {
@@ -92,7 +101,10 @@ fn results(report: &Report) -> Vec<Vec<String>> {
     );
     row(
         "largest drawdown",
-        format!("{} {quote}", equity.drawdown_max),
+        match &equity.drawdown_at {
+            Some(at) => format!("{} {quote} at {at}", equity.drawdown_max),
+            None => format!("{} {quote}", equity.drawdown_max),
+        },
     );
     for (symbol, held) in &report.closing {
         let before = report.opening.get(symbol).map_or("0", String::as_str);
@@ -123,8 +135,8 @@ fn activity(report: &Report) -> Vec<Vec<String>> {
         row(
             &format!("markout {} s", markout.horizon_s),
             format!(
-                "{:+.2} bps{band}, {} fills",
-                markout.mean_bps, markout.fills
+                "{:+.2} bps by value{band}, {} fills in {} spans of {} s",
+                markout.mean_bps, markout.fills, markout.spans, markout.horizon_s
             ),
         );
     }
@@ -162,8 +174,9 @@ fn activity(report: &Report) -> Vec<Vec<String>> {
     row(
         "quoted both sides",
         format!(
-            "{:.1} % of the time",
-            report.quoted_both_sides_ratio * 100.0
+            "{:.1} % of the time at the exchange, {:.1} % as polled",
+            report.quoted_both_sides_ratio * 100.0,
+            report.quoted_both_sides_as_polled_ratio * 100.0
         ),
     );
     for side in &report.sides {

@@ -3,14 +3,16 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-use cambist_backtest::{Backtest, Progress};
+use cambist_backtest::{Backtest, DataFile, DataReport, Progress};
 use clap::Args;
 
 use super::print_text;
 use crate::backtest::inputs::Inputs;
-use crate::backtest::prepare::prepare;
+use crate::backtest::prepare::prepare_with;
 use crate::backtest::results::{Results, Written};
 use crate::exit::Exit;
+use crate::sweep::prepare::hashed;
+use cambist_daemon::config::Daemon;
 use cambist_host::clock::Clock;
 
 /// Shortest time between two lines of progress, milliseconds.
@@ -36,7 +38,8 @@ pub struct BacktestArgs {
 /// Runs a backtest; exit 79 if an invariant of the engine failed.
 pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
     let clock = Clock::new();
-    let setup = prepare(&args.inputs)?;
+    let daemon = Daemon::load_unpinned(&args.inputs.config)?;
+    let setup = prepare_with(&args.inputs, &daemon)?;
     let markets = setup.markets.clone();
     let backtest = Backtest::new(setup)?;
     let mut results = Results::begin(
@@ -46,14 +49,15 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
         &markets,
         progress(clock),
     )?;
-    let finished = backtest.run(&mut results)?;
+    let mut finished = backtest.run(&mut results)?;
+    name_files(&mut finished.report.data, &args.inputs)?;
     let report = &finished.report;
     if std::io::stderr().is_terminal() {
         // Clears the line of progress.
         _ = write!(std::io::stderr(), "\r\x1b[K");
     }
     let Written { json: file, text } =
-        results.conclude("Backtest", &finished, &args.inputs.config, None)?;
+        results.conclude("Backtest", &finished, &daemon.source, None)?;
     let rows: u64 = report.data.iter().map(|data| data.report.rows).sum();
     if json {
         print_text(&file)?;
@@ -72,6 +76,24 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
     } else {
         Exit::Invariant
     })
+}
+
+/// Names what was read, by content.
+fn name_files(data: &mut [DataReport], inputs: &Inputs) -> anyhow::Result<()> {
+    for file in hashed(inputs)? {
+        let of = |report: &&mut DataReport| {
+            let market = file.market.as_ref();
+            market.is_none_or(|market| *market == report.market)
+        };
+        if let Some(report) = data.iter_mut().find(of) {
+            report.files.push(DataFile {
+                name: file.name,
+                bytes: file.bytes,
+                sha256: file.sha256,
+            });
+        }
+    }
+    Ok(())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for display")]

@@ -7,7 +7,7 @@ use cambist_backtest::compare::CURVES_MAX;
 use clap::Args;
 
 use super::{columns, print_json, print_text};
-use crate::backtest::compare::{Named, RunResults, json, named, page, table};
+use crate::backtest::compare::{Named, RunResults, json, named, notes, page, table};
 use crate::exit::{Exit, Failure};
 
 /// Arguments of `compare`.
@@ -58,7 +58,7 @@ pub fn run(args: &CompareArgs, as_json: bool) -> anyhow::Result<Exit> {
     if as_json {
         print_json(&json(&runs))?;
     } else {
-        print_text(&columns(&table(&runs)))?;
+        print_text(&(columns(&table(&runs)) + &notes(&runs)))?;
     }
     eprintln!("page: {}", args.out.display());
     Ok(Exit::Done)

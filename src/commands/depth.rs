@@ -52,6 +52,8 @@ pub struct DepthArgs {
 struct Written {
     rows: u64,
     period: Option<(Timestamp, Timestamp)>,
+    /// Times that the exchange's versions of the book began again.
+    restarts: u64,
 }
 
 /// Writes the table; on any failure there is no file.
@@ -119,6 +121,7 @@ fn report(args: &DepthArgs, grid: Grid, written: Written, json: bool) -> anyhow:
             "file": file.to_string(),
             "market": args.market,
             "rows": rows,
+            "restarts": written.restarts,
             "first": first,
             "last": last,
             "levels": args.levels,
@@ -127,6 +130,12 @@ fn report(args: &DepthArgs, grid: Grid, written: Written, json: bool) -> anyhow:
         }))?;
     } else {
         print_text(&format!("{rows} rows from {first} to {last} in {file}\n"))?;
+        if written.restarts > 0 {
+            eprintln!(
+                "the exchange's versions of the book began again {} times: the column sequence goes on from the last one before",
+                written.restarts
+            );
+        }
     }
     Ok(Exit::Done)
 }
@@ -187,6 +196,26 @@ fn shown(time: Timestamp) -> String {
     iso_ms(VenueTime(u64::try_from(time.0 / MS).unwrap_or(0)))
 }
 
+/// Versions of the book that only rise, as readers of tables expect: after a restart of the exchange its versions go on
+/// from the last one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sequence {
+    added: u64,
+    last: u64,
+    restarts: u64,
+}
+
+impl Sequence {
+    fn continued(&mut self, version: u64) -> u64 {
+        if version.saturating_add(self.added) < self.last {
+            self.restarts += 1;
+            self.added = self.last.saturating_add(1).saturating_sub(version);
+        }
+        self.last = version.saturating_add(self.added);
+        self.last
+    }
+}
+
 fn copy(
     recording: &mut Recording,
     mut table: Table,
@@ -194,6 +223,8 @@ fn copy(
 ) -> anyhow::Result<Written> {
     let clock = Clock::new();
     let mut written = Written::default();
+    let mut sequence = Sequence::default();
+    let mut row = Snapshot::default();
     let mut reported_ms = clock.now().as_ms();
     loop {
         let next = match recording {
@@ -219,7 +250,10 @@ fn copy(
         if time.0 < period.start {
             continue;
         }
-        table.write(snapshot)?;
+        row.copy_from(snapshot);
+        row.sequence = sequence.continued(snapshot.sequence);
+        written.restarts = sequence.restarts;
+        table.write(&row)?;
         written.rows += 1;
         let first = written.period.map_or(time, |(first, _)| first);
         written.period = Some((first, time));
@@ -294,5 +328,19 @@ impl Table {
             Self::Parquet(table) => table.finish()?,
         };
         Ok(out.into_inner()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_go_on_after_a_restart() {
+        let mut sequence = Sequence::default();
+        let given = [5, 5, 9, 1, 2, 20, 3];
+        let written = given.map(|version| sequence.continued(version));
+        assert_eq!(written, [5, 5, 9, 10, 11, 29, 30]);
+        assert_eq!(sequence.restarts, 2);
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{columns, print_text};
 use crate::commands::daemon_control::Which;
+use crate::commands::report::with_store;
 use crate::exit::{Exit, Failure};
 use cambist_daemon::config::Daemon;
 use cambist_host::clock::Clock;
@@ -70,6 +71,7 @@ pub struct HistoryArgs {
 /// Lists rows, newest first.
 pub fn run(args: &HistoryArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&args.which.config)?;
+    with_store(&daemon)?;
     let kind = match args.kind {
         Kind::Fills => RecordKind::Fills,
         Kind::Orders => RecordKind::Orders,

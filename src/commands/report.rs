@@ -47,6 +47,7 @@ pub struct ReportArgs {
 /// Prints the profit and loss of a period. Exit 1 if the books do not agree with it.
 pub fn run(args: &ReportArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = Daemon::load_unpinned(&args.which.config)?;
+    with_store(&daemon)?;
     if let Some(file) = args
         .html
         .as_ref()
@@ -82,6 +83,26 @@ pub fn run(args: &ReportArgs, json: bool) -> anyhow::Result<Exit> {
         return Ok(Exit::CheckFailed);
     }
     Ok(Exit::Done)
+}
+
+/// Refuses a file whose mode keeps no store, and names where its results are.
+pub fn with_store(daemon: &Daemon) -> Result<(), Failure> {
+    // A folder in which a daemon traded before has a store, whatever the file's mode is now.
+    if daemon.mode.trades() || daemon.store.dir.join(cambist_store::FILE).exists() {
+        return Ok(());
+    }
+    let (file, mode) = (daemon.source.path.display(), daemon.mode.name());
+    let dir = daemon.store.dir.display();
+    let what = if daemon.mode.simulates() {
+        format!(
+            "{file}: mode {mode:?} has no store: every run writes report.html, report.json and fills.csv into a folder of its own in {dir}, and `cambist compare` reads those"
+        )
+    } else {
+        format!(
+            "{file}: mode {mode:?} has no store: it records depth in {dir}, which `cambist depth` reads"
+        )
+    };
+    Err(Failure::new(Exit::Usage, what))
 }
 
 /// Whole hours, because balances and prices are stored by the hour.

@@ -94,7 +94,7 @@ pub fn run(
     let collected = collected.lock().unwrap_or_else(PoisonError::into_inner);
     let found = comparison::report(&beside.account, &collected, &finished, clock);
     let Written { json: file, text } =
-        results.conclude("Shadow", &finished, &config.source.path, Some(&found))?;
+        results.conclude("Shadow", &finished, &config.source, Some(&found))?;
     print_text(if json { &file } else { &text })?;
     // A closed stderr is not an error.
     _ = writeln!(std::io::stderr(), "results in {}", folder.display());

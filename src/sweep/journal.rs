@@ -57,6 +57,15 @@ pub struct Header {
     pub shard: Option<Shard>,
 }
 
+/// The verb for names of differences: one of them may be a plural.
+pub fn differ(names: &[&str]) -> &'static str {
+    match names {
+        ["the data" | "the assumptions" | "the runs"] => "differ",
+        [_] => "differs",
+        _ => "differ",
+    }
+}
+
 impl Header {
     /// The form that this program writes.
     pub const FORMAT: u32 = FORMAT;
@@ -292,11 +301,7 @@ fn check_same(path: &Path, found: &Header, expected: &Header) -> Result<(), Fail
         "{} holds the results of another sweep: {} {}. Name another folder with --out, or replace it with --overwrite",
         path.display(),
         differences.join(", "),
-        if differences.len() == 1 {
-            "differs"
-        } else {
-            "differ"
-        }
+        differ(&differences)
     );
     Err(Failure::new(Exit::Usage, what))
 }

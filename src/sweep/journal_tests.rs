@@ -82,6 +82,13 @@ fn another_sweep_another_shard_and_another_process_are_refused() {
         ),
         (
             Header {
+                settings: serde_json::json!({"seed": 7}),
+                ..header(Some("1/2"))
+            },
+            "the assumptions differ.",
+        ),
+        (
+            Header {
                 config: "d".to_owned(),
                 sweep: "t".to_owned(),
                 ..header(Some("1/2"))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::journal::{self, Found, Header, Lines, NAME, Rows};
+use super::journal::{self, Found, Header, Lines, NAME, Rows, differ};
 use crate::exit::{Exit, Failure};
 use crate::shard::Shard;
 
@@ -47,11 +47,7 @@ pub fn merge(parts: &[PathBuf]) -> anyhow::Result<Merged> {
                         "{} and {shown} are no parts of one sweep: {} {}",
                         other.display(),
                         differences.join(", "),
-                        if differences.len() == 1 {
-                            "differs"
-                        } else {
-                            "differ"
-                        }
+                        differ(&differences)
                     )));
                 }
             }

@@ -28,7 +28,7 @@ pub fn page(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> S
         .collect();
     let mut page = Comparison {
         title: format!("Sweep over {}", names.join(", ")),
-        subtitle: subtitle(header, summary),
+        subtitle: subtitle(header, rows, summary),
         statements: summary.statements.clone(),
         assumed: assumed(header),
         details: vec![
@@ -49,10 +49,19 @@ pub fn page(header: &Header, space: &Space, rows: &Rows, summary: &Summary) -> S
     page.html()
 }
 
-fn subtitle(header: &Header, summary: &Summary) -> String {
+/// When the first run begins, and when the last one ends.
+fn period(rows: &Rows) -> Option<(Timestamp, Timestamp)> {
+    let figures = || rows.values().filter_map(Row::figures);
+    let from = figures().filter_map(|figures| Timestamp::from_rfc3339(&figures.from));
+    let to = figures().filter_map(|figures| Timestamp::from_rfc3339(&figures.to));
+    from.min().zip(to.max())
+}
+
+fn subtitle(header: &Header, rows: &Rows, summary: &Summary) -> String {
+    let period = period(rows).map_or_else(String::new, |(from, to)| format!(", {from} to {to}"));
     let files: Vec<_> = header.data.iter().map(|file| file.name.as_str()).collect();
     format!(
-        "{} runs, {} trials on {}. cambist {}",
+        "{} runs, {} trials on {}{period}. cambist {}",
         summary.runs,
         summary.trials,
         files.join(", "),

@@ -130,7 +130,7 @@ fn windows_of(
 }
 
 /// What the data are, by content.
-fn hashed(inputs: &Inputs) -> anyhow::Result<Vec<DataFile>> {
+pub fn hashed(inputs: &Inputs) -> anyhow::Result<Vec<DataFile>> {
     let mut found = Vec::new();
     for file in &inputs.data {
         if let Some(name) = scenario_of(&file.path) {

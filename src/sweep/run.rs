@@ -143,8 +143,8 @@ struct EquitySink {
     /// A whole quote token in its units.
     one: f64,
     first: Option<(Timestamp, Amount)>,
-    /// The value that the next return is measured from.
-    before: Option<Amount>,
+    /// The value that the next return is measured from, and its interval since the first.
+    before: Option<(i64, Amount)>,
     returns: RunningMoments,
     curve: Vec<(u64, f64)>,
     every: u64,
@@ -224,11 +224,15 @@ impl Sink for EquitySink {
         );
         self.point(at);
         if passed % self.interval_nanos == 0 {
-            if let Some(before) = self.before {
+            let interval = passed / self.interval_nanos;
+            // A return over a time without equity would be of another length than the others.
+            if let Some((earlier, before)) = self.before
+                && earlier + 1 == interval
+            {
                 let change = self.tokens(before, equity);
                 self.returns.add(change).map_err(io::Error::other)?;
             }
-            self.before = Some(equity);
+            self.before = Some((interval, equity));
         }
         Ok(())
     }
@@ -310,5 +314,38 @@ fn figures(finished: &Finished, sink: &mut EquitySink) -> Figures {
         engine_ended: report.engine_ended.clone(),
         invariants: report.invariants.len() as u64,
         curve: sink.curve(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use super::*;
+
+    #[test]
+    fn a_return_is_of_one_interval() {
+        let mut sink = EquitySink::new(60, 6);
+        let rows = [
+            (0, Some(1_000_000)),
+            (60, Some(2_000_000)),
+            (120, None),
+            (180, Some(9_000_000)),
+            (240, Some(9_000_000)),
+            // The same row once more is no return of zero.
+            (240, Some(9_000_000)),
+        ];
+        for (second, equity) in rows {
+            let row = SampleRow {
+                time: Timestamp(second * 1_000_000_000),
+                market: MarketId(0),
+                mid: None,
+                quotes: [None; 2],
+                base: 0,
+                quote: 0,
+                equity,
+            };
+            sink.sample(&row).unwrap();
+        }
+        assert_eq!((sink.returns.count, sink.returns.mean), (2, 0.5));
     }
 }

@@ -82,13 +82,26 @@ fn a_backtest_reports_what_it_earned_and_what_it_assumed() {
     let part = |name: &str| -> f64 { pnl[name].as_str().unwrap().parse().unwrap() };
     let sum = part("spread") + part("holdings") + part("fees");
     assert!((sum - part("total")).abs() < 1e-9, "{pnl}");
-    assert_eq!(report["data"][0]["rows"], 600);
+    let of = &report["data"][0];
+    assert_eq!(of["rows"], 600);
+    assert_eq!(of["files"][0]["name"], "eth.csv");
+    assert_eq!(of["files"][0]["bytes"], jumping().len());
+    assert_eq!(of["files"][0]["sha256"].as_str().map(str::len), Some(64));
+    let config = std::fs::read_to_string(folder.0.join("cambist.toml")).unwrap();
+    assert_eq!(value["config_text"], config);
+    // Orders that a jump fills are gone at the exchange before the engine polls it.
+    let share = |name: &str| report[name].as_f64().unwrap();
+    assert!(share("quoted_both_sides_ratio") < share("quoted_both_sides_as_polled_ratio"));
     assert_eq!(report["invariants"], serde_json::json!([]));
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(
         page.contains("<svg") && page.contains("[[market]]"),
         "pictures and the configuration"
     );
+    let closing = report["equity"]["closing"].as_str().unwrap();
+    for words in ["eth.csv", "at the beginning", "volume, ETH-USDC", closing] {
+        assert!(page.contains(words), "{words}");
+    }
     let rows = std::fs::read_to_string(out.join("report.csv")).unwrap();
     let fills = format!("\nfills,{}\n", report["fills"]);
     assert!(
@@ -103,6 +116,8 @@ fn a_backtest_reports_what_it_earned_and_what_it_assumed() {
         "fills learnt after",
         "Assumed",
         "two snapshots",
+        "of eth.csv",
+        "at the exchange",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -116,6 +131,63 @@ fn a_backtest_reports_what_it_earned_and_what_it_assumed() {
     assert_eq!(exit(&again), 0, "{}", stderr(&again));
     assert_eq!(stdout(&again), text);
     assert_eq!(lines(&out.join("fills.csv")), before);
+
+    // Data that end the run leave the results as they were.
+    let bad = folder.write("bad.csv", &(jumping() + "1,2\n"));
+    let failed = run(&folder, &bad, &["--overwrite"]);
+    assert_eq!(exit(&failed), 1, "{}", stderr(&failed));
+    assert_eq!(lines(&out.join("fills.csv")), before);
+    assert_eq!(
+        std::fs::read_to_string(out.join("report.txt")).unwrap(),
+        text
+    );
+    assert!(!out.join(".cambist-unfinished").exists());
+}
+
+/// The program names this value in its help.
+#[test]
+fn the_profit_and_loss_is_where_the_help_names_it() {
+    let output = cambist(&["backtest", "--help"]);
+    let help = stdout(&output);
+    let (_, path) = help.split_once("jq .").unwrap();
+    let path = path.split_whitespace().next().unwrap();
+    let folder = Folder::new("backtest-help");
+    let data = folder.write("eth.csv", &jumping());
+    let output = run(&folder, &data, &["--json"]);
+    let pointer = format!("/{}", path.replace('.', "/"));
+    let value = json(&output).pointer(&pointer).cloned().unwrap();
+    assert!(value["total"].is_string(), "{path}: {value}");
+}
+
+#[test]
+fn a_day_is_a_period_and_a_sample_may_be_an_hour() {
+    let folder = Folder::new("backtest-day");
+    let data = folder.write("eth.csv", &jumping());
+    let day = ["--from", "2024-08-08", "--to", "2024-08-08"];
+    let output = run(&folder, &data, &[&day[..], &["--json"]].concat());
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    // The data begin at 23:54:16 and go on over midnight; the last row of the day is its end.
+    let value = json(&output);
+    assert_eq!(value["report"]["from"], "2024-08-08T23:54:16Z");
+    assert_eq!(value["report"]["to"], "2024-08-09T00:00:00Z");
+    let rows = lines(&folder.0.join("out/equity.csv"));
+    assert_eq!(rows.len(), 1 + 345);
+    assert_ne!(rows[rows.len() - 1], rows[rows.len() - 2]);
+    let output = run(&folder, &data, &["--sample", "1h", "--overwrite"]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+}
+
+#[test]
+fn data_in_the_wrong_unit_are_refused() {
+    let folder = Folder::new("backtest-unit");
+    let seconds = jumping().replace("000,26", ",26").replace("000,27", ",27");
+    let data = folder.write("seconds.csv", &seconds);
+    let output = run(&folder, &data, &[]);
+    assert_eq!(exit(&output), 1);
+    let message = stderr(&output);
+    for words in ["line 3", "before the year 2000", "2024-08-08T23:54:16Z"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
 }
 
 /// The same file that quotes live: each view is answered by the real process, and runs are equal.
@@ -221,6 +293,13 @@ fn contradicting_arguments_are_refused() {
         (&of_another, &[][..], 2, "no market BTC-USDC"),
         (&nowhere, &[], 1, "nowhere.csv"),
         (&data, &["--balance", "BTC=1"], 2, "there is no token BTC"),
+        (
+            &data,
+            &["--balance", "ETH=1", "--balance", "ETH=2"],
+            2,
+            "ETH is given twice",
+        ),
+        (&data, &["--from", "yesterday"], 2, "a day (2024-08-08)"),
         (&data, &["--balance", "ETH=1.5e3"], 2, "decimal"),
         (&data, &["--queue-model", "fifo"], 1, "names every order"),
         (&data, &["--queue-model", "fast"], 2, "no queue model"),
@@ -302,7 +381,12 @@ fn parquet_is_read_and_written() {
     let data = data.display().to_string();
     let of_parquet = run(&folder, &data, &["--json", "--overwrite", "--parquet"]);
     assert_eq!(exit(&of_parquet), 0, "{}", stderr(&of_parquet));
-    assert_eq!(json(&of_parquet), json(&of_csv));
+    let without_files = |output| {
+        let mut value = json(output);
+        value["report"]["data"][0]["files"] = Value::Null;
+        value
+    };
+    assert_eq!(without_files(&of_parquet), without_files(&of_csv));
     assert_eq!(lines(&folder.0.join("out/fills.csv")), fills);
     for name in ["fills", "equity"] {
         let bytes = std::fs::read(folder.0.join(format!("out/{name}.parquet"))).unwrap();

@@ -1,7 +1,7 @@
 //! `cambist compare`: results of several backtests on one page.
 
 use crate::backtest::{config, jumping};
-use crate::support::{Folder, cambist, exit, json, stderr};
+use crate::support::{Folder, cambist, exit, json, stderr, stdout};
 
 #[test]
 fn several_runs_are_on_one_page_with_what_differs_between_them() {
@@ -83,4 +83,59 @@ fn several_runs_are_on_one_page_with_what_differs_between_them() {
         2,
         "only with --overwrite"
     );
+}
+
+/// The same names with another content: what differs is listed by key and by file.
+#[test]
+fn differences_of_content_are_listed() {
+    let folder = Folder::new("compare-content");
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let (one, other, page) = (path("one"), path("other"), path("page.html"));
+    let run = |out: &str, text: &str, rows: &str, sample: &str| {
+        let config = folder.write("cambist.toml", text);
+        let data = folder.write("eth.csv", rows);
+        let output = cambist(&[
+            "backtest", "--config", &config, "--data", &data, "--out", out, "--sample", sample,
+        ]);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    };
+    let text = std::fs::read_to_string(config(&folder)).unwrap();
+    let changed = text.replace("start_bps = 10000", "start_bps = 9000");
+    assert_ne!(text, changed);
+    run(&one, &text, &jumping(), "1s");
+    run(
+        &other,
+        &changed,
+        &jumping().replace(",5.5,", ",5.25,"),
+        "7s",
+    );
+    let args = ["compare", &one, &other, "--out", &page];
+    let output = cambist(&[&args[..], &["--json"]].concat());
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let value = json(&output);
+    let differs = |what: &str| {
+        let all = value["differences"].as_array().unwrap();
+        let found = all.iter().find(|row| row["what"] == what);
+        found.map(|row| row["values"].clone())
+    };
+    let expected = serde_json::json!(["10000", "9000"]);
+    assert_eq!(differs("ramp.start_bps"), Some(expected));
+    let files = differs("data of ETH-USDC").unwrap();
+    assert!(files[0] != files[1] && files[0].as_str().unwrap().starts_with("eth.csv (sha256 "));
+    assert_eq!(differs("configuration"), None, "one path");
+    // Rows 7 s apart have no returns of a minute, which is a reason and no other ratio.
+    assert_eq!(value["runs"][0]["returns"], 9);
+    assert_eq!(value["runs"][1]["returns"], 0);
+    assert!(value["runs"][1]["sharpe"].is_null());
+    let text = cambist(&[&args[..], &["--overwrite"]].concat());
+    let text = stdout(&text);
+    let html = std::fs::read_to_string(&page).unwrap();
+    for words in [
+        "other has no Sharpe ratio: its rows are 7 s apart",
+        "fewer than 100 returns",
+        "ramp.start_bps",
+    ] {
+        assert!(html.contains(words), "{words}");
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }

@@ -105,6 +105,63 @@ fn recorded_depth_is_a_table_that_backtests_read() {
     assert!(expected.len() < rows.len() && !expected.is_empty());
 }
 
+/// Segments of an exchange whose versions began again: the table is read like the folder.
+#[test]
+fn a_restart_of_the_exchange_leaves_a_table_that_is_read() {
+    use cambist_core::{Price, Qty};
+    use cambist_market_data::segment::{Header, Limits, SnapshotWriter};
+    use cambist_market_data::{Grid, Level, Snapshot, Timestamp};
+
+    let folder = Folder::new("depth-restart");
+    let recorded = folder.0.join("ETH-USDC");
+    std::fs::create_dir(&recorded).unwrap();
+    let header = Header {
+        market: "ETH-USDC".to_owned(),
+        grid: Grid::parse("0.01", "0.0001").unwrap(),
+    };
+    let mut writer = SnapshotWriter::begin(&recorded, header, Limits::default()).unwrap();
+    for second in 0..60_u64 {
+        let time = 1_723_161_256 + i64::try_from(second).unwrap();
+        let level = |price| Level {
+            price: Price(price),
+            qty: Qty(10_000),
+        };
+        let row = Snapshot {
+            exchange_time: Timestamp(time * 1_000_000_000),
+            local_time: Timestamp(time * 1_000_000_000),
+            sequence: if second < 30 {
+                100 + second
+            } else {
+                second - 29
+            },
+            bids: vec![level(268_400)],
+            asks: vec![level(268_420)],
+        };
+        writer.write(&row).unwrap();
+    }
+    writer.finish().unwrap();
+    let (recorded, table) = (recorded.display().to_string(), folder.0.join("e.csv"));
+    let output = cambist(&[
+        "depth",
+        &recorded,
+        "--out",
+        table.to_str().unwrap(),
+        "--json",
+    ]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    assert_eq!(
+        (&json(&output)["rows"], &json(&output)["restarts"]),
+        (&60.into(), &1.into())
+    );
+    let (folder_data, table_data) = (
+        data(&folder, &recorded),
+        data(&folder, table.to_str().unwrap()),
+    );
+    for field in ["rows", "kept", "first", "last"] {
+        assert_eq!(folder_data[field], table_data[field], "{field}");
+    }
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_has_the_same_rows() {

@@ -432,6 +432,8 @@ fn a_grid_of_three_parameters_has_a_map_for_every_two_with_means_and_the_plane_o
     good(&output);
     let value = json(&output);
     let page = std::fs::read_to_string(Path::new(&sweep.out("out")).join("sweep.html")).unwrap();
+    let period = "2024-08-08T23:54:16Z to 2024-08-09T00:04:15Z";
+    assert!(page.contains(period), "{period}");
     for pair in ["margin and amount", "margin and most", "amount and most"] {
         assert!(page.contains(&format!("Heat maps: {pair}")), "{pair}");
     }

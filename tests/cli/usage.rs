@@ -55,6 +55,21 @@ fn usage_is_2_and_help_has_examples() {
 }
 
 #[test]
+fn commands_of_a_store_name_where_paper_results_are() {
+    let folder = Folder::new("usage-paper");
+    let text = std::fs::read_to_string(example("paper.toml")).unwrap();
+    let paper = folder.write("paper.toml", &text.replace("../target/", ""));
+    for command in ["report", "history"] {
+        let output = cambist(&[command, "--config", &paper]);
+        assert_eq!(exit(&output), 2, "{command}");
+        let message = stderr(&output);
+        for words in ["mode \"paper\" has no store", "report.html"] {
+            assert!(message.contains(words), "{words}: {message}");
+        }
+    }
+}
+
+#[test]
 fn an_unknown_scenario_is_2_and_lists_the_known_ones() {
     let output = cambist(&["demo", "--scenario", "crush"]);
     assert_eq!(exit(&output), 2);

@@ -2,14 +2,18 @@
 
 use cambist_report::summary::PnlRow;
 
-use crate::report::Report;
+use crate::markouts::MarkoutReport;
+use crate::report::{LevelReport, Report};
 
-/// With fewer fills no conclusion is drawn from them.
-const FILLS_MIN: u64 = 30;
+/// With fills in fewer spans of time no conclusion is drawn from them: what follows one another in one span is one
+/// observation, and a confidence band needs many.
+const SPANS_MIN: u64 = 30;
 /// Shorter runs cover too few market conditions.
 const SHORT_S: f64 = 21_600.0;
 /// Both sides should be quoted for this share of the time.
 const QUOTED_MIN: f64 = 0.95;
+/// From this difference on the share that the engine measured is named beside it.
+const POLLED_MORE: f64 = 0.01;
 
 /// Advice on a run, most important first.
 pub fn advice(report: &Report) -> Vec<String> {
@@ -21,10 +25,7 @@ pub fn advice(report: &Report) -> Vec<String> {
         ));
     }
     if report.level != "trading" {
-        let cause = report
-            .levels
-            .last()
-            .map_or("", |change| change.cause.as_str());
+        let cause = cause(&report.levels, &report.level);
         advice.push(format!(
             "The trading state became {} ({cause}): nothing was quoted after that.",
             report.level
@@ -43,6 +44,14 @@ pub fn advice(report: &Report) -> Vec<String> {
             report.rate_limited
         ));
     }
+    for data in &report.data {
+        if let Some(unusual) = data.unusual() {
+            advice.push(format!(
+                "The data of {} have {unusual}: many of them are a defect of the recording.",
+                data.market
+            ));
+        }
+    }
     if report.duration_s < SHORT_S {
         advice.push(format!(
             "The run covers {:.1} hours: too short to cover different market conditions.",
@@ -52,20 +61,31 @@ pub fn advice(report: &Report) -> Vec<String> {
     advice
 }
 
+/// Why the trading state is what it is; pauses may have followed it.
+fn cause<'a>(levels: &'a [LevelReport], level: &str) -> &'a str {
+    let found = levels.iter().rfind(|change| change.what == level);
+    found.map_or("", |change| change.cause.as_str())
+}
+
+/// The markout that conclusions rest on.
+fn ten_seconds(report: &Report) -> Option<&MarkoutReport> {
+    let mut found = report.markouts.iter();
+    found.find(|m| m.horizon_s == 10 && m.side == "all")
+}
+
 fn markouts(report: &Report) -> Option<String> {
-    if report.fills < FILLS_MIN {
+    let ten = ten_seconds(report);
+    let spans = ten.map_or(0, |ten| ten.spans);
+    if spans < SPANS_MIN {
         return Some(format!(
-            "There were {} fills: too few for a conclusion.",
+            "There were {} fills, in {spans} spans of 10 s: too few for a conclusion.",
             report.fills
         ));
     }
-    let found = report.markouts.iter();
-    let ten = found
-        .clone()
-        .find(|m| m.horizon_s == 10 && m.side == "all")?;
+    let ten = ten?;
     let (low, high) = ten.low_bps.zip(ten.high_bps)?;
     let estimate = format!(
-        "the mean 10 s markout is {:+.1} bps (95 %: {low:+.1} to {high:+.1}, n = {})",
+        "the mean 10 s markout is {:+.1} bps (95 %: {low:+.1} to {high:+.1}, {} fills in n = {spans} spans of 10 s)",
         ten.mean_bps, ten.fills
     );
     if high < 0.0 {
@@ -89,7 +109,8 @@ fn causes(report: &Report, pnl: &PnlRow) -> Vec<String> {
     let holdings = number(&pnl.holdings);
     let quote = &report.quote;
     let mut advice = Vec::new();
-    if report.fills >= FILLS_MIN && quoting < 0.0 {
+    let spans = ten_seconds(report).map_or(0, |ten| ten.spans);
+    if spans >= SPANS_MIN && quoting < 0.0 {
         advice.push(format!(
             "Quoting itself lost {:.2} {quote}: spread {}, fees {}.",
             -quoting, pnl.spread, pnl.fees
@@ -111,12 +132,44 @@ fn quoted(report: &Report) -> String {
     let longest = each.max_by(|a, b| a.2.total_cmp(&b.2));
     let reason = longest.map_or_else(String::new, |(side, reason, seconds)| {
         format!(
-            "; the longest reason was {reason}, {seconds:.0} s on the {} side of {}",
+            "; the engine's longest reason for none was {reason}, {seconds:.0} s on the {} side of {}",
             side.side, side.market
         )
     });
+    let as_polled = report.quoted_both_sides_as_polled_ratio;
+    let polled = if as_polled - report.quoted_both_sides_ratio > POLLED_MORE {
+        // The engine's reasons do not explain the difference.
+        format!(
+            ", {:.1} % as the engine measured it, which counts a filled order as a quote until its next poll",
+            as_polled * 100.0
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "Both sides were quoted {:.1} % of the time{reason} (docs/no-quotes.md).",
+        "Own orders were on both sides at the exchange {:.1} % of the time{polled}{reason} (docs/no-quotes.md).",
         report.quoted_both_sides_ratio * 100.0
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_after_a_halt_is_not_its_cause() {
+        let change = |what: &str, cause: &str| LevelReport {
+            time: String::new(),
+            what: what.to_owned(),
+            cause: cause.to_owned(),
+        };
+        let levels = [
+            change("halted", "an earlier one"),
+            change("trading", "resumed"),
+            change("halted", "the loss of a day"),
+            change("paused", "a wide spread"),
+        ];
+        assert_eq!(cause(&levels, "halted"), "the loss of a day");
+        assert_eq!(cause(&[], "halted"), "");
+    }
 }

@@ -1,6 +1,7 @@
 //! Errors of creating or running a backtest.
 
 use cambist_fill_model::OptionsError;
+use cambist_market_data::Timestamp;
 
 /// Why a backtest cannot be created or continued.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +36,20 @@ pub enum BacktestError {
     Empty {
         /// Market name.
         market: String,
+    },
+    /// The data of two markets have no time in common.
+    #[error(
+        "the data of {ended} end at {end}, before those of {late} begin at {begin}: a run needs the data of all its markets at once"
+    )]
+    Apart {
+        /// The market whose data end first.
+        ended: String,
+        /// Their last time.
+        end: Timestamp,
+        /// The market whose data begin last.
+        late: String,
+        /// Their first time.
+        begin: Timestamp,
     },
     /// The data are invalid.
     #[error(transparent)]

@@ -21,6 +21,7 @@ use crate::assumptions::Assumptions;
 use crate::error::BacktestError;
 use crate::feed::lot_decimals;
 use crate::network::nanos;
+use crate::resting::Resting;
 use crate::sink::OpenOrderRow;
 
 /// A fill of one of our orders, at the exchange.
@@ -44,6 +45,7 @@ struct Market {
     version: u64,
     /// Buffer for the levels of a reply.
     levels: Snapshot,
+    resting: Resting,
 }
 
 /// The exchange.
@@ -106,6 +108,7 @@ impl SimulatedExchange {
                 is_snapshots: *is_snapshots,
                 version: 0,
                 levels: Snapshot::default(),
+                resting: Resting::default(),
             })
         };
         Ok(Self {
@@ -178,6 +181,7 @@ impl SimulatedExchange {
         let accepted = AccountOrder::new(order.clone(), clock, name);
         self.change(now, Change::Accepted(Box::new(accepted)));
         self.places.insert(number, order.market);
+        self.markets[market].resting.begins(now, order.side);
         self.expiries.insert((order.last_effect_s(), number));
         let order_request = NewOrder {
             id: OrderId(number),
@@ -243,9 +247,14 @@ impl SimulatedExchange {
     }
 
     fn end(&mut self, now: Timestamp, number: OrderNumber, status: OrderStatus) {
-        self.places.remove(&number);
+        let place = self.places.remove(&number);
         if let Some(order) = self.account.get(number) {
+            let side = order.order.side;
             self.expiries.remove(&(order.order.last_effect_s(), number));
+            if let Some(market) = place {
+                let market_state = &mut self.markets[usize::from(market.0)];
+                market_state.resting.ends(now, side);
+            }
         }
         self.change(now, Change::Ended(number, status));
         let before = venue_time(now).minus_ms(self.kept_ms);
@@ -449,6 +458,13 @@ impl SimulatedExchange {
             Side::Buy => prices.max(),
             Side::Sell => prices.min(),
         }
+    }
+
+    /// How long our orders rested in a market up to a time.
+    pub fn resting(&self, market: usize, now: Timestamp) -> Resting {
+        let mut resting = self.markets[market].resting;
+        resting.count_to(now);
+        resting
     }
 
     /// Our orders that rest, in the order of acceptance.

@@ -93,8 +93,12 @@ impl Page<'_> {
             format!("{} {quote}", report.equity.drawdown_max),
         ));
         tiles.push(("fills", report.fills.to_string()));
+        let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
+        let equity = &report.equity;
+        let (opening, closing) = (known(&equity.opening), known(&equity.closing));
+        tiles.push(("equity", format!("{opening} → {closing} {quote}")));
         let share = report.quoted_both_sides_ratio * 100.0;
-        tiles.push(("both sides quoted", format!("{share:.1} %")));
+        tiles.push(("both sides at the exchange", format!("{share:.1} %")));
         let tiles: Vec<_> = tiles
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value))
@@ -204,6 +208,7 @@ impl Page<'_> {
             &["", "spread", "holdings", "fees", "total"],
             &rows,
         );
+        self.account(page);
         let bps = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |v| format!("{v:+.2}"));
         let rows: Vec<_> = report
             .markouts
@@ -216,13 +221,14 @@ impl Page<'_> {
                     bps(m.low_bps),
                     bps(m.high_bps),
                     m.fills.to_string(),
+                    m.spans.to_string(),
                 ]
             })
             .collect();
         table(
             page,
-            "Markouts in ten-thousandths",
-            &["after", "mean", "95 % from", "to", "fills"],
+            "Markouts in ten-thousandths, weighted by value",
+            &["after", "mean", "95 % from", "to", "fills", "spans"],
             &rows,
         );
         let orders = &report.orders;
@@ -254,6 +260,46 @@ impl Page<'_> {
         self.more_tables(page);
     }
 
+    /// What was held and traded.
+    fn account(&self, page: &mut String) {
+        let report = self.report;
+        let mut rows = Vec::new();
+        for (symbol, held) in &report.closing {
+            let before = report.opening.get(symbol).map_or("0", String::as_str);
+            let name = format!("held, {symbol}");
+            rows.push(vec![name, before.to_owned(), held.clone()]);
+        }
+        let none = || "–".to_owned();
+        let equity = &report.equity;
+        let known = |value: &Option<String>| value.clone().unwrap_or_else(none);
+        let name = format!("equity, {}", report.quote);
+        rows.push(vec![name, known(&equity.opening), known(&equity.closing)]);
+        table(
+            page,
+            "Holdings",
+            &["", "at the beginning", "at the end"],
+            &rows,
+        );
+        let mut rows: Vec<_> = report
+            .quote_volume
+            .iter()
+            .map(|(market, quote)| {
+                let base = report.base_volume.get(market).cloned();
+                vec![
+                    format!("volume, {market}"),
+                    format!("{quote} {}", report.quote),
+                    format!("{} base", base.unwrap_or_else(none)),
+                ]
+            })
+            .collect();
+        rows.push(vec![
+            "largest drawdown".to_owned(),
+            format!("{} {}", equity.drawdown_max, report.quote),
+            known(&equity.drawdown_at),
+        ]);
+        table(page, "Volume and drawdown", &["", "", ""], &rows);
+    }
+
     fn more_tables(&self, page: &mut String) {
         let report = self.report;
         let ms =
@@ -276,8 +322,13 @@ impl Page<'_> {
             let name = format!("{} {}", side.market, side.side);
             rows.push(vec![
                 name.clone(),
-                "quoted".to_owned(),
+                "at the exchange".to_owned(),
                 format!("{:.1} s", side.quoted_s),
+            ]);
+            rows.push(vec![
+                name.clone(),
+                "quoted, as polled".to_owned(),
+                format!("{:.1} s", side.quoted_as_polled_s),
             ]);
             for (reason, seconds) in &side.withheld_s {
                 rows.push(vec![
@@ -318,6 +369,13 @@ impl Page<'_> {
                 data.kind.to_owned(),
                 format!("{} rows, {} kept", read.rows, read.kept),
             ]);
+            if !data.files.is_empty() {
+                let what = "files".to_owned();
+                rows.push(vec![data.market.clone(), what, data.names()]);
+            }
+            if let Some(unusual) = data.unusual() {
+                rows.push(vec![data.market.clone(), "unusual".to_owned(), unusual]);
+            }
             for skipped in &read.skipped {
                 rows.push(vec![
                     data.market.clone(),

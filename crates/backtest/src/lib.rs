@@ -27,6 +27,7 @@ mod markouts;
 mod network;
 mod performance;
 mod report;
+mod resting;
 mod run;
 mod schedule;
 mod sink;
@@ -37,6 +38,8 @@ pub use engine_link::{EngineObserver, Processes, ViewAnswerer};
 pub use error::BacktestError;
 pub use finished::Finished;
 pub use markouts::MarkoutReport;
-pub use report::{DataReport, Detection, EquityReport, LevelReport, Ratios, Report, SideReport};
+pub use report::{
+    DataFile, DataReport, Detection, EquityReport, LevelReport, Ratios, Report, SideReport,
+};
 pub use run::{Backtest, Setup};
 pub use sink::{FillRow, OpenOrderRow, Progress, SampleRow, Sink};

@@ -70,8 +70,11 @@ pub struct Report {
     pub ratios: Ratios,
     /// Requests that the exchange refused because of its rate limit.
     pub rate_limited: u64,
-    /// Share of time with quotes on both sides, of the market where it was lowest.
+    /// Share of the run with own orders on both sides at the exchange, of the market where it was lowest.
     pub quoted_both_sides_ratio: f64,
+    /// The same as the engine measured it: it counts a filled order as a quote until its next poll, and begins when
+    /// both sides were first live.
+    pub quoted_both_sides_as_polled_ratio: f64,
     /// Why there were no quotes, by side.
     pub sides: Vec<SideReport>,
     /// Orders that risk controls refused, by control.
@@ -123,6 +126,8 @@ pub struct DataReport {
     pub market: String,
     /// `events` or `snapshots`.
     pub kind: &'static str,
+    /// The files that they were read from, in this order; none for data that arrived during the run.
+    pub files: Vec<DataFile>,
     /// Rows read, kept and skipped.
     #[serde(flatten)]
     pub report: cambist_market_data::Report,
@@ -130,6 +135,46 @@ pub struct DataReport {
     pub crossings: u64,
     /// Number of events about orders that the recording had not named.
     pub unknown_orders: u64,
+}
+
+/// A file of data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DataFile {
+    /// Its name without folders, or `scenario:NAME`.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256 of its content.
+    pub sha256: String,
+}
+
+impl DataReport {
+    /// Names of its files.
+    pub fn names(&self) -> String {
+        let names: Vec<_> = self.files.iter().map(|file| file.name.as_str()).collect();
+        names.join(", ")
+    }
+
+    /// What is unusual about ticks and is not refused, if there is something.
+    pub fn unusual(&self) -> Option<String> {
+        let repeated = self.report.repeated;
+        let found: Vec<_> = [
+            (repeated, "rows equal to the row before them"),
+            (
+                self.crossings,
+                "times left crossed, where the older levels were removed",
+            ),
+            (
+                self.unknown_orders,
+                "events about orders that were not named before",
+            ),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+        (!found.is_empty()).then(|| found.join(", "))
+    }
 }
 
 /// Value of all holdings, in quote tokens.
@@ -165,9 +210,11 @@ pub struct SideReport {
     pub market: String,
     /// `buy` or `sell`.
     pub side: &'static str,
-    /// Seconds with quotes.
+    /// Seconds with own orders at the exchange.
     pub quoted_s: f64,
-    /// Seconds without quotes, by reason.
+    /// Seconds with quotes as the engine measured it.
+    pub quoted_as_polled_s: f64,
+    /// Seconds without quotes by the engine's reasons.
     pub withheld_s: BTreeMap<String, f64>,
 }
 
@@ -268,7 +315,8 @@ pub fn build(source: &Source<'_>) -> Report {
         ends: polled.ends,
         requests: polled.requests,
         rate_limited: source.rate_limited,
-        quoted_both_sides_ratio: polled.quoted_both_sides_ratio,
+        quoted_both_sides_ratio: both_sides(source),
+        quoted_both_sides_as_polled_ratio: polled.quoted_both_sides_ratio,
         sides: sides(source),
         refused_by_control: source
             .log
@@ -320,6 +368,7 @@ fn data(source: &Source<'_>) -> Vec<DataReport> {
         } else {
             "events"
         },
+        files: Vec::new(),
         report: feed.data().report().clone(),
         crossings: source.exchange.crossings(index),
         unknown_orders: source.exchange.unknown_orders(index),
@@ -338,15 +387,33 @@ fn detection(log: &EngineLog) -> Detection {
     }
 }
 
+/// The share of the whole run, so that a late start and an early end count.
+#[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
+fn both_sides(source: &Source<'_>) -> f64 {
+    let all_nanos = source.to.nanos_since(source.from);
+    if all_nanos <= 0 {
+        return 0.0;
+    }
+    let markets = 0..source.markets.len();
+    let each = markets.map(|market| source.exchange.resting(market, source.to).both_nanos());
+    let lowest = each.min().unwrap_or(0);
+    lowest as f64 / all_nanos as f64
+}
+
 fn sides(source: &Source<'_>) -> Vec<SideReport> {
     let each = source.log.sides.iter();
     each.map(|((market, side), times)| {
         let spec = source.markets.get(usize::from(market.0));
+        let rested_us = spec.map_or(0, |_| {
+            let resting = source.exchange.resting(usize::from(market.0), source.to);
+            resting.side_nanos(*side).unsigned_abs() / 1_000
+        });
         let withheld = times.micros.iter();
         SideReport {
             market: spec.map(|spec| spec.name.clone()).unwrap_or_default(),
             side: Side::name(*side),
-            quoted_s: times.micros.get(&None).copied().map_or(0.0, seconds),
+            quoted_s: seconds(rested_us),
+            quoted_as_polled_s: times.micros.get(&None).copied().map_or(0.0, seconds),
             withheld_s: withheld
                 .filter_map(|(reason, micros)| {
                     Some(((*reason)?.name().to_owned(), seconds(*micros)))

@@ -87,6 +87,8 @@ pub struct Backtest {
     planned_by_row: Option<Timestamp>,
     wake_at: Timestamp,
     sample_at: Timestamp,
+    /// The last sample.
+    sampled_at: Option<Timestamp>,
     sample_nanos: i64,
     timeout_nanos: i64,
     from: Option<Timestamp>,
@@ -176,6 +178,7 @@ impl Backtest {
             planned_by_row: None,
             wake_at: NEVER,
             sample_at: NEVER,
+            sampled_at: None,
             sample_nanos: nanos(setup.sample_ms * 1_000),
             from: setup.from,
             to: setup.to.unwrap_or(NEVER),
@@ -224,8 +227,22 @@ impl Backtest {
     /// Reads up to the start and starts the engine.
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
         let start = self.starts_at();
+        let latest = self.feeds.iter().map(Feed::time).enumerate();
+        let latest = latest.max_by_key(|(_, time)| *time);
         let reaches = start <= self.to && self.read_until(start, sink)?;
         if !reaches && self.now < start {
+            let ended = self.feeds.iter().position(|feed| feed.time() == NEVER);
+            if let Some(((late, begin), ended)) = latest.zip(ended)
+                && late != ended
+                && self.now < begin
+            {
+                return Err(BacktestError::Apart {
+                    ended: self.markets[ended].name.clone(),
+                    end: self.now,
+                    late: self.markets[late].name.clone(),
+                    begin,
+                });
+            }
             let market = self.markets[0].name.clone();
             return Err(BacktestError::Empty { market });
         }
@@ -368,7 +385,12 @@ impl Backtest {
             self.handle(&Input::wake());
         }
         if self.sample_at <= self.now {
-            self.sample(sink)?;
+            if self.now < self.to {
+                self.sample(sink)?;
+            } else {
+                // The end is sampled once, when everything of its moment is done.
+                self.sample_at = NEVER;
+            }
         }
         Ok(())
     }
@@ -489,6 +511,7 @@ impl Backtest {
         if sink.wants_open_orders() {
             sink.open_orders(&self.exchange.open_orders())?;
         }
+        self.sampled_at = Some(time);
         self.sample_at = time.plus_nanos(self.sample_nanos);
         Ok(())
     }
@@ -500,7 +523,9 @@ impl Backtest {
         for index in 0..self.markets.len() {
             self.mark(index);
         }
-        self.sample(sink)?;
+        if self.sampled_at != Some(self.now) {
+            self.sample(sink)?;
+        }
         let end = self.engine_time(self.now);
         let (ended, engine) = match (self.ended, self.engine) {
             (Some((at, engine)), _) => (Some(at), Some(engine)),

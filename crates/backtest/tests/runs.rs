@@ -120,6 +120,32 @@ fn a_swinging_market_fills_and_the_accounts_are_correct() {
 }
 
 #[test]
+fn the_time_with_both_sides_is_that_at_the_exchange() {
+    // Every ten seconds the mid jumps through the quotes of one side, more than half a second before the next poll.
+    let mid = |n: i64| 250_000 + 500 * u64::from(n / 10 % 2 == 1);
+    let at = |n: i64| n * 1_000 + if n > 0 { 400 } else { 0 };
+    let data = snapshots((0..1_800).map(|n| book(at(n), mid(n))).collect());
+    let mut often = setup(data, fast());
+    often.sample_ms = 100;
+    let (report, kept) = run(often);
+    check_books(&report, &kept);
+    // The engine counts filled orders as quotes until its next poll; at the exchange they are gone. The rows of a
+    // sample show the same share.
+    let both = |row: &&cambist_backtest::SampleRow| row.quotes.iter().all(Option::is_some);
+    let share = |count: usize| f64::from(u32::try_from(count).unwrap());
+    let sampled = share(kept.samples.iter().filter(both).count()) / share(kept.samples.len());
+    let (ratio, polled) = (
+        report.quoted_both_sides_ratio,
+        report.quoted_both_sides_as_polled_ratio,
+    );
+    assert!((ratio - sampled).abs() < 0.01, "{ratio} {sampled}");
+    assert!(ratio < polled - 0.01, "{ratio} {polled}");
+    for side in &report.sides {
+        assert!(side.quoted_s < side.quoted_as_polled_s, "{side:?}");
+    }
+}
+
+#[test]
 fn a_quiet_market_fills_nothing_and_the_result_comes_from_holdings() {
     let (report, kept) = run(setup(snapshots(swinging(400, 100)), fast()));
     assert_eq!(report.fills, 0);
@@ -271,6 +297,10 @@ fn a_run_has_the_configured_start_and_end() {
         (times().min(), times().max()),
         (Some(at(100)), Some(at(300)))
     );
+    // The end is a sample too, and is there once: a second one would be a return of zero.
+    let all: Vec<_> = times().collect();
+    assert_eq!(all.len(), 201);
+    assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
     let mut beyond = setup(snapshots(swinging(60, 0)), fast());
     beyond.to = Some(at(9_999));
     assert_eq!(run(beyond).0.to, "2024-08-08T00:00:59Z", "with the data");
@@ -280,6 +310,26 @@ fn a_run_has_the_configured_start_and_end() {
         panic!("there are no rows");
     };
     assert!(matches!(error, BacktestError::Empty { .. }), "{error}");
+}
+
+#[test]
+fn data_of_two_markets_without_a_common_time_are_named() {
+    let mut two = setup(snapshots(swinging(60, 0)), fast());
+    let mut second = market();
+    (second.id, second.name) = (cambist_core::MarketId(1), "BBB-QQQ".to_owned());
+    let limits = two.engine.markets[0].clone();
+    two.engine.markets.push(limits);
+    two.markets.push(second);
+    let later = (100..160).map(|second| book(second * 1_000, 250_000));
+    two.data.push(snapshots(later.collect()));
+    let Err(error) = Backtest::new(two).unwrap().run(&mut ()) else {
+        panic!("it runs");
+    };
+    assert_eq!(
+        error.to_string(),
+        "the data of AAA-QQQ end at 2024-08-08T00:00:59Z, before those of BBB-QQQ begin at \
+         2024-08-08T00:01:40Z: a run needs the data of all its markets at once"
+    );
 }
 
 #[test]
@@ -335,7 +385,7 @@ fn orders_never_cost_more_than_the_balance() {
 
 #[test]
 fn the_page_is_complete_and_escapes_text() {
-    let outcome = Backtest::new(setup(snapshots(swinging(1_800, 3_000)), fast()))
+    let outcome = Backtest::new(setup(snapshots(swinging(1_800, 1_000)), fast()))
         .unwrap()
         .run(&mut ())
         .unwrap();

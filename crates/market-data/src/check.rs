@@ -1,14 +1,19 @@
 //! Checks between consecutive rows: times, versions, gaps, units, order of levels.
 
-use cambist_core::Side;
+use cambist_core::{Price, Side};
 
 use crate::book::Book;
 use crate::defect::Defect;
 use crate::event::{Event, Update};
+use crate::grid::Step;
 use crate::time::Timestamp;
 
 /// Default of the longest time without a row: one minute.
 pub const DEFAULT_MAX_GAP_NANOS: i64 = 60_000_000_000;
+
+/// 2000-01-01T00:00:00Z. No market recorded before that: the first time of a recording that is earlier has another unit
+/// than is stated.
+pub(crate) const EARLIEST: Timestamp = Timestamp(946_684_800_000_000_000);
 
 /// What to do with a row.
 #[derive(Debug)]
@@ -32,8 +37,8 @@ pub(crate) struct EventCheck {
 impl EventCheck {
     pub const fn new(max_gap: i64) -> Self {
         Self {
-            exchange: Timestamp(i64::MIN),
-            local: Timestamp(i64::MIN),
+            exchange: EARLIEST,
+            local: EARLIEST,
             max_gap,
         }
     }
@@ -52,7 +57,7 @@ impl EventCheck {
         }
         if at_exchange {
             let since = std::mem::replace(&mut self.exchange, exchange);
-            if exchange.nanos_since(since) > self.max_gap && since.0 != i64::MIN {
+            if exchange.nanos_since(since) > self.max_gap && since != EARLIEST {
                 return EventCheckResult::Keep(gap(since, exchange, self.max_gap));
             }
         }
@@ -67,6 +72,21 @@ impl EventCheck {
             time,
             previous,
         };
+        let of_nanos = true;
+        if event.visibility.at_exchange() && exchange < EARLIEST && self.exchange == EARLIEST {
+            return EventCheckResult::Drop(Defect::TooEarly {
+                clock: "exchange",
+                time: exchange,
+                of_nanos,
+            });
+        }
+        if event.visibility.at_local() && local < EARLIEST && self.local == EARLIEST {
+            return EventCheckResult::Drop(Defect::TooEarly {
+                clock: "local",
+                time: local,
+                of_nanos,
+            });
+        }
         EventCheckResult::Drop(
             if event.visibility.at_exchange() && exchange < self.exchange {
                 units_of_time(exchange, self.exchange)
@@ -95,6 +115,7 @@ pub(crate) fn gap(since: Timestamp, time: Timestamp, limit: i64) -> Defect {
 #[derive(Clone, Debug)]
 pub(crate) struct BookCheck {
     book: Book,
+    tick: Step,
     time: Timestamp,
     /// The side of the last change.
     newer: Side,
@@ -103,9 +124,10 @@ pub(crate) struct BookCheck {
 }
 
 impl BookCheck {
-    pub fn new() -> Self {
+    pub fn new(tick: Step) -> Self {
         Self {
             book: Book::new(),
+            tick,
             time: Timestamp(i64::MIN),
             newer: Side::Buy,
             row: 0,
@@ -135,7 +157,20 @@ impl BookCheck {
     pub fn settle(&mut self) -> Option<(u64, Defect)> {
         let (bid, ask) = self.book.crossing()?;
         self.book.uncross(self.newer.opposite());
-        Some((self.row, Defect::Crossed { bid, ask }))
+        Some((self.row, crossed(self.tick, bid, ask)))
+    }
+}
+
+/// A crossed book, with its prices as the file has them.
+#[cold]
+pub(crate) fn crossed(tick: Step, bid: Price, ask: Price) -> Defect {
+    let price = |price: Price| {
+        let value = tick.value(price.0);
+        value.map_or_else(|| format!("{} ticks", price.0), |value| value.to_string())
+    };
+    Defect::Crossed {
+        bid: price(bid),
+        ask: price(ask),
     }
 }
 
@@ -155,7 +190,8 @@ pub(crate) fn units_of_time(time: Timestamp, previous: Timestamp) -> Option<Defe
 
 #[cfg(test)]
 mod tests {
-    use cambist_core::{Price, Qty};
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use cambist_core::Qty;
 
     use super::*;
     use crate::defect::DefectKind;
@@ -163,8 +199,8 @@ mod tests {
 
     fn event(exchange: i64, local: i64, visibility: Visibility) -> Event {
         Event {
-            exchange_time: Timestamp(exchange),
-            local_time: Timestamp(local),
+            exchange_time: EARLIEST.plus_nanos(exchange),
+            local_time: EARLIEST.plus_nanos(local),
             visibility,
             update: Update::Level {
                 side: Side::Buy,
@@ -204,8 +240,35 @@ mod tests {
     }
 
     #[test]
+    fn the_first_time_must_be_after_1999() {
+        let check = |nanos: i64| {
+            let mut first = event(0, 0, Visibility::Both);
+            (first.exchange_time, first.local_time) = (Timestamp(nanos), Timestamp(nanos));
+            match EventCheck::new(100).check(&first) {
+                EventCheckResult::Drop(defect) => defect.to_string(),
+                other => format!("{other:?}"),
+            }
+        };
+        assert_eq!(check(1_723_161_256_000_000_000), "Good");
+        for (nanos, unit) in [
+            (1_723_161_256_000_000, "microseconds"),
+            (1_723_161_256_000, "milliseconds"),
+            (1_723_161_256, "seconds"),
+        ] {
+            let text = check(nanos);
+            let expected = format!("these are probably {unit}, 2024-08-08T");
+            assert!(text.contains(&expected), "{text}");
+        }
+        assert!(
+            check(0).ends_with("is before the year 2000"),
+            "{}",
+            check(0)
+        );
+    }
+
+    #[test]
     fn a_book_may_be_crossed_within_a_message_only() {
-        let mut check = BookCheck::new();
+        let mut check = BookCheck::new(Step::new(1, 2).unwrap());
         let mut see = |time, side, price, qty| {
             let mut event = event(time, time, Visibility::Both);
             event.update = Update::Level {
@@ -223,7 +286,7 @@ mod tests {
         assert_eq!(see(4, Side::Buy, 103, 1), None);
         let (row, text) = see(5, Side::Sell, 104, 1).unwrap_or_default();
         assert_eq!(
-            (row, text.contains("best bid 103 ticks, best ask 103")),
+            (row, text.contains("best bid 1.03, best ask 1.03")),
             (4, true)
         );
         // The ask at 103 was removed, so the book is valid again.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::io;
 
-use cambist_core::{Price, Side};
+use cambist_core::Side;
 use serde::{Deserialize, Serialize};
 
+use crate::check::EARLIEST;
 use crate::time::Timestamp;
 
 /// Kinds of defects that a reader can skip.
@@ -110,12 +111,22 @@ pub enum Defect {
         previous: Timestamp,
     },
     /// See [`DefectKind::Backward`].
-    #[error("version {sequence} is before that of the row before it, {previous}")]
+    #[error("sequence {sequence} is before that of the row before it, {previous}")]
     BackwardSequence {
         /// The row's version.
         sequence: u64,
         /// The one before it.
         previous: u64,
+    },
+    /// See [`DefectKind::BadValue`].
+    #[error("{clock} time {time} is before the year 2000{}", likely_unit(*time, *of_nanos))]
+    TooEarly {
+        /// `exchange` or `local`.
+        clock: &'static str,
+        /// The row's time.
+        time: Timestamp,
+        /// Whether the format has nanoseconds; otherwise the file states its unit.
+        of_nanos: bool,
     },
     /// See [`DefectKind::NegativeLatency`].
     #[error("received at {local}, before it happened at {exchange}")]
@@ -126,15 +137,15 @@ pub enum Defect {
         local: Timestamp,
     },
     /// See [`DefectKind::Crossed`].
-    #[error("the book is crossed: best bid {} ticks, best ask {} ticks", bid.0, ask.0)]
+    #[error("the book is crossed: best bid {bid}, best ask {ask}")]
     Crossed {
-        /// Best bid.
-        bid: Price,
+        /// Best bid, as a price.
+        bid: String,
         /// Best ask.
-        ask: Price,
+        ask: String,
     },
     /// See [`DefectKind::OffGrid`].
-    #[error("{column} {value} is not a multiple of {step}")]
+    #[error("{column} {} is not a multiple of {step}", shortened(value))]
     OffGrid {
         /// The column.
         column: String,
@@ -144,7 +155,7 @@ pub enum Defect {
         step: String,
     },
     /// See [`DefectKind::BadValue`].
-    #[error("{column} is {value:?}, but must be {must}")]
+    #[error("{column} is {:?}, but must be {must}", shortened(value))]
     BadValue {
         /// The column.
         column: String,
@@ -210,7 +221,7 @@ impl Defect {
             Self::NegativeLatency { .. } => DefectKind::NegativeLatency,
             Self::Crossed { .. } => DefectKind::Crossed,
             Self::OffGrid { .. } => DefectKind::OffGrid,
-            Self::BadValue { .. } => DefectKind::BadValue,
+            Self::BadValue { .. } | Self::TooEarly { .. } => DefectKind::BadValue,
             Self::Unsorted { .. } => DefectKind::Unsorted,
             Self::MixedUnits { .. } => DefectKind::MixedUnits,
             Self::UnknownEvent { .. } => DefectKind::UnknownEvent,
@@ -224,6 +235,41 @@ impl Defect {
 #[expect(clippy::cast_precision_loss, reason = "for display")]
 fn seconds(nanos: i64) -> f64 {
     nanos as f64 / 1e9
+}
+
+/// Longest part of a value that is shown.
+const SHOWN: usize = 40;
+
+/// A value in a message: the beginning of a long one.
+fn shortened(value: &str) -> String {
+    let mut rest = value.chars();
+    let mut text: String = rest.by_ref().take(SHOWN).collect();
+    if rest.next().is_some() {
+        text.push('…');
+    }
+    text
+}
+
+/// The unit in which a time that is too early makes sense.
+fn likely_unit(time: Timestamp, of_nanos: bool) -> String {
+    let units = [
+        (1_000, "microseconds"),
+        (1_000_000, "milliseconds"),
+        (1_000_000_000, "seconds"),
+    ];
+    let fits = units.into_iter().find_map(|(factor, name)| {
+        let then = Timestamp(time.0.checked_mul(factor)?);
+        (then >= EARLIEST).then_some((factor, name, then))
+    });
+    match fits {
+        Some((_, name, then)) if of_nanos => {
+            format!(": these are probably {name}, {then}, where nanoseconds belong")
+        }
+        Some((factor, _, then)) => format!(
+            ": its unit is probably another one than its column states; {factor} times as long it is {then}"
+        ),
+        None => String::new(),
+    }
 }
 
 const fn sides(side: Side) -> &'static str {

@@ -79,6 +79,14 @@ impl Step {
         (value % step == 0).then(|| u64::try_from(value / step).ok())?
     }
 
+    /// 2^52: from here on floats have no room for the parts of a step.
+    const FLOAT_LIMIT: f64 = 4_503_599_627_370_496.0;
+
+    /// Whether a finite float is more steps than [`Step::count_float`] counts.
+    pub fn is_beyond_float(self, value: f64) -> bool {
+        value.is_finite() && value * self.per_one >= Self::FLOAT_LIMIT
+    }
+
     /// The number of steps in a float, if the float is that of a decimal on the grid.
     ///
     /// A computed multiple of the step (`268449 * 0.01`), a few last places off, is accepted too: at a million steps
@@ -87,10 +95,8 @@ impl Step {
     pub fn count_float(self, value: f64) -> Option<u64> {
         /// 2^−48.
         const LAST_PLACES: f64 = 1.0 / 281_474_976_710_656.0;
-        /// 2^52.
-        const LIMIT: f64 = 4_503_599_627_370_496.0;
         let steps = value * self.per_one;
-        if !(0.0..LIMIT).contains(&steps) {
+        if !(0.0..Self::FLOAT_LIMIT).contains(&steps) {
             return None;
         }
         #[expect(
@@ -103,6 +109,22 @@ impl Step {
             let whole = (steps + 0.5) as i64;
             let apart = (steps - whole as f64).abs();
             (apart <= steps * LAST_PLACES).then_some(whole as u64)
+        }
+    }
+
+    /// Whether a decimal is more steps than can be counted.
+    pub fn is_beyond(self, decimal: Decimal) -> bool {
+        let ten = |scale: u8| 10_u128.checked_pow(u32::from(scale));
+        let most = u128::from(self.mantissa) * u128::from(u64::MAX);
+        let value = u128::from(decimal.mantissa);
+        // value · 10^−scale_d > most · 10^−scale, without the powers that both have.
+        let less = self.scale.min(decimal.scale);
+        let value = ten(self.scale - less).and_then(|ten| value.checked_mul(ten));
+        let most = ten(decimal.scale - less).and_then(|ten| most.checked_mul(ten));
+        match (value, most) {
+            (Some(value), Some(most)) => value > most,
+            (None, Some(_)) => true,
+            (_, None) => false,
         }
     }
 

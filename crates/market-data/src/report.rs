@@ -55,6 +55,9 @@ pub struct Report {
     pub kept: u64,
     /// Rows that belong to no view, or are events of the recorder's own.
     pub ignored: u64,
+    /// Rows of ticks that are equal to the row before them. Two trades of one moment can be equal, so that they are
+    /// counted and kept.
+    pub repeated: u64,
     /// Exchange time of the first row returned.
     pub first: Option<Timestamp>,
     /// Exchange time of the last row returned.

@@ -1,7 +1,8 @@
 //! Checks between consecutive snapshots: times, versions, gaps, units, order of levels.
 
-use crate::check::{EventCheckResult, gap, units_of_time};
+use crate::check::{EARLIEST, EventCheckResult, crossed, gap, units_of_time};
 use crate::defect::Defect;
+use crate::grid::Step;
 use crate::snapshot::Snapshot;
 
 /// Checks snapshots: order of both times and of versions, consistent units, order of levels.
@@ -10,14 +11,16 @@ pub(crate) struct SnapshotCheck {
     last: Snapshot,
     any: bool,
     max_gap: i64,
+    tick: Step,
 }
 
 impl SnapshotCheck {
-    pub fn new(max_gap: i64) -> Self {
+    pub fn new(max_gap: i64, tick: Step) -> Self {
         Self {
             last: Snapshot::default(),
             any: false,
             max_gap,
+            tick,
         }
     }
 
@@ -42,9 +45,21 @@ impl SnapshotCheck {
             return Some(Defect::Unsorted { side, level });
         }
         if let Some((bid, ask)) = snapshot.crossing() {
-            return Some(Defect::Crossed { bid, ask });
+            return Some(crossed(self.tick, bid, ask));
         }
         let (exchange, local) = (snapshot.exchange_time, snapshot.local_time);
+        if !self.any {
+            for (clock, time) in [("exchange", exchange), ("local", local)] {
+                if time < EARLIEST {
+                    let of_nanos = false;
+                    return Some(Defect::TooEarly {
+                        clock,
+                        time,
+                        of_nanos,
+                    });
+                }
+            }
+        }
         if local < exchange {
             return Some(Defect::NegativeLatency { exchange, local });
         }
@@ -98,6 +113,7 @@ fn units_of_price(snapshot: &Snapshot, previous: &Snapshot) -> Option<Defect> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use cambist_core::{Price, Qty};
 
     use super::*;
@@ -132,8 +148,25 @@ mod tests {
     }
 
     #[test]
+    fn a_recording_in_the_wrong_unit_is_refused_at_its_first_row() {
+        let mut first = snapshot(0, 1_000);
+        first.exchange_time.0 /= 1_000;
+        first.local_time.0 /= 1_000;
+        let mut check = SnapshotCheck::new(60 * SECOND, Step::new(1, 2).unwrap());
+        let EventCheckResult::Drop(defect) = check.check(&first) else {
+            panic!("it is accepted");
+        };
+        let text = defect.to_string();
+        assert!(
+            text.contains("1000 times as long it is 2024-08-08T23:54:16Z"),
+            "{text}"
+        );
+        assert_eq!(kind(&check.check(&snapshot(0, 1_000))), None);
+    }
+
+    #[test]
     fn snapshots_are_compared_with_the_last_good_one() {
-        let mut check = SnapshotCheck::new(60 * SECOND);
+        let mut check = SnapshotCheck::new(60 * SECOND, Step::new(1, 2).unwrap());
         let mut see = |s: &Snapshot| kind(&check.check(s));
         assert_eq!(see(&snapshot(0, 1_000)), None);
         assert_eq!(

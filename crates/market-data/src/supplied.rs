@@ -50,7 +50,7 @@ impl<S: Supply> Supplied<S> {
             grid,
             row: Snapshot::default(),
             number: 0,
-            check: SnapshotCheck::new(max_gap_nanos),
+            check: SnapshotCheck::new(max_gap_nanos, grid.tick),
             ended: false,
             trades: VecDeque::new(),
             trade: Event::NONE,
@@ -168,6 +168,9 @@ mod tests {
     use crate::snapshot::Level;
     use crate::time::Timestamp;
 
+    /// 2024-08-08, in seconds.
+    const BEGIN: i64 = 1_723_075_200;
+
     /// Best bid and best ask a second apart; `None` is a file that ends too early.
     struct Rows(Vec<Option<(u64, u64)>>, usize);
 
@@ -188,7 +191,7 @@ mod tests {
                 }]
             };
             let number = self.1 as u64 - 1;
-            let time = Timestamp(i64::try_from(number).unwrap() * 1_000_000_000);
+            let time = Timestamp((BEGIN + i64::try_from(number).unwrap()) * 1_000_000_000);
             (row.exchange_time, row.local_time) = (time, time);
             (row.bids, row.asks) = (level(bid), level(ask));
             Ok(Some(number))
@@ -277,8 +280,8 @@ mod tests {
         let mut seen = Vec::new();
         while let Some(row) = source.next_row().unwrap() {
             seen.push(match row {
-                LiveRow::Snapshot(row) => ('S', row.local_time.0 / 1_000_000_000),
-                LiveRow::Trade(trade) => ('T', trade.local_time.0 / 1_000_000_000),
+                LiveRow::Snapshot(row) => ('S', row.local_time.0 / 1_000_000_000 - BEGIN),
+                LiveRow::Trade(trade) => ('T', trade.local_time.0 / 1_000_000_000 - BEGIN),
                 LiveRow::Reference(_, time) => ('R', time.0),
                 LiveRow::Idle(time) => ('I', time.0),
             });

@@ -180,7 +180,8 @@ time,bid_px_1,bid_qty_1,note
 
 #[test]
 fn floats_of_other_programs_are_read_exactly() {
-    let text = "# tick=0.01 lot=0.001\ntime_s,side,px,qty\n1,bid,1002.8300000000001,1e-03\n";
+    let text =
+        "# tick=0.01 lot=0.001\ntime_s,side,px,qty\n1723161256,bid,1002.8300000000001,1e-03\n";
     let (snapshots, error, _) = read(open(text, &options("")).unwrap());
     assert_eq!(error, None);
     assert_eq!(snapshots[0].bids, levels(&[(100_283, 1)]));
@@ -188,6 +189,7 @@ fn floats_of_other_programs_are_read_exactly() {
 
 /// The second of three rows is bad: reported with its line, or left out and counted.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn bad_rows_are_named_or_skipped_and_counted() {
     for (name, row, text) in [
         (
@@ -232,6 +234,26 @@ fn bad_rows_are_named_or_skipped_and_counted() {
             "number of cells is \"7\"",
         ),
         (
+            "bad-value",
+            "1723161257000,8,2684.49,1e300,,,2684.50,1",
+            "bid_qty_1 is \"1e300\", but must be in range",
+        ),
+        (
+            "bad-value",
+            "1723161257000,8,2684.49,99999999999999999999999999999999999999999999999999,,,2684.50,1",
+            "9…\", but must be in range",
+        ),
+        (
+            "bad-value",
+            "1723161257000,8,2684.49,18446744073709551615,,,2684.50,1",
+            "but must be in range",
+        ),
+        (
+            "bad-value",
+            "99999999999999999,8,2684.49,1,,,2684.50,1",
+            "milliseconds since 1970, up to the year 2262",
+        ),
+        (
             "unsorted",
             "1723161257000,8,2684.49,1,2684.49,1,2684.50,1",
             "level 2 of the bids",
@@ -239,7 +261,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
         (
             "crossed",
             "1723161257000,8,2684.50,1,,,2684.50,1",
-            "the book is crossed",
+            "the book is crossed: best bid 2684.5, best ask 2684.5",
         ),
         (
             "backward",
@@ -249,7 +271,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
         (
             "backward",
             "1723161257000,6,2684.49,1,,,2684.50,1",
-            "version 6",
+            "sequence 6",
         ),
         (
             "duplicate",

@@ -11,6 +11,8 @@ use cambist_market_data::{
     Book, DefectKind, Event, EventSource, Grid, Timestamp, Tolerance, Update, Visibility,
 };
 
+/// 2024-08-08T00:00:00Z, in nanoseconds.
+const BEGIN: i64 = 1_723_075_200_000_000_000;
 const BOTH: u64 = 3 << 30;
 const BUY: u64 = 1 << 29;
 const SELL: u64 = 1 << 28;
@@ -50,7 +52,7 @@ struct Row {
 
 const ROW: Row = Row {
     ev: BOTH | BUY | 1,
-    times: (1_000, 2_000),
+    times: (BEGIN + 1_000, BEGIN + 2_000),
     px: 100.0,
     qty: 0.5,
     order: 0,
@@ -262,7 +264,7 @@ fn every_kind_of_row_is_understood() {
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn bad_rows_are_named_or_skipped_and_counted() {
     let later = Row {
-        times: (3_000, 4_000),
+        times: (BEGIN + 3_000, BEGIN + 4_000),
         ..ROW
     };
     let cases = [
@@ -294,6 +296,11 @@ fn bad_rows_are_named_or_skipped_and_counted() {
                 ..later
             },
             "px is \"NaN\"",
+        ),
+        (
+            "bad-value",
+            Row { px: 1e300, ..later },
+            "0…\", but must be in range",
         ),
         (
             "bad-value",
@@ -335,7 +342,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
         (
             "backward",
             Row {
-                times: (999, 5_000),
+                times: (BEGIN + 999, BEGIN + 5_000),
                 ..later
             },
             "exchange time",
@@ -343,7 +350,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
         (
             "backward",
             Row {
-                times: (2_001, 1_999),
+                times: (BEGIN + 2_001, BEGIN + 1_999),
                 ..later
             },
             "local time",
@@ -351,7 +358,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
         (
             "negative-latency",
             Row {
-                times: (5_000, 4_999),
+                times: (BEGIN + 5_000, BEGIN + 4_999),
                 ..later
             },
             "before it happened",
@@ -359,7 +366,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
         (
             "mixed-units",
             Row {
-                times: (1, 5_000),
+                times: (BEGIN / 1_000, BEGIN + 5_000),
                 ..later
             },
             "0.001 times",
@@ -386,7 +393,7 @@ fn bad_rows_are_named_or_skipped_and_counted() {
 fn a_book_left_crossed_is_reported_if_it_is_built() {
     let ask = |time, px| Row {
         ev: BOTH | SELL | 1,
-        times: (time, time),
+        times: (BEGIN + time, BEGIN + time),
         px,
         ..ROW
     };
@@ -411,10 +418,42 @@ fn a_book_left_crossed_is_reported_if_it_is_built() {
 }
 
 #[test]
+fn rows_that_repeat_the_one_before_are_counted() {
+    let later = Row {
+        times: (BEGIN + 3_000, BEGIN + 4_000),
+        ..ROW
+    };
+    let (events, error, reader) = read(reader(&[ROW, ROW, ROW, later], ""));
+    assert_eq!((events.len(), error), (4, None));
+    assert_eq!(reader.report().repeated, 2);
+}
+
+#[test]
+fn a_whole_file_in_milliseconds_is_refused_with_its_row() {
+    let at = |second: i64| {
+        let ms = BEGIN / 1_000_000 + 1_000 * second;
+        Row {
+            times: (ms, ms),
+            ..ROW
+        }
+    };
+    let (events, error, _) = read(reader(&[at(0), at(1)], ""));
+    let error = error.unwrap();
+    assert!(
+        events.is_empty() && error.starts_with("a.npy: row 0: "),
+        "{error}"
+    );
+    assert!(
+        error.contains("milliseconds, 2024-08-08T00:00:00Z"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_gap_is_an_error_unless_it_is_tolerated() {
     let minute = 60_000_000_000;
     let at = |time| Row {
-        times: (time, time),
+        times: (BEGIN + time, BEGIN + time),
         ..ROW
     };
     let rows = [at(minute), at(2 * minute), at(3 * minute + 1)];
@@ -422,7 +461,7 @@ fn a_gap_is_an_error_unless_it_is_tolerated() {
     assert_eq!(events.len(), 2, "a minute is allowed");
     assert_eq!(
         error.unwrap(),
-        "a.npy: row 2: no row for 60.000 s since 1970-01-01T00:02:00Z (allowed: 60.000 s)"
+        "a.npy: row 2: no row for 60.000 s since 2024-08-08T00:02:00Z (allowed: 60.000 s)"
     );
     let (events, error, reader) = read(reader(&rows, "gap"));
     assert_eq!((events.len(), error), (3, None));
@@ -495,7 +534,7 @@ fn files_without_ticks_are_refused() {
             b"time,bid_px_1\n".to_vec(),
             "neither a NumPy array",
         ),
-        ("empty.npy", Vec::new(), "ends in its mark"),
+        ("empty.npy", Vec::new(), "empty or cut off"),
     ] {
         let error = TickReader::open(&file(name, &bytes), &options("truncated,damaged"));
         let error = error.unwrap_err().to_string();
@@ -511,7 +550,7 @@ fn a_second_file_continues_the_first() {
     let earlier = file(
         "second.npy",
         &npy(&[Row {
-            times: (500, 600),
+            times: (BEGIN + 500, BEGIN + 600),
             ..ROW
         }]),
     );

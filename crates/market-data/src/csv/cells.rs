@@ -150,8 +150,16 @@ fn number(
         Unit::Steps => whole(cell),
         Unit::Decimal => {
             let Some(decimal) = Decimal::parse(cell) else {
-                return Err(bad(&name(), cell, "a number above 0"));
+                let must = if is_positive(cell) {
+                    IN_RANGE
+                } else {
+                    "a number above 0"
+                };
+                return Err(bad(&name(), cell, must));
             };
+            if step.is_beyond(decimal) {
+                return Err(bad(&name(), cell, IN_RANGE));
+            }
             match step.count(decimal).or_else(|| float(cell, step)) {
                 None => {
                     return Err(Defect::OffGrid {
@@ -168,6 +176,17 @@ fn number(
         Some(count) if count > 0 => Ok(count),
         _ => Err(bad(&name(), cell, "a number above 0")),
     }
+}
+
+/// What a number that is too large, or too fine, must be.
+const IN_RANGE: &str =
+    "in range: below 10^19 ticks or lots, with at most 19 digits and 30 decimals";
+
+/// Whether it is a number above 0, of any size.
+fn is_positive(cell: &[u8]) -> bool {
+    let number = std::str::from_utf8(cell).ok();
+    let number = number.and_then(|text| text.parse::<f64>().ok());
+    number.is_some_and(|number| number.is_finite() && number > 0.0)
 }
 
 /// A number with so many digits that a float was written: 2684.4900000000002 is 2684.49.
@@ -196,10 +215,10 @@ fn time(cell: &[u8], name: &str, unit: Option<TimeUnit>) -> Result<Timestamp, De
     };
     time.ok_or_else(|| {
         let must = match unit {
-            Some(TimeUnit::Seconds) => "seconds since 1970",
-            Some(TimeUnit::Milliseconds) => "milliseconds since 1970",
-            Some(TimeUnit::Microseconds) => "microseconds since 1970",
-            Some(TimeUnit::Nanoseconds) => "nanoseconds since 1970",
+            Some(TimeUnit::Seconds) => "seconds since 1970, up to the year 2262",
+            Some(TimeUnit::Milliseconds) => "milliseconds since 1970, up to the year 2262",
+            Some(TimeUnit::Microseconds) => "microseconds since 1970, up to the year 2262",
+            Some(TimeUnit::Nanoseconds) => "nanoseconds since 1970, up to the year 2262",
             None => "a time such as 2024-08-08T23:54:16.302Z, or its column named with a unit",
         };
         bad(name, cell, must)

@@ -109,10 +109,10 @@ impl CsvReader {
             Err(what) => return table.inspector.format(what),
         };
         Ok(Self {
+            check: SnapshotCheck::new(options.max_gap_nanos, cells.grid.tick),
             table,
             cells,
             columns,
-            check: SnapshotCheck::new(options.max_gap_nanos),
             snapshot: Snapshot::default(),
             over: false,
         })

@@ -46,11 +46,18 @@ pub const ROW_BYTES: usize = 64;
 /// Reads magic bytes, version and header.
 pub fn read(input: &mut impl Read) -> Result<Layout, Defect> {
     let mut start = [0; 8];
-    exactly(input, &mut start, "mark")?;
+    let neither = "it is neither a NumPy array (.npy) nor an archive of arrays (.npz)";
+    // Fewer bytes than any array has.
+    input
+        .read_exact(&mut start)
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                format(format!("{neither}: it is empty or cut off"))
+            }
+            _ => Defect::Io(error),
+        })?;
     if start[..6] != *MAGIC {
-        return Err(format(
-            "it is neither a NumPy array (.npy) nor an archive of arrays (.npz)",
-        ));
+        return Err(format(neither));
     }
     let length = match start[6] {
         1 => {

@@ -101,7 +101,9 @@ impl TickReader {
             rows,
             grid: options.grid,
             check: EventCheck::new(options.max_gap_nanos),
-            book: options.build_book.then(|| Box::new(BookCheck::new())),
+            book: options
+                .build_book
+                .then(|| Box::new(BookCheck::new(options.grid.tick))),
             event: Event::NONE,
         }
     }
@@ -120,7 +122,12 @@ impl TickReader {
             let inspector = &mut self.rows.inspector;
             inspector.report.rows += 1;
             match row.event(self.grid) {
-                Ok(Some(event)) => self.event = event,
+                Ok(Some(event)) => {
+                    if event.exchange_time == self.event.exchange_time && event == self.event {
+                        inspector.report.repeated += 1;
+                    }
+                    self.event = event;
+                }
                 Ok(None) => {
                     inspector.report.ignored += 1;
                     continue;

@@ -5,7 +5,7 @@ use cambist_core::{Price, Qty, Side};
 use super::header::{FIELDS, Fields, Layout, ROW_BYTES};
 use crate::defect::Defect;
 use crate::event::{Event, Update, Visibility};
-use crate::grid::Grid;
+use crate::grid::{Grid, Step};
 use crate::time::Timestamp;
 
 const AT_EXCHANGE: u64 = 1 << 31;
@@ -181,13 +181,20 @@ impl Row {
     /// The defect of a fault.
     #[cold]
     pub fn defect(&self, fault: Fault, grid: Grid) -> Defect {
-        let number = |column: &str, value: f64, step: String, least: f64| {
+        let number = |column: &str, value: f64, step: Step, name: &str, least: f64| {
             let column = column.to_owned();
+            if step.is_beyond_float(value) {
+                return Defect::BadValue {
+                    column,
+                    value: value.to_string(),
+                    must: "in range: below 2^52 ticks or lots",
+                };
+            }
             if value.is_finite() && value > least {
                 Defect::OffGrid {
                     column,
                     value: value.to_string(),
-                    step,
+                    step: format!("the {name} {step}"),
                 }
             } else {
                 Defect::BadValue {
@@ -202,13 +209,8 @@ impl Row {
             }
         };
         match fault {
-            Fault::Price => number("px", self.px, format!("the tick {}", grid.tick), 0.0),
-            Fault::Quantity => number(
-                "qty",
-                self.qty,
-                format!("the lot {}", grid.lot),
-                -f64::MIN_POSITIVE,
-            ),
+            Fault::Price => number("px", self.px, grid.tick, "tick", 0.0),
+            Fault::Quantity => number("qty", self.qty, grid.lot, "lot", -f64::MIN_POSITIVE),
             Fault::NoSide => Defect::UnknownEvent {
                 code: self.ev,
                 what: "it must have one side, bit 29 or bit 28",

@@ -275,7 +275,7 @@ impl ParquetReader {
             time,
             exchange_time: exchange.or(units.time),
             columns,
-            check: SnapshotCheck::new(options.max_gap_nanos),
+            check: SnapshotCheck::new(options.max_gap_nanos, grid.tick),
             snapshot: Snapshot::default(),
             over: false,
         })
