@@ -186,6 +186,8 @@ impl World {
         if self.finished.take().is_some() {
             // It ended in order: all its writes are on disk.
             self.disk.sync(u64::MAX);
+            // The flush that was planned is that of the run that ended.
+            self.flushing = false;
             self.checks.crashed(self.disk.durable());
         } else {
             self.stop();
