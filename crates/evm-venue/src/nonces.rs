@@ -11,8 +11,9 @@ use cambist_evm::receipt::Receipt;
 
 use crate::fees::{CapReached, Fees};
 
-/// Most transactions that are signed for one nonce: each replacement costs a tenth more.
-const PER_NONCE_MAX: usize = 16;
+/// Most transactions that are signed for one nonce. Each offers a tenth more than the one before it, so that the last one
+/// offers four hundred times the first: the cap of fees, which an operator can raise, comes before it.
+const PER_NONCE_MAX: usize = 64;
 
 /// What a transaction was signed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,11 +302,11 @@ mod tests {
         assert_eq!(nonces.add(7, intent(1, 10)), Ok(()), "the same bytes");
         assert_eq!(nonces.add(7, intent(2, 10)), Err(NonceError::Underpriced));
         let mut fee = 10_u128;
-        for name in 2..=16 {
+        for name in 2..=64 {
             fee = fee + fee.div_ceil(10);
             nonces.add(7, intent(name, fee)).unwrap();
         }
         assert_eq!(nonces.of(7).len(), PER_NONCE_MAX);
-        assert_eq!(nonces.add(7, intent(17, fee * 2)), Err(NonceError::TooMany));
+        assert_eq!(nonces.add(7, intent(65, fee * 2)), Err(NonceError::TooMany));
     }
 }
