@@ -245,6 +245,12 @@ async fn the_newest_block_is_one_that_both_nodes_have() {
         text,
         "the second node (venue.second_node_file) is 2 s behind the other: its newest block is 7"
     );
+    let first = two(&[block(7, 7)], &[block(9, 9)]).await.with_lag_max_s(1);
+    let text = first.newest().await.unwrap_err().to_string();
+    assert_eq!(
+        text,
+        "the first node (venue.node_file) is 2 s behind the other: its newest block is 7"
+    );
     let within = two(&[block(9, 9), block(7, 7)], &[block(7, 7), block(7, 7)]).await;
     assert!(within.with_lag_max_s(2).newest().await.is_ok());
     // What the second does not answer is not concluded from the first.

@@ -58,3 +58,27 @@ impl TokenSpec {
         10u128.checked_pow(u32::from(self.decimals.saturating_sub(self.precision)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_those_of_the_venues_precision() {
+        let token = |decimals, precision| TokenSpec {
+            id: TokenId(0),
+            symbol: "T".to_owned(),
+            decimals,
+            precision,
+            minimum: 1,
+            maximum: 1 << 90,
+            dust: 0,
+            enabled: true,
+        };
+        assert_eq!(token(6, 4).step(), Some(100));
+        assert_eq!(token(6, 6).step(), Some(1));
+        assert_eq!(token(6, 8).step(), Some(1), "never finer than a unit");
+        assert_eq!(token(39, 0).step(), None, "above an amount");
+        assert_eq!(token(6, 4).one(), Some(1_000_000));
+    }
+}

@@ -6,6 +6,7 @@ use crate::books::Books;
 use crate::config::{EngineConfig, MarketConfig};
 use crate::event::{Restrictions, Start};
 use crate::market::{MarketId, MarketSpec};
+use crate::order::{ClientOrderId, StrategyId};
 use crate::time::{Time, VenueTime};
 use crate::token::{TokenId, TokenSpec};
 use crate::venue::VenueRules;
@@ -63,4 +64,13 @@ pub(crate) fn state(now: Time) -> State {
     let mut state = State::new(now, &start, &mut Vec::new());
     state.ready = true;
     state
+}
+
+/// An order's id.
+pub(crate) const fn id(number: u64) -> ClientOrderId {
+    ClientOrderId {
+        instance: 1,
+        strategy: StrategyId(0),
+        number,
+    }
 }

@@ -6,7 +6,7 @@ use cambist_evm::block::Block;
 use cambist_evm::receipt::Receipt;
 use cambist_evm::rpc::Refusal;
 use cambist_evm::transaction::Signed;
-use cambist_evm::{Hash32, Malformed};
+use cambist_evm::{Hash32, Malformed, U256};
 use cambist_venue::Random;
 
 use crate::chain::contracts::State;
@@ -34,7 +34,7 @@ pub(crate) struct Included {
     /// What it changed of both tokens and the shares.
     pub moved: [i128; 3],
     /// What the router was allowed before it.
-    pub allowed: [cambist_evm::U256; 3],
+    pub allowed: [U256; 3],
     /// The state after it.
     pub after: State,
 }
@@ -44,6 +44,16 @@ impl Included {
     pub(crate) fn is_router_call(&self) -> bool {
         self.waiting.transaction.to == Some(ROUTER)
     }
+}
+
+/// A call of the router that found more approved than it may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OverApproved {
+    pub nonce: u64,
+    /// Of the first token, the second, or the shares.
+    pub at: usize,
+    pub allowed: U256,
+    pub needed: U256,
 }
 
 /// A block with what it holds.
@@ -372,13 +382,13 @@ impl Chain {
         });
     }
 
-    /// Calls of the router that could take more than they needed, of the newest block: what they are, for a report.
-    pub(crate) fn over_approved(&self) -> Option<String> {
-        use cambist_evm::U256;
+    /// A call of the router that could take more than it needed, of the newest block. A reverted one took nothing: bytes
+    /// whose deadline has passed may find the permission of a later intent.
+    pub(crate) fn over_approved(&self) -> Option<OverApproved> {
         use cambist_evm::call::Call;
         let included = &self.newest().included;
         included.iter().find_map(|of| {
-            if of.waiting.transaction.to != Some(ROUTER) {
+            if !of.is_router_call() || !of.receipt.succeeded {
                 return None;
             }
             let needed = match Call::read(&of.waiting.transaction.data).ok()? {
@@ -388,10 +398,12 @@ impl Chain {
             };
             let is_over = |at: &usize| needed[*at] != U256::MAX && of.allowed[*at] > needed[*at];
             let at = (0..3).find(is_over)?;
-            Some(format!(
-                "nonce {}: {} of token {at} were allowed, and {} are needed",
-                of.waiting.transaction.nonce, of.allowed[at], needed[at]
-            ))
+            Some(OverApproved {
+                nonce: of.waiting.transaction.nonce,
+                at,
+                allowed: of.allowed[at],
+                needed: needed[at],
+            })
         })
     }
 }

@@ -25,7 +25,7 @@ use cambist_evm_venue::resume::first_nonce;
 use cambist_evm_venue::rules;
 use cambist_venue::Random;
 
-use crate::chain::blocks::Chain;
+use crate::chain::blocks::{Chain, OverApproved};
 use crate::chain::checks::ChainChecks;
 use crate::chain::contracts::State;
 use crate::chain::node::Nodes;
@@ -254,6 +254,25 @@ impl Link {
         for line in &mut self.journal {
             line.synced |= ids.contains(&line.of);
         }
+    }
+
+    /// Whether an approval of so much was replaced by another transaction of its nonce. Nodes may include it all the same:
+    /// it has no deadline, and what was signed last for its nonce is then dead.
+    pub(crate) fn is_of_replaced_approval(&self, over: &OverApproved) -> bool {
+        let tokens = self.pools.iter().flat_map(|pool| {
+            let [first, second] = pool.pooled;
+            [first, second, pool.lp.id]
+        });
+        let Some(of) = tokens.into_iter().nth(over.at) else {
+            return false;
+        };
+        let mut lines = self.journal.iter().enumerate();
+        lines.any(|(place, line)| {
+            let is_it = matches!(line.wanted, Wanted::Approval { token, amount }
+                if token == of && U256::from(amount) == over.allowed);
+            let mut later = self.journal.iter().skip(place + 1);
+            is_it && later.any(|other| other.nonce == line.nonce)
+        })
     }
 
     /// Signs an intent with what it needs. `is_written` is whether the disk takes the journal.

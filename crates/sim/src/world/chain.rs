@@ -101,6 +101,7 @@ impl World {
         let Some(link) = &mut self.chain else { return };
         let chain = link.chain();
         let over = chain.over_approved();
+        let over = over.filter(|over| !link.is_of_replaced_approval(over));
         let (from, to) = (link.checks.seen, chain.finalized());
         let mut taken = Vec::new();
         let (mut executed, mut reverted) = (0, 0);
@@ -130,7 +131,11 @@ impl World {
                     .swap_on_chain(self.now, hash, &swap.order, moved, loss);
             }
         }
-        if let Some(detail) = over {
+        if let Some(over) = over {
+            let detail = format!(
+                "nonce {}: {} of token {} were allowed, and {} are needed",
+                over.nonce, over.allowed, over.at, over.needed
+            );
             self.checks.fail(Invariant::OverApproved, detail);
         }
     }

@@ -70,3 +70,28 @@ impl From<Departed> for Stored {
         departed.0.into_iter().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::id;
+    use crate::market::{Price, Side};
+
+    const LEVEL: OwnLevel = OwnLevel {
+        side: Side::Buy,
+        price: Price(1),
+        left: 1,
+    };
+
+    /// Ids rise, so that the lowest one is the oldest.
+    #[test]
+    fn of_too_many_the_lowest_is_dropped() {
+        let mut departed = Departed::default();
+        for number in 1..=257 {
+            departed.add(Time(1), id(number), LEVEL);
+        }
+        assert_eq!(departed.len(), 256);
+        assert!(!departed.contains(id(1)));
+        assert!(departed.contains(id(2)) && departed.contains(id(257)));
+    }
+}

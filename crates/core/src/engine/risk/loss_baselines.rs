@@ -271,4 +271,24 @@ mod tests {
         baselines.measure(at(21), 125, 125, 1);
         assert_eq!(baselines.lost(), lost);
     }
+
+    /// Values of earlier runs count in the hour as well, until it is reset.
+    #[test]
+    fn a_reset_of_the_hour_forgets_earlier_runs() {
+        let at = |ms| (Time::from_ms(ms), VenueTime(1_700_000_000_000 + ms));
+        let mut baselines = LossBaselines {
+            earlier_hour: vec![(VenueTime(1_700_000_000_000), 500)],
+            ..LossBaselines::default()
+        };
+        baselines.measure(at(1_000), 100, 100, 1);
+        assert_eq!(baselines.lost().hour, 400);
+        baselines.reset_hour();
+        assert_eq!(baselines.lost().hour, 0);
+        baselines.measure(at(2_000), 90, 90, 1);
+        assert_eq!(baselines.lost().hour, 0, "the hour begins with this");
+        assert_eq!(
+            baselines.hour(at(2_000)).first().map(|(_, high)| *high),
+            Some(90)
+        );
+    }
 }

@@ -349,4 +349,20 @@ mod tests {
         polls.pool_scan_failed(now);
         assert_eq!(polls.pool_transactions_absence, soon);
     }
+
+    /// A request that cannot be paid is reported, until one is paid for in a later step.
+    #[test]
+    fn a_request_without_a_token_is_reported_once() {
+        let now = Time::from_ms(1_000);
+        let mut state = crate::engine::testing::state(now);
+        state.budget.spend_all(now);
+        let mut actions = Vec::new();
+        assert!(!state.pay(now, Endpoint::Depth, &mut actions));
+        let denied = Action::Notify(Notification::BudgetDenied {
+            endpoint: Endpoint::Depth,
+        });
+        assert_eq!(actions, [denied]);
+        assert!(!state.pay(now, Endpoint::Depth, &mut actions));
+        assert_eq!(actions.len(), 1);
+    }
 }
