@@ -390,21 +390,11 @@ impl Booking {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
-    use crate::token::TokenSpec;
+    use crate::token::tests::token;
 
     const BASE: TokenId = TokenId(0);
 
     fn spec(id: u16, base: u16) -> MarketSpec {
-        let token = |id| TokenSpec {
-            id: TokenId(id),
-            symbol: format!("T{id}"),
-            decimals: 6,
-            precision: 6,
-            minimum: 1,
-            maximum: 1 << 90,
-            dust: 0,
-            enabled: true,
-        };
         let name = format!("M{id}");
         MarketSpec::new(MarketId(id), &name, token(base), token(9), 2, true).unwrap()
     }

@@ -124,7 +124,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::MarketId;
-    use crate::token::TokenSpec;
+    use crate::token::tests::token;
     use crate::venue::FeeToken;
 
     const BASE: TokenId = TokenId(0);
@@ -132,17 +132,7 @@ mod tests {
     const LP: TokenId = TokenId(9);
 
     fn spec() -> MarketSpec {
-        let token = |id| TokenSpec {
-            id,
-            symbol: format!("T{}", id.0),
-            decimals: 6,
-            precision: 6,
-            minimum: 1,
-            maximum: 1 << 90,
-            dust: 0,
-            enabled: true,
-        };
-        MarketSpec::new(MarketId(0), "A-B", token(BASE), token(QUOTE), 2, true).unwrap()
+        MarketSpec::new(MarketId(0), "A-B", token(BASE.0), token(QUOTE.0), 2, true).unwrap()
     }
 
     #[test]

@@ -4,19 +4,10 @@
 use super::*;
 use crate::limits::{Looser as Direction, Unit};
 use crate::market::MarketId;
-use crate::token::{TokenId, TokenSpec};
+use crate::token::TokenId;
+use crate::token::tests::token;
 
 fn spec() -> MarketSpec {
-    let token = |id| TokenSpec {
-        id: TokenId(id),
-        symbol: format!("T{id}"),
-        decimals: 6,
-        precision: 6,
-        minimum: 1,
-        maximum: 1 << 90,
-        dust: 0,
-        enabled: true,
-    };
     MarketSpec::new(MarketId(0), "T0-T1", token(0), token(1), 2, true).expect("a market")
 }
 

@@ -68,21 +68,11 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::MarketId;
-    use crate::token::{TokenId, TokenSpec};
+    use crate::token::tests::token;
 
     const POOL: PoolBalances = PoolBalances::constant_product([1_000, 3_001], 100);
 
     fn market() -> MarketSpec {
-        let token = |id| TokenSpec {
-            id: TokenId(id),
-            symbol: format!("T{id}"),
-            decimals: 6,
-            precision: 6,
-            minimum: 1,
-            maximum: 1 << 90,
-            dust: 0,
-            enabled: true,
-        };
         MarketSpec::new(MarketId(0), "A-B", token(0), token(1), 2, true).unwrap()
     }
 

@@ -60,25 +60,34 @@ impl TokenSpec {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    #[test]
-    fn steps_are_those_of_the_venues_precision() {
-        let token = |decimals, precision| TokenSpec {
-            id: TokenId(0),
-            symbol: "T".to_owned(),
-            decimals,
-            precision,
+    /// A token of six decimals with a number.
+    pub(crate) fn token(id: u16) -> TokenSpec {
+        TokenSpec {
+            id: TokenId(id),
+            symbol: format!("T{id}"),
+            decimals: 6,
+            precision: 6,
             minimum: 1,
             maximum: 1 << 90,
             dust: 0,
             enabled: true,
+        }
+    }
+
+    #[test]
+    fn steps_are_those_of_the_venues_precision() {
+        let of = |decimals, precision| TokenSpec {
+            decimals,
+            precision,
+            ..token(0)
         };
-        assert_eq!(token(6, 4).step(), Some(100));
-        assert_eq!(token(6, 6).step(), Some(1));
-        assert_eq!(token(6, 8).step(), Some(1), "never finer than a unit");
-        assert_eq!(token(39, 0).step(), None, "above an amount");
-        assert_eq!(token(6, 4).one(), Some(1_000_000));
+        assert_eq!(of(6, 4).step(), Some(100));
+        assert_eq!(of(6, 6).step(), Some(1));
+        assert_eq!(of(6, 8).step(), Some(1), "never finer than a unit");
+        assert_eq!(of(39, 0).step(), None, "above an amount");
+        assert_eq!(of(6, 4).one(), Some(1_000_000));
     }
 }

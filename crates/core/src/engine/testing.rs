@@ -8,7 +8,8 @@ use crate::event::{Restrictions, Start};
 use crate::market::{MarketId, MarketSpec};
 use crate::order::{ClientOrderId, StrategyId};
 use crate::time::{Time, VenueTime};
-use crate::token::{TokenId, TokenSpec};
+use crate::token::TokenId;
+use crate::token::tests::token;
 use crate::venue::VenueRules;
 
 use super::state::State;
@@ -20,16 +21,6 @@ pub(crate) const HELD: i128 = 77;
 
 /// An engine after its recovery, with one market.
 pub(crate) fn state(now: Time) -> State {
-    let token = |id| TokenSpec {
-        id: TokenId(id),
-        symbol: format!("T{id}"),
-        decimals: 6,
-        precision: 6,
-        minimum: 1,
-        maximum: 1 << 90,
-        dust: 0,
-        enabled: true,
-    };
     let market = MarketSpec::new(MarketId(0), "T0-T1", token(0), token(1), 2, true);
     let mut config = EngineConfig::unset();
     config.poll.balances_age_max_ms = AGE_MAX_MS;

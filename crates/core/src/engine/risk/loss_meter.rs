@@ -408,19 +408,16 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
     use crate::MarketId;
-    use crate::token::TokenSpec;
+    use crate::token::tests::token;
+
+    const NO_LIMIT: LossConfig = LossConfig {
+        hour_max: Amount::MAX,
+        day_max: Amount::MAX,
+        total_max: Amount::MAX,
+        drawdown_max: Amount::MAX,
+    };
 
     fn market() -> MarketSpec {
-        let token = |id| TokenSpec {
-            id: TokenId(id),
-            symbol: format!("T{id}"),
-            decimals: 6,
-            precision: 6,
-            minimum: 1,
-            maximum: 1 << 90,
-            dust: 0,
-            enabled: true,
-        };
         MarketSpec::new(MarketId(0), "A-B", token(0), token(1), 2, true).unwrap()
     }
 
@@ -449,13 +446,7 @@ mod tests {
         assert_eq!(meter.lost_today(&spec, at(DAY_MS - 1)), Some(700));
         assert_eq!(meter.lost_today(&spec, at(DAY_MS)), Some(0));
         meter.pooled = Some((0, 0));
-        let no_limit = LossConfig {
-            hour_max: Amount::MAX,
-            day_max: Amount::MAX,
-            total_max: Amount::MAX,
-            drawdown_max: Amount::MAX,
-        };
-        meter.measure(at(1), &spec, (20_000, None), &no_limit);
+        meter.measure(at(1), &spec, (20_000, None), &NO_LIMIT);
         assert_eq!(meter.rank_for_charges(), 0);
         assert_eq!(meter.lost_today(&spec, at(DAY_MS - 1)), Some(700));
         assert_eq!(meter.lost_today(&spec, at(DAY_MS)), Some(0));
@@ -471,13 +462,7 @@ mod tests {
         let never = Baselines::default();
         assert!(!meter.keeps(&spec, &never), "never measured");
         meter.pooled = Some((0, 0));
-        let no_limit = LossConfig {
-            hour_max: Amount::MAX,
-            day_max: Amount::MAX,
-            total_max: Amount::MAX,
-            drawdown_max: Amount::MAX,
-        };
-        meter.measure(at, &spec, (20_000, None), &no_limit);
+        meter.measure(at, &spec, (20_000, None), &NO_LIMIT);
         let position = meter.position(&spec, at, false).unwrap();
         let booked = position.baselines.unwrap();
         assert_eq!(booked.day, 1);
