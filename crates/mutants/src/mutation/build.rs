@@ -257,6 +257,7 @@ mod tests {
             number: 3,
             area: "strategies",
             file: "src/f.rs".to_owned(),
+            occurrence: 1,
             mutant,
         };
         for called in ["joined::<15>", "f::joined", "joined"] {

@@ -1,5 +1,6 @@
 //! A seeded sample of mutants, so many from each area.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
@@ -82,6 +83,8 @@ pub struct Drawn {
     pub area: &'static str,
     /// Its source.
     pub file: String,
+    /// Which of the changes with the same words in its function it is, from 1.
+    pub occurrence: u32,
     /// The change.
     pub mutant: Mutant,
 }
@@ -96,10 +99,12 @@ impl Drawn {
             became,
             ..
         } = &self.mutant;
-        format!(
-            "{} | {function} | {operator} | {was} => {became}",
-            self.file
-        )
+        let file = &self.file;
+        let key = format!("{file} | {function} | {operator} | {was} => {became}");
+        match self.occurrence {
+            1 => key,
+            later => format!("{key} ({later})"),
+        }
     }
 }
 
@@ -109,36 +114,51 @@ pub fn area(name: &str) -> Option<&'static Area> {
 }
 
 /// Draws `count` mutants, and where an area has too few, all of it.
+///
+/// Each mutant has a rank by the seed and its key, and the lowest ranks are drawn. So what is drawn stays the same when
+/// other code changes, and the results of a campaign stay useful.
 pub fn draw(tree: &Tree, seed: u64, count: usize, only: &[String]) -> anyhow::Result<Vec<Drawn>> {
-    let mut random = Random(seed);
     let mut drawn = Vec::new();
     let areas = AREAS
         .iter()
         .filter(|area| only.is_empty() || only.iter().any(|o| o == area.name));
     let shares: usize = areas.clone().map(|area| area.share).sum();
     for area in areas {
-        let mut all = Vec::new();
-        for file in tree.files.keys().filter(|file| is_source(file, area)) {
-            let found = mutants(tree.text(file)?).with_context(|| file.clone())?;
-            all.extend(found.into_iter().map(|mutant| (file.clone(), mutant)));
-        }
-        random.shuffle(&mut all);
         let wanted = (count * area.share).div_ceil(shares);
-        // Left out after the shuffle: what else is drawn is the same with and without them.
-        let tested = all.into_iter().filter(|(file, _)| !is_test_support(file));
-        drawn.extend(tested.take(wanted).map(|(file, mutant)| Drawn {
-            number: 0,
-            area: area.name,
-            file,
-            mutant,
-        }));
+        let mut all = ranked(tree, seed, area)?;
+        all.truncate(wanted);
+        drawn.extend(all);
     }
-    // A campaign that is interrupted has run a sample of every area.
-    random.shuffle(&mut drawn);
-    for (number, drawn) in (1..).zip(&mut drawn) {
-        drawn.number = number;
+    // Areas are mixed: a campaign that is interrupted has run a sample of each.
+    drawn.sort_by_key(|(rank, _)| *rank);
+    Ok((1..)
+        .zip(drawn)
+        .map(|(number, (_, one))| Drawn { number, ..one })
+        .collect())
+}
+
+/// Every mutant of an area, by rank.
+fn ranked(tree: &Tree, seed: u64, area: &'static Area) -> anyhow::Result<Vec<(u64, Drawn)>> {
+    let mut all = Vec::new();
+    let is_tested = |file: &&String| is_source(file, area) && !is_test_support(file);
+    for file in tree.files.keys().filter(is_tested) {
+        let mut seen = BTreeMap::new();
+        for mutant in mutants(tree.text(file)?).with_context(|| file.clone())? {
+            let mut one = Drawn {
+                number: 0,
+                area: area.name,
+                file: file.clone(),
+                occurrence: 1,
+                mutant,
+            };
+            let count = seen.entry(one.key()).or_insert(0_u32);
+            *count += 1;
+            one.occurrence = *count;
+            all.push((rank(seed, &one.key()), one));
+        }
     }
-    Ok(drawn)
+    all.sort_by_key(|(rank, _)| *rank);
+    Ok(all)
 }
 
 /// Whether a source is compiled for tests only, though it holds none.
@@ -163,30 +183,41 @@ fn is_source(file: &str, area: &Area) -> bool {
         && !file.contains("/tests/")
 }
 
-/// `SplitMix64` (Steele, Lea, Flood 2014): as good as a sample needs.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+/// A number that depends on every bit of the seed and the key: FNV-1a (Fowler, Noll, Vo), then the last steps of
+/// `SplitMix64` (Steele, Lea, Flood 2014).
+fn rank(seed: u64, key: &str) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    for byte in seed.to_le_bytes().iter().chain(key.as_bytes()) {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
-
-    fn shuffle<T>(&mut self, list: &mut [T]) {
-        for last in (1..list.len()).rev() {
-            let below = u128::from(self.next()) * (last as u128 + 1);
-            list.swap(last, usize::try_from(below >> 64).unwrap_or(last));
-        }
-    }
+    let mut mixed: u64 = hash;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 mod tests {
     use super::*;
+
+    use std::collections::BTreeSet;
+
+    /// A file is left out: what was drawn of the others stays, in its order.
+    #[test]
+    fn what_is_drawn_stays_when_other_code_changes() {
+        let mut tree = Tree::read(&crate::tree::root()).unwrap();
+        let client = ["client".to_owned()];
+        let before = draw(&tree, 1, 100, &client).unwrap();
+        let without = before[0].file.clone();
+        tree.files.remove(&without);
+        let after = draw(&tree, 1, 100, &client).unwrap();
+        let keys = |drawn: &[Drawn]| drawn.iter().map(Drawn::key).collect::<Vec<_>>();
+        let mut kept = keys(&before);
+        kept.retain(|key| !key.starts_with(&without));
+        assert!(!kept.is_empty() && kept.len() < before.len());
+        assert_eq!(keys(&after)[..kept.len()], kept);
+    }
 
     #[test]
     fn a_seed_draws_the_same_mutants_and_every_area_has_its_share() {
@@ -199,6 +230,8 @@ mod tests {
         assert_eq!(keys(1), keys(1));
         assert_ne!(keys(1), keys(2));
         let drawn = draw(&tree, 1, 100, &[]).unwrap();
+        let different: BTreeSet<_> = drawn.iter().map(Drawn::key).collect();
+        assert_eq!(different.len(), drawn.len());
         for area in &AREAS {
             let count = drawn.iter().filter(|d| d.area == area.name).count();
             assert!(count >= area.share, "{}: {count}", area.name);
