@@ -68,6 +68,14 @@ fn base_at_all_venues_is_traded_towards_the_target() {
     assert_eq!(stated("12", &unknown), "sell 249250 x 6000 @0\n");
     let resting = scene().with_own(Sell, 249_250, 9_999);
     assert_eq!(stated("12", &resting), "sell 249250 x 9999 @0\n");
+    // Orders that stay have a level each, and what is missing the next one.
+    let several = scene()
+        .with_own(Sell, 249_250, 3_000)
+        .with_own(Sell, 249_250, 2_000);
+    assert_eq!(
+        stated("12", &several),
+        "sell 249250 x 3000 @0\nsell 249250 x 2000 @1\nsell 249250 x 4998 @2\n"
+    );
 }
 
 #[test]

@@ -146,6 +146,39 @@ fn what_may_still_fill_counts_as_if_it_does() {
     assert_eq!(decide(&expiring), "", "old and new do not rest together");
 }
 
+/// Parts that do not fill rest beside each other, each at a level of its own, up to four orders.
+#[test]
+fn at_most_four_orders_rest_at_a_time() {
+    let decide = |count: u64| {
+        let mut scene = Scene::new(249_900, 250_100, 10, 25_000);
+        for _ in 0..count {
+            scene = scene.with_own(Sell, 250_300, 1_000);
+        }
+        text(&scene.decide(&mut twap(SELLS)))
+    };
+    let kept = "sell 250300 x 1000 @0\nsell 250300 x 1000 @1\nsell 250300 x 1000 @2\n";
+    // A remainder below a lot counts as one, of each order.
+    assert_eq!(decide(3), format!("{kept}sell 250300 x 2997 @3\n"));
+    assert_eq!(decide(4), format!("{kept}sell 250300 x 1000 @3\n"));
+    let mut withdrawn = Scene::new(249_900, 250_100, 10, 25_000);
+    for _ in 0..4 {
+        withdrawn = withdrawn.with_own(Sell, 251_000, 1_000);
+    }
+    let why = text(&withdrawn.decide(&mut twap(SELLS)));
+    assert_eq!(why, "sell 250300 x 1996 @0\n", "none of the four stays");
+}
+
+/// Orders of the other side, which a changed `side` has left, are no part of the schedule: they are withdrawn.
+#[test]
+fn orders_of_the_other_side_do_not_count() {
+    let decide = |scene: &Scene| text(&scene.decide(&mut twap(SELLS)));
+    let scene = Scene::new(249_900, 250_100, 10, 25_000).with_own(Buy, 250_300, 5_000);
+    assert_eq!(decide(&scene), "sell 250300 x 6000 @0\n");
+    let mut unknown = scene;
+    unknown.unknown[0] = lots(2_500);
+    assert_eq!(decide(&unknown), "sell 250300 x 6000 @0\n");
+}
+
 #[test]
 fn a_limit_is_not_passed() {
     let decide = |more: &str, scene: &Scene| text(&scene.decide(&mut twap(more)));

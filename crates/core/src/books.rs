@@ -421,6 +421,39 @@ mod tests {
     }
 
     #[test]
+    fn a_command_waits_for_what_an_operator_asked_for() {
+        let order = ClientOrderId {
+            instance: 1,
+            strategy: crate::order::StrategyId(0),
+            number: 1,
+        };
+        let ended = Entry::Ended(order, End::Fenced);
+        let flow = Entry::Flow {
+            token: BASE,
+            amount: -1,
+            reason: String::new(),
+        };
+        let slot = Entry::SlotTaken {
+            token: BASE,
+            number: 1,
+        };
+        let is_asked_for = |entries: &[Entry]| {
+            let entries = entries.to_vec();
+            Booking {
+                entries,
+                ..Booking::default()
+            }
+            .is_asked_for()
+        };
+        for entry in [flow, Entry::LossesForgotten, slot] {
+            assert!(is_asked_for(&[entry.clone()]), "{entry:?}");
+            assert!(is_asked_for(&[ended.clone(), entry]), "beside others");
+        }
+        assert!(!is_asked_for(&[ended]));
+        assert!(!is_asked_for(&[]));
+    }
+
+    #[test]
     fn a_difference_is_explained_in_parts() {
         let difference = Difference {
             ledger: 20,

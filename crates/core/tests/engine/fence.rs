@@ -1,11 +1,12 @@
 //! Which evidence ends an unknown order, and which does not.
 
+use cambist_core::event::TradingState;
 use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, OrderStatus};
 use cambist_core::request::{Outcome, UnknownCause};
-use cambist_core::{Reason, Time};
+use cambist_core::{Qty, Reason, Time};
 
-use crate::bench::{BID, TestBench};
+use crate::bench::{BID, TestBench, spec};
 
 const LOST: Outcome = Outcome::Unknown(UnknownCause::Timeout);
 
@@ -83,6 +84,28 @@ fn an_order_listed_late_is_tracked_even_at_the_fence() {
             .iter()
             .any(|n| matches!(n, Notification::Filled(fill) if fill.base == 2_500))
     );
+}
+
+/// A venue that takes back an end: each increment is booked once, and stated as a broken promise.
+#[test]
+fn fills_after_an_end_are_booked_to_the_unit_and_stop_new_orders() {
+    let mut bench = TestBench::ready(&BID);
+    let id = bench.accept();
+    bench.show(id, OrderStatus::Cancelled, 10);
+    bench.run_ms(3_000);
+    assert_eq!(bench.end_of(id), Some(End::Cancelled));
+    for lots in [11, 25, 25, 45] {
+        bench.show(id, OrderStatus::Cancelled, lots);
+        bench.run_ms(3_000);
+    }
+    let amounts: Vec<_> = bench.fills().iter().map(|fill| fill.base).collect();
+    assert_eq!(amounts, [1_000, 100, 1_400, 2_000]);
+    let quotes: u128 = bench.fills().iter().map(|fill| fill.quote).sum();
+    let price = bench.sealed[&id].1.price;
+    assert_eq!(Some(quotes), spec().quote_amount(price, Qty(45)));
+    let late = |n: &Notification| matches!(n, Notification::InvariantFailed { name, .. } if name == "fill_after_end");
+    assert_eq!(bench.count(late), 3);
+    assert_eq!(bench.levels.last(), Some(&TradingState::CancelOnly));
 }
 
 #[test]

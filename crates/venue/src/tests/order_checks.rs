@@ -115,6 +115,23 @@ fn a_key_authenticates_one_account() {
         ),
         Reason::InvalidAccount
     );
+    let order = valid_bid(&mut world);
+    world.submit(&order);
+    let cancel = Request::Cancel {
+        account: ALICE,
+        hash: Some(order.hash),
+        client_id: None,
+    };
+    assert_eq!(
+        world.refused(&signed(BOB), &cancel),
+        Reason::InvalidAccount,
+        "of another account, with a valid signature of one's own"
+    );
+    assert_eq!(
+        world.refused(&Caller::Public, &cancel),
+        Reason::EmptyApiKey
+    );
+    world.ask(&signed(ALICE), &cancel).unwrap();
 }
 
 /// R-GEN-07

@@ -544,3 +544,21 @@ fn an_announced_deposit_is_shown_and_usable_when_it_is_confirmed() {
     assert_eq!(world.held(ALICE, LONELY), (7, 0));
     assert_eq!(announced(&world), None, "nothing is kept of it");
 }
+
+/// R-DPS-01: announced deposits of a token are amounts of 96 bits together, as one alone is.
+#[test]
+fn no_more_than_96_bits_are_announced() {
+    let mut world = World::with(with_pool());
+    let announce = |amount| Operator::AnnounceDeposit {
+        account: ALICE,
+        token: LONELY,
+        amount,
+    };
+    world.operate(announce(AMOUNT_MAX - 7));
+    for beyond in [8, AMOUNT_MAX, u128::MAX] {
+        let request = Request::Operator(announce(beyond));
+        let refused = world.refused(&Caller::Operator, &request);
+        assert_eq!(refused, Reason::InvalidArgument, "{beyond}");
+    }
+    world.operate(announce(7));
+}

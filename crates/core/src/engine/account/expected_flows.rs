@@ -217,4 +217,19 @@ mod tests {
         assert!(expected.remove("0") && !expected.remove("0"));
         assert_eq!(expected.add(flow(TOKEN, -5, "more")), Ok(true));
     }
+
+    #[test]
+    fn what_a_command_changed_is_stated() {
+        let mut state = crate::engine::testing::state(crate::Time::from_ms(1_000));
+        let token = TokenId(0);
+        let first = state.expect_flow(token, -5, "transfer").unwrap();
+        assert!(first.ends_with(" is expected"), "{first}");
+        let again = state.expect_flow(token, -5, "transfer").unwrap();
+        assert!(again.ends_with(" is expected already"), "{again}");
+        assert!(state.expect_flow(token, -6, "transfer").is_err());
+        let mut dropped = || state.drop_expected_flow("transfer");
+        assert_eq!(dropped(), "the flow is no longer expected");
+        assert_eq!(dropped(), "no such flow is expected");
+        assert!(state.expect_flow(token, -6, "transfer").is_ok());
+    }
 }
