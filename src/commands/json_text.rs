@@ -42,6 +42,10 @@ pub fn status(mut page: Value) -> String {
                     in_symbol(value, &quote);
                 }
             }
+            let owed = item.get_mut("fees_owed").and_then(Value::as_object_mut);
+            for (symbol, amount) in owed.into_iter().flatten() {
+                in_symbol(amount, symbol);
+            }
             let symbol = item.get("shares_token").and_then(Value::as_str);
             let symbol = symbol.map(str::to_owned);
             if let (Some(symbol), Some(shares)) = (symbol, item.get_mut("shares")) {
@@ -147,7 +151,8 @@ mod tests {
             "state": "active",
             "ledger": {"ETH": "1.5", "USDC": "-"},
             "markets": [{"market": "ETH-USDC", "mid": "2500.005", "bid": null, "live_buy": 2}],
-            "pools": [{"name": "AMM-ETH-USDC", "shares": "3.5", "shares_token": "LP-ETH-USDC", "value": "10.25"}],
+            "pools": [{"name": "AMM-ETH-USDC", "shares": "3.5", "shares_token": "LP-ETH-USDC", "value": "10.25",
+                       "fees_owed": {"ETH": "0.01", "USDC": "0"}}],
         });
         let text = status(page);
         for line in [
@@ -156,6 +161,7 @@ mod tests {
             "    bid: -\n",
             "    live_buy: 2\n",
             "    value: 10.25 USDC\n",
+            "    fees_owed\n      ETH: 0.01 ETH\n      USDC: 0 USDC\n",
             "    shares: 3.5 LP-ETH-USDC\n",
         ] {
             assert!(text.contains(line), "no {line} in {text}");

@@ -88,7 +88,7 @@ pub enum VenueArg {
     Sequenced,
     /// Its matching behind the rules of Kraken's interface: rising nonces, deadlines, expiries, counters
     Kraken,
-    /// A model of an EVM chain with a Uniswap V2 pool, behind the adapter's own account
+    /// A model of an EVM chain with a Uniswap pool, V2 or V3, behind the adapter's own account
     EvmPools,
 }
 

@@ -6,6 +6,9 @@
 //! `cool_down_s`. While the prices of pool and book differ it waits, because a join or exit at such a moment pays for
 //! the difference.
 //!
+//! Where fees do not stay in the pool it collects them once enough is owed (`market.pool.collect_value`): by an exit of
+//! one base unit of shares. An exit that is due anyway pays them out as well; a join waits for it.
+//!
 //! Three optional rules exit everything: the pool does not pay (`cambist_quant::lp::income`), the shares have lost too much
 //! against what they were taken for (`lp_manager/entry.rs`), or the pool's data were too old for too long. After the
 //! last two it stays out for `stay_out_s`. It places no quotes. Its memory is what these rules observed.
@@ -15,7 +18,7 @@ mod entry;
 use cambist_core::control::Control;
 use cambist_core::math::mul_div_floor;
 use cambist_core::shares::{divergence_bps, quote_value};
-use cambist_core::strategy::{PoolView, Strategy, Targets, View};
+use cambist_core::strategy::{Owed, PoolView, Strategy, Targets, View};
 use cambist_core::{Amount, MarketSpec, Side, Time};
 use cambist_quant::lp::hold::Hysteresis;
 use cambist_quant::lp::income::{Income, Observed};
@@ -387,7 +390,7 @@ impl LpManager {
         }
     }
 
-    /// The shares to hold, if a join or exit is due. `None` for a pool without shares, and on overflow.
+    /// The shares to hold, if a join or exit is due, or one base unit less if fees are collected. `None` for a pool without shares, and on overflow.
     fn target_shares(&self, view: &View<'_>, pool: &PoolView, allowed: Allowed) -> Option<Amount> {
         let rests = pool
             .moved
@@ -403,20 +406,31 @@ impl LpManager {
         let all = worth(view.holdings.base, view.holdings.quote)?.checked_add(ours)?;
         let share = mul_div_floor(ours, WHOLE, all)?;
         let target = match allowed {
-            Allowed::Leave => 0,
-            Allowed::Exits if share <= self.leave_bps.into() => return None,
+            Allowed::Leave => Some(0),
+            Allowed::Exits if share <= self.leave_bps.into() => None,
             Allowed::Both if share >= self.enter_bps.into() && share <= self.leave_bps.into() => {
-                return None;
+                None
             }
-            Allowed::Both | Allowed::Exits => mul_div_floor(all, self.target_bps.into(), WHOLE)?,
+            Allowed::Both | Allowed::Exits => {
+                Some(mul_div_floor(all, self.target_bps.into(), WHOLE)?)
+            }
         };
         let step = if self.step == 0 {
             Amount::MAX
         } else {
             self.step
         };
-        let worth = target.clamp(ours.saturating_sub(step), ours.saturating_add(step));
-        let shares = mul_div_floor(worth, pool.supply, whole)?;
+        let shares = match target {
+            Some(target) => {
+                let worth = target.clamp(ours.saturating_sub(step), ours.saturating_add(step));
+                mul_div_floor(worth, pool.supply, whole)?
+            }
+            None => pool.held,
+        };
+        let is_collected = |owed: Owed| owed.is_collected(view.market, view.mid);
+        if shares >= pool.held && pool.held > 0 && pool.owed.is_some_and(is_collected) {
+            return Some(pool.held - 1);
+        }
         (shares != pool.held).then_some(shares)
     }
 }

@@ -102,6 +102,56 @@ fn of_a_range_it_counts_what_is_due() {
     assert_eq!(target_shares(&paused, &scene), None);
 }
 
+/// What is owed is collected by an exit of one base unit of shares, from the configured value at the mid on. An exit that
+/// is due anyway pays it out, and a join comes after it.
+#[test]
+fn what_is_owed_is_collected_from_its_value_on() {
+    let owing = |held, owed| {
+        let mut scene = scene(held);
+        scene.pool = scene.pool.map(|pool| PoolView { owed, ..pool });
+        target_shares(PLAIN, &scene)
+    };
+    // 0.01 ETH at 2,500, and 75 USDC.
+    let of = |quote, collect_value| {
+        Some(Owed {
+            base: 10u128.pow(16),
+            quote,
+            collect_value,
+        })
+    };
+    let (quote, limit) = (75_000_000, 100_000_000);
+    assert_eq!(owing(20, None), None, "nothing is known of it");
+    assert_eq!(owing(20, of(quote, limit)), Some(19));
+    assert_eq!(owing(20, of(quote - 1, limit)), None);
+    assert_eq!(owing(20, of(quote, limit + 1)), None);
+    assert_eq!(owing(20, of(quote, 0)), None, "only with exits");
+    assert_eq!(owing(20, of(Amount::MAX, limit)), None, "it does not fit");
+    assert_eq!(
+        owing(34, of(quote, limit)),
+        Some(26),
+        "the exit that is due"
+    );
+    assert_eq!(owing(17, of(quote, limit)), Some(16), "before the join");
+    assert_eq!(owing(17, of(quote - 1, limit)), Some(23), "the join");
+    assert_eq!(owing(1, of(quote, limit)), Some(0));
+    assert_eq!(owing(0, of(quote, limit)), Some(20), "there are no shares");
+    // As every transaction: not before the last one has cooled down, and not beside another.
+    let mut scene = scene(20);
+    let mut pool = scene.pool.unwrap();
+    pool.owed = of(quote, limit);
+    for (moved_ms, moving, target) in [
+        (59_999, false, None),
+        (60_000, true, None),
+        (60_000, false, Some(19)),
+    ] {
+        pool.moved = Some(scene.now.minus_ms(moved_ms));
+        pool.moving = moving;
+        scene.pool = Some(pool);
+        let table = format!("{PLAIN}cool_down_s = 60\n");
+        assert_eq!(target_shares(&table, &scene), target, "{moved_ms}");
+    }
+}
+
 #[test]
 fn a_large_difference_takes_several_steps() {
     let table = format!("{PLAIN}step_value = 1500\n");

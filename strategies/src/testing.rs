@@ -291,6 +291,7 @@ pub fn pool(held: u128) -> PoolView {
         quote: 250_000 * 1_000_000,
         supply: 1_000,
         range: None,
+        owed: None,
         held,
         moving: false,
         moved: None,

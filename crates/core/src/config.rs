@@ -296,6 +296,9 @@ limits! {
         pub fee_max: Amount = "max_fee", Quote, Number(0), None, Higher;
         /// Largest value of one swap with the pool. With 0 there are no swaps.
         pub swap_value_max: Amount = "swap_value_max", Quote, Number(0), None, Higher;
+        /// Fees that are owed to the shares are collected once they are worth this. With 0 they are paid out by exits
+        /// only.
+        pub collect_value: Amount = "collect_value", Quote, Number(0), None, Never;
         /// Most swaps created within a minute.
         pub swaps_per_min: u32 = "swaps_per_min", Count, Number(6), Some(1..=600), Higher;
     }

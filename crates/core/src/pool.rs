@@ -74,7 +74,8 @@ pub struct UnsignedPoolTransaction {
     pub kind: PoolTransactionKind,
     /// The pooled tokens in the pool's order.
     pub pooled: [TokenId; 2],
-    /// A join pays at most this of each; an exit receives at least this of each, before the fee.
+    /// A join pays at most this of each; an exit receives at least this of each, before the fee. Both are 0 for an exit
+    /// that collects what is owed.
     pub amounts: [Amount; 2],
     /// Token of the shares.
     pub lp: TokenId,
@@ -199,6 +200,10 @@ pub struct PoolBalances {
     /// a range the virtual reserves of the same liquidity. Their product changes with `supply` and with fees that stay
     /// in the pool.
     pub reserves: [Amount; 2],
+    /// Base units of each token that are owed to our own shares beside what they are due: fees that do not stay in the
+    /// pool. An exit pays out all of it, however few shares it burns. `None` where it is unknown, and where fees stay in
+    /// the pool.
+    pub owed: Option<[Amount; 2]>,
 }
 
 impl PoolBalances {
@@ -208,6 +213,7 @@ impl PoolBalances {
             pooled,
             supply,
             reserves: pooled,
+            owed: None,
         }
     }
 }

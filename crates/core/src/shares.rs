@@ -29,14 +29,48 @@ pub fn join(pool: &PoolBalances, shares: Amount, slippage_bps: u32) -> Option<Li
     })
 }
 
-/// An exit of `shares`: burns them and receives at least the fraction of the amounts due that `slippage_bps` leaves,
+/// An exit of `shares`: burns them and receives at least the fraction of the value due that `slippage_bps` leaves,
 /// rounded up.
+///
+/// With a constant product each token is half of the value, and the fraction is that of each amount. In a range one of
+/// them may be a small part of it, which a small move of the price changes by a large part of itself. What may be missing
+/// is therefore reckoned from the value of both: half of it in each token, and what a token does not have, in the other.
 pub fn exit(pool: &PoolBalances, shares: Amount, slippage_bps: u32) -> Option<Limits> {
-    let [first, second] = due(pool, shares)?;
-    Some(Limits {
-        amounts: [least(first, slippage_bps)?, least(second, slippage_bps)?],
-        lp: shares,
-    })
+    let due = due(pool, shares)?;
+    let amounts = if pool.pooled == pool.reserves {
+        [least(due[0], slippage_bps)?, least(due[1], slippage_bps)?]
+    } else {
+        least_of_value(due, pool.reserves, slippage_bps)?
+    };
+    let lp = shares;
+    Some(Limits { amounts, lp })
+}
+
+/// Least amounts that together miss at most the fraction `slippage_bps` of the value of `due`, at the price of the
+/// reserves. Rounded up.
+fn least_of_value(
+    due: [Amount; 2],
+    reserves: [Amount; 2],
+    slippage_bps: u32,
+) -> Option<[Amount; 2]> {
+    // Half of what may be missing, in each token. Neither misses more than its own part of a value that is split evenly.
+    let half = |at: usize| {
+        let other = mul_div_floor(due[1 - at], reserves[at], reserves[1 - at])?;
+        let value = due[at].checked_add(other)?;
+        mul_div_floor(value, slippage_bps.into(), WHOLE.checked_mul(2)?)
+    };
+    let halves = [half(0)?, half(1)?];
+    let missing = |at: usize| {
+        let other = 1 - at;
+        // What the other token does not have of its half, in this one.
+        let rest = halves[other].saturating_sub(due[other]);
+        let rest = mul_div_floor(rest, reserves[at], reserves[other])?;
+        halves[at].checked_add(rest)
+    };
+    Some([
+        due[0].saturating_sub(missing(0)?),
+        due[1].saturating_sub(missing(1)?),
+    ])
 }
 
 /// Amount of each pooled token due to `shares`, in the pool's order, rounded down.
@@ -88,6 +122,55 @@ mod tests {
         let exit = exit(&POOL, 50, 100).unwrap();
         assert_eq!(exit.amounts, [495, 1_485], "500 and 1500 less one per cent");
         assert_eq!(exit.lp, 50);
+    }
+
+    /// Virtual reserves of a million each, so that both tokens are worth the same.
+    fn range(pooled: [Amount; 2]) -> PoolBalances {
+        PoolBalances {
+            pooled,
+            supply: 1_000,
+            reserves: [1_000_000, 1_000_000],
+            owed: None,
+        }
+    }
+
+    #[test]
+    fn an_exit_of_a_range_misses_at_most_its_slippage_of_the_value_due() {
+        let of = |pooled| exit(&range(pooled), 1_000, 100).unwrap().amounts;
+        assert_eq!(of([10_000, 10_000]), [9_900, 9_900], "both by one per cent");
+        assert_eq!(
+            of([50, 19_950]),
+            [0, 19_800],
+            "150 of the value of 20,000, and 50, are all of the first"
+        );
+        assert_eq!(of([100, 19_900]), [0, 19_800], "exactly half");
+        assert_eq!(of([101, 19_899]), [1, 19_799]);
+        assert_eq!(of([19_950, 50]), [19_800, 0], "the other end");
+        assert_eq!(of([20_000, 0]), [19_800, 0], "outside of the range");
+        assert_eq!(of([0, 20_000]), [0, 19_800]);
+        // What is missing is rounded down, so that the least is rounded up.
+        assert_eq!(of([0, 99]), [0, 99]);
+        assert_eq!(of([50, 49]), [50, 49]);
+    }
+
+    #[test]
+    fn the_value_that_an_exit_of_a_range_may_miss_is_that_of_its_price() {
+        let pool = PoolBalances {
+            pooled: [10, 39_960],
+            supply: 1,
+            reserves: [1_000_000, 4_000_000],
+            owed: None,
+        };
+        // The value is 40,000 of the second token: 400 may be missing, of which the first has 40.
+        let limits = exit(&pool, 1, 100).unwrap();
+        assert_eq!(limits.amounts, [0, 39_600]);
+        assert_eq!(exit(&pool, 1, 0).unwrap().amounts, pool.pooled);
+        assert_eq!(exit(&pool, 0, 100).unwrap().amounts, [0, 0]);
+        let without = PoolBalances {
+            reserves: [0, 1],
+            ..pool
+        };
+        assert_eq!(exit(&without, 1, 100), None, "no price");
     }
 
     #[test]

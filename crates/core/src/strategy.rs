@@ -12,6 +12,7 @@ use crate::math::{mul_div_ceil, mul_div_floor};
 use crate::notification::{Fill, Withheld};
 use crate::order::ClientOrderId;
 use crate::reference::Reference;
+use crate::shares::quote_value;
 use crate::time::Time;
 use crate::token::Amount;
 
@@ -91,6 +92,9 @@ pub struct PoolView {
     /// What liquidity in a range of prices is due, if shares are that. Shares of any other pool are due their part of
     /// `base` and `quote` ([`due`](Self::due)).
     pub range: Option<RangeDue>,
+    /// Fees that are owed to our shares beside what these are due, if the pool pays them out. `None` where fees stay in the
+    /// pool, and while it is unknown: also until it was read after the last join, exit or swap ended.
+    pub owed: Option<Owed>,
     /// Our shares (ledger).
     pub held: Amount,
     /// A join, an exit or a swap is undecided; targets of shares and swaps are ignored until it ends.
@@ -108,6 +112,26 @@ pub struct RangeDue {
     pub base: Amount,
     /// Base units of the quote token.
     pub quote: Amount,
+}
+
+/// What is owed to our shares of a pool, and from which value on it may be collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owed {
+    /// Base units of the base token.
+    pub base: Amount,
+    /// Base units of the quote token.
+    pub quote: Amount,
+    /// `market.pool.collect_value`, in quote units; 0 means never.
+    pub collect_value: Amount,
+}
+
+impl Owed {
+    /// Whether it may be collected: by an exit of one base unit of shares.
+    pub fn is_collected(&self, market: &MarketSpec, mid: u64) -> bool {
+        let worth =
+            quote_value(market, self.base, mid).and_then(|base| base.checked_add(self.quote));
+        self.collect_value > 0 && worth.is_some_and(|worth| worth >= self.collect_value)
+    }
 }
 
 impl PoolView {
@@ -320,7 +344,8 @@ impl Targets {
     }
 
     /// Sets the target of shares of the pool beside the market, in base units of its LP token. The engine joins or
-    /// exits for the difference from the shares held, one transaction at a time; the last call of a decision counts.
+    /// exits for the difference from the shares held, one transaction at a time; the last call of a decision counts. An
+    /// exit of one base unit less collects what is owed to the shares, if [`Owed::is_collected`].
     /// Hysteresis is left to the strategy: without a target the shares remain.
     pub fn hold_shares(&mut self, shares: Amount) {
         self.shares = Some(shares);

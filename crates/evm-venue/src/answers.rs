@@ -20,7 +20,7 @@ use cambist_evm::{Address, Hash32, Malformed};
 
 use crate::account::{Account, AccountError};
 use crate::depth;
-use crate::range_answers::{curve, liquidity_held, price};
+use crate::range_answers::{curve, liquidity_held, owed, price};
 use crate::rules;
 
 /// What nodes state about a chain.
@@ -281,7 +281,11 @@ impl<R: ChainReader> Answers<'_, R> {
 
     async fn pool_balance(&self, account: &Account, market: MarketId) -> Result<Answer, NoAnswer> {
         let pool = account.chain().pool(market).ok_or_else(no_pool)?;
-        let (block, balances) = self.reserves(account, pool).await?;
+        let (block, mut balances) = self.reserves(account, pool).await?;
+        if let Some(range) = account.chain().ranges.get(&market) {
+            let at = BlockTag::Number(block.number);
+            balances.owed = owed(self.reader, account.chain(), range, at).await?;
+        }
         Ok((Reply::PoolBalance(balances), Some(time_of(&block))))
     }
 

@@ -75,6 +75,7 @@ impl PoolRange {
             pooled: [amount(first)?, amount(second)?],
             supply,
             reserves: [amount(reserves[0])?, amount(reserves[1])?],
+            owed: None,
         })
     }
 

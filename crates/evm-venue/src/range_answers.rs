@@ -103,6 +103,23 @@ pub(crate) async fn liquidity_held<R: ChainReader>(
     Ok(stated.liquidity)
 }
 
+/// What is owed to the account's position after this block, fees until then among it; `None` while it is not known to have
+/// one. The position manager counts fees before it pays out, so that a call of that which is not sent states them.
+pub(crate) async fn owed<R: ChainReader>(
+    reader: &R,
+    chain: &Chain,
+    of: &PoolRange,
+    at: BlockTag,
+) -> Result<Option<[Amount; 2]>, NoAnswer> {
+    let Held::Position(position) = of.held else {
+        return Ok(None);
+    };
+    let collect = Call::collect_all(position, chain.account);
+    let mut call = CallAt::view_of(chain.router, collect.encode(), at);
+    call.message.from = Some(chain.account);
+    Ok(Some(call::collected(&reader.fact(&call).await?)?))
+}
+
 async fn ask<R: ChainReader>(
     reader: &R,
     contract: Address,

@@ -186,7 +186,6 @@ impl Chain {
             return Err(SealError::Position);
         };
         let [least0, least1] = wanted.amounts.map(U256::from);
-        let all = U256::from(u128::MAX);
         let calls = [
             v3::call::Call::DecreaseLiquidity {
                 position,
@@ -195,12 +194,7 @@ impl Chain {
                 least1,
                 deadline: U256::from(wanted.valid_until_s),
             },
-            v3::call::Call::Collect {
-                position,
-                recipient: self.account,
-                most0: all,
-                most1: all,
-            },
+            v3::call::Call::collect_all(position, self.account),
         ];
         let nonce = nonce_of(&wanted.storage_ids)?;
         let data = v3::call::multicall(&calls);
@@ -554,6 +548,21 @@ pub(crate) mod tests {
         let left = sealed(position, &exit());
         assert_eq!(left, Ok(multicall(&leave)));
         assert_eq!(read_multicall(&left.unwrap()), Ok(leave.to_vec()));
+        // What is owed is collected by an exit of one of liquidity, with the same deadline.
+        let least = UnsignedPoolTransaction {
+            amounts: [0, 0],
+            lp_amount: 1,
+            ..exit()
+        };
+        let [_, collect] = leave;
+        let one = Call::DecreaseLiquidity {
+            position: n(5),
+            liquidity: n(1),
+            least0: n(0),
+            least1: n(0),
+            deadline: n(1_050),
+        };
+        assert_eq!(sealed(position, &least), Ok(multicall(&[one, collect])));
         for (held, wanted) in [
             (Held::Unread, join()),
             (Held::Unread, exit()),

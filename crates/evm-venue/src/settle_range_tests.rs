@@ -131,6 +131,55 @@ fn a_join_and_an_exit_are_what_moved() {
     assert_eq!(position(left()), None);
 }
 
+/// An exit of one of liquidity that is due nothing pays out what is owed, of one token alone as well.
+#[test]
+fn what_is_collected_is_what_an_exit_of_one_received() {
+    let [lower, upper] = ticks();
+    let range = [of(ROUTER), lower, upper];
+    let least = UnsignedPoolTransaction {
+        amounts: [0, 0],
+        lp_amount: 1,
+        ..exit()
+    };
+    let collected = |first: u64, second: u64| {
+        let mut logs = vec![
+            log(PAIR, BURN, &range, &[n(1), n(0), n(0)]),
+            log(ROUTER, DECREASED, &[n(POSITION)], &[n(1), n(0), n(0)]),
+            log(PAIR, BURN, &range, &[n(0), n(0), n(0)]),
+        ];
+        for (token, amount) in TOKENS.into_iter().zip([first, second]) {
+            if amount > 0 {
+                logs.push(transfer(token, PAIR, ACCOUNT, amount));
+            }
+        }
+        let data = [of(ACCOUNT), n(first), n(second)];
+        logs.push(log(PAIR, COLLECT, &range, &data));
+        logs.push(log(ROUTER, COLLECTED, &[n(POSITION)], &data));
+        logs
+    };
+    for (first, second) in [(4, 5), (0, 5), (4, 0), (0, 0)] {
+        let report = settled(&least, collected(first, second)).unwrap();
+        assert_eq!(report.status, PoolTransactionStatus::Processed);
+        let amounts = report.amounts;
+        assert_eq!(
+            (amounts.pooled, amounts.lp),
+            ([first.into(), second.into()], 1)
+        );
+        assert!(least.allows(&amounts));
+    }
+    let short = with(collected(4, 5), 3, transfer(TOKENS[0], PAIR, ACCOUNT, 3));
+    assert_eq!(
+        settled(&least, short).unwrap_err(),
+        Unsettled::FeeOnTransfer
+    );
+    let more = with(
+        collected(4, 5),
+        0,
+        log(PAIR, BURN, &range, &[n(2), n(0), n(0)]),
+    );
+    assert_eq!(settled(&least, more).unwrap_err(), Unsettled::Logs);
+}
+
 #[test]
 fn one_token_alone_is_no_fault() {
     let [lower, upper] = ticks();

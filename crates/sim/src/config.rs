@@ -166,6 +166,38 @@ pub struct ChainConfig {
     pub coin: Amount,
     /// Faults of chain and nodes.
     pub faults: ChainFaultsConfig,
+    /// The range of a V3 pool, where the pool is one; else it is a V2 pair.
+    #[serde(default)]
+    pub range: Option<RangeConfig>,
+}
+
+/// What the account holds in the configured range before the first start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Before {
+    /// No position.
+    #[default]
+    Nothing,
+    /// A position without liquidity.
+    Empty,
+    /// A position with liquidity.
+    Filled,
+}
+
+/// A V3 pool of the model, and the configured range of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeConfig {
+    /// The pool's fee, in millionths of what is sold to it.
+    pub fee: u32,
+    /// Ends of ranges are multiples of this.
+    pub spacing: i32,
+    /// The lower and the upper tick.
+    pub ticks: [i32; 2],
+    /// How far from the opening price others take a price for right, in ten-thousandths.
+    pub reach_bps: u32,
+    /// How fast that price moves, as a multiple.
+    pub speed: u64,
+    /// What the account holds in it at the beginning.
+    pub before: Before,
 }
 
 /// Faults of a chain and of its nodes, in periods with faults. Every probability is per 10,000.

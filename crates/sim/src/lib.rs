@@ -44,8 +44,9 @@ pub use crate::invariants::table::Invariant;
 pub use crate::profiles::control_loss::ControlLossConfig;
 pub use chain::ChainCounts;
 pub use config::{
-    ChainConfig, ChainFaultsConfig, ClockConfig, CrashConfig, FaultKindConfig, FaultScheduleConfig,
-    KrakenConfig, NetworkConfig, SeatConfig, StoreConfig, WorldConfig, WorldError,
+    Before, ChainConfig, ChainFaultsConfig, ClockConfig, CrashConfig, FaultKindConfig,
+    FaultScheduleConfig, KrakenConfig, NetworkConfig, RangeConfig, SeatConfig, StoreConfig,
+    WorldConfig, WorldError,
 };
 pub use exchange::{Exchange, OWN_ACCOUNT};
 pub use remote::Remote;

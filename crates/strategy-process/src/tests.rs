@@ -481,6 +481,7 @@ pub(crate) fn pool(possible: bool) -> PoolView {
         quote: 40_000_000_000,
         supply: 1,
         range: None,
+        owed: None,
         held: 0,
         moving: !possible,
         moved: None,

@@ -49,6 +49,25 @@ const STEPS: &[&[Step]] = &[
     // Version 24: markets of other venues that strategies read. Before, they read none.
     &[],
     RANGES_AND_CHARGES,
+    OWED_FEES,
+];
+
+/// Version 26: pools state what is owed to our shares, and from which value on it is collected. Before, nothing was known of
+/// it, and exits alone paid it out.
+const OWED_FEES: &[Step] = &OWED_IS_UNKNOWN;
+
+/// A pool of which it was not known what it owes.
+pub const OWED_IS_UNKNOWN: [Step; 2] = [
+    Step::Add {
+        of: "PoolBalances",
+        field: "owed",
+        value: || Value::NONE,
+    },
+    Step::Add {
+        of: "PoolConfig",
+        field: "collect_value",
+        value: || Value::Unsigned(0),
+    },
 ];
 
 /// Version 25: shares may be liquidity in a range of prices, and rules state what charges count as in losses. Before, all

@@ -144,10 +144,15 @@ impl World {
     }
 
     /// What a call returns without a transaction.
-    pub fn view(&self, to: Address, data: &[u8]) -> Result<Vec<u8>, Reverted> {
+    pub fn view(
+        &self,
+        from: Option<Address>,
+        to: Address,
+        data: &[u8],
+    ) -> Result<Vec<u8>, Reverted> {
         let v3 = [ranges::MANAGER, ranges::V3_FACTORY, ranges::V3_POOL];
         if v3.contains(&to) && self.has_code(to) {
-            return self.ranges.view(to, data);
+            return self.ranges.view(from, to, data);
         }
         let call = Call::read(data).map_err(|_| Reverted)?;
         let number = |number: U256| number.to_be_bytes::<32>().to_vec();

@@ -2,6 +2,7 @@
 //! starts on pools and positions that are not the file's.
 
 use cambist_evm::U256;
+use serde_json::{Value, json};
 use toml::Table;
 
 use super::chain::Chain;
@@ -128,6 +129,100 @@ fn a_range_is_joined_killed_traded_through_and_left_with_its_fees() {
         own.filter(|of| of.owner == account()).count()
     });
     assert_eq!(positions, 1);
+    let (code, out, log) = stage.command("report --json");
+    assert_eq!(code, 0, "{out}{log}");
+}
+
+/// Both tokens that are owed to the account's position in the newest block.
+fn owed(stage: &Stage) -> [U256; 2] {
+    stage.node.chain(|chain| {
+        let ranges = &chain.latest().world.ranges;
+        let own = ranges.positions.iter();
+        let mut own = own.filter(|(_, of)| of.owner == account());
+        ranges.owed(*own.next().unwrap().0).unwrap()
+    })
+}
+
+/// What `cambist status` shows of that.
+fn shown(stage: &Stage) -> Value {
+    let (_, out, _) = stage.command("status --json");
+    let page: Value = serde_json::from_str(&out).unwrap_or_default();
+    page["pools"][0]["fees_owed"].clone()
+}
+
+fn trade_through(stage: &Stage, ticks: &[i32]) {
+    stage.node.chain(|chain| {
+        chain.change(|world| ticks.iter().for_each(|tick| world.trade_to(*tick)));
+    });
+}
+
+#[track_caller]
+fn until_collected(stage: &Stage, daemon: &mut Program, left: u128) {
+    until(SOON, "a collection of fees", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (held(stage) == left).then_some(())
+    });
+}
+
+/// Fees are paid out once for each time that they are worth enough, and not before; the position stays, but for one unit
+/// of liquidity each time.
+#[test]
+fn fees_are_collected_and_the_position_stays() {
+    let stage = Stage::with_two("evm-range-fees", |file| {
+        in_range(file);
+        file.put("market.0.pool.collect_value", "500 TWO");
+    });
+    let mut daemon = stage.run();
+    let first = until_held(&stage, &mut daemon, true);
+    until(SOON, "a known position", || {
+        (shown(&stage) == json!({"ONE": "0", "TWO": "0"})).then_some(())
+    });
+    let nonce = stage.nonce();
+    // About 80 TWO, which is too little.
+    trade_through(&stage, &[76_030, 76_013]);
+    let small = owed(&stage);
+    assert!(small.iter().all(|owed| *owed > U256::ZERO), "{small:?}");
+    until(SOON, "the fees in the status", || {
+        let shown = shown(&stage);
+        let of = |symbol: &str| shown[symbol].as_str()?.parse::<f64>().ok();
+        (of("ONE")? > 0.0 && of("TWO")? > 0.0).then_some(())
+    });
+    stage.blocks(4);
+    assert_eq!((held(&stage), stage.nonce()), (first, nonce));
+    // One node states other fees: nothing is concluded from either.
+    stage.second().alters("eth_call", |params, result| {
+        let input = params[0]["input"].as_str().unwrap_or_default();
+        let is_collect = input.starts_with("0xfc6f7865");
+        let other = format!("0x{:0>64x}{:0>64x}", 1, 1);
+        if is_collect { other.into() } else { result }
+    });
+    trade_through(&stage, &[77_500, 75_500, 76_013]);
+    stage.blocks(4);
+    assert_eq!((held(&stage), stage.nonce()), (first, nonce));
+    let (_, status, _) = stage.command("status --json");
+    assert!(status.contains("the nodes disagree"), "{status}");
+    let (before, fees) = (tokens(&stage), owed(&stage));
+    stage.second().recovers();
+    until_collected(&stage, &mut daemon, first - 1);
+    // One unit of liquidity is due a few units of one token.
+    for (at, after) in tokens(&stage).into_iter().enumerate() {
+        let more = after - before[at] - fees[at];
+        assert!(more <= U256::from(10), "{more} of token {at}");
+    }
+    assert_eq!(owed(&stage), [U256::ZERO; 2]);
+    stage.blocks(5);
+    assert_eq!((held(&stage), stage.nonce()), (first - 1, nonce + 1));
+    let metrics = stage.metrics(&mut daemon);
+    let series = "cambist_pool_fees_owed{market=\"ONE-TWO\",token=\"TWO\"} 0";
+    assert!(metrics.contains(series), "{metrics}");
+    // Again, and killed as soon as it is in a block: the next run books it once.
+    trade_through(&stage, &[75_500, 76_013]);
+    until_collected(&stage, &mut daemon, first - 2);
+    daemon.kill();
+    let mut daemon = stage.run();
+    stage.blocks(5);
+    assert_eq!((held(&stage), stage.nonce()), (first - 2, nonce + 2));
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     let (code, out, log) = stage.command("report --json");
     assert_eq!(code, 0, "{out}{log}");
 }

@@ -55,7 +55,8 @@ pub fn answer(chain: &mut Chain, method: &str, params: &[Value]) -> Result<Value
                 let returned = probe(chain, of, to, &input, overrides)?;
                 return Ok(to_data(&returned).into());
             }
-            let returned = of.world.view(to, &input);
+            let from = message["from"].as_str().map(address).transpose()?;
+            let returned = of.world.view(from, to, &input);
             let returned = returned.map_err(|_| (3, "execution reverted".to_owned()))?;
             Ok(to_data(&returned).into())
         }

@@ -166,6 +166,17 @@ impl Pool {
         v3::call::position(&ask(&world.node, &call).await?).map_err(text)
     }
 
+    /// What is owed to our position, as the contract states it without a transaction.
+    async fn owed(&self, world: &World<'_>) -> Step<[Amount; 2]> {
+        let Held::Position(position) = self.range().held else {
+            return Err("there is no position".to_owned());
+        };
+        let collect = v3::call::Call::collect_all(position, self.chain.account);
+        let mut call = CallAt::view_of(self.chain.router, collect.encode(), BlockTag::Latest);
+        call.message.from = Some(self.chain.account);
+        v3::call::collected(&ask(&world.node, &call).await?).map_err(text)
+    }
+
     async fn tokens(&self, world: &World<'_>) -> Step<[Amount; 2]> {
         let mut held = [0; 2];
         for (held, token) in held.iter_mut().zip([FIRST, SECOND]) {
@@ -206,7 +217,11 @@ impl Pool {
             PoolTransactionKind::Join => shares::join(&balances, liquidity, SLIPPAGE_BPS),
             PoolTransactionKind::Exit => shares::exit(&balances, liquidity, SLIPPAGE_BPS),
         };
-        let limits = limits.ok_or("no limits")?;
+        let mut limits = limits.ok_or("no limits")?;
+        // What is owed is collected by an exit of one of liquidity.
+        if kind == PoolTransactionKind::Exit && liquidity == 1 {
+            limits.amounts = [0, 0];
+        }
         if kind == PoolTransactionKind::Join {
             for (token, amount) in [FIRST, SECOND].into_iter().zip(limits.amounts) {
                 let made = |nonce| {
@@ -386,7 +401,7 @@ async fn others_provide(pool: &Pool, world: &mut World<'_>) -> Step {
     Ok(())
 }
 
-/// Mint, increase, trades through both ends of the range, exits inside and outside of it.
+/// Mint, increase, trades through both ends of the range, fees collected, exits inside and outside of it.
 pub async fn ranges(world: &mut World<'_>) -> Step<String> {
     ensure!(
         encode("", &[Value::Number(signed(-1))])[4..] == [0xff; 32],
@@ -404,14 +419,19 @@ pub async fn ranges(world: &mut World<'_>) -> Step<String> {
     for to in [RANGE[1] + 500, RANGE[0] - 500, TICK - 7] {
         pool.trade_to(world, to).await?;
     }
-    let fees = pool.leaves(world, first).await?;
+    // They are collected by an exit of one of liquidity, as a call that is not sent has stated.
+    let owed = pool.owed(world).await?;
+    let fees = pool.leaves(world, 1).await?;
     ensure!(
-        fees[0] > 0 && fees[1] > 0,
-        "no fees were paid out: {fees:?}"
+        fees == owed && fees[0] > 0 && fees[1] > 0,
+        "{owed:?} were owed, and {fees:?} were paid out"
     );
-    // Nothing has traded since: a part of the rest has no fees but what is rounded.
-    let again = pool.leaves(world, second / 3).await?;
-    ensure!(again == [0, 0], "fees without a trade: {again:?}");
+    ensure!(pool.owed(world).await? == [0, 0], "fees are owed still");
+    // Nothing has traded since: parts of the rest have no fees but what is rounded.
+    for liquidity in [first, second / 3] {
+        let again = pool.leaves(world, liquidity).await?;
+        ensure!(again == [0, 0], "fees without a trade: {again:?}");
+    }
     // Outside: one token alone.
     let mut one_sided = Vec::new();
     for (to, moves) in [(RANGE[0] - 300, 0), (RANGE[1] + 300, 1)] {

@@ -61,6 +61,7 @@ fn a_pool_adds_the_loss_of_the_jump_and_of_an_undecided_transaction() {
         value_max: 1_000_000,
         fee_max: 7,
         swap_value_max: 0,
+        collect_value: 0,
         swaps_per_min: 6,
     };
     // The root of 0.81 is 0.9: 100 000 of a million; 5.005 of an undecided transaction, rounded up; the fee.
@@ -102,6 +103,7 @@ fn pool_of(value_max: u128) -> PoolConfig {
         value_max,
         fee_max: 0,
         swap_value_max: 0,
+        collect_value: 0,
         swaps_per_min: 6,
     }
 }

@@ -61,6 +61,7 @@ pub(crate) fn pool_config() -> PoolConfig {
         value_max: 1_000_000_000,
         fee_max: 0,
         swap_value_max: 0,
+        collect_value: 0,
         swaps_per_min: 6,
     }
 }
@@ -321,8 +322,15 @@ impl Beside {
             PoolTransactionKind::Exit => wanted.lp_amount,
         };
         let share = |at: usize| self.pool.pooled[at] * lp / self.pool.supply;
+        let shares = [share(0), share(1)];
+        let joins = wanted.kind == PoolTransactionKind::Join;
+        // An exit pays out what is owed as well.
+        let owed = self.pool.owed.filter(|_| !joins).unwrap_or_default();
+        if !joins {
+            self.pool.owed = self.pool.owed.map(|_| [0, 0]);
+        }
         let moved = PoolTransactionAmounts {
-            pooled: [share(0), share(1)],
+            pooled: [shares[0] + owed[0], shares[1] + owed[1]],
             lp,
             fee: 0,
         };
@@ -334,16 +342,15 @@ impl Beside {
                 *held - amount
             };
         };
-        let joins = wanted.kind == PoolTransactionKind::Join;
         change(BASE, moved.pooled[self.base_at], !joins);
         change(QUOTE, moved.pooled[1 - self.base_at], !joins);
         change(LP, lp, joins);
         for at in 0..2 {
             let pooled = &mut self.pool.pooled[at];
             *pooled = if joins {
-                *pooled + moved.pooled[at]
+                *pooled + shares[at]
             } else {
-                *pooled - moved.pooled[at]
+                *pooled - shares[at]
             };
         }
         self.pool.supply = if joins {

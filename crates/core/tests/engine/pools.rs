@@ -9,8 +9,9 @@ use cambist_core::pool::{
     PoolTransactionAmounts, PoolTransactionKind, PoolTransactionReport, PoolTransactionStatus,
 };
 use cambist_core::request::{Endpoint, Outcome, Query};
+use cambist_core::strategy::{Owed, Strategy, Targets, View};
 use cambist_core::venue::SlotRule;
-use cambist_core::{Reason, Time, TokenId};
+use cambist_core::{Engine, Reason, Time, TokenId};
 
 use crate::bench::ORIGIN;
 use crate::pool_bench::{Beside, LP, limits};
@@ -31,6 +32,29 @@ fn a_join_is_sent_once_and_booked_from_its_report() {
     assert_eq!(bench.booked()[0].amounts.lp, 1_000);
     assert_eq!(bench.ends(), [End::Filled]);
     assert!(bench.sent.is_empty(), "holdings equal the target");
+}
+
+/// Books and venue are compared by balances that are read before the next join or exit.
+#[test]
+fn balances_are_read_when_a_join_has_ended() {
+    let mut config = limits();
+    config.poll.balances_ms = 60_000;
+    config.poll.balances_age_max_ms = 120_000;
+    let mut bench = Beside::new(1_000, config, Vec::new());
+    let sent = bench.until_sent();
+    bench.run_ms(1_000);
+    let reads = |bench: &Beside| {
+        let asked = bench.asked.iter();
+        asked
+            .filter(|(_, query)| matches!(query, Query::Balances))
+            .count()
+    };
+    let before = reads(&bench);
+    bench.settle(sent.id);
+    bench.take(sent);
+    bench.run_ms(3_000);
+    assert_eq!(bench.ends(), [End::Filled]);
+    assert_eq!(reads(&bench), before + 1);
 }
 
 #[test]
@@ -555,4 +579,138 @@ fn the_price_of_a_range_is_that_of_its_virtual_reserves() {
     assert!(bench.sent.is_empty() && bench.refused(Control::PoolDivergence));
     bench.virtual_reserves = Some([base, quote + quote / 100]);
     bench.until_sent();
+}
+
+/// A range with a thousand of our shares, to which 0.001 base and 0.05 quote are owed, worth 0.15 quote, from which they
+/// are collected at this value.
+fn owing(target: u128, owed: Option<[u128; 2]>, collect_value: u128) -> Beside {
+    let mut bench = in_range(target, [1_000_000_000, 100_000_000_000]);
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.config.pools[0].collect_value = collect_value;
+    }
+    bench.held.insert(LP, 1_000);
+    bench.pool.owed = owed;
+    bench
+}
+
+const OWED: [u128; 2] = [1_000, 50_000];
+const WORTH: u128 = 150_000;
+
+#[test]
+fn an_exit_of_one_share_collects_what_is_owed_from_its_value_on() {
+    // One share is due 1,000 and 100,000, of which an exit that collects nothing misses at most one per cent.
+    let ordinary = [990, 99_000];
+    for (target, owed, collect_value, least) in [
+        (999, Some(OWED), WORTH, [0, 0]),
+        (999, Some(OWED), WORTH + 1, ordinary),
+        (999, Some([999, 50_000]), WORTH, ordinary),
+        (999, Some([1_000, 49_999]), WORTH, ordinary),
+        (999, Some(OWED), 0, ordinary),
+        (999, None, WORTH, ordinary),
+        (998, Some(OWED), WORTH, ordinary.map(|amount| 2 * amount)),
+    ] {
+        let mut bench = owing(target, owed, collect_value);
+        let sent = bench.until_sent();
+        assert_eq!(sent.endpoint, Endpoint::Exit);
+        let wanted = bench.sealed[&sent.id].1.clone();
+        let shares = 1_000 - target;
+        assert_eq!((wanted.amounts, wanted.lp_amount), (least, shares));
+        bench.settle(sent.id);
+        bench.take(sent);
+        bench.is_balanced();
+        assert_eq!(bench.ends(), [End::Filled]);
+        let owed = owed.unwrap_or_default();
+        let received = bench.booked()[0].amounts.pooled;
+        let due = [1_000, 100_000].map(|due| due * shares);
+        assert_eq!(received, [due[0] + owed[0], due[1] + owed[1]]);
+    }
+}
+
+/// Shares of so little that one of them is due nothing, as liquidity is: it is left to collect, and for nothing else.
+#[test]
+fn a_share_that_is_due_nothing_is_left_only_to_collect() {
+    let dust = |collect_value| {
+        let mut bench = owing(999, Some(OWED), collect_value);
+        bench.pool.supply = 1 << 60;
+        bench
+    };
+    let mut bench = dust(WORTH);
+    let sent = bench.until_sent();
+    let wanted = bench.sealed[&sent.id].1.clone();
+    assert_eq!((wanted.amounts, wanted.lp_amount), ([0, 0], 1));
+    bench.settle(sent.id);
+    bench.take(sent);
+    bench.is_balanced();
+    assert_eq!(bench.booked()[0].amounts.pooled, OWED);
+    let mut bench = dust(WORTH + 1);
+    bench.run_ms(3_000);
+    assert!(bench.sent.is_empty() && bench.refused(Control::OrderAmount));
+}
+
+/// What is owed comes with an exit, and may not lead beyond what the market may hold.
+#[test]
+fn what_is_owed_counts_as_coming() {
+    let most = 500_000_000 + 1_000 + OWED[0];
+    let limited = |owed, inventory_max| {
+        let mut bench = owing(999, owed, WORTH);
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.config.markets[0].inventory_max = inventory_max;
+        }
+        bench
+    };
+    limited(Some(OWED), most).until_sent();
+    limited(None, most - 1).until_sent();
+    let mut refused = limited(Some(OWED), most - 1);
+    refused.run_ms(3_000);
+    assert!(refused.sent.is_empty() && refused.refused(Control::InventoryBand));
+}
+
+/// Collects whenever it may.
+struct Collects;
+
+impl Strategy for Collects {
+    fn decide(&mut self, view: &View<'_>, targets: &mut Targets) {
+        let Some(pool) = view.pool else { return };
+        let is_collected = |owed: Owed| owed.is_collected(view.market, view.mid);
+        if pool.owed.is_some_and(is_collected) {
+            targets.hold_shares(pool.held - 1);
+        }
+    }
+}
+
+/// What was owed before the last exit is not known to be owed still: it is collected again only when it was read again.
+#[test]
+fn nothing_is_collected_twice() {
+    for reversed in [false, true] {
+        let mut bench = owing(0, Some(OWED), WORTH);
+        bench.engine = Engine::new(vec![Box::new(Collects)]);
+        if reversed {
+            bench.base_at = 1;
+            bench.pool.pooled.reverse();
+            bench.virtual_reserves = Some(bench.pool.pooled);
+            bench.pool.owed = Some([OWED[1], OWED[0]]);
+            if let Some(Event::Start(start)) = &mut bench.start {
+                start.pools[0].pooled.reverse();
+            }
+        }
+        let first = bench.until_sent();
+        bench.run_ms(1_000);
+        assert!(bench.sent.is_empty(), "one at a time");
+        bench.fails = |query| matches!(query, Query::PoolBalance(_));
+        bench.settle(first.id);
+        bench.take(first);
+        bench.run_ms(2_000);
+        assert_eq!(bench.ends(), [End::Filled]);
+        assert!(bench.sent.is_empty(), "the pool was not read again");
+        bench.fails = |_| false;
+        bench.run_ms(5_000);
+        assert!(bench.sent.is_empty(), "nothing is owed");
+        bench.pool.owed = Some(if reversed { [OWED[1], OWED[0]] } else { OWED });
+        let second = bench.until_sent();
+        assert_ne!(second.id, first.id);
+        bench.settle(second.id);
+        bench.take(second);
+        bench.is_balanced();
+        assert_eq!(bench.held[&LP], 998);
+    }
 }

@@ -137,6 +137,11 @@ pub(super) fn read(mut section: Section<'_, '_>, pinned: bool) -> Option<Pool> {
     } else {
         None
     };
+    let collects = amounts.of("collect_value").filter(|_| !has_range);
+    if let Some(value) = collects.filter(|value| !value.value.number.is_zero()) {
+        let what = "market.pool.collect_value must be 0: fees of this pool stay in it, and are in what its shares are due; only those of a market.pool.range are collected";
+        section.problem(value.at, what);
+    }
     section.finish();
     complete?;
     if has_range && range.is_none() {

@@ -647,6 +647,7 @@ pub(super) fn quiet(
             quote,
             supply: 1,
             range: None,
+            owed: None,
             held: 0,
             moving: false,
             moved: None,

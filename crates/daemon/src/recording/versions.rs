@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
 use cambist_tape::versions::{
-    POOL_TAKES_NO_SWAPS, costs_by_endpoint, exact_amounts, exchange_rules, fees_as_stated,
-    fees_in_what_is_bought, one_list, put, reserves_as_held, take, two_times,
+    OWED_IS_UNKNOWN, POOL_TAKES_NO_SWAPS, costs_by_endpoint, exact_amounts, exchange_rules,
+    fees_as_stated, fees_in_what_is_bought, one_list, put, reserves_as_held, take, two_times,
 };
 
 /// Root type of a snapshot.
@@ -52,7 +52,12 @@ const STEPS: &[&[Step]] = &[
     ORDER_BOOKS,
     ELSEWHERE,
     RANGES_AND_CHARGES,
+    OWED_FEES,
 ];
+
+/// Version 26: pools state what is owed to our shares, and from which value on it is collected. Before, nothing was known of
+/// it.
+const OWED_FEES: &[Step] = &OWED_IS_UNKNOWN;
 
 /// Version 25: shares may be liquidity in a range of prices, and rules state what charges count as in losses. Before, all
 /// pools were of a constant product, and charges in a token that no market trades counted in no loss.

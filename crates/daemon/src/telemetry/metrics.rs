@@ -59,6 +59,7 @@ pub(super) struct Metrics {
     pub(super) foreign_moves: IntCounterVec,
     pub(super) pool_divergence: GaugeVec,
     pub(super) pool_value: GaugeVec,
+    pub(super) pool_fees_owed: GaugeVec,
     pub(super) pool_share: GaugeVec,
     pub(super) pool_age: GaugeVec,
     pub(super) reference_age: GaugeVec,
@@ -322,6 +323,12 @@ impl Metrics {
                 "cambist_pool_shares_value_quote",
                 "Worth of our shares of the pool at the mid, in whole quote tokens.",
                 &["market"],
+            )?,
+            pool_fees_owed: m.gauges(
+                "cambist_pool_fees_owed",
+                "Fees that are owed to our shares and that exits pay out, in whole tokens. No series while they are \
+                 unknown, and where fees stay in the pool.",
+                &["market", "token"],
             )?,
             pool_share: m.gauges(
                 "cambist_pool_supply_ratio",

@@ -240,7 +240,7 @@ impl PortfolioGauges {
 }
 
 /// Sets a series, or removes it: what is not known has no value.
-fn set(gauges: &GaugeVec, labels: &[&str], value: Option<f64>) {
+pub(super) fn set(gauges: &GaugeVec, labels: &[&str], value: Option<f64>) {
     match value {
         Some(value) => gauges.with_label_values(labels).set(value),
         // It may not be there.

@@ -6,7 +6,7 @@ use cambist_core::notification::{
     BooksStatus, Control, MarketStatus, OtherOrder, PoolStatus, Status,
 };
 use cambist_core::reference::ReferenceStatus;
-use cambist_core::{Side, Time};
+use cambist_core::{Amount, Side, Time, TokenSpec};
 use serde_json::{Value, json};
 
 use super::books;
@@ -143,6 +143,11 @@ fn pool_gauges(about: &About, m: &Metrics, pool: &PoolStatus) {
             .with_label_values(&name)
             .set(whole(value, &market.quote));
     }
+    for (token, owed) in fees_owed(about, pool) {
+        let labels = [name[0], token.symbol.as_str()];
+        let owed = owed.map(|owed| whole(owed, token));
+        portfolio::set(&m.pool_fees_owed, &labels, owed);
+    }
     if let Some(balances) = pool.balances.filter(|balances| balances.supply > 0) {
         #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
         let ratio = pool.held as f64 / balances.supply as f64;
@@ -162,6 +167,21 @@ fn pool_gauges(about: &About, m: &Metrics, pool: &PoolStatus) {
             .with_label_values(&[name[0], state])
             .set(i64::from(found));
     }
+}
+
+/// The pooled tokens, with what is owed of each to our shares if that is known.
+fn fees_owed<'a>(
+    about: &'a About,
+    pool: &PoolStatus,
+) -> impl Iterator<Item = (&'a TokenSpec, Option<Amount>)> {
+    let owed = pool.balances.and_then(|balances| balances.owed);
+    let spec = about.pools.iter().find(|spec| spec.market == pool.market);
+    let tokens = spec.into_iter().flat_map(|spec| spec.pooled);
+    let each = tokens.enumerate().map(move |(at, token)| {
+        let owed = owed.map(|owed| owed[at]);
+        token_spec(about, token).map(|token| (token, owed))
+    });
+    each.flatten()
 }
 
 fn gauges(
@@ -391,11 +411,18 @@ impl Telemetry {
             .find(|spec| spec.market == pool.market);
         let market = market_spec(&self.about, pool.market);
         let in_quote = |value| market.map(|market| money::whole(value, market.quote.decimals));
+        let owed = fees_owed(&self.about, pool).map(|(token, owed)| {
+            let amount = money::whole(owed?, token.decimals);
+            Some((token.symbol.clone(), json!(amount)))
+        });
+        let owed: Option<serde_json::Map<_, _>> = owed.collect();
+        let owed = owed.filter(|owed| !owed.is_empty());
         json!({
             "name": spec.map(|spec| &spec.name),
             "shares": spec.map(|spec| money::whole(pool.held, spec.lp.decimals)),
             "shares_token": spec.map(|spec| &spec.lp.symbol),
             "value": pool.value.and_then(in_quote),
+            "fees_owed": owed.map(Value::Object),
             "divergence_bps": pool.divergence_bps,
             "moving": pool.moving,
             "unknown": pool.unknown,

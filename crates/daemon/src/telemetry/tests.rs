@@ -6,12 +6,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cambist_core::event::TradingState;
-use cambist_core::notification::{Control, End, Fill, MarketStatus, Notification, Status};
+use cambist_core::notification::{
+    Control, End, Fill, MarketStatus, Notification, PoolStatus, Status,
+};
+use cambist_core::pool::PoolBalances;
 use cambist_core::request::{Endpoint, UnknownCause};
 use cambist_core::{
-    ClientOrderId, MarketId, MarketSpec, Price, Qty, Reason, Side, StrategyId, Time, TokenId,
-    TokenSpec, VenueTime,
+    ClientOrderId, MarketId, MarketSpec, PoolSpec, Price, Qty, Reason, Side, StrategyId, Time,
+    TokenId, TokenSpec, VenueTime,
 };
+use serde_json::json;
 
 use super::{About, Telemetry, TelemetryError, http};
 use cambist_host::clock::Clock;
@@ -443,4 +447,74 @@ fn pages_are_served_to_local_names_only() {
         stop.send(()).unwrap();
         served.await.unwrap().unwrap();
     });
+}
+
+/// What is owed to shares is shown by token, and what is not known is not 0.
+#[test]
+fn fees_that_are_owed_are_shown_while_they_are_known() {
+    let market = about().markets.remove(0);
+    let pool = PoolSpec {
+        market: market.id,
+        name: "ETH-USDC".to_owned(),
+        address: [1; 20],
+        pooled: [market.quote.id, market.base.id],
+        lp: token(2, "LP-ETH-USDC", 8),
+        joins: true,
+        exits: true,
+        swaps: false,
+        fee_bips: 30,
+        in_range: true,
+    };
+    let about = About {
+        pools: vec![pool],
+        ..about()
+    };
+    let telemetry = Telemetry::new(about, Clock::new()).unwrap();
+    let balances = PoolBalances::constant_product([1, 1], 1);
+    let states = [
+        None,
+        Some(PoolBalances {
+            owed: Some([2_500_000, 10_u128.pow(16)]),
+            ..balances
+        }),
+        Some(PoolBalances {
+            owed: Some([0, 0]),
+            ..balances
+        }),
+        Some(balances),
+    ];
+    let expected = [
+        (json!(null), [None, None]),
+        (
+            json!({"ETH": "0.01", "USDC": "2.5"}),
+            [Some("0.01"), Some("2.5")],
+        ),
+        (json!({"ETH": "0", "USDC": "0"}), [Some("0"), Some("0")]),
+        (json!(null), [None, None]),
+    ];
+    for (balances, (shown, series)) in states.into_iter().zip(expected) {
+        telemetry.observe(&Notification::Status(Box::new(Status {
+            markets: vec![MarketStatus::default()],
+            pools: vec![PoolStatus {
+                market: MarketId(0),
+                balances,
+                held: 1,
+                value: None,
+                divergence_bps: None,
+                moving: false,
+                unknown: false,
+                age_ms: None,
+                withheld: None,
+            }],
+            ..Status::default()
+        })));
+        assert_eq!(telemetry.status()["pools"][0]["fees_owed"], shown);
+        let text = telemetry.render().unwrap();
+        for (symbol, value) in ["ETH", "USDC"].into_iter().zip(series) {
+            let labels =
+                format!("cambist_pool_fees_owed{{market=\"ETH-USDC\",token=\"{symbol}\"}} ");
+            let found = text.lines().find_map(|line| line.strip_prefix(&labels));
+            assert_eq!(found, value);
+        }
+    }
 }

@@ -152,6 +152,19 @@ pub(super) fn tick(from: &mut Words<'_>) -> Result<Tick, Malformed> {
     Tick::new(i32::try_from(number).map_err(|_| Malformed::Range)?)
 }
 
+impl Call {
+    /// [`Call::Collect`] of everything that is owed.
+    pub fn collect_all(position: U256, recipient: Address) -> Self {
+        let all = U256::from(u128::MAX);
+        Self::Collect {
+            position,
+            recipient,
+            most0: all,
+            most1: all,
+        }
+    }
+}
+
 /// The data of one transaction that executes these calls of the position manager in their order, all or none.
 pub fn multicall(calls: &[Call]) -> Vec<u8> {
     let word = |number: usize| U256::from(number).to_be_bytes::<WORD>();
@@ -242,6 +255,20 @@ pub fn price(bytes: &[u8]) -> Result<Price, Malformed> {
 /// [`Malformed`].
 pub fn liquidity(bytes: &[u8]) -> Result<u128, Malformed> {
     amount(crate::abi::one_number(bytes)?)
+}
+
+/// Reads the result of [`Call::Collect`]: what was paid out of token 0 and token 1.
+///
+/// # Errors
+/// [`Malformed`].
+pub fn collected(bytes: &[u8]) -> Result<[u128; 2], Malformed> {
+    let mut words = Words::new(bytes)?;
+    let paid = [
+        amount(words.number_of(128)?)?,
+        amount(words.number_of(128)?)?,
+    ];
+    words.end()?;
+    Ok(paid)
 }
 
 /// Reads the result of [`Call::Fee`], in millionths of what is sold.

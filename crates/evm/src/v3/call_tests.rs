@@ -220,6 +220,10 @@ fn results_are_read_in_their_form_only() {
     assert!(spacing(0).is_err() && spacing(-60).is_err());
     assert_eq!(fee(&words(&[n(500)])), Ok(500));
     assert!(fee(&words(&[n(1 << 24)])).is_err());
+    assert_eq!(collected(&words(&[n(8), n(0)])), Ok([8, 0]));
+    for wrong in [&[n(8)][..], &[n(8); 3], &[U256::from(1) << 128, n(0)]] {
+        assert!(collected(&words(wrong)).is_err());
+    }
     assert_eq!(liquidity(&words(&[n(5)])), Ok(5));
     assert!(liquidity(&words(&[U256::from(1) << 128])).is_err());
     let net = |number| {

@@ -26,7 +26,7 @@ pub enum SimulatedVenue {
     Sequenced,
     /// Its matching behind rising nonces, deadlines, expiries and counters ([`kraken`](crate::kraken)).
     Kraken,
-    /// A model of an EVM chain with a Uniswap V2 pool ([`chain`](crate::chain)).
+    /// A model of an EVM chain with a Uniswap pool, V2 or V3 ([`chain`](crate::chain)).
     EvmPools,
 }
 

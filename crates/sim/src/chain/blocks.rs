@@ -12,7 +12,7 @@ use cambist_venue::Random;
 use crate::chain::contracts::State;
 use crate::chain::mempool::{Mempool, Waiting};
 use crate::chain::traders::Traders;
-use crate::chain::{CHAIN_ID, OWN, ROUTER};
+use crate::chain::{CHAIN_ID, OWN, ROUTER, positions};
 use crate::config::{ChainConfig, ChainFaultsConfig, PARTS};
 
 /// Number of the first block.
@@ -286,7 +286,7 @@ impl Chain {
             base_fee,
         };
         // Others trade before and after ours.
-        traders.trade(&mut state.pair, &mut self.random);
+        state.trade(&mut traders, &mut self.random);
         let mut included = Vec::new();
         while let Some(waiting) = self.mempool.at(state.nonce).cloned() {
             let of = &waiting.transaction;
@@ -319,7 +319,7 @@ impl Chain {
                 after: state,
             });
         }
-        traders.trade(&mut state.pair, &mut self.random);
+        state.trade(&mut traders, &mut self.random);
         self.mempool.forget_below(state.nonce);
         let finalized = self.finalized;
         self.blocks.push(Mined {
@@ -391,10 +391,11 @@ impl Chain {
             if !of.is_router_call() || !of.receipt.succeeded {
                 return None;
             }
-            let needed = match Call::read(&of.waiting.transaction.data).ok()? {
-                Call::AddLiquidity { a_max, b_max, .. } => [a_max, b_max, U256::MAX],
-                Call::RemoveLiquidity { shares, .. } => [U256::MAX, U256::MAX, shares],
-                _ => return None,
+            let data = &of.waiting.transaction.data;
+            let needed = match Call::read(data) {
+                Ok(Call::AddLiquidity { a_max, b_max, .. }) => [a_max, b_max, U256::MAX],
+                Ok(Call::RemoveLiquidity { shares, .. }) => [U256::MAX, U256::MAX, shares],
+                _ => positions::needed(data)?,
             };
             let is_over = |at: &usize| needed[*at] != U256::MAX && of.allowed[*at] > needed[*at];
             let at = (0..3).find(is_over)?;

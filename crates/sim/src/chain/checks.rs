@@ -34,6 +34,8 @@ pub(crate) struct ChainChecks {
     left: BTreeMap<u64, Vec<Signing>>,
     /// Names of the transactions of intents.
     names: BTreeMap<ClientOrderId, Hash32>,
+    /// Every transaction that was signed together with one of an intent, by the name of that one.
+    bundles: BTreeMap<Hash32, Vec<Hash32>>,
     /// Booked in this run.
     booked: BTreeSet<ClientOrderId>,
     /// The number of the next charge.
@@ -82,8 +84,13 @@ impl ChainChecks {
             let fees = [part.sealed.fees.max, part.sealed.fees.priority_max];
             (part.sealed.nonce, Signing { fees, moves })
         };
-        if let Some(last) = parts.last() {
-            self.names.insert(id, Hash32(last.sealed.hash.0));
+        let names: Vec<_> = parts
+            .iter()
+            .map(|part| Hash32(part.sealed.hash.0))
+            .collect();
+        if let Some(last) = names.last() {
+            self.names.insert(id, *last);
+            self.bundles.insert(*last, names);
         }
         let signed = parts.iter().map(signing).collect();
         self.sealed.insert(id, signed);
@@ -118,6 +125,20 @@ impl ChainChecks {
             earlier.push(signing);
         }
         broken
+    }
+
+    /// Whether the call that the newest block holds for a nonce came after another transaction in place of one that was
+    /// signed with it. A bundle begins at the first nonce that the finalized block has not spent, and its approvals are
+    /// those that are missing in that block. What was signed earlier for the same nonces is dead, but has to be in no
+    /// block for that: it may be in one that is not final yet, and an approval has no deadline. The bundle's own
+    /// transaction of that nonce is then never executed, be it the new approval or what takes an earlier one back.
+    pub(crate) fn has_lost_a_nonce(&self, nonce: u64, chain: &Chain) -> bool {
+        let mut included = chain.newest().included.iter();
+        let call = included.find(|of| of.waiting.transaction.nonce == nonce);
+        let bundle = call.and_then(|of| self.bundles.get(&of.waiting.hash));
+        // The call is in the chain, and every nonce below its own is spent.
+        let is_missing = |name: &Hash32| chain.place(*name).is_none();
+        bundle.is_some_and(|names| names.iter().any(is_missing))
     }
 
     /// A notification about the books.
@@ -202,5 +223,61 @@ impl ChainChecks {
             );
             (Invariant::BookedNotFinal, detail)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use cambist_evm::transaction::Transaction;
+    use cambist_evm::{EthKey, U256};
+
+    use super::*;
+    use crate::WorldConfig;
+    use crate::chain::{CHAIN_ID, KEY, OWN};
+    use crate::config::ChainFaultsConfig;
+    use crate::world::World;
+
+    /// Only what is missing of a call's own bundle excuses what the call found.
+    #[test]
+    fn a_call_has_lost_a_nonce_to_what_was_signed_for_it_before() {
+        let config = WorldConfig::calm(1, "ladder").evm_pools();
+        let (link, ..) = World::new(config).unwrap().into_chain().unwrap();
+        let mut chain = link.chain().clone();
+        let nonce = chain.genesis().nonce;
+        let signed = |nonce: u64, gas_limit: u64| {
+            let empty = Transaction {
+                chain_id: CHAIN_ID,
+                nonce,
+                priority_fee_max: 1,
+                fee_max: 100_000_000_000,
+                gas_limit,
+                to: Some(OWN),
+                value: U256::ZERO,
+                data: Vec::new(),
+            };
+            empty.sign(&EthKey::from_hex(KEY).unwrap()).unwrap()
+        };
+        let (before, own) = (signed(nonce, 30_000), signed(nonce, 40_000));
+        let call = signed(nonce + 1, 30_000);
+        for sent in [&before, &call] {
+            chain.submit(&sent.bytes()).unwrap();
+        }
+        let next_s = chain.newest().block.timestamp_s + 10;
+        chain.advance(next_s, &ChainFaultsConfig::default());
+        assert_eq!(chain.newest().state.nonce, nonce + 2);
+        let lost = |first: &cambist_evm::transaction::Signed, asked: u64| {
+            let bundle = vec![first.hash(), call.hash()];
+            let checks = ChainChecks {
+                bundles: [(call.hash(), bundle)].into(),
+                ..ChainChecks::default()
+            };
+            checks.has_lost_a_nonce(asked, &chain)
+        };
+        assert!(lost(&own, nonce + 1));
+        assert!(!lost(&before, nonce + 1), "all of it was executed");
+        assert!(!lost(&own, nonce), "no call of a bundle");
+        let unknown = ChainChecks::default();
+        assert!(!unknown.has_lost_a_nonce(nonce + 1, &chain));
     }
 }

@@ -8,6 +8,7 @@ use cambist_evm::transaction::Transaction;
 use cambist_evm::{Address, Hash32, U256, keccak256};
 
 use crate::chain::pair::Pair;
+use crate::chain::positions::Ranges;
 use crate::chain::{FEE_TO, OWN, PAIR, ROUTER, TOKENS};
 
 /// Place of the shares in rows of three; the pair's tokens have 0 and 1.
@@ -16,7 +17,7 @@ pub(crate) const SHARES: usize = 2;
 /// Gas of an approval, of a join, of an exit, of a swap, and of a transfer of nothing.
 const GAS: [u64; 5] = [46_000, 170_000, 150_000, 110_000, 21_000];
 /// Gas of a call that reverts at once.
-const GAS_REVERTED: u64 = 32_000;
+pub(crate) const GAS_REVERTED: u64 = 32_000;
 
 /// The part of a chain's state that is ours, and the pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(crate) struct State {
     pub nonce: u64,
     /// The pair.
     pub pair: Pair,
+    /// The V3 pool and its positions, where that is the pool of the world.
+    pub range: Option<Ranges>,
 }
 
 /// What became of a transaction in a block.
@@ -85,6 +88,9 @@ impl State {
         if of.data.is_empty() {
             return (GAS[4], Some(logs.0));
         }
+        if self.range.is_some() && to == ROUTER {
+            return self.call_manager(&of.data, now_s);
+        }
         let Ok(call) = Call::read(&of.data) else {
             return (GAS_REVERTED, None);
         };
@@ -112,7 +118,8 @@ impl State {
         (spender, amount): (Address, U256),
         logs: &mut Logs,
     ) -> Option<()> {
-        let at = place(token)?;
+        // Liquidity in a range is no token.
+        let at = place(token).filter(|at| *at < SHARES || self.range.is_none())?;
         // Tokens like Tether's refuse to replace a permission.
         let replaces = at == 1 && self.allowed[at] != U256::ZERO && amount != U256::ZERO;
         if spender != ROUTER || replaces {
@@ -129,7 +136,7 @@ impl State {
     }
 
     /// The router takes tokens of ours into the pair.
-    fn take(&mut self, at: usize, amount: u128, logs: &mut Logs) -> Option<()> {
+    pub(crate) fn take(&mut self, at: usize, amount: u128, logs: &mut Logs) -> Option<()> {
         let token = contract(at);
         self.allowed[at] = self.allowed[at].checked_sub(U256::from(amount))?;
         self.held[at] = self.held[at].checked_sub(amount)?;
@@ -147,7 +154,13 @@ impl State {
         Some(())
     }
 
-    fn give(&mut self, at: usize, from: Address, amount: u128, logs: &mut Logs) -> Option<()> {
+    pub(crate) fn give(
+        &mut self,
+        at: usize,
+        from: Address,
+        amount: u128,
+        logs: &mut Logs,
+    ) -> Option<()> {
         self.held[at] = self.held[at].checked_add(amount)?;
         logs.transfer(contract(at), (from, OWN), amount);
         Some(())
@@ -271,7 +284,8 @@ pub(crate) fn contract(at: usize) -> Address {
     TOKENS.get(at).copied().unwrap_or(PAIR)
 }
 
-struct Logs(Vec<Log>);
+/// Logs of a transaction.
+pub(crate) struct Logs(pub Vec<Log>);
 
 impl Logs {
     fn add(&mut self, of: Address, signature: &str, indexed: &[Address], numbers: &[U256]) {
@@ -291,7 +305,7 @@ impl Logs {
         });
     }
 
-    fn transfer(&mut self, of: Address, (from, to): (Address, Address), amount: u128) {
+    pub(crate) fn transfer(&mut self, of: Address, (from, to): (Address, Address), amount: u128) {
         let amount = [U256::from(amount)];
         self.add(
             of,
@@ -325,6 +339,7 @@ mod tests {
             coin: 1 << 60,
             nonce: 7,
             pair: Pair::founded([10_000, 30_000], false).unwrap(),
+            range: None,
         }
     }
 

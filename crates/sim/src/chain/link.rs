@@ -11,27 +11,33 @@ use std::task::{Context, Poll, Waker};
 use cambist_core::event::{Amounts, Start};
 use cambist_core::notification::Notification;
 use cambist_core::request::{Outcome, Query, UnknownCause};
-use cambist_core::{ClientOrderId, Hash, Intent, MarketSpec, PoolSpec, Reason, VenueTime};
+use cambist_core::{
+    ClientOrderId, Hash, Intent, MarketId, MarketSpec, PoolSpec, Reason, VenueTime,
+};
 use cambist_evm::block::BlockTag;
 use cambist_evm::rpc::{NonceAt, Refusal};
 use cambist_evm::transaction::Signed;
+use cambist_evm::v3::liquidity::Range;
+use cambist_evm::v3::tick::Tick;
 use cambist_evm::{EthKey, U256};
 use cambist_evm_venue::account::{Account, AccountError, Stopped, Wanted};
 use cambist_evm_venue::answers::{self, ChainReader};
 use cambist_evm_venue::bundle;
 use cambist_evm_venue::chain::{Chain as Adapted, GasLimits};
 use cambist_evm_venue::fees::Fees;
+use cambist_evm_venue::range::PoolRange;
 use cambist_evm_venue::resume::first_nonce;
 use cambist_evm_venue::rules;
 use cambist_venue::Random;
 
-use crate::chain::blocks::{Chain, OverApproved};
+use crate::chain::blocks::Chain;
 use crate::chain::checks::ChainChecks;
 use crate::chain::contracts::State;
 use crate::chain::node::Nodes;
 use crate::chain::pair::Pair;
+use crate::chain::positions::Ranges;
 use crate::chain::{CHAIN_ID, COIN, KEY, OWN, ROUTER, TOKENS};
-use crate::config::{ChainConfig, ChainFaultsConfig, PARTS};
+use crate::config::{ChainConfig, ChainFaultsConfig, PARTS, RangeConfig};
 use crate::faults::disk::Durable;
 use crate::invariants::sending::Broken;
 use crate::workload::pool::LIQUIDITY;
@@ -133,12 +139,16 @@ impl Link {
             held.copied().unwrap_or(0)
         };
         let pair = Pair::founded(LIQUIDITY, config.pays_protocol);
+        let range = config.range.as_ref();
+        let range = range.map(|of| Ranges::founded(of, LIQUIDITY).expect("a pool's ranges fit"));
+        let shares = range.as_ref().map_or(0, Ranges::held);
         let state = State {
-            held: [of(0), of(1), 0],
+            held: [of(0), of(1), shares],
             allowed: [U256::ZERO; 3],
             coin: config.coin,
             nonce: FIRST_NONCE,
             pair: pair.expect("a pool's shares fit"),
+            range,
         };
         Self {
             chain: Chain::new(config, &state, now_s, random.next_u64()),
@@ -200,6 +210,24 @@ impl Link {
         false
     }
 
+    /// The configured range, with the position in it that is the account's in the finalized block.
+    fn ranges(&self) -> BTreeMap<MarketId, PoolRange> {
+        let configured = self.config.range.as_ref();
+        let held = self.chain.final_block().state.range;
+        let ranges = configured.zip(held).zip(self.pools.first());
+        let of = |((of, held), pool): ((&RangeConfig, Ranges), &PoolSpec)| {
+            let [lower, upper] = of.ticks.map(|tick| Tick::new(tick).expect("a tick"));
+            let range = PoolRange {
+                fee: of.fee,
+                spacing: of.spacing,
+                range: Range::new(lower, upper).expect("a range"),
+                held: held.chosen(),
+            };
+            (pool.market, range)
+        };
+        ranges.map(of).into_iter().collect()
+    }
+
     /// A daemon starts.
     pub(crate) fn start(&mut self, start: &Start) {
         let adapted = Adapted {
@@ -209,7 +237,7 @@ impl Link {
             coin: COIN,
             tokens: self.pools[0].pooled.into_iter().zip(TOKENS).collect(),
             pools: self.pools.clone(),
-            ranges: std::collections::BTreeMap::new(),
+            ranges: self.ranges(),
             slippage_bps: self.slippage_bps,
             gas: GAS,
         };
@@ -254,25 +282,6 @@ impl Link {
         for line in &mut self.journal {
             line.synced |= ids.contains(&line.of);
         }
-    }
-
-    /// Whether an approval of so much was replaced by another transaction of its nonce. Nodes may include it all the same:
-    /// it has no deadline, and what was signed last for its nonce is then dead.
-    pub(crate) fn is_of_replaced_approval(&self, over: &OverApproved) -> bool {
-        let tokens = self.pools.iter().flat_map(|pool| {
-            let [first, second] = pool.pooled;
-            [first, second, pool.lp.id]
-        });
-        let Some(of) = tokens.into_iter().nth(over.at) else {
-            return false;
-        };
-        let mut lines = self.journal.iter().enumerate();
-        lines.any(|(place, line)| {
-            let is_it = matches!(line.wanted, Wanted::Approval { token, amount }
-                if token == of && U256::from(amount) == over.allowed);
-            let mut later = self.journal.iter().skip(place + 1);
-            is_it && later.any(|other| other.nonce == line.nonce)
-        })
     }
 
     /// Signs an intent with what it needs. `is_written` is whether the disk takes the journal.

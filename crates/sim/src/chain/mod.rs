@@ -1,11 +1,13 @@
-//! A small model of an EVM chain with one Uniswap V2 pool, as a venue of the simulated world: the fourth one.
+//! A small model of an EVM chain with one Uniswap pool, V2 or V3, as a venue of the simulated world: the fourth one.
 //!
 //! | file | what |
 //! |---|---|
 //! | `pair` | the pair's arithmetic, a second implementation |
+//! | `range_pool` | a V3 pool's arithmetic, a second implementation |
+//! | `positions`, `range_views` | V3's position manager, which executes calls, and what both state |
 //! | `contracts` | what the contracts hold for our account; transactions are executed from the bytes that were signed |
 //! | `mempool` | what waits, and what a node takes of the same nonce |
-//! | `traders` | others who move the pool |
+//! | `traders`, `range_traders` | others who move the pool |
 //! | `blocks` | blocks at intervals, finality that lags, reorganisations |
 //! | `node` | answers to JSON-RPC, by nodes that lag, forget and follow another branch |
 //! | `link` | the daemon's side: the real `cambist_evm_venue::Account`, its key, its journal |
@@ -21,6 +23,10 @@ pub(crate) mod link;
 pub(crate) mod mempool;
 pub(crate) mod node;
 pub(crate) mod pair;
+pub(crate) mod positions;
+pub(crate) mod range_pool;
+pub(crate) mod range_traders;
+pub(crate) mod range_views;
 pub(crate) mod traders;
 
 use cambist_core::{Amount, TokenId, TokenSpec};

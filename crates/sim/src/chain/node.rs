@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::chain::blocks::{Chain, Included, Mined};
 use crate::chain::contracts::place;
+use crate::chain::{PAIR, ROUTER, range_views};
 use crate::config::{ChainFaultsConfig, PARTS};
 
 /// Decimals that the contracts state, by place.
@@ -219,6 +220,9 @@ impl ChainReader for Nodes<'_> {
 
 /// What a call of a contract returns.
 fn called(state: &crate::chain::contracts::State, to: Address, data: &[u8]) -> Option<Vec<u8>> {
+    if let (Some(ranges), PAIR | ROUTER) = (&state.range, to) {
+        return range_views::called(ranges, to, data);
+    }
     let at = place(to)?;
     let word = |number: U256| number.to_be_bytes::<32>().to_vec();
     let is_pair = at == crate::chain::contracts::SHARES;

@@ -5,15 +5,15 @@ use cambist_venue::Random;
 use crate::chain::pair::Pair;
 
 /// Ten-thousandths.
-const WHOLE: u128 = 10_000;
+pub(crate) const WHOLE: u128 = 10_000;
 /// Parts of a price: the wandering one is quote per base in millionths of the opening price.
-const PARTS: u128 = 1_000_000;
+pub(crate) const PARTS: u128 = 1_000_000;
 
 /// Their state after a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traders {
     /// The price that they take for right.
-    fair: u128,
+    pub fair: u128,
     /// Reserves at the beginning, whose ratio is the opening price.
     opening: [u128; 2],
 }

@@ -165,6 +165,12 @@ mod tests {
         assert!(broken.is_empty(), "{}", broken.join("\n"));
     }
 
+    #[test]
+    fn the_simulated_chain_keeps_them_with_a_range_as_well() {
+        let broken = violated_pool_guarantees(|| Box::new(SimulatedChain::calm_in_range()));
+        assert!(broken.is_empty(), "{}", broken.join("\n"));
+    }
+
     /// Refusals and a clock that promise more than a chain does.
     #[test]
     fn rules_that_promise_more_than_a_chain_are_found_out() {

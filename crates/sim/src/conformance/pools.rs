@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::fence::{ListScan, Progress};
+use cambist_core::math::{mul_div_ceil, mul_div_floor};
 use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus, UnsignedPoolTransaction};
 use cambist_core::postings::Postings;
 use cambist_core::request::{
@@ -77,8 +78,8 @@ fn only_if(so: bool, otherwise: impl FnOnce() -> String) -> Kept {
 
 /// Life of a join here.
 const TTL_MS: u64 = 60_000;
-/// What a join may pay at most: a thousandth of each token.
-const PART: Amount = 1_000;
+/// What a join may pay at most: a hundredth of what is held of a token.
+const PART: Amount = 100;
 
 /// The `n`-th join, of a part of what is held.
 fn join(subject: &mut dyn PoolSubject, n: u32) -> Result<UnsignedPoolTransaction, String> {
@@ -90,8 +91,11 @@ fn join(subject: &mut dyn PoolSubject, n: u32) -> Result<UnsignedPoolTransaction
     else {
         return Err("the pool's balances were not answered".to_owned());
     };
-    let shares = pooled.supply / PART;
-    let whole = |at: usize| (pooled.pooled[at] / PART + 1).min(of(pool.pooled[at]));
+    // As many shares as both tokens pay for.
+    let paid_for = |at: usize| mul_div_floor(of(pool.pooled[at]), pooled.supply, pooled.pooled[at]);
+    let most = (0..2).filter_map(paid_for).min();
+    let shares = most.unwrap_or(0) / PART;
+    let whole = |at: usize| mul_div_ceil(pooled.pooled[at], shares, pooled.supply).unwrap_or(0);
     let valid_until = subject.now().plus_ms(TTL_MS);
     Ok(UnsignedPoolTransaction {
         client_id: ClientOrderId {
@@ -104,7 +108,7 @@ fn join(subject: &mut dyn PoolSubject, n: u32) -> Result<UnsignedPoolTransaction
         pooled: pool.pooled,
         amounts: [whole(0), whole(1)],
         lp: pool.lp.id,
-        lp_amount: shares - shares / 100,
+        lp_amount: shares - shares / 4,
         storage_ids: vec![n],
         fee_max: 0,
         valid_until_s: u32::try_from(valid_until.as_s()).unwrap_or(u32::MAX),

@@ -24,7 +24,20 @@ pub struct SimulatedChain {
 impl SimulatedChain {
     /// A chain without other traders' influence on what is tried, and without faults.
     pub fn calm() -> Self {
-        let config = WorldConfig::calm(1, "ladder").evm_pools();
+        Self::of(WorldConfig::calm(1, "ladder").evm_pools())
+    }
+
+    /// The same with a wide range of a V3 pool, which the price does not leave.
+    pub fn calm_in_range() -> Self {
+        let mut config = WorldConfig::calm(1, "ladder").evm_pools().in_range();
+        let range = config.chain.as_mut().and_then(|of| of.range.as_mut());
+        if let Some(range) = range {
+            range.ticks = [-204_000, -192_000];
+        }
+        Self::of(config)
+    }
+
+    fn of(config: WorldConfig) -> Self {
         let world = World::new(config.clone()).expect("a world");
         let (link, pool, start) = world.into_chain().expect("a world on a chain");
         let mut subject = Self {

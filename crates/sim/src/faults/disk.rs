@@ -59,6 +59,9 @@ pub struct Durable {
     pub levels: Restrictions,
     /// The books of the account.
     pub books: Books,
+    /// Charges that were booked while no mid was known, of this run or of one before: none before the first one, and
+    /// after an operator has reset losses. Nothing can value them, and losses are measured from what is left.
+    pub(crate) unvalued: Amount,
 }
 
 impl Durable {
@@ -108,10 +111,20 @@ impl Durable {
                 for entry in &booking.entries {
                     self.observe(entry);
                 }
+                let had_mid = self.has_mid();
                 self.books.book(&booking);
+                if !had_mid && !self.has_mid() {
+                    self.unvalued += charged(&booking);
+                }
             }
             Write::Levels(levels) => self.levels = levels,
         }
+    }
+
+    /// Whether a market has values that losses are measured from, and with them a mid.
+    fn has_mid(&self) -> bool {
+        let mut positions = self.books.positions.values();
+        positions.any(|position| position.baselines.is_some())
     }
 
     fn observe(&mut self, entry: &Entry) {
@@ -179,6 +192,17 @@ impl Durable {
     }
 }
 
+/// The charges of a booking.
+fn charged(booking: &Booking) -> Amount {
+    let of = |entry: &Entry| match entry {
+        Entry::Flow { amount, reason, .. } if reason.starts_with("charge ") => {
+            amount.unsigned_abs()
+        }
+        _ => 0,
+    };
+    booking.entries.iter().map(of).sum()
+}
+
 /// The store.
 #[derive(Debug, Default)]
 pub struct Disk {
@@ -243,5 +267,46 @@ impl Disk {
         std::mem::take(&mut self.waiting)
             .into_iter()
             .map(|(_, write)| write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cambist_core::books::{Baselines, Position};
+
+    /// Charges are counted from the first mid on, and not between a reset of losses and the next mid.
+    #[test]
+    fn a_charge_that_no_mid_can_value_is_counted_as_such() {
+        let charge = |number: u64, baselines: Option<Baselines>| {
+            let flow = |amount, reason: &str| Entry::Flow {
+                token: TokenId(90),
+                amount,
+                reason: format!("{reason} {number} for it"),
+            };
+            let position = Position {
+                baselines,
+                ..Position::default()
+            };
+            Box::new(Booking {
+                entries: vec![flow(-7, "charge"), flow(-1_000, "deposit")],
+                positions: [(MarketId(0), position)].into(),
+                ..Booking::default()
+            })
+        };
+        let mut disk = Disk::default();
+        let book = |disk: &mut Disk, number, baselines| {
+            let written = disk.write(Write::Booked(charge(number, baselines)));
+            disk.sync(written);
+            disk.durable().unvalued
+        };
+        let known = Some(Baselines::default());
+        assert_eq!(book(&mut disk, 1, None), 7);
+        assert_eq!(book(&mut disk, 2, None), 14);
+        assert_eq!(book(&mut disk, 3, known.clone()), 14, "with the first mid");
+        assert_eq!(book(&mut disk, 4, known.clone()), 14);
+        assert!(disk.lower(&[]).is_empty());
+        assert_eq!(book(&mut disk, 5, None), 21, "losses were reset");
+        assert_eq!(book(&mut disk, 6, known), 21);
     }
 }

@@ -12,6 +12,10 @@ use cambist_core::{MarketId, Time, VenueTime};
 
 /// Bound on clock drift over the largest allowed age.
 const DRIFT_MS: u64 = 20;
+/// A time that is further than this ahead of what is known is used once another answer agrees, within the same, that is
+/// at least so much later.
+const LEAP_MS: u64 = 5_000;
+const AGAIN_MS: u64 = 1_000;
 
 /// Data received by one start of the daemon, in true times.
 #[derive(Debug, Default)]
@@ -22,12 +26,33 @@ pub(crate) struct DataAge {
     depths: BTreeMap<MarketId, (VenueTime, Option<u64>)>,
     /// A true time of the exchange in an answer, and the daemon's clock then.
     lower_bound: Option<(VenueTime, Time)>,
+    /// A time that leaps, of one answer, and the daemon's clock then.
+    leap: Option<(VenueTime, Time)>,
 }
 
 impl DataAge {
-    /// It received a time that the exchange's clock has passed.
+    /// It received a time that the exchange's clock has passed. A single answer that leaps may be a wrong one, which the
+    /// daemon cannot know: on a chain whose newest block is the clock, the first answers after an outage may be ahead by
+    /// the time of a block.
     pub(crate) fn time(&mut self, shown: Time, lower_bound: VenueTime) {
-        if self.passed(shown).is_none_or(|known| lower_bound > known) {
+        let known = self.passed(shown);
+        if known.is_some_and(|known| lower_bound.ms_since(known) > LEAP_MS) {
+            let again = self
+                .leap
+                .filter(|(_, then)| shown.ms_since(*then) >= AGAIN_MS);
+            let is_confirmed = again.is_some_and(|(before, then)| {
+                let apart = lower_bound.ms_since(before);
+                lower_bound >= before && apart.abs_diff(shown.ms_since(then)) <= LEAP_MS
+            });
+            if !is_confirmed {
+                if self.leap.is_none() || again.is_some() {
+                    self.leap = Some((lower_bound, shown));
+                }
+                return;
+            }
+        }
+        self.leap = None;
+        if known.is_none_or(|known| lower_bound > known) {
             self.lower_bound = Some((lower_bound, shown));
         }
     }
@@ -86,5 +111,36 @@ impl DataAge {
             let age = drawn.map_or(u64::MAX, |drawn| now.ms_since(drawn));
             (age > most.saturating_add(DRIFT_MS)).then_some((name, age))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORIGIN: VenueTime = VenueTime(1_700_000_000_000);
+
+    #[test]
+    fn a_time_that_leaps_counts_once_a_later_answer_agrees() {
+        let at = |ms: u64| (Time::from_ms(ms), ORIGIN.plus_ms(ms));
+        let mut ages = DataAge::default();
+        ages.time(at(0).0, at(0).1);
+        let known = |ages: &DataAge, ms: u64| ages.passed(at(ms).0).map(|of| of.ms_since(ORIGIN));
+        assert_eq!(known(&ages, 50_000), Some(49_950));
+        // Ten seconds ahead: a block that is new, where the one before was read late.
+        ages.time(at(50_000).0, at(60_000).1);
+        assert_eq!(known(&ages, 50_000), Some(49_950), "alone");
+        ages.time(at(50_900).0, at(60_000).1);
+        assert_eq!(known(&ages, 50_900), Some(50_849), "too soon after it");
+        ages.time(at(51_000).0, at(60_000).1);
+        assert_eq!(known(&ages, 51_000), Some(60_000));
+        // A little ahead counts at once.
+        ages.time(at(51_000).0, at(65_000).1);
+        assert_eq!(known(&ages, 51_000), Some(65_000));
+        // What is not ahead ends the leap of another answer.
+        ages.time(at(52_000).0, at(90_000).1);
+        ages.time(at(52_500).0, at(60_000).1);
+        ages.time(at(53_500).0, at(91_500).1);
+        assert_eq!(known(&ages, 53_500), Some(67_497));
     }
 }

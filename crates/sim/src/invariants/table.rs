@@ -152,7 +152,7 @@ invariants! {
     "A chain": {
         BookedNotFinal "booked_not_final" "Only what finalized blocks hold is booked, to the unit, gas included.",
         BookedTwice "booked_twice" "A join, an exit and the gas of a nonce are booked once.",
-        OverApproved "over_approved" "No call of the router finds more approved than it may take, unless a node included an approval that was replaced.",
+        OverApproved "over_approved" "No call of the router finds more approved than it may take, unless a nonce of its bundle was spent by what had been signed for it before.",
         NonceShared "nonce_shared" "No nonce leaves for two intents that may both move something.",
         NotReplacing "not_replacing" "What leaves with a nonce again replaces what left before, by the rules of nodes.",
         StoppedByItself "stopped_by_itself" "Without another holder of the key and without a fork the account goes on.",

@@ -1,4 +1,4 @@
-//! The same worlds on a chain with a Uniswap V2 pool ([`chain`](crate::chain)).
+//! The same worlds on a chain with a Uniswap pool, V2 or V3 ([`chain`](crate::chain)).
 
 use cambist_core::event::Amounts;
 use cambist_core::venue::ChargedAs;
@@ -137,12 +137,13 @@ impl WorldConfig {
             fee_max: *choose(&mut random, &[200, 1_000]) * GWEI,
             coin: 10 * 10u128.pow(18),
             faults,
+            range: None,
         });
         // Drawn last, so that what is drawn of the chain stays as it was.
         match random.below(4) {
             0 => self.with_swaps(),
             1 => self.with_rebalancing(),
-            _ => self,
+            _ => self.with_drawn_range(),
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod sampling;
 
 pub(crate) mod evm_pools;
 pub(crate) mod kraken;
+pub(crate) mod ranges;
 pub(crate) mod sequenced;
 pub(crate) mod tight_limits;
 pub(crate) mod uncertain;

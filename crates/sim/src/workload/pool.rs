@@ -238,6 +238,7 @@ impl WorldConfig {
             value_max: 1 << 80,
             fee_max: 0,
             swap_value_max: 0,
+            collect_value: 0,
             swaps_per_min: 20,
         });
         self.seats.push(SeatConfig {

@@ -16,6 +16,15 @@ use crate::world::events::WorldEvent;
 use crate::world::start::header_time;
 use crate::world::wire::Asked;
 
+/// The pools of a world; where a range of a V3 pool is configured, their shares are liquidity in it.
+pub(super) fn as_ranges(config: &WorldConfig, mut pools: Vec<PoolSpec>) -> Vec<PoolSpec> {
+    let range = config.chain.as_ref().and_then(|chain| chain.range.as_ref());
+    for pool in &mut pools {
+        pool.in_range = range.is_some();
+    }
+    pools
+}
+
 /// The chain of a world, if its venue is one.
 pub(super) fn link(
     config: &WorldConfig,
@@ -101,7 +110,7 @@ impl World {
         let Some(link) = &mut self.chain else { return };
         let chain = link.chain();
         let over = chain.over_approved();
-        let over = over.filter(|over| !link.is_of_replaced_approval(over));
+        let over = over.filter(|over| !link.checks.has_lost_a_nonce(over.nonce, chain));
         let (from, to) = (link.checks.seen, chain.finalized());
         let mut taken = Vec::new();
         let (mut executed, mut reverted) = (0, 0);

@@ -17,9 +17,6 @@ use crate::invariants::trade_flow;
 
 use super::World;
 
-/// Charges that may all be from before the first mid that was stored: those of one bundle.
-const FEW_CHARGES: u64 = 5;
-
 impl World {
     /// A run starts.
     pub(super) fn begin_limits(&mut self, strategy_calls: StrategyCalls, start: &Start) {
@@ -51,19 +48,22 @@ impl World {
         let funds = |token: TokenId| self.config.funds.get(&token).map(|units| signed(*units));
         let lost = ledger.get(&spec.quote.id)? - funds(spec.quote.id)? - position.cash;
         let moved = ledger.get(&spec.base.id)? - position.base;
-        // Prices of a world stay within the file's band, or near it. A charge before the first mid is no loss.
+        // Prices of a world stay within the file's band, or near it. What was charged while no mid was known is no loss:
+        // before the first one, and between a reset of losses and the next one, which every start after an operator's
+        // `resume` is.
         let band = self.config.engine.markets.first()?;
-        let at = |price: u64| {
+        let valued = charged - signed(self.disk.durable().unvalued);
+        let worth = |coin: i128, price: u64| {
             let per_lot = signed(spec.quote_per_lot_tick).checked_mul(price.into())?;
-            Some(charged.checked_mul(per_lot)? / signed(spec.lot))
+            Some(coin.checked_mul(per_lot)? / signed(spec.lot))
         };
-        let (least, most) = (at(band.price_min.0)? / 4, at(band.price_max.0)? * 4);
-        let first = link.chain().genesis().nonce;
-        let is_few = start.books.charged_below.saturating_sub(first) <= FEW_CHARGES;
-        let is_near = lost <= most && (lost >= least || is_few);
+        let least = worth(valued, band.price_min.0)? / 4;
+        let most = worth(charged, band.price_max.0)? * 4;
+        let is_near = (least..=most).contains(&lost);
         (moved != 0 || !is_near).then(|| {
             let detail = format!(
-                "{charged} of the coin are booked; {lost} of quote are lost by it, and {moved} of base"
+                "{charged} of the coin are booked, {valued} of it at a mid; {lost} of quote are lost by it, and {moved} of \
+                 base"
             );
             (Invariant::Position, detail)
         })

@@ -167,7 +167,8 @@ impl World {
         let pools = if config.engine.pools.is_empty() {
             Vec::new()
         } else {
-            crate::workload::pool::specs(&specs, exchange.venue())
+            let pools = crate::workload::pool::specs(&specs, exchange.venue());
+            chain::as_ranges(&config, pools)
         };
         let outside = |market: usize| market >= specs.len();
         if specs.len() != config.engine.markets.len()

@@ -19,6 +19,16 @@ fn a_calm_world_on_a_chain_joins_and_exits_and_ends_with_equal_books() {
     assert_eq!((counts.reorganised, counts.replaced), (0, 0), "{counts:?}");
 }
 
+#[test]
+fn a_calm_world_with_a_range_joins_and_exits_and_ends_with_equal_books() {
+    for seed in [3, 4, 5] {
+        let config = WorldConfig::calm(seed, "ladder").evm_pools().in_range();
+        let (outcome, counts) = played(World::new(minutes(30, config)).unwrap());
+        assert_sound(&outcome, "calm");
+        assert!(counts.executed > 5, "{seed}: {counts:?}");
+    }
+}
+
 /// What distinguishes a chain happens: reverts, nonces that are used again, blocks with transactions of ours that are
 /// replaced.
 #[test]

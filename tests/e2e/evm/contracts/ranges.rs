@@ -178,7 +178,19 @@ impl Ranges {
         Ok(())
     }
 
-    pub fn view(&self, to: Address, data: &[u8]) -> Result<Vec<u8>, Reverted> {
+    /// What a position is owed, fees until now among it.
+    pub fn owed(&self, id: u64) -> Result<[U256; 2], Reverted> {
+        let mut counted = self.clone();
+        counted.count_fees(id)?;
+        Ok(counted.positions[&id].owed)
+    }
+
+    pub fn view(
+        &self,
+        from: Option<Address>,
+        to: Address,
+        data: &[u8],
+    ) -> Result<Vec<u8>, Reverted> {
         use cambist_evm::call::Call as Common;
         let numbers = |numbers: &[U256]| {
             let words = numbers.iter().map(U256::to_be_bytes::<32>);
@@ -245,6 +257,24 @@ impl Ranges {
                 let mut own = self.positions.iter().filter(|(_, of)| of.owner == owner);
                 let id = own.nth(usize::try_from(index).map_err(|_| Reverted)?);
                 numbers(&[U256::from(*id.ok_or(Reverted)?.0)])
+            }
+            (
+                MANAGER,
+                Call::Collect {
+                    position,
+                    most0,
+                    most1,
+                    ..
+                },
+            ) => {
+                let id = u64::try_from(position).map_err(|_| Reverted)?;
+                let of = self.positions.get(&id).ok_or(Reverted)?;
+                // Only its owner is answered.
+                if from != Some(of.owner) {
+                    return Err(Reverted);
+                }
+                let owed = self.owed(id)?;
+                numbers(&[owed[0].min(most0), owed[1].min(most1)])
             }
             (MANAGER, Call::Positions { position }) => {
                 let id = u64::try_from(position).map_err(|_| Reverted)?;

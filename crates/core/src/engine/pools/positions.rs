@@ -17,7 +17,7 @@ use crate::pool::{
 };
 use crate::request::{Endpoint, Outcome, Reply};
 use crate::shares;
-use crate::strategy::{PoolView, RangeDue};
+use crate::strategy::{Owed, PoolView, RangeDue};
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 use crate::withheld::{Compared, Unit};
@@ -83,6 +83,17 @@ impl Pool {
     pub(crate) fn fresh(&self, now: Time) -> Option<PoolBalances> {
         let (balances, drawn) = self.balances?;
         (now.ms_since(drawn) <= self.config.age_max_ms).then_some(balances)
+    }
+
+    /// What is owed to our shares, if it is known since the last join, exit or swap of this run ended.
+    fn owed(&self, base: TokenId) -> Option<Owed> {
+        let (balances, _) = self.balances.filter(|_| self.is_read_since_last())?;
+        let (owed, base_at) = (balances.owed?, self.base_at(base));
+        Some(Owed {
+            base: owed[base_at],
+            quote: owed[1 - base_at],
+            collect_value: self.config.collect_value,
+        })
     }
 
     /// The reason that the balances are unknown or too old.
@@ -160,6 +171,7 @@ impl State {
                 base: balances.pooled[base_at],
                 quote: balances.pooled[1 - base_at],
             }),
+            owed: pool.owed(market.spec.base.id),
             held: self.ledger.total(pool.spec.lp.id),
             moving: self.is_pool_busy(id),
             moved: pool.last_transaction_at,
@@ -263,6 +275,7 @@ impl State {
             config: &pool.config,
             base_at: pool.base_at(market.spec.base.id),
             balances: pool.fresh(now).ok_or_else(|| pool.stale(now))?,
+            owed: pool.owed(market.spec.base.id),
             held: self.ledger.total(pool.spec.lp.id),
             is_read_since_last: pool.is_read_since_last(),
             swaps: pool.swaps.count(now),
@@ -299,7 +312,10 @@ impl State {
             return Err(why);
         }
         let Proposed {
-            kind, limits, due, ..
+            kind,
+            limits,
+            coming,
+            ..
         } = approved.into_inner();
         let (endpoint, tokens) = match kind {
             PoolTransactionKind::Join => (Endpoint::Join, pooled.to_vec()),
@@ -324,7 +340,7 @@ impl State {
             valid_until_s: self.accepted_until_s(made_at),
             made_at,
         };
-        let tracked = TrackedPoolTransaction::sealing(wanted.clone(), due, batch);
+        let tracked = TrackedPoolTransaction::sealing(wanted.clone(), coming, batch);
         self.orders.pool_transactions.insert(tracked);
         Ok(Some(wanted))
     }

@@ -137,11 +137,14 @@ impl State {
         }
     }
 
-    /// A swap has ended: its pool is read again before the next one.
+    /// A swap has ended: its pool is read again before the next one, and the account's balances at once, so that they
+    /// arrive before the next one leaves. Where each follows the one before it, at the pace of polls, balances would
+    /// else be read while one of them is undecided every time, and never be compared.
     pub(crate) fn swap_ended(&mut self, now: Time, id: MarketId) {
         if let Some(pool) = &mut self.market_mut(id).pool {
             pool.last_transaction_at = Some(now);
             pool.poll_at = now;
+            self.polls.balances_soon();
         }
     }
 

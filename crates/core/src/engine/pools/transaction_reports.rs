@@ -195,6 +195,7 @@ impl State {
             pool.last_transaction_at = Some(now);
             pool.poll_at = now;
         }
+        self.polls.balances_soon();
         self.pending.entry(Entry::Ended(id, end));
         actions.push(Action::Notify(Notification::PoolTransactionEnded {
             order: id,

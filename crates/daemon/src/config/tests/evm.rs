@@ -213,6 +213,7 @@ fn the_example_of_a_range_has_one() {
     assert_eq!((range.fee_tier, ends), (500, [196_260, 200_310]));
     let bound = daemon.bind_expected().unwrap().unwrap();
     assert!(bound.pools[0].in_range && !bound.pools[0].swaps);
+    assert_eq!(bound.engine.pools[0].collect_value, 25_000_000);
     assert_eq!(bound.warnings, [""; 0]);
     // A changed range is a changed pool.
     let mut other = example("evm-ranges.toml");
@@ -304,6 +305,13 @@ fn a_range_that_cannot_be_is_refused_where_it_is() {
         let text = range_refusal(from, to);
         assert!(text.contains(problem), "{to}: {text}");
     }
+    // Fees of a range are owed, and those of any other pool stay in it.
+    let text = refusal(
+        "[market.pool]\n",
+        "[market.pool]\ncollect_value = \"25 USDC\"\n",
+    );
+    let problem = "market.pool.collect_value must be 0: fees of this pool stay in it";
+    assert!(text.contains(problem), "{text}");
     let text = refusal(
         "[[market.strategy]]",
         "[market.pool.range]\nfee_tier = 500\nlower_tick = 0\nupper_tick = 10\n\n[[market.strategy]]",

@@ -2,11 +2,12 @@
 
 use crate::config::PoolConfig;
 use crate::fence;
-use crate::market::{Price, Qty, Side};
+use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::notification::{Control, Withheld};
 use crate::order::{ClientOrderId, StrategyId};
 use crate::pool::{PoolBalances, PoolSpec, PoolTransactionKind};
 use crate::shares::{self, Limits};
+use crate::strategy::Owed;
 use crate::token::{AMOUNT_MAX, Amount};
 use crate::withheld::{Compared, Unit};
 
@@ -22,6 +23,8 @@ pub(crate) struct PoolSituation<'a> {
     pub(crate) base_at: usize,
     /// Balances, known and fresh.
     pub(crate) balances: PoolBalances,
+    /// What is owed to our shares, if it is known since the last transaction with the pool ended.
+    pub(crate) owed: Option<Owed>,
     /// Our shares.
     pub(crate) held: Amount,
     /// The balances were read after the last transaction with the pool ended.
@@ -73,6 +76,8 @@ pub(crate) struct Proposed {
     pub(crate) limits: Limits,
     /// Amounts due to an exit at the current balances; zeros for a join.
     pub(crate) due: [Amount; 2],
+    /// Amounts that an exit may receive: those due, and those owed as far as they are known; zeros for a join.
+    pub(crate) coming: [Amount; 2],
     /// Shares held afterwards if it succeeds.
     pub(crate) after: Amount,
 }
@@ -104,12 +109,35 @@ impl Proposed {
             ),
         };
         let (limits, due) = limits.zip(due).ok_or(Control::OrderAmount)?;
+        let owed = pool
+            .balances
+            .owed
+            .filter(|_| kind == PoolTransactionKind::Exit);
+        let owed = owed.unwrap_or_default();
         Ok(Some(Self {
             kind,
             limits,
             due,
+            coming: [0, 1].map(|at| due[at].saturating_add(owed[at])),
             after: shares,
         }))
+    }
+}
+
+impl Proposed {
+    /// Whether it may state 0 of a token: where the shares of a range have none of it, and for an exit of a range near
+    /// its end, which has so little of it that slippage may take all.
+    fn may_be_without(&self, pool: &PoolSituation<'_>, at: usize) -> bool {
+        let is_exit = self.kind == PoolTransactionKind::Exit;
+        pool.is_without(at) || (is_exit && pool.spec.in_range)
+    }
+
+    /// Whether it collects what is owed: an exit of one base unit of shares while enough is owed. Such an exit states no
+    /// least amounts. What one unit of shares is due is all that it may miss, and so little that it changes with every
+    /// price.
+    fn is_collecting(&self, pool: &PoolSituation<'_>, market: &MarketSpec, mid: u64) -> bool {
+        let is_least = self.kind == PoolTransactionKind::Exit && self.limits.lp == 1;
+        is_least && pool.owed.is_some_and(|owed| owed.is_collected(market, mid))
     }
 }
 
@@ -119,15 +147,21 @@ impl RiskContext<'_> {
         &self,
         pool: &PoolSituation<'_>,
         strategy: StrategyId,
-        new: Proposed,
+        mut new: Proposed,
     ) -> Result<Approved<Proposed>, Withheld> {
         self.may_transact(strategy)?;
         pool.takes(new.kind)?;
         let mid = self.price_is_shared(pool)?;
+        let is_collecting = new.is_collecting(pool, self.spec, mid);
+        if is_collecting {
+            new.limits.amounts = [0, 0];
+        }
         let sane = |amount: Amount| amount > 0 && amount <= AMOUNT_MAX;
         let Limits { amounts, lp } = new.limits;
-        let is_sane = |at: usize| sane(amounts[at]) || (amounts[at] == 0 && pool.is_without(at));
-        if !is_sane(0) || !is_sane(1) || amounts == [0, 0] || !sane(lp) {
+        let is_sane =
+            |at: usize| sane(amounts[at]) || (amounts[at] == 0 && new.may_be_without(pool, at));
+        let are_sane = is_sane(0) && is_sane(1) && amounts != [0, 0];
+        if !(are_sane || is_collecting) || !sane(lp) {
             return Err(Control::OrderAmount.into());
         }
         let value = |pooled: [Amount; 2]| {
@@ -264,7 +298,7 @@ impl RiskContext<'_> {
         let token = self.spec.base.id;
         let (_, most) = self.ledger.bounds(token);
         let coming = self.orders.incoming(token);
-        let coming = coming.saturating_add(new.due[pool.base_at]);
+        let coming = coming.saturating_add(new.coming[pool.base_at]);
         let (after, limit) = (most.saturating_add(coming), self.limits.inventory_max);
         if after > limit {
             let compared = Compared::new(Unit::Base, "market.inventory_max", after, limit);
@@ -324,13 +358,18 @@ mod tests {
             value_max: 1,
             fee_max: 0,
             swap_value_max: 0,
+            collect_value: 0,
             swaps_per_min: 0,
         };
         let pool = PoolSituation {
             spec: &spec,
             config: &config,
             base_at: 0,
-            balances: PoolBalances::constant_product([1_000, 2_000], 1_000),
+            balances: PoolBalances {
+                owed: Some([7, 8]),
+                ..PoolBalances::constant_product([1_000, 2_000], 1_000)
+            },
+            owed: None,
             held: 100,
             swaps: 0,
             is_read_since_last: true,
@@ -346,6 +385,18 @@ mod tests {
             let lots = proposed.map_or(0, |new| new.limits.lp);
             assert_eq!(lots, lp, "{shares}");
             assert_eq!(proposed.map_or(due, |new| new.due), due, "{shares}");
+            // An exit pays out what is owed as well.
+            let owed = if kind == Some(PoolTransactionKind::Exit) {
+                [7, 8]
+            } else {
+                [0, 0]
+            };
+            let coming = [due[0] + owed[0], due[1] + owed[1]];
+            assert_eq!(
+                proposed.map_or(coming, |new| new.coming),
+                coming,
+                "{shares}"
+            );
             assert_eq!(proposed.map_or(shares, |new| new.after), shares);
         }
     }
