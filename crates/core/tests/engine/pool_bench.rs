@@ -345,12 +345,11 @@ impl Beside {
         change(BASE, moved.pooled[self.base_at], !joins);
         change(QUOTE, moved.pooled[1 - self.base_at], !joins);
         change(LP, lp, joins);
-        for at in 0..2 {
-            let pooled = &mut self.pool.pooled[at];
+        for (pooled, part) in self.pool.pooled.iter_mut().zip(shares) {
             *pooled = if joins {
-                *pooled + shares[at]
+                *pooled + part
             } else {
-                *pooled - shares[at]
+                *pooled - part
             };
         }
         self.pool.supply = if joins {

@@ -127,10 +127,7 @@ fn a_key_authenticates_one_account() {
         Reason::InvalidAccount,
         "of another account, with a valid signature of one's own"
     );
-    assert_eq!(
-        world.refused(&Caller::Public, &cancel),
-        Reason::EmptyApiKey
-    );
+    assert_eq!(world.refused(&Caller::Public, &cancel), Reason::EmptyApiKey);
     world.ask(&signed(ALICE), &cancel).unwrap();
 }
 

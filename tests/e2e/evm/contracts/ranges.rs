@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use cambist_evm::call::Call as Common;
 use cambist_evm::v3::call::{Call, read_multicall};
 use cambist_evm::{Address, Hash32, U256, U512 as Wide, keccak256};
 
@@ -185,30 +186,28 @@ impl Ranges {
         Ok(counted.positions[&id].owed)
     }
 
+    /// Calls that contracts of other kinds have as well.
+    fn common_view(&self, to: Address, call: Common) -> Result<Vec<u8>, Reverted> {
+        Ok(match (to, call) {
+            (MANAGER, Common::Factory {}) => numbers(&[address(self.factory_of_manager)]),
+            (V3_POOL, Common::Token0 {}) => numbers(&[address(TOKENS[0])]),
+            (V3_POOL, Common::Token1 {}) => numbers(&[address(TOKENS[1])]),
+            (MANAGER, Common::BalanceOf { owner }) => {
+                let own = self.positions.values().filter(|of| of.owner == owner);
+                numbers(&[n(own.count() as u128)])
+            }
+            _ => return Err(Reverted),
+        })
+    }
+
     pub fn view(
         &self,
         from: Option<Address>,
         to: Address,
         data: &[u8],
     ) -> Result<Vec<u8>, Reverted> {
-        use cambist_evm::call::Call as Common;
-        let numbers = |numbers: &[U256]| {
-            let words = numbers.iter().map(U256::to_be_bytes::<32>);
-            words.collect::<Vec<_>>().concat()
-        };
-        let address = |address: Address| U256::from_be_slice(&address.0);
-        let n = |number: u128| U256::from(number);
         if let Ok(call) = Common::read(data) {
-            return Ok(match (to, call) {
-                (MANAGER, Common::Factory {}) => numbers(&[address(self.factory_of_manager)]),
-                (V3_POOL, Common::Token0 {}) => numbers(&[address(TOKENS[0])]),
-                (V3_POOL, Common::Token1 {}) => numbers(&[address(TOKENS[1])]),
-                (MANAGER, Common::BalanceOf { owner }) => {
-                    let own = self.positions.values().filter(|of| of.owner == owner);
-                    numbers(&[n(own.count() as u128)])
-                }
-                _ => return Err(Reverted),
-            });
+            return self.common_view(to, call);
         }
         let call = Call::read(data).map_err(|_| Reverted)?;
         Ok(match (to, call) {
@@ -298,6 +297,19 @@ impl Ranges {
             _ => return Err(Reverted),
         })
     }
+}
+
+fn numbers(numbers: &[U256]) -> Vec<u8> {
+    let words = numbers.iter().map(U256::to_be_bytes::<32>);
+    words.collect::<Vec<_>>().concat()
+}
+
+fn address(address: Address) -> U256 {
+    U256::from_be_slice(&address.0)
+}
+
+fn n(number: u128) -> U256 {
+    U256::from(number)
 }
 
 impl World {
