@@ -7,7 +7,7 @@ use cambist_evm::{Address, U256};
 use crate::chain::positions::{Ranges, number_of, of_tick};
 use crate::chain::{OWN, PAIR, ROUTER, TOKENS};
 
-/// Ticks that one word of a bitmap tells of.
+/// Ticks that one word of a bitmap has a bit for.
 const WORD: i32 = 256;
 
 /// What a call of the pool or of the position manager returns; `None` if it reverts.
