@@ -390,7 +390,8 @@ impl LpManager {
         }
     }
 
-    /// The shares to hold, if a join or exit is due, or one base unit less if fees are collected. `None` for a pool without shares, and on overflow.
+    /// The shares to hold, if a join or exit is due, or one base unit less if fees are collected. `None` for a pool
+    /// without shares, and on overflow.
     fn target_shares(&self, view: &View<'_>, pool: &PoolView, allowed: Allowed) -> Option<Amount> {
         let rests = pool
             .moved

@@ -390,9 +390,7 @@ impl TestBench {
 
     /// Times at which queries of an endpoint were sent.
     pub fn asked_at(&self, endpoint: Endpoint) -> Vec<Time> {
-        let sent = self.asked.iter();
-        let sent = sent.filter(|(_, query)| query.endpoint() == endpoint);
-        sent.map(|(at, _)| *at).collect()
+        times_of(&self.asked, endpoint)
     }
 
     /// The control that refused something first.
@@ -524,6 +522,13 @@ impl Assembly for TestBench {
     fn engine(&mut self) -> Option<&mut Engine> {
         Some(&mut self.engine)
     }
+}
+
+/// Times at which queries of an endpoint were sent.
+pub fn times_of(asked: &[(Time, Query)], endpoint: Endpoint) -> Vec<Time> {
+    let sent = asked.iter();
+    let sent = sent.filter(|(_, query)| query.endpoint() == endpoint);
+    sent.map(|(at, _)| *at).collect()
 }
 
 /// Gives an operator's command; its reply, or why it was refused.

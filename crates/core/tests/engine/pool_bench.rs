@@ -19,7 +19,7 @@ use cambist_core::request::{
 use cambist_core::strategy::{Strategy, Targets, View};
 use cambist_core::{Amount, Engine, Intent, MarketId, Price, Time, TokenId, VenueTime};
 
-use crate::bench::{BASE, ORIGIN, QUOTE, config, listed, spec, token};
+use crate::bench::{BASE, ORIGIN, QUOTE, config, listed, spec, times_of, token};
 pub(crate) const LP: TokenId = TokenId(9);
 /// A thousand base and a hundred thousand quote at 100.00; the value of a share is 0.2 quote.
 pub(crate) const POOL: PoolBalances =
@@ -402,6 +402,11 @@ impl Beside {
             }
         }
         booked
+    }
+
+    /// Times at which queries of an endpoint were sent.
+    pub(crate) fn asked_at(&self, endpoint: Endpoint) -> Vec<Time> {
+        times_of(&self.asked, endpoint)
     }
 
     pub(crate) fn ends(&self) -> Vec<End> {

@@ -43,18 +43,12 @@ fn balances_are_read_when_a_join_has_ended() {
     let mut bench = Beside::new(1_000, config, Vec::new());
     let sent = bench.until_sent();
     bench.run_ms(1_000);
-    let reads = |bench: &Beside| {
-        let asked = bench.asked.iter();
-        asked
-            .filter(|(_, query)| matches!(query, Query::Balances))
-            .count()
-    };
-    let before = reads(&bench);
+    let before = bench.asked_at(Endpoint::Balances).len();
     bench.settle(sent.id);
     bench.take(sent);
     bench.run_ms(3_000);
     assert_eq!(bench.ends(), [End::Filled]);
-    assert_eq!(reads(&bench), before + 1);
+    assert_eq!(bench.asked_at(Endpoint::Balances).len(), before + 1);
 }
 
 #[test]

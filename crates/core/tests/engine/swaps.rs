@@ -4,7 +4,7 @@ use cambist_core::config::{EngineConfig, MarketConfig, PoolConfig};
 use cambist_core::event::{Command, Event, Filter};
 use cambist_core::notification::{Control, End, Notification};
 use cambist_core::order::{ClientOrderId, FillBy, OrderReport, OrderStatus};
-use cambist_core::request::{Outcome, Query, Reply, UnknownCause};
+use cambist_core::request::{Endpoint, Outcome, Reply, UnknownCause};
 use cambist_core::strategy::{Strategy, Targets, View, WantedSwap};
 use cambist_core::swap::paid_for;
 use cambist_core::{Amount, MarketId, OrderKind, Price, Qty, Reason, Side};
@@ -188,20 +188,14 @@ fn balances_are_read_when_a_swap_has_ended() {
     let mut bench = bench_with(sell(), config);
     let id = sent(&mut bench);
     bench.run_ms(1_000);
-    let reads = |bench: &TestBench| {
-        let asked = bench.asked.iter();
-        asked
-            .filter(|(_, query)| matches!(query, Query::Balances))
-            .count()
-    };
-    let before = reads(&bench);
+    let before = bench.asked_at(Endpoint::Balances).len();
     execute(&mut bench, id, Some(sell().least));
     accept(&mut bench);
     bench.run_ms(100);
     assert_eq!(bench.end_of(id), Some(End::Filled));
-    assert_eq!(reads(&bench), before + 1);
+    assert_eq!(bench.asked_at(Endpoint::Balances).len(), before + 1);
     bench.run_ms(1_000);
-    assert_eq!(reads(&bench), before + 1, "once");
+    assert_eq!(bench.asked_at(Endpoint::Balances).len(), before + 1, "once");
 }
 
 #[test]

@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::MarketId;
 use cambist_core::notification::{Control, MarketStatus, Notification, PoolStatus, Status};
-use cambist_core::pool::PoolSpec;
 use cambist_core::request::Endpoint;
 
-use super::tests::{about, token};
+use super::tests::{about, pool};
 use super::{About, Telemetry};
 use cambist_host::clock::Clock;
 
@@ -67,22 +66,9 @@ fn exported_series(page: &str) -> BTreeMap<String, BTreeMap<String, BTreeSet<Str
 
 /// The metrics of a daemon with a pool after every kind of notification.
 fn page() -> String {
-    let market = about().markets.remove(0);
-    let pool = PoolSpec {
-        market: market.id,
-        name: "AMM-ETH-USDC".to_owned(),
-        address: [1; 20],
-        pooled: [market.base.id, market.quote.id],
-        lp: token(2, "LP-ETH-USDC", 8),
-        joins: true,
-        exits: true,
-        swaps: true,
-        fee_bips: 20,
-        in_range: false,
-    };
     let telemetry = Telemetry::new(
         About {
-            pools: vec![pool],
+            pools: vec![pool()],
             ..about()
         },
         Clock::new(),

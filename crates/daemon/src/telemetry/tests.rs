@@ -50,6 +50,23 @@ pub(crate) fn about() -> About {
     }
 }
 
+/// The pool beside the market of [`about`].
+pub(crate) fn pool() -> PoolSpec {
+    let market = about().markets.remove(0);
+    PoolSpec {
+        market: market.id,
+        name: "AMM-ETH-USDC".to_owned(),
+        address: [1; 20],
+        pooled: [market.base.id, market.quote.id],
+        lp: token(2, "LP-ETH-USDC", 8),
+        joins: true,
+        exits: true,
+        swaps: true,
+        fee_bips: 20,
+        in_range: false,
+    }
+}
+
 fn telemetry() -> Telemetry {
     Telemetry::new(about(), Clock::new()).unwrap()
 }
@@ -452,19 +469,9 @@ fn pages_are_served_to_local_names_only() {
 /// What is owed to shares is shown by token, and what is not known is not 0.
 #[test]
 fn fees_that_are_owed_are_shown_while_they_are_known() {
-    let market = about().markets.remove(0);
-    let pool = PoolSpec {
-        market: market.id,
-        name: "ETH-USDC".to_owned(),
-        address: [1; 20],
-        pooled: [market.quote.id, market.base.id],
-        lp: token(2, "LP-ETH-USDC", 8),
-        joins: true,
-        exits: true,
-        swaps: false,
-        fee_bips: 30,
-        in_range: true,
-    };
+    let mut pool = pool();
+    pool.in_range = true;
+    pool.pooled.reverse();
     let about = About {
         pools: vec![pool],
         ..about()

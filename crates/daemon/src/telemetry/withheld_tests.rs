@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cambist_core::notification::{MarketStatus, Notification, Status};
 use cambist_core::withheld::Compared;
 
-use super::super::tests::about;
+use super::super::tests::{about, pool};
 use super::super::{Telemetry, http};
 use super::*;
 use cambist_host::clock::Clock;
@@ -215,21 +215,8 @@ async fn the_same_reason_is_in_metrics_status_and_readiness() {
 
 #[test]
 fn a_pool_that_is_not_joined_has_its_reason_too() {
-    let market = about().markets.remove(0);
-    let pool = cambist_core::PoolSpec {
-        market: market.id,
-        name: "AMM-ETH-USDC".to_owned(),
-        address: [1; 20],
-        pooled: [market.base.id, market.quote.id],
-        lp: super::super::tests::token(2, "LP-ETH-USDC", 8),
-        joins: true,
-        exits: true,
-        swaps: true,
-        fee_bips: 20,
-        in_range: false,
-    };
     let about = About {
-        pools: vec![pool],
+        pools: vec![pool()],
         ..about()
     };
     let telemetry = Telemetry::new(about, Clock::new()).unwrap();

@@ -122,9 +122,7 @@ impl Proposed {
             after: shares,
         }))
     }
-}
 
-impl Proposed {
     /// Whether it may state 0 of a token: where the shares of a range have none of it, and for an exit of a range near
     /// its end, which has so little of it that slippage may take all.
     fn may_be_without(&self, pool: &PoolSituation<'_>, at: usize) -> bool {
