@@ -350,6 +350,8 @@ fn report(args: &SimArgs, done: &Campaign, clock: &Clock, json: bool) -> anyhow:
             "kept_ratio_max": tally.kept_ratio(),
             "kept_ratio_seed": tally.kept_ratio().map(|_| tally.kept_ratio_seed),
             "fills": tally.fills,
+            "requests_counted": tally.rate_counted,
+            "requests_refused_for_rate": tally.rate_refused,
             "resent": tally.resent,
             "steps": tally.steps,
             "build": done.build,
@@ -433,6 +435,11 @@ fn table(done: &Campaign, clock: &Clock) -> String {
         row("... if orders are kept", worst_if_kept),
         row("violations", tally.violations.to_string()),
     ];
+    if tally.rate_counted > 0 {
+        let (asked, refused) = (tally.rate_counted, tally.rate_refused);
+        let text = format!("{asked} reached the venue, {refused} refused for rate");
+        rows.push(row("requests", text));
+    }
     rows.push(row(
         "took",
         format!(

@@ -188,9 +188,9 @@ impl Exchange {
         }
     }
 
-    /// How many of our requests were refused because there were too many.
-    pub(crate) fn refused_for_rate(&self) -> u64 {
-        self.gateway.as_ref().map_or(0, Gateway::refused_for_rate)
+    /// How many of our requests were refused because there were too many; `None` of a venue without counters.
+    pub(crate) fn refused_for_rate(&self) -> Option<u64> {
+        self.gateway.as_ref().and_then(Gateway::refused_for_rate)
     }
 
     /// Since when the counter that refused last had counted.

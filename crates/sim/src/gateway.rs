@@ -50,11 +50,11 @@ impl Gateway {
         }
     }
 
-    /// How many requests were refused because there were too many.
-    pub(crate) const fn refused_for_rate(&self) -> u64 {
+    /// How many requests were refused because there were too many; `None` of a venue without counters.
+    pub(crate) const fn refused_for_rate(&self) -> Option<u64> {
         match self {
-            Self::Sequenced(_) => 0,
-            Self::Kraken(gateway) => gateway.refused().rate,
+            Self::Sequenced(_) => None,
+            Self::Kraken(gateway) => Some(gateway.refused().rate),
         }
     }
 

@@ -26,6 +26,12 @@ pub struct Aggregate {
     pub resent: u64,
     /// Fills booked.
     pub fills: u64,
+    /// Requests, orders and cancels that reached a venue with counters, copies that the network made among them.
+    #[serde(default)]
+    pub rate_counted: u64,
+    /// Those of them that it refused because there were too many.
+    #[serde(default)]
+    pub rate_refused: u64,
     /// Violations.
     pub violations: u64,
     /// Samples of own orders in healthy time.
@@ -66,6 +72,8 @@ impl Aggregate {
             orders: counts.orders,
             resent: counts.resent,
             fills: counts.fills,
+            rate_counted: counts.rate_counted,
+            rate_refused: counts.rate_refused,
             violations,
             samples: counts.samples,
             samples_both: counts.samples_both,
@@ -94,6 +102,8 @@ impl Aggregate {
         self.orders += other.orders;
         self.resent += other.resent;
         self.fills += other.fills;
+        self.rate_counted += other.rate_counted;
+        self.rate_refused += other.rate_refused;
         self.violations += other.violations;
         self.samples += other.samples;
         self.samples_both += other.samples_both;

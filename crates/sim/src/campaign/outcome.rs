@@ -30,6 +30,10 @@ pub struct Counts {
     pub traded: u64,
     /// Requests of every kind.
     pub requests: u64,
+    /// Requests, orders and cancels that reached a venue with counters, copies that the network made among them.
+    pub rate_counted: u64,
+    /// Those of them that it refused because there were too many.
+    pub rate_refused: u64,
     /// Wake-ups of the engine without an action.
     pub idle_wakeups: u64,
     /// Answers without a known result.

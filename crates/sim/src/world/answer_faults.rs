@@ -29,9 +29,13 @@ impl World {
         }
         let refused = self.exchange.refused_for_rate();
         let mut answer = self.exchange.serve(self.now, request);
-        if self.exchange.refused_for_rate() > refused && self.has_forgotten_faults() {
-            let detail = format!("{answer:?} to {request:?}");
-            self.checks.fail(Invariant::RateRefused, detail);
+        self.counts.rate_counted += u64::from(refused.is_some());
+        if self.exchange.refused_for_rate() > refused {
+            self.counts.rate_refused += 1;
+            if self.has_forgotten_faults() {
+                let detail = format!("{answer:?} to {request:?}");
+                self.checks.fail(Invariant::RateRefused, detail);
+            }
         }
         self.leave_out(request, &mut answer);
         if let Ok(Response::Depth(view)) = &mut answer {
