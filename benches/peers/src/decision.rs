@@ -1,5 +1,6 @@
 //! From the body of a depth that was received to intents that are ready to be signed: CPU time of decoding, engine,
-//! strategy and risk controls, in the steps that create orders. HTTP, signing and storing are not in it.
+//! strategy and risk controls, in the steps that create orders. HTTP, signing and storing are not in it, nor is the venue
+//! below, which executes the engine's actions.
 //!
 //! The venue is in memory: it answers every request at once and keeps the list of own orders. Every second its book
 //! moves by a hundredth, so that every depth leads to orders.
@@ -81,6 +82,8 @@ struct World {
     depth_asked: Option<RequestId>,
     orders: BTreeMap<u64, (UnsignedOrder, OrderStatus, VenueTime)>,
     sealed: u64,
+    /// When the engine had returned the actions of the newest step, before the venue and the store above got any.
+    decided: ThreadTime,
 }
 
 fn hash_of(number: u64) -> Hash {
@@ -263,6 +266,10 @@ impl Store for World {
 }
 
 impl Observer for World {
+    fn actions(&mut self, _: Time, _: &Event, _: &[Action]) {
+        self.decided = ThreadTime::now();
+    }
+
     fn notification(&mut self, _: Time, note: Notification) {
         if let Notification::InvariantFailed { name, detail } = note {
             panic!("{name}: {detail}");
@@ -330,6 +337,7 @@ fn world() -> World {
         depth_asked: None,
         orders: BTreeMap::new(),
         sealed: 0,
+        decided: ThreadTime::now(),
     }
 }
 
@@ -368,7 +376,7 @@ fn measured() -> (Vec<[f64; 2]>, u64) {
             retry_after_ms: None,
         };
         driver::step(&mut world, &event, &mut actions);
-        let all = start.elapsed();
+        let all = world.decided.duration_since(start);
         if world.sealed > before {
             sealed += world.sealed - before;
             times.push([decoded, all].map(|time| time.as_secs_f64() * 1e9));

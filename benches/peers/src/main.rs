@@ -10,6 +10,7 @@ mod decision;
 mod matching;
 mod measure;
 mod plain;
+mod recovery;
 mod year;
 
 use std::hint::black_box;
@@ -54,6 +55,7 @@ fn main() {
         Some("backtest-process") => backtest::process(rest),
         Some("decision") => decision::run(),
         Some("daemon") => daemon::demo(rest),
+        Some("recovery") => recovery::run(rest),
         Some("worlds") => daemon::worlds(rest),
         Some("year") => year::run(rest),
         Some("year-process") => year::process(rest),
