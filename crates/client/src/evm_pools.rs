@@ -7,10 +7,10 @@ use std::sync::{Arc, PoisonError};
 
 use cambist_core::Reason;
 use cambist_core::request::{Outcome, Query, UnknownCause};
-use cambist_evm::Hash32;
 use cambist_evm::block::{Block, BlockTag};
 use cambist_evm::rpc::{Ask, NonceAt};
 use cambist_evm::transaction::Signed;
+use cambist_evm::{Address, Hash32};
 use cambist_evm_venue::account::Account;
 use cambist_evm_venue::answers::{self, ChainReader, NoAnswer};
 use cambist_evm_venue::bundle;
@@ -26,6 +26,14 @@ pub struct EvmPools {
     nodes: Arc<Nodes>,
     account: Arc<Mutex<Account>>,
     unanswered: Arc<std::sync::Mutex<BTreeMap<&'static str, String>>>,
+}
+
+/// What has to be known of the account to send bytes.
+struct Known {
+    chain: u64,
+    address: Address,
+    /// The finalized block that the account knows.
+    number: Option<u64>,
 }
 
 impl fmt::Debug for EvmPools {
@@ -146,10 +154,16 @@ impl EvmPools {
         let Some(transactions) = bundle::transactions(bytes) else {
             return not_sent("the stored bytes are no transactions");
         };
+        // The account is read once: polls hold it while they wait for a node, and a bundle that waited for one of them
+        // before each transaction would need a part of its lifetime.
+        let known = match self.known().await {
+            Ok(known) => known,
+            Err(why) => return not_sent(&why),
+        };
         let mut outcome = not_sent("no transaction");
         let mut any_left = false;
         for transaction in transactions {
-            outcome = self.submit(transaction).await;
+            outcome = self.transmit(transaction, &known).await;
             any_left |= outcome.outcome != Outcome::NotSent;
         }
         if any_left && outcome.outcome == Outcome::NotSent {
@@ -161,23 +175,37 @@ impl EvmPools {
     /// Sends the stored bytes of an intent to every node. What a node answers is the outcome of that node; one that
     /// keeps the bytes counts before one that refuses them.
     pub async fn submit(&self, bytes: &[u8]) -> Answered {
+        match self.known().await {
+            Ok(known) => self.transmit(bytes, &known).await,
+            Err(why) => not_sent(&why),
+        }
+    }
+
+    /// What has to be known to send, or why nothing is sent: the account has stopped.
+    async fn known(&self) -> Result<Known, String> {
         let account = self.account.lock().await;
-        let read = Signed::read(bytes, account.chain().id);
-        let nonce = match (account.stopped(), read) {
-            (Some(why), _) => return not_sent(&why.to_string()),
-            (None, Err(error)) => return not_sent(&error.to_string()),
-            (None, Ok(signed)) => signed.transaction().nonce,
+        match account.stopped() {
+            Some(why) => Err(why.to_string()),
+            None => Ok(Known {
+                chain: account.chain().id,
+                address: account.chain().account,
+                number: account.known_number(),
+            }),
+        }
+    }
+
+    async fn transmit(&self, bytes: &[u8], known: &Known) -> Answered {
+        let nonce = match Signed::read(bytes, known.chain) {
+            Ok(signed) => signed.transaction().nonce,
+            Err(error) => return not_sent(&error.to_string()),
         };
-        let number = account.known_number();
-        let address = account.chain().account;
-        drop(account);
         let answers = self.nodes.submit(bytes).await;
         let is_low = |answer: &NodeAnswer<Hash32>| meant(answer) == Ok(Sent::NonceTooLow);
-        let spent_below = match number {
+        let spent_below = match known.number {
             Some(number) if answers.iter().any(is_low) => {
                 let at = BlockTag::Number(number);
                 let ask = NonceAt {
-                    account: address,
+                    account: known.address,
                     at,
                 };
                 self.nodes.fact(&ask).await.ok()

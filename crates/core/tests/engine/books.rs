@@ -657,6 +657,11 @@ fn bookings_are_durable_as_a_whole_at_every_event() {
     assert_eq!(booking.ledger, ledger);
     let position = &booking.positions[&MarketId(0)];
     assert_eq!((position.base, position.cash), (500_004_000, -399_800));
+    // A step that changes nothing stores nothing.
+    bench.bookings.clear();
+    bench.handle_event(&Event::Wake);
+    bench.run_ms(10);
+    assert!(bench.bookings.is_empty(), "{:?}", bench.bookings);
     // Everything was stored: a kill now leaves the engine's state.
     let mut all = Books::default();
     let mut again = quoting();

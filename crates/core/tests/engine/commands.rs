@@ -485,6 +485,8 @@ fn leaving_cancels_nothing_and_reports_what_may_rest() {
     bench.answer(request, Outcome::Unknown(UnknownCause::Timeout));
     assert_eq!(bench.finished, Some(false));
     assert!(bench.cancels.is_empty());
+    let last = bench.bookings.last().expect("positions are stored");
+    assert!(last.positions.contains_key(&MarketId(0)), "{last:?}");
     let dead = u64::from(bench.sealed[&unknown].1.accepted_until_s) * 1_000 + 3_000;
     assert!(bench.notifications.iter().any(|notification| matches!(
         notification,
@@ -527,4 +529,29 @@ fn stored_pauses_apply_after_a_restart() {
         }
     )));
     again.show(id, OrderStatus::Processing, 0);
+}
+
+/// A pause that a loss has set ends by itself: with the same filter, the operator's is another one, and stays.
+#[test]
+fn a_pause_that_ends_by_itself_is_none_of_the_operator() {
+    let mut bench = TestBench::new(&BOTH);
+    let (filter, reason) = (bids(), reason());
+    bench.starts_with(Restrictions {
+        pauses: vec![Pause {
+            filter,
+            since: ORIGIN,
+            until: Some(ORIGIN.plus_ms(10_000)),
+            cause: "loss".to_owned(),
+        }],
+        ..Restrictions::default()
+    });
+    bench.run_ms(1_000);
+    let reply = execute(&mut bench, Command::Pause { filter, reason });
+    assert_eq!(
+        reply.as_deref(),
+        Ok("paused until cambist resume lifts the pause")
+    );
+    bench.run_ms(20_000);
+    let mut sides = bench.sealed.values().map(|(_, order)| order.side);
+    assert!(sides.all(|side| side == Side::Sell));
 }

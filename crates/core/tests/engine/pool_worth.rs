@@ -138,3 +138,23 @@ fn shares_count_in_the_gross_exposure() {
         }
     }
 }
+
+/// The usage of a limit has what an undecided join pays, beside what the shares are worth that are already held.
+#[test]
+fn an_undecided_join_counts_beside_shares_that_are_held() {
+    let worth = 50_000_000_000 + 100_000_000;
+    // Of 50 200 000 000, a hundred million are 20 ten-thousandths. As many shares as are held, or a join of a thousand.
+    for (target, usage) in [(1_000, 9_980), (2_000, 10_000)] {
+        let mut config = limits();
+        config.risk.gross_max = BTreeMap::from([(QUOTE, worth + 100_000_000)]);
+        config.status_ms = 500;
+        let mut bench = Beside::new(target, config, Vec::new());
+        bench.held.insert(LP, 1_000);
+        bench.held.insert(BASE, 499_000_000);
+        bench.run_ms(5_000);
+        assert_eq!(bench.sent.is_empty(), target == 1_000);
+        let mut used = bench.status().markets[0].used.iter();
+        let used = used.find(|(control, _)| *control == Control::GrossExposure);
+        assert_eq!(used, Some(&(Control::GrossExposure, usage)));
+    }
+}

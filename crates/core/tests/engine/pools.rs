@@ -10,7 +10,7 @@ use cambist_core::pool::{
 };
 use cambist_core::request::{Endpoint, Outcome, Query};
 use cambist_core::strategy::{Owed, Strategy, Targets, View};
-use cambist_core::venue::SlotRule;
+use cambist_core::venue::{SlotRule, VenueRules};
 use cambist_core::{Engine, Reason, Time, TokenId};
 
 use crate::bench::ORIGIN;
@@ -389,7 +389,9 @@ fn a_foreign_join_is_reported_once_and_our_own_earlier_ones_are_not() {
         amounts: PoolTransactionAmounts::default(),
         created,
     };
-    bench.list = vec![foreign(200, ORIGIN.minus_ms(5_000))];
+    // A time is known to a whole resolution: what may be as old as the start is not reported.
+    let start = ORIGIN.plus_ms(VenueRules::exchange().clock.resolution_ms);
+    bench.list = vec![foreign(200, ORIGIN.minus_ms(5_000)), foreign(202, start)];
     bench.run_ms(5_000);
     bench.list.push(foreign(201, bench.venue_now()));
     bench.run_ms(200_000);

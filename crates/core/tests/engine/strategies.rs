@@ -31,6 +31,10 @@ impl Strategy for ViewRecorder {
         }
     }
 
+    fn resume(&mut self, memory: &[u8]) -> bool {
+        memory == [1]
+    }
+
     fn receive(&mut self, _: Time, message: &ProcessMessage) -> Result<(), String> {
         self.1.lock().unwrap().messages.push(message.clone());
         match message {
@@ -119,4 +123,23 @@ fn a_strategy_decides_once_for_each_change() {
     let depths = bench.count(|n| matches!(n, Notification::DepthAccepted { .. }));
     assert!(depths >= 39, "{depths}");
     assert_eq!(seen[0].lock().unwrap().decisions - before, depths);
+}
+
+/// A strategy that cannot read what an earlier run stored is named; one that can, or for which nothing was stored, is not.
+#[test]
+fn a_memory_that_a_strategy_refuses_is_reported() {
+    for (memory, refused) in [(vec![1], 0), (vec![2], 1), (Vec::new(), 0)] {
+        let (mut bench, _) = two([9_995, 9_990]);
+        let Some(Event::Start(start)) = &mut bench.start else {
+            panic!("not started");
+        };
+        start.memories = vec![vec![1], memory];
+        bench.run_ms(100);
+        let refusal = Notification::MemoryRefused {
+            strategy: StrategyId(1),
+        };
+        assert_eq!(bench.count(|n| *n == refusal), refused);
+        let any = bench.count(|n| matches!(n, Notification::MemoryRefused { .. }));
+        assert_eq!(any, refused);
+    }
 }

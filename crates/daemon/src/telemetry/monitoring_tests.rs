@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cambist_core::MarketId;
 use cambist_core::notification::{Control, MarketStatus, Notification, PoolStatus, Status};
+use cambist_core::pool::PoolBalances;
 use cambist_core::request::Endpoint;
 
 use super::tests::{about, pool};
@@ -82,7 +83,10 @@ fn page() -> String {
         }],
         pools: vec![PoolStatus {
             market: MarketId(0),
-            balances: None,
+            balances: Some(PoolBalances {
+                owed: Some([1, 1]),
+                ..PoolBalances::constant_product([1, 1], 1)
+            }),
             held: 0,
             value: None,
             divergence_bps: None,

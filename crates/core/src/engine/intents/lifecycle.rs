@@ -400,4 +400,13 @@ mod tests {
             assert_eq!(found, accounted, "balances of {arrived}");
         }
     }
+
+    #[test]
+    fn what_is_listed_after_a_scan_missed_it_is_missed_no_longer() {
+        let mut intent = intent(UNANSWERED, 1);
+        intent.missed = true;
+        assert!(intent.shown(NOW), "its state was unknown");
+        assert_eq!((intent.missed, intent.phase), (false, Phase::Live));
+        assert!(!intent.shown(NOW), "and is known");
+    }
 }

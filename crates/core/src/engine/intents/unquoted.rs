@@ -239,3 +239,27 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Why an order ended before it rested is the reason until a decision finds one that is neither routine nor the
+    /// same.
+    #[test]
+    fn a_reason_that_is_not_routine_replaces_that_of_an_earlier_order() {
+        for (decided, kept) in [
+            (Control::Budget, true),
+            (Control::VenueRefusal, true),
+            (Control::InventoryBand, false),
+        ] {
+            let mut unquoted = Unquoted::default();
+            let failed = Withheld::plain(Control::VenueRefusal);
+            unquoted.fail(Side::Buy, failed);
+            let barred = Some(Withheld::plain(decided));
+            unquoted.decide(barred, &Findings::default());
+            let expected = kept.then_some(failed);
+            assert_eq!(unquoted.failed, [expected, None], "{decided:?}");
+        }
+    }
+}

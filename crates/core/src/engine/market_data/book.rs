@@ -303,6 +303,18 @@ mod tests {
     }
 
     #[test]
+    fn a_depth_that_may_be_older_than_it_seems_is_old_until_the_next() {
+        let (mut book, now) = (MarketBook::default(), Time::from_ms(1_000));
+        let taken = book.take(now, now, &versioned(1, 50_000, 7), OwnLevels::new());
+        assert_eq!((taken, book.age_ms(now)), (Ok(()), Some(0)));
+        book.invalidate();
+        assert_eq!(book.age_ms(now), Some(1_000));
+        let later = now.plus_ms(300);
+        let taken = book.take(later, later, &versioned(2, 50_300, 7), OwnLevels::new());
+        assert_eq!((taken, book.age_ms(later)), (Ok(()), Some(0)));
+    }
+
+    #[test]
     fn a_depth_with_less_than_an_own_order_is_detected_up_to_its_last_level() {
         let level = |price, size| DepthLevel {
             price: Price(price),

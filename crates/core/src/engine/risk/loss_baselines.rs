@@ -291,4 +291,17 @@ mod tests {
             Some(90)
         );
     }
+
+    /// Each value of the hour is higher than all later ones: of equal ones the last counts for longest.
+    #[test]
+    fn of_equal_highs_of_the_hour_the_last_is_kept() {
+        let origin = VenueTime(1_700_000_000_000);
+        let mut baselines = LossBaselines {
+            earlier_hour: vec![(origin.minus_ms(1_800_000), 200)],
+            ..LossBaselines::default()
+        };
+        baselines.measure((Time(0), origin), 200, 200, 1);
+        let highs = baselines.hour((Time(0), origin));
+        assert_eq!(highs, [(origin, 200)]);
+    }
 }
