@@ -157,3 +157,16 @@ pub(crate) const SAMPLES: &[Sample] = &[Sample {
     ],
     reasons: &["no_fair_price", "strategy_price"],
 }];
+
+/// The moving band of the price limits is where the last run had set it.
+#[test]
+fn the_moving_band_is_that_of_the_last_run() {
+    const MOVING: &str = "moving_band_bps = 200\nmoving_band_s = 3600\n";
+    let (mut before, mut after) = (curve(MOVING), curve(MOVING));
+    assert_eq!(before.save(), after.save());
+    scene().decide(&mut before);
+    let saved = before.save();
+    assert_ne!(saved, after.save());
+    assert!(after.restore(&saved));
+    assert_eq!(after.save(), saved);
+}

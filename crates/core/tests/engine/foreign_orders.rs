@@ -8,7 +8,7 @@ use cambist_core::request::{Outcome, Reply, UnknownCause};
 use cambist_core::venue::TradingCounter;
 use cambist_core::{Price, Qty, Side};
 
-use crate::bench::{ORIGIN, TestBench, config, spec};
+use crate::bench::{ORIGIN, QUOTE, TestBench, config, spec};
 
 const BID: (Side, u64, u64) = (Side::Buy, 9_995, 10);
 
@@ -98,6 +98,8 @@ fn a_managed_order_is_cancelled_until_it_has_ended_and_its_fills_are_booked() {
     let mut bench = bench(ForeignOrders::Adopt, vec![order.clone()]);
     let (request, hash) = bench.cancels.pop_front().expect("it is cancelled");
     assert_eq!(hash, order.hash);
+    let managed = |n: &Notification| *n == Notification::ForeignAdopted { hash };
+    assert_eq!(bench.count(managed), 1);
     // It filled half before the cancel arrived.
     order.base_filled = order.base_amount / 2;
     order.quote_filled = order.quote_amount / 2;
@@ -216,6 +218,23 @@ fn a_managed_order_counts_in_band_and_self_cross() {
             matches!(n, Notification::RiskRefused { control, .. } if *control == Control::InventoryBand)
         });
         assert_eq!(band, sent == 0);
+    }
+}
+
+/// The base that a managed bid may bring counts in the gross exposure: 500 000 000 are held, their bid adds 1 000 and
+/// ours another 1 000, each worth 100 at the mid.
+#[test]
+fn a_managed_order_counts_in_the_gross_exposure() {
+    for (most, sent) in [(50_000_200_000, 1), (50_000_199_999, 0)] {
+        let mut config = config();
+        config.foreign = ForeignOrders::Adopt;
+        config.risk.gross_max = [(QUOTE, most)].into();
+        let mut bench = TestBench::with(&[BID], config, Vec::new());
+        bench.list = vec![foreign(1, Side::Buy, 9_900, 10)];
+        bench.run_ms(3_000);
+        assert_eq!(bench.submits.len(), sent, "{most}");
+        let refused = bench.first_refusal() == Some(Control::GrossExposure);
+        assert_eq!(refused, sent == 0);
     }
 }
 

@@ -98,6 +98,13 @@ fn every_pause_ends_at_its_own_time_and_is_reported_then() {
         pauses: vec![until(20, Side::Buy), until(5, Side::Sell)],
         ..Restrictions::default()
     });
+    bench.run_ms(0);
+    let paused = |n: &Notification| matches!(n, Notification::Paused(_));
+    assert_eq!(
+        bench.count(paused),
+        2,
+        "what is in force is stated at a start"
+    );
     for (ms, sides) in [
         (4_900, &[][..]),
         (200, &[Side::Sell]),

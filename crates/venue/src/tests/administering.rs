@@ -338,6 +338,20 @@ fn pools_fees_and_limits_that_do_not_fit_are_refused() {
     ] {
         assert_eq!(refused(&mut world, request), Reason::InvalidArgument);
     }
+    // A join is booked out of free funds, of each token.
+    let [base, quote] = [BASE, QUOTE].map(|token| {
+        let (total, locked) = world.held(ALICE, token);
+        total - locked
+    });
+    for amounts in [[base + 1, quote], [base, quote + 1]] {
+        let request = Operator::JoinPool {
+            hash: Hash([2; 32]),
+            account: ALICE,
+            pool: POOL,
+            amounts,
+        };
+        assert_eq!(refused(&mut world, request), Reason::InsufficientBalance);
+    }
     let most = world.venue.config().limits.approved_hashes_max;
     world.operate(Operator::SetLimits(Box::new(Limits {
         approved_hashes_max: 1,

@@ -110,7 +110,7 @@ impl Traders {
         order: u64,
         volume: Option<Amount>,
         price: Option<u64>,
-    ) -> Result<(), KrakenError> {
+    ) -> Result<u64, KrakenError> {
         let action = KrakenAction::Amend(Box::new(KrakenAmend {
             order: OrderRef::Number(order),
             volume,
@@ -119,7 +119,7 @@ impl Traders {
             deadline: None,
         }));
         match self.call(ALICE, action) {
-            KrakenReply::Amended(_) => Ok(()),
+            KrakenReply::Amended(number) => Ok(number),
             KrakenReply::Refused(error) => Err(error),
             other => panic!("{other:?}"),
         }
@@ -493,7 +493,7 @@ fn an_amend_keeps_the_number_and_what_was_filled() {
     let first = traders.add(ALICE, limit(Side::Sell, 10_000, 20)).unwrap();
     let queued = traders.add(BOB, limit(Side::Sell, 10_000, 10)).unwrap();
     // A smaller volume keeps the place in the queue.
-    traders.amend(first, Some(15 * ONE / 10), None).unwrap();
+    let amended = traders.amend(first, Some(15 * ONE / 10), None).unwrap();
     assert_eq!(traders.world.held(ALICE, BASE).1, 15 * ONE / 10);
     let taker = AccountId(12);
     traders.add(taker, limit(Side::Buy, 10_000, 10)).unwrap();
@@ -504,9 +504,8 @@ fn an_amend_keeps_the_number_and_what_was_filled() {
         Err(KrakenError::InvalidAmend)
     );
     // A new price makes it another order of the book under the same number.
-    traders
-        .amend(first, Some(30 * ONE / 10), Some(10_020))
-        .unwrap();
+    let again = traders.amend(first, Some(30 * ONE / 10), Some(10_020));
+    assert_eq!(again, Ok(amended + 1), "amends have numbers of their own");
     let view = traders.view(ALICE, first);
     assert_eq!(
         (view.price, view.volume, view.base_filled),
@@ -755,7 +754,7 @@ fn amends_follow_the_mode_and_the_account() {
         if smaller.is_ok() {
             volume -= ONE / 10;
         }
-        [smaller, traders.amend(number, None, Some(9_000 - 1))]
+        [smaller, traders.amend(number, None, Some(9_000 - 1))].map(|amended| amended.map(drop))
     };
     for (mode, answers) in [
         (ExchangeMode::Halted, [Err(KrakenError::Halted); 2]),

@@ -315,6 +315,37 @@ mod tests {
     }
 
     #[test]
+    fn levels_are_sorted_unique_and_not_empty() {
+        let shape = |bids: &[(u64, Amount)], asks: &[(u64, Amount)]| {
+            let levels = |of: &[(u64, Amount)]| {
+                let each = of.iter().map(|(price, size)| DepthLevel {
+                    price: Price(*price),
+                    size: *size,
+                });
+                each.collect()
+            };
+            check_shape(&Depth {
+                market: crate::MarketId(0),
+                version: 1,
+                timestamp: VenueTime(0),
+                bids: levels(bids),
+                asks: levels(asks),
+            })
+        };
+        let malformed = Err(DepthFault::Malformed);
+        assert_eq!(shape(&[(9, 1), (8, 1)], &[(10, 1), (11, 1)]), Ok(()));
+        assert_eq!(shape(&[], &[]), Ok(()));
+        assert_eq!(shape(&[(8, 1), (9, 1)], &[]), malformed);
+        assert_eq!(shape(&[(9, 1), (9, 1)], &[]), malformed);
+        assert_eq!(shape(&[], &[(11, 1), (10, 1)]), malformed);
+        assert_eq!(shape(&[], &[(10, 1), (10, 1)]), malformed);
+        assert_eq!(shape(&[(9, 0)], &[]), malformed);
+        assert_eq!(shape(&[], &[(10, 0)]), malformed);
+        assert_eq!(shape(&[(0, 1)], &[]), malformed);
+        assert_eq!(shape(&[(9, 1)], &[(9, 1)]), Err(DepthFault::Crossed));
+    }
+
+    #[test]
     fn a_depth_with_less_than_an_own_order_is_detected_up_to_its_last_level() {
         let level = |price, size| DepthLevel {
             price: Price(price),

@@ -179,6 +179,29 @@ mod tests {
         }))
     }
 
+    /// A cancel and its replacement are planned with what they add, and beside them room is kept to withdraw and offer
+    /// both sides: 800 of the 1,200 that may be used.
+    #[test]
+    fn an_improvement_is_planned_with_what_it_adds() {
+        let (mut counters, now) = (counters(), Time::from_ms(1_000));
+        counters.rule.as_mut().unwrap().most = 1_300;
+        for (age_ms, is_replaced, adds) in [
+            (4_999, true, 400),
+            (4_999, false, 300),
+            (5_000, true, 100),
+            (5_000, false, 0),
+        ] {
+            for (before, has_room) in [(400 - adds, true), (401 - adds, false)] {
+                let mut planned = before;
+                let room =
+                    counters.room_for_improvement(now, HERE, (age_ms, is_replaced), &mut planned);
+                assert_eq!(room.is_ok(), has_room, "{age_ms} {is_replaced} {before}");
+                let expected = if has_room { before + adds } else { before };
+                assert_eq!(planned, expected, "{age_ms} {is_replaced} {before}");
+            }
+        }
+    }
+
     #[test]
     fn orders_wait_for_room_and_learn_when_there_is_some() {
         let mut counters = counters();
