@@ -237,13 +237,25 @@ impl<'r, 'd> Section<'r, 'd> {
         }
     }
 
-    /// Reads one of several keywords, with a default.
+    /// Reads one of several keywords, with a default that also stands for a wrong one.
     pub fn word<T: Copy + PartialEq>(
         &mut self,
         key: &'static str,
         words: &[(&str, T)],
         default: T,
     ) -> At<T> {
+        let at = self.at;
+        let value = default;
+        self.choice(key, words, default).unwrap_or(At { value, at })
+    }
+
+    /// As [`word`](Self::word), for a word that decides what the rest of the file means: `None` for a wrong one.
+    pub fn choice<T: Copy + PartialEq>(
+        &mut self,
+        key: &'static str,
+        words: &[(&str, T)],
+        default: T,
+    ) -> Option<At<T>> {
         let usual = words.iter().find(|(_, value)| *value == default);
         let asked = KnownKey {
             default: usual.map(|(word, _)| format!("\"{word}\"")),
@@ -253,14 +265,14 @@ impl<'r, 'd> Section<'r, 'd> {
         };
         self.ask(key, asked);
         let Some(found) = self.opt::<String>(key) else {
-            return At {
+            return (!self.has(key)).then_some(At {
                 value: default,
                 at: self.at,
-            };
+            });
         };
         let at = found.at;
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == found.value) {
-            return At { value: *value, at };
+            return Some(At { value: *value, at });
         }
         let list: Vec<_> = words
             .iter()
@@ -268,7 +280,7 @@ impl<'r, 'd> Section<'r, 'd> {
             .collect();
         let what = format!("{} must be one of {}", self.label(key), list.join(", "));
         self.reader.problem(at, what);
-        At { value: default, at }
+        None
     }
 
     /// Reads a sub-section; an absent one yields only defaults.

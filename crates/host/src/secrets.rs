@@ -135,7 +135,7 @@ pub struct Secrets {
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file does not exist.
-    #[error("secret file {} does not exist", .0.display())]
+    #[error("secret file {} does not exist; create it with mode 0600, or name another one in the configuration", .0.display())]
     Missing(PathBuf),
     /// A symbolic link, whose target others could change.
     #[error("secret file {} is a symbolic link; name the file itself", .0.display())]

@@ -209,10 +209,10 @@ impl VenueSection {
 /// Reads `[venue]`.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
+    kind: At<VenueKind>,
     (mode, pins): (Mode, Pins),
     folder: &Path,
 ) -> VenueSection {
-    let kind = section.word("kind", &VenueKind::WORDS, VenueKind::Exchange);
     let request_timeout_ms = section
         .number("request_timeout_ms", 5_000, 100..=60_000)
         .value;

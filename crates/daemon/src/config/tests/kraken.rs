@@ -55,6 +55,19 @@ fn the_example_trades_on_kraken_with_its_rules() {
     assert!(daemon.venue.exchange("account transfer").is_err());
 }
 
+/// What the other keys mean depends on it: their errors would mislead.
+#[test]
+fn an_unknown_kind_of_venue_is_the_only_error() {
+    let error = refusal("kind = \"kraken\"", "kind = \"krakn\"");
+    assert!(
+        error.ends_with("venue.kind must be one of \"exchange\", \"kraken\", \"evm-pools\""),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1, "{error}");
+    let error = refusal("kind = \"kraken\"", "kind = 7");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
 #[test]
 fn keys_of_another_kind_of_venue_are_refused_where_they_stand() {
     for (from, to, problem) in [
