@@ -160,16 +160,11 @@ impl EvmPools {
             Ok(known) => known,
             Err(why) => return not_sent(&why),
         };
-        let mut outcome = not_sent("no transaction");
-        let mut any_left = false;
+        let mut answers = Vec::new();
         for transaction in transactions {
-            outcome = self.transmit(transaction, &known).await;
-            any_left |= outcome.outcome != Outcome::NotSent;
+            answers.push(self.transmit(transaction, &known).await);
         }
-        if any_left && outcome.outcome == Outcome::NotSent {
-            outcome.outcome = Outcome::Unknown(UnknownCause::Transport);
-        }
-        outcome
+        of_bundle(answers)
     }
 
     /// Sends the stored bytes of an intent to every node. What a node answers is the outcome of that node; one that
@@ -258,6 +253,18 @@ fn meant(answer: &NodeAnswer<Hash32>) -> Result<Sent, Box<Outcome>> {
     }
 }
 
+/// The outcome of a bundle: that of its last transaction, which is unknown if only others have left.
+fn of_bundle(answers: Vec<Answered>) -> Answered {
+    let has_left = |answer: &Answered| answer.outcome != Outcome::NotSent;
+    let any_left = answers.iter().any(has_left);
+    let last = answers.into_iter().next_back();
+    let mut last = last.unwrap_or_else(|| not_sent("no transaction"));
+    if any_left && !has_left(&last) {
+        last.outcome = Outcome::Unknown(UnknownCause::Transport);
+    }
+    last
+}
+
 fn not_sent(detail: &str) -> Answered {
     Answered {
         outcome: Outcome::NotSent,
@@ -265,5 +272,33 @@ fn not_sent(detail: &str) -> Answered {
         http_status: None,
         retry_after_ms: None,
         detail: Some(detail.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_did_not_leave_if_none_of_its_transactions_did() {
+        let refused = Outcome::Refused(Reason::RateLimited);
+        let unknown = Outcome::Unknown(UnknownCause::Timeout);
+        let of = |outcomes: &[&Outcome]| {
+            let answers = outcomes.iter().map(|outcome| Answered {
+                outcome: (*outcome).clone(),
+                ..not_sent("")
+            });
+            of_bundle(answers.collect()).outcome
+        };
+        let transport = Outcome::Unknown(UnknownCause::Transport);
+        assert_eq!(of(&[]), Outcome::NotSent);
+        assert_eq!(
+            of(&[&Outcome::NotSent, &Outcome::NotSent]),
+            Outcome::NotSent
+        );
+        assert_eq!(of(&[&refused, &Outcome::NotSent]), transport);
+        assert_eq!(of(&[&unknown, &Outcome::NotSent]), transport);
+        assert_eq!(of(&[&Outcome::NotSent, &refused]), refused);
+        assert_eq!(of(&[&refused, &unknown]), unknown);
     }
 }

@@ -16,6 +16,17 @@ const DIGITS_MAX: usize = 38;
 /// Digits of a number of 64 bits that surely fits.
 const SHORT_DIGITS_MAX: usize = 19;
 
+/// Powers of ten, up to that of as many places as a price may have.
+const POWERS: [u64; SHORT_DIGITS_MAX] = {
+    let mut powers = [1; SHORT_DIGITS_MAX];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
 /// Reads a depth of a market; `None` if the bytes have another form.
 pub fn depth(bytes: &[u8], spec: &MarketSpec) -> Option<Depth> {
     let mut scan = Scan { bytes, at: 0 };
@@ -126,14 +137,24 @@ impl<'a> Scan<'a> {
     #[inline]
     fn digits(&mut self) -> Option<(u128, usize)> {
         let begun = self.at;
-        let mut value = 0_u128;
+        // Sixteen digits fit into 64 bits, so that of most numbers only the last step is wide.
+        let (mut above, mut low, mut eights) = (0_u128, 0_u64, 0);
         while let Some(eight) = self.eight_digits() {
             if self.at - begun + 8 > DIGITS_MAX {
                 return None;
             }
-            value = value * 100_000_000 + u128::from(eight);
+            if eights == 2 {
+                above = above * u128::from(POWERS[16]) + u128::from(low);
+                (low, eights) = (0, 0);
+            }
+            low = low * POWERS[8] + eight;
+            eights += 1;
             self.at += 8;
         }
+        let value = match above {
+            0 => u128::from(low),
+            above => above * u128::from(POWERS[8 * eights]) + u128::from(low),
+        };
         let (mut tail, mut power) = (0_u64, 1_u64);
         while let Some(digit @ b'0'..=b'9') = self.bytes.get(self.at) {
             // At most seven: eight would have been taken together, unless the bytes end.
@@ -223,11 +244,11 @@ impl<'a> Scan<'a> {
             (fraction, places) = self.digits()?;
         }
         let missing = usize::from(decimals).checked_sub(places)?;
-        if length > SHORT_DIGITS_MAX || usize::from(decimals) > SHORT_DIGITS_MAX - 1 {
+        if length > SHORT_DIGITS_MAX {
             return None;
         }
-        let power = |digits: usize| 10_u128.pow(u32::try_from(digits).unwrap_or(0));
-        let ticks = whole * power(usize::from(decimals)) + fraction * power(missing);
+        let power = |digits: usize| POWERS.get(digits).copied().map(u128::from);
+        let ticks = whole * power(usize::from(decimals))? + fraction * power(missing)?;
         let ticks = u64::try_from(ticks).ok()?;
         (ticks > 0).then_some(Price(ticks))
     }

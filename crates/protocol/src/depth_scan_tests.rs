@@ -140,3 +140,33 @@ fn what_is_read_in_one_pass_is_what_the_tree_gives() {
         "{read_here} {refused_here}"
     );
 }
+
+/// Digits are read eight and sixteen at a time: numbers of every length are those of the other reader.
+#[test]
+fn numbers_of_every_length_are_read_alike() {
+    let digits = "98765432109876543210987654321098765432109";
+    let spec = market(2);
+    for length in 1..=digits.len() {
+        for shift in [0, 1] {
+            let Some(number) = digits.get(shift..shift + length) else {
+                continue;
+            };
+            let text = body(&format!(r#"["2500.1","{number}","1","1"]"#), "");
+            let found = scanned(text.as_bytes(), &spec);
+            assert_eq!(found.is_some(), length <= 38, "{number}");
+            if found.is_some() {
+                assert_eq!(found, read(text.as_bytes(), &spec), "{number}");
+            }
+        }
+    }
+    for (decimals, price, ticks) in [
+        (0, "123456789", 123_456_789),
+        (6, "1234567.890123", 1_234_567_890_123),
+        (6, "1234567.8", 1_234_567_800_000),
+        (6, "0.000001", 1),
+    ] {
+        let text = body(&format!(r#"["{price}","1","1","1"]"#), "");
+        let depth = scanned(text.as_bytes(), &market(decimals)).unwrap();
+        assert_eq!(depth.bids[0].price.0, ticks, "{price}");
+    }
+}
