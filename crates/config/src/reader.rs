@@ -237,7 +237,7 @@ impl<'r, 'd> Section<'r, 'd> {
         }
     }
 
-    /// Reads one of several keywords, with a default that also stands for a wrong one.
+    /// Reads one of several keywords, with a default that also counts for a wrong one.
     pub fn word<T: Copy + PartialEq>(
         &mut self,
         key: &'static str,

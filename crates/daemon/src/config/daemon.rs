@@ -224,7 +224,7 @@ fn read(
     let mut section = root.section("venue");
     // Of a file for an unknown kind of venue nothing else can be judged.
     let kind = section.choice("kind", &VenueKind::WORDS, VenueKind::Exchange)?;
-    let venue = venue::read(&mut section, kind, (mode, pins), &folder);
+    let venue = venue::read(&mut section, &kind, (mode, pins), &folder);
     section.finish();
 
     let mut section = root.section("keys");

@@ -209,7 +209,7 @@ impl VenueSection {
 /// Reads `[venue]`.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
-    kind: At<VenueKind>,
+    kind: &At<VenueKind>,
     (mode, pins): (Mode, Pins),
     folder: &Path,
 ) -> VenueSection {
