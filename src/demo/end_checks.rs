@@ -237,21 +237,31 @@ pub async fn pool_transactions(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransa
     }
 }
 
+/// In this time the counter of a key with Kraken's rules is empty again, in the highest tier.
+const REFILL_MAX: Duration = Duration::from_secs(20);
+/// Attempts of a read that is refused for rate: about two minutes.
+const REFUSED_MAX: u32 = 12;
+
 /// Repeats a request until the rate limit allows it and there is a usable answer.
 async fn retry_query(client: &VenueClient, query: &Query) -> anyhow::Result<Outcome> {
     let unknown_max = match query {
         Query::Orders(_) => LIST_ATTEMPTS,
         _ => ATTEMPTS,
     };
-    for attempt in 1..=40 {
+    let (mut refused, mut unknown) = (0, 0);
+    let mut pause = crate::demo::child::POLL_INTERVAL * 10;
+    while refused < REFUSED_MAX {
         let answered = client.query(query, &[]).await;
         match answered.outcome {
             Outcome::Refused(reason) if adapter::is_rate_limited(reason) => {
-                // Longer each time: a venue may have one call a second, and count the refused ones.
-                let pause = crate::demo::child::POLL_INTERVAL * (10 + 5 * attempt);
+                // A list may be many calls, of which a venue allows one a second: what is refused in the middle begins
+                // again, and must find more calls than the last time.
+                refused += 1;
                 tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(REFILL_MAX);
             }
-            Outcome::Unknown(_) if attempt < unknown_max => {
+            Outcome::Unknown(_) if unknown + 1 < unknown_max => {
+                unknown += 1;
                 tokio::time::sleep(PAUSE).await;
             }
             outcome @ (Outcome::Reply(_)
