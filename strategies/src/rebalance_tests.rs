@@ -108,6 +108,17 @@ fn a_trade_that_costs_more_than_the_cap_is_not_made_and_states_what_it_would_cos
     assert_eq!(none.withheld(Buy).unwrap().control, Control::NotConfigured);
 }
 
+/// A lot is 0.25 USDC.
+#[test]
+fn what_buys_no_lot_trades_nothing_and_states_no_cost() {
+    let mut scene = holding(0, 0);
+    scene.holdings.quote = 200_000;
+    let targets = scene.decide(&mut usual(""));
+    assert_eq!(text(&targets), "");
+    let why = targets.withheld(Buy).unwrap();
+    assert_eq!((why.control, why.value), (Control::NoFairPrice, None));
+}
+
 #[test]
 fn the_cheaper_route_is_taken() {
     let mut scene = holding(10, 0);

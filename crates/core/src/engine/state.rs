@@ -454,3 +454,18 @@ fn recovered(now: Time, start: &Start) -> (SlotNumbers, Orders) {
     }
     (slot_numbers, orders)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::state;
+
+    /// A tape states the numbers: an engine with other numbers would not repeat an older tape.
+    #[test]
+    fn requests_are_numbered_from_one_without_gaps() {
+        let now = Time::from_ms(1_000);
+        let mut state = state(now);
+        let numbers = [(); 3].map(|()| state.register(now, RequestPurpose::Markets));
+        assert_eq!(numbers, [1, 2, 3].map(RequestId));
+    }
+}

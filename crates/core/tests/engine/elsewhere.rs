@@ -7,10 +7,12 @@ use cambist_core::elsewhere::{BookElsewhere, MarketElsewhere, OtherHoldings};
 use cambist_core::event::{Command, Event, StrategyParameters};
 use cambist_core::notification::Control;
 use cambist_core::order::OrderStatus;
+use cambist_core::request::Query;
 use cambist_core::strategy::{BookLevel, Replacement, Strategy, Targets, View};
 use cambist_core::{Engine, MarketId, MarketSpec, Price, Qty, Side, StrategyId};
 
 use crate::bench::{Always, TestBench, config, execute, spec};
+use crate::pool_bench::{Beside, LP, limits};
 
 /// Best bid and mid of the book elsewhere or why it is missing, its age, and the base held there.
 type Seen = (Result<(u64, u64), Control>, Option<u64>, Option<u128>);
@@ -223,4 +225,23 @@ fn what_is_published_is_what_the_ledger_holds() {
     assert_eq!(book.bids[0].price, Price(9_990), "without the own bid");
     assert_eq!(book.age_max_ms, config().poll.depth_age_max_ms);
     assert_eq!(bench.engine.publish(MarketId(9)), None);
+}
+
+/// A hedge reads it: nothing is in a pool that is not there, and what is due to shares is not known from an old reading.
+#[test]
+fn base_in_a_pool_is_published_while_the_pool_is_read() {
+    let pooled = |engine: &Engine| {
+        let published = engine.publish(MarketId(0)).unwrap();
+        published.holdings.expect("they are known").pooled_base
+    };
+    let mut alone = TestBench::new(&[]);
+    alone.run_ms(3_000);
+    assert_eq!(pooled(&alone.engine), Some(0));
+    let mut beside = Beside::new(1_000, limits(), Vec::new());
+    beside.held.insert(LP, 1_000);
+    beside.run_ms(3_000);
+    assert_eq!(pooled(&beside.engine), Some(1_000_000));
+    beside.unanswered = |query| matches!(query, Query::PoolBalance(_));
+    beside.run_ms(5_000);
+    assert_eq!(pooled(&beside.engine), None);
 }

@@ -4,7 +4,7 @@ use cambist_core::config::PoolConfig;
 use cambist_core::event::{Command, Event};
 use cambist_core::intent::RecoveredPoolTransaction;
 use cambist_core::notification::{Control, End, Notification};
-use cambist_core::order::Hash;
+use cambist_core::order::{Hash, OrderStatus};
 use cambist_core::pool::{
     PoolTransactionAmounts, PoolTransactionKind, PoolTransactionReport, PoolTransactionStatus,
 };
@@ -708,5 +708,28 @@ fn nothing_is_collected_twice() {
         bench.take(second);
         bench.is_balanced();
         assert_eq!(bench.held[&LP], 998);
+    }
+}
+
+/// Every later list shows it as well: what was resolved, or was never unknown, is not resolved again.
+#[test]
+fn a_list_resolves_a_join_once_and_only_if_its_state_was_unknown() {
+    for is_lost in [true, false] {
+        let mut bench = Beside::new(1_000, limits(), Vec::new());
+        let sent = bench.until_sent();
+        let processing = PoolTransactionStatus::Processing;
+        bench.show(sent.id, processing, PoolTransactionAmounts::default());
+        if is_lost {
+            bench.lose(sent);
+        } else {
+            bench.take(sent);
+        }
+        bench.run_ms(5_000);
+        let resolved = bench.notifications.iter().filter_map(|n| match n {
+            Notification::Resolved { order, status } => Some((*order, *status)),
+            _ => None,
+        });
+        let expected = is_lost.then_some((sent.id, OrderStatus::Processing));
+        assert_eq!(resolved.collect::<Vec<_>>(), Vec::from_iter(expected));
     }
 }

@@ -1,10 +1,10 @@
 //! Pricing uses the book of others, at its true age.
 
 use cambist_core::event::Event;
-use cambist_core::notification::End;
+use cambist_core::notification::{End, Notification};
 use cambist_core::order::OrderStatus;
-use cambist_core::request::Query;
-use cambist_core::{Price, Qty, Time};
+use cambist_core::request::{Depth, DepthLevel, Endpoint, Outcome, Query, Reply, UnknownCause};
+use cambist_core::{MarketId, Price, Qty, Time};
 
 use crate::bench::{Below, TestBench, config};
 
@@ -139,4 +139,37 @@ fn a_book_is_priced_from_up_to_its_widest_spread_and_least_depth() {
             "{spread_max_bps} {depth_min}"
         );
     }
+}
+
+/// Counted like an answer that cannot be decoded: a venue that confuses markets is not merely silent.
+#[test]
+fn a_depth_of_another_market_is_reported_and_not_priced_from() {
+    let mut bench = TestBench::of(Box::new(Below(5)), config(), Vec::new());
+    bench.unanswered = |query| matches!(query, Query::Depth(_));
+    bench.run_ms(1_000);
+    let (request, _) = bench.lost_queries.pop().expect("a depth is asked for");
+    let level = |price| {
+        vec![DepthLevel {
+            price: Price(price),
+            size: 1_000_000,
+        }]
+    };
+    let depth = Depth {
+        market: MarketId(1),
+        version: 1,
+        timestamp: bench.venue_now(),
+        bids: level(9_990),
+        asks: level(10_010),
+    };
+    bench.answer(request, Outcome::Reply(Reply::Depth(depth)));
+    let mut unknown = bench.notifications.iter().filter_map(|n| match n {
+        Notification::Unknown {
+            endpoint, cause, ..
+        } => Some((*endpoint, *cause)),
+        _ => None,
+    });
+    let undecodable = (Endpoint::Depth, UnknownCause::Undecodable);
+    assert_eq!(unknown.next(), Some(undecodable));
+    assert_eq!(unknown.next(), None);
+    assert!(bench.sealed.is_empty());
 }

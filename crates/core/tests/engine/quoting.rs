@@ -4,7 +4,7 @@ use cambist_core::event::TradingState;
 use cambist_core::notification::{Control, End, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::Outcome;
-use cambist_core::{Reason, Side};
+use cambist_core::{OrderKind, Reason, Side};
 
 use crate::bench::{BID, BOTH, TestBench, config};
 
@@ -204,5 +204,18 @@ fn a_wide_thin_or_one_sided_book_is_not_priced_from() {
                 });
         let withheld = withheld.map(|sides| sides.map(|why| why.map(|why| why.control)));
         assert_eq!(withheld, Some([Some(expected); 2]));
+    }
+}
+
+/// The venue refuses an order that only makes and would take; it can do so only if the order says so.
+#[test]
+fn orders_state_whether_they_may_take() {
+    for (maker_only, kind) in [(true, OrderKind::MakerOnly), (false, OrderKind::Limit)] {
+        let mut config = config();
+        config.maker_only = maker_only;
+        let mut bench = TestBench::with(&BOTH, config, Vec::new());
+        bench.until_a_submit_waits();
+        let kinds = bench.sealed.values().map(|(_, order)| order.kind);
+        assert_eq!(kinds.collect::<Vec<_>>(), [kind; 2]);
     }
 }

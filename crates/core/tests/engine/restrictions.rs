@@ -191,3 +191,47 @@ fn a_write_states_whether_it_allows_trading_again() {
     bench.handle_event(&Event::RestrictionsStored(first));
     assert_eq!(bench.lowers, [true]);
 }
+
+fn pause(bench: &mut TestBench, filter: Filter) -> Result<String, String> {
+    let reason = "test".to_owned();
+    execute(bench, Command::Pause { filter, reason })
+}
+
+#[test]
+fn a_pause_is_reported_as_over_when_it_is_lifted_and_not_when_another_begins() {
+    let mut bench = TestBench::ready(&[BID]);
+    let [bids, asks] = Side::BOTH.map(|side| Filter {
+        side: Some(side),
+        ..Filter::ALL
+    });
+    let over = |bench: &TestBench| {
+        let notifications = bench.notifications.iter();
+        let over = notifications.filter_map(|notification| match notification {
+            Notification::Unpaused { filter, .. } => Some(*filter),
+            _ => None,
+        });
+        over.collect::<Vec<_>>()
+    };
+    pause(&mut bench, bids).unwrap();
+    pause(&mut bench, asks).unwrap();
+    assert_eq!((bench.stored.pauses.len(), over(&bench)), (2, Vec::new()));
+    let (filter, reason) = (bids, "test".to_owned());
+    execute(&mut bench, Command::Unpause { filter, reason }).unwrap();
+    assert_eq!((bench.stored.pauses.len(), over(&bench)), (1, vec![bids]));
+}
+
+#[test]
+fn a_pause_for_which_there_is_no_room_is_refused_and_not_stored() {
+    let most = u8::try_from(Restrictions::PAUSES_MAX).unwrap();
+    for (count, is_stored) in [(most - 1, true), (most, false)] {
+        let mut bench = TestBench::new(&[BID]);
+        bench.starts_with(Restrictions {
+            pauses: (0..count).map(held).collect(),
+            ..Restrictions::default()
+        });
+        bench.run_ms(3_000);
+        let answer = pause(&mut bench, Filter::ALL);
+        assert_eq!(answer.is_ok(), is_stored, "{answer:?}");
+        assert_eq!(bench.stored.pauses.len(), Restrictions::PAUSES_MAX);
+    }
+}

@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Request, answer_request, operator, user};
+use super::{Connections, Request, answer_request, operator, user};
 
 const STATUS: &str = r#"{"wish":"status"}"#;
 
@@ -70,6 +70,18 @@ async fn a_line_has_a_length() {
         let (answer, _) = asked(line.as_bytes(), Some(Duration::ZERO)).await;
         assert_eq!(answer["done"], is_read, "{bytes}: {answer}");
     }
+}
+
+/// A client that does not read its answer cannot keep the daemon from ending.
+#[tokio::test(start_paused = true)]
+async fn the_end_waits_a_second_for_the_last_answers() {
+    let callers = Connections::default();
+    let begun = Instant::now();
+    callers.answered().await;
+    assert_eq!(begun.elapsed(), Duration::ZERO, "nobody asks");
+    let _answering = callers.0.read().await;
+    callers.answered().await;
+    assert_eq!(begun.elapsed().as_secs(), 1);
 }
 
 #[tokio::test]

@@ -521,6 +521,10 @@ impl Assembly for EventLoop {
 }
 
 #[cfg(test)]
+#[path = "event_loop_tests.rs"]
+mod loop_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -4,11 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
 
 use cambist_core::event::Event;
-use cambist_core::{Engine, Time};
+use cambist_core::{Engine, MarketSpec, Time};
+use cambist_tape::Header;
+use cambist_tape::segments::{Folder, Limits, Segments};
 
-use super::{Recorder, limits};
+use super::{Recorder, Task, limits, take};
 use crate::config::Daemon;
 use crate::config::daemon::TapeConfig;
 use crate::recording;
@@ -41,12 +45,17 @@ fn segments_are_a_part_of_the_space() {
     }
 }
 
-fn recorder(config: Option<&TapeConfig>) -> anyhow::Result<Recorder> {
+fn header() -> (Header, Vec<MarketSpec>) {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/demo.toml");
     let daemon = Daemon::load(Path::new(example)).unwrap();
     let bound = daemon.bind_expected().unwrap().unwrap();
     let header = recording::header(&bound, daemon.source.text.clone(), daemon.source.hash());
-    Recorder::begin(config, header, &bound.markets, Clock::new())
+    (header, bound.markets)
+}
+
+fn recorder(config: Option<&TapeConfig>) -> anyhow::Result<Recorder> {
+    let (header, markets) = header();
+    Recorder::begin(config, header, &markets, Clock::new())
 }
 
 /// The bytes of all segments.
@@ -120,4 +129,30 @@ fn a_folder_that_cannot_be_used_is_named() {
         format!("{error:#}").contains(&file.display().to_string()),
         "{error:#}"
     );
+}
+
+/// If much was waiting, a segment is requested again before the first request is executed.
+#[test]
+fn a_segment_that_was_requested_twice_begins_once() {
+    let folder = crate::testing::private_folder();
+    let by_time = Limits {
+        segment_ms: 1_000,
+        ..limits(&config(folder.path(), 8, 3))
+    };
+    let mut tape = Segments::begin(Folder::new(folder.path()), header().0, by_time, 1).unwrap();
+    let (tasks, inbox) = channel();
+    let wake = |ms| Task::Event(Time::from_ms(ms), Event::Wake);
+    for task in [
+        wake(1_000),
+        Task::Rotate(Vec::new()),
+        wake(2_000),
+        Task::Rotate(Vec::new()),
+        Task::Rotate(Vec::new()),
+    ] {
+        tasks.send(task).unwrap();
+    }
+    let first = inbox.recv().unwrap();
+    let due = AtomicBool::new(false);
+    take(&mut tape, first, &inbox, &due, Clock::new()).unwrap();
+    assert_eq!(tape.number(), 2);
 }

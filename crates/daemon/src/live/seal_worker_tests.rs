@@ -29,6 +29,7 @@ use tokio::sync::mpsc;
 
 use super::SealWorker;
 use crate::live::LoopMessage;
+use crate::live::task_thread::TaskThread;
 use crate::telemetry::Telemetry;
 use crate::telemetry::tests::{about, token};
 use crate::venues::exchange::seal::Signer;
@@ -702,4 +703,15 @@ fn what_a_signer_refuses_is_neither_sealed_nor_stored() {
     }
     assert_eq!(view::remembered(stage.dir()).unwrap().len(), 3);
     assert!(stage.worker.finish());
+}
+
+impl SealWorker {
+    /// One whose thread has ended: nothing can be made durable, as with a disk that is too slow.
+    pub(crate) fn ended() -> Self {
+        let worker = Self(TaskThread::start("ended", |_| true).unwrap());
+        while worker.prune().is_ok() {
+            std::thread::yield_now();
+        }
+        worker
+    }
 }

@@ -64,7 +64,7 @@ pub(super) fn text(about: &About, books: &BooksStatus) -> Option<String> {
 }
 
 /// The command that explains a difference. Only the operator can confirm that this is what happened.
-pub(super) fn explains(about: &About, token: TokenId, difference: Difference) -> String {
+fn explains(about: &About, token: TokenId, difference: Difference) -> String {
     let (name, decimals) = token_spec(about, token).map_or_else(
         || (token.0.to_string(), 0),
         |spec| (name_for_commands(about, spec), spec.decimals),
@@ -79,6 +79,16 @@ pub(super) fn explains(about: &About, token: TokenId, difference: Difference) ->
         "cambist account adopt --config {} --token {name} --amount {sign}{amount} --reason TEXT",
         about.config
     )
+}
+
+/// The commands that explain all differences; `None` if nothing differs, or while exact amounts are not known: the
+/// command with a lower bound would leave the rest of the difference.
+pub(super) fn commands(about: &About, books: &BooksStatus) -> Option<String> {
+    let each = books.differences.iter();
+    let each: Vec<_> = each
+        .map(|(token, difference)| explains(about, *token, *difference))
+        .collect();
+    (!books.at_least && !each.is_empty()).then(|| each.join(" && "))
 }
 
 /// Formats an amount with its symbol.
@@ -111,7 +121,7 @@ pub(super) fn page(about: &About, books: &BooksStatus, differ_ms: Option<u64>) -
             "ledger": signed(difference.ledger, whole),
             "venue": whole(difference.venue),
             "units": difference.unexplained().to_string(),
-            "explain": explains(about, *token, *difference),
+            "explain": (!books.at_least).then(|| explains(about, *token, *difference)),
         })
     });
     let worth = books.worth.iter().map(|(quote, units)| {

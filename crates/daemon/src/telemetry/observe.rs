@@ -345,25 +345,21 @@ pub(super) fn note(
                     .set(if less { -size } else { size });
             }
             if let Some(times) = last.throttle.due(now, &format!("mismatch {}", token.0)) {
-                let explain = books::explains(about, *token, difference);
                 let (token, decimals) = token_spec(about, *token).map_or_else(
                     || (token.0.to_string(), 0),
                     |spec| (spec.symbol.clone(), spec.decimals),
                 );
                 let ledger = books::signed(*ledger, |units| money::whole(units, decimals));
                 let venue = money::whole(*venue, decimals);
-                error!(
-                    token,
-                    ledger, venue, times, explain, "ledger and venue differ"
-                );
+                error!(token, ledger, venue, times, "ledger and venue differ");
             }
         }
         Notification::Books(books) => {
             books::gauges(about, m, books);
-            if let Some(text) = books::text(about, books) {
-                error!("{text}");
-            } else {
-                info!("ledger and venue agree again");
+            match (books::text(about, books), books::commands(about, books)) {
+                (Some(text), Some(explain)) => error!(explain, "{text}"),
+                (Some(text), None) => error!("{text}"),
+                (None, _) => info!("ledger and venue agree again"),
             }
             last.books = (**books).clone();
         }

@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cambist_core::books::Difference;
 use cambist_core::event::TradingState;
 use cambist_core::notification::{
-    Control, End, Fill, MarketStatus, Notification, PoolStatus, Status,
+    BooksStatus, Control, End, Fill, MarketStatus, Notification, PoolStatus, Status,
 };
 use cambist_core::pool::PoolBalances;
 use cambist_core::request::{Endpoint, UnknownCause};
@@ -17,7 +18,7 @@ use cambist_core::{
 };
 use serde_json::json;
 
-use super::{About, Telemetry, TelemetryError, http};
+use super::{About, Telemetry, TelemetryError, books, http};
 use cambist_host::clock::Clock;
 
 pub(crate) fn token(id: u16, symbol: &str, decimals: u8) -> TokenSpec {
@@ -195,6 +196,35 @@ fn notes_bear_no_new_series() {
         value(&text, "cambist_balance_mismatch_units{token=\"USDC\"}"),
         "-0.000001"
     );
+}
+
+/// With a lower bound the command would explain a part and leave the rest as a difference.
+#[test]
+fn the_command_that_explains_is_stated_once_the_amount_is_exact() {
+    let differs = |at_least| BooksStatus {
+        differences: [(
+            TokenId(1),
+            Difference {
+                ledger: 5_000_000,
+                venue: 4_000_000,
+            },
+        )]
+        .into(),
+        at_least,
+        ..BooksStatus::default()
+    };
+    let about = about();
+    let page = |books: &BooksStatus| books::page(&about, books, None)["differences"][0].clone();
+    let (bound, exact) = (differs(true), differs(false));
+    assert_eq!(page(&bound)["explain"], json!(null));
+    assert_eq!(books::commands(&about, &bound), None);
+    let command = books::commands(&about, &exact).unwrap();
+    assert!(
+        command.ends_with(" --token USDC --amount -1 --reason TEXT"),
+        "{command}"
+    );
+    assert_eq!(page(&exact)["explain"], json!(command));
+    assert_eq!(books::commands(&about, &BooksStatus::default()), None);
 }
 
 #[test]

@@ -442,3 +442,25 @@ fn every_kind_together_stays_deterministic_solvent_and_bounded() {
         long.agents.made
     );
 }
+
+/// A hash that was used before is refused, also that of another exit in the same millisecond.
+#[test]
+fn every_exit_of_a_timeline_has_a_hash_of_its_own() {
+    let mut scenery = Scenery::new(8, |config| {
+        let exit = TimedEvent {
+            at_ms: 0,
+            what: MarketEvent::Drain { percent: 10 },
+        };
+        config.timeline = vec![exit; 3];
+    });
+    let now = scenery.world.now;
+    let mut hashes = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        let requests = scenery.agents.step(now, &scenery.world.venue);
+        hashes.extend(requests.iter().filter_map(|(_, request)| match request {
+            Request::Exit(exit) => Some(exit.hash),
+            _ => None,
+        }));
+    }
+    assert_eq!(hashes.len(), 3);
+}

@@ -325,6 +325,24 @@ fn checks_of_an_order() {
     assert_eq!(traders.add(ALICE, buy()), Err(KrakenError::Frozen));
 }
 
+/// Its funds are held at that price, so a worse one would refuse what can be paid.
+#[test]
+fn the_limit_of_a_market_order_is_the_worst_price_that_its_volume_needs() {
+    for (tenths, ticks) in [(10, 10_000), (15, 10_100), (20, 10_100), (25, 10_200)] {
+        let mut traders = Traders::new();
+        for ticks in [10_000, 10_100, 10_200, 10_300] {
+            traders.world.place(BOB, Side::Sell, ticks, ONE);
+        }
+        let market = of_type(limit(Side::Buy, 0, tenths), KrakenOrderType::Market);
+        let number = traders.add(ALICE, market).unwrap();
+        let view = traders.view(ALICE, number);
+        assert_eq!(
+            (view.price, view.status),
+            (Price(ticks), KrakenStatus::Closed)
+        );
+    }
+}
+
 #[test]
 fn a_deadline_and_an_expiry_hold_on_both_sides() {
     let mut traders = Traders::new();
@@ -535,6 +553,17 @@ fn an_amend_keeps_the_number_and_what_was_filled() {
         traders.amend(first, None, Some(10_040)),
         Err(KrakenError::UnknownOrder)
     );
+}
+
+#[test]
+fn amends_are_numbered_from_one_and_refused_ones_have_no_number() {
+    let mut traders = Traders::new();
+    let order = traders.add(ALICE, limit(Side::Buy, 9_000, 10)).unwrap();
+    assert_eq!(traders.amend(order, None, Some(9_010)), Ok(1));
+    assert_eq!(traders.amend(order, Some(ONE / 2), None), Ok(2));
+    let nothing = traders.amend(order, None, None);
+    assert_eq!(nothing, Err(KrakenError::InvalidAmend));
+    assert_eq!(traders.amend(order, None, Some(9_020)), Ok(3));
 }
 
 #[test]

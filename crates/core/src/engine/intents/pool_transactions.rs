@@ -141,3 +141,50 @@ impl PoolTransactionRegistry {
             .fold(0, |sum, (_, amount)| sum.saturating_add(amount))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::id;
+    use crate::time::VenueTime;
+
+    fn hash(number: u64) -> Hash {
+        let mut hash = [0; 32];
+        hash[..8].copy_from_slice(&number.to_be_bytes());
+        Hash(hash)
+    }
+
+    fn exit(number: u64) -> TrackedPoolTransaction {
+        let wanted = UnsignedPoolTransaction {
+            client_id: id(number),
+            market: MarketId(0),
+            kind: PoolTransactionKind::Exit,
+            pooled: [TokenId(0), TokenId(1)],
+            amounts: [10, 20],
+            lp: TokenId(9),
+            lp_amount: 5,
+            storage_ids: vec![1],
+            fee_max: 0,
+            valid_until_s: 0,
+            made_at: VenueTime(0),
+        };
+        let mut tracked = TrackedPoolTransaction::sealing(wanted, [10, 20], BatchId(1));
+        tracked.lifecycle.hash = Some(hash(number));
+        tracked
+    }
+
+    #[test]
+    fn of_more_ended_ones_than_are_kept_the_first_is_forgotten() {
+        let mut registry = PoolTransactionRegistry::default();
+        let kept = ENDED_KEPT as u64;
+        for number in 1..=kept + 1 {
+            registry.insert(exit(number));
+            assert!(registry.end(id(number), true).is_some());
+            let is_first_kept = registry.ended_mut(hash(1)).is_some();
+            assert_eq!(is_first_kept, number <= kept, "{number}");
+            assert!(registry.ended_mut(hash(number)).is_some(), "{number}");
+        }
+        assert_eq!(registry.ended.len(), ENDED_KEPT);
+        assert_eq!(registry.ended_order.len(), ENDED_KEPT);
+    }
+}
