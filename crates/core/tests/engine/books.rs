@@ -186,6 +186,29 @@ fn books_that_agree_again_stop_nothing() {
     assert_eq!((books(&bench), resting(&bench)), (agreed(), 2));
 }
 
+/// Not with the next depth.
+#[test]
+fn quotes_are_decided_in_the_step_in_which_the_books_agree_again() {
+    let mut config = config();
+    limited(&mut config);
+    config.poll.depth_ms = 2_700;
+    let mut bench = TestBench::with(&BOTH, config, Vec::new());
+    bench.until_a_submit_waits();
+    trade(&mut bench, 5);
+    bench.balances.0 += 1_000_000;
+    trade(&mut bench, 10);
+    assert_eq!(
+        (books(&bench).hold, resting(&bench)),
+        (Some(BooksHold::Limit), 0)
+    );
+    bench.balances.0 -= 1_000_000;
+    bench.until_a_submit_waits();
+    assert_eq!(books(&bench), agreed());
+    let is_books = |note: &Notification| matches!(note, Notification::Books(_));
+    let at = bench.notifications.iter().rposition(is_books).unwrap();
+    assert_eq!(bench.noted_at[at], bench.now);
+}
+
 fn agreed() -> BooksStatus {
     BooksStatus {
         confirmed: true,

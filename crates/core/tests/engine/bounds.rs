@@ -214,3 +214,14 @@ fn where_orders_have_no_end_a_venue_that_keeps_them_costs_what_is_held() {
     assert!(kept.bound().is_some());
     assert_eq!(dead_after_ms, Some(config.ttl_ms + config.grace_ms));
 }
+
+#[test]
+fn a_collar_as_wide_as_the_price_leaves_orders_at_one_tick() {
+    let config = config();
+    let mut limits = config.markets[0].clone();
+    (limits.collar_bps, limits.price_min) = (10_000, Price(0));
+    (limits.order_value_max, limits.open_orders_max) = (1_000, 4);
+    let terms = (&config, &LASTING);
+    let bound = loss_bound(&spec(), terms, &limits, Price(10_000), 1_000).unwrap();
+    assert_eq!(bound.fillable, 800_000, "eight orders of a thousand lots");
+}

@@ -1,13 +1,13 @@
 //! Operator commands to a running engine: pauses, trading states, flows, other limits, leaving.
 
 use cambist_core::books::Entry;
-use cambist_core::event::{Command, Event, Filter, Pause, Restrictions, TradingState};
+use cambist_core::event::{Command, Event, Filter, Pause, Rate, Restrictions, TradingState};
 use cambist_core::notification::{Control, Notification};
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Outcome, UnknownCause};
 use cambist_core::{MarketId, Price, Side, StrategyId};
 
-use crate::bench::{BASE, BOTH, ORIGIN, OTHER, QUOTE, TestBench, config, execute};
+use crate::bench::{BASE, BOTH, LOT, ORIGIN, OTHER, QUOTE, TestBench, config, execute};
 
 fn bids() -> Filter {
     Filter {
@@ -492,6 +492,25 @@ fn leaving_cancels_nothing_and_reports_what_may_rest() {
         notification,
         Notification::Left { orders: 2, unknown: 1, until } if until.0 == dead
     )));
+}
+
+/// The next run measures losses from there.
+#[test]
+fn a_daemon_that_leaves_stores_the_price_of_its_end() {
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept();
+    let (request, _) = bench.submits.pop_front().unwrap();
+    bench.run_ms(3_000);
+    execute(&mut bench, Command::Leave).unwrap();
+    bench.depth = (9_980, 10_000);
+    bench.run_ms(1_000);
+    assert_eq!(bench.finished, None, "an answer is outstanding");
+    bench.answer(request, Outcome::Unknown(UnknownCause::Timeout));
+    assert_eq!(bench.finished, Some(false));
+    let position = &bench.books.positions[&MarketId(0)];
+    let mid = position.baselines.as_ref().map(|of| of.mid);
+    let (quote, base) = (19_980, 2 * LOT);
+    assert_eq!(mid, Some(Rate { quote, base }));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use cambist_core::Reason;
 use cambist_core::event::{Command, Event, Restrictions, TradingState};
 use cambist_core::notification::{End, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderStatus};
-use cambist_core::request::{Outcome, UnknownCause};
+use cambist_core::request::{Outcome, Query, UnknownCause};
 
 use crate::bench::{BOTH, TestBench, config};
 
@@ -181,4 +181,24 @@ fn an_unsent_order_is_dropped_when_a_drain_or_a_trading_state_forbids_it() {
         bench.handle_event(&Event::Operator(command.clone()));
         assert_eq!(bench.end_of(id), Some(End::NeverSent), "{command:?}");
     }
+}
+
+/// A last fill may come with the proof, and what was compared before does not contain it.
+#[test]
+fn a_drain_ends_when_the_books_were_compared_after_its_proof() {
+    let mut bench = TestBench::ready(&BOTH);
+    bench.accept_all();
+    bench.run_ms(2_000);
+    bench.unanswered = |query| matches!(query, Query::Balances);
+    drain(&mut bench);
+    bench.accept_cancel();
+    bench.accept_cancel();
+    bench.run_ms(8_000);
+    assert_eq!(bench.finished, None, "balances were not read since");
+    bench.unanswered = |_| false;
+    for (request, query) in std::mem::take(&mut bench.lost_queries) {
+        bench.answer_query(request, &query);
+    }
+    bench.run_ms(3_000);
+    assert_eq!(bench.finished, Some(true));
 }

@@ -1,7 +1,7 @@
 //! Orders of other instances on the account: no new orders, a reason, and never a cancel of theirs.
 
 use cambist_core::config::{EngineConfig, ForeignOrders};
-use cambist_core::event::{Command, TradingState};
+use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::notification::{Control, Notification};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, OrderStatus};
 use cambist_core::request::{Outcome, Reply};
@@ -249,6 +249,26 @@ fn adopted_orders_are_cancelled_and_then_the_opening_is_taken() {
         |notification: &Notification| matches!(notification, Notification::Mismatch { .. });
     assert!(!bench.notifications.iter().any(differs));
     assert_eq!(bench.levels, []);
+}
+
+/// Orders in a market that is not traded here are none of this daemon's, and nothing has to be waited for any more.
+#[test]
+fn quotes_are_decided_when_the_last_instance_that_may_be_running_is_adopted() {
+    let mut bench = bench(ForeignOrders::Tolerate, Vec::new());
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.config.poll.depth_ms = 2_700;
+    }
+    bench.run_ms(1_000);
+    let mut elsewhere = other(1, 2_000, 3_600_000);
+    elsewhere.market = "T0-T9".into();
+    bench.list.push(elsewhere);
+    bench.submits.clear();
+    bench.run_ms(30_000);
+    let before = bench.sealed.len();
+    bench.run_ms(3_000);
+    assert_eq!(bench.sealed.len(), before, "it may be running");
+    adopt(&mut bench, OTHER).unwrap();
+    assert_eq!(bench.sealed.len(), before + 2, "at once");
 }
 
 #[test]

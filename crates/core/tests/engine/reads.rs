@@ -3,14 +3,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use cambist_core::event::Event;
+use cambist_core::event::{Command, Event, StrategyParameters};
 use cambist_core::notification::Control;
 use cambist_core::order::OrderStatus;
 use cambist_core::request::Query;
-use cambist_core::strategy::{Strategy, Targets, View};
-use cambist_core::{Engine, MarketId, MarketSpec, Side};
+use cambist_core::strategy::{Replacement, Strategy, Targets, View};
+use cambist_core::{Engine, MarketId, MarketSpec, Side, StrategyId};
 
-use crate::bench::{Always, BASE, OTHER, TestBench, config, spec, token};
+use crate::bench::{Always, BASE, OTHER, TestBench, config, execute, spec, token};
 
 /// The other market as a view showed it: best bid, best ask and mid, or why there is none; and its age.
 type Seen = (Result<(u64, u64, u64), Control>, Option<u64>);
@@ -40,6 +40,17 @@ impl Strategy for Reader {
 
     fn reads(&self) -> &[String] {
         &self.reads
+    }
+
+    fn with_parameters(&self, _: &MarketSpec, text: &str) -> Result<Replacement, String> {
+        Ok(Replacement {
+            strategy: Box::new(Self {
+                reads: vec![text.to_owned()],
+                seen: Arc::clone(&self.seen),
+            }),
+            changed: Vec::new(),
+            looser: Vec::new(),
+        })
     }
 }
 
@@ -194,4 +205,24 @@ fn unknown_markets_the_own_one_and_one_twice_are_refused_in_words() {
         refused.contains("there is no other [[market]]"),
         "{refused}"
     );
+}
+
+#[test]
+fn a_strategy_is_shown_the_market_that_its_new_parameters_name() {
+    let (mut bench, seen) = bench(&[]);
+    bench.run_ms(3_000);
+    assert_eq!(last(&seen), (Err(Control::NotWanted), None), "none");
+    let mut config = config();
+    config.markets.push(config.markets[0].clone());
+    let command = Command::Reconfigure {
+        config: Box::new(config),
+        parameters: vec![StrategyParameters {
+            strategy: StrategyId(0),
+            text: "T0-T2".to_owned(),
+        }],
+        reason: "because".to_owned(),
+        allow_loosening: true,
+    };
+    execute(&mut bench, command).unwrap();
+    assert_eq!(last(&seen).0, Ok((9_990, 10_010, 20_000)));
 }

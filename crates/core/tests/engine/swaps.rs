@@ -9,7 +9,7 @@ use cambist_core::strategy::{Strategy, Targets, View, WantedSwap};
 use cambist_core::swap::paid_for;
 use cambist_core::{Amount, MarketId, OrderKind, Price, Qty, Reason, Side};
 
-use crate::bench::{QUOTE, TestBench};
+use crate::bench::{Always, BID, QUOTE, TestBench};
 use crate::pool_bench::{POOL, limits};
 
 /// A whole base token.
@@ -196,6 +196,23 @@ fn balances_are_read_when_a_swap_has_ended() {
     assert_eq!(bench.asked_at(Endpoint::Balances).len(), before + 1);
     bench.run_ms(1_000);
     assert_eq!(bench.asked_at(Endpoint::Balances).len(), before + 1, "once");
+}
+
+/// Only what was traded with the pool changes it.
+#[test]
+fn the_pool_is_not_read_again_when_an_order_of_the_book_has_ended() {
+    let mut config = config();
+    config.pools[0].poll_ms = 5_000;
+    config.pools[0].age_max_ms = 20_000;
+    config.poll.balances_ms = 5_000;
+    let mut bench = TestBench::beside(Box::new(Always(BID.to_vec())), config);
+    bench.until_a_submit_waits();
+    let id = bench.accept();
+    let before = bench.asked_at(Endpoint::PoolBalance).len();
+    bench.show(id, OrderStatus::Cancelled, 0);
+    bench.run_ms(2_000);
+    assert_eq!(bench.end_of(id), Some(End::Cancelled));
+    assert_eq!(bench.asked_at(Endpoint::PoolBalance).len(), before);
 }
 
 #[test]
@@ -461,6 +478,7 @@ fn a_closed_pool_takes_no_swap_even_if_it_is_sealed() {
         Some(End::NeverSent),
         "the pool's data are too old"
     );
+    assert_eq!(bench.first_refusal(), Some(Control::StaleData));
     assert!(bench.submits.is_empty());
 }
 

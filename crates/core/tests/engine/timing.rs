@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use cambist_core::action::Action;
 use cambist_core::config::EngineConfig;
-use cambist_core::event::{Command, Event, Filter};
+use cambist_core::event::{Command, Event, Filter, TradingState};
 use cambist_core::notification::Notification;
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Endpoint, OrderList, Outcome, Query, UnknownCause};
-use cambist_core::{Reason, Time};
+use cambist_core::strategy::Strategy;
+use cambist_core::{MarketId, MarketSpec, Reason, Time};
 
-use crate::bench::{BOTH, TestBench, config, execute};
-use crate::pool_bench::{Beside, limits};
+use crate::bench::{Always, BASE, BID, BOTH, OTHER, TestBench, config, execute, spec, token};
+use crate::pool_bench::{Beside, POOL, limits, pool_spec};
 
 /// Which queries.
 type Which = fn(&Query) -> bool;
@@ -294,5 +295,56 @@ fn waking_the_engine_more_often_than_it_asks_changes_nothing() {
             asked.iter().any(|(_, line)| line.contains(wanted)),
             "{wanted}"
         );
+    }
+}
+
+/// A pool beside one of the markets is enough.
+#[test]
+fn pools_are_listed_where_only_one_of_two_markets_has_one() {
+    let mut config = limits();
+    config.markets.push(config.markets[0].clone());
+    let tokens = (token(BASE, 6), token(OTHER, 6));
+    let other = MarketSpec::new(MarketId(1), "T0-T2", tokens.0, tokens.1, 2, true).unwrap();
+    let nothing = || -> Box<dyn Strategy> { Box::new(Always(Vec::new())) };
+    let strategies = vec![nothing(), nothing()];
+    let mut bench = TestBench::at(vec![spec(), other], strategies, config, Vec::new());
+    if let Some(Event::Start(start)) = &mut bench.start {
+        start.pools = vec![pool_spec()];
+    }
+    bench.pool = Some((POOL, true));
+    bench.run_ms(3_000);
+    assert_eq!(bench.asked_at(Endpoint::Pools).len(), 1);
+    assert!(!bench.asked_at(Endpoint::PoolTransactions).is_empty());
+}
+
+/// An order that rests and is missing in the depth was most likely filled. One that may not rest yet, or not any more,
+/// shows nothing by that.
+#[test]
+fn lists_are_read_at_once_when_the_depth_lacks_an_order_that_rests() {
+    for (state, is_read) in [
+        ("rests", true),
+        ("is on its way", false),
+        ("is cancelled", false),
+    ] {
+        let mut config = config();
+        config.poll.orders_ms = 8_000;
+        let mut bench = TestBench::with(&BID, config, Vec::new());
+        bench.until_a_submit_waits();
+        if state != "is on its way" {
+            bench.accept();
+            bench.list.clear();
+        }
+        if state == "is cancelled" {
+            let (level, reason) = (TradingState::CancelOnly, "test".to_owned());
+            execute(&mut bench, Command::Raise { level, reason }).unwrap();
+            assert_eq!(bench.cancels.len(), 1);
+        }
+        let since = bench.now;
+        bench.run_ms(1_200);
+        let lists = bench
+            .asked
+            .iter()
+            .filter(|(at, query)| *at > since && matches!(query, Query::Orders(_)));
+        assert_eq!(lists.count() > 0, is_read, "an order that {state}");
     }
 }

@@ -202,3 +202,60 @@ impl State {
         self.pending.markets.extend(markets.filter(|_| open));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+    use super::*;
+    use crate::config::LossConfig;
+    use crate::engine::testing::state;
+    use crate::time::VenueTime;
+
+    /// A new peak or day a second, a new high of the hour ten, the last mid a minute; what was never booked not at all.
+    #[test]
+    fn a_change_of_baselines_waits_the_longer_the_less_it_matters() {
+        let booked = Baselines {
+            hour: vec![(VenueTime(1), 10)],
+            ..Baselines::default()
+        };
+        let cases: [(fn(&mut Baselines), Option<u64>); 8] = [
+            (|_| {}, None),
+            (|of| of.day += 1, Some(1_000)),
+            (|of| of.day_open += 1, Some(1_000)),
+            (|of| of.total += 1, Some(1_000)),
+            (|of| of.peak += 1, Some(1_000)),
+            (|of| of.hour[0].1 += 1, Some(10_000)),
+            (|of| of.hour[0].0 = VenueTime(2), None),
+            (|of| of.mid.quote += 1, Some(60_000)),
+        ];
+        for (change, waits_ms) in cases {
+            let mut now = booked.clone();
+            change(&mut now);
+            assert_eq!(may_wait_ms(Some(&booked), Some(&now)), waits_ms, "{now:?}");
+        }
+        assert_eq!(may_wait_ms(None, Some(&booked)), Some(0));
+        assert_eq!(may_wait_ms(None, None), None);
+    }
+
+    /// The price is measured many times a second.
+    #[test]
+    fn baselines_alone_are_booked_once_a_second_at_most() {
+        let opened = Time::from_ms(1_000);
+        let mut state = state(opened);
+        let id = MarketId(0);
+        state.markets[0].losses.open(0);
+        state.pending.booked.insert(id, (opened, None));
+        let spec = state.markets[0].spec.clone();
+        let at = (opened.plus_ms(10), VenueTime(10));
+        let (mid, limits) = ((20_000, Some((0, 0))), LossConfig::UNLIMITED);
+        state.markets[0].losses.measure(at, &spec, mid, &limits);
+        let mut booked = |after_ms: u64| {
+            let mut actions = Vec::new();
+            state.book_pending(opened.plus_ms(after_ms), &mut actions);
+            actions.len()
+        };
+        assert_eq!(booked(999), 0);
+        assert_eq!(booked(1_000), 1);
+        assert_eq!(booked(2_000), 0, "nothing was measured since");
+    }
+}

@@ -221,7 +221,6 @@ impl State {
             self.instances.alive.remove(&report.hash);
             self.manage_foreign(now, report, actions);
         }
-        self.touch_all();
         Ok(format!(
             "{} orders of instance {instance:08x} are adopted, and are cancelled",
             found.len()

@@ -159,7 +159,6 @@ impl State {
         };
         if differed {
             self.pending.differs();
-            self.touch_all();
             self.emit_books(actions);
         }
     }

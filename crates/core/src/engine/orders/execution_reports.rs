@@ -240,3 +240,39 @@ impl State {
         }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::state::StrategySlot;
+    use crate::engine::testing::{id, state};
+    use crate::strategy;
+    use crate::{MarketId, Side};
+
+    /// A market may not be quoted for hours, and all the while its strategy is not asked.
+    #[test]
+    fn the_last_fills_are_kept_for_a_strategy_that_is_not_asked() {
+        let now = Time::from_ms(1_000);
+        let mut state = state(now);
+        state.slots.push(StrategySlot {
+            strategy: id(0).strategy,
+            market: MarketId(0),
+            fills: Vec::new(),
+            parameters: None,
+            traded: strategy::Traded::default(),
+            reads: Vec::new(),
+        });
+        let step = Increment {
+            base: 1,
+            quote: 1,
+            fee: 0,
+        };
+        let of = (MarketId(0), Side::Buy);
+        for number in 1..=300 {
+            let order = (id(number), of.0, of.1);
+            state.book(now, order, step, &mut Vec::new());
+        }
+        let kept = state.slots[0].fills.iter().map(|fill| fill.order.number);
+        assert!(kept.eq(45..=300), "the last 256");
+    }
+}

@@ -147,8 +147,11 @@ fn waits(order: &Working, quotes: &[Quote], place: &[Missing], tolerance: Tolera
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::testing::state;
+    use crate::engine::venue::trading_counters::TradingCounters;
     use crate::market::{Price, Qty};
     use crate::order::StrategyId;
+    use crate::venue::TradingCounter;
 
     const TOLERANCE: Tolerance = Tolerance {
         price_bps: 1,
@@ -222,6 +225,43 @@ mod tests {
         for state in [WorkingState::Pending, WorkingState::Unknown] {
             let order = working(Side::Buy, state, false);
             assert_eq!(waits(&order, &[wanted], &[missing], TOLERANCE), Waits::No);
+        }
+    }
+
+    /// Beside the 800 that it takes to withdraw and offer both sides again: a cancel adds 300, and the order that
+    /// follows it 100.
+    #[test]
+    fn a_cancel_waits_for_the_room_of_its_replacement_if_it_has_one() {
+        let now = Time::from_ms(1_000);
+        for (expiring, room, waits) in [
+            (false, 1_200, false),
+            (false, 1_199, true),
+            (true, 1_100, false),
+            (true, 1_099, true),
+        ] {
+            let mut state = state(now);
+            state.trading = TradingCounters::new(Some(TradingCounter {
+                most: room,
+                decay_per_s: 1,
+                spare: 0,
+                order: 100,
+                cancels: vec![(5_000, 300)],
+            }));
+            let order = working(Side::Buy, WorkingState::Live, expiring);
+            let wanted = quote(Side::Buy, if expiring { 10_000 } else { 10_100 }, 100);
+            let replacement = (!expiring).then_some(Missing {
+                quote: wanted,
+                replaces: None,
+            });
+            let mut found = Diff {
+                cancel: vec![order.id],
+                place: replacement.into_iter().collect(),
+            };
+            let compared = (&[wanted][..], &[order][..], TOLERANCE);
+            state.let_replacements_wait(now, 0, compared, &mut found);
+            assert_eq!(found.cancel.is_empty(), waits, "{expiring} {room}");
+            let is_placed = !expiring && !waits;
+            assert_eq!(found.place.len(), usize::from(is_placed), "{room}");
         }
     }
 }

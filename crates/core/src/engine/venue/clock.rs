@@ -345,4 +345,23 @@ mod tests {
             assert_eq!(bounds(&clock), before, "{behind_ms} ms behind");
         }
     }
+
+    /// Small contradictions count like large ones, and one answer that fits ends every row of them.
+    #[test]
+    fn one_answer_that_fits_ends_a_row_and_one_that_is_off_by_a_millisecond_does_not() {
+        assert_eq!(corrected_by(&[1_500, 1_500, 0, 1_500, 1_500]), 0);
+        assert_eq!(corrected_by(&[1_500, 1_500, 1, 1_500, 1_500]), 1_500);
+        assert_eq!(corrected_by(&[1, 1, 1, 1]), 1);
+    }
+
+    #[test]
+    fn two_answers_correct_nothing_however_far_apart_they_are() {
+        let mut clock = VenueClock::new(Time(0), ORIGIN);
+        for seconds in [0, 60] {
+            let now = Time::from_ms(1_000 * seconds);
+            let venue_time = clock.at_least(now).minus_ms(3_000 + RULE.resolution_ms);
+            clock.compare(now, now, venue_time, RULE);
+            assert_eq!(clock.for_ages(now), clock.at_least(now), "{seconds}");
+        }
+    }
 }
