@@ -273,3 +273,29 @@ fn fair(order: &Order) -> bool {
         Side::Sell => paid.is_ge(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::*;
+
+    /// One of two tokens at 2,500 filled.
+    #[test]
+    fn an_order_that_was_filled_beyond_its_limit_is_found() {
+        for (side, quote_filled, is_fair) in [
+            (Side::Buy, 2_500 * UNIT, true),
+            (Side::Buy, 2_500 * UNIT + 1, false),
+            (Side::Sell, 2_500 * UNIT, true),
+            (Side::Sell, 2_500 * UNIT - 1, false),
+        ] {
+            let mut world = World::new();
+            let (hash, _) = world.place(ALICE, side, 250_000, 2 * ONE);
+            let key = world.venue.by_hash[&hash];
+            let order = world.venue.orders.get_mut(key);
+            (order.base_filled, order.quote_filled) = (ONE, quote_filled);
+            let beyond = format!("order {hash} traded past its limit");
+            let found = if is_fair { Ok(()) } else { Err(beyond) };
+            assert_eq!(world.venue.audit_orders(), found, "{quote_filled}");
+        }
+    }
+}

@@ -192,3 +192,24 @@ impl Rests for Orders {
         [&mut order.before, &mut order.after]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::*;
+
+    #[test]
+    fn the_index_of_a_dropped_order_is_used_once_more() {
+        let mut world = World::new();
+        let (hash, _) = world.place(ALICE, Side::Buy, 250_000, ONE);
+        let order = world.venue.orders.get(world.venue.by_hash[&hash]).clone();
+        let mut orders = Orders::default();
+        let [first, second] = [(); 2].map(|()| orders.insert(order.clone()));
+        assert!(orders.remove(first).is_some());
+        assert_eq!(orders.insert(order.clone()), first);
+        assert!(orders.remove(second).is_some());
+        assert_eq!(orders.remove(second), None, "it is dropped");
+        assert_eq!(orders.insert(order.clone()), second);
+        assert_eq!(orders.insert(order), OrderKey(second.0 + 1));
+    }
+}

@@ -464,3 +464,35 @@ fn every_exit_of_a_timeline_has_a_hash_of_its_own() {
     }
     assert_eq!(hashes.len(), 3);
 }
+
+/// The pause between two actions is at most five means: 250,000 minutes at a rate of a thousandth.
+#[test]
+fn traders_with_a_rate_of_zero_act_again_as_with_a_thousandth_a_minute() {
+    let scenery = Scenery::new(1, |_| {});
+    let next = |kind, rate: f64| {
+        let mut config = scenery.agents.config.clone();
+        for of in [
+            &mut config.noise_orders_per_minute,
+            &mut config.informed_looks_per_minute,
+            &mut config.momentum_looks_per_minute,
+            &mut config.arbitrage_looks_per_minute,
+            &mut config.swaps_per_minute,
+        ] {
+            *of = rate;
+        }
+        let world = &scenery.world;
+        let view = MarketView::new(&config, 250_000.0, world.now, &world.venue);
+        let mut trader = Trader::new(AccountId(FIRST), kind, Random::new(7));
+        trader.act(&view.unwrap(), &mut 0, &mut Vec::new());
+        trader.next
+    };
+    for kind in [
+        Kind::Noise,
+        Kind::Informed,
+        Kind::Momentum,
+        Kind::Arbitrage,
+        Kind::Swapper,
+    ] {
+        assert_eq!(next(kind, 0.0), next(kind, 0.001), "{kind:?}");
+    }
+}

@@ -331,6 +331,19 @@ fn late_failures_occur_at_the_configured_rate() {
     assert_ne!(failures(1), failures(2));
 }
 
+/// R-DLY-07
+#[test]
+fn the_least_rate_of_late_failures_is_one_in_a_thousand() {
+    for (permille, likely) in [(0, 0..1), (1, 1..30)] {
+        let mut config = delayed(Compat::Both);
+        config.delays.late_failures_permille = permille;
+        let mut world = World::with(config);
+        let fail = (0..10_000).filter(|_| world.venue.draws_late_failure());
+        let count = fail.count();
+        assert!(likely.contains(&count), "{count} of 10,000");
+    }
+}
+
 /// R-DLY-01: an order accepted later with a shorter delay is matched first and gets the better place in its level.
 #[test]
 fn an_order_with_a_shorter_delay_is_matched_first() {
