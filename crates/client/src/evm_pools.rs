@@ -277,7 +277,50 @@ fn not_sent(detail: &str) -> Answered {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
     use super::*;
+    use cambist_core::TokenId;
+    use cambist_evm_venue::chain::{Chain, GasLimits};
+
+    use crate::{ClientConfig, Node, SecretString};
+
+    /// A client of an account without pools, behind a node that is not there.
+    fn client() -> EvmPools {
+        let chain = Chain {
+            id: 1,
+            account: Address([1; 20]),
+            router: Address([2; 20]),
+            coin: TokenId(0),
+            tokens: BTreeMap::new(),
+            pools: Vec::new(),
+            ranges: BTreeMap::new(),
+            slippage_bps: 0,
+            gas: GasLimits {
+                join: 1,
+                exit: 1,
+                swap: 1,
+                approve: 1,
+            },
+        };
+        let url = SecretString::from("http://127.0.0.1:9/");
+        let node = Node::new(&ClientConfig::new(""), &url).unwrap();
+        let account = Account::new(chain, Vec::new(), 0, 1, 0);
+        EvmPools::new(Nodes::new(node, None), account)
+    }
+
+    /// That nothing rests is known without a node.
+    #[tokio::test]
+    async fn a_poll_is_unanswered_unless_the_answer_is_that_there_is_no_such_order() {
+        let client = client();
+        let nothing = client.query(&Query::Cancel(cambist_core::Hash([1; 32])));
+        assert_eq!(nothing.await.outcome, Outcome::Refused(rules::NOT_FOUND));
+        assert_eq!(client.unanswered(), BTreeMap::new());
+        let away = client.query(&Query::Balances).await;
+        assert_eq!(away.outcome, Outcome::NotSent);
+        let name = Query::Balances.endpoint().name();
+        let cause = (name, away.detail.unwrap());
+        assert_eq!(client.unanswered(), BTreeMap::from([cause]));
+    }
 
     #[test]
     fn a_bundle_did_not_leave_if_none_of_its_transactions_did() {

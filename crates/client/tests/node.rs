@@ -284,3 +284,19 @@ async fn every_node_gets_the_same_bytes() {
     let unknown = NodeOutcome::Unknown(UnknownCause::Undecodable);
     assert_eq!(outcomes, [NodeOutcome::Reply(hash), unknown]);
 }
+
+#[test]
+fn an_unusable_answer_is_reported_with_its_node_and_what_is_known_of_it() {
+    let text = |place, detail: Option<&str>| {
+        let detail = detail.map(str::to_owned);
+        NoFact::Unknown(place, UnknownCause::Undecodable, detail).to_string()
+    };
+    assert_eq!(
+        text(Place::Second, None),
+        "the second node (venue.second_node_file) gave no usable answer"
+    );
+    assert_eq!(
+        text(Place::Only, Some("no JSON")),
+        "the node gave no usable answer: no JSON"
+    );
+}

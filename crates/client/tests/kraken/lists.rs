@@ -137,6 +137,27 @@ async fn closed_orders_are_paged_to_their_count_within_their_window() {
     assert_eq!(answered.outcome, Outcome::NotSent, "there is no such list");
 }
 
+/// Each request costs of the counter of the key.
+#[tokio::test]
+async fn a_ledger_of_one_page_is_read_with_one_request() {
+    let exchange = Exchange::start(Settings::default());
+    let maker = exchange.trader(10_000).await;
+    let taker = exchange.trader(10_001).await;
+    maker
+        .place(&exchange, OrderKind::MakerOnly, Side::Buy, 3_750_000, WHOLE)
+        .await;
+    taker
+        .place(&exchange, OrderKind::TakerOnly, Side::Sell, 3_750_000, 500)
+        .await;
+    exchange.clock.pass_ms(5_000);
+    for (requests, what) in [(2, "the list and the ledger"), (1, "the trade is known")] {
+        let before = maker.account_nonces.next().unwrap();
+        assert_eq!(maker.page(OrderList::Resting, 0, 0).await.0.len(), 1);
+        let after = maker.account_nonces.next().unwrap();
+        assert_eq!(after - before - 1, requests, "{what}");
+    }
+}
+
 /// More trades than a page of the ledger has: what is missing is read around the times of the trades, over several
 /// queries if need be, and never left out.
 #[tokio::test]

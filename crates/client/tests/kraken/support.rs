@@ -234,9 +234,9 @@ impl Exchange {
             orders: Some(client_key(&format!("orders-{account}"))),
             account: client_key(&format!("account-{account}")),
         };
-        let of_orders = Arc::clone(&nonces[0]);
+        let shared = nonces.clone();
         let client = KrakenClient::new(&ClientConfig::new(url), Some(keys), nonces).unwrap();
-        Trader::new(client, of_orders, account).await
+        Trader::new(client, shared, account).await
     }
 
     pub async fn trader(&self, account: u32) -> Trader {
@@ -261,18 +261,25 @@ pub struct Trader {
     pub client: KrakenClient,
     pub market: MarketSpec,
     pub nonces: Arc<dyn NonceSource>,
+    /// Of the key of the account: each of its requests takes one.
+    pub account_nonces: Arc<dyn NonceSource>,
     pub account: AccountId,
     number: Mutex<u64>,
 }
 
 impl Trader {
-    async fn new(client: KrakenClient, nonces: Arc<dyn NonceSource>, account: u32) -> Self {
+    async fn new(
+        client: KrakenClient,
+        [nonces, account_nonces]: [Arc<dyn NonceSource>; 2],
+        account: u32,
+    ) -> Self {
         let listing = Arc::new(listing(&client).await);
         let market = listing.market(MarketId(0), "XBT-USD").unwrap();
         Self {
             client: client.with_listing(listing),
             market,
             nonces,
+            account_nonces,
             account: AccountId(account),
             number: Mutex::new(0),
         }
