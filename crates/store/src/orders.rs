@@ -240,3 +240,24 @@ const fn fill_by_name(fill_by: FillBy) -> &'static str {
         FillBy::Sell => "sell",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn an_order_is_a_swap_where_the_column_exists_and_has_a_value() {
+        let database = Connection::open_in_memory().unwrap();
+        for (row, expected) in [
+            ("SELECT 1 AS number", None),
+            ("SELECT 1 AS number, NULL AS swap_most", None),
+            ("SELECT 1 AS number, '5' AS swap_most", Some("5")),
+        ] {
+            let found = database.query_row(row, [], swap_most);
+            assert_eq!(found, Ok(expected.map(str::to_owned)), "{row}");
+        }
+    }
+}

@@ -13,7 +13,7 @@ use cambist_core::venue::ChargedAs;
 use cambist_core::{ClientOrderId, MarketId, MarketSpec, Side, StrategyId, TokenId, TokenSpec};
 
 use super::period::{self, Hours, PeriodReport};
-use super::{ACCOUNT, HOUR_US};
+use super::{ACCOUNT, HOUR_US, rows};
 use crate::flows::{self, Flow};
 use crate::history::{self, Filter, RecordKind};
 use crate::{Listing, Store, StoreEntry};
@@ -47,6 +47,16 @@ fn listing(price_decimals: u8) -> Listing {
         pools: Vec::new(),
         tokens,
     }
+}
+
+/// A second market beside it, of other tokens.
+fn two_markets() -> Listing {
+    let mut listing = listing(2);
+    let (base, quote) = (token(TokenId(2), "BTC", 8), token(TokenId(3), "EUR", 6));
+    listing.tokens.extend([base.clone(), quote.clone()]);
+    let spec = MarketSpec::new(MarketId(1), "BTC-EUR", base, quote, 2, true).unwrap();
+    listing.markets.push(spec);
+    listing
 }
 
 /// A splitmix generator; seeds reproduce a failure.
@@ -83,12 +93,17 @@ impl Account {
     }
 
     fn open_with(base: i128, quote: i128, has_mid: bool) -> Self {
+        Self::open_for(listing(2), [base, quote], has_mid)
+    }
+
+    /// Of the first market's tokens, with a position in that market alone.
+    fn open_for(listing: Listing, [base, quote]: [i128; 2], has_mid: bool) -> Self {
         let folder = crate::testing::private_folder();
         let store = Store::open(folder.path()).unwrap();
         let mut account = Self {
             folder,
             store,
-            listing: listing(2),
+            listing,
             books: Books::default(),
             mid: 500_000,
             number: 5_000,
@@ -310,6 +325,20 @@ impl Account {
         };
         period::read(self.folder.path(), hours).unwrap()
     }
+}
+
+/// Of whichever market was traded first.
+#[test]
+fn counting_begins_in_every_market_with_the_opening_balances() {
+    let account = Account::open_for(two_markets(), [10_i128.pow(18), 1_000_000], true);
+    let report = account.report(None, None);
+    let quotes = report
+        .quotes
+        .iter()
+        .map(|row| (row.quote, row.flows.numerator));
+    let quotes: Vec<_> = quotes.collect();
+    assert_eq!(quotes, [(QUOTE, 0), (TokenId(3), 0)], "nothing came");
+    assert!(!report.differs, "{report:?}");
 }
 
 /// An amount of money in the unit of [`Account::worth`].
@@ -695,4 +724,37 @@ fn a_fill_missing_in_the_results_is_detected() {
         .unwrap();
     let message = period::read(account.folder.path(), Hours::default()).unwrap_err();
     assert!(message.to_string().contains("checksum"), "{message}");
+}
+
+/// Here a strategy's count is that of before the price changed.
+#[test]
+fn a_difference_in_one_quote_token_is_one_of_the_report() {
+    let held = [10_i128.pow(18), 1_000_000_000];
+    let mut account = Account::open_for(two_markets(), held, true);
+    account.trade(0, Side::Sell, 10, FIRST_HOUR * HOUR_US + 1);
+    let counts = |account: &Account| {
+        let results = account.store.results.as_ref().unwrap();
+        results.markets[&MarketId(0)].counts["bands"].state()
+    };
+    let before = counts(&account);
+    account.price(510_000, FIRST_HOUR * HOUR_US + 2);
+    assert!(!account.report(None, None).differs);
+    let key = rows::Key {
+        market: "ETH-USDC",
+        owner: "bands",
+        hour: FIRST_HOUR,
+        series: 0,
+    };
+    let change = account.store.database.transaction().unwrap();
+    rows::set(&change, &key, true, before.as_ref(), account.at_us).unwrap();
+    change.commit().unwrap();
+    let report = account.report(None, None);
+    let rest = |at: usize| report.quotes[at].unattributed;
+    assert!(
+        rest(0).is_some_and(|rest| rest.numerator != 0),
+        "{report:?}"
+    );
+    assert_eq!(rest(1), None, "it has no price");
+    assert!(report.tokens.values().all(|row| row.unexplained() == 0));
+    assert!(report.differs);
 }
