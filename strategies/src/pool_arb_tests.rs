@@ -177,6 +177,28 @@ fn no_other_number_of_lots_earns_more() {
     assert!(rounds > 100 && inner > 30, "{rounds} {inner}");
 }
 
+/// The pool is so large that every lot costs the same, rounded up once, and no venue takes a fee.
+#[test]
+fn a_lot_that_brings_what_it_costs_is_left() {
+    let mut scene = apart(0);
+    let bids = [(250_002, 2), (250_000, 5)];
+    let bids = bids.map(|(price, qty)| BookLevel {
+        price: Price(price),
+        qty: Qty(qty),
+    });
+    scene.bids = bids.to_vec();
+    let mut beside = pool(0);
+    (beside.base, beside.quote) = (beside.base * 500_000_000, beside.quote * 500_000_000);
+    (beside.swap.fee_bips, beside.swap.taker_fee_bips) = (0, 0);
+    let view = scene.view();
+    let mut book = PoolArb::beside(&view, &beside).book;
+    book.fee_bips = 0;
+    let round = Round::new(book, &beside, Buy);
+    let costs = [2, 3].map(|lots| round.of(lots).unwrap().cost);
+    assert_eq!(costs, [500_001, 750_001]);
+    assert_eq!(round.best(7).map(|found| found.lots), Some(2));
+}
+
 #[test]
 fn the_amounts_of_a_round_meet() {
     let scene = apart(0);

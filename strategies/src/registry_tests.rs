@@ -375,3 +375,39 @@ fn what_a_strategy_needs_beside_its_section_is_stated() {
     assert!(needs("pool_arb").contains(takes) && needs("rebalance").contains(takes));
     assert!(!needs("pool_maker").contains(takes));
 }
+
+/// Speaks with a process.
+struct Speaker;
+
+impl Strategy for Speaker {
+    fn decide(&mut self, _: &View<'_>, _: &mut Targets) {}
+
+    fn view_seq(&self) -> u64 {
+        3
+    }
+
+    fn take_view(&mut self) -> Option<String> {
+        Some("a view".to_owned())
+    }
+
+    fn receive(&mut self, now: Time, message: &ProcessMessage) -> Result<(), String> {
+        Err(format!("{message:?} at {}", now.as_ms()))
+    }
+}
+
+#[test]
+fn views_and_messages_of_a_process_are_those_of_its_strategy() {
+    let info = StrategyInfo {
+        name: "speaker",
+        summary: "",
+        promise: Promise::Total,
+        two_legs: None,
+        parameters: &[],
+        build: |_, _| Ok(Box::new(Speaker)),
+    };
+    let mut built = info.build_from(&Table::new(), &market()).unwrap();
+    assert_eq!(built.view_seq(), 3);
+    assert_eq!(built.take_view().as_deref(), Some("a view"));
+    let answer = built.receive(Time::from_ms(7), &ProcessMessage::Ended);
+    assert_eq!(answer, Err("Ended at 7".to_owned()));
+}
