@@ -243,4 +243,15 @@ mod tests {
         assert!(list(dir).is_err());
         assert!(announcements(dir, &none, true).is_empty());
     }
+
+    /// Others could read the signatures in it.
+    #[test]
+    fn a_state_folder_that_others_may_read_is_not_used() {
+        let folder = crate::testing::private_folder();
+        let shared = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(folder.path(), shared).unwrap();
+        let opened = RequestFolder::open(folder.path());
+        assert!(matches!(opened, Err(FolderError::Mode { .. })));
+        assert!(!folder.path().join(FOLDER).exists());
+    }
 }
