@@ -211,6 +211,9 @@ mod tests {
     use crate::engine::testing::state;
     use crate::time::VenueTime;
 
+    /// A change, and how long it may wait.
+    type Case = (fn(&mut Baselines), Option<u64>);
+
     /// A new peak or day a second, a new high of the hour ten, the last mid a minute; what was never booked not at all.
     #[test]
     fn a_change_of_baselines_waits_the_longer_the_less_it_matters() {
@@ -218,7 +221,7 @@ mod tests {
             hour: vec![(VenueTime(1), 10)],
             ..Baselines::default()
         };
-        let cases: [(fn(&mut Baselines), Option<u64>); 8] = [
+        let cases: [Case; 8] = [
             (|_| {}, None),
             (|of| of.day += 1, Some(1_000)),
             (|of| of.day_open += 1, Some(1_000)),
