@@ -17,15 +17,15 @@ use super::http_answer;
 use super::on_exchange::Dialect;
 use super::recording_proxy::{Interface, json};
 
-/// Kraken's interface of the exchange. A key has one call a second, so that a recovery takes longer: the proofs of a
-/// start, and lists that are read twice with the ledgers of their trades.
+/// Kraken's interface of the exchange. A key has one call a second, so that a recovery may take longer than what the run
+/// left to it: the proofs of a start, and lists with the ledgers of their trades.
 pub const KRAKEN: Dialect = Dialect {
     of_exchange,
     make_keys,
     of_daemon,
     interface: &REQUESTS,
     is_recovered,
-    recovery: Duration::from_secs(30),
+    recovery: Duration::from_secs(12),
     // Until the first lists are complete.
     before_quotes: Duration::from_secs(15),
 };

@@ -207,7 +207,7 @@ fn a_wide_thin_or_one_sided_book_is_not_priced_from() {
     }
 }
 
-/// The venue refuses an order that only makes and would take; it can do so only if the order says so.
+/// The venue refuses an order that only makes and would take; it can do so only if the order has that kind.
 #[test]
 fn orders_state_whether_they_may_take() {
     for (maker_only, kind) in [(true, OrderKind::MakerOnly), (false, OrderKind::Limit)] {

@@ -78,7 +78,7 @@ async fn the_end_waits_a_second_for_the_last_answers() {
     let callers = Connections::default();
     let begun = Instant::now();
     callers.answered().await;
-    assert_eq!(begun.elapsed(), Duration::ZERO, "nobody asks");
+    assert_eq!(begun.elapsed(), Duration::ZERO, "no request waits");
     let _answering = callers.0.read().await;
     callers.answered().await;
     assert_eq!(begun.elapsed().as_secs(), 1);
