@@ -695,6 +695,8 @@ const fn writes_state(command: &Command) -> bool {
             | Command::Init(_)
             | Command::Keygen(_)
             | Command::Account(_)
+            | Command::Panic(_)
+            | Command::Resume(_)
     )
 }
 

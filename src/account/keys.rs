@@ -58,6 +58,7 @@ pub fn stopped(daemon: &Daemon) -> anyhow::Result<Store> {
 
 /// Replaces the API key in its file; returns whether the venue had replaced it already.
 pub async fn rotate_api_key(daemon: &Daemon) -> anyhow::Result<bool> {
+    daemon.venue.exchange("a new API key")?;
     let [api_file, _] = key_files::of(daemon)?;
     let AccountAccess { client, .. } = AccountAccess::of(daemon, daemon.request_timeout_ms)?;
     let (key, was_replaced) = match retry_limited(async || Ok(client.rotate_api_key().await?)).await

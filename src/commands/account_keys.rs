@@ -43,6 +43,7 @@ pub struct RotateArgs {
 /// Replaces the signing key.
 pub fn update_key(args: &UpdateKeyArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = trading(&args.which.config)?;
+    daemon.venue.exchange("a new signing key")?;
     let [_, file] = crate::account::key_files::of(&daemon)?;
     let shown = file.display().to_string();
     let store = if args.dry_run {
@@ -80,6 +81,7 @@ pub fn update_key(args: &UpdateKeyArgs, json: bool) -> anyhow::Result<Exit> {
 /// Replaces the API key.
 pub fn rotate_api_key(args: &RotateArgs, json: bool) -> anyhow::Result<Exit> {
     let daemon = trading(&args.which.config)?;
+    daemon.venue.exchange("a new API key")?;
     let [file, _] = crate::account::key_files::of(&daemon)?;
     let shown = file.display().to_string();
     let about = format!(

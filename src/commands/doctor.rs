@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use cambist_client::CallError;
 use cambist_core::VenueTime;
 use cambist_host::folder::{FolderError, PrivateFolder};
 use serde::Serialize;
@@ -60,6 +61,11 @@ pub(super) struct Finding {
 pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
+    fn has_wrong(&self, check: &str) -> bool {
+        let mut found = self.0.iter();
+        found.any(|found| found.check == check && found.severity == Severity::Wrong)
+    }
+
     pub(super) fn good(&mut self, check: &'static str, found: impl Into<String>) {
         self.add(check, Severity::Good, found.into(), None);
     }
@@ -304,11 +310,14 @@ async fn venue(
         Ok(access) => access,
         Err(error) => {
             let exit = error.downcast_ref::<Failure>().map(|failure| failure.exit);
-            // Unusable keys were reported above.
             let is_in_use = exit == Some(Exit::AnotherInstance);
             if is_in_use {
                 let fix = "set keys.panic_dir, or stop the daemon";
                 all.wrong("venue", error.to_string(), fix);
+            } else if !all.has_wrong("keys") {
+                // Unusable keys were reported above.
+                let fix = "a daemon does not start before this is mended";
+                all.wrong("venue", format!("{error:#}"), fix);
             }
             return exit.filter(|_| is_in_use);
         }
@@ -327,15 +336,22 @@ async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) -> Opt
     let mut session = match access.open(daemon, once).await {
         Ok(session) => session,
         Err(error) => {
+            let is_unreached = matches!(
+                error.downcast_ref::<CallError>(),
+                Some(CallError::NotSent { .. } | CallError::Unknown { .. })
+            );
             all.wrong(
                 "venue",
                 format!("{error:#}"),
                 match daemon.venue.kind() {
+                    VenueKind::EvmPools => "docs/evm-pools.md describes what a start compares",
+                    _ if is_unreached => {
+                        "start the exchange, or correct venue.base_url; a daemon waits for its venue"
+                    }
                     VenueKind::Exchange => {
                         "compare base_url, account_id, owner and the keys with the exchange's records; cambist check --pin prints its chain and units"
                     }
                     VenueKind::Kraken => "docs/kraken.md describes both keys",
-                    VenueKind::EvmPools => "docs/evm-pools.md describes what a start compares",
                 },
             );
             return None;

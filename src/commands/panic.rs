@@ -51,45 +51,20 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let reader = runtime.block_on(readable(access, &daemon, &clock, within))?;
-    let with_moves = daemon.markets.iter().any(|market| market.pool.is_some())
-        || remembered.iter().any(|one| one.is_move);
-    let plan = Plan {
-        own_only: args.own_only,
-        page: daemon.engine.poll.orders_page,
-        list: reader.resting,
-        pool_transactions: match (reader.has_pools, with_moves) {
-            (false, _) => PoolTransactions::Absent,
-            (true, true) => PoolTransactions::Required,
-            (true, false) => PoolTransactions::IfListed,
-        },
-        pace: reader.pace,
-        accepted_until_expiry: lifetime.resting == Resting::WhileAccepted,
-        within,
-    };
-    let grace = Duration::from_secs(daemon.orders.grace_s);
-    let ttl = Duration::from_secs(ttl_s);
-    let mut sweep = Sweep::new(&reader.client, &clock, plan, ttl, grace);
-    for one in &remembered {
-        // What was accepted before is listed, and cancelled if it rests.
-        sweep.expires(one.accepted_until_s);
-    }
-    let mut shown = String::new();
     let begun_s = clock.unix_micros() / 1_000_000;
-    let swept = runtime.block_on(sweep.run(|swept| {
-        let line = report::progress(swept);
-        if line != shown {
-            let _ = writeln!(std::io::stderr().lock(), "{line}");
-            shown = line;
+    let (swept, bound) = match runtime.block_on(readable(access, &daemon, &clock, within)) {
+        Ok(reader) => {
+            let times = Times {
+                ttl_s,
+                within,
+                clock: &clock,
+            };
+            runtime.block_on(sweep(&daemon, args.own_only, &reader, &remembered, times))
         }
-    }));
-    let bound = runtime.block_on(bound(&reader, &swept));
-    // If the venue never sent its time, the system clock is used.
-    let last_expiry_s = remembered.iter().map(|one| one.accepted_until_s).max();
-    let dead_s = swept.dead_at.map_or_else(
-        || (begun_s + ttl_s).max(last_expiry_s.unwrap_or(0).into()) + daemon.orders.grace_s,
-        VenueTime::as_s,
-    );
+        // Nothing is known, and the report states until when orders may be alive.
+        Err(unread) => (unread, None),
+    };
+    let dead_s = dead_s(&daemon, &swept, &remembered, [begun_s, ttl_s]);
     let came = Came {
         swept: &swept,
         bound,
@@ -121,21 +96,95 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
     })
 }
 
-/// The account as it can be read and cancelled; tried until the time is over.
+/// When everything signed before has ended, in seconds since the Unix epoch. Bytes that were being sealed at `begun_s` are
+/// accepted for `ttl_s`.
+fn dead_s(daemon: &Daemon, swept: &Swept, remembered: &[Open], [begun_s, ttl_s]: [u64; 2]) -> u64 {
+    let grace_s = daemon.orders.grace_s;
+    // If the venue never sent its time, the system clock is used.
+    let lapsed_s = remembered.iter().map(|one| one.accepted_until_s).max();
+    let lapsed_s = (begun_s + ttl_s).max(lapsed_s.unwrap_or(0).into()) + grace_s;
+    let dead_s = swept.dead_at.map_or(lapsed_s, VenueTime::as_s);
+    if swept.lists > 0 {
+        return dead_s;
+    }
+    // Without a list orders may rest whose bytes are not accepted any more.
+    let rests_s = remembered.iter().filter_map(|one| one.rests_until_s).max();
+    let rests_s = u64::from(rests_s.unwrap_or(0)).max(begun_s + daemon.orders.ttl_s);
+    dead_s.max(rests_s + grace_s)
+}
+
+/// How long a sweep takes, and what was signed before it.
+#[derive(Clone, Copy)]
+struct Times<'a> {
+    ttl_s: u64,
+    within: Duration,
+    clock: &'a Clock,
+}
+
+/// Cancels until nothing is left, and what is locked then.
+async fn sweep(
+    daemon: &Daemon,
+    own_only: bool,
+    reader: &AccountReader,
+    remembered: &[Open],
+    times: Times<'_>,
+) -> (Swept, Option<Vec<Bound>>) {
+    let with_moves = daemon.markets.iter().any(|market| market.pool.is_some())
+        || remembered.iter().any(|one| one.is_move);
+    let plan = Plan {
+        own_only,
+        page: daemon.engine.poll.orders_page,
+        list: reader.resting,
+        pool_transactions: match (reader.has_pools, with_moves) {
+            (false, _) => PoolTransactions::Absent,
+            (true, true) => PoolTransactions::Required,
+            (true, false) => PoolTransactions::IfListed,
+        },
+        pace: reader.pace,
+        accepted_until_expiry: daemon.venue.rules().lifetime.resting == Resting::WhileAccepted,
+        within: times.within,
+    };
+    let grace = Duration::from_secs(daemon.orders.grace_s);
+    let ttl = Duration::from_secs(times.ttl_s);
+    let mut sweep = Sweep::new(&reader.client, times.clock, plan, ttl, grace);
+    for one in remembered {
+        // What was accepted before is listed, and cancelled if it rests.
+        sweep.expires(one.accepted_until_s);
+    }
+    let mut shown = String::new();
+    let swept = sweep.run(|swept| {
+        let line = report::progress(swept);
+        if line != shown {
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
+            shown = line;
+        }
+    });
+    let swept = swept.await;
+    let bound = bound(reader, &swept).await;
+    (swept, bound)
+}
+
+/// The account as it can be read and cancelled; tried until the time is over. The error is a sweep without a list.
 async fn readable(
     access: Access,
     daemon: &Daemon,
     clock: &Clock,
     within: Duration,
-) -> anyhow::Result<AccountReader> {
+) -> Result<AccountReader, Swept> {
     let mut access = access;
+    let mut failures = 0;
     loop {
         let error = match access.reader(daemon).await {
             Ok(reader) => return Ok(reader),
             Err(error) => error,
         };
+        failures += 1;
         if Duration::from_micros(clock.now().0) >= within {
-            return Err(error);
+            return Err(Swept {
+                failures,
+                last_failure: Some(format!("the venue's listing: {error:#}")),
+                ..Swept::default()
+            });
         }
         let _ = writeln!(std::io::stderr().lock(), "the venue's listing: {error:#}");
         tokio::time::sleep(AGAIN).await;

@@ -44,6 +44,7 @@ pub struct SignerConfigArgs {
 /// Prints the file.
 pub fn run(args: &SignerConfigArgs) -> anyhow::Result<Exit> {
     let daemon = trading(&args.config)?;
+    daemon.venue.exchange("a signer")?;
     let text = runtime()?.block_on(file(&daemon, args))?;
     print_text(&text)?;
     Ok(Exit::Done)

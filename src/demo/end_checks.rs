@@ -1,6 +1,7 @@
 //! Checks the outcome at the exchange and from the tapes, independently of the daemon's own reports.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -126,10 +127,8 @@ pub async fn books(daemon: &Daemon, which: Which) -> anyhow::Result<Books> {
         Which::All => &reader.lists,
     };
     let orders = orders(&reader, lists, VenueTime(0)).await?;
-    let Outcome::Reply(Reply::Balances(balances)) =
-        retry_query(&reader.client, &Query::Balances).await?
-    else {
-        bail!("the exchange did not return the balances");
+    let Reply::Balances(balances) = retry_query(&reader.client, &Query::Balances).await? else {
+        bail!("balances: the venue answered something else");
     };
     let totals = balances
         .into_iter()
@@ -186,19 +185,18 @@ async fn list_of(
             limit: PAGE,
             list,
         };
-        let outcome = retry_query(&reader.client, &Query::Orders(page)).await?;
-        offset = match outcome {
-            Outcome::Reply(Reply::Orders { orders, total }) => {
+        offset = match retry_query(&reader.client, &Query::Orders(page)).await? {
+            Reply::Orders { orders, total } => {
                 let is_last = orders.is_empty();
                 all.extend(orders);
                 let read = u32::try_from(all.len()).unwrap_or(u32::MAX);
                 (!is_last && read < total).then_some(read)
             }
-            Outcome::Reply(Reply::OrdersUntil { orders, next }) => {
+            Reply::OrdersUntil { orders, next } => {
                 all.extend(orders);
                 next
             }
-            _ => bail!("the exchange did not list the orders"),
+            _ => bail!("orders: the venue answered something else"),
         };
     }
     Ok(all)
@@ -215,9 +213,9 @@ pub async fn moves(client: &VenueClient) -> anyhow::Result<Vec<PoolTransactionRe
             limit: PAGE,
             list: OrderList::All,
         };
-        let outcome = retry_query(client, &Query::PoolTransactions(page)).await?;
-        let Outcome::Reply(Reply::PoolTransactions { moves, total }) = outcome else {
-            bail!("the exchange did not list joins and exits");
+        let answer = retry_query(client, &Query::PoolTransactions(page)).await?;
+        let Reply::PoolTransactions { moves, total } = answer else {
+            bail!("joins and exits: the venue answered something else");
         };
         let is_last = moves.is_empty();
         all.extend(moves);
@@ -239,11 +237,14 @@ pub async fn pool_transactions(daemon: &Daemon) -> anyhow::Result<Vec<PoolTransa
 
 /// In this time the counter of a key with Kraken's rules is empty again, in the highest tier.
 const REFILL_MAX: Duration = Duration::from_secs(20);
+/// Shortest wait that is stated.
+const PAUSE_STATED: Duration = Duration::from_secs(1);
 /// Attempts of a read that is refused for rate: about two minutes.
 const REFUSED_MAX: u32 = 12;
 
-/// Repeats a request until the rate limit allows it and there is a usable answer.
-async fn retry_query(client: &VenueClient, query: &Query) -> anyhow::Result<Outcome> {
+/// Repeats a request until the rate limit allows it and there is a usable answer. States long waits.
+async fn retry_query(client: &VenueClient, query: &Query) -> anyhow::Result<Reply> {
+    let name = query.endpoint().name();
     let unknown_max = match query {
         Query::Orders(_) => LIST_ATTEMPTS,
         _ => ATTEMPTS,
@@ -252,11 +253,21 @@ async fn retry_query(client: &VenueClient, query: &Query) -> anyhow::Result<Outc
     let mut pause = crate::demo::child::POLL_INTERVAL * 10;
     while refused < REFUSED_MAX {
         let answered = client.query(query, &[]).await;
+        let detail = answered.detail.unwrap_or_default();
         match answered.outcome {
+            Outcome::Reply(reply) => return Ok(reply),
             Outcome::Refused(reason) if adapter::is_rate_limited(reason) => {
                 // A list may be many calls, of which a venue allows one a second: what is refused in the middle begins
                 // again, and must find more calls than the last time.
                 refused += 1;
+                if pause >= PAUSE_STATED {
+                    let what = format!(
+                        "{name}: the venue limits the rate; trying again in {} s",
+                        pause.as_secs()
+                    );
+                    // Where it cannot be written the wait is the same.
+                    let _ = writeln!(std::io::stderr().lock(), "{what}");
+                }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(REFILL_MAX);
             }
@@ -264,13 +275,14 @@ async fn retry_query(client: &VenueClient, query: &Query) -> anyhow::Result<Outc
                 unknown += 1;
                 tokio::time::sleep(PAUSE).await;
             }
-            outcome @ (Outcome::Reply(_)
-            | Outcome::Refused(_)
-            | Outcome::NotSent
-            | Outcome::Unknown(_)) => return Ok(outcome),
+            Outcome::Refused(_) => bail!("{name}: the venue refused: {detail}"),
+            Outcome::NotSent => bail!("{name}: not sent: {detail}"),
+            Outcome::Unknown(cause) => {
+                bail!("{name}: no usable answer ({}): {detail}", cause.name())
+            }
         }
     }
-    bail!("the exchange kept answering 429")
+    bail!("{name}: the venue kept limiting the rate (429)")
 }
 
 /// Contents of a folder of tapes.

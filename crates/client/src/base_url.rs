@@ -18,6 +18,11 @@ pub struct BaseUrl {
 }
 
 impl BaseUrl {
+    /// Scheme, host and port.
+    pub fn origin(&self) -> String {
+        self.url.origin().ascii_serialization()
+    }
+
     /// Checks a base URL: `https`, or `http` to a loopback host; an optional path prefix; no user, query or fragment.
     pub fn parse(text: &str) -> Result<Self, SetupError> {
         // A user or password would be a secret: the URL is part of the message only if it has neither.

@@ -84,13 +84,19 @@ pub(crate) struct Outgoing<'a> {
 #[derive(Clone)]
 pub(crate) struct Transport {
     http: reqwest::Client,
+    /// The address of the venue, for errors; empty where it may be a secret.
+    address: String,
 }
 
 impl Transport {
     pub fn new(config: &ClientConfig, base: &BaseUrl) -> Result<Self, SetupError> {
-        Self::with_tls(config, base.is_https())
+        Ok(Self {
+            address: format!("{}: ", base.origin()),
+            ..Self::with_tls(config, base.is_https())?
+        })
     }
 
+    /// A transport to an address that errors do not state.
     pub fn with_tls(config: &ClientConfig, is_https: bool) -> Result<Self, SetupError> {
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls(is_https)?)
@@ -107,7 +113,10 @@ impl Transport {
             .user_agent(concat!("cambist/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| SetupError::Http(chain(&error)))?;
-        Ok(Self { http })
+        Ok(Self {
+            http,
+            address: String::new(),
+        })
     }
 
     pub async fn exchange(&self, outgoing: Outgoing<'_>) -> Exchange {
@@ -127,7 +136,10 @@ impl Transport {
         match request.send().await {
             Ok(response) => read(response, outgoing.body_max_bytes).await,
             // Connection timeouts included: the request is not written before the connection is established.
-            Err(error) if error.is_connect() => Exchange::NotSent(chain(&error.without_url())),
+            Err(error) if error.is_connect() => {
+                let why = chain(&error.without_url());
+                Exchange::NotSent(format!("{}{why}", self.address))
+            }
             Err(error) => broken(error, None),
         }
     }

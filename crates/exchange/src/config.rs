@@ -189,7 +189,7 @@ fn read(mut root: Section<'_, '_>, folder: &Path) -> Option<(Exchange, Option<Pl
     let is_kraken = dialect.value == "kraken";
     let kraken = kraken::read(root.section("kraken"), is_kraken, folder);
 
-    let admin = admin(root.section("admin"), folder);
+    let admin = admin(root.section("admin"), folder, listen.address);
 
     let mut listed = Vec::new();
     let tokens: Option<Vec<_>> = root
@@ -273,11 +273,17 @@ fn data(mut section: Section<'_, '_>, folder: &Path) -> (Option<PathBuf>, Retent
 }
 
 /// `[admin]`, if it names a file for the token.
-fn admin(mut section: Section<'_, '_>, folder: &Path) -> Option<Admin> {
+fn admin(mut section: Section<'_, '_>, folder: &Path, requests: SocketAddr) -> Option<Admin> {
     let listen = section.or("listen", SocketAddr::from(([127, 0, 0, 1], 8_788)));
     let token_file = section.opt::<PathBuf>("token_file");
     if !listen.value.ip().is_loopback() {
         let what = "admin.listen must be an address of this machine alone, such as 127.0.0.1";
+        section.problem(listen.at, what);
+    }
+    if token_file.is_some() && requests == listen.value && requests.port() != 0 {
+        let what = format!(
+            "admin.listen = {requests} is listen.address as well (its default is 127.0.0.1:8788): use another port"
+        );
         section.problem(listen.at, what);
     }
     section.finish();

@@ -53,6 +53,11 @@ impl Clock {
         Time(self.begins.0.saturating_add(self.elapsed().0))
     }
 
+    /// What it read at its creation.
+    pub const fn begins(&self) -> Time {
+        self.begins
+    }
+
     /// Monotonic time since creation.
     pub fn elapsed(&self) -> Time {
         let since = monotonic().saturating_sub(self.created);

@@ -258,6 +258,29 @@ fn a_panic_without_the_store_ends_everything_with_its_own_key() {
     stage.close();
 }
 
+/// A listing is the first that it reads here: without one it ends as without any other list.
+#[test]
+fn a_panic_that_does_not_reach_the_venue_proves_nothing_and_states_until_when_orders_may_rest() {
+    let stage = usual("kraken-unreached");
+    stage.daemon("unreached", "http://127.0.0.1:1", on_kraken);
+    let config = stage.path("unreached.toml").display().to_string();
+    let args = ["panic", "--yes", "--json", "--within", "2s", "--config"];
+    let args = [&args[..], &[&config]].concat();
+    let (code, out, log) = crate::support::process::run(stage.folder.path(), "panic", &args, SOON);
+    assert_eq!(code, 80, "{log}");
+    let object: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&object["proven"], &object["lists"]),
+        (&false.into(), &0.into())
+    );
+    assert!(
+        object["dead_at_s"].as_u64().unwrap() > 1_700_000_000,
+        "{object}"
+    );
+    assert!(log.contains("http://127.0.0.1:1: "), "{log}");
+    stage.close();
+}
+
 /// Another program with the key of orders, and nonces of the clock in nanoseconds: every order would be refused from then
 /// on, so that trading stops with the key and what to do.
 #[test]

@@ -270,7 +270,10 @@ pub fn percent(bps: u64) -> String {
 
 /// Formats thousandths as a number.
 pub fn thousandths(milli: u64) -> String {
-    format!("{}.{:02}", milli / 1_000, milli % 1_000 / 10)
+    if milli.is_multiple_of(10) {
+        return format!("{}.{:02}", milli / 1_000, milli % 1_000 / 10);
+    }
+    format!("{}.{:03}", milli / 1_000, milli % 1_000)
 }
 
 /// Decimals are strings in JSON, because a reader's floating point would round them.

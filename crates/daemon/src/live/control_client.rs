@@ -232,6 +232,7 @@ mod tests {
     use rustix::net::{bind, listen};
 
     use super::*;
+    use crate::live::control_requests::ScopeJson;
 
     /// A listener with a backlog of two.
     fn listener(path: &Path) -> UnixListener {
@@ -240,6 +241,30 @@ mod tests {
         bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
         listen(&socket, 1).unwrap();
         UnixListener::from(socket)
+    }
+
+    /// What must become durable may take long: that the daemon answers at all is asked before, and found out soon.
+    #[test]
+    fn a_request_that_may_take_long_follows_a_status() {
+        use std::io::{BufRead as _, BufReader, Write as _};
+        let folder = crate::testing::private_folder();
+        let listener = listener(&folder.path().join(NAME));
+        let asked = std::thread::spawn(move || {
+            [(); 2].map(|()| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut line = String::new();
+                BufReader::new(&stream).read_line(&mut line).unwrap();
+                stream.write_all(b"{\"done\":true}\n").unwrap();
+                line.contains("status")
+            })
+        });
+        let request = RequestJson::Pause {
+            part: ScopeJson::default(),
+            reason: "test".to_owned(),
+        };
+        let answer = ask(folder.path(), &request);
+        assert_eq!(answer.unwrap().unwrap()["done"], true);
+        assert_eq!(asked.join().unwrap(), [true, false]);
     }
 
     #[test]

@@ -4,8 +4,7 @@
 //! It is convenience, not money: orders, fills and the ledger are in the store. A file that is missing,
 //! damaged or of other strategies means that they start without it, and a killed daemon loses a second of it.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Bound;
 use crate::live::interval::Interval;
+use crate::whole_file::write_whole;
 
 /// Its name in the state folder.
 const FILE: &str = "memories.json";
@@ -175,19 +175,7 @@ fn write_all(path: &Path, files: &Receiver<MemoryFile>) {
 
 /// As a whole or not at all.
 fn write(path: &Path, file_content: &MemoryFile) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let new: PathBuf = path.with_extension("json.new");
-    let text = serde_json::to_vec(file_content)?;
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)?;
-    file.write_all(&text)?;
-    file.sync_data()?;
-    std::fs::rename(&new, path)
+    write_whole(path, &serde_json::to_vec(file_content)?)
 }
 
 #[cfg(test)]

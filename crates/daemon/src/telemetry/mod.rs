@@ -136,7 +136,7 @@ impl Telemetry {
         let metrics = Metrics::new(&about)?;
         metrics.config_time.set(clock.unix_s());
         Ok(Self {
-            last: Mutex::new(LastKnown::new(about.markets.len(), clock.now())),
+            last: Mutex::new(LastKnown::new(about.markets.len(), clock.begins())),
             watch: page::Watch::default(),
             timeline: timeline::Timeline::default(),
             about,

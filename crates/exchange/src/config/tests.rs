@@ -149,6 +149,33 @@ fn mistakes_of_the_exchanges_file_are_named() {
     }
 }
 
+/// The listener of operators has an address by default, which may be that of requests.
+#[test]
+fn operators_and_requests_have_addresses_of_their_own() {
+    let token = "# token_file = \"../target/two-terminals/keys/admin_token\"";
+    let parsed = |address: &str, is_on: bool| {
+        let text = example("venue.toml").text;
+        let text = text.replace(
+            "address = \"127.0.0.1:8787\"",
+            &format!("address = \"{address}\""),
+        );
+        let text = if is_on {
+            text.replace(token, &token[2..])
+        } else {
+            text
+        };
+        let path = "f.toml".into();
+        Exchange::parse(&Source { path, text })
+    };
+    let error = parsed("127.0.0.1:8788", true).unwrap_err().to_string();
+    assert!(
+        error.contains("admin.listen = 127.0.0.1:8788 is listen.address as well"),
+        "{error}"
+    );
+    assert!(parsed("127.0.0.1:8788", false).is_ok());
+    assert!(parsed("127.0.0.1:8789", true).is_ok());
+}
+
 #[test]
 fn a_file_of_the_other_program_is_named_as_such() {
     let exchange = Exchange::parse(&example("demo.toml"));

@@ -71,8 +71,9 @@ impl State {
         let unknown = unknown.filter(|lifecycle| lifecycle.unknown_since().is_some());
         let fence = |lifecycle: &Lifecycle| lifecycle.last_effect().plus_ms(self.config.grace_ms);
         match unknown.map(fence).max() {
-            Some(last) => waits(Control::Recovering, last.ms_since(venue_now)),
-            None => Control::Recovering.into(),
+            Some(last) if last > venue_now => waits(Control::Recovering, last.ms_since(venue_now)),
+            // The lists behind the last fence are not complete.
+            _ => Control::Recovering.into(),
         }
     }
 

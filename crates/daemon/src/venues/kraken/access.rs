@@ -8,10 +8,14 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use cambist_client::{ApiKey, ClientConfig, KeyKind, KrakenClient, KrakenKeys, SecretString};
+use cambist_client::{
+    ApiKey, CallError, ClientConfig, KeyKind, KrakenClient, KrakenKeys, SecretString,
+};
+use cambist_core::Reason;
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
 use cambist_host::secrets::{KeyFolder, KeyFolders, KeyPair, SecretError};
+use cambist_kraken_venue::listing::Pair;
 use cambist_kraken_venue::{Listing, NonceSource};
 
 use super::calls::KeyCalls;
@@ -112,7 +116,7 @@ impl KrakenAccess {
     ) -> anyhow::Result<Arc<Listing>> {
         let client = &self.client;
         let assets = retry.ask(|| client.assets()).await?;
-        let pairs = retry.ask(|| client.asset_pairs(names)).await?;
+        let pairs = pairs(client, names, retry).await?;
         let ids = self
             .ids
             .of(assets.iter().map(|asset| asset.name.as_str()))?;
@@ -223,11 +227,27 @@ pub async fn public_listing(daemon: &Daemon, names: &[String]) -> anyhow::Result
     let client = client(daemon, daemon.request_timeout_ms, None, nonces)?;
     let once = StartRetry::none();
     let assets = once.ask(|| client.assets()).await?;
-    let pairs = once.ask(|| client.asset_pairs(names)).await?;
+    let pairs = pairs(&client, names, once).await?;
     let mut ids = TokenIds::unsaved();
     let ids = ids.of(assets.iter().map(|asset| asset.name.as_str()))?;
     let listing = Listing::new(&assets, &pairs, ids);
     Ok(listing.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?)
+}
+
+/// These pairs. If the venue does not know one of them it lists none: all are then read, so that what compares the file
+/// with them names the one.
+async fn pairs(
+    client: &KrakenClient,
+    names: &[String],
+    retry: StartRetry<'_>,
+) -> Result<Vec<Pair>, CallError> {
+    match retry.ask(|| client.asset_pairs(names)).await {
+        Err(CallError::Refused {
+            reason: Reason::UnsupportedMarket,
+            ..
+        }) if !names.is_empty() => retry.ask(|| client.asset_pairs(&[])).await,
+        listed => listed,
+    }
 }
 
 /// Where the keys of a checked file are.

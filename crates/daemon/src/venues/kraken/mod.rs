@@ -44,7 +44,7 @@ pub struct Session {
 /// Answers from which the venue's clock is read.
 const TIMES_COMPARED: usize = 3;
 /// Why a start waits before it asks anything that counts.
-const COUNTER_WAITS: &str = "the API key made so many calls in the last seconds that its counter has no room for the questions of a start";
+const COUNTER_WAITS: &str = "the counter of the API key's calls has no room for the questions of a start; it counts as full where earlier calls are not known";
 /// Pause between two pages of a command: a page of orders costs up to three calls with the ledger of its trades, and the
 /// lowest tier has 15 at once and one more in 3 s.
 pub const PACE: Duration = Duration::from_secs(2);
