@@ -12,7 +12,7 @@ use cambist_core::event::Event;
 use cambist_core::notification::{End, Notification};
 use cambist_core::order::OrderReport;
 use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
-use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
+use cambist_core::request::{Endpoint, OrderList, OrdersPage, Outcome, Query, Reply};
 use cambist_core::{ClientOrderId, Time, TokenId, TokenSpec, VenueTime};
 use cambist_report::Session;
 use cambist_sim::profit::Profit;
@@ -127,8 +127,10 @@ pub async fn books(daemon: &Daemon, which: Which) -> anyhow::Result<Books> {
         Which::All => &reader.lists,
     };
     let orders = orders(&reader, lists, VenueTime(0)).await?;
-    let Reply::Balances(balances) = retry_query(&reader.client, &Query::Balances).await? else {
-        bail!("balances: the venue answered something else");
+    let balances = match retry_query(&reader.client, &Query::Balances).await? {
+        Reply::Balances(balances) => balances,
+        Reply::ChargedBalances(of) => of.balances,
+        _ => bail!("balances: the venue answered something else"),
     };
     let totals = balances
         .into_iter()
@@ -405,7 +407,9 @@ impl RunHistory {
             self.deduplicated.begin_run(start);
             match &mut self.session {
                 None => {
-                    let mut session = Session::new(&start.markets).with_pools(&start.pools);
+                    let mut session = Session::new(&start.markets)
+                        .with_pools(&start.pools)
+                        .with_request_unit(start.venue.costs.of(Endpoint::Balances));
                     if let Some(coin) = &self.coin {
                         session = session.with_token(coin);
                     }

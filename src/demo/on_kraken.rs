@@ -25,7 +25,7 @@ pub const KRAKEN: Dialect = Dialect {
     of_daemon,
     interface: &REQUESTS,
     is_recovered,
-    recovery: Duration::from_secs(12),
+    recovery: Duration::from_secs(30),
     // Until the first lists are complete.
     before_quotes: Duration::from_secs(15),
 };

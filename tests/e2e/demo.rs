@@ -113,6 +113,9 @@ fn the_demo_on_krakens_interface_passes_through_a_kill() {
         object["orders"]["acknowledged"].as_u64() > Some(3),
         "{object}"
     );
+    // In calls, of which a key has a burst of eighteen and one a second.
+    let requests = object["requests"]["allowed"].as_u64();
+    assert!(requests < Some(200), "{object}");
     let residual = object["residual_units"].as_object().unwrap();
     assert!(residual.values().all(|units| units == "0"), "{object}");
 }

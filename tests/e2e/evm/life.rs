@@ -10,7 +10,13 @@ use crate::support::{Edit, until};
 #[test]
 fn it_looks_joins_and_leaves_and_its_books_are_the_chains() {
     let stage = Stage::open("evm-life");
-    for look in ["check", "check --online", "doctor"] {
+    for look in [
+        "check",
+        "check --online",
+        "doctor",
+        "account balances",
+        "account orders",
+    ] {
         let (code, out, log) = stage.command(look);
         assert_eq!(code, 0, "{look}\n{out}{log}");
     }

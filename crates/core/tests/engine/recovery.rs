@@ -81,12 +81,13 @@ fn a_start_whose_lists_are_dear_waits_with_the_second_for_the_last_fence() {
             bench.run_ms(10);
         }
         let lists = bench.asked_at(Endpoint::Orders);
-        (lists[1].ms_since(lists[0]), bench.now)
+        let pauses = lists.windows(2).map(|pair| pair[1].ms_since(pair[0]));
+        (pauses.max().unwrap(), bench.now)
     };
     let (free, end) = pause_and_end(0);
     let (dear, same_end) = pause_and_end(2);
-    assert!(free < 1_000 && dear > 10_000, "{free} {dear}");
-    assert!(same_end <= end, "{same_end:?} {end:?}");
+    assert!(free < 5_000 && dear > 10_000, "{free} {dear}");
+    assert!(same_end <= end.plus_ms(100), "{same_end:?} {end:?}");
 }
 
 #[test]
