@@ -71,6 +71,11 @@ pub fn is_rate_limited(reason: Reason) -> bool {
     reason == Reason::RateLimited
 }
 
+/// Whether the venue does not list a market of the request.
+pub fn is_of_unknown_market(reason: Reason) -> bool {
+    reason == Reason::UnsupportedMarket
+}
+
 /// Whether a cancel was refused because its order had ended. The engine concludes nothing from it: a cancel that names
 /// nothing is refused in the same way.
 pub fn is_late_cancel(endpoint: Endpoint, reason: Reason) -> bool {

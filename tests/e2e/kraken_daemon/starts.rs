@@ -172,6 +172,20 @@ fn the_example_and_the_public_depth_need_no_keys() {
     stage.close();
 }
 
+/// The venue refuses the whole list without saying which.
+#[test]
+fn a_pair_that_the_venue_does_not_have_is_named_with_its_place() {
+    let stage = usual("kraken-pair");
+    let (code, log) = refused_with(&stage, |file| {
+        let text = toml::to_string(file).unwrap().replace("ETH", "XBT");
+        *file = toml::from_str(&text).unwrap();
+    });
+    assert_eq!(code, 77, "{log}");
+    let named = log.contains("daemon.toml:") && log.contains("the venue has no market XBT-USDC");
+    assert!(named, "{log}");
+    stage.close();
+}
+
 #[test]
 fn an_account_whose_fee_is_above_what_orders_reserve_is_refused() {
     let keys = [("orders", &ORDERS[..], 0), ("account", &ACCOUNT[..], 0)];

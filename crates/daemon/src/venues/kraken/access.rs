@@ -11,7 +11,6 @@ use std::sync::Arc;
 use cambist_client::{
     ApiKey, CallError, ClientConfig, KeyKind, KrakenClient, KrakenKeys, SecretString,
 };
-use cambist_core::Reason;
 use cambist_host::exit::{Exit, Failure};
 use cambist_host::folder::{FolderError, PrivateFolder, TakenFolder};
 use cambist_host::secrets::{KeyFolder, KeyFolders, KeyPair, SecretError};
@@ -20,6 +19,7 @@ use cambist_kraken_venue::{Listing, NonceSource};
 
 use super::calls::KeyCalls;
 use super::nonces::{ClockNonces, NonceFile, NoncesOf};
+use crate::adapter;
 use crate::config::Daemon;
 use crate::config::kraken::BASE_URL;
 use crate::live::start_retry::StartRetry;
@@ -242,10 +242,11 @@ async fn pairs(
     retry: StartRetry<'_>,
 ) -> Result<Vec<Pair>, CallError> {
     match retry.ask(|| client.asset_pairs(names)).await {
-        Err(CallError::Refused {
-            reason: Reason::UnsupportedMarket,
-            ..
-        }) if !names.is_empty() => retry.ask(|| client.asset_pairs(&[])).await,
+        Err(CallError::Refused { reason, .. })
+            if adapter::is_of_unknown_market(reason) && !names.is_empty() =>
+        {
+            retry.ask(|| client.asset_pairs(&[])).await
+        }
         listed => listed,
     }
 }
