@@ -150,12 +150,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for ByHash<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn hash(number: u64) -> Hash {
-        let mut hash = [0; 32];
-        hash[..8].copy_from_slice(&number.to_be_bytes());
-        Hash(hash)
-    }
+    use crate::engine::testing::hash;
 
     /// Against a map of the standard library, through additions, replacements and removals of few hashes, many of which
     /// share their first place.

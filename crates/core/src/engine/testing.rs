@@ -6,7 +6,7 @@ use crate::books::Books;
 use crate::config::{EngineConfig, MarketConfig};
 use crate::event::{Restrictions, Start};
 use crate::market::{MarketId, MarketSpec};
-use crate::order::{ClientOrderId, StrategyId};
+use crate::order::{ClientOrderId, Hash, StrategyId};
 use crate::time::{Time, VenueTime};
 use crate::token::TokenId;
 use crate::token::tests::token;
@@ -55,6 +55,13 @@ pub(crate) fn state(now: Time) -> State {
     let mut state = State::new(now, &start, &mut Vec::new());
     state.ready = true;
     state
+}
+
+/// A name of an order or a transaction.
+pub(crate) fn hash(number: u64) -> Hash {
+    let mut hash = [0; 32];
+    hash[..8].copy_from_slice(&number.to_be_bytes());
+    Hash(hash)
 }
 
 /// An order's id.

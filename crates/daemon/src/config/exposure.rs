@@ -291,3 +291,23 @@ fn plain_or_null<S: serde::Serializer>(
         None => out.serialize_none(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rate just above its limit must not read like the limit.
+    #[test]
+    fn thousandths_are_shown_where_hundredths_would_hide_them() {
+        let cases = [
+            (0, "0.00"),
+            (160, "0.16"),
+            (165, "0.165"),
+            (1_001, "1.001"),
+            (12_500, "12.50"),
+        ];
+        for (milli, text) in cases {
+            assert_eq!(thousandths(milli), text);
+        }
+    }
+}

@@ -227,6 +227,17 @@ fn the_command_that_explains_is_stated_once_the_amount_is_exact() {
     assert_eq!(books::commands(&about, &BooksStatus::default()), None);
 }
 
+/// A start may wait for its venue before there is a telemetry of the run.
+#[test]
+fn a_run_is_up_since_its_process_began() {
+    let clock = Clock::new();
+    while clock.elapsed() < Time::from_ms(5) {
+        std::thread::yield_now();
+    }
+    let telemetry = Telemetry::new(about(), clock).unwrap();
+    assert!(telemetry.status()["up_ms"].as_u64() >= Some(5));
+}
+
 #[test]
 fn an_answer_is_a_success_only_if_no_other_outcome_is_reported() {
     let telemetry = telemetry();

@@ -145,14 +145,8 @@ impl PoolTransactionRegistry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::testing::id;
+    use crate::engine::testing::{hash, id};
     use crate::time::VenueTime;
-
-    fn hash(number: u64) -> Hash {
-        let mut hash = [0; 32];
-        hash[..8].copy_from_slice(&number.to_be_bytes());
-        Hash(hash)
-    }
 
     fn exit(number: u64) -> TrackedPoolTransaction {
         let wanted = UnsignedPoolTransaction {

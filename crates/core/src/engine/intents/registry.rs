@@ -456,14 +456,9 @@ impl Orders {
 mod tests {
     use super::*;
 
+    use crate::engine::testing::hash;
     use crate::market_name::MarketName;
     use crate::order::{FillBy, OrderKind, OrderStatus};
-
-    fn hash(number: u64) -> Hash {
-        let mut hash = [0; 32];
-        hash[..8].copy_from_slice(&number.to_be_bytes());
-        Hash(hash)
-    }
 
     fn order(number: u64, side: Side, price: u64) -> Tracked {
         let (sell_token, buy_token) = match side {
