@@ -199,6 +199,9 @@ fn keys(daemon: &Daemon, all: &mut Findings) {
                 secrets::Keys::Signer { .. } => {
                     "the file of the API key exists, and only this user can read it"
                 }
+                _ if daemon.venue.kind() == VenueKind::EvmPools => {
+                    "the files of the key and of the nodes exist, and only this user can read them"
+                }
                 _ => "both files exist, and only this user can read them",
             };
             all.good("keys", found);
@@ -357,14 +360,12 @@ async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) -> Opt
             return None;
         }
     };
-    all.good(
-        "venue",
-        format!(
-            "{} knows {} and both keys",
-            daemon.venue.base_url.value,
-            daemon.venue.account()
-        ),
-    );
+    let (url, account) = (&daemon.venue.base_url.value, daemon.venue.account());
+    let found = match daemon.venue.kind() {
+        VenueKind::EvmPools => format!("the nodes know the chain, the contracts and {account}"),
+        VenueKind::Exchange | VenueKind::Kraken => format!("{url} knows {account} and both keys"),
+    };
+    all.good("venue", found);
     let bound = match session.bind(daemon, once).await {
         Ok(bound) => bound,
         Err(error) => {

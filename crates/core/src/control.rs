@@ -174,7 +174,7 @@ controls! {
         "wait, or raise the key"
     Ending "ending" []
         "the daemon is ending and places no more orders"
-        "start it again when it has ended"
+        "start it again when it has ended; after kill or panic, cambist resume allows orders again"
     Ramp "ramp" ["ramp.start_bps" "ramp.step_bps" "ramp.step_s"]
         "at the ramp's current share of full size the order is less than one lot"
         "wait for the ramp, raise the key, or make the strategy's orders larger"

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cambist_client::{
-    CallError, ClientConfig, NoFact, Node, NodeRefusal, Nodes, Place, SecretString,
+    CallError, ClientConfig, NoFact, Node, NodeRefusal, Nodes, Place, SecretString, SetupError,
 };
 use cambist_core::request::UnknownCause;
 use cambist_evm::EthKey;
@@ -164,7 +164,12 @@ fn nodes(link: &EvmLink, timeout_ms: u64) -> anyhow::Result<Nodes> {
         };
         let node = Node::new(&config, &SecretString::from(url.as_str()));
         Ok(node.map_err(|error| {
-            let what = format!("{}: {error}", file.display());
+            // The address may hold a secret, so that the error names the file instead.
+            let problem = match error {
+                SetupError::BaseUrl { problem, .. } => format!("no address of a node: {problem}"),
+                other => other.to_string(),
+            };
+            let what = format!("{}: {problem}", file.display());
             Failure::new(Exit::Refused, what)
         })?)
     };
