@@ -55,8 +55,8 @@ impl State {
         let outline = self.orders.outline();
         let first_fence = outline.last_effect.plus_ms(self.config.grace_ms);
         let first_refresh = self.refresh_before(outline.rests_until);
-        if !self.orders.has_unsettled() && venue_now <= first_fence && venue_now < first_refresh {
-            let first = local(first_fence.min(first_refresh));
+        if !self.orders.has_unresolved() && venue_now <= first_fence && venue_now < first_refresh {
+            let first = local(first_fence.min(first_refresh)).min(self.first_cancel());
             debug_assert!(
                 self.no_order_is_due_before(now, first),
                 "a wake-up is too late"
@@ -95,6 +95,18 @@ impl State {
         } else {
             wake.max(now.plus_ms(1))
         }
+    }
+
+    /// When the first cancel of an order is due; the end of time without any.
+    fn first_cancel(&self) -> Time {
+        let never = Time(u64::MAX);
+        if !self.orders.outline().cancel_wanted {
+            return never;
+        }
+        let each = self.orders.iter();
+        each.filter_map(|tracked| self.cancel_at(&tracked.lifecycle))
+            .min()
+            .unwrap_or(never)
     }
 
     /// Whether the earliest time by the outline is not behind that of any intent.

@@ -140,6 +140,13 @@ impl Lifecycle {
         }
     }
 
+    /// Whether a cancel that was decided may be sent: it may rest, and no cancel of it is in flight. An order in flight
+    /// is not cancelled before its answer, because a cancel that overtakes it would find nothing.
+    pub(crate) fn may_be_cancelled(&self) -> bool {
+        let reachable = matches!(self.phase, Phase::Live | Phase::Unknown { .. });
+        reachable && self.cancel.is_some_and(|cancel| cancel.in_flight.is_none())
+    }
+
     /// Since when its state has been unknown, if it is.
     pub(crate) fn unknown_since(&self) -> Option<Time> {
         match self.phase {

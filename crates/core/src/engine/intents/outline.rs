@@ -8,11 +8,17 @@ use crate::engine::intents::registry::Tracked;
 
 /// Found in one pass, and kept until an order may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own about all orders"
+)]
 pub(crate) struct Outline {
     /// One is being sealed.
     pub(crate) sealing: bool,
-    /// One is sealed and not in flight, of unknown state, or being cancelled.
-    pub(crate) unsettled: bool,
+    /// One is sealed and not in flight, or of unknown state: it may be sent again, or dropped.
+    pub(crate) unresolved: bool,
+    /// One that may rest is to be cancelled, and no cancel of it is in flight.
+    pub(crate) cancel_wanted: bool,
     /// The report of one should be fetched by hash.
     pub(crate) read_wanted: bool,
     /// When the first that is not being cancelled stops to rest; the end of time if there is none.
@@ -26,7 +32,8 @@ impl Outline {
     pub(crate) fn of<'a>(orders: impl Iterator<Item = &'a Tracked>) -> Self {
         let mut outline = Self {
             sealing: false,
-            unsettled: false,
+            unresolved: false,
+            cancel_wanted: false,
             read_wanted: false,
             rests_until: VenueTime(u64::MAX),
             last_effect: VenueTime(u64::MAX),
@@ -35,14 +42,13 @@ impl Outline {
             let lifecycle = &tracked.lifecycle;
             match lifecycle.phase {
                 Phase::Sealing => outline.sealing = true,
-                Phase::Sealed | Phase::Unknown { .. } => outline.unsettled = true,
+                Phase::Sealed | Phase::Unknown { .. } => outline.unresolved = true,
                 Phase::InFlight | Phase::Live => {}
             }
             outline.read_wanted |= tracked.read_wanted;
-            if lifecycle.cancel.is_some() {
-                outline.unsettled = true;
-            } else {
-                outline.rests_until = outline.rests_until.min(tracked.rests_until());
+            match lifecycle.cancel {
+                Some(_) => outline.cancel_wanted |= lifecycle.may_be_cancelled(),
+                None => outline.rests_until = outline.rests_until.min(tracked.rests_until()),
             }
             if lifecycle.may_have_left() {
                 outline.last_effect = outline.last_effect.min(lifecycle.last_effect());

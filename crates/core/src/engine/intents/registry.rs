@@ -356,10 +356,10 @@ impl Orders {
         self.active.len()
     }
 
-    /// Whether anything may be sent again, cancelled or dropped: an intent is sealed and not in flight, of unknown state,
-    /// or being cancelled; or there are joins and exits.
-    pub(crate) fn has_unsettled(&self) -> bool {
-        self.outline().unsettled || !self.pool_transactions.is_empty()
+    /// Whether anything may be sent again or dropped: an intent is sealed and not in flight, or of unknown state; or
+    /// there are joins and exits.
+    pub(crate) fn has_unresolved(&self) -> bool {
+        self.outline().unresolved || !self.pool_transactions.is_empty()
     }
 
     /// Whether no intent may be alive.

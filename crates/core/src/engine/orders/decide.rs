@@ -373,8 +373,12 @@ impl State {
             strategy, market, ..
         } = self.slots[seat];
         let mut amounts = [0; 2];
+        if !self.orders.outline().unresolved {
+            return amounts;
+        }
         for tracked in self.orders.of_strategy(market, strategy) {
-            if self.working(now, tracked).state == WorkingState::Unknown {
+            let venue_now = self.clock.at_least(now);
+            if self.working(now, venue_now, tracked).state == WorkingState::Unknown {
                 let amount: &mut Amount = &mut amounts[tracked.order.side as usize];
                 *amount = amount.saturating_add(tracked.base_left(tracked.base_amount()));
             }
@@ -442,7 +446,8 @@ impl State {
         } = self.slots[seat];
         let mut working = Vec::with_capacity(self.orders.len());
         let own = self.orders.of_strategy(market, strategy);
-        working.extend(own.map(|t| self.working(now, t)));
+        let venue_now = self.clock.at_least(now);
+        working.extend(own.map(|t| self.working(now, venue_now, t)));
         working
     }
 
@@ -482,7 +487,7 @@ impl State {
         }
     }
 
-    fn working(&self, now: Time, tracked: &Tracked) -> Working {
+    fn working(&self, now: Time, venue_now: VenueTime, tracked: &Tracked) -> Working {
         let spec = &self.market(tracked.order.market).spec;
         let state = match tracked.lifecycle.phase {
             _ if tracked.lifecycle.cancel.is_some() => WorkingState::Cancelling,
@@ -502,7 +507,7 @@ impl State {
             price: tracked.order.price,
             remaining: spec.lots_floor(tracked.base_left(tracked.base_amount())),
             state,
-            expiring: self.clock.at_least(now) >= self.refresh_at(tracked),
+            expiring: venue_now >= self.refresh_at(tracked),
         }
     }
 

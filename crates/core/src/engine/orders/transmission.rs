@@ -166,7 +166,7 @@ impl State {
 
     /// Resends intents that got no answer and were not listed since, and those that provably were never sent.
     pub(crate) fn resend(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if !self.orders.has_unsettled() {
+        if !self.orders.has_unresolved() {
             return;
         }
         let due: Vec<_> = self
@@ -216,7 +216,7 @@ impl State {
     /// Drops sealed intents that were never sent, when nothing new may be sent, they are no longer targets, or they
     /// expire.
     pub(crate) fn drop_unsent(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if !self.orders.has_unsettled() {
+        if !self.orders.has_unresolved() {
             return;
         }
         let stopped = self.is_stopped();
@@ -235,14 +235,15 @@ impl State {
     /// Sends every decided cancel that is due, by strategy and oldest first. Cancels may use the whole budget; one
     /// without a token is retried soon.
     pub(crate) fn send_cancels(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if !self.orders.has_unsettled() {
+        if !self.orders.outline().cancel_wanted {
             return;
         }
+        // Joins and exits cannot be cancelled.
         let due: Vec<_> = self
             .orders
-            .lives()
-            .filter(|(_, lifecycle)| self.cancel_at(lifecycle).is_some_and(|at| at <= now))
-            .filter_map(|(id, lifecycle)| Some((id, lifecycle.hash?)))
+            .iter()
+            .filter(|t| self.cancel_at(&t.lifecycle).is_some_and(|at| at <= now))
+            .filter_map(|t| Some((t.order.client_id, t.lifecycle.hash?)))
             .collect();
         for (id, hash) in due {
             if !self.take_token(now, Endpoint::Cancel) {
@@ -270,14 +271,9 @@ impl State {
         }
     }
 
-    /// When a cancel is due to be sent, again or for the first time. An order in flight is not cancelled before its
-    /// answer: a cancel that overtakes it would find nothing.
+    /// When a cancel is due to be sent, again or for the first time.
     pub(crate) fn cancel_at(&self, lifecycle: &Lifecycle) -> Option<Time> {
-        let cancel = lifecycle.cancel?;
-        let reachable = matches!(lifecycle.phase, Phase::Live | Phase::Unknown { .. });
-        if !reachable || cancel.in_flight.is_some() {
-            return None;
-        }
+        let cancel = lifecycle.cancel.filter(|_| lifecycle.may_be_cancelled())?;
         // Only the list shows whether an answered cancel had an effect: until it was read, another cancel costs budget
         // without information. Without a list, the longest pause applies.
         let unread = cancel
