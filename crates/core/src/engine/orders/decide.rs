@@ -19,7 +19,6 @@ use crate::engine::intents::registry::Tracked;
 use crate::engine::market_data::book::Prices;
 use crate::engine::market_data::others::Other;
 use crate::engine::orders::builder::WantedQuote;
-use crate::engine::orders::decisions::explain;
 use crate::engine::orders::diff::{Diff, Missing, Tolerance, Working, WorkingState, diff};
 use crate::engine::risk::ramp::{full_size, scaled};
 
@@ -209,13 +208,7 @@ impl State {
         self.let_replacements_wait(now, index, (quotes, working, tolerance), &mut found);
         let Diff { cancel, place } = found;
         let decisions = &mut self.markets[index].decisions;
-        for order in working {
-            let is_cancelled = cancel.contains(&order.id);
-            let because = |side: Side| because[side as usize];
-            if let Some(decision) = explain(quotes, order, tolerance, is_cancelled, because) {
-                decisions.record(order.id, decision);
-            }
-        }
+        decisions.compare(quotes, working, (tolerance, because), &cancel);
         for order in cancel {
             self.request_cancel(now, order);
         }

@@ -11,29 +11,106 @@ use crate::strategy::Quote;
 use crate::engine::orders::diff::{Tolerance, Working, WorkingState};
 
 /// The decisions about the orders of a market.
+///
+/// Comparisons are kept as they were, and explained when somebody asks: nearly all of them are forgotten before.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Decisions(Vec<(ClientOrderId, OrderDecision)>);
+pub(crate) struct Decisions {
+    /// Decisions that are known; they replace what a comparison says of the same order.
+    recorded: Vec<(ClientOrderId, OrderDecision)>,
+    /// The first of them are comparisons of the last decision, the others are buffers.
+    comparisons: Vec<Comparison>,
+    compared: usize,
+}
+
+/// The comparison of a strategy's quotes with its orders.
+#[derive(Clone, Debug)]
+pub(crate) struct Comparison {
+    quotes: Vec<Quote>,
+    working: Vec<Working>,
+    cancelled: Vec<ClientOrderId>,
+    tolerance: Tolerance,
+    /// Why a side has no quotes.
+    because: [Withheld; 2],
+}
+
+impl Comparison {
+    /// What it says of one of its orders.
+    fn explain(&self, order: &Working) -> Option<OrderDecision> {
+        let is_cancelled = self.cancelled.contains(&order.id);
+        let because = |side: Side| self.because[side as usize];
+        explain(&self.quotes, order, self.tolerance, is_cancelled, because)
+    }
+}
 
 impl Decisions {
     /// A decision begins: of the ones before, those about orders that are still being cancelled remain.
     pub(crate) fn begin(&mut self, is_alive: impl Fn(ClientOrderId) -> bool) {
-        self.0.retain(|(order, decision)| {
+        for comparison in &self.comparisons[..self.compared] {
+            let cancelled = |order: &&Working| comparison.cancelled.contains(&order.id);
+            for order in comparison.working.iter().filter(cancelled) {
+                let is_known = self.recorded.iter().any(|(known, _)| *known == order.id);
+                if let Some(decision) = comparison.explain(order).filter(|_| !is_known) {
+                    self.recorded.push((order.id, decision));
+                }
+            }
+        }
+        self.compared = 0;
+        self.recorded.retain(|(order, decision)| {
             matches!(decision, OrderDecision::Cancelled(_)) && is_alive(*order)
         });
     }
 
+    /// Records a comparison; `because` is why a side has no quotes.
+    pub(crate) fn compare(
+        &mut self,
+        quotes: &[Quote],
+        working: &[Working],
+        (tolerance, because): (Tolerance, [Withheld; 2]),
+        cancelled: &[ClientOrderId],
+    ) {
+        let is_explained = |id: ClientOrderId| {
+            let mut of = working.iter().filter(|order| order.id == id);
+            of.any(|order| order.state != WorkingState::Cancelling)
+        };
+        self.recorded.retain(|(known, _)| !is_explained(*known));
+        if self.compared == self.comparisons.len() {
+            self.comparisons.push(Comparison {
+                quotes: Vec::new(),
+                working: Vec::new(),
+                cancelled: Vec::new(),
+                tolerance,
+                because,
+            });
+        }
+        let comparison = &mut self.comparisons[self.compared];
+        comparison.quotes.clear();
+        comparison.quotes.extend_from_slice(quotes);
+        comparison.working.clear();
+        comparison.working.extend_from_slice(working);
+        comparison.cancelled.clear();
+        comparison.cancelled.extend_from_slice(cancelled);
+        (comparison.tolerance, comparison.because) = (tolerance, because);
+        self.compared += 1;
+    }
+
     /// Records the decision about an order.
     pub(crate) fn record(&mut self, order: ClientOrderId, decision: OrderDecision) {
-        self.0.retain(|(known, _)| *known != order);
-        self.0.push((order, decision));
+        self.recorded.retain(|(known, _)| *known != order);
+        self.recorded.push((order, decision));
     }
 
     /// The last decision about an order.
     pub(crate) fn of(&self, order: ClientOrderId) -> Option<OrderDecision> {
-        let mut known = self.0.iter();
-        known
-            .find(|(known, _)| *known == order)
-            .map(|(_, decision)| *decision)
+        let mut recorded = self.recorded.iter();
+        if let Some((_, decision)) = recorded.find(|(known, _)| *known == order) {
+            return Some(*decision);
+        }
+        self.comparisons[..self.compared]
+            .iter()
+            .find_map(|comparison| {
+                let mut working = comparison.working.iter();
+                comparison.explain(working.find(|working| working.id == order)?)
+            })
     }
 }
 
@@ -102,6 +179,45 @@ mod tests {
             qty: Qty(100),
             level: 0,
         }
+    }
+
+    #[test]
+    fn a_comparison_is_explained_until_the_next_decision_and_cancels_until_their_order_ends() {
+        use CancelCause::{Moved, NoRoom};
+        use OrderDecision::{Cancelled, Kept};
+        let numbered = |number, price, state| {
+            let mut order = order(price, state, false);
+            order.id.number = number;
+            order
+        };
+        let near = quote(Side::Buy, 10_000);
+        let working = [
+            numbered(1, 10_000, WorkingState::Live),
+            numbered(2, 10_500, WorkingState::Live),
+            numbered(3, 10_000, WorkingState::Live),
+        ];
+        let [kept, moved, pushed] = working.map(|order| order.id);
+        let because = [Withheld::from(Control::StaleData); 2];
+        let mut decisions = Decisions::default();
+        decisions.begin(|_| true);
+        let how = (TOLERANCE, because);
+        decisions.compare(&[near], &working, how, &[moved]);
+        // What is decided afterwards replaces what the comparison says.
+        decisions.record(pushed, Cancelled(NoRoom(Control::Balance)));
+        let expected = [
+            Some(Kept { wanted: near }),
+            Some(Cancelled(Moved { wanted: near })),
+            Some(Cancelled(NoRoom(Control::Balance))),
+        ];
+        assert_eq!([kept, moved, pushed].map(|id| decisions.of(id)), expected);
+        decisions.begin(|id| id != pushed);
+        let expected = [None, expected[1], None];
+        assert_eq!([kept, moved, pushed].map(|id| decisions.of(id)), expected);
+        // One that is being cancelled keeps its decision through the next comparison.
+        let cancelling = numbered(2, 10_500, WorkingState::Cancelling);
+        decisions.compare(&[near], &[working[0], cancelling], how, &[]);
+        let expected = [Some(Kept { wanted: near }), expected[1], None];
+        assert_eq!([kept, moved, pushed].map(|id| decisions.of(id)), expected);
     }
 
     #[test]

@@ -74,11 +74,14 @@ pub(crate) fn diff(quotes: &[Quote], working: &[Working], tolerance: Tolerance) 
     let mut targets: Vec<&Quote> = quotes.iter().collect();
     targets.sort_by_key(|quote| quote.level);
     let fresh = assign(&targets, working, false, tolerance);
-    let old = assign(&targets, working, true, tolerance);
+    // Most of the time none expires.
+    let any_expires = working.iter().any(|order| order.expiring);
+    let old = any_expires.then(|| assign(&targets, working, true, tolerance));
+    let old = |quote: usize| old.as_ref().and_then(|old| old[quote]);
     let mut result = Diff::default();
     let mut held_back = Vec::new();
-    for (quote, (fresh, old)) in targets.into_iter().zip(fresh.iter().zip(old)) {
-        let old = old.map(|at| working[at].id);
+    for (at, (quote, fresh)) in targets.into_iter().zip(&fresh).enumerate() {
+        let old = old(at).map(|at| working[at].id);
         let Some(fresh) = *fresh else {
             held_back.extend(old);
             result.place.push(Missing {
