@@ -8,12 +8,39 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Values in the order of their keys.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SortedMap<K, V>(Vec<(K, V)>);
 
 impl<K, V> Default for SortedMap<K, V> {
     fn default() -> Self {
         Self(Vec::new())
+    }
+}
+
+impl<K: Copy + Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
+    fn from_iter<T: IntoIterator<Item = (K, V)>>(entries: T) -> Self {
+        let entries: Vec<_> = entries.into_iter().collect();
+        if entries.is_sorted_by(|(one, _), (next, _)| one < next) {
+            return Self(entries);
+        }
+        // Of several values of a key the last one counts.
+        let sorted: BTreeMap<_, _> = entries.into_iter().collect();
+        Self(sorted.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+impl<K, V> SortedMap<K, V> {
+    /// A map without entries.
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+}
+
+#[cfg(test)]
+impl<K: Copy + Ord, V, const N: usize> From<[(K, V); N]> for SortedMap<K, V> {
+    fn from(entries: [(K, V); N]) -> Self {
+        entries.into_iter().collect()
     }
 }
 
@@ -38,6 +65,18 @@ impl<K: Copy + Ord, V> SortedMap<K, V> {
             Ok(place) => self.0[place].1 = value,
             Err(place) => self.0.insert(place, (key, value)),
         }
+    }
+
+    /// The value of a key, after adding this one if it has none.
+    pub(crate) fn get_or_insert(&mut self, key: K, value: V) -> &mut V {
+        let place = match self.place(key) {
+            Ok(place) => place,
+            Err(place) => {
+                self.0.insert(place, (key, value));
+                place
+            }
+        };
+        &mut self.0[place].1
     }
 
     pub(crate) fn remove(&mut self, key: K) -> Option<V> {
@@ -109,6 +148,10 @@ mod tests {
                 assert_eq!(own.remove(key), map.remove(&key));
             }
             assert_eq!(own.get(key), map.get(&key));
+            let mut copy = map.clone();
+            let added = *copy.entry(key).or_insert(round);
+            assert_eq!(*own.clone().get_or_insert(key, round), added);
+            assert!(map.clone().into_iter().rev().collect::<SortedMap<_, _>>() == own);
             assert_eq!(own.get_mut(key), map.get_mut(&key));
             assert_eq!((own.len(), own.is_empty()), (map.len(), map.is_empty()));
             let first = map.first_key_value().map(|(key, value)| (*key, value));

@@ -296,7 +296,7 @@ impl State {
     ) {
         // Orders sent meanwhile may be in it; orders filled meanwhile may be in it unfilled.
         for (id, level) in self.orders.levels(market) {
-            own.entry(id).or_insert(level);
+            own.get_or_insert(id, level);
         }
         if depth.market != market {
             let (endpoint, cause) = (Endpoint::Depth, UnknownCause::Undecodable);

@@ -18,6 +18,7 @@ use crate::order::ClientOrderId;
 use crate::pool::{PoolTransactionAmounts, UnsignedPoolTransaction};
 use crate::postings::{Postings, Traded};
 use crate::request::{Balance, Charge, ChargedBalances};
+use crate::sorted_map::SortedMap;
 use crate::time::Time;
 use crate::token::{Amount, TokenId};
 
@@ -25,7 +26,7 @@ use crate::engine::account::booked_since::BookedSince;
 use crate::engine::intents::registry::Increment;
 
 /// The largest amount that each of our intents locked when the balances were requested, and whether it certainly did.
-pub(crate) type OwnLocks = BTreeMap<(TokenId, ClientOrderId), (Amount, bool)>;
+pub(crate) type OwnLocks = SortedMap<(TokenId, ClientOrderId), (Amount, bool)>;
 
 /// Balances that wait for a scan which confirms that nothing happened around them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -347,7 +348,7 @@ impl Ledger {
         let careful = others || self.locked_by_others.contains(&token);
         let own = own.map(|((_, id), (most, surely))| match (careful, surely) {
             (false, _) => *most,
-            (true, true) => (*most).min(still(*id)),
+            (true, true) => (*most).min(still(id)),
             (true, false) => 0,
         });
         let own = own.sum();

@@ -20,7 +20,7 @@ use crate::venue::{AmountRule, FeeToken, SlotRule, Spent};
 use crate::engine::intents::lifecycle::Lifecycle;
 use crate::engine::intents::outline::Outline;
 use crate::engine::intents::pool_transactions::PoolTransactionRegistry;
-use crate::engine::market_data::book::{OwnLevel, OwnLevels};
+use crate::engine::market_data::book::OwnLevel;
 
 /// One order that may be alive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -379,12 +379,14 @@ impl Orders {
             .find(|tracked| tracked.order.market == market && tracked.is_swap())
     }
 
-    /// The orders of a market that a depth may contain.
-    pub(crate) fn levels(&self, market: MarketId) -> OwnLevels {
+    /// The orders of a market that a depth may contain, by id.
+    pub(crate) fn levels(
+        &self,
+        market: MarketId,
+    ) -> impl Iterator<Item = (ClientOrderId, OwnLevel)> {
         self.of_market(market)
             .filter(|t| t.may_have_left())
             .map(|t| (t.order.client_id, t.level()))
-            .collect()
     }
 
     pub(crate) fn of_strategy(

@@ -1,7 +1,6 @@
 //! State of one market's data: the last accepted depth, own orders removed, and whether it is fit for pricing.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +10,7 @@ use crate::market::{MarketSpec, Price, Qty, Side};
 use crate::notification::{Control, DepthFault, Withheld};
 use crate::order::ClientOrderId;
 use crate::request::{Depth, DepthLevel};
+use crate::sorted_map::SortedMap;
 use crate::strategy::BookLevel;
 use crate::time::{Time, VenueTime};
 use crate::token::Amount;
@@ -31,7 +31,7 @@ pub(crate) struct OwnLevel {
 }
 
 /// The own orders that a snapshot may contain: alive when it was generated, or sent before it arrived.
-pub(crate) type OwnLevels = BTreeMap<ClientOrderId, OwnLevel>;
+pub(crate) type OwnLevels = SortedMap<ClientOrderId, OwnLevel>;
 
 /// The last accepted depth of one market.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -63,6 +63,8 @@ pub(crate) struct Prices {
     pub(crate) asks: Vec<BookLevel>,
     /// Half ticks: best bid + best ask, own orders removed.
     pub(crate) mid: Option<u64>,
+    /// Lots of the side that has fewer.
+    pub(crate) thinner: Qty,
 }
 
 impl MarketBook {
@@ -97,7 +99,23 @@ impl MarketBook {
         self.refused = 0;
         self.snapshot_at = drawn;
         self.snapshot_time = depth.timestamp;
-        self.depth = Some(depth.clone());
+        match &mut self.depth {
+            // Into the buffers of the one before.
+            Some(known) => {
+                let (mut bids, mut asks) = (
+                    std::mem::take(&mut known.bids),
+                    std::mem::take(&mut known.asks),
+                );
+                bids.clone_from(&depth.bids);
+                asks.clone_from(&depth.asks);
+                *known = Depth {
+                    bids,
+                    asks,
+                    ..*depth
+                };
+            }
+            None => self.depth = Some(depth.clone()),
+        }
         self.own = own;
         self.prices = OnceCell::new();
         Ok(())
@@ -185,7 +203,17 @@ impl MarketBook {
             (Some(bid), Some(ask)) => Some(bid.price.0.saturating_add(ask.price.0)),
             _ => None,
         };
-        Prices { bids, asks, mid }
+        let lots = |levels: &[BookLevel]| {
+            let each = levels.iter().map(|level| level.qty.0);
+            Qty(each.fold(0, u64::saturating_add))
+        };
+        let thinner = lots(&bids).min(lots(&asks));
+        Prices {
+            bids,
+            asks,
+            mid,
+            thinner,
+        }
     }
 
     /// Why the depth is not fit for pricing because of its age.
@@ -239,12 +267,7 @@ impl MarketBook {
             let compared = Compared::new(Unit::Bps, key, found_bps, most_bps);
             return Err(Withheld::compared(Control::Spread, compared));
         }
-        let lots = |levels: &[BookLevel]| {
-            Qty(levels
-                .iter()
-                .fold(0, |sum: u64, level| sum.saturating_add(level.qty.0)))
-        };
-        let (thinner, least) = (lots(&prices.bids).min(lots(&prices.asks)), config.depth_min);
+        let (thinner, least) = (prices.thinner, config.depth_min);
         if thinner < least {
             let compared = Compared::new(Unit::Lots, "market.depth_min", thinner.0, least.0);
             return Err(Withheld::compared(Control::ThinBook, compared));
@@ -394,7 +417,7 @@ mod tests {
         let shown = |book: &MarketBook, drawn| {
             let mut own = OwnLevels::new();
             book.include_departed(Time(drawn), &mut own);
-            own.contains_key(&id)
+            own.get(id).is_some()
         };
         assert!(shown(&book, 50), "as late as it was seen");
         assert!(!shown(&book, 51), "gone by then");
@@ -402,7 +425,7 @@ mod tests {
             let rest = OwnLevel { left: 3, ..level };
             let mut own = OwnLevels::from([(id, rest)]);
             book.include_departed(Time(drawn), &mut own);
-            own[&id].left
+            own.get(id).map_or(0, |level| level.left)
         };
         assert_eq!((left(50), left(51)), (7, 3), "whole before it was filled");
         let kept = |ms| {

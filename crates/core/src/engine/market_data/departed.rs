@@ -19,7 +19,12 @@ pub(crate) const KEPT: usize = 256;
 /// Every fill goes through all of them, so they are side by side. Ids rise: a new one comes last or close to it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
-pub(crate) struct Departed(VecDeque<(ClientOrderId, (Time, OwnLevel))>);
+pub(crate) struct Departed {
+    orders: VecDeque<(ClientOrderId, (Time, OwnLevel))>,
+    /// No time is before the first of these or after the second, so that most of the time nothing is looked for.
+    earliest: Time,
+    latest: Time,
+}
 
 type Stored = BTreeMap<ClientOrderId, (Time, OwnLevel)>;
 
@@ -27,22 +32,44 @@ impl Departed {
     /// Adds an order; of too many, the one with the lowest id is dropped.
     pub(crate) fn add(&mut self, now: Time, id: ClientOrderId, level: OwnLevel) {
         let lapsed = |at: Time| now.micros_since(at) >= KEPT_US;
-        if self.0.iter().any(|(_, (at, _))| lapsed(*at)) {
-            self.0.retain(|(_, (at, _))| !lapsed(*at));
+        if lapsed(self.earliest) {
+            // Ids mostly rise with time: nearly always only the first ones have lapsed.
+            while self
+                .orders
+                .pop_front_if(|(_, (at, _))| lapsed(*at))
+                .is_some()
+            {}
+            self.bound();
         }
-        if self.0.len() >= KEPT {
-            self.0.pop_front();
+        if lapsed(self.earliest) {
+            self.orders.retain(|(_, (at, _))| !lapsed(*at));
+            self.bound();
         }
-        match self.0.binary_search_by_key(&id, |(id, _)| *id) {
-            Ok(known) => self.0[known].1 = (now, level),
-            Err(place) => self.0.insert(place, (id, (now, level))),
+        if self.orders.len() >= KEPT {
+            self.orders.pop_front();
         }
+        match self.orders.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(known) => self.orders[known].1 = (now, level),
+            Err(place) => self.orders.insert(place, (id, (now, level))),
+        }
+        self.earliest = self.earliest.min(now);
+        self.latest = self.latest.max(now);
+    }
+
+    /// Finds the first and the last time.
+    fn bound(&mut self) {
+        let times = self.orders.iter().map(|(_, (at, _))| *at);
+        self.earliest = times.clone().min().unwrap_or(Time(u64::MAX));
+        self.latest = times.max().unwrap_or_default();
     }
 
     /// Adds those that departed after a snapshot may have been generated to the orders that it may contain.
     pub(crate) fn include(&self, drawn: Time, own: &mut OwnLevels) {
-        for (id, (_, level)) in self.0.iter().filter(|(_, (at, _))| *at >= drawn) {
-            let shown = own.entry(*id).or_insert(*level);
+        if drawn > self.latest {
+            return;
+        }
+        for (id, (_, level)) in self.orders.iter().filter(|(_, (at, _))| *at >= drawn) {
+            let shown = own.get_or_insert(*id, *level);
             shown.left = shown.left.max(level.left);
         }
     }
@@ -51,23 +78,28 @@ impl Departed {
 #[cfg(test)]
 impl Departed {
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.orders.len()
     }
 
     pub(crate) fn contains(&self, id: ClientOrderId) -> bool {
-        self.0.iter().any(|(known, _)| *known == id)
+        self.orders.iter().any(|(known, _)| *known == id)
     }
 }
 
 impl From<Stored> for Departed {
     fn from(stored: Stored) -> Self {
-        Self(stored.into_iter().collect())
+        let mut departed = Self {
+            orders: stored.into_iter().collect(),
+            ..Self::default()
+        };
+        departed.bound();
+        departed
     }
 }
 
 impl From<Departed> for Stored {
     fn from(departed: Departed) -> Self {
-        departed.0.into_iter().collect()
+        departed.orders.into_iter().collect()
     }
 }
 
@@ -82,6 +114,36 @@ mod tests {
         price: Price(1),
         left: 1,
     };
+
+    /// Beside all that were ever added, with times that also go back among the ids.
+    #[test]
+    fn those_within_the_time_are_kept_and_shown_to_earlier_snapshots() {
+        let (mut departed, mut all) = (Departed::default(), BTreeMap::new());
+        let mut now = 0;
+        for step in 0..400_u64 {
+            now += step * 7_919 % 2_000_000;
+            let order = id(step * 31 % 97);
+            departed.add(Time(now), order, LEVEL);
+            all.retain(|_, at| now - *at < KEPT_US);
+            all.insert(order, now);
+            assert_eq!(departed.len(), all.len(), "{step}");
+            for drawn in [0, now - now / 50, now, now + 1] {
+                let mut own = OwnLevels::new();
+                departed.include(Time(drawn), &mut own);
+                let later = all.iter().filter(|(_, at)| **at >= drawn);
+                assert!(
+                    own.iter().map(|(id, _)| id).eq(later.map(|(id, _)| *id)),
+                    "{step}"
+                );
+            }
+        }
+        let mut stored = Departed::from(Stored::from(departed.clone()));
+        let later = Time(now).plus_ms(KEPT_US / 1_000);
+        for of in [&mut departed, &mut stored] {
+            of.add(later, id(100), LEVEL);
+            assert_eq!(of.len(), 1);
+        }
+    }
 
     /// Ids rise, so that the lowest one is the oldest.
     #[test]

@@ -206,7 +206,7 @@ impl State {
         }
         let interval_ms = self.polls.depth_interval_ms(index, &self.config.poll);
         self.polls.depth[index] = now.plus_ms(interval_ms);
-        let own = self.orders.levels(id);
+        let own = self.orders.levels(id).collect();
         let purpose = RequestPurpose::Depth { market: id, own };
         self.send(now, purpose, Query::Depth(id), actions);
     }
@@ -218,24 +218,28 @@ impl State {
         }
         self.polls.balances = now.plus_ms(self.config.poll.balances_ms);
         let fills = self.ledger.fills();
-        let mut own_locked = OwnLocks::new();
-        for tracked in self.orders.iter() {
-            let of = (tracked.order.sell_token, tracked.order.client_id);
-            let surely = tracked.lifecycle.phase == Phase::Live;
-            own_locked.insert(of, (tracked.reserved(), surely));
-        }
-        for wanted in self.orders.pool_transactions.iter().map(|t| &t.wanted) {
-            for token in [wanted.pooled[0], wanted.pooled[1], wanted.lp] {
-                let most = wanted.reserved(token);
-                own_locked.insert((token, wanted.client_id), (most, false));
-            }
-        }
+        let own_locked = self.own_locks();
         self.send(
             now,
             RequestPurpose::Balances { fills, own_locked },
             Query::Balances,
             actions,
         );
+    }
+
+    /// What each intent that may be alive locks at most, and whether it surely does.
+    fn own_locks(&self) -> OwnLocks {
+        let orders = self.orders.iter().map(|tracked| {
+            let of = (tracked.order.sell_token, tracked.order.client_id);
+            let surely = tracked.lifecycle.phase == Phase::Live;
+            (of, (tracked.reserved(), surely))
+        });
+        let pools = self.orders.pool_transactions.iter().flat_map(|tracked| {
+            let wanted = &tracked.wanted;
+            let tokens = [wanted.pooled[0], wanted.pooled[1], wanted.lp];
+            tokens.map(|token| ((token, wanted.client_id), (wanted.reserved(token), false)))
+        });
+        orders.chain(pools).collect()
     }
 
     fn poll_meta(&mut self, now: Time, actions: &mut Vec<Action>) {
