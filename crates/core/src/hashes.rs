@@ -13,7 +13,17 @@ impl Hashes {
     /// Adds those of a page. Sorting merges what is in order already: a page that is sorted by hash either way, and what
     /// was there before.
     pub(crate) fn extend(&mut self, page: impl Iterator<Item = Hash>) {
+        let before = self.0.len();
         self.0.extend(page);
+        let (known, added) = self.0.split_at_mut(before);
+        // The newest entries come first: where hashes rise with time, a page has them in falling order.
+        if added.is_sorted_by(|one, next| one > next) {
+            added.reverse();
+            let follows = |last: &Hash| added.first().is_none_or(|first| last < first);
+            if known.last().is_none_or(follows) {
+                return;
+            }
+        }
         self.0.sort();
         self.0.dedup();
     }
@@ -38,5 +48,33 @@ impl From<Vec<Hash>> for Hashes {
 impl From<Hashes> for Vec<Hash> {
     fn from(hashes: Hashes) -> Self {
         hashes.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::engine::testing::hash;
+
+    /// Beside a set of the standard library: pages in falling, rising and no order, behind and among what was there.
+    #[test]
+    fn it_holds_every_hash_of_its_pages_once_and_in_order() {
+        let (mut own, mut set) = (Hashes::default(), BTreeSet::new());
+        for page in [
+            &[9, 7, 5][..],
+            &[4, 3],
+            &[12, 11, 10],
+            &[],
+            &[15, 13, 12],
+            &[6, 6],
+            &[1, 2, 3],
+            &[20, 8, 30],
+        ] {
+            own.extend(page.iter().map(|number| hash(*number)));
+            set.extend(page.iter().map(|number| hash(*number)));
+            assert!(own.0.iter().eq(&set), "{page:?}");
+        }
     }
 }

@@ -295,10 +295,15 @@ pub struct Targets {
 impl Targets {
     /// Most quotes of one decision; further ones are dropped, so add the nearest levels first.
     pub const CAPACITY: usize = 64;
+    /// There is room for so many from the first on.
+    const USUAL: usize = 16;
 
     /// Adds a quote. One with zero price or quantity is ignored.
     pub fn quote(&mut self, side: Side, price: Price, qty: Qty, level: u16) {
         if price.0 > 0 && qty.0 > 0 && self.quotes.len() < Self::CAPACITY {
+            if self.quotes.is_empty() {
+                self.quotes.reserve(Self::USUAL);
+            }
             self.quotes.push(Quote {
                 side,
                 price,

@@ -103,13 +103,15 @@ impl LossBaselines {
             (seen, high)
         });
         let before = self.earlier_hour.iter().copied();
-        let mut highs: Vec<(VenueTime, i128)> = Vec::new();
-        for (seen, high) in before.chain(this_run) {
-            if counts_at(seen, venue_now) {
-                while highs.pop_if(|(_, earlier)| *earlier <= high).is_some() {}
+        // Newest first: what a later value reached does not count.
+        let (mut highs, mut highest) = (Vec::new(), None);
+        for (seen, high) in before.chain(this_run).rev() {
+            if counts_at(seen, venue_now) && highest.is_none_or(|highest| high > highest) {
                 highs.push((seen, high));
+                highest = Some(high);
             }
         }
+        highs.reverse();
         highs
     }
 

@@ -50,14 +50,20 @@ impl Ramp {
 
 /// A quantity at a share of full size, rounded down.
 pub(crate) fn scaled(qty: Qty, share_bps: u32) -> Qty {
-    let part = u128::from(qty.0) * u128::from(share_bps.min(FULL_BPS)) / u128::from(FULL_BPS);
+    if share_bps >= FULL_BPS {
+        return qty;
+    }
+    let part = u128::from(qty.0) * u128::from(share_bps) / u128::from(FULL_BPS);
     Qty(u64::try_from(part).unwrap_or(qty.0))
 }
 
 /// The smallest full size that is scaled to `qty` at this share.
 pub(crate) fn full_size(qty: Qty, share_bps: u32) -> Qty {
+    if share_bps >= FULL_BPS {
+        return qty;
+    }
     let whole = u128::from(qty.0) * u128::from(FULL_BPS);
-    let full = whole.div_ceil(u128::from(share_bps.clamp(1, FULL_BPS)));
+    let full = whole.div_ceil(u128::from(share_bps.max(1)));
     Qty(u64::try_from(full).unwrap_or(u64::MAX))
 }
 

@@ -55,17 +55,22 @@ impl Expiring {
 
     /// Removes what is dead; returns whether there was any.
     fn maintain(&mut self, venue_now: VenueTime, grace_ms: u64) -> bool {
-        let mut freed = false;
+        let mut freed = None;
         while let Some(first) = self.by_second.first_entry()
             && is_dead(*first.key(), venue_now, grace_ms)
         {
-            first.remove();
-            freed = true;
+            let dead: Amount = first.remove();
+            freed = Some(freed.unwrap_or(Amount::default()).saturating_add(dead));
         }
-        if freed {
-            self.sum = sum(self.by_second.values().copied());
-        }
-        freed
+        let Some(freed) = freed else {
+            return false;
+        };
+        // A sum that was not cut off is exact, and so is what is left of it.
+        self.sum = match self.sum {
+            Amount::MAX => sum(self.by_second.values().copied()),
+            exact => exact.saturating_sub(freed),
+        };
+        true
     }
 }
 

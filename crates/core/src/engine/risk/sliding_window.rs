@@ -22,6 +22,9 @@ struct Step {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Extremes {
     steps: VecDeque<Step>,
+    /// Lowest and highest of all steps, unless one that had either has left since they were last looked for.
+    #[serde(skip)]
+    found: Option<(i128, i128)>,
 }
 
 impl Extremes {
@@ -30,8 +33,10 @@ impl Extremes {
     pub(crate) fn take(&mut self, now: Time, seen: i128, window_ms: u64) -> (i128, i128) {
         let width_ms = (window_ms / STEPS).max(1);
         let oldest = now.minus_ms(window_ms.saturating_add(width_ms));
-        while self.steps.front().is_some_and(|step| step.begun < oldest) {
-            self.steps.pop_front();
+        while let Some(gone) = self.steps.pop_front_if(|step| step.begun < oldest) {
+            self.found = self
+                .found
+                .filter(|(low, high)| gone.low != *low && gone.high != *high);
         }
         match self.steps.back_mut() {
             Some(step) if now.ms_since(step.begun) < width_ms => {
@@ -43,18 +48,31 @@ impl Extremes {
                 high: seen,
             }),
         }
-        let low = self.steps.iter().map(|step| step.low).min();
-        let high = self.steps.iter().map(|step| step.high).max();
-        (low.unwrap_or(seen), high.unwrap_or(seen))
+        let found = match self.found {
+            Some((low, high)) => (low.min(seen), high.max(seen)),
+            None => self.look(seen),
+        };
+        debug_assert_eq!(found, self.look(seen), "a step changed unnoticed");
+        self.found = Some(found);
+        found
+    }
+
+    /// The lowest and the highest of all steps and a number.
+    fn look(&self, seen: i128) -> (i128, i128) {
+        let steps = self.steps.iter();
+        steps.fold((seen, seen), |(low, high), step| {
+            (low.min(step.low), high.max(step.high))
+        })
     }
 
     /// Start and highest value of every step, oldest first.
-    pub(crate) fn highs(&self) -> impl Iterator<Item = (Time, i128)> + '_ {
+    pub(crate) fn highs(&self) -> impl DoubleEndedIterator<Item = (Time, i128)> + '_ {
         self.steps.iter().map(|step| (step.begun, step.high))
     }
 
     /// Shifts all values.
     pub(crate) fn shift(&mut self, by: i128) {
+        self.found = None;
         for step in &mut self.steps {
             step.low = step.low.saturating_add(by);
             step.high = step.high.saturating_add(by);
@@ -63,6 +81,7 @@ impl Extremes {
 
     /// Removes all values.
     pub(crate) fn clear(&mut self) {
+        self.found = None;
         self.steps.clear();
     }
 }
@@ -71,31 +90,50 @@ impl Extremes {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PerMinute {
     seconds: VecDeque<(u64, u32)>,
+    /// The sum of all counts, once it was needed.
+    #[serde(skip)]
+    total: Option<u64>,
 }
 
 impl PerMinute {
     /// Counts one occurrence.
     pub(crate) fn add(&mut self, now: Time) {
         let second = now.as_ms() / 1_000;
-        while self
-            .seconds
-            .front()
-            .is_some_and(|(at, _)| at + 60 <= second)
-        {
-            self.seconds.pop_front();
+        let mut total = self.total();
+        while let Some((_, gone)) = self.seconds.pop_front_if(|(at, _)| *at + 60 <= second) {
+            total -= u64::from(gone);
         }
         match self.seconds.back_mut() {
-            Some((at, count)) if *at == second => *count = count.saturating_add(1),
-            Some(_) | None => self.seconds.push_back((second, 1)),
+            Some((at, count)) if *at == second => {
+                let before = *count;
+                *count = count.saturating_add(1);
+                total += u64::from(*count - before);
+            }
+            Some(_) | None => {
+                self.seconds.push_back((second, 1));
+                total += 1;
+            }
         }
+        self.total = Some(total);
+    }
+
+    fn total(&self) -> u64 {
+        let sum = || {
+            self.seconds
+                .iter()
+                .map(|(_, count)| u64::from(*count))
+                .sum()
+        };
+        self.total.unwrap_or_else(sum)
     }
 
     /// The count of the last sixty seconds, this one included.
     pub(crate) fn count(&self, now: Time) -> u32 {
         let second = now.as_ms() / 1_000;
-        let recent = self.seconds.iter().filter(|(at, _)| at + 60 > second);
-        let sum: u64 = recent.map(|(_, count)| u64::from(*count)).sum();
-        u32::try_from(sum).unwrap_or(u32::MAX)
+        // Seconds rise, so that those that have left are the first ones.
+        let gone = self.seconds.iter().take_while(|(at, _)| at + 60 <= second);
+        let gone: u64 = gone.map(|(_, count)| u64::from(*count)).sum();
+        u32::try_from(self.total() - gone).unwrap_or(u32::MAX)
     }
 }
 
@@ -159,6 +197,31 @@ mod tests {
                     within.1 <= high && high <= older.1,
                     "{window_ms} at {at_ms}"
                 );
+            }
+        }
+    }
+
+    /// Beside every occurrence, and beside a copy that has to sum up first.
+    #[test]
+    fn a_count_is_the_sum_of_what_is_within_a_minute() {
+        let (mut counted, mut all) = (PerMinute::default(), Vec::new());
+        let mut at_ms = 0;
+        for step in 0..2_000_u64 {
+            at_ms += step * 7_919 % 9_000 * (step % 3);
+            counted.add(Time::from_ms(at_ms));
+            all.push(at_ms / 1_000);
+            for later_ms in [0, 999, 30_000, 61_000] {
+                let now_ms = at_ms + later_ms;
+                let since = |at: &&u64| **at + 60 > now_ms / 1_000;
+                let expected = all.iter().filter(since).count();
+                let restored = PerMinute {
+                    total: None,
+                    ..counted.clone()
+                };
+                for counted in [&counted, &restored] {
+                    let count = counted.count(Time::from_ms(now_ms));
+                    assert_eq!(count as usize, expected, "{step} {later_ms}");
+                }
             }
         }
     }

@@ -83,6 +83,18 @@ impl Bucket {
 }
 
 impl Bucket {
+    /// Whether no token is available, as [`Bucket::take`] would find with more arithmetic.
+    fn is_empty(&self, now: Time, per_s: u32, burst: u32) -> bool {
+        // A rate above one a nanosecond is none.
+        let period_ns = match 1_000_000_000 / u64::from(per_s.max(1)) {
+            0 => 1_000_000_000,
+            period_ns => period_ns,
+        };
+        let burst_ns = period_ns.saturating_mul(u64::from(burst.max(1) - 1));
+        let full_at = self.0.get().unwrap_or(0);
+        now.0.saturating_mul(1_000) < full_at.saturating_sub(burst_ns)
+    }
+
     /// Whole tokens left: the burst less the tokens still owed.
     fn left(&self, now: Time, per_s: u32, burst: u32) -> u32 {
         let now_ns = u128::from(now.0) * 1_000;
@@ -134,7 +146,7 @@ impl Budget {
             return false;
         };
         self.common = common;
-        self.endpoints.insert(endpoint, own);
+        *self.endpoints.entry(endpoint).or_default() = own;
         self.sent += u64::from(self.costs.of(endpoint));
         true
     }
@@ -151,6 +163,11 @@ impl Budget {
             .get(&endpoint)
             .is_some_and(|until| now < *until)
         {
+            return None;
+        }
+        let own = self.endpoints.get(&endpoint).cloned().unwrap_or_default();
+        // An endpoint without a token is asked at every step.
+        if own.is_empty(now, self.config.endpoint_per_s, self.config.endpoint_burst) {
             return None;
         }
         let reserve = if endpoint == Endpoint::Cancel {
@@ -171,7 +188,6 @@ impl Budget {
                 return None;
             }
         }
-        let own = self.endpoints.get(&endpoint).cloned().unwrap_or_default();
         let quota = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
         own.take(now, quota, NonZeroU32::MIN, 0)
             .then_some((common, own))
@@ -273,6 +289,21 @@ mod tests {
             each.map(|endpoint| polls(reports, endpoint))
         });
         assert_eq!(counts, [[5, 3], [3, 1], [1, 1]]);
+    }
+
+    #[test]
+    fn a_bucket_is_empty_if_nothing_can_be_taken() {
+        for (per_s, burst) in [(1, 1), (3, 2), (7, 1), (1_000, 50), (0, 0), (u32::MAX, 3)] {
+            let (bucket, quota) = (Bucket::default(), quota(per_s, burst));
+            let mut at = 0;
+            for step in 0..5_000_u64 {
+                at += step * step % 1_913;
+                let now = Time(at * 250);
+                let is_empty = bucket.is_empty(now, per_s, burst);
+                let taken = bucket.take(now, quota, NonZeroU32::MIN, 0);
+                assert_eq!(is_empty, !taken, "{per_s} {burst} at {at}");
+            }
+        }
     }
 
     #[test]
