@@ -235,6 +235,16 @@ pub struct Bands {
     optimization: Optimization,
     reference: Reference,
     limits: PriceLimits,
+    buffers: Buffers,
+}
+
+/// Memory of a decision, kept for the next one.
+#[derive(Clone, Debug, Default)]
+struct Buffers {
+    own: Vec<OwnOrder>,
+    quotes: Vec<(Price, Qty)>,
+    /// Places of bands that hold too little, and what they lack.
+    short: Vec<(usize, Qty)>,
 }
 
 impl Bands {
@@ -253,6 +263,7 @@ impl Bands {
             optimization: Optimization::new(params, market)?,
             reference: Reference::new(params, market)?,
             limits: PriceLimits::new(params, market)?,
+            buffers: Buffers::default(),
         })
     }
 
@@ -267,7 +278,14 @@ impl Bands {
         bands.iter().position(has).unwrap_or(0)
     }
 
-    fn side(&self, view: &View<'_>, side: Side, funds: &mut Funds, targets: &mut Targets) {
+    fn side(
+        &self,
+        view: &View<'_>,
+        side: Side,
+        funds: &mut Funds,
+        targets: &mut Targets,
+        buffers: &mut Buffers,
+    ) {
         let bands = match side {
             Side::Buy => &self.buy,
             Side::Sell => &self.sell,
@@ -283,9 +301,10 @@ impl Bands {
                 why = reason;
             }
         };
-        let own = resting(view, side, &self.limits);
-        let mut target_quotes = Vec::with_capacity(own.len() + bands.len());
-        let mut short: Vec<(&Band, Qty)> = Vec::with_capacity(bands.len());
+        let Buffers { own, quotes, short } = buffers;
+        resting(view, side, &self.limits, own);
+        quotes.clear();
+        short.clear();
         let first = self.first(view, side, bands);
         for (index, band) in bands.iter().enumerate() {
             // Bands do not overlap: an order is a member of one.
@@ -305,15 +324,16 @@ impl Bands {
             for order in members.take(kept) {
                 // Resting orders are kept as they are, covered or not: the engine knows the locks.
                 let _ = funds.take(view.market, side, order.price, order.remaining);
-                target_quotes.push((order.price, order.remaining));
+                quotes.push((order.price, order.remaining));
             }
             let total = Qty(u64::try_from(total).unwrap_or(u64::MAX));
             if total < band.min && index >= first {
-                short.push((band, Qty(band.avg.0 - total.0)));
+                short.push((index, Qty(band.avg.0 - total.0)));
             }
         }
         // Kept orders have been paid for; the remaining funds go to the innermost shortfall first.
-        for (band, missing) in short {
+        for (index, missing) in short.iter().copied() {
+            let band = &bands[index];
             let Some(price) = band.entry(view, side, self.optimization, &self.limits) else {
                 let beyond = self.limits.beyond(view, side);
                 innermost(beyond.unwrap_or(Control::NoPassivePrice.into()));
@@ -322,19 +342,19 @@ impl Bands {
             let affordable = *funds;
             let qty = funds.take(view.market, side, price, missing);
             if qty >= self.dust && is_orderable(view.market, price, qty) {
-                target_quotes.push((price, qty));
+                quotes.push((price, qty));
             } else {
                 *funds = affordable;
                 innermost(unorderable(view, side, price, missing, self.dust));
             }
         }
         // Stable: of two orders at one price the older stays ahead.
-        target_quotes.sort_by(|one, two| match side {
+        quotes.sort_by(|one, two| match side {
             Side::Buy => two.0.cmp(&one.0),
             Side::Sell => one.0.cmp(&two.0),
         });
         targets.withhold(side, why);
-        for (level, (price, qty)) in (0..).zip(target_quotes) {
+        for (level, (price, qty)) in (0..).zip(quotes.iter().copied()) {
             targets.quote(side, price, qty, level);
         }
     }
@@ -360,9 +380,11 @@ impl Strategy for Bands {
         let view = &view;
         self.limits.observe(view);
         let mut funds = Funds::new(view.holdings);
+        let mut buffers = std::mem::take(&mut self.buffers);
         for side in Side::BOTH {
-            self.side(view, side, &mut funds, targets);
+            self.side(view, side, &mut funds, targets, &mut buffers);
         }
+        self.buffers = buffers;
     }
 
     fn save(&self) -> Vec<u8> {
@@ -408,21 +430,20 @@ fn side_bands(
 
 /// Own orders of one side that may stay: not being cancelled, not crossing the other side, not already replaced.
 /// Nearest to the mid first, older before newer.
-fn resting(view: &View<'_>, side: Side, limits: &PriceLimits) -> Vec<OwnOrder> {
-    let mut own: Vec<OwnOrder> = view
-        .own
-        .iter()
-        .filter(|order| order.side == side && !order.cancelling)
-        .filter(|order| passive(view, side, order.price) == order.price)
-        .filter(|order| limits.allows(side, order.price))
-        .filter(|order| !is_replaced(view, order))
-        .copied()
-        .collect();
+fn resting(view: &View<'_>, side: Side, limits: &PriceLimits, own: &mut Vec<OwnOrder>) {
+    let stays = |order: &&OwnOrder| {
+        order.side == side
+            && !order.cancelling
+            && passive(view, side, order.price) == order.price
+            && limits.allows(side, order.price)
+            && !is_replaced(view, order)
+    };
+    own.clear();
+    own.extend(view.own.iter().filter(stays).copied());
     own.sort_by_key(|order| match side {
         Side::Buy => u64::MAX - order.price.0,
         Side::Sell => order.price.0,
     });
-    own
 }
 
 /// Whether an order close to its expiry only rests until the newer one at its price does: targets for both would double
