@@ -236,6 +236,11 @@ impl Account {
             OrderList::Closed => report.status.is_final(),
         };
         let most = newest_first.len().min(page.limit as usize);
+        if page.list == OrderList::All {
+            let total = u32::try_from(newest_first.len()).unwrap_or(u32::MAX);
+            let shown = newest_first.skip(page.offset as usize).take(most);
+            return (shown.map(|order| order.report.clone()).collect(), total);
+        }
         let (mut found, mut total) = (Vec::with_capacity(most), 0_u32);
         for order in newest_first.filter(|order| is_in(&order.report)) {
             if total >= page.offset && found.len() < most {

@@ -238,10 +238,12 @@ impl SimulatedExchange {
         if let Some(market) = self.places.get(&number) {
             let market_state = &mut self.markets[usize::from(market.0)];
             market_state.version += 1;
-            let mut reports = Vec::new();
+            // The end is booked below.
+            let before = self.reports.len();
             market_state
                 .simulator
-                .cancel(now, OrderId(number), &mut reports);
+                .cancel(now, OrderId(number), &mut self.reports);
+            self.reports.truncate(before);
         }
         self.end(now, number, status);
     }
@@ -276,7 +278,6 @@ impl SimulatedExchange {
     #[cold]
     fn take_reports(&mut self, market: usize) {
         let mut reports = std::mem::take(&mut self.reports);
-        let spec = self.markets[market].spec.clone();
         for report in reports.drain(..) {
             let number = report.order.0;
             let end = match report.outcome {
@@ -284,6 +285,8 @@ impl SimulatedExchange {
                 Outcome::Rejected(_) => Some(OrderStatus::Failed),
                 Outcome::Canceled(_) | Outcome::Expired(_) => Some(OrderStatus::Cancelled),
                 Outcome::Filled(fill) => {
+                    let spec = &self.specs[market];
+                    let id = spec.id;
                     let base = spec.base_amount(fill.qty).unwrap_or(Amount::MAX);
                     let quote = spec.quote_amount(fill.price, fill.qty);
                     let quote = quote.unwrap_or(Amount::MAX);
@@ -303,7 +306,7 @@ impl SimulatedExchange {
                     self.executions.push(Execution {
                         time: report.time,
                         order: number,
-                        market: spec.id,
+                        market: id,
                         side: fill.side,
                         price: fill.price,
                         lots: fill.qty.0,
@@ -393,12 +396,19 @@ impl SimulatedExchange {
             .simulator
             .write_snapshot(self.depth_levels, &mut market_state.levels);
         let spec = &market_state.spec;
+        let open = || account.open().filter(|order| order.order.market == spec.id);
+        let own_count = open().count();
+        // Sizes are in lots at first.
         let mut sides = Side::BOTH.map(|side| {
-            let levels = market_state.levels.side(side).iter();
-            let each = levels.map(|level| (level.price, level.qty.0));
-            each.collect::<Vec<_>>()
+            let levels = market_state.levels.side(side);
+            let mut shown = Vec::with_capacity(levels.len() + own_count);
+            shown.extend(levels.iter().map(|level| DepthLevel {
+                price: level.price,
+                size: Amount::from(level.qty.0),
+            }));
+            shown
         });
-        for order in account.open().filter(|order| order.order.market == spec.id) {
+        for order in open() {
             let order_request = &order.order;
             let base = spec.base_amount(order_request.qty).unwrap_or(0);
             let left = spec
@@ -408,25 +418,25 @@ impl SimulatedExchange {
                 Side::Buy => (0, 1),
                 Side::Sell => (1, 0),
             };
-            sides[other]
-                .retain(|(price, _)| !order_request.side.reaches(order_request.price, *price));
-            let better = |price: &Price| match order_request.side {
-                Side::Buy => *price > order_request.price,
-                Side::Sell => *price < order_request.price,
+            let price = order_request.price;
+            sides[other].retain(|level| !order_request.side.reaches(price, level.price));
+            let better = |level: &DepthLevel| match order_request.side {
+                Side::Buy => level.price > price,
+                Side::Sell => level.price < price,
             };
-            let at = sides[own].partition_point(|(price, _)| better(price));
+            let at = sides[own].partition_point(better);
+            let size = Amount::from(left);
             match sides[own].get_mut(at) {
-                Some((price, lots)) if *price == order_request.price => {
-                    *lots = lots.saturating_add(left);
+                Some(level) if level.price == price => {
+                    level.size = level.size.saturating_add(size).min(u64::MAX.into());
                 }
-                _ => sides[own].insert(at, (order_request.price, left)),
+                _ => sides[own].insert(at, DepthLevel { price, size }),
             }
         }
-        let level = |(price, lots): &(Price, u64)| DepthLevel {
-            price: *price,
-            size: spec.lot.saturating_mul(Amount::from(*lots)),
-        };
-        let [bids, asks] = sides.map(|side| side.iter().map(level).collect());
+        for level in sides.iter_mut().flatten() {
+            level.size = spec.lot.saturating_mul(level.size);
+        }
+        let [bids, asks] = sides;
         // A snapshot is valid for the time it was taken; a book of incremental changes is valid until the next change.
         let timestamp = if market_state.is_snapshots {
             venue_time(market_state.levels.exchange_time)
