@@ -166,9 +166,9 @@ impl<'a> Scan<'a> {
         fits.then(|| (value * u128::from(power) + u128::from(tail), length))
     }
 
-    /// The value of the next eight bytes if all are digits.
+    /// The values of the next eight bytes if all are digits, the first in the lowest byte.
     #[inline]
-    fn eight_digits(&self) -> Option<u64> {
+    fn eight_are_digits(&self) -> Option<u64> {
         const ZEROS: u64 = 0x3030_3030_3030_3030;
         const HIGH: u64 = 0xF0F0_F0F0_F0F0_F0F0;
         let bytes = self.bytes.get(self.at..self.at + 8)?;
@@ -176,11 +176,14 @@ impl<'a> Scan<'a> {
         // A digit has 3 in its high half, also when 6 is added. A byte that carries fails the first test.
         let digits =
             eight & HIGH == ZEROS && eight.wrapping_add(0x0606_0606_0606_0606) & HIGH == ZEROS;
-        if !digits {
-            return None;
-        }
+        digits.then(|| eight - ZEROS)
+    }
+
+    /// The value of the next eight bytes if all are digits.
+    #[inline]
+    fn eight_digits(&self) -> Option<u64> {
+        let ones = self.eight_are_digits()?;
         // Pairs of digits, then fours, then eight.
-        let ones = eight - ZEROS;
         let pairs = (ones * 10 + (ones >> 8)) & 0x00FF_00FF_00FF_00FF;
         let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
         Some((fours * 10_000 + (fours >> 32)) & 0xFFFF_FFFF)
@@ -218,10 +221,11 @@ impl<'a> Scan<'a> {
         self.exactly(b'"')?;
         self.byte(b',')?;
         let size = self.quoted()?.0;
+        // Volume and number of orders are no part of a depth here.
         self.byte(b',')?;
-        self.quoted()?;
+        self.pass_quoted()?;
         self.byte(b',')?;
-        let (_, count) = self.quoted()?;
+        let count = self.pass_quoted()?;
         self.byte(b']')?;
         (size > 0 && count <= SHORT_DIGITS_MAX).then_some(DepthLevel { price, size })
     }
@@ -233,6 +237,24 @@ impl<'a> Scan<'a> {
         let number = self.number()?;
         self.exactly(b'"')?;
         Some(number)
+    }
+
+    /// Passes a number in quotes, without leading zeros, and returns how many digits it has.
+    #[inline]
+    fn pass_quoted(&mut self) -> Option<usize> {
+        self.byte(b'"')?;
+        let begun = self.at;
+        let first = *self.bytes.get(begun)?;
+        while self.eight_are_digits().is_some() {
+            self.at += 8;
+        }
+        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+        let length = self.at - begun;
+        self.exactly(b'"')?;
+        let fits = (1..=DIGITS_MAX).contains(&length) && (first != b'0' || length == 1);
+        fits.then_some(length)
     }
 
     /// A decimal in ticks, above zero.

@@ -170,3 +170,32 @@ fn numbers_of_every_length_are_read_alike() {
         assert_eq!(depth.bids[0].price.0, ticks, "{price}");
     }
 }
+
+/// They are no part of a depth, and passed over without their value.
+#[test]
+fn volume_and_number_of_orders_have_the_form_of_numbers() {
+    let spec = market(2);
+    let of = |volume: &str, count: &str| {
+        let text = body(&format!(r#"["1","5","{volume}","{count}"]"#), "");
+        let depth = scanned(text.as_bytes(), &spec);
+        // What is passed over here is what the other reader accepts.
+        assert!(depth.is_none() || depth == read(text.as_bytes(), &spec));
+        depth.is_some()
+    };
+    for digits in 1..=40 {
+        let nines = "9".repeat(digits);
+        assert_eq!(of(&nines, "1"), digits <= 38, "{digits}");
+        assert_eq!(of("1", &nines), digits <= 19, "{digits}");
+        let padded = format!("0{nines}");
+        assert!(!of(&padded, "1") && !of("1", &padded), "{digits}");
+        // Any byte that is no digit, wherever it is.
+        for at in 0..digits {
+            for other in ["/", ":", "-", ".", "e", "p", " "] {
+                let mut wrong = nines.clone();
+                wrong.replace_range(at..=at, other);
+                assert!(!of(&wrong, "1") && !of("1", &wrong), "{wrong}");
+            }
+        }
+    }
+    assert!(of("0", "0") && !of("", "1") && !of("1", ""));
+}
