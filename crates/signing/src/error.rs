@@ -7,7 +7,9 @@
 #[non_exhaustive]
 pub enum SignError {
     /// Not `0x` and 1 to 64 hexadecimal digits, or not a decimal number below 2^256.
-    #[error("malformed integer: expected 0x and 1 to 64 hexadecimal digits, or a decimal number below 2^256")]
+    #[error(
+        "malformed integer: expected 0x and 1 to 64 hexadecimal digits, or a decimal number below 2^256"
+    )]
     MalformedInteger,
     /// Not `0x` and exactly 64 hexadecimal digits.
     #[error("malformed hash: expected 0x and 64 hexadecimal digits")]
