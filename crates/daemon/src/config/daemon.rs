@@ -18,7 +18,7 @@ use super::reader::{At, ConfigError, KnownKeys, Place, Problem, Section, Source}
 use super::risk::{self, Risk};
 use super::sections::{check_markets, read_budget, read_orders, read_poll, small, version};
 use super::shadow;
-use super::venue::{self, Secrets, VenueKind, VenueLink, VenueTerms};
+use super::venue::{self, Secrets, VenueLink, VenueTerms};
 
 /// The store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,8 +222,7 @@ fn read(
     let mode = mode.unwrap_or(written.value);
 
     let mut section = root.section("venue");
-    // Of a file for an unknown kind of venue nothing else can be judged.
-    let kind = section.choice("kind", &VenueKind::WORDS, VenueKind::Exchange)?;
+    let kind = venue::kind(&mut section)?;
     let venue = venue::read(&mut section, &kind, (mode, pins), &folder);
     section.finish();
 

@@ -329,6 +329,37 @@ pub(super) fn without(mode: Mode) -> Option<At<String>> {
     })
 }
 
+/// Keys of `[venue]` that only one kind has.
+const OWN_KEYS: [(&str, VenueKind); 7] = [
+    (kraken::TIER, VenueKind::Kraken),
+    ("cancel_all_after_s", VenueKind::Kraken),
+    ("router", VenueKind::EvmPools),
+    ("position_manager", VenueKind::EvmPools),
+    ("factory", VenueKind::EvmPools),
+    ("node_file", VenueKind::EvmPools),
+    ("account", VenueKind::EvmPools),
+];
+
+/// The kind of venue, with a problem if it is unknown, or absent beside a key that only another kind than the default
+/// has: nothing else of such a file can be judged.
+pub(super) fn kind(section: &mut Section<'_, '_>) -> Option<At<VenueKind>> {
+    let kind = section.choice("kind", &VenueKind::WORDS, VenueKind::Exchange)?;
+    if section.has("kind") {
+        return Some(kind);
+    }
+    let mut own = OWN_KEYS.iter();
+    let Some((key, of)) = own.find(|(key, _)| section.has(key)) else {
+        return Some(kind);
+    };
+    let what = format!(
+        "venue.kind is missing, and venue.{key} is a key of the kind \"{0}\": write kind = \"{0}\"",
+        of.name()
+    );
+    let at = section.at();
+    section.problem(at, what);
+    None
+}
+
 /// Refuses a key of another kind of venue, if it is written.
 fn refuse_foreign<T: super::reader::Read>(
     section: &mut Section<'_, '_>,

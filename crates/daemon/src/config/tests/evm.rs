@@ -28,6 +28,18 @@ fn refusal(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn a_missing_kind_of_venue_is_the_only_error_and_is_named() {
+    let error = refusal("kind = \"evm-pools\"\n", "");
+    assert!(
+        error.ends_with(
+            "venue.kind is missing, and venue.router is a key of the kind \"evm-pools\": write kind = \"evm-pools\""
+        ),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
 fn the_example_holds_shares_of_a_pool() {
     let daemon = Daemon::parse(&example("evm-pools.toml")).unwrap();
     assert_eq!(daemon.venue.kind(), VenueKind::EvmPools);

@@ -69,6 +69,18 @@ fn an_unknown_kind_of_venue_is_the_only_error() {
 }
 
 #[test]
+fn a_missing_kind_of_venue_is_the_only_error_and_is_named() {
+    let error = refusal("kind = \"kraken\"\n", "");
+    assert!(
+        error.ends_with(
+            "venue.kind is missing, and venue.tier is a key of the kind \"kraken\": write kind = \"kraken\""
+        ),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
 fn keys_of_another_kind_of_venue_are_refused_where_they_stand() {
     for (from, to, problem) in [
         (
