@@ -17,8 +17,8 @@ use super::http_answer;
 use super::on_exchange::Dialect;
 use super::recording_proxy::{Interface, json};
 
-/// Kraken's interface of the exchange. A key has one call a second, so that a recovery takes longer: the proofs of a
-/// start, and lists that are read twice with the ledgers of their trades.
+/// Kraken's interface of the exchange. A key has one call a second, so that a recovery may take longer than what the run
+/// left to it: the proofs of a start, and lists with the ledgers of their trades.
 pub const KRAKEN: Dialect = Dialect {
     of_exchange,
     make_keys,

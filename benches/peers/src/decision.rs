@@ -314,6 +314,7 @@ fn world() -> World {
         seed: 1,
         instance: 7,
         next_number: 1,
+        budget_left: None,
         next_slots: BTreeMap::new(),
         open: Vec::new(),
         open_pool_transactions: Vec::new(),

@@ -150,6 +150,7 @@ impl EngineLink {
             seed: begin.seed,
             instance: INSTANCE,
             next_number: 1,
+            budget_left: None,
             next_slots: BTreeMap::new(),
             open: Vec::new(),
             open_pool_transactions: Vec::new(),

@@ -64,6 +64,9 @@ pub struct Start {
     pub instance: u32,
     /// Next number of an intent.
     pub next_number: u64,
+    /// Tokens of the common budget that are left, by what is known of the venue's own count. `None` if nothing is: the budget
+    /// is then empty after earlier runs, and full without.
+    pub budget_left: Option<u32>,
     /// Next slot number by row: neither it nor any above it was used. Absent rows begin at 0.
     pub next_slots: BTreeMap<TokenId, u32>,
     /// Intents that may still be alive.

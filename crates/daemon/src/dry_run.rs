@@ -121,6 +121,7 @@ impl<'a> Stage<'a> {
             seed: 0,
             instance: run.instance,
             next_number: 1,
+            budget_left: None,
             next_slots: BTreeMap::new(),
             open: Vec::new(),
             open_pool_transactions: Vec::new(),

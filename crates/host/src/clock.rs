@@ -64,6 +64,11 @@ impl Clock {
         Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 
+    /// Time since the host started: what processes that run one after the other can compare.
+    pub fn since_boot(&self) -> Duration {
+        monotonic()
+    }
+
     /// Microseconds of the wall clock since the Unix epoch. No decision may depend on them.
     #[expect(
         clippy::disallowed_methods,

@@ -13,6 +13,10 @@ pub trait NonceSource: fmt::Debug + Send + Sync {
     /// A nonce above every other that was given out for the key, by this process or an earlier one. No later process can
     /// give it out again, whatever the clock does.
     fn next(&self) -> Result<u64, NonceError>;
+
+    /// A request is about to be sent that adds so many calls to the counter of the key. They are kept where a
+    /// later process has to know what the counter holds.
+    fn adds_calls(&self, _calls: u32) {}
 }
 
 /// Rising numbers near the clock in microseconds, whose use is made durable in blocks, so that a file is written once for

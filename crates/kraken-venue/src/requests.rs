@@ -87,6 +87,30 @@ impl Method {
         })
     }
 
+    /// How many calls it adds to the counter of its key (specification, "Spot REST Rate Limits"). Orders and cancels have a
+    /// counter of their pair instead, and public data a pace of their own.
+    pub const fn calls(self) -> u32 {
+        match self {
+            Self::Ledgers | Self::QueryTrades => 2,
+            Self::Balance
+            | Self::BalanceEx
+            | Self::OpenOrders
+            | Self::ClosedOrders
+            | Self::QueryOrders
+            | Self::TradeVolume
+            | Self::WithdrawMethods => 1,
+            Self::AddOrder
+            | Self::CancelOrder
+            | Self::CancelAll
+            | Self::CancelAllOrdersAfter
+            | Self::Time
+            | Self::SystemStatus
+            | Self::Assets
+            | Self::AssetPairs
+            | Self::Depth => 0,
+        }
+    }
+
     /// Whether it only cancels: such requests go before all others that wait for the same key.
     pub const fn cancels(self) -> bool {
         matches!(

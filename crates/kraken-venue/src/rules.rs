@@ -17,6 +17,12 @@ pub const ROW: TokenId = TokenId(u16::MAX);
 /// What one call costs of the budget: rates of the counter below one a second are whole numbers of hundredths.
 pub const CALL: u32 = 100;
 
+/// Calls that the questions of a start add to the counter of the key that reads and cancels.
+pub const START_CALLS: u32 = 9;
+
+/// Calls of the first lists of a start.
+const LIST_CALLS: u32 = 5;
+
 /// Quote units by which the fills of an order may exceed its amount: price and fee of every trade are rounded to a unit.
 const QUOTE_ROUNDING: u128 = 1_000;
 
@@ -125,7 +131,7 @@ pub fn rules(settings: Settings) -> VenueRules {
         clock: ClockRule {
             resolution_ms: 1_000,
         },
-        costs: costs(),
+        costs: costs(settings.tier),
         trading: Some(settings.tier.trading()),
         // An order states no fee. What the engine reserves is what the start compares with the account's fees.
         fees: FeeRule {
@@ -157,7 +163,7 @@ fn refusals() -> RefusalRules {
 
 /// In hundredths of a call: what the requests behind each question cost of the key's counter. Orders and cancels have a
 /// counter of their pair instead, and public data a pace of their own.
-fn costs() -> RequestCosts {
+fn costs(tier: Tier) -> RequestCosts {
     let calls = |endpoint| match endpoint {
         Endpoint::Balances | Endpoint::Orders | Endpoint::Account => 1,
         // It is sought among the open orders, then among the closed ones.
@@ -179,6 +185,11 @@ fn costs() -> RequestCosts {
         each: each.into(),
         // One question to the ledger.
         new_fills: 2 * CALL,
+        left_to_start: match tier {
+            // The rest is what a list and its ledger take.
+            Tier::Starter => START_CALLS * CALL,
+            Tier::Intermediate | Tier::Pro => (START_CALLS + LIST_CALLS) * CALL,
+        },
     }
 }
 

@@ -188,6 +188,12 @@ impl Exchange {
         }
     }
 
+    /// A daemon begins: what its questions leave of the budget, in tokens, if that is known.
+    pub(crate) fn starts(&mut self, now: Time) -> Option<u32> {
+        let now = self.clock(now);
+        self.gateway.as_mut()?.starts(now)
+    }
+
     /// How many of our requests were refused because there were too many; `None` of a venue without counters.
     pub(crate) fn refused_for_rate(&self) -> Option<u64> {
         self.gateway.as_ref().and_then(Gateway::refused_for_rate)

@@ -50,6 +50,14 @@ impl Gateway {
         }
     }
 
+    /// A daemon begins: what its questions leave of the budget, in tokens, if that is known.
+    pub(crate) fn starts(&mut self, now: VenueTime) -> Option<u32> {
+        match self {
+            Self::Sequenced(_) => None,
+            Self::Kraken(gateway) => Some(gateway.starts(now)),
+        }
+    }
+
     /// How many requests were refused because there were too many; `None` of a venue without counters.
     pub(crate) const fn refused_for_rate(&self) -> Option<u64> {
         match self {

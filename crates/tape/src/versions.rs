@@ -50,6 +50,21 @@ const STEPS: &[&[Step]] = &[
     &[],
     RANGES_AND_CHARGES,
     OWED_FEES,
+    BUDGET_LEFT,
+];
+
+/// Version 27: runs leave tokens to the next start, which states how many there are. Before, nothing was known to be left.
+const BUDGET_LEFT: &[Step] = &[
+    Step::Add {
+        of: "Start",
+        field: "budget_left",
+        value: || Value::NONE,
+    },
+    Step::Add {
+        of: "RequestCosts",
+        field: "left_to_start",
+        value: || Value::Unsigned(0),
+    },
 ];
 
 /// Version 26: pools state what is owed to our shares, and from which value on it is collected. Before, nothing was known of

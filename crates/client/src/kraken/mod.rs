@@ -368,6 +368,7 @@ impl KrakenClient {
                 shared.body_max_bytes
             },
         };
+        key.add_calls(method.calls()).await;
         let is_new = key.used.sends(nonce);
         let result = head.read(shared.transport.exchange(outgoing).await);
         if is_new {
@@ -388,6 +389,18 @@ impl Key {
         match next {
             Ok(next) => next.map_err(|error| NoAnswer::NotSent(error.to_string())),
             Err(error) => Err(NoAnswer::NotSent(error.to_string())),
+        }
+    }
+}
+
+impl Key {
+    /// The next request adds so many calls to the counter of the key. What keeps them may wait for the disk, and a cancel
+    /// adds none.
+    async fn add_calls(&self, calls: u32) {
+        if calls > 0 {
+            let nonces = Arc::clone(&self.nonces);
+            // If it could not be kept, the venue's counter is judged lower than it is after a kill, and refuses.
+            let _ = tokio::task::spawn_blocking(move || nonces.adds_calls(calls)).await;
         }
     }
 }

@@ -76,6 +76,38 @@ async fn a_read_whose_nonce_was_too_low_is_made_once_more_with_a_new_one() {
     );
 }
 
+/// Nonces that keep the calls of their key.
+#[derive(Debug)]
+struct Counting(Arc<Nonces>, Mutex<Vec<u32>>);
+
+impl NonceSource for Counting {
+    fn next(&self) -> Result<u64, NonceError> {
+        self.0.next()
+    }
+
+    fn adds_calls(&self, calls: u32) {
+        self.1.lock().unwrap().push(calls);
+    }
+}
+
+/// Public data and cancels add none to the counter of the key; a ledger adds two.
+#[tokio::test]
+async fn calls_are_counted_by_what_they_cost_the_key() {
+    let exchange = Exchange::start(Settings::default());
+    let keys = KrakenKeys {
+        orders: None,
+        account: client_key("account-10000"),
+    };
+    let counting = Arc::new(Counting(Nonces::from(5_000), Mutex::default()));
+    let nonces: [Arc<dyn NonceSource>; 2] = [Nonces::from(1), counting.clone()];
+    let client = KrakenClient::new(&ClientConfig::new(&exchange.url), Some(keys), nonces).unwrap();
+    let since = client.time().await.unwrap();
+    client.query(&Query::Balances, &[]).await;
+    client.cancel_all().await.unwrap();
+    client.ledgers_and_cancels(since).await.unwrap();
+    assert_eq!(*counting.1.lock().unwrap(), [1, 2]);
+}
+
 #[tokio::test]
 async fn a_restart_goes_on_behind_what_was_reserved_whatever_the_clock_does() {
     let exchange = Exchange::start(Settings::default());

@@ -229,8 +229,10 @@ impl State {
         }
         let mut budget = Budget::new(now, start.config.budget.clone(), start.venue.costs.clone());
         let mut trading = TradingCounters::new(start.venue.trading.clone());
+        if let Some(left) = start.budget_left.or((start.next_number > 1).then_some(0)) {
+            budget.spend_all_but(now, left);
+        }
         if start.next_number > 1 {
-            budget.spend_all(now);
             trading.fill_all(now, start.markets.iter().map(|spec| spec.id));
         }
         Self {

@@ -39,6 +39,7 @@ pub(crate) fn state(now: Time) -> State {
         seed: 1,
         instance: 1,
         next_number: 1,
+        budget_left: None,
         next_slots: BTreeMap::new(),
         open: Vec::new(),
         open_pool_transactions: Vec::new(),

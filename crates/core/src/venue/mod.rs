@@ -58,6 +58,9 @@ pub struct RequestCosts {
     /// amounts; it is taken when the answer arrives, also below zero, and left for it until then. One that
     /// cannot be read, or is lost, may have cost it as well.
     pub new_fills: u32,
+    /// What a run leaves to the questions and the first lists of the next start. Its own first lists and those of its end do
+    /// not leave it.
+    pub left_to_start: u32,
 }
 
 impl RequestCosts {

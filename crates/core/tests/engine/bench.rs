@@ -164,6 +164,7 @@ impl TestBench {
             seed: 1,
             instance: 7,
             next_number,
+            budget_left: None,
             next_slots: BTreeMap::new(),
             open,
             open_pool_transactions: Vec::new(),

@@ -301,6 +301,7 @@ fn hostile_answers_neither_panic_nor_grow_without_bound() {
             seed: 1,
             instance: 7,
             next_number: 1,
+            budget_left: None,
             next_slots: BTreeMap::new(),
             open: Vec::new(),
             open_pool_transactions: Vec::new(),

@@ -132,6 +132,7 @@ impl Beside {
             seed: 1,
             instance: 7,
             next_number: 1 + open.len() as u64,
+            budget_left: None,
             next_slots: BTreeMap::new(),
             open: Vec::new(),
             open_pool_transactions: open,

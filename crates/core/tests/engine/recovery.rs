@@ -64,6 +64,32 @@ fn a_start_is_ready_where_balances_arrive_while_lists_are_read() {
     assert_eq!(bench.count(ready), 1);
 }
 
+/// One shows what there is, and one behind the last fence proves the absence of the rest. Where lists cost nothing, others
+/// are read in between; they cannot prove more.
+#[test]
+fn a_start_whose_lists_are_dear_waits_with_the_second_for_the_last_fence() {
+    let pause_and_end = |new_fills| {
+        let (mut bench, _) = restarted(&BOTH);
+        if let Some(Event::Start(start)) = &mut bench.start {
+            start.venue.costs.new_fills = new_fills;
+            // The bytes of one of them lapse earlier.
+            let early = &mut start.open[0].order;
+            early.accepted_until_s -= 9;
+        }
+        let ready = |of: &Notification| matches!(of, Notification::Ready { .. });
+        while bench.count(ready) == 0 {
+            bench.run_ms(10);
+        }
+        let lists = bench.asked_at(Endpoint::Orders);
+        let pauses = lists.windows(2).map(|pair| pair[1].ms_since(pair[0]));
+        (pauses.max().unwrap(), bench.now)
+    };
+    let (free, end) = pause_and_end(0);
+    let (dear, same_end) = pause_and_end(2);
+    assert!(free < 5_000 && dear > 10_000, "{free} {dear}");
+    assert!(same_end <= end.plus_ms(100), "{same_end:?} {end:?}");
+}
+
 #[test]
 fn a_recovered_order_blocks_the_start_until_it_is_listed_or_fenced() {
     let (mut bench, ids) = restarted(&BID);

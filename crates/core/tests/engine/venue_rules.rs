@@ -246,6 +246,7 @@ fn a_reason_of_its_own_lets_the_endpoint_rest_and_requests_cost_what_it_counts()
         costs: RequestCosts {
             each: vec![(Endpoint::Depth, 90)],
             new_fills: 0,
+            left_to_start: 0,
         },
         ..rules()
     };
@@ -274,6 +275,7 @@ fn what_an_awaited_list_may_cost_is_not_spent_on_balances() {
             start.venue.costs = RequestCosts {
                 each: Endpoint::ALL.map(|of| (of, cost(of))).into(),
                 new_fills: 2,
+                left_to_start: 0,
             };
         }
         (bench.unanswered, bench.fails) = (unanswered, fails);

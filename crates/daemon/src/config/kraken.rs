@@ -5,7 +5,7 @@
 use cambist_core::VenueRules;
 use cambist_core::config::BudgetConfig;
 use cambist_host::secrets::KeyFolders;
-use cambist_kraken_venue::rules::{self, CALL, Settings, Tier};
+use cambist_kraken_venue::rules::{self, Settings, Tier};
 use cambist_strategies::Promise;
 
 use super::market::StrategyChoice;
@@ -25,8 +25,6 @@ const NAMES: [(&str, &str); 2] = [("BTC", "XBT"), ("DOGE", "XDG")];
 const RESTS_MIN_S: u64 = 5;
 /// A deadline has to be so far ahead when the venue takes the order.
 const DEADLINE_MIN_MS: u64 = 2_000;
-/// Calls of the counter that are left to the questions of a start.
-const CALLS_LEFT: u32 = 9;
 /// Shortest and longest time of the dead man's switch.
 const CANCEL_ALL_AFTER_MIN_S: u64 = 20;
 const CANCEL_ALL_AFTER_MAX_S: u64 = 86_400;
@@ -90,7 +88,7 @@ impl KrakenLink {
         }
         let (most, per_s) = self.tier.calls();
         budget.per_s = per_s;
-        budget.burst = most - CALLS_LEFT * CALL;
+        budget.burst = most;
         // Cancels are outside of this counter.
         budget.cancel_reserve = 0;
     }

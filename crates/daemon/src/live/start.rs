@@ -217,6 +217,7 @@ pub fn begin(
         seed,
         instance: recovered.instance,
         next_number: recovered.next_number,
+        budget_left: session.budget_left(),
         next_slots: venue.next_slots,
         open,
         open_pool_transactions: open_moves,

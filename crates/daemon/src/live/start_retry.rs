@@ -72,6 +72,21 @@ impl<'a> StartRetry<'a> {
         }
     }
 
+    /// Waits, and states why.
+    pub async fn wait(self, pause: Duration, cause: &str) {
+        if pause.is_zero() {
+            return;
+        }
+        if let Some(starting) = self.starting {
+            starting.waits(cause);
+        } else {
+            let what = format!("{cause}; going on in {} s", pause.as_secs() + 1);
+            // Where it cannot be written the wait is the same.
+            let _ = writeln!(std::io::stderr().lock(), "{what}");
+        }
+        tokio::time::sleep(pause).await;
+    }
+
     /// As `ask`, for queries of the engine: the answer and the venue's time in it. A depth is one of `markets`.
     pub async fn query(
         self,

@@ -53,6 +53,21 @@ const STEPS: &[&[Step]] = &[
     ELSEWHERE,
     RANGES_AND_CHARGES,
     OWED_FEES,
+    LEFT_TO_START,
+];
+
+/// Version 27: runs leave tokens of the budget to the next start. Before, they left none.
+const LEFT_TO_START: &[Step] = &[
+    Step::Add {
+        of: "Budget",
+        field: "leaves",
+        value: || Value::Unsigned(0),
+    },
+    Step::Add {
+        of: "RequestCosts",
+        field: "left_to_start",
+        value: || Value::Unsigned(0),
+    },
 ];
 
 /// Version 26: pools state what is owed to our shares, and from which value on it is collected. Before, nothing was known of

@@ -311,6 +311,14 @@ impl Session {
         }
     }
 
+    /// How many tokens of the budget are left, if that is known.
+    pub fn budget_left(&self) -> Option<u32> {
+        match self {
+            Self::Exchange(_) | Self::Evm(_) => None,
+            Self::Kraken(session) => session.budget_left(),
+        }
+    }
+
     /// What trading needs, for a run that begins with this event.
     pub fn trading(self, bound: &Bound, start: &Start) -> anyhow::Result<Trading> {
         match self {

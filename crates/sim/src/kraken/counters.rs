@@ -5,10 +5,17 @@ use std::collections::BTreeMap;
 use cambist_core::{Amount, Hash, TokenId, VenueTime};
 use cambist_venue::{NewOrder, OrderView, Request};
 
+use cambist_kraken_venue::rules::{CALL, START_CALLS};
+
 use crate::config::KrakenConfig;
 
 /// Millionths of a count.
 const ONE: u64 = 1_000_000;
+
+/// Calls of an earlier process that are counted in its file and have not arrived.
+const IN_FLIGHT: u64 = 3;
+/// Calls by which a daemon stays below the maximum.
+const MARGIN: u64 = 2;
 
 /// A counter that falls with time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,6 +94,20 @@ impl Counters {
         is_allowed
     }
 
+    /// A daemon begins, and knows what the counter holds: the tokens that are left behind its questions. It is taken to wait
+    /// with them until the counter has room; it then begins without a token.
+    pub(super) fn starts(&mut self, now: VenueTime) -> u32 {
+        let (most, _) = self.account.calls;
+        let (held, at) = (self.calls.parts, self.calls.at);
+        let fallen = now.ms_since(at).saturating_mul(self.account.calls.1);
+        let held = held.saturating_sub(fallen).div_ceil(ONE);
+        let asked = u64::from(START_CALLS);
+        let left = most.checked_sub(held + IN_FLIGHT + asked + MARGIN);
+        let Some(left) = left else { return 0 };
+        self.calls.add(now, self.account.calls, asked, false);
+        u32::try_from(left).unwrap_or(u32::MAX).saturating_mul(CALL)
+    }
+
     /// Since when the counter that refused last had counted: what was before it had forgotten.
     pub(super) const fn refused_since(&self) -> VenueTime {
         self.refused_since
@@ -163,5 +184,25 @@ mod tests {
         assert_eq!(counter.empty_at, VenueTime(10_000));
         assert!(counter.add(VenueTime(36_000), rate, 1, true));
         assert_eq!(counter.empty_at, VenueTime(36_000));
+    }
+
+    /// What a start knows to be left, with the margin and what is in flight, is never refused.
+    #[test]
+    fn a_start_leaves_what_the_counter_still_takes() {
+        let calls = (20, 1_000);
+        let account = KrakenConfig {
+            calls,
+            ..KrakenConfig::default()
+        };
+        for made in 0..20 {
+            let mut counters = Counters::new(account);
+            let now = VenueTime(50_000);
+            assert!(counters.calls.add(now, calls, made, true));
+            let left = u64::from(counters.starts(now) / CALL);
+            let room = 20 - MARGIN - IN_FLIGHT - u64::from(START_CALLS);
+            assert_eq!(left, room.saturating_sub(made), "{made}");
+            let taken = counters.calls.add(now, calls, left + IN_FLIGHT, true);
+            assert!(taken || left == 0, "{made}");
+        }
     }
 }

@@ -117,6 +117,11 @@ impl Gateway {
         })
     }
 
+    /// A daemon begins, and knows from its file what the key's counter holds: the tokens that its questions leave.
+    pub(crate) fn starts(&mut self, now: VenueTime) -> u32 {
+        self.counters.starts(now)
+    }
+
     /// Counts a call of the key; an order or a cancel is none.
     pub(crate) fn count(&mut self, now: VenueTime, asked: &Request) -> Result<(), Refusal> {
         if self.counters.call(now, asked) {

@@ -60,6 +60,7 @@ pub fn rules(accepted_max_ms: u64) -> VenueRules {
         costs: RequestCosts {
             each: vec![(Endpoint::Orders, 2)],
             new_fills: 0,
+            left_to_start: 0,
         },
         trading: None,
         fees: FeeRule {

@@ -34,7 +34,8 @@ impl World {
         let (strategy_calls, engine) = StrategyCalls::record(engine);
         let origin = Time(self.config.clock.engine_origin_us + self.random.below(1 << 40));
         let clock = Monotonic::new(self.now, origin, self.config.clock.engine_drift_ppm);
-        let start = self.start_event();
+        let mut start = self.start_event();
+        start.budget_left = self.exchange.starts(self.now);
         let reported = start.venue_time;
         self.begin_limits(strategy_calls, &start);
         self.ledger = Some(Ledger::begin(&start));
@@ -107,6 +108,7 @@ impl World {
             seed: self.config.seed,
             instance: INSTANCE,
             next_number: durable.next_number.max(1),
+            budget_left: None,
             next_slots: self.next_slots(),
             open: durable.recovered(),
             open_pool_transactions: durable.moves.values().cloned().collect(),

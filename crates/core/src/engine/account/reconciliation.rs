@@ -123,6 +123,7 @@ impl State {
             return;
         }
         self.open_meters();
+        self.budget.leave_to_next_start();
         self.touch_all();
         actions.push(Action::Notify(Notification::Ready {
             opening: self.ledger.totals(),

@@ -55,6 +55,7 @@ impl State {
                 compared: false,
                 finished: false,
             });
+            self.budget.leave_nothing();
             self.touch_all();
             actions.push(Action::Notify(Notification::Draining));
             self.book_all_positions();

@@ -31,7 +31,7 @@ impl State {
             at(self.polls.pools);
         }
         if self.scan.is_none() {
-            at(self.polls.presence);
+            at(self.presence_at());
             if self.absence_is_needed(now) {
                 at(self.polls.absence);
             }

@@ -114,6 +114,8 @@ pub(crate) struct Budget {
     endpoints: BTreeMap<Endpoint, Bucket>,
     resting_until: BTreeMap<Endpoint, Time>,
     sent: u64,
+    /// Tokens that are left to the lists of the next start. The first lists of this one do not leave them.
+    leaves: u32,
 }
 
 fn quota(per_s: u32, burst: u32) -> Quota {
@@ -137,6 +139,7 @@ impl Budget {
                 .collect(),
             resting_until: BTreeMap::new(),
             sent: 0,
+            leaves: 0,
         }
     }
 
@@ -173,7 +176,7 @@ impl Budget {
         let reserve = if endpoint == Endpoint::Cancel {
             0
         } else {
-            self.config.cancel_reserve
+            self.config.cancel_reserve.saturating_add(self.leaves)
         };
         let common = self.common.clone();
         if let Some(tokens) = NonZeroU32::new(self.costs.of(endpoint)) {
@@ -191,6 +194,16 @@ impl Budget {
         let quota = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
         own.take(now, quota, NonZeroU32::MIN, 0)
             .then_some((common, own))
+    }
+
+    /// The first lists of a run are complete: from now on tokens are left to those of the next one.
+    pub(crate) fn leave_to_next_start(&mut self) {
+        self.leaves = self.costs.left_to_start;
+    }
+
+    /// The run ends: its proof may use all tokens.
+    pub(crate) fn leave_nothing(&mut self) {
+        self.leaves = 0;
     }
 
     /// An answer reported trades that were not known: takes what the questions about them cost.
@@ -227,14 +240,15 @@ impl Budget {
         (common, each.collect())
     }
 
-    /// Empties every bucket: a run that ended a moment ago may have spent tokens that the venue still counts.
-    pub(crate) fn spend_all(&mut self, now: Time) {
+    /// Empties every bucket but for so many tokens of the common one: a run that ended a moment ago may have spent tokens that
+    /// the venue still counts.
+    pub(crate) fn spend_all_but(&mut self, now: Time, left: u32) {
         let own = quota(self.config.endpoint_per_s, self.config.endpoint_burst);
         let common = quota(self.config.per_s, self.config.burst);
         for bucket in self.endpoints.values() {
             while bucket.take(now, own, NonZeroU32::MIN, 0) {}
         }
-        while self.common.take(now, common, NonZeroU32::MIN, 0) {}
+        while self.common.take(now, common, NonZeroU32::MIN, left) {}
     }
 
     /// Tokens of the common bucket paid so far.
@@ -272,6 +286,7 @@ mod tests {
         let costs = RequestCosts {
             each: vec![(Endpoint::Orders, 1), (Endpoint::Balances, 1)],
             new_fills: 2,
+            left_to_start: 0,
         };
         let config = BudgetConfig {
             burst: 5,
@@ -321,6 +336,30 @@ mod tests {
     }
 
     #[test]
+    fn between_its_first_lists_and_its_end_a_run_leaves_tokens_to_the_next_start() {
+        let costs = RequestCosts {
+            left_to_start: 5,
+            ..RequestCosts::default()
+        };
+        let mut budget = Budget::new(Time(0), config(), costs);
+        let takes = |budget: &Budget, endpoint| {
+            let mut budget = budget.clone();
+            let taken = (0..20).filter(|_| budget.take(Time(0), endpoint, 0));
+            taken.count()
+        };
+        assert_eq!(takes(&budget, Endpoint::Depth), 7);
+        budget.leave_to_next_start();
+        assert_eq!(takes(&budget, Endpoint::Depth), 2);
+        assert_eq!(
+            takes(&budget, Endpoint::Cancel),
+            8,
+            "as many as its own limit"
+        );
+        budget.leave_nothing();
+        assert_eq!(takes(&budget, Endpoint::Depth), 7);
+    }
+
+    #[test]
     fn tokens_return_at_the_rate() {
         let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
         while budget.take(Time(0), Endpoint::Cancel, 0) {}
@@ -332,10 +371,20 @@ mod tests {
     #[test]
     fn tokens_of_an_earlier_run_return_at_the_rate() {
         let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
-        budget.spend_all(Time(0));
+        budget.spend_all_but(Time(0), 0);
         assert!(!budget.take(Time::from_ms(150), Endpoint::Cancel, 0));
         assert!(budget.take(Time::from_ms(250), Endpoint::Cancel, 0));
         assert_eq!(budget.sent(), 1);
+    }
+
+    #[test]
+    fn what_is_known_to_be_left_of_an_earlier_run_can_be_used() {
+        for (left, tokens) in [(0, 0), (1, 1), (9, 9), (10, 10), (11, 10), (u32::MAX, 10)] {
+            let mut budget = Budget::new(Time(0), config(), RequestCosts::default());
+            budget.spend_all_but(Time(0), left);
+            assert_eq!(budget.tokens(Time(0)).0, tokens, "{left}");
+            assert_eq!(budget.sent(), 0, "an earlier run paid them");
+        }
     }
 
     #[test]
@@ -367,6 +416,7 @@ mod tests {
         let costs = RequestCosts {
             each: vec![(Endpoint::Orders, 4), (Endpoint::Cancel, 0)],
             new_fills: 0,
+            left_to_start: 0,
         };
         let mut budget = Budget::new(Time(0), config(), costs);
         assert!(budget.take(Time(0), Endpoint::Orders, 0));
@@ -390,6 +440,7 @@ mod tests {
         let costs = RequestCosts {
             each: vec![(Endpoint::Orders, 10)],
             new_fills: 20,
+            left_to_start: 0,
         };
         let config = BudgetConfig {
             cancel_reserve: 0,
@@ -411,6 +462,7 @@ mod tests {
         let costs = RequestCosts {
             each: vec![(Endpoint::Balances, 100)],
             new_fills: 0,
+            left_to_start: 0,
         };
         let config = BudgetConfig {
             per_s: 33,
@@ -435,6 +487,7 @@ mod tests {
         let costs = RequestCosts {
             each: vec![(Endpoint::Orders, 2)],
             new_fills: 0,
+            left_to_start: 0,
         };
         let mut budget = Budget::new(Time(0), config(), costs);
         budget.back_off(Time(0), Endpoint::Depth);

@@ -359,7 +359,7 @@ mod tests {
     fn a_request_without_a_token_is_reported_once() {
         let now = Time::from_ms(1_000);
         let mut state = crate::engine::testing::state(now);
-        state.budget.spend_all(now);
+        state.budget.spend_all_but(now, 0);
         let mut actions = Vec::new();
         assert!(!state.pay(now, Endpoint::Depth, &mut actions));
         let denied = Action::Notify(Notification::BudgetDenied {

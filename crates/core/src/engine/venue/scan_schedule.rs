@@ -6,6 +6,7 @@ use crate::fence;
 use crate::request::{Endpoint, Query};
 use crate::time::{Time, VenueTime};
 
+use crate::engine::intents::lifecycle::Lifecycle;
 use crate::engine::state::{RequestPurpose, State};
 use crate::engine::venue::clock::LEAP_MS;
 use crate::list_scan::ListScan;
@@ -13,6 +14,17 @@ use crate::list_scan::ListScan;
 /// The venue may have created an order this much earlier than the lower bound of its clock. A wrong answer can put the
 /// bound ahead by a whole leap, and an order outside the window would never be found.
 const WINDOW_MARGIN_MS: u64 = 2 * LEAP_MS;
+
+/// The lists of a start.
+enum StartLists {
+    /// Shows what rests and what was filled.
+    First,
+    /// Proves the absence of what the first one did not show.
+    Second {
+        /// The last moment at which any of that can have an effect.
+        behind: VenueTime,
+    },
+}
 
 impl State {
     /// Continues the current scan, or starts the one that is due.
@@ -37,7 +49,7 @@ impl State {
     }
 
     fn scan_is_due(&self, now: Time) -> bool {
-        now >= self.polls.presence || (self.absence_is_needed(now) && now >= self.polls.absence)
+        now >= self.presence_at() || (self.absence_is_needed(now) && now >= self.polls.absence)
     }
 
     fn begin_scan(&mut self, now: Time) -> ListScan {
@@ -63,9 +75,36 @@ impl State {
     }
 
     pub(crate) fn absence_is_needed(&self, now: Time) -> bool {
-        let first = self.orders.outline().last_effect;
-        let venue_now = self.clock.at_least(now);
-        self.drain_needs_proof() || fence::is_behind(venue_now, first, self.config.grace_ms)
+        let first = match self.start_lists() {
+            _ if self.drain_needs_proof() => return true,
+            Some(StartLists::First) => return false,
+            Some(StartLists::Second { behind }) => behind,
+            None => self.orders.outline().last_effect,
+        };
+        fence::is_behind(self.clock.at_least(now), first, self.config.grace_ms)
+    }
+
+    /// When a list that need not prove absence is due.
+    pub(crate) fn presence_at(&self) -> Time {
+        match self.start_lists() {
+            Some(StartLists::Second { .. }) if !self.drain_needs_proof() => Time(u64::MAX),
+            _ => self.polls.presence,
+        }
+    }
+
+    /// Which lists come next at a start, where they cost more calls than there are soon: one at once, and one behind the
+    /// last fence of what it did not find. A list in between would only delay the second.
+    fn start_lists(&self) -> Option<StartLists> {
+        if self.ready || self.venue.costs.new_fills == 0 {
+            return None;
+        }
+        let unknown = self.orders.lives().map(|(_, lifecycle)| lifecycle);
+        let unknown = unknown.filter(|lifecycle| lifecycle.unknown_since().is_some());
+        let behind = unknown.map(Lifecycle::last_effect).max()?;
+        Some(match self.last_complete_scan_at {
+            None => StartLists::First,
+            Some(_) => StartLists::Second { behind },
+        })
     }
 
     /// The window of a proof: back to the oldest order that may be alive; when draining, back to where even a forgotten

@@ -39,8 +39,9 @@ fn the_example_trades_on_kraken_with_its_rules() {
     assert!(matches!(bound.venue.slots, SlotRule::Rising { .. }));
     assert_eq!(bound.venue.lifetime.accepted_max_ms, Some(10_000));
     assert_eq!(bound.markets[0].fee_in, FeeToken::Quote);
-    // Of 15 calls 11 are left to a start and to requests on their way; a third of one is forgotten each second.
-    assert_eq!((daemon.budget.burst, daemon.budget.per_s), (400, 33));
+    // Of 15 calls 2 are left to requests on their way and 9 to the next start; a third of one is forgotten each second.
+    assert_eq!((daemon.budget.burst, daemon.budget.per_s), (1_300, 33));
+    assert_eq!(bound.venue.costs.left_to_start, 900);
     // Half of the rate is left to the ledgers of trades.
     assert!(bound.load.budget_share_bps <= 5_000, "{:?}", bound.load);
     // An order and the cancel of one of 70 s on both sides, every 70 s.

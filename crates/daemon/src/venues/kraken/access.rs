@@ -17,6 +17,7 @@ use cambist_host::secrets::{KeyFolder, KeyFolders, KeyPair, SecretError};
 use cambist_kraken_venue::listing::Pair;
 use cambist_kraken_venue::{Listing, NonceSource};
 
+use super::calls::KeyCalls;
 use super::nonces::{ClockNonces, NonceFile, NoncesOf};
 use crate::adapter;
 use crate::config::Daemon;
@@ -30,6 +31,8 @@ pub struct KrakenAccess {
     pub client: KrakenClient,
     /// Nonces of the key that places orders; `None` if there is no such key here.
     pub orders: Option<Arc<dyn NonceSource>>,
+    /// The calls of the key that reads and cancels, where its state folder is locked.
+    pub calls: Option<Arc<KeyCalls>>,
     /// Numbers of assets.
     pub ids: TokenIds,
     /// Where the key that places orders was read, and the one that reads and cancels.
@@ -49,11 +52,9 @@ impl KrakenAccess {
     /// The keys of a daemon, which has locked its state folder.
     pub fn of(daemon: &Daemon, timeout_ms: u64) -> anyhow::Result<Self> {
         let dir = &daemon.store.dir;
-        let nonces = [
-            Arc::new(NonceFile::open(dir, NoncesOf::Orders)?) as Arc<dyn NonceSource>,
-            Arc::new(NonceFile::open(dir, NoncesOf::Account)?),
-        ];
-        Self::both(daemon, timeout_ms, nonces, TokenIds::open(dir)?, None)
+        let (nonces, calls) = of_folder(daemon)?;
+        let access = Self::both(daemon, timeout_ms, nonces, TokenIds::open(dir)?, None)?;
+        Ok(Self { calls, ..access })
     }
 
     /// The keys of a command.
@@ -61,12 +62,10 @@ impl KrakenAccess {
         let dir = &daemon.store.dir;
         match lock(dir)? {
             Folder::Locked(locked) => {
-                let nonces = [
-                    Arc::new(NonceFile::open(dir, NoncesOf::Orders)?) as Arc<dyn NonceSource>,
-                    Arc::new(NonceFile::open(dir, NoncesOf::Account)?),
-                ];
+                let (nonces, calls) = of_folder(daemon)?;
                 let ids = TokenIds::unsaved();
-                Self::both(daemon, timeout_ms, nonces, ids, Some(locked))
+                let access = Self::both(daemon, timeout_ms, nonces, ids, Some(locked))?;
+                Ok(Self { calls, ..access })
             }
             Folder::Missing => {
                 let nonces = [
@@ -143,6 +142,7 @@ impl KrakenAccess {
         Ok(Self {
             orders: Some(Arc::clone(&nonces[0])),
             client: client(daemon, timeout_ms, Some(keys), nonces)?,
+            calls: None,
             ids,
             folders: (Some(folders.orders.name()), folders.account.name()),
             _locked: locked,
@@ -182,11 +182,26 @@ impl KrakenAccess {
         Ok(Self {
             client: client(daemon, timeout_ms, Some(keys), nonces)?,
             orders: None,
+            calls: None,
             ids: TokenIds::unsaved(),
             folders: (None, key.name()),
             _locked: None,
         })
     }
+}
+
+/// What a locked state folder keeps of both keys: their nonces, and the calls of the one that reads and cancels.
+#[expect(clippy::type_complexity, reason = "both are taken apart at once")]
+fn of_folder(
+    daemon: &Daemon,
+) -> anyhow::Result<([Arc<dyn NonceSource>; 2], Option<Arc<KeyCalls>>)> {
+    let dir = &daemon.store.dir;
+    let tier = daemon.venue.kraken().map(|link| link.tier);
+    let was_used = NoncesOf::Account.were_given(dir);
+    let calls = Arc::new(KeyCalls::open(dir, tier.unwrap_or_default(), was_used));
+    let orders = NonceFile::open(dir, NoncesOf::Orders)?;
+    let account = NonceFile::open(dir, NoncesOf::Account)?.with_calls(Arc::clone(&calls));
+    Ok(([Arc::new(orders), Arc::new(account)], Some(calls)))
 }
 
 fn client(

@@ -4,6 +4,7 @@
 //! 0), so that the same bytes never count twice, and that neither key may withdraw.
 
 pub mod access;
+pub mod calls;
 pub mod key_watch;
 pub mod nonces;
 mod probe;
@@ -42,6 +43,8 @@ pub struct Session {
 
 /// Answers from which the venue's clock is read.
 const TIMES_COMPARED: usize = 3;
+/// Why a start waits before it asks anything that counts.
+const COUNTER_WAITS: &str = "the counter of the API key's calls has no room for the questions of a start; it counts as full where earlier calls are not known";
 /// Pause between two pages of a command: a page of orders costs up to three calls with the ledger of its trades, and the
 /// lowest tier has 15 at once and one more in 3 s.
 pub const PACE: Duration = Duration::from_secs(2);
@@ -55,6 +58,9 @@ impl Session {
     ) -> anyhow::Result<Self> {
         let client = &access.client;
         retry.ask(|| client.time()).await?;
+        if let Some(calls) = &access.calls {
+            retry.wait(calls.wait(), COUNTER_WAITS).await;
+        }
         let status = retry.ask(|| client.system_status()).await?;
         if !status.takes_post_only_orders() {
             tracing::warn!(
@@ -146,6 +152,12 @@ impl Session {
         let found = retry.ask(|| client.newest_ids()).await;
         let found = found.map_err(|error| of_key(self.access.account_folder(), error))?;
         Ok(self.newest.get_or_init(|| found).clone())
+    }
+
+    /// How much of the budget the calls of the key leave, these of the start included.
+    pub fn budget_left(&self) -> Option<u32> {
+        let calls = self.access.calls.as_ref();
+        calls.map(|calls| calls.left())
     }
 
     /// Sets the dead man's switch, if it is on.

@@ -10,13 +10,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cambist_host::clock::Clock;
 use cambist_host::exit::{Exit, Failure};
 use cambist_kraken_venue::nonce::NonceBlocks;
 use cambist_kraken_venue::{NonceError, NonceSource};
 
+use super::calls::KeyCalls;
 use crate::whole_file::write_whole;
 
 /// Longest file: the digits of a number and a line end.
@@ -41,6 +42,11 @@ impl NoncesOf {
             Self::Account => "nonces-account",
         }
     }
+
+    /// Whether nonces of the key were given out from this state folder. Where that cannot be known, they were.
+    pub fn were_given(self, folder: &Path) -> bool {
+        folder.join(self.file()).try_exists().unwrap_or(true)
+    }
 }
 
 /// Nonces of a key whose use is kept in the state folder.
@@ -49,6 +55,8 @@ pub struct NonceFile {
     clock: Clock,
     blocks: Mutex<NonceBlocks>,
     reserve: Reserve,
+    /// The calls of the key, where they are kept.
+    calls: Option<Arc<KeyCalls>>,
 }
 
 /// How the number in the file is raised.
@@ -84,7 +92,17 @@ impl NonceFile {
             clock,
             blocks: Mutex::new(NonceBlocks::new(reserved, clock.unix_micros())),
             reserve,
+            calls: None,
         })
+    }
+
+    /// Keeps the calls of the key as well.
+    #[must_use]
+    pub fn with_calls(self, calls: Arc<KeyCalls>) -> Self {
+        Self {
+            calls: Some(calls),
+            ..self
+        }
     }
 }
 
@@ -102,6 +120,12 @@ impl NonceSource for NonceFile {
                 Ok(())
             }
         })
+    }
+
+    fn adds_calls(&self, added: u32) {
+        if let Some(calls) = &self.calls {
+            calls.add(added);
+        }
     }
 }
 
