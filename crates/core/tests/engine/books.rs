@@ -8,6 +8,7 @@ use cambist_core::config::EngineConfig;
 use cambist_core::event::{Command, Event, TradingState};
 use cambist_core::notification::{BooksHold, BooksStatus, Control, Notification};
 use cambist_core::order::OrderStatus;
+use cambist_core::request::{Endpoint, Query, RequestId};
 use cambist_core::{Amount, ClientOrderId, MarketId, Side, TokenId};
 
 use crate::bench::{BASE, BOTH, OTHER, QUOTE, TestBench, config, execute};
@@ -338,6 +339,49 @@ fn flows_explained_before_the_first_reconciliation_are_in_the_ledger() {
     first.run_ms(100);
     let why = adopt(&mut first, BASE, 1).unwrap_err();
     assert!(why.contains("opening balances"), "{why}");
+}
+
+/// Balances that were requested before an operator stated a flow may not contain it: whether their answer has come or is
+/// on its way, the opening balances are later ones.
+#[test]
+fn the_opening_balances_contain_the_flows_that_were_stated_before_them() {
+    for has_answer in [true, false] {
+        let mut bench = TestBench::new(&BOTH);
+        bench.queries_lost = true;
+        bench.run_ms(100);
+        let is_balances = |(_, query): &(RequestId, Query)| query.endpoint() == Endpoint::Balances;
+        let asked: Vec<_> = bench
+            .lost_queries
+            .extract_if(.., |asked| is_balances(asked))
+            .collect();
+        let answer = |bench: &mut TestBench| {
+            for (request, query) in &asked {
+                bench.answer_query(*request, query);
+            }
+        };
+        if has_answer {
+            answer(&mut bench);
+        }
+        let old = bench.balances;
+        adopt(&mut bench, BASE, 1_000_000).unwrap_err();
+        if !has_answer {
+            answer(&mut bench);
+        }
+        bench.balances.0 += 1_000_000;
+        bench.queries_lost = false;
+        for (request, query) in std::mem::take(&mut bench.lost_queries) {
+            bench.answer_query(request, &query);
+        }
+        trade(&mut bench, 5);
+        let opening = bench.books.ledger.as_ref().unwrap()[&BASE];
+        assert_eq!(opening, signed(old.0) + 1_000_000, "{has_answer}");
+        assert_eq!((books(&bench).hold, resting(&bench)), (None, 2));
+        assert_eq!(
+            books(&bench),
+            BooksStatus::default(),
+            "nothing ever differed"
+        );
+    }
 }
 
 #[test]

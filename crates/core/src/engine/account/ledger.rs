@@ -61,7 +61,7 @@ pub(crate) type Differences = BTreeMap<TokenId, Difference>;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     totals: Option<Totals>,
-    /// Increases with every booked fill.
+    /// Increases with every booked fill, and with every flow that an operator states.
     fills: u64,
     venue: BTreeMap<TokenId, Balance>,
     /// When the venue's balances were requested.
@@ -100,7 +100,7 @@ impl Ledger {
         &self.differing
     }
 
-    /// Increases with every booked fill; recorded when balances are requested.
+    /// Increases with every booked fill and every flow that an operator states; recorded when balances are requested.
     pub(crate) fn fills(&self) -> u64 {
         self.fills
     }
@@ -128,6 +128,12 @@ impl Ledger {
     pub(crate) fn invalidate(&mut self) {
         self.balances_requested_at = None;
         self.pending = None;
+    }
+
+    /// An operator states a flow before the opening. Balances that were requested before it may not contain it, and are no
+    /// opening balances.
+    pub(crate) fn request_opening_again(&mut self) {
+        self.fills += 1;
     }
 
     /// Books a flow that an operator explained; an error without change if more leaves than there is.

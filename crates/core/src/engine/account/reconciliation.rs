@@ -333,6 +333,8 @@ impl State {
         actions: &mut Vec<Action>,
     ) -> Result<(), String> {
         if !self.ledger.is_open() {
+            self.ledger.request_opening_again();
+            self.polls.balances_soon();
             return Err("the opening balances are not known yet and will contain it".to_owned());
         }
         self.ledger

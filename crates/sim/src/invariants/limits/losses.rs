@@ -34,11 +34,15 @@ struct Books {
     carried: Option<Baselines>,
     /// Whether earlier runs left holdings: the engine then values them from its first depth, not only from the opening.
     resumed: bool,
-    /// The mid of the last depth of this run.
-    mid: Option<u64>,
+    /// The lowest and the highest mid of this run that may be the last one that losses were measured at: of every depth
+    /// from the last one that a strategy was shown. One that is too old, too thin or too wide is accepted, and nothing is
+    /// measured at it.
+    mids: Option<(u64, u64)>,
+    /// Whether a strategy was shown one: what was measured before is not the last mid any more.
+    is_measured: bool,
     /// Value of every explained flow of this run and of all before it, in `1 / (2 · lot)` quote units: every baseline
-    /// shifts by it.
-    explained: Vec<i128>,
+    /// shifts by it. The least and the most that it can be.
+    explained: Vec<(i128, i128)>,
     first: Option<i128>,
     /// The lowest value of depths that were accepted and not used in a decision yet, before the first that was.
     lowest: Option<i128>,
@@ -69,19 +73,23 @@ impl Books {
     }
 
     /// An operator explained an external flow of base: neither gain nor loss at the last price. `stored` is the price
-    /// of the durable baselines if the flow was explained offline.
+    /// of the durable baselines if the flow was explained offline. Losses count from the least that it shifts them by.
     fn explain(&mut self, spec: &MarketSpec, amount: i128, stored: Option<Rate>) {
         self.base += amount;
         let scale = 2 * signed(spec.lot);
-        let last = stored.or_else(|| self.carried.as_ref().map(|carried| carried.mid));
-        let worth = match (self.mid.filter(|_| stored.is_none()), last) {
-            (Some(mid), _) => worth_of(spec, amount, mid),
-            (None, Some(mid)) => scale * ceil(amount * signed(mid.quote), signed(mid.base).max(1)),
-            (None, None) => return,
+        let at = |mid: Rate| scale * ceil(amount * signed(mid.quote), signed(mid.base).max(1));
+        let carried = self.carried.as_ref().map(|carried| carried.mid);
+        let of_runs = stored.or(carried.filter(|_| !self.is_measured)).map(at);
+        let of_run = self.mids.filter(|_| stored.is_none());
+        let of_run = of_run.into_iter().flat_map(|(low, high)| [low, high]);
+        let of_run = of_run.map(|mid| worth_of(spec, amount, mid));
+        let worth: Vec<i128> = of_run.chain(of_runs).collect();
+        let (Some(least), Some(most)) = (worth.iter().min(), worth.iter().max()) else {
+            return;
         };
-        let before = self.explained.last().copied().unwrap_or(0);
-        self.explained.push(before + worth);
-        let units = ceil(worth, scale);
+        let before = self.explained.last().copied().unwrap_or_default();
+        self.explained.push((before.0 + least, before.1 + most));
+        let units = ceil(*least, scale);
         for value in [
             &mut self.total,
             &mut self.day,
@@ -104,11 +112,12 @@ impl Books {
         stored: &Baselines,
     ) -> bool {
         let scale = 2 * signed(spec.lot);
-        let after = |explained: &i128| {
-            let moved = |value: i128| ceil(value * scale + explained, scale);
-            stored.total == moved(begun.total) && stored.peak >= moved(begun.peak)
+        let after = |(least, most): &(i128, i128)| {
+            let moved = |value: i128, by: &i128| ceil(value * scale + by, scale);
+            let totals = moved(begun.total, least)..=moved(begun.total, most);
+            totals.contains(&stored.total) && stored.peak >= moved(begun.peak, least)
         };
-        after(&0) || self.explained.iter().any(after)
+        after(&(0, 0)) || self.explained.iter().any(after)
     }
 
     /// The loss that is far above its limit at a value: name, amount, limit.
@@ -175,7 +184,8 @@ impl Losses {
                 quote: cash,
                 carried: baselines,
                 resumed,
-                mid: None,
+                mids: None,
+                is_measured: false,
                 explained: Vec::new(),
                 first: None,
                 lowest: None,
@@ -259,7 +269,8 @@ impl Losses {
         let Some(books) = self.books.get_mut(&spec.id) else {
             return;
         };
-        books.mid = Some(mid);
+        let (low, high) = books.mids.unwrap_or((mid, mid));
+        books.mids = Some((low.min(mid), high.max(mid)));
         if !self.open && !books.resumed {
             return;
         }
@@ -281,6 +292,7 @@ impl Losses {
         let Some(books) = self.books.get_mut(&spec.id).filter(|_| self.open) else {
             return;
         };
+        (books.mids, books.is_measured) = (Some((mid, mid)), true);
         if books.depths_measured == depths {
             return;
         }
@@ -290,7 +302,7 @@ impl Losses {
             // Price changes between two runs are losses as well.
             let lowest = books.lowest.map_or(value, |lowest| lowest.min(value));
             let shift = ceil(
-                books.explained.last().copied().unwrap_or(0),
+                books.explained.last().map_or(0, |(least, _)| *least),
                 2 * signed(spec.lot),
             );
             let carried = books.carried.clone().map(|mut carried| {
@@ -421,6 +433,59 @@ mod tests {
             depth(&mut losses, 3 + number, 499_400);
         }
         losses.forbid(&crate::kept::bid(1, 30, 0)).is_none()
+    }
+
+    /// Seed 629 of Kraken's worlds: a depth that took seven seconds was accepted, and was too old to measure losses at.
+    /// The flow that was explained next was valued at the one before.
+    #[test]
+    fn a_flow_is_valued_at_a_mid_that_losses_may_have_been_measured_at() {
+        let config = WorldConfig::calm(1, "ladder");
+        let limits = config.engine.markets[0].clone();
+        let mut start = World::new(config).unwrap().start_event();
+        let spec = start.markets[0].clone();
+        let mid = |mid: u64| Rate {
+            quote: Amount::from(mid) * spec.quote_per_lot_tick,
+            base: 2 * spec.lot,
+        };
+        let position = Position {
+            base: signed(40 * ONE),
+            baselines: Some(Baselines {
+                mid: mid(500_100),
+                ..Baselines::default()
+            }),
+            ..Position::default()
+        };
+        start.books.ledger = Some([(spec.base.id, signed(40 * ONE))].into());
+        start.books.positions = [(spec.id, position)].into();
+        // A flow at one of these mids, after depths of which a strategy was shown some: whether a start may begin so.
+        let continues = |depths: &[(u64, bool)], at: u64| {
+            let mut losses = Losses::begin(&start, &|_| Some((signed(40 * ONE), 0)));
+            losses.opens(&|_| 0);
+            for (number, (mid, is_shown)) in (1..).zip(depths) {
+                let shown = Time::from_ms(1_000 * number);
+                losses.observe_mid(shown, (&spec, *mid), &limits);
+                if *is_shown {
+                    losses.measure(shown, number, (&spec, *mid), &limits);
+                }
+            }
+            let flow = (spec.base.id, signed(ONE));
+            losses.explain(std::slice::from_ref(&spec), flow, &|_| None);
+            let mut next = start.clone();
+            let baselines = next.books.positions.get_mut(&spec.id).unwrap();
+            let shift = worth_of(&spec, signed(ONE), at) / (2 * signed(spec.lot));
+            baselines.baselines.as_mut().unwrap().shift(shift);
+            losses.forgotten(&next).is_none()
+        };
+        let found = |depths: &[(u64, bool)]| {
+            [499_400, 499_700, 500_000, 500_100].map(|at| continues(depths, at))
+        };
+        assert_eq!(found(&[]), [false, false, false, true]);
+        let shown = [(499_700, true), (499_400, true)];
+        assert_eq!(found(&shown), [true, false, false, false]);
+        let old = [(499_700, true), (499_400, false)];
+        assert_eq!(found(&old), [true, true, false, false]);
+        let none = [(500_000, false), (499_700, false)];
+        assert_eq!(found(&none), [false, true, true, true]);
     }
 
     #[test]
