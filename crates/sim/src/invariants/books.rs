@@ -53,6 +53,44 @@ impl Apart {
     }
 }
 
+/// What no flow has explained yet of the differences of the last exact comparison.
+#[derive(Debug)]
+struct Unexplained {
+    left: BTreeMap<TokenId, i128>,
+    /// Whether the last comparison was exact.
+    is_exact: bool,
+}
+
+impl Unexplained {
+    const fn nothing() -> Self {
+        Self {
+            left: BTreeMap::new(),
+            is_exact: true,
+        }
+    }
+
+    /// A comparison found a difference; `is_first` is whether it is the first one of that comparison.
+    fn found(&mut self, token: TokenId, apart: &Apart, is_first: bool) {
+        let is_exact = apart.is_exact();
+        self.is_exact = is_exact && (is_first || self.is_exact);
+        if is_exact && is_first {
+            self.left.clear();
+        }
+        if is_exact {
+            self.left.insert(token, apart.venue - apart.least);
+        }
+    }
+
+    /// A flow is explained. True if nothing is left of what is known exactly.
+    fn explain(&mut self, token: TokenId, amount: i128) -> bool {
+        if let Some(left) = self.left.get_mut(&token) {
+            *left -= amount;
+        }
+        self.left.retain(|_, left| *left != 0);
+        self.is_exact && self.left.is_empty()
+    }
+}
+
 /// The books of one run of the daemon.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -67,9 +105,7 @@ pub(crate) struct Ledger {
     /// Differences, and since when by the engine's clock.
     differs: BTreeMap<TokenId, Apart>,
     since: Option<u64>,
-    /// What no explained flow has explained yet of the last comparison that was exact, and whether that was the last one.
-    unexplained: BTreeMap<TokenId, i128>,
-    exact: bool,
+    unexplained: Unexplained,
     /// Whether the next difference belongs to a later comparison.
     closed: bool,
     mids: BTreeMap<MarketId, u64>,
@@ -96,8 +132,7 @@ impl Ledger {
             ready: false,
             differs: BTreeMap::new(),
             since: None,
-            unexplained: BTreeMap::new(),
-            exact: true,
+            unexplained: Unexplained::nothing(),
             closed: false,
             mids: BTreeMap::new(),
             booked: Vec::new(),
@@ -196,12 +231,8 @@ impl Ledger {
                     apart.explain(*amount);
                 }
                 self.differs.retain(|_, apart| apart.size() > 0);
-                if let Some(left) = self.unexplained.get_mut(token) {
-                    *left -= amount;
-                }
-                self.unexplained.retain(|_, left| *left != 0);
-                let nothing_is_left = self.differs.is_empty() && self.unexplained.is_empty();
-                self.agreed |= self.ready && self.exact && nothing_is_left;
+                let all_is_explained = self.unexplained.explain(*token, *amount);
+                self.agreed |= self.ready && all_is_explained && self.differs.is_empty();
             }
             Notification::Ready { opening, .. } => {
                 self.ready = true;
@@ -228,23 +259,17 @@ impl Ledger {
             } => {
                 let (paid, got) = self.booked_since(*token);
                 let apart = Apart::new(*ledger, signed(*venue), paid + got);
-                if std::mem::take(&mut self.closed) {
+                let is_first = std::mem::take(&mut self.closed);
+                if is_first {
                     self.differs.clear();
-                    self.exact = true;
-                    if apart.is_exact() {
-                        self.unexplained.clear();
-                    }
                 }
-                self.exact &= apart.is_exact();
-                if apart.is_exact() {
-                    self.unexplained.insert(*token, apart.venue - *ledger);
-                }
+                self.unexplained.found(*token, &apart, is_first);
                 self.differs.insert(*token, apart);
                 self.since.get_or_insert(shown_ms);
             }
             // Later balances prove nothing any more.
             Notification::Books(books) if books.differences.is_empty() && books.hold.is_none() => {
-                self.exact = true;
+                self.unexplained.is_exact = true;
                 let differs = std::mem::take(&mut self.differs).into_iter();
                 let still = differs.filter(|(token, _)| !self.may_agree(*token));
                 self.differs = still.collect();
@@ -254,8 +279,7 @@ impl Ledger {
             }
             Notification::Balanced => {
                 self.differs.clear();
-                self.unexplained.clear();
-                self.exact = true;
+                self.unexplained = Unexplained::nothing();
                 self.since = None;
                 self.agreed = true;
             }
@@ -421,19 +445,8 @@ mod tests {
             (vec![200, 99], false),
             (vec![200, 200, -101], false),
         ] {
-            let (_, token, engine) = begun();
-            let world = World::new(WorldConfig::calm(1, "ladder")).unwrap();
-            let mut start = world.start_event();
-            start.books.ledger = Some([(token, HELD)].into());
-            let mut ledger = Ledger::begin(&start);
-            let opening = [(token, 1_000)].into();
-            ledger.observe(
-                1,
-                &Notification::Ready {
-                    opening,
-                    recovered: 0,
-                },
-            );
+            let (mut ledger, token, engine) = begun();
+            (ledger.ready, ledger.agreed) = (true, false);
             compared((&mut ledger, token), (1, 1_300), &[], Some(HELD));
             assert!(ignores(&ledger, &engine));
             for flow in &flows {
