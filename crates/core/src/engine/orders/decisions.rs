@@ -12,10 +12,10 @@ use crate::engine::orders::diff::{Tolerance, Working, WorkingState};
 
 /// The decisions about the orders of a market.
 ///
-/// Comparisons are kept as they were, and explained when somebody asks: nearly all of them are forgotten before.
+/// Comparisons are kept as they were, and explained on demand: nearly all of them are forgotten before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decisions {
-    /// Decisions that are known; they replace what a comparison says of the same order.
+    /// Decisions that are known; they replace what a comparison decided about the same order.
     recorded: Vec<(ClientOrderId, OrderDecision)>,
     /// The first of them are comparisons of the last decision, the others are buffers.
     comparisons: Vec<Comparison>,
