@@ -24,7 +24,7 @@ pub(crate) struct Decisions {
 
 /// The comparison of a strategy's quotes with its orders.
 #[derive(Clone, Debug)]
-pub(crate) struct Comparison {
+struct Comparison {
     quotes: Vec<Quote>,
     working: Vec<Working>,
     cancelled: Vec<ClientOrderId>,
@@ -34,7 +34,7 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// What it says of one of its orders.
+    /// The decision about one of its orders; `None` about one that was being cancelled before.
     fn explain(&self, order: &Working) -> Option<OrderDecision> {
         let is_cancelled = self.cancelled.contains(&order.id);
         let because = |side: Side| self.because[side as usize];
@@ -116,7 +116,7 @@ impl Decisions {
 
 /// Explains the comparison of the quotes of a strategy with one of its orders; `None` for one that is being cancelled.
 /// `because` is the reason of a side without quotes.
-pub(crate) fn explain(
+fn explain(
     quotes: &[Quote],
     order: &Working,
     tolerance: Tolerance,
@@ -202,7 +202,7 @@ mod tests {
         decisions.begin(|_| true);
         let how = (TOLERANCE, because);
         decisions.compare(&[near], &working, how, &[moved]);
-        // What is decided afterwards replaces what the comparison says.
+        // What is decided afterwards replaces what the comparison decided.
         decisions.record(pushed, Cancelled(NoRoom(Control::Balance)));
         let expected = [
             Some(Kept { wanted: near }),
