@@ -79,6 +79,9 @@ pub struct Inputs {
     /// Time for signing and storing a batch of orders
     #[arg(long, value_name = "DURATION", default_value = "2ms", value_parser = micros)]
     pub seal_time: u64,
+    /// Longest delay of the daemon's timers, drawn for each
+    #[arg(long, value_name = "DURATION", default_value = "1ms", value_parser = micros)]
+    pub timer_lateness: u64,
     /// Rate limit of the exchange on each endpoint: requests per second and burst, or none
     #[arg(long, value_name = "N[/BURST]|none", default_value = "5", value_parser = limit)]
     pub rate_limit: Limit,
@@ -124,6 +127,7 @@ impl Inputs {
             acknowledgement_delay_us: self.acknowledgement_delay,
             visibility_lag_us: self.visibility_lag,
             seal_us: self.seal_time,
+            timer_lateness_us: self.timer_lateness,
             queue: self.queue_model,
             fill_rule: match self.fill_rule {
                 FillRuleName::Available => FillRule::Available,

@@ -45,6 +45,10 @@ pub struct Assumptions {
     pub visibility_lag_us: u64,
     /// Time to sign and store a batch, after which its orders are sent.
     pub seal_us: u64,
+    /// A timer of the engine fires late by up to this, drawn uniformly. Without it, polls keep their phase: those of one
+    /// second on snapshots of one second would always see a snapshot the moment it appears.
+    #[serde(default)]
+    pub timer_lateness_us: u64,
     /// How queue positions are tracked or estimated.
     pub queue: QueueModel,
     /// How much of an order fills.
@@ -65,7 +69,7 @@ pub struct Assumptions {
 
 impl Default for Assumptions {
     /// Conservative: orders move forward in the queue by trades alone, fills are limited to the traded quantity, 25 ms
-    /// of latency each way, and five requests a second on every endpoint.
+    /// of latency each way, timers up to a millisecond late, and five requests a second on every endpoint.
     fn default() -> Self {
         Self {
             request_latency: LatencyRange::fixed_ms(25),
@@ -73,6 +77,7 @@ impl Default for Assumptions {
             acknowledgement_delay_us: 5_000,
             visibility_lag_us: 0,
             seal_us: 2_000,
+            timer_lateness_us: 1_000,
             queue: QueueModel::Estimated(Model::RiskAverse),
             fill_rule: FillRule::Available,
             traded_share_ppm: 0,
@@ -140,6 +145,10 @@ impl Assumptions {
                 "Changes of an order appear in lists, balances and depth {} later.",
                 ms(self.visibility_lag_us)
             ),
+            match self.timer_lateness_us {
+                0 => "Timers of the daemon are exact.".to_owned(),
+                us => format!("Timers of the daemon fire up to {} late.", ms(us)),
+            },
         ];
         sentences.push(match self.rate_limit {
             None => "The exchange does not limit requests.".to_owned(),

@@ -8,7 +8,7 @@ use cambist_core::strategy::Strategy;
 use cambist_core::{MarketId, MarketSpec, Reason, Side, StrategyId, Time, TokenSpec, VenueTime};
 use cambist_market_data::{Recording, Timestamp};
 
-use crate::assumptions::Assumptions;
+use crate::assumptions::{Assumptions, LatencyRange};
 use crate::curves::Curves;
 use crate::engine_link::{Begin, EngineLink, EngineObserver, Input, Outgoing, Output, Processes};
 use crate::error::BacktestError;
@@ -86,6 +86,8 @@ pub struct Backtest {
     /// When the engine takes in what a row has for it, until it does.
     planned_by_row: Option<Timestamp>,
     wake_at: Timestamp,
+    /// The time that the engine asked for, of which `wake_at` is the moment that its timer fires.
+    wakeup: Option<Time>,
     sample_at: Timestamp,
     /// The last sample.
     sampled_at: Option<Timestamp>,
@@ -177,6 +179,7 @@ impl Backtest {
             schedule: Schedule::new(),
             planned_by_row: None,
             wake_at: NEVER,
+            wakeup: None,
             sample_at: NEVER,
             sampled_at: None,
             sample_nanos: nanos(setup.sample_ms * 1_000),
@@ -395,6 +398,22 @@ impl Backtest {
         Ok(())
     }
 
+    /// Sets the engine's timer. One that is set to the same time again fires when it would have.
+    fn set_timer(&mut self, wakeup: Option<Time>) {
+        if self.wakeup != wakeup {
+            self.wakeup = wakeup;
+            self.wake_at = wakeup.map_or(NEVER, |at| {
+                let range = LatencyRange {
+                    min_us: 0,
+                    max_us: self.assumptions.timer_lateness_us,
+                };
+                self.world_time(at)
+                    .plus_nanos(self.random.latency_nanos(range))
+            });
+        }
+        self.wake_at = self.wake_at.max(self.now);
+    }
+
     /// The engine handles an input, and its actions are carried out.
     fn handle(&mut self, input: &Input) {
         let now = self.engine_time(self.now);
@@ -403,8 +422,8 @@ impl Backtest {
         };
         let mut outputs = std::mem::take(&mut self.outputs);
         engine.handle(now, input, &mut outputs);
-        let wake = engine.next_wakeup();
-        self.wake_at = wake.map_or(NEVER, |at| self.world_time(at).max(self.now));
+        let wakeup = engine.next_wakeup();
+        self.set_timer(wakeup);
         for outputs in outputs.drain(..) {
             match outputs {
                 Output::Send(id, request) => {

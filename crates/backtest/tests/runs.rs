@@ -125,7 +125,11 @@ fn the_time_with_both_sides_is_that_at_the_exchange() {
     let mid = |n: i64| 250_000 + 500 * u64::from(n / 10 % 2 == 1);
     let at = |n: i64| n * 1_000 + if n > 0 { 400 } else { 0 };
     let data = snapshots((0..1_800).map(|n| book(at(n), mid(n))).collect());
-    let mut often = setup(data, fast());
+    let exact = Assumptions {
+        timer_lateness_us: 0,
+        ..fast()
+    };
+    let mut often = setup(data, exact);
     often.sample_ms = 100;
     let (report, kept) = run(often);
     check_books(&report, &kept);
@@ -245,6 +249,24 @@ fn a_visibility_lag_delays_detection_only() {
     check_books(&report, &kept);
     let late = report.detection;
     assert!(late.p50_ms.unwrap() >= 3_000.0, "{late:?}");
+}
+
+#[test]
+fn timers_that_fire_late_poll_less_often() {
+    let sent = |timer_lateness_us| {
+        let assumptions = Assumptions {
+            timer_lateness_us,
+            ..fast()
+        };
+        let (report, kept) = run(setup(snapshots(swinging(600, 3_000)), assumptions));
+        check_books(&report, &kept);
+        report.requests.sent
+    };
+    let [exact, late] = [0, 200_000].map(sent);
+    assert!(
+        (exact * 4 / 5..exact * 49 / 50).contains(&late),
+        "{late} of {exact}"
+    );
 }
 
 #[test]

@@ -214,6 +214,7 @@ pub fn run(data: Recording, scenario: &Scenario) -> Outcomes {
             acknowledgement_delay_us: 0,
             visibility_lag_us: 0,
             seal_us: 0,
+            timer_lateness_us: 0,
             queue: match scenario.model {
                 Model::Estimated(model) => QueueModel::Estimated(model),
                 Model::Fifo => QueueModel::Fifo,
