@@ -125,6 +125,22 @@ fn an_order_that_waited_for_the_store_is_made_when_the_store_answers() {
     assert!(second != first && orders.len() == 1, "{orders:?}");
 }
 
+/// A stored batch changes nothing that a decision depends on, unless a target was refused meanwhile.
+#[test]
+fn a_strategy_is_not_asked_again_because_its_orders_were_stored() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let strategy = Box::new(Counting(Arc::clone(&asked)));
+    let mut bench = TestBench::of(strategy, config(), Vec::new());
+    bench.store_waits = true;
+    while bench.sealing.is_empty() {
+        bench.run_ms(1);
+    }
+    let before = asked.load(Ordering::Relaxed);
+    bench.store_answers();
+    assert_eq!(bench.submits.len(), 2, "sent");
+    assert_eq!(asked.load(Ordering::Relaxed), before);
+}
+
 /// Times between cancels of one order, whose answers are lost.
 #[test]
 fn an_unanswered_cancel_is_sent_again_after_pauses_that_double() {
