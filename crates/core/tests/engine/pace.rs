@@ -270,3 +270,28 @@ fn a_request_to_an_endpoint_that_rests_is_sent_when_the_rest_ends() {
     assert_eq!(again, Some(refused.plus_ms(2_345)));
     assert!(bench.wakes - wakes < 12, "{} wake-ups", bench.wakes - wakes);
 }
+
+/// Depth cannot be asked for: what is quoted by the last one is withdrawn at the moment at which it is too old.
+#[test]
+fn quotes_are_cancelled_when_prices_become_too_old_however_long_the_endpoint_rests() {
+    let mut config = config();
+    config.budget.penalty_ms = 60_000;
+    (config.poll.balances_ms, config.poll.orders_ms) = (7_000, 7_000);
+    let mut bench = TestBench::with(&BID, config, Vec::new());
+    bench.until_a_submit_waits();
+    bench.accept();
+    let times = bench.asked_at(Endpoint::Depth);
+    let last = *times.last().expect("asked");
+    bench.queries_lost = true;
+    bench.run_ms(600);
+    bench.queries_lost = false;
+    for (request, query) in std::mem::take(&mut bench.lost_queries) {
+        if query.endpoint() == Endpoint::Depth {
+            bench.answer(request, Outcome::Refused(Reason::RateLimited));
+        }
+    }
+    bench.run_ms(5_000);
+    let cancelled = bench.asked_at(Endpoint::Cancel);
+    let after = cancelled.first().map(|at| at.ms_since(last));
+    assert_eq!(after, Some(3_001), "depth_age_max_ms is 3,000");
+}

@@ -23,6 +23,7 @@ impl State {
             let pool = pool.and_then(|pool| pool.backoff.left(now));
             pool.into_iter().for_each(&mut at);
         }
+        self.next_lapse(now).into_iter().for_each(&mut at);
         if let Some((_, oldest)) = self.in_flight.first() {
             at(self.lost_at(oldest));
         }
@@ -64,6 +65,16 @@ impl State {
             at(drain.deadline());
         }
         wake.max(now.plus_ms(1))
+    }
+
+    /// When the next price becomes too old that decisions use. Polls that have no budget may wait for longer.
+    fn next_lapse(&self, now: Time) -> Option<Time> {
+        let depth_age_max_ms = self.config.poll.depth_age_max_ms;
+        let markets = self.markets.iter().zip(&self.config.markets);
+        let books =
+            markets.flat_map(|(market, limits)| market.book.lapses_at(limits, depth_age_max_ms));
+        let others = self.references.lapse_at().chain(self.elsewhere.lapse_at());
+        books.chain(others).filter(|at| *at > now).min()
     }
 
     /// When each poll is due that is not asked.
