@@ -160,6 +160,9 @@ pub struct Due {
     pub hashes: Vec<Hash>,
 }
 
+/// The first nonce of an account that only reads: none is settled.
+pub const READS_ONLY: u64 = u64::MAX;
+
 /// The account.
 #[derive(Debug)]
 pub struct Account {
@@ -168,6 +171,8 @@ pub struct Account {
     grace_ms: u64,
     fee_max: u128,
     view: Option<View>,
+    /// The number of the newest finalized block of earlier runs.
+    final_before: u64,
     nonces: Nonces,
     wanted: BTreeMap<Hash, Wanted>,
     settled_below: u64,
@@ -200,6 +205,7 @@ impl Account {
             grace_ms,
             fee_max,
             view: None,
+            final_before: 0,
             nonces: Nonces::default(),
             wanted: BTreeMap::new(),
             settled_below: first,
@@ -219,6 +225,14 @@ impl Account {
     #[must_use]
     pub const fn with_ttl_ms(mut self, ttl_ms: u64) -> Self {
         self.lifetime_max_ms = ttl_ms.saturating_add(self.grace_ms);
+        self
+    }
+
+    /// Uses no view whose finalized block is older than this number of earlier runs: the first node that is asked may
+    /// lag.
+    #[must_use]
+    pub const fn with_final(mut self, number: u64) -> Self {
+        self.final_before = number;
         self
     }
 
@@ -294,6 +308,7 @@ impl Account {
     ) -> Result<(), AccountError> {
         self.check()?;
         let followed = match (&mut self.view, known) {
+            (None, _) if finalized.number < self.final_before => Err(Unusable::Behind),
             (None, _) => View::new(latest, finalized).map(|view| self.view = Some(view)),
             (Some(view), Some(known)) => view.follow(latest, finalized, known),
             (Some(_), None) => Err(Unusable::Behind),
@@ -459,13 +474,23 @@ impl Account {
     }
 
     /// The next nonce to settle. `spent_below` is the account's nonce in the finalized block of the view.
-    pub fn due(&self, spent_below: u64) -> Option<Due> {
+    ///
+    /// # Errors
+    /// [`Unusable::Behind`] if nonces are settled that this block has not spent: what the account holds in it is older
+    /// than the books. The first view after a start may be that of a node which lags.
+    pub fn due(&self, spent_below: u64) -> Result<Option<Due>, AccountError> {
         let nonce = self.settled_below;
+        if nonce == READS_ONLY {
+            return Ok(None);
+        }
+        if spent_below < nonce {
+            return Err(AccountError::Unusable(Unusable::Behind));
+        }
         let hashes = || self.nonces.of(nonce).iter().map(|of| of.hash).collect();
-        (nonce < spent_below).then(|| Due {
+        Ok((nonce < spent_below).then(|| Due {
             nonce,
             hashes: hashes(),
-        })
+        }))
     }
 
     /// Settles the due nonce. `receipts` are the answers for all of its transactions, `block` the finalized chain's at

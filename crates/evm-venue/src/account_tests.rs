@@ -93,10 +93,10 @@ fn a_deadline_far_behind_the_newest_block_is_not_signed() {
 #[test]
 fn a_nonce_is_settled_once_and_lists_wait_for_it() {
     let mut account = seen();
-    assert_eq!(account.due(7), None);
+    assert_eq!(account.due(7), Ok(None));
     let sealed = account.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
     assert_eq!(account.next_nonce(), 8);
-    let due = account.due(8).unwrap();
+    let due = account.due(8).unwrap().unwrap();
     assert_eq!((due.nonce, due.hashes), (7, vec![sealed.hash]));
     assert_eq!(account.orders(8, &all()), None, "not everything is settled");
     let mined = [(sealed.hash, Some(burnt(&account, sealed.hash)))];
@@ -109,7 +109,9 @@ fn a_nonce_is_settled_once_and_lists_wait_for_it() {
         cause: sealed.hash,
     };
     assert!(account.charges().eq([&charge]));
-    assert_eq!((account.settled_below(), account.due(8)), (8, None));
+    assert_eq!((account.settled_below(), account.due(8)), (8, Ok(None)));
+    let behind = AccountError::Unusable(Unusable::Behind);
+    assert_eq!(account.due(7), Err(behind), "the charge is booked");
     let none = Reply::Orders {
         orders: Vec::new(),
         total: 0,
@@ -219,6 +221,19 @@ fn what_cannot_be_explained_stops_everything() {
     assert_eq!(followed, Err(AccountError::Unusable(Unusable::Behind)));
     assert_eq!(behind.stopped(), None, "the next answer may be right");
     assert!(behind.follow(block(9, 0), block(5, 0), None).is_err());
+
+    // The first view after a start, of a node that lags behind what the run before it saw.
+    let mut started = account().with_final(6);
+    let followed = started.follow(block(9, 0), block(5, 0), None);
+    assert_eq!(followed, Err(AccountError::Unusable(Unusable::Behind)));
+    assert_eq!(started.follow(block(9, 0), block(6, 0), None), Ok(()));
+}
+
+#[test]
+fn an_account_that_only_reads_settles_nothing() {
+    let seen = seen();
+    let account = Account::new(seen.chain().clone(), Vec::new(), 40_000, 0, READS_ONLY);
+    assert_eq!(account.due(7), Ok(None));
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -368,7 +383,7 @@ fn what_an_earlier_run_sealed_is_taken_up_by_its_bytes() {
         Ok(sealed.clone())
     );
     assert_eq!(after.next_nonce(), 8);
-    assert_eq!(after.due(8).unwrap().hashes, [sealed.hash]);
+    assert_eq!(after.due(8).unwrap().unwrap().hashes, [sealed.hash]);
     // What takes the number again offers more.
     let burn = after.seal(Wanted::Burn, 7, FEES, &key()).unwrap();
     assert!(burn.fees.replaces(sealed.fees));

@@ -151,7 +151,7 @@ impl<R: ChainReader> Answers<'_, R> {
             at,
         };
         let spent_below = self.reader.fact(&nonce_at).await?;
-        while let Some(due) = account.due(spent_below) {
+        while let Some(due) = account.due(spent_below)? {
             let mut receipts = Vec::with_capacity(due.hashes.len());
             let mut block = None;
             for hash in due.hashes {

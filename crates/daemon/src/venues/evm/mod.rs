@@ -23,7 +23,7 @@ use cambist_evm::block::BlockTag;
 use cambist_evm::call::{self, Call};
 use cambist_evm::rpc::{BalanceAt, BlockAt, CallAt, ChainId, CodeAt, NonceAt};
 use cambist_evm::{Address, Malformed, U256};
-use cambist_evm_venue::account::Account;
+use cambist_evm_venue::account::{Account, READS_ONLY};
 use cambist_evm_venue::chain::Chain;
 use cambist_evm_venue::range::PoolRange;
 use cambist_evm_venue::resume::first_nonce;
@@ -393,6 +393,8 @@ impl Session {
         journal.keep_from(first)?;
         let markets = bound.markets.clone();
         let account = Account::new(chain, markets, self.grace_ms, self.link.fee_max, first);
+        let final_before = finalized.known().map_or(0, |(number, _)| number);
+        let account = account.with_final(final_before);
         let mut account = account.with_ttl_ms(bound.engine.ttl_ms);
         for signed in journal.signed() {
             let bytes = signed.bytes().unwrap_or_default();
@@ -473,7 +475,7 @@ pub fn account_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Result<Acc
 
 /// A client of an account of which nothing is settled.
 fn reader(access: &EvmAccess, chain: Chain, markets: Vec<MarketSpec>, grace_ms: u64) -> EvmPools {
-    let account = Account::new(chain, markets, grace_ms, 0, u64::MAX);
+    let account = Account::new(chain, markets, grace_ms, 0, READS_ONLY);
     EvmPools::new(access.nodes.clone(), account)
 }
 
