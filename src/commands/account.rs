@@ -1,5 +1,8 @@
 //! `cambist account`: the account at the venue, and explanations of flows.
 
+use std::io::Write as _;
+use std::time::Duration;
+
 use cambist_core::Side;
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionKind;
@@ -21,6 +24,9 @@ use cambist_daemon::live::operator_commands::ControlRequest;
 use cambist_host::times;
 use cambist_store::offline::NotExplained;
 use cambist_store::{Store, flows};
+
+/// How often a command that waits for the venue states so.
+const WAIT_SHOWN: Duration = Duration::from_secs(5);
 
 /// Subcommands of `account`.
 #[derive(Debug, Subcommand)]
@@ -280,7 +286,25 @@ fn books(which: &Which, orders: end_checks::Which) -> anyhow::Result<end_checks:
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(end_checks::books(&daemon, orders))
+    runtime.block_on(async {
+        let mut read = std::pin::pin!(end_checks::books(&daemon, orders));
+        let mut waited = Duration::ZERO;
+        loop {
+            tokio::select! {
+                books = &mut read => return books,
+                () = tokio::time::sleep(WAIT_SHOWN) => {
+                    waited += WAIT_SHOWN;
+                    let so_far = waited.as_secs();
+                    let mut stderr = std::io::stderr().lock();
+                    // A reader of these lines that has gone ends nothing.
+                    let _ = writeln!(
+                        stderr,
+                        "reading the account: {so_far} s so far; the venue does not answer, or its rate limit has to be waited for"
+                    );
+                }
+            }
+        }
+    })
 }
 
 fn balances(which: &Which, json: bool) -> anyhow::Result<Exit> {

@@ -113,7 +113,9 @@ impl State {
         if self.unrecognised_own_ids.len() < UNRECOGNISED_IDS_MAX
             && self.unrecognised_own_ids.insert(report.hash)
         {
-            let detail = format!("order {id} is open at the venue and not known here");
+            let detail = format!(
+                "order {id} is open at the venue and not in the store: a daemon may run on another copy of this state folder, or this folder is an older copy"
+            );
             self.violated("forgotten_order", detail, actions);
         }
     }
