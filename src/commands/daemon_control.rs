@@ -249,7 +249,10 @@ pub fn drain(args: &DrainArgs, json: bool) -> anyhow::Result<Exit> {
 
 /// A line about a drain in progress.
 fn draining(page: &Value) -> String {
-    let markets = page["markets"].as_array().map_or(&[][..], Vec::as_slice);
+    // A status from before the drain counts the orders of that moment, at a start none.
+    let (true, Some(markets)) = (page["draining"] == true, page["markets"].as_array()) else {
+        return "draining: the daemon has not yet reported which orders may be alive".to_owned();
+    };
     let keys = [
         "live_buy",
         "live_sell",
