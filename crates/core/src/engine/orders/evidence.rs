@@ -255,9 +255,11 @@ impl State {
                 && lifecycle.phase == Phase::Sealing
             {
                 lifecycle.phase = Phase::Sealed;
-                // Intents that waited for the store are decided again.
+                // Targets that waited for the store are decided again. Where every target has its order, a stored batch
+                // changes nothing that a decision depends on.
                 if let Some(market) = self.orders.market_of(*id) {
-                    self.market_mut(market).decision_due = true;
+                    let market = self.market_mut(market);
+                    market.decision_due |= !market.refused_by.is_empty();
                 }
             }
         }
