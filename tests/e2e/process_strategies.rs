@@ -38,11 +38,12 @@ for line in sys.stdin:
         target["v"] = 2
     if mode == "unknown":
         target["ttl"] = 5
+    # A swap that a control refuses is dropped: it is asked for until its fill is shown.
     swapped = (view["state"] or {}).get("swapped", False)
+    swapped = swapped or any(fill["side"] == "sell" and fill["base"] == "0.05" for fill in view["fills"])
     if mode == "swap" and not swapped and view.get("pool", {}).get("possible"):
         base, quote = float(view["pool"]["base"]), float(view["pool"]["quote"])
         target["swap"] = {"side": "sell", "sell": "0.05", "least": "%.6f" % (0.05 * quote / base * 0.99)}
-        swapped = True
     target["state"]["swapped"] = swapped
     print(json.dumps(target), flush=True)
 "#;
