@@ -131,7 +131,8 @@ fn in_the_store() -> Vec<Case> {
             "a storage id is used twice",
             "UPDATE intents SET storage_id = (SELECT storage_id FROM intents AS other WHERE
              other.sell_token = intents.sell_token AND other.number < intents.number LIMIT 1)
-             WHERE number = (SELECT max(number) FROM intents)",
+             WHERE number = (SELECT max(later.number) FROM intents AS later JOIN intents AS other
+             ON other.sell_token = later.sell_token AND other.number < later.number)",
             as_it_is,
             "share storage id",
         ),
@@ -455,7 +456,8 @@ fn the_auditor_agrees_and_finds_what_is_wrong_at_kraken() {
             .filter(|order| order.base_filled == order.base_amount)
             .collect();
         let bought = filled.iter().any(|order| order.side == Side::Buy);
-        (filled.len() >= 2 && bought).then_some(())
+        // Of three orders two sell the same token.
+        (filled.len() >= 2 && bought && books.orders.len() >= 3).then_some(())
     });
     assert_eq!(daemon.drain(SOON * 2), 0, "{}", daemon.last_words());
     assert_eq!(stage.venue.drain(SOON), 0);

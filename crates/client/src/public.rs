@@ -111,6 +111,9 @@ impl PublicReader {
                 429 => Err(PublicError::RateLimited {
                     retry_after_ms: whole.retry_after_ms,
                 }),
+                status @ 300..400 => Err(PublicError::Failed(format!(
+                    "it redirects ({status}), which is not followed"
+                ))),
                 status => Err(PublicError::Status {
                     status,
                     body: quoted(&String::from_utf8_lossy(&whole.body), SHOWN_MAX),

@@ -197,15 +197,22 @@ fn date(headers: &HeaderMap) -> Option<VenueTime> {
     if headers.contains_key(AGE) {
         return None;
     }
-    let text = headers.get(DATE)?.to_str().ok()?;
-    let time = httpdate::parse_http_date(text).ok()?;
-    let since = time.duration_since(UNIX_EPOCH).ok()?;
-    Some(VenueTime::from_s(since.as_secs()))
+    Some(VenueTime::from_s(http_date_s(headers.get(DATE)?)?))
 }
 
+/// Seconds since 1970 of a date as headers have it.
+fn http_date_s(value: &HeaderValue) -> Option<u64> {
+    let time = httpdate::parse_http_date(value.to_str().ok()?).ok()?;
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    Some(since.as_secs())
+}
+
+/// A number of seconds, or a date (RFC 9110, section 10.2.3), which is compared with that of the answer.
 fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    let seconds: u64 = cambist_protocol::number::bounded(text).ok()?;
+    let value = headers.get(RETRY_AFTER)?;
+    let seconds: Option<u64> = cambist_protocol::number::bounded(value.to_str().ok()?).ok();
+    let until = || Some(http_date_s(value)?.saturating_sub(http_date_s(headers.get(DATE)?)?));
+    let seconds = seconds.or_else(until)?;
     Some(seconds.saturating_mul(1_000).min(RETRY_AFTER_MAX_MS))
 }
 
@@ -280,6 +287,19 @@ mod tests {
         assert_eq!(wait("3599"), Some(3_599_000));
         assert_eq!(wait("3600"), Some(3_600_000));
         assert_eq!(wait("3601"), Some(3_600_000), "an hour at most");
+        let until = "Sun, 06 Nov 1994 08:49:57 GMT";
+        assert_eq!(wait(until), None, "an answer without its own date");
+        let mut dated = headers("retry-after", until);
+        dated.insert(
+            DATE,
+            HeaderValue::from_static("Sun, 06 Nov 1994 08:49:37 GMT"),
+        );
+        assert_eq!(retry_after_ms(&dated), Some(20_000));
+        dated.insert(
+            DATE,
+            HeaderValue::from_static("Sun, 06 Nov 1994 08:50:37 GMT"),
+        );
+        assert_eq!(retry_after_ms(&dated), Some(0), "past");
         assert_eq!(retry_after_ms(&HeaderMap::new()), None);
         let json = |value| is_json(&headers("content-type", value));
         assert!(json("application/json; charset=utf-8"));

@@ -56,23 +56,44 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
         let list = found(&page, pointer)
             .and_then(Value::as_array)
             .ok_or_else(|| format!("no list at {pointer}: the answer is {}", excerpt(body)))?;
-        let mut levels = Vec::new();
+        let (mut levels, mut before) = (Vec::new(), None);
         for (index, level) in list.iter().take(LEVELS_MAX).enumerate() {
             let at = |what: &str| format!("{pointer}/{index}{what}");
             let number = |within: &str| {
-                let text = found(level, within).and_then(decimal);
-                text.ok_or_else(|| format!("no number at {}", at(within)))
+                let value = found(level, within);
+                value.and_then(decimal).ok_or_else(|| {
+                    let value = value.map_or_else(|| "nothing".to_owned(), Value::to_string);
+                    let value = excerpt(value.as_bytes());
+                    format!("no number at {}, but {value}", at(within))
+                })
             };
-            let price = ticks(number(&pointers.price)?, units, rounding)
-                .ok_or_else(|| format!("{} is not a price of the market", at(&pointers.price)))?;
+            let price = number(&pointers.price)?;
+            if let Some(before) = before.replace(price)
+                && !rounding.is_worse(price, before)
+            {
+                let place = at("");
+                return Err(format!(
+                    "{place}: levels are not in order, best first: {price} follows {before}"
+                ));
+            }
+            if rounding == Rounding::Down && is_less_than_a_tick(price, units) {
+                // Worse than every price of the market, as a bid far from the mid may be.
+                continue;
+            }
+            let price = ticks(price, units, rounding).ok_or_else(|| {
+                let place = at(&pointers.price);
+                format!("{price} at {place} is not a price of the market")
+            })?;
             let mut quantity = number(&pointers.quantity)?;
             if feed.quantity_decimals > 0 {
                 quantity = scaled_down(quantity, feed.quantity_decimals)
                     .ok_or_else(|| format!("{} has too many decimals", at(&pointers.quantity)))?;
             }
-            let qty = lots(quantity, units)
-                .ok_or_else(|| format!("{} is not a quantity", at(&pointers.quantity)))?;
-            add(&mut levels, price, qty, rounding).map_err(|what| format!("{}: {what}", at("")))?;
+            let qty = lots(quantity, units).ok_or_else(|| {
+                let place = at(&pointers.quantity);
+                format!("{quantity} at {place} is not a quantity of the market")
+            })?;
+            add(&mut levels, price, qty);
         }
         levels.retain(|level: &Level| level.qty.0 > 0);
         Ok::<_, String>(levels)
@@ -110,26 +131,22 @@ enum Rounding {
     Up,
 }
 
-/// Appends a level, or adds it to the one before if rounding made their prices equal.
-fn add(levels: &mut Vec<Level>, price: Price, qty: Qty, rounding: Rounding) -> Result<(), String> {
-    match levels.last_mut() {
-        Some(last) if last.price == price => {
-            last.qty = Qty(last.qty.0.saturating_add(qty.0));
-            return Ok(());
+impl Rounding {
+    /// Whether a price of this side is farther from the mid than another.
+    fn is_worse(self, price: Decimal, than: Decimal) -> bool {
+        match self {
+            Self::Down => price < than,
+            Self::Up => price > than,
         }
-        Some(last) => {
-            let is_worse = match rounding {
-                Rounding::Down => price < last.price,
-                Rounding::Up => price > last.price,
-            };
-            if !is_worse {
-                return Err("levels are not in order, best first".to_owned());
-            }
-        }
-        None => {}
     }
-    levels.push(Level { price, qty });
-    Ok(())
+}
+
+/// Appends a level, or adds it to the one before if rounding made their prices equal.
+fn add(levels: &mut Vec<Level>, price: Price, qty: Qty) {
+    match levels.last_mut() {
+        Some(last) if last.price == price => last.qty = Qty(last.qty.0.saturating_add(qty.0)),
+        Some(_) | None => levels.push(Level { price, qty }),
+    }
 }
 
 /// The value at a pointer; `*` is the only member of an object.
@@ -170,6 +187,12 @@ fn power(decimals: u32) -> Option<Decimal> {
 
 fn scaled_down(number: Decimal, decimals: u32) -> Option<Decimal> {
     number.checked_div(power(decimals)?)
+}
+
+/// Whether a positive price is below the lowest of the market.
+fn is_less_than_a_tick(price: Decimal, units: &Units) -> bool {
+    let ticks = power(units.price_decimals).and_then(|power| price.checked_mul(power));
+    !price.is_zero() && ticks.is_some_and(|ticks| ticks < Decimal::ONE)
 }
 
 fn ticks(price: Decimal, units: &Units, rounding: Rounding) -> Option<Price> {

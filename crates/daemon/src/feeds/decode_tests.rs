@@ -77,6 +77,25 @@ fn what_is_finer_than_the_market_is_never_better_than_it_was() {
     assert_eq!((book.sequence, book.time), (None, None));
 }
 
+/// A bid that is left at a thousandth of a tick does not make the whole book unusable.
+#[test]
+fn a_bid_below_the_lowest_price_of_the_market_is_left_out() {
+    let book = read(
+        r#"{"b": [["2500.10","1"],["0.01","7"],["0.0099","7"],["0.001","7"]], "a": [["2500.11","1"],["0.001","1"]]}"#,
+    );
+    assert!(book.unwrap_err().contains("/a/1: levels are not in order"));
+    let book = read(
+        r#"{"b": [["2500.10","1"],["0.01","7"],["0.0099","7"],["0.001","7"]], "a": [["2500.11","1"]]}"#,
+    );
+    let one = 10_u64.pow(Units::of(&spec()).lot_decimals);
+    assert_eq!(
+        levels(&book.unwrap().bids),
+        [(250_010, one), (1, 7 * one)],
+        "a price of one tick is there"
+    );
+    assert!(read(r#"{"b": [["0.001","1"],["0","1"]], "a": []}"#).is_err());
+}
+
 #[test]
 fn whole_numbers_of_small_units_are_quantities_too() {
     let mut feed = feed();
@@ -93,13 +112,32 @@ fn what_is_wrong_is_named_with_its_place() {
         ("<html>", "not JSON"),
         (r#"{"b": []}"#, "no list at /a"),
         (r#"{"b": {}, "a": []}"#, "no list at /b"),
-        (r#"{"b": [["x","1"]], "a": []}"#, "no number at /b/0/0"),
-        (r#"{"b": [["1"]], "a": []}"#, "no number at /b/0/1"),
+        (
+            r#"{"b": [["x","1"]], "a": []}"#,
+            r#"no number at /b/0/0, but \"x\""#,
+        ),
+        (
+            r#"{"b": [["1"]], "a": []}"#,
+            "no number at /b/0/1, but nothing",
+        ),
         (r#"{"b": [["-1","1"]], "a": []}"#, "no number at /b/0/0"),
-        (r#"{"b": [["0","1"]], "a": []}"#, "/b/0/0 is not a price"),
+        (
+            r#"{"b": [["0","1"]], "a": []}"#,
+            "0 at /b/0/0 is not a price",
+        ),
         (
             r#"{"b": [["1","1"],["2","1"]], "a": []}"#,
+            "/b/1: levels are not in order, best first: 2 follows 1",
+        ),
+        // Twice the same price is one level too many.
+        (
+            r#"{"b": [["2","1"],["2.0","1"]], "a": []}"#,
             "/b/1: levels are not in order",
+        ),
+        // Out of order within one tick.
+        (
+            r#"{"b": [], "a": [["2.009","1"],["2.001","1"]]}"#,
+            "/a/1: levels are not in order",
         ),
         (
             r#"{"b": [], "a": [["2","1"],["1","1"]]}"#,

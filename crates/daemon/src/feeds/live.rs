@@ -9,6 +9,7 @@ use cambist_market_data::{
     DefectKind, Event, Grid, LiveRow, LiveSource, Report, Snapshot, Timestamp,
 };
 
+use super::freshness::Freshness;
 use super::poll::{Arrival, BookArrival, wall};
 use cambist_host::clock::Clock;
 
@@ -29,10 +30,7 @@ pub struct LiveFeed {
     last: Timestamp,
     /// Whether a first book has arrived.
     begun: bool,
-    sequence: Option<u64>,
-    /// The shortest difference between the feed's time of a book and its arrival: an estimate of clock offset plus
-    /// latency.
-    delay_nanos: Option<i64>,
+    freshness: Freshness,
 }
 
 impl LiveFeed {
@@ -55,8 +53,7 @@ impl LiveFeed {
             trade: None,
             last: Timestamp(0),
             begun: false,
-            sequence: None,
-            delay_nanos: None,
+            freshness: Freshness::default(),
         }
     }
 
@@ -72,24 +69,27 @@ impl LiveFeed {
                 return false;
             }
         };
-        if let (Some(known), Some(now)) = (self.sequence, book.sequence)
-            && now < known
-        {
-            // An old answer from a cache, or an exchange that has restarted.
-            self.sequence = Some(now);
+        if let Err(older) = self.freshness.number(book.sequence) {
+            let (sequence, newest) = (older.sequence, older.newest);
+            if older.is_first {
+                tracing::warn!(
+                    market = name,
+                    sequence,
+                    newest,
+                    "a book of the feed is older than one before it, and is left out"
+                );
+            }
             self.report.skip(DefectKind::Backward, || {
-                format!("{name}: sequence {now} after {known}")
+                format!("{name}: sequence {sequence} after {newest}")
             });
             return false;
         }
-        self.sequence = book.sequence.or(self.sequence);
         let arrived = self.later(arrival.arrived);
         let mut observed_at = arrival.requested_at;
         if let Some(time) = book.time {
-            let delay = arrived.nanos_since(time);
-            let shortest = self.delay_nanos.map_or(delay, |known| known.min(delay));
-            self.delay_nanos = Some(shortest);
-            observed_at = observed_at.min(time.plus_nanos(shortest));
+            let behind_us = self.freshness.behind_us(arrival.received, time.0 / 1_000);
+            let behind_nanos = i64::try_from(behind_us.saturating_mul(1_000)).unwrap_or(i64::MAX);
+            observed_at = observed_at.min(arrived.plus_nanos(behind_nanos.saturating_neg()));
         }
         self.snapshot.exchange_time = observed_at.max(self.snapshot.exchange_time).min(arrived);
         self.snapshot.local_time = arrived;

@@ -3,6 +3,7 @@
 //! Reads only: there are no keys and no requests with a body (`cambist_client::PublicReader`).
 
 mod decode;
+mod freshness;
 mod live;
 mod poll;
 mod reference;

@@ -1,4 +1,4 @@
-use cambist_core::{Price, Qty};
+use cambist_core::{Price, Qty, Time};
 use cambist_market_data::{Level, Timestamp};
 
 use super::super::decode::Book;
@@ -76,8 +76,8 @@ fn an_older_book_an_empty_side_and_an_invalid_answer_have_no_price() {
     let mut reader = reader();
     assert!(reader.read(&arrival(0, 1, book(7, None))).is_some());
     assert!(reader.read(&arrival(2, 3, book(6, None))).is_none());
-    // A source that has restarted counts again.
-    assert!(reader.read(&arrival(4, 5, book(6, None))).is_some());
+    assert!(reader.read(&arrival(4, 5, book(6, None))).is_none());
+    assert!(reader.read(&arrival(4, 5, book(7, None))).is_some());
     for side in 0..2 {
         let mut empty = book(8, None);
         [&mut empty.bids, &mut empty.asks][side].clear();

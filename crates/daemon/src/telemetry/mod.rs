@@ -27,6 +27,7 @@ pub mod withheld;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use cambist_core::books::Books;
 use cambist_core::event::TradingState;
@@ -87,6 +88,19 @@ impl About {
     /// Requests of an amount of the common budget.
     pub(crate) fn requests(&self, taken: u64) -> u64 {
         taken / u64::from(self.request_unit.max(1))
+    }
+
+    /// How old a depth of this time was when it was accepted, in milliseconds. Only on paper: its times are those of
+    /// this host's clock, and a feed that fails leaves the simulated venue with an old book. Elsewhere the venue's clock
+    /// is another, and 0 is returned.
+    fn depth_behind_ms(&self, unix_s: f64, depth_s: f64) -> u64 {
+        if self.mode != Mode::Paper {
+            return 0;
+        }
+        let behind = Duration::try_from_secs_f64(unix_s - depth_s);
+        behind.map_or(0, |behind| {
+            u64::try_from(behind.as_millis()).unwrap_or(u64::MAX)
+        })
     }
 
     /// Name of a strategy for log lines; its number while the names are not known.

@@ -205,10 +205,10 @@ pub(super) fn note(
             mid,
             timestamp,
         } => {
-            if let Some(depth_at) = last.depth.get_mut(usize::from(market.0)) {
-                *depth_at = Some(now);
-            }
             let venue_s = seconds(timestamp.0.saturating_mul(1_000));
+            if let Some(depth_at) = last.depth.get_mut(usize::from(market.0)) {
+                *depth_at = Some(now.minus_ms(about.depth_behind_ms(unix_s, venue_s)));
+            }
             m.clock_offset.set(venue_s - unix_s);
             m.depth_time
                 .with_label_values(&[name(*market), "depth"])

@@ -402,6 +402,36 @@ fn a_trading_state_is_announced_once_whatever_reported_it_before() {
     }
 }
 
+/// The simulated venue of paper trading hands over the last book however long its feed has failed.
+#[test]
+fn on_paper_a_depth_is_as_old_as_its_book() {
+    for (mode, behind_ms, is_fresh) in [
+        (Mode::Paper, 0, true),
+        (Mode::Paper, 5_000, true),
+        (Mode::Paper, 5_001, false),
+        // The venue's clock is another.
+        (Mode::Live, 3_600_000, true),
+    ] {
+        let about = About { mode, ..about() };
+        let telemetry = Telemetry::new(about, Clock::new()).unwrap();
+        telemetry.tick(10);
+        telemetry.observe(&Notification::Ready {
+            opening: [].into(),
+            recovered: 0,
+        });
+        let now = telemetry.clock.now().plus_ms(10_000);
+        let depth = Notification::DepthAccepted {
+            market: MarketId(0),
+            mid: Some(500_000),
+            timestamp: VenueTime(5_000_000 - behind_ms),
+        };
+        telemetry.observe_at(now, 5_000.0, &depth);
+        telemetry.last().ticked = Some(now);
+        let is_ready = telemetry.health_at(now).ready;
+        assert_eq!(is_ready, is_fresh, "{mode:?} {behind_ms}");
+    }
+}
+
 #[test]
 fn ready_means_ticking_trading_and_fresh() {
     let telemetry = telemetry();
