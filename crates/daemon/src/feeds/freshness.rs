@@ -8,6 +8,10 @@ const DRIFT: i64 = 1_000;
 /// So many books in a row with lower numbers mean that the exchange numbers its books anew. A copy of it that lags
 /// behind the one that answered before does not send as many without one that is newer.
 const RENUMBERED_AFTER: u32 = 10;
+/// A book whose time is this much farther ahead than those before it, in microseconds, has a wrong time.
+const AHEAD_MAX_US: i64 = 5_000_000;
+/// So many of them in a row mean that the clock of the exchange was set.
+const SET_AFTER: u32 = 10;
 
 /// Follows the sequence numbers and the times of one feed.
 #[derive(Debug, Default)]
@@ -19,6 +23,17 @@ pub struct Freshness {
     /// The least difference between our clock at an arrival and the feed's time of the book, in microseconds, and
     /// when it was last changed: offset of the clocks plus the shortest way.
     offset: Option<(i64, Time)>,
+    /// Books in a row from the future.
+    ahead: u32,
+}
+
+/// A book whose time is ahead of those before it by more than any delay explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// By how much, in microseconds.
+    pub micros: u64,
+    /// Whether the book before it was not ahead.
+    pub is_first: bool,
 }
 
 /// A book that is older than one before it.
@@ -57,15 +72,28 @@ impl Freshness {
         Ok(())
     }
 
-    /// How many microseconds later than after the shortest way a book arrived, by its own time in microseconds.
-    pub fn behind_us(&mut self, received: Time, book_us: i64) -> u64 {
+    /// How many microseconds later than after the shortest way a book arrived, by its own time in microseconds. One
+    /// wrong time in the future would make every later book look old.
+    pub fn behind_us(&mut self, received: Time, book_us: i64) -> Result<u64, Ahead> {
         let offset = signed(received.0).saturating_sub(book_us);
-        let least = self.offset.map_or(offset, |(least, since)| {
-            let drifted = signed(received.micros_since(since)) / DRIFT;
-            least.saturating_add(drifted).min(offset)
-        });
+        let mut least = offset;
+        if let Some((known, since)) = self.offset {
+            let known = known.saturating_add(signed(received.micros_since(since)) / DRIFT);
+            if known.saturating_sub(offset) > AHEAD_MAX_US {
+                self.ahead += 1;
+                if self.ahead < SET_AFTER {
+                    return Err(Ahead {
+                        micros: known.abs_diff(offset),
+                        is_first: self.ahead == 1,
+                    });
+                }
+            } else {
+                least = known.min(offset);
+            }
+        }
+        self.ahead = 0;
         self.offset = Some((least, received));
-        offset.saturating_sub(least).unsigned_abs()
+        Ok(offset.saturating_sub(least).unsigned_abs())
     }
 }
 
@@ -75,6 +103,8 @@ fn signed(micros: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
     use super::*;
 
     #[test]
@@ -95,6 +125,29 @@ mod tests {
         // The same number again is no older book.
         assert_eq!(feed.number(Some(9_900)), Ok(()));
         assert_eq!(feed.number(None), Ok(()));
+    }
+
+    #[test]
+    fn one_time_from_the_future_makes_no_later_book_old() {
+        let (second, day) = (1_000_000, 86_400_000_000);
+        let mut feed = Freshness::default();
+        let mut at = |seconds: u64, ahead_us: i64| {
+            let received = Time(seconds * 1_000_000);
+            feed.behind_us(received, signed(received.0).saturating_add(ahead_us))
+        };
+        assert_eq!(at(100, 0), Ok(0));
+        let ahead = at(101, day).unwrap_err();
+        assert!(ahead.is_first && ahead.micros > 86_399_000_000, "{ahead:?}");
+        assert_eq!(at(102, 0).map(|behind_us| behind_us < 10_000), Ok(true));
+        // What a fast way or a clock that is adjusted explains is no wrong time.
+        assert_eq!(at(103, 4 * second), Ok(0));
+        assert_eq!(at(104, i64::MAX).map_err(|ahead| ahead.is_first), Err(true));
+        // A clock that was set stays ahead.
+        for book in 1..u64::from(SET_AFTER) - 1 {
+            assert!(!at(104 + book, day).unwrap_err().is_first, "{book}");
+        }
+        assert_eq!(at(200, day), Ok(0));
+        assert_eq!(at(201, day).map(|behind_us| behind_us < 10_000), Ok(true));
     }
 
     #[test]

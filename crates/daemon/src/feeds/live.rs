@@ -84,13 +84,31 @@ impl LiveFeed {
             });
             return false;
         }
+        let behind = book.time.map(|time| {
+            let book_us = time.0 / 1_000;
+            self.freshness.behind_us(arrival.received, book_us)
+        });
+        let behind_us = match behind.transpose() {
+            Ok(behind_us) => behind_us.unwrap_or(0),
+            Err(ahead) => {
+                let ahead_s = ahead.micros / 1_000_000;
+                if ahead.is_first {
+                    tracing::warn!(
+                        market = name,
+                        ahead_s,
+                        "a book of the feed has a time in the future, and is left out"
+                    );
+                }
+                self.report.skip(DefectKind::NegativeLatency, || {
+                    format!("{name}: its time is {ahead_s} s ahead of the books before it")
+                });
+                return false;
+            }
+        };
+        let behind_nanos = i64::try_from(behind_us.saturating_mul(1_000)).unwrap_or(i64::MAX);
         let arrived = self.later(arrival.arrived);
-        let mut observed_at = arrival.requested_at;
-        if let Some(time) = book.time {
-            let behind_us = self.freshness.behind_us(arrival.received, time.0 / 1_000);
-            let behind_nanos = i64::try_from(behind_us.saturating_mul(1_000)).unwrap_or(i64::MAX);
-            observed_at = observed_at.min(arrived.plus_nanos(behind_nanos.saturating_neg()));
-        }
+        let observed_at = arrived.plus_nanos(behind_nanos.saturating_neg());
+        let observed_at = observed_at.min(arrival.requested_at);
         self.snapshot.exchange_time = observed_at.max(self.snapshot.exchange_time).min(arrived);
         self.snapshot.local_time = arrived;
         self.snapshot.sequence = book.sequence.unwrap_or(0);

@@ -21,14 +21,15 @@ impl ReferenceReader {
         }
     }
 
-    /// The price of a book; none if the answer is invalid, a side is empty, or the book is older than one before.
+    /// The price of a book; none if the answer is invalid, a side is empty, the book is older than one before, or
+    /// its time is in the future.
     pub fn read(&mut self, arrival: &BookArrival) -> Option<ReferenceReading> {
         let book = arrival.book.as_ref().ok()?;
         self.freshness.number(book.sequence).ok()?;
         let mut age_us = arrival.received.micros_since(arrival.sent);
         if let Some(time) = book.time {
             let behind_us = self.freshness.behind_us(arrival.received, time.0 / 1_000);
-            age_us = age_us.max(behind_us);
+            age_us = age_us.max(behind_us.ok()?);
         }
         let (bid, ask) = (book.bids.first()?, book.asks.first()?);
         Some(ReferenceReading {

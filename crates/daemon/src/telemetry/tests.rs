@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+use crate::telemetry::Mode;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
