@@ -5,7 +5,7 @@ use cambist_core::Time;
 /// The estimate of a feed's clock may fall behind by one part in so many, so that clocks that run at different speeds
 /// do not make every book look older than it is.
 const DRIFT: i64 = 1_000;
-/// So many books in a row with lower numbers mean that the exchange numbers its books anew. A copy of it that lags
+/// So many books in a row with lower numbers mean that the exchange has restarted its numbers. A copy of it that lags
 /// behind the one that answered before does not send as many without one that is newer.
 const RENUMBERED_AFTER: u32 = 10;
 /// A book whose time is this much farther ahead than those before it, in microseconds, has a wrong time.
@@ -49,7 +49,7 @@ pub struct Older {
 
 impl Freshness {
     /// Takes in the number of a book. Books with lower numbers are older, until there are so many in a row that the
-    /// exchange must have begun to count anew.
+    /// exchange must have restarted its numbers.
     pub fn number(&mut self, sequence: Option<u64>) -> Result<(), Older> {
         let Some(sequence) = sequence else {
             return Ok(());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_that_counts_anew_is_believed_after_ten_books() {
+    fn numbers_that_restart_are_accepted_after_ten_books() {
         let mut feed = Freshness::default();
         assert_eq!(feed.number(Some(1_000_000)), Ok(()));
         for sequence in 1..u64::from(RENUMBERED_AFTER) {
