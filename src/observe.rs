@@ -17,6 +17,7 @@ use crate::paper::feeds_of;
 use cambist_config::money;
 use cambist_daemon::config::{Daemon, Mode};
 use cambist_daemon::feeds::{self, LiveFeed};
+use cambist_daemon::live::status_service::take_folder;
 use cambist_host::clock::Clock;
 
 /// Longest time until recorded rows are passed to the operating system.
@@ -33,6 +34,7 @@ pub fn run(
 ) -> anyhow::Result<Exit> {
     let clock = Clock::new();
     let bound = bound_without_venue(config)?;
+    let _taken = take_folder(config)?;
     let mut pollers = feeds::start(
         feeds_of(config, &bound.markets),
         &[],

@@ -65,6 +65,8 @@ pub struct Written {
     pub json: String,
     /// `report.txt`.
     pub text: String,
+    /// Why the files are not complete, if they are not. The report is printed nevertheless.
+    pub files: anyhow::Result<()>,
 }
 
 /// Below the folder of results while others are there: those are replaced when the new ones are whole.
@@ -159,19 +161,21 @@ impl Results {
             &program,
             beside.map(|(_, section)| section),
         );
-        self.finish(&[
+        let folder = self.folder.display().to_string();
+        let files = self.finish(&[
             ("report.txt", &text),
             ("report.html", &page),
             ("report.csv", &csv(&value["report"])),
             (REPORT, &json),
-        ])?;
-        Ok(Written { json, text })
+        ]);
+        let files = files.with_context(|| format!("the results in {folder} are not complete"));
+        Ok(Written { json, text, files })
     }
 
     /// Writes the reports in their order.
     fn finish(self, reports: &[(&str, &str)]) -> anyhow::Result<()> {
-        self.fills.finish()?;
-        self.samples.finish()?;
+        self.fills.finish().context("fills")?;
+        self.samples.finish().context("equity")?;
         let written_to = match &self.staging {
             Some(Staging(path)) => path,
             None => &self.folder,

@@ -56,14 +56,18 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
         // Clears the line of progress.
         _ = write!(std::io::stderr(), "\r\x1b[K");
     }
-    let Written { json: file, text } =
-        results.conclude("Backtest", &finished, &daemon.source, None)?;
+    let Written {
+        json: file,
+        text,
+        files,
+    } = results.conclude("Backtest", &finished, &daemon.source, None)?;
     let rows: u64 = report.data.iter().map(|data| data.report.rows).sum();
     if json {
         print_text(&file)?;
     } else {
         print_text(&text)?;
     }
+    files?;
     let ms = clock.now().as_ms();
     _ = writeln!(
         std::io::stderr(),

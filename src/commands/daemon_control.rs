@@ -165,6 +165,13 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
         let answer = control_client::ask(dir, &request)?.ok_or_else(|| no_daemon(dir))?;
         return shown(&answer, json);
     }
+    if !daemon.mode.trades() {
+        let what = format!(
+            "a run with mode = \"{}\" trades nothing, so that there is nothing to kill: end it with SIGTERM or Ctrl-C",
+            daemon.mode.name()
+        );
+        return Err(Failure::new(Exit::Refused, what).into());
+    }
     let latch = Latch::of(dir);
     let raised = latch
         .raise(&args.reason)

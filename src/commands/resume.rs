@@ -89,6 +89,14 @@ fn both(lowered: &Value, mut lifted: Value) -> Value {
 
 /// Resumes a stopped daemon: its next start trades again.
 fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::Result<Exit> {
+    // A store in its folder would make it that of a daemon that trades.
+    if !daemon.mode.trades() {
+        let what = format!(
+            "a run with mode = \"{}\" trades nothing, so that there is nothing to resume",
+            daemon.mode.name()
+        );
+        return Err(Failure::new(Exit::Refused, what).into());
+    }
     let mut store = Store::open(&daemon.store.dir)?;
     let (level, cause) = store.level()?;
     let latch = Latch::of(&daemon.store.dir);

@@ -80,9 +80,13 @@ pub fn run(
     };
     let (results, mut finished) = run.until_stopped(pollers)?;
     finished.report.assumed.splice(0..0, assumed);
-    let Written { json: file, text } =
-        results.conclude("Paper trading", &finished, &config.source, None)?;
+    let Written {
+        json: file,
+        text,
+        files,
+    } = results.conclude("Paper trading", &finished, &config.source, None)?;
     print_text(if json { &file } else { &text })?;
+    files?;
     // A closed stderr is not an error.
     _ = writeln!(std::io::stderr(), "results in {}", folder.display());
     Ok(if finished.report.invariants.is_empty() {

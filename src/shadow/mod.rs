@@ -93,9 +93,13 @@ pub fn run(
     finished.report.assumed.insert(0, source);
     let collected = collected.lock().unwrap_or_else(PoisonError::into_inner);
     let found = comparison::report(&beside.account, &collected, &finished, clock);
-    let Written { json: file, text } =
-        results.conclude("Shadow", &finished, &config.source, Some(&found))?;
+    let Written {
+        json: file,
+        text,
+        files,
+    } = results.conclude("Shadow", &finished, &config.source, Some(&found))?;
     print_text(if json { &file } else { &text })?;
+    files?;
     // A closed stderr is not an error.
     _ = writeln!(std::io::stderr(), "results in {}", folder.display());
     Ok(if finished.report.invariants.is_empty() {

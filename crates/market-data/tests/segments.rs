@@ -294,6 +294,30 @@ fn gaps_in_a_recording_are_named() {
     );
 }
 
+/// Segments in another order than they were written in, or a clock that was set back between two runs.
+#[test]
+fn segments_that_go_back_in_time_are_named() {
+    let path = folder("backward");
+    record(&path, 0..3, ONE).finish().unwrap();
+    record(&path, 3..6, ONE).finish().unwrap();
+    let [first, third] = [1, 3].map(|number| path.join(format!("000000000{number}.mkt")));
+    fs::rename(&first, &third).unwrap();
+    let (snapshots, error, _) = read(open(&path, ""));
+    assert_eq!(snapshots, expected(3..6));
+    let error = error.unwrap();
+    assert!(
+        error.contains("0000000003.mkt: row 0: local time") && error.contains("before that"),
+        "{error}"
+    );
+    // If tolerated, what goes back is left out, and what is later than everything before is not.
+    record(&path, 5..8, ONE).finish().unwrap();
+    let (snapshots, error, reader) = read(open(&path, "backward"));
+    let all = [expected(3..6), expected(5..8)].concat();
+    assert_eq!((snapshots, error), (all, None));
+    assert_eq!(reader.report().skipped(DefectKind::Backward), 3);
+    assert_eq!(reader.report().rows, 9);
+}
+
 #[test]
 fn a_folder_has_one_recording() {
     let path = folder("one-recording");
@@ -385,4 +409,29 @@ fn a_real_recording_of_ticks_is_the_same_afterwards() {
     }
     assert_eq!(reader.next_event().unwrap(), None);
     assert_eq!(reader.report().kept, 232);
+    // Another run that records the same again goes back in time.
+    let mut writer = EventWriter::begin(&path, header(), ONE).unwrap();
+    for event in ticks() {
+        writer.write(&event).unwrap();
+    }
+    writer.finish().unwrap();
+    let last = ticks().last().unwrap().exchange_time;
+    let mut reader = EventSegments::open(&path, tolerating("")).unwrap();
+    for _ in 0..232 {
+        reader.next_event().unwrap();
+    }
+    let error = reader.next_event().unwrap_err().to_string();
+    assert!(error.contains("row 0: exchange time"), "{error}");
+    let mut reader = EventSegments::open(&path, tolerating("backward")).unwrap();
+    let mut kept = 0;
+    while let Some(event) = reader.next_event().unwrap() {
+        kept += 1;
+        assert!(kept <= 232 || event.exchange_time >= last);
+    }
+    let at_the_end = ticks().filter(|event| event.exchange_time >= last).count();
+    assert_eq!(kept, 232 + at_the_end);
+    assert_eq!(
+        reader.report().skipped(DefectKind::Backward),
+        232 - at_the_end as u64
+    );
 }

@@ -107,6 +107,7 @@ impl Fields {
 impl Codec for EventCodec {
     type Record = Event;
     const CONTENT: Content = Content::Events;
+    const CLOCK: &'static str = "exchange";
     const HEAD_BYTES: usize = 2;
 
     fn restart(&mut self) {

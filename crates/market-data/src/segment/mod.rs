@@ -55,6 +55,8 @@ pub trait Codec: Default {
     type Record;
     /// The value in headers.
     const CONTENT: Content;
+    /// The clock of the time by which records are found: `exchange` or `local`.
+    const CLOCK: &'static str;
 
     /// Bytes of a record's fixed part.
     const HEAD_BYTES: usize;

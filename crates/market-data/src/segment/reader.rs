@@ -255,8 +255,22 @@ impl<C: Codec> Recording<C> {
             self.step()
         };
         let next = next.and_then(|more| if more { self.account() } else { Ok(false) });
-        self.over |= !matches!(next, Ok(true));
+        if !matches!(next, Ok(true)) {
+            (self.over, self.left) = (true, 0);
+        }
         next
+    }
+
+    /// A time before that of an earlier record: segments in another order than they were written in, or a clock that
+    /// was set back between two runs.
+    #[cold]
+    fn backward(&mut self, row: u64, time: Timestamp) -> Result<()> {
+        let defect = Defect::BackwardTime {
+            clock: C::CLOCK,
+            time,
+            previous: self.last,
+        };
+        self.inspector.defect(Place::Row(row), defect)
     }
 
     /// Decodes the next record; `false` at the end.
@@ -283,10 +297,18 @@ impl<C: Codec> Recording<C> {
         Ok(true)
     }
 
-    /// Counts the decoded record and checks for a gap before it.
+    /// Counts the decoded record and checks for a gap before it. Records that go back in time are left out.
     #[inline]
     fn account(&mut self) -> Result<bool> {
-        let time = C::time(self.codec.record());
+        let mut time = C::time(self.codec.record());
+        while time < self.last {
+            self.inspector.report.rows += 1;
+            self.backward(self.number.saturating_sub(1), time)?;
+            if !self.step()? {
+                return Ok(false);
+            }
+            time = C::time(self.codec.record());
+        }
         let since = std::mem::replace(&mut self.last, time);
         if time.nanos_since(since) > self.options.max_gap_nanos && since.0 != i64::MIN {
             let defect = gap(since, time, self.options.max_gap_nanos);
@@ -451,10 +473,34 @@ impl Recording<EventCodec> {
             self.at = places;
             self.left -= u32::try_from(read).unwrap_or(self.left);
             self.number += read as u64;
+            if block
+                .first()
+                .is_some_and(|first| first.exchange_time < self.last)
+            {
+                self.drop_backward(block)?;
+                if block.is_empty() {
+                    continue;
+                }
+            }
             let named = block.len() - usize::from(gap);
             self.count(&block[..named]);
             return Ok(gap);
         }
+    }
+
+    /// Leaves out the events at the beginning of a block that go back in time.
+    #[cold]
+    fn drop_backward(&mut self, block: &mut Vec<Event>) -> Result<()> {
+        let backward = block
+            .iter()
+            .take_while(|event| event.exchange_time < self.last);
+        let count = backward.count();
+        let first = self.number.saturating_sub(block.len() as u64);
+        for (row, event) in (first..).zip(block.drain(..count)) {
+            self.inspector.report.rows += 1;
+            self.backward(row, event.exchange_time)?;
+        }
+        Ok(())
     }
 
     /// Counts returned events.

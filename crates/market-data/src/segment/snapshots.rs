@@ -53,6 +53,7 @@ impl Default for SnapshotCodec {
 impl Codec for SnapshotCodec {
     type Record = Snapshot;
     const CONTENT: Content = Content::Snapshots;
+    const CLOCK: &'static str = "local";
     const HEAD_BYTES: usize = 1;
 
     fn restart(&mut self) {
