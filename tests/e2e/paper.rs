@@ -446,10 +446,29 @@ fn the_status_of_paper_trading_shows_its_orders_with_their_queues_and_that_nothi
     assert!(log.contains("it sends no orders"), "{log}");
     let (code, _, log) = cambist(&folder, "second", &args);
     assert_eq!(code, 75, "{log}");
+    let record = ["record", "--config", &config, "--for", "1s"];
+    let (code, _, log) = cambist(&folder, "record", &record);
+    assert_eq!(code, 75, "{log}");
+    let refused = |when: &str| {
+        for command in ["kill", "resume"] {
+            let args = [command, "--config", &config, "--reason", "test"];
+            let (code, _, log) = cambist(&folder, &format!("{command}-{when}"), &args);
+            assert_ne!(code, 0, "{log}");
+            // Neither a latch nor a store, which the next run would be refused for.
+            for file in ["latch", "cambist.db"] {
+                let file = folder.path().join("paper").join(file);
+                assert!(!file.exists(), "{command} {when}: {}", file.display());
+            }
+        }
+    };
+    refused("running");
     run.close_stdin();
     assert_eq!(run.end(SOON), 0, "{}", run.last_words());
     let (code, page, _) = cambist(&folder, "after", &status);
     assert_eq!((code, &page["state"]), (1, &"stopped".into()));
+    refused("stopped");
+    let (code, _, log) = cambist(&folder, "record-after", &record);
+    assert_eq!(code, 0, "{log}");
 
     // The state folder of a daemon that trades is not one for paper.
     std::fs::write(folder.path().join("paper/cambist.db"), "").unwrap();
