@@ -135,14 +135,6 @@ impl References {
             .any(|(source, last)| !is_stale(source, last, since) && is_stale(source, last, now))
     }
 
-    /// When each price becomes too old.
-    pub(crate) fn lapse_at(&self) -> impl Iterator<Item = Time> {
-        self.0.iter().filter_map(|(source, last)| {
-            let lasts_until = (*last)?.at.plus_ms(source.age_max_ms);
-            Some(Time(lasts_until.0.saturating_add(1)))
-        })
-    }
-
     /// Every source, for status.
     pub(crate) fn status(&self, now: Time) -> Vec<ReferenceStatus> {
         let each = self.0.iter().map(|(source, last)| ReferenceStatus {

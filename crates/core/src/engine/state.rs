@@ -186,11 +186,8 @@ pub(crate) struct State {
     /// How the status leaves the engine; of this process, not of the state.
     #[serde(skip)]
     pub(crate) status: StatusOutput,
-    /// A request had no budget in the last step.
+    /// A request had no budget and should be tried again soon.
     pub(crate) budget_denied: bool,
-    /// The endpoints of such requests; of the step, not of the state.
-    #[serde(skip)]
-    pub(crate) denied: Vec<Endpoint>,
     pub(crate) next_wakeup_at: Time,
     /// Time of the last decision about markets.
     pub(crate) last_decision_at: Time,
@@ -285,7 +282,6 @@ impl State {
             status_due: now,
             status: StatusOutput::Emitted,
             budget_denied: false,
-            denied: Vec::new(),
             next_wakeup_at: now,
             last_decision_at: now,
             last_step_at: now,
@@ -300,7 +296,6 @@ impl State {
         actions: &mut Vec<Action>,
     ) {
         self.budget_denied = false;
-        self.denied.clear();
         self.last_step_at = now;
         self.notice_gap(now, actions);
         self.end_lost_requests(now, actions);

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cambist_core::event::{Command, Filter};
-use cambist_core::notification::Notification;
 use cambist_core::order::OrderStatus;
 use cambist_core::request::{Endpoint, Outcome, Query, UnknownCause};
 use cambist_core::strategy::{Strategy, Targets, View};
-use cambist_core::{Price, Qty, Reason, Side, Time};
+use cambist_core::{Price, Qty, Reason, Side};
 
 use crate::bench::{BID, Below, TestBench, config, execute};
 
@@ -125,22 +124,6 @@ fn an_order_that_waited_for_the_store_is_made_when_the_store_answers() {
     assert!(second != first && orders.len() == 1, "{orders:?}");
 }
 
-/// A stored batch changes nothing that a decision depends on, unless a target was refused meanwhile.
-#[test]
-fn a_strategy_is_not_asked_again_because_its_orders_were_stored() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let strategy = Box::new(Counting(Arc::clone(&asked)));
-    let mut bench = TestBench::of(strategy, config(), Vec::new());
-    bench.store_waits = true;
-    while bench.sealing.is_empty() {
-        bench.run_ms(1);
-    }
-    let before = asked.load(Ordering::Relaxed);
-    bench.store_answers();
-    assert_eq!(bench.submits.len(), 2, "sent");
-    assert_eq!(asked.load(Ordering::Relaxed), before);
-}
-
 /// Times between cancels of one order, whose answers are lost.
 #[test]
 fn an_unanswered_cancel_is_sent_again_after_pauses_that_double() {
@@ -186,112 +169,4 @@ fn cancels_keep_the_budget() {
         assert_eq!(bench.cancels.len(), sent, "the next token is not there yet");
         bench.run_ms(120);
     }
-}
-
-/// Times at which orders were sent for the first time.
-fn submitted_at(bench: &TestBench) -> Vec<Time> {
-    let noted = bench.notifications.iter().zip(&bench.noted_at);
-    let submitted = noted.filter(|(note, _)| matches!(note, Notification::Submitted { .. }));
-    submitted.map(|(_, at)| *at).collect()
-}
-
-#[test]
-fn a_denied_order_is_sent_at_the_first_moment_with_a_token_without_idle_wake_ups_before() {
-    let mut config = config();
-    config.poll.depth_ms = 2_500;
-    // A token comes every 333.333333 ms.
-    (config.budget.endpoint_per_s, config.budget.endpoint_burst) = (3, 1);
-    let quotes = [(Side::Buy, 9_995, 10), (Side::Buy, 9_990, 10)];
-    let mut bench = TestBench::with(&quotes, config, Vec::new());
-    bench.until_a_submit_waits();
-    let (wakes, asked) = (bench.wakes, bench.asked.len());
-    bench.run_ms(350);
-    let times = submitted_at(&bench);
-    let [first, second] = times[..] else {
-        panic!("two orders: {times:?}");
-    };
-    assert_eq!(second.micros_since(first), 333_334, "rounded up");
-    let mut asked: Vec<_> = bench.asked[asked..].iter().map(|(at, _)| *at).collect();
-    asked.dedup();
-    assert!(
-        bench.wakes - wakes <= asked.len() + 1,
-        "{} wake-ups for an order and requests at {asked:?}",
-        bench.wakes - wakes
-    );
-}
-
-#[test]
-fn denied_cancels_are_sent_one_by_one_as_tokens_come_and_wake_the_engine_for_nothing_else() {
-    let quotes = [(Side::Buy, 9_995, 10), (Side::Buy, 9_994, 10)];
-    let mut config = config();
-    config.ttl_ms = 300_000;
-    (config.budget.endpoint_per_s, config.budget.endpoint_burst) = (1, 1);
-    let mut bench = TestBench::with(&quotes, config, Vec::new());
-    for _ in 0..6 {
-        bench.run_ms(1_000);
-        bench.accept_all();
-    }
-    let (filter, reason) = (Filter::ALL, "test".to_owned());
-    execute(&mut bench, Command::Pause { filter, reason }).unwrap();
-    let (wakes, asked) = (bench.wakes, bench.asked.len());
-    bench.run_ms(1_000);
-    let times = bench.asked_at(Endpoint::Cancel);
-    assert_eq!(times.len(), 2);
-    assert_eq!(times[1].micros_since(times[0]), 1_000_000);
-    // Polls of four kinds have no token for part of that second either, and each is tried once when it is due.
-    let sent = bench.asked.len() - asked;
-    assert!(
-        bench.wakes - wakes <= sent + 5,
-        "{} wake-ups for {sent} requests",
-        bench.wakes - wakes
-    );
-}
-
-#[test]
-fn a_request_to_an_endpoint_that_rests_is_sent_when_the_rest_ends() {
-    let mut config = config();
-    config.budget.penalty_ms = 2_345;
-    let mut bench = TestBench::with(&BID, config, Vec::new());
-    bench.until_a_submit_waits();
-    bench.accept();
-    bench.queries_lost = true;
-    bench.run_ms(600);
-    bench.queries_lost = false;
-    let lost = std::mem::take(&mut bench.lost_queries);
-    for (request, query) in lost {
-        if query.endpoint() == Endpoint::Depth {
-            bench.answer(request, Outcome::Refused(Reason::RateLimited));
-        }
-    }
-    let (refused, wakes) = (bench.now, bench.wakes);
-    bench.run_ms(2_400);
-    let times = bench.asked_at(Endpoint::Depth);
-    let again = times.into_iter().find(|at| *at > refused);
-    assert_eq!(again, Some(refused.plus_ms(2_345)));
-    assert!(bench.wakes - wakes < 12, "{} wake-ups", bench.wakes - wakes);
-}
-
-/// Depth cannot be asked for: what is quoted by the last one is withdrawn at the moment at which it is too old.
-#[test]
-fn quotes_are_cancelled_when_prices_become_too_old_however_long_the_endpoint_rests() {
-    let mut config = config();
-    config.budget.penalty_ms = 60_000;
-    (config.poll.balances_ms, config.poll.orders_ms) = (7_000, 7_000);
-    let mut bench = TestBench::with(&BID, config, Vec::new());
-    bench.until_a_submit_waits();
-    bench.accept();
-    let times = bench.asked_at(Endpoint::Depth);
-    let last = *times.last().expect("asked");
-    bench.queries_lost = true;
-    bench.run_ms(600);
-    bench.queries_lost = false;
-    for (request, query) in std::mem::take(&mut bench.lost_queries) {
-        if query.endpoint() == Endpoint::Depth {
-            bench.answer(request, Outcome::Refused(Reason::RateLimited));
-        }
-    }
-    bench.run_ms(5_000);
-    let cancelled = bench.asked_at(Endpoint::Cancel);
-    let after = cancelled.first().map(|at| at.ms_since(last));
-    assert_eq!(after, Some(3_001), "depth_age_max_ms is 3,000");
 }

@@ -108,17 +108,10 @@ impl Foreign {
             .any(|m| m.market == market && m.side != side && side.reaches(price, m.price))
     }
 
-    /// When the next step of each managed order is due, and the endpoint of its request.
-    pub(crate) fn due(&self) -> impl Iterator<Item = (Time, Endpoint)> {
+    /// When the next step of a managed order is due.
+    pub(crate) fn due(&self) -> Option<Time> {
         let waiting = self.managed().filter(|m| !m.in_flight);
-        waiting.map(|m| {
-            let endpoint = if m.reads_next {
-                Endpoint::Order
-            } else {
-                Endpoint::Cancel
-            };
-            (m.next_step_at, endpoint)
-        })
+        waiting.map(|m| m.next_step_at).min()
     }
 }
 
@@ -275,6 +268,7 @@ impl State {
                 (Endpoint::Cancel, Query::Cancel(hash))
             };
             if !self.take_token(now, endpoint) {
+                self.budget_denied = true;
                 return;
             }
             if !reads {

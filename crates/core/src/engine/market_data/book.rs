@@ -239,20 +239,6 @@ impl MarketBook {
         })
     }
 
-    /// The moments from which [`MarketBook::lapsed`] has a reason, if no other depth is accepted before.
-    pub(crate) fn lapses_at(
-        &self,
-        config: &MarketConfig,
-        depth_age_max_ms: u64,
-    ) -> impl Iterator<Item = Time> {
-        let behind = |since: Time, most_ms: u64| since.plus_ms(most_ms.saturating_add(1));
-        let drawn = self.depth.as_ref().map(|_| self.snapshot_at);
-        let too_old = drawn.map(|drawn| behind(drawn, depth_age_max_ms));
-        let most_ms = config.frozen_after_ms;
-        let frozen = (most_ms > 0).then(|| behind(self.content_changed_at, most_ms));
-        too_old.into_iter().chain(frozen)
-    }
-
     /// The mid to price from, in half ticks, or why there is none.
     pub(crate) fn usable_mid(
         &self,

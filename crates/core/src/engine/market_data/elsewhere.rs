@@ -102,14 +102,6 @@ impl Elsewhere {
         true
     }
 
-    /// When each book becomes too old.
-    pub(crate) fn lapse_at(&self) -> impl Iterator<Item = Time> {
-        self.0.iter().filter_map(|known| {
-            let age_max_ms = known.market.book.as_ref().ok()?.age_max_ms;
-            Some(known.drawn_at?.plus_ms(age_max_ms.saturating_add(1)))
-        })
-    }
-
     /// Readers of markets whose book appeared or lapsed since they were last asked.
     pub(crate) fn readers_of_changed(&mut self, now: Time) -> Vec<MarketId> {
         let mut readers = Vec::new();

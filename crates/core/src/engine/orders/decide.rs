@@ -391,22 +391,16 @@ impl State {
     /// Whether a target that lacked a request token is decided again, because there is one. Until then the market waits
     /// for it, unless something else changes.
     fn has_token_again(&mut self, now: Time, index: usize) -> bool {
+        let reports = self.reports_awaited();
         let market = &self.markets[index];
         if market.decision_due || !market.refused_by.contains(&Control::Budget) {
             return false;
         }
-        let reports = self.reports_awaited();
-        let wanted: &[Endpoint] = match market.pool {
-            Some(_) => &[Endpoint::Submit, Endpoint::Join, Endpoint::Exit],
-            None => &[Endpoint::Submit],
-        };
-        let has_token = |endpoint: &Endpoint| self.budget.has(now, *endpoint, reports);
-        let has_token = wanted.iter().any(has_token);
-        if !has_token {
-            for endpoint in wanted {
-                self.note_denied(*endpoint);
-            }
-        }
+        let at_pool = [Endpoint::Join, Endpoint::Exit];
+        let at_pool = at_pool.into_iter().filter(|_| market.pool.is_some());
+        let mut endpoints = std::iter::once(Endpoint::Submit).chain(at_pool);
+        let has_token = endpoints.any(|endpoint| self.budget.has(now, endpoint, reports));
+        self.budget_denied |= !has_token;
         has_token
     }
 

@@ -255,11 +255,9 @@ impl State {
                 && lifecycle.phase == Phase::Sealing
             {
                 lifecycle.phase = Phase::Sealed;
-                // Targets that waited for the store are decided again. Where every target has its order, a stored batch
-                // changes nothing that a decision depends on.
+                // Intents that waited for the store are decided again.
                 if let Some(market) = self.orders.market_of(*id) {
-                    let market = self.market_mut(market);
-                    market.decision_due |= !market.refused_by.is_empty();
+                    self.market_mut(market).decision_due = true;
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! after a 429.
 //!
 //! The arithmetic is governor's; its clock is the engine's and its state is a plain number, so that the engine stays a
-//! value. The budget decides and never queues: a denied request is decided again when it can be paid.
+//! value. The budget decides and never queues: a denied request is decided again at the next wake-up.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -83,22 +83,16 @@ impl Bucket {
 }
 
 impl Bucket {
-    /// The first moment at which [`Bucket::take`] finds `tokens` if none are taken before. The end of time if the burst
-    /// does not hold as many.
-    fn has_at(&self, per_s: u32, burst: u32, tokens: u32) -> Time {
+    /// Whether no token is available, as [`Bucket::take`] would find with more arithmetic.
+    fn is_empty(&self, now: Time, per_s: u32, burst: u32) -> bool {
         // A rate above one a nanosecond is none.
         let period_ns = match 1_000_000_000 / u64::from(per_s.max(1)) {
             0 => 1_000_000_000,
             period_ns => period_ns,
         };
-        let behind_first = |tokens: u32| period_ns.saturating_mul(u64::from(tokens.max(1) - 1));
-        let (burst_ns, wanted_ns) = (behind_first(burst), behind_first(tokens));
-        if wanted_ns > burst_ns {
-            return Time(u64::MAX);
-        }
+        let burst_ns = period_ns.saturating_mul(u64::from(burst.max(1) - 1));
         let full_at = self.0.get().unwrap_or(0);
-        let at_ns = full_at.saturating_add(wanted_ns).saturating_sub(burst_ns);
-        Time(at_ns.div_ceil(1_000))
+        now.0.saturating_mul(1_000) < full_at.saturating_sub(burst_ns)
     }
 
     /// Whole tokens left: the burst less the tokens still owed.
@@ -162,51 +156,37 @@ impl Budget {
 
     /// Whether one request to `endpoint` could be paid, as for [`Budget::take`].
     pub(crate) fn has(&self, now: Time, endpoint: Endpoint, reports: u32) -> bool {
-        now >= self.payable_at(endpoint, reports)
+        self.after(now, endpoint, reports).is_some()
     }
 
-    /// The first moment at which one request to `endpoint` can be paid, as for [`Budget::take`], if nothing is paid before
-    /// and as many answers are awaited then. The end of time if no moment is.
-    pub(crate) fn payable_at(&self, endpoint: Endpoint, reports: u32) -> Time {
-        let config = &self.config;
-        let rested = self.resting_until.get(&endpoint).copied();
-        let own = self.endpoints.get(&endpoint);
-        let own = own.map(|own| own.has_at(config.endpoint_per_s, config.endpoint_burst, 1));
-        let cost = self.costs.of(endpoint);
-        let common = (cost > 0).then(|| {
-            let wanted = cost.saturating_add(self.spare(endpoint, cost, reports));
-            self.common.has_at(config.per_s, config.burst, wanted)
-        });
-        let each = [rested, own, common].into_iter().flatten();
-        each.max().unwrap_or_default()
-    }
-
-    /// Tokens that a request of this cost leaves in the common bucket.
-    fn spare(&self, endpoint: Endpoint, cost: u32, reports: u32) -> u32 {
+    /// The common bucket and that of `endpoint` after one request, if it can be paid.
+    fn after(&self, now: Time, endpoint: Endpoint, reports: u32) -> Option<(Bucket, Bucket)> {
+        if self
+            .resting_until
+            .get(&endpoint)
+            .is_some_and(|until| now < *until)
+        {
+            return None;
+        }
+        let own = self.endpoints.get(&endpoint).cloned().unwrap_or_default();
+        // An endpoint without a token is asked at every step.
+        if own.is_empty(now, self.config.endpoint_per_s, self.config.endpoint_burst) {
+            return None;
+        }
         let reserve = if endpoint == Endpoint::Cancel {
             0
         } else {
             self.config.cancel_reserve.saturating_add(self.leaves)
         };
-        // What answers that are awaited may still cost is spent at the venue before it is charged here. A burst that
-        // does not hold as much is left to requests.
-        let reports = reports.saturating_add(u32::from(endpoint.may_report_trades()));
-        let owed = self.costs.new_fills.saturating_mul(reports);
-        let left = self.config.burst.saturating_sub(cost);
-        reserve.max(reserve.saturating_add(owed).min(left))
-    }
-
-    /// The common bucket and that of `endpoint` after one request, if it can be paid.
-    fn after(&self, now: Time, endpoint: Endpoint, reports: u32) -> Option<(Bucket, Bucket)> {
-        // A request that cannot be paid is asked about more often than one that can.
-        if !self.has(now, endpoint, reports) {
-            return None;
-        }
-        let own = self.endpoints.get(&endpoint).cloned().unwrap_or_default();
         let common = self.common.clone();
         if let Some(tokens) = NonZeroU32::new(self.costs.of(endpoint)) {
             let quota = quota(self.config.per_s, self.config.burst);
-            let spare = self.spare(endpoint, tokens.get(), reports);
+            // What answers that are awaited may still cost is spent at the venue before it is charged here. A burst that
+            // does not hold as much is left to requests.
+            let reports = reports.saturating_add(u32::from(endpoint.may_report_trades()));
+            let owed = self.costs.new_fills.saturating_mul(reports);
+            let left = self.config.burst.saturating_sub(tokens.get());
+            let spare = reserve.max(reserve.saturating_add(owed).min(left));
             if !common.take(now, quota, tokens, spare) {
                 return None;
             }
@@ -327,73 +307,18 @@ mod tests {
     }
 
     #[test]
-    fn tokens_can_be_taken_from_the_moment_that_is_stated() {
+    fn a_bucket_is_empty_if_nothing_can_be_taken() {
         for (per_s, burst) in [(1, 1), (3, 2), (7, 1), (1_000, 50), (0, 0), (u32::MAX, 3)] {
             let (bucket, quota) = (Bucket::default(), quota(per_s, burst));
             let mut at = 0;
-            for (step, tokens) in (0..5_000_u64).zip([1, 2, 3].into_iter().cycle()) {
+            for step in 0..5_000_u64 {
                 at += step * step % 1_913;
                 let now = Time(at * 250);
-                let tokens = NonZeroU32::new(tokens).expect("one or more");
-                let first = bucket.has_at(per_s, burst, tokens.get());
-                let takes = |bucket: &Bucket, at| bucket.clone().take(at, quota, tokens, 0);
-                if tokens.get() > burst.max(1) {
-                    assert_eq!(first, Time(u64::MAX));
-                } else if first > Time(0) {
-                    assert!(takes(&bucket, first), "{per_s} {burst} at {at}");
-                    let before = Time(first.0 - 1);
-                    assert!(!takes(&bucket, before), "{per_s} {burst} at {at}");
-                }
-                let taken = bucket.take(now, quota, tokens, 0);
-                assert_eq!(now >= first, taken, "{per_s} {burst} at {at}");
+                let is_empty = bucket.is_empty(now, per_s, burst);
+                let taken = bucket.take(now, quota, NonZeroU32::MIN, 0);
+                assert_eq!(is_empty, !taken, "{per_s} {burst} at {at}");
             }
         }
-    }
-
-    /// With a reserve, awaited reports, tokens for the next start, and a rest of an endpoint.
-    #[test]
-    fn a_request_is_paid_at_the_first_moment_that_is_stated() {
-        let costs = RequestCosts {
-            each: vec![(Endpoint::Orders, 2), (Endpoint::Balances, 3)],
-            new_fills: 1,
-            left_to_start: 1,
-        };
-        let mut budget = Budget::new(Time(0), config(), costs);
-        budget.leave_to_next_start();
-        let mut waits = BTreeMap::new();
-        let endpoints = Endpoint::ALL.into_iter().take(5).cycle();
-        let each = (0..3_000_u64).zip(endpoints).zip((0..4).cycle());
-        for ((step, endpoint), reports) in each {
-            let now = Time(step * step % 1_913 + step * 71_003);
-            if step % 41 == 0 {
-                budget.back_off(now, endpoint);
-            }
-            let first = budget.payable_at(endpoint, reports);
-            let pays = |at| budget.clone().take(at, endpoint, reports);
-            assert!(pays(first), "{endpoint:?} at {now:?}");
-            if let Some(before) = first.0.checked_sub(1) {
-                assert!(!pays(Time(before)), "{endpoint:?} at {now:?}");
-            }
-            let paid = budget.take(now, endpoint, reports);
-            assert_eq!(paid, now >= first);
-            *waits.entry((endpoint, paid)).or_insert(0) += 1;
-        }
-        assert_eq!(waits.len(), 10, "each is paid and denied: {waits:?}");
-    }
-
-    #[test]
-    fn what_the_burst_does_not_hold_is_never_paid() {
-        let costs = RequestCosts {
-            each: vec![(Endpoint::Orders, 8)],
-            ..RequestCosts::default()
-        };
-        let mut budget = Budget::new(Time(0), config(), costs);
-        assert_eq!(
-            budget.payable_at(Endpoint::Orders, 0),
-            Time(u64::MAX),
-            "ten less the reserve of three are seven"
-        );
-        assert!(!budget.take(Time::from_ms(1_000_000_000), Endpoint::Orders, 0));
     }
 
     #[test]

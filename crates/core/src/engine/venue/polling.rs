@@ -177,30 +177,17 @@ impl State {
         u32::try_from(reports.count()).unwrap_or(u32::MAX)
     }
 
-    /// Pays for a request, beside what awaited answers may cost; false if that is not possible. The engine wakes when it
-    /// is.
+    /// Pays for a request, beside what awaited answers may cost; false if that is not possible.
     pub(crate) fn take_token(&mut self, now: Time, endpoint: Endpoint) -> bool {
         let reports = self.reports_awaited();
-        let paid = self.budget.take(now, endpoint, reports);
-        if !paid {
-            self.note_denied(endpoint);
-        }
-        paid
-    }
-
-    /// A request to the endpoint has no budget.
-    pub(crate) fn note_denied(&mut self, endpoint: Endpoint) {
-        self.budget_denied = true;
-        if !self.denied.contains(&endpoint) {
-            self.denied.push(endpoint);
-        }
+        self.budget.take(now, endpoint, reports)
     }
 
     /// Pays for a request, or reports that it could not.
     pub(crate) fn pay(&mut self, now: Time, endpoint: Endpoint, actions: &mut Vec<Action>) -> bool {
-        let is_reported = self.budget_denied;
         let paid = self.take_token(now, endpoint);
-        if !paid && !is_reported {
+        if !paid && !self.budget_denied {
+            self.budget_denied = true;
             actions.push(Action::Notify(Notification::BudgetDenied { endpoint }));
         }
         paid
