@@ -229,8 +229,9 @@ fn commands_read_the_account_beside_a_daemon_with_a_third_key() {
     let totals = stage.books().totals;
     let units: u128 = balances["ETH"]["units"].as_str().unwrap().parse().unwrap();
     assert!(units > 0 && totals.contains_key("ETH"), "{balances}");
-    // At one moment every order may be replaced, or be too young for a list.
-    let is_listed = (0..10).any(|_| {
+    // At one moment every order may be replaced, or be too young for a list. While the counter of the market is full
+    // after a start, both sides may be without one for many seconds.
+    let is_listed = (0..40).any(|_| {
         let (code, orders, log) = stage.command("account orders");
         assert_eq!(code, 0, "{log}");
         !orders.as_array().unwrap().is_empty()

@@ -94,9 +94,9 @@ fn it_trades_and_drains_with_books_equal_to_the_unit() {
     stage.daemon("daemon", &proxy.url, on_kraken);
     let mut daemon = stage.run("daemon");
     quotes(&stage, &mut daemon);
-    until(SOON, "fills", || {
+    until(SOON, "fills, and more orders than three", || {
         assert!(daemon.ended().is_none(), "{}", daemon.last_words());
-        (fills(&stage) >= 3).then_some(())
+        (fills(&stage) >= 3 && stage.books().orders.len() > 3).then_some(())
     });
     let (code, status, log) = stage.command("status");
     assert_eq!(code, 0, "{log}");
