@@ -165,13 +165,7 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
         let answer = control_client::ask(dir, &request)?.ok_or_else(|| no_daemon(dir))?;
         return shown(&answer, json);
     }
-    if !daemon.mode.trades() {
-        let what = format!(
-            "a run with mode = \"{}\" trades nothing, so that there is nothing to kill: end it with SIGTERM or Ctrl-C",
-            daemon.mode.name()
-        );
-        return Err(Failure::new(Exit::Refused, what).into());
-    }
+    refuse_without_trading(&daemon, "kill")?;
     let latch = Latch::of(dir);
     let raised = latch
         .raise(&args.reason)
@@ -206,6 +200,19 @@ pub fn kill(args: &KillArgs, json: bool) -> anyhow::Result<Exit> {
             Ok(Exit::CheckFailed)
         }
     }
+}
+
+/// Refuses a command in the folder of a run that trades nothing: a store there would make it that of a daemon that trades.
+/// A folder with a store is such a daemon's, whatever mode the file states now.
+pub(super) fn refuse_without_trading(daemon: &Daemon, command: &str) -> anyhow::Result<()> {
+    if daemon.mode.trades() || daemon.store.dir.join(cambist_store::FILE).exists() {
+        return Ok(());
+    }
+    let what = format!(
+        "a run with mode = \"{}\" trades nothing, so that there is nothing to {command}; a run ends with SIGTERM or Ctrl-C",
+        daemon.mode.name()
+    );
+    Err(Failure::new(Exit::Refused, what).into())
 }
 
 /// The error of a kill without an answer: what is certain, and what to do.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{print_json, print_text};
 use crate::commands::daemon_control::{
-    PartArgs, Which, ask_daemon, no_daemon, send_request, shown,
+    PartArgs, Which, ask_daemon, no_daemon, refuse_without_trading, send_request, shown,
 };
 use crate::exit::{Exit, Failure};
 use cambist_daemon::config::{Bound, Daemon};
@@ -89,14 +89,7 @@ fn both(lowered: &Value, mut lifted: Value) -> Value {
 
 /// Resumes a stopped daemon: its next start trades again.
 fn stopped(daemon: &Daemon, reason: &str, forget: bool, json: bool) -> anyhow::Result<Exit> {
-    // A store in its folder would make it that of a daemon that trades.
-    if !daemon.mode.trades() {
-        let what = format!(
-            "a run with mode = \"{}\" trades nothing, so that there is nothing to resume",
-            daemon.mode.name()
-        );
-        return Err(Failure::new(Exit::Refused, what).into());
-    }
+    refuse_without_trading(daemon, "resume")?;
     let mut store = Store::open(&daemon.store.dir)?;
     let (level, cause) = store.level()?;
     let latch = Latch::of(&daemon.store.dir);

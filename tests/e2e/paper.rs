@@ -453,7 +453,12 @@ fn the_status_of_paper_trading_shows_its_orders_with_their_queues_and_that_nothi
         for command in ["kill", "resume"] {
             let args = [command, "--config", &config, "--reason", "test"];
             let (code, _, log) = cambist(&folder, &format!("{command}-{when}"), &args);
-            assert_ne!(code, 0, "{log}");
+            let refused = if when == "stopped" || command == "kill" {
+                77
+            } else {
+                1
+            };
+            assert_eq!(code, refused, "{command} {when}: {log}");
             // Neither a latch nor a store, which the next run would be refused for.
             for file in ["latch", "cambist.db"] {
                 let file = folder.path().join("paper").join(file);
@@ -478,5 +483,10 @@ fn the_status_of_paper_trading_shows_its_orders_with_their_queues_and_that_nothi
         log.contains("is the state folder of a daemon that trades"),
         "{log}"
     );
+    // Such a daemon can be stopped, whatever mode its file states now.
+    let kill = ["kill", "--config", &config, "--reason", "test"];
+    let (code, _, log) = cambist(&folder, "kill", &kill);
+    assert_eq!(code, 0, "{log}");
+    assert!(folder.path().join("paper/latch").exists(), "{log}");
     server.assert_only_read();
 }
