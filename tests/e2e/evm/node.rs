@@ -7,11 +7,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::net::TcpSocket;
 
 use super::chain::Chain;
 use super::rpc;
 use crate::support::clock::Since;
+use crate::support::ports;
 
 /// How often it is seen whether a block is due.
 const LOOK: Duration = Duration::from_millis(25);
@@ -58,19 +58,12 @@ struct Shared {
     asked: Vec<String>,
 }
 
-/// What a node has its port for.
-enum Listens {
-    /// A thread accepts connections.
-    Yes(JoinHandle<()>),
-    /// Connections are refused, and no other process is given the port.
-    No(TcpSocket),
-}
-
 /// A running node.
 pub struct Node {
     shared: Arc<Mutex<Shared>>,
     port: u16,
-    listens: Mutex<Option<Listens>>,
+    /// The thread that accepts connections, while it listens.
+    listens: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Node {
@@ -86,7 +79,7 @@ impl Node {
     }
 
     fn of(chain: Arc<Mutex<Chain>>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = ports::listener();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Mutex::new(Shared {
             chain,
@@ -96,7 +89,7 @@ impl Node {
             is_listening: true,
             asked: Vec::new(),
         }));
-        let listens = Listens::Yes(serve(listener, Arc::clone(&shared)));
+        let listens = serve(listener, Arc::clone(&shared));
         Self {
             shared,
             port,
@@ -169,27 +162,21 @@ impl Node {
         shared.asked.iter().filter(|asked| *asked == method).count()
     }
 
-    /// Nothing listens at its address any more. The port stays the node's: other tests run beside this one, and a
-    /// server of theirs at the same port would answer instead.
+    /// Nothing listens at its address any more.
     pub fn closes(&self) {
-        let mut listens = self.listens.lock().unwrap();
-        if let Some(Listens::Yes(thread)) = listens.take() {
+        let listens = self.listens.lock().unwrap().take();
+        if let Some(thread) = listens {
             self.stop(thread);
-            let socket = TcpSocket::new_v4().unwrap();
-            socket.set_reuseaddr(true).unwrap();
-            socket.bind(([127, 0, 0, 1], self.port).into()).unwrap();
-            *listens = Some(Listens::No(socket));
         }
     }
 
     /// Listens again.
     pub fn opens(&self) {
         let mut listens = self.listens.lock().unwrap();
-        if let Some(Listens::No(socket)) = listens.take() {
-            drop(socket);
+        if listens.is_none() {
             let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
             self.shared().is_listening = true;
-            *listens = Some(Listens::Yes(serve(listener, Arc::clone(&self.shared))));
+            *listens = Some(serve(listener, Arc::clone(&self.shared)));
         }
     }
 
@@ -224,10 +211,7 @@ fn make_blocks(chain: &Arc<Mutex<Chain>>) {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        let listens = self.listens.lock().unwrap().take();
-        if let Some(Listens::Yes(thread)) = listens {
-            self.stop(thread);
-        }
+        self.closes();
     }
 }
 

@@ -167,8 +167,7 @@ fn an_exchange_that_was_killed_is_traded_on_again() {
     stage.daemon("daemon", &stage.url(), on_kraken);
     let mut daemon = stage.run("daemon");
     quotes(&stage, &mut daemon);
-    let address = stage.address.clone();
-    stage.restart_venue_at(&address);
+    stage.restart_venue();
     let before = stage.books().orders.len();
     until(SOON, "orders after the restart", || {
         assert!(daemon.ended().is_none(), "{}", daemon.last_words());

@@ -16,6 +16,7 @@ pub mod handmade;
 pub mod http;
 pub mod keeping;
 pub mod message;
+pub mod ports;
 pub mod process;
 pub mod proxy;
 pub mod random;

@@ -6,6 +6,7 @@ use std::io::BufReader;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::faults::{Fault, Other, act};
@@ -110,12 +111,14 @@ pub struct Proxy {
     pub url: String,
     address: String,
     state: Arc<State>,
+    /// The thread that waits for connections, while it listens.
+    listens: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Proxy {
     /// A clean line to `upstream`.
     pub fn start(upstream: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = super::ports::listener();
         let address = listener.local_addr().unwrap().to_string();
         let state = Arc::new(State {
             upstream: upstream.to_owned(),
@@ -131,6 +134,7 @@ impl Proxy {
             url: format!("http://{address}"),
             address,
             state,
+            listens: Mutex::default(),
         };
         proxy.listen(listener);
         proxy
@@ -138,7 +142,7 @@ impl Proxy {
 
     fn listen(&self, listener: TcpListener) {
         let shared = Arc::clone(&self.state);
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if shared.stopped.load(Ordering::Acquire) || shared.closed.load(Ordering::Acquire) {
                     return;
@@ -150,19 +154,22 @@ impl Proxy {
                 std::thread::spawn(move || drop(serve(stream, &shared)));
             }
         });
+        *self.listens.lock().unwrap() = Some(thread);
     }
 
-    /// Stops listening: connections are refused, and open ones end with their next request.
+    /// Stops listening: connections are refused when this returns, and open ones end with their next request.
     pub fn close(&self) {
         self.state.closed.store(true, Ordering::Release);
         self.wake();
+        if let Some(thread) = self.listens.lock().unwrap().take() {
+            thread.join().unwrap();
+        }
     }
 
     /// Listens again at the same address.
     pub fn open(&self) {
         self.state.closed.store(false, Ordering::Release);
-        let bound = super::clock::within(WAIT_MAX, || TcpListener::bind(&self.address).ok());
-        self.listen(bound.unwrap());
+        self.listen(TcpListener::bind(&self.address).unwrap());
     }
 
     /// Wakes the thread that waits for connections.

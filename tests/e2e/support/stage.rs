@@ -72,7 +72,7 @@ impl Stage {
     pub fn open(name: &str, edit: impl FnOnce(&mut Table)) -> Self {
         let folder = Folder::new(name);
         let mut file: Table = VENUE.parse().unwrap();
-        file.put("listen.address", "127.0.0.1:0")
+        file.put("listen.address", super::ports::address().to_string())
             .put("maker.keys_dir", "keys")
             .put("limits.endpoint_per_s", 10_000)
             .put("limits.endpoint_burst", 10_000);
@@ -86,20 +86,13 @@ impl Stage {
         }
     }
 
-    /// Kills the exchange and starts it again.
+    /// Kills the exchange and starts it again, at the same address.
     pub fn restart_venue(&mut self) {
         self.venue.kill();
         std::fs::remove_file(self.path("keys/venue.address")).unwrap();
-        (self.venue, self.address) = start_venue(&self.folder);
-    }
-
-    /// As `restart_venue`, at the address that it had.
-    pub fn restart_venue_at(&mut self, address: &str) {
-        let config = self.path("venue.toml");
-        let mut file: Table = std::fs::read_to_string(&config).unwrap().parse().unwrap();
-        file.put("listen.address", address);
-        std::fs::write(config, file.to_string()).unwrap();
-        self.restart_venue();
+        let (venue, address) = start_venue(&self.folder);
+        assert_eq!(address, self.address);
+        self.venue = venue;
     }
 
     pub fn url(&self) -> String {
