@@ -14,6 +14,7 @@ use super::check_online::{self, Online};
 use super::check_pin;
 use super::signer_limits::compare;
 use super::{check_exchange, columns, print_json, print_text};
+use crate::backtest::prepare::bound_without_venue;
 use crate::cli::CheckArgs;
 use crate::commands::stated_loss::{Losses, losses};
 use crate::exit::{self, Exit, Failure};
@@ -143,7 +144,11 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
         return Ok(Checked::Exchange(Box::new(exchange)));
     }
     let daemon = Daemon::parse(&source)?;
-    let bound = daemon.bind_expected().transpose()?;
+    let bound = if daemon.mode.trades() {
+        daemon.bind_expected().transpose()?
+    } else {
+        Some(bound_without_venue(&daemon)?)
+    };
     let forbidden = process::problems(&daemon);
     if !forbidden.is_empty() {
         return Err(daemon.source.invalid(forbidden).into());

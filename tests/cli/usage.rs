@@ -129,6 +129,29 @@ fn check_tries_the_form_of_keys_and_the_owner_of_files() {
     }
 }
 
+/// The modes that ask no venue need the units of the markets in the file: `check` refuses what `run` would.
+#[test]
+fn check_refuses_paper_trading_without_the_units_of_its_market() {
+    let folder = Folder::new("paper-units");
+    let text = std::fs::read_to_string(example("paper.toml")).unwrap();
+    let (whole, missing) = (folder.write("whole.toml", &text), {
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("price_decimals"));
+        let shorter = lines.collect::<Vec<_>>().join("\n");
+        assert_ne!(shorter.len() + 1, text.len());
+        folder.write("missing.toml", &shorter)
+    });
+    let good = cambist(&["check", "--config", &whole]);
+    assert_eq!(exit(&good), 0, "{}", stderr(&good));
+    for command in ["check", "run"] {
+        let refused = cambist(&[command, "--config", &missing]);
+        let message = stderr(&refused);
+        assert_eq!(exit(&refused), 77, "{command}: {message}");
+        assert!(message.contains("price_decimals"), "{command}: {message}");
+    }
+}
+
 #[test]
 fn check_reports_what_a_file_means() {
     let output = cambist(&[

@@ -94,7 +94,6 @@ impl SimulatedExchange {
                 // Booked in token amounts by this exchange.
                 fees: Fees::default(),
                 lot: 10_f64.powi(-i32::from(lot_decimals(spec))),
-                snapshot_depth: assumptions.depth_levels,
                 traded_share: assumptions.traded_share_ppm,
             };
             let simulator = if *is_snapshots {

@@ -22,11 +22,11 @@ impl Depth {
         }
     }
 
-    /// The quantity at a price; `None` beyond the `depth` levels of a snapshot.
-    pub fn quantity(&self, side: Side, price: Price, depth: usize) -> Option<Qty> {
+    /// The quantity at a price; `None` beyond the last level of a snapshot.
+    pub fn quantity(&self, side: Side, price: Price) -> Option<Qty> {
         match self {
             Self::Book(book) => Some(book.quantity(side, price)),
-            Self::Snapshot(snapshot) => snapshot.quantity(side, price, depth),
+            Self::Snapshot(snapshot) => snapshot.quantity(side, price),
         }
     }
 

@@ -73,8 +73,6 @@ pub struct Options {
     /// One lot in the unit of the logarithmic queue models: only they depend on it. hftbacktest uses quantities in
     /// base, so there it is the lot of the recording.
     pub lot: f64,
-    /// Levels a side that the exchange's snapshots have: a side with fewer levels is complete.
-    pub snapshot_depth: usize,
     /// Snapshots only: millionths of a decrease of the best level that count as traded; the rest counts as cancelled.
     /// With 0 an order fills only when the other side reaches its price.
     pub traded_share: u32,
@@ -82,7 +80,7 @@ pub struct Options {
 
 impl Options {
     /// The most conservative assumptions: an order moves forward by trades alone and fills by the available quantity;
-    /// no fees; snapshots of 20 levels, of whose decreases none counts as a trade.
+    /// no fees; no decrease of a snapshot's levels counts as a trade.
     pub const fn careful() -> Self {
         Self {
             queue: QueueModel::Estimated(Model::RiskAverse),
@@ -93,7 +91,6 @@ impl Options {
                 paid_in: crate::fees::FeeAsset::Quote,
             },
             lot: 1.0,
-            snapshot_depth: 20,
             traded_share: 0,
         }
     }

@@ -16,7 +16,7 @@ pub enum Place {
     Estimated(Position),
     /// Exact: behind all orders that arrived before it. Lots in front.
     Exact(u64),
-    /// Not known: the level is beyond the depth of snapshots.
+    /// Not known: the level is beyond the last one of a snapshot.
     Unknown,
 }
 

@@ -87,9 +87,7 @@ impl FillSimulator {
                 report(Outcome::Expired(Qty(remaining)));
             }
             TimeInForce::PostOnly | TimeInForce::GoodTillCancel => {
-                let shown =
-                    self.depth
-                        .quantity(order.side, order.price, self.options.snapshot_depth);
+                let shown = self.depth.quantity(order.side, order.price);
                 let level = shown.map(|qty| qty.0);
                 let place = Place::new(self.options.queue, level, self.options.lot);
                 self.arrivals += 1;

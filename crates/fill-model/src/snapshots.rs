@@ -28,10 +28,9 @@ impl FillSimulator {
         let Depth::Snapshot(last) = &mut self.depth else {
             return;
         };
-        let depth = self.options.snapshot_depth;
         self.taken.retain(|side, price| {
-            let now = snapshot.quantity(side, price, depth);
-            now.is_some() && now == last.quantity(side, price, depth)
+            let now = snapshot.quantity(side, price);
+            now.is_some() && now == last.quantity(side, price)
         });
         last.copy_from(snapshot);
     }
@@ -45,7 +44,7 @@ impl FillSimulator {
         let (true, Some(best)) = (share > 0, last.side(side).first().copied()) else {
             return;
         };
-        let left = now.quantity(side, best.price, self.options.snapshot_depth);
+        let left = now.quantity(side, best.price);
         let lost = best
             .qty
             .0
@@ -60,7 +59,7 @@ impl FillSimulator {
     fn levels_of_own(&mut self, side: Side, now: &Snapshot) {
         let options = self.options;
         for order in self.own_mut(side).list_mut() {
-            let shown = now.quantity(side, order.price(), options.snapshot_depth);
+            let shown = now.quantity(side, order.price());
             if let Some(qty) = shown {
                 order.place.depth(qty.0, options.queue, options.lot);
             }
@@ -83,7 +82,6 @@ impl FillSimulator {
     }
 
     fn shown_before(&self, side: Side, price: Price) -> Qty {
-        let depth = self.options.snapshot_depth;
-        self.depth.quantity(side, price, depth).unwrap_or(Qty(0))
+        self.depth.quantity(side, price).unwrap_or(Qty(0))
     }
 }

@@ -281,16 +281,16 @@ fn a_share_of_decreases_counts_as_traded_if_configured() {
 }
 
 #[test]
-fn a_position_beyond_the_snapshot_depth_is_unknown_until_listed() {
+fn a_position_beyond_the_last_level_is_unknown_until_a_snapshot_covers_it() {
     let mut market = Market::of_snapshots(Options {
-        snapshot_depth: 2,
         queue: QueueModel::Estimated(Model::Power(3.0)),
         ..Options::careful()
     });
     market.snapshot(&[(100, 4), (99, 4)], &[(102, 5)]);
     market.submit(maker(1, Side::Buy, 98, 1));
     market.submit(maker(2, Side::Sell, 104, 1));
-    assert_eq!((market.in_front(1), market.in_front(2)), (None, Some(0)));
-    market.snapshot(&[(99, 4), (98, 7)], &[(102, 5)]);
-    assert_eq!(market.in_front(1), Some(7));
+    assert_eq!((market.in_front(1), market.in_front(2)), (None, None));
+    // A level of others at our price is in front of us, and none where prices beyond are listed.
+    market.snapshot(&[(99, 4), (98, 7)], &[(102, 5), (105, 1)]);
+    assert_eq!((market.in_front(1), market.in_front(2)), (Some(7), Some(0)));
 }

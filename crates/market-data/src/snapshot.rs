@@ -38,9 +38,9 @@ impl Snapshot {
         }
     }
 
-    /// The quantity at a price; `None` if the price is beyond the snapshot's depth. `depth` is the number of levels
-    /// that the exchange sends: a side with fewer levels is complete.
-    pub fn quantity(&self, side: Side, price: Price, depth: usize) -> Option<Qty> {
+    /// The quantity at a price; `None` beyond the last listed level, where it is not known: however few levels a
+    /// snapshot lists, the market may have more.
+    pub fn quantity(&self, side: Side, price: Price) -> Option<Qty> {
         let levels = self.side(side);
         let found = levels.binary_search_by(|level| match side {
             Side::Buy => price.cmp(&level.price),
@@ -48,7 +48,7 @@ impl Snapshot {
         });
         match found {
             Ok(at) => Some(levels[at].qty),
-            Err(at) if at == levels.len() && levels.len() >= depth => None,
+            Err(at) if at == levels.len() => None,
             Err(_) => Some(Qty(0)),
         }
     }
@@ -101,24 +101,21 @@ mod tests {
     }
 
     #[test]
-    fn absent_prices_are_empty_only_within_the_depth() {
+    fn absent_prices_are_empty_only_within_what_is_listed() {
         let snapshot = Snapshot {
             bids: levels(&[(100, 5), (98, 7)]),
             asks: levels(&[(101, 1), (103, 2)]),
             ..Snapshot::default()
         };
-        let at = |side, price, depth| snapshot.quantity(side, Price(price), depth);
-        assert_eq!(at(Side::Buy, 98, 2), Some(Qty(7)));
-        assert_eq!(at(Side::Buy, 99, 2), Some(Qty(0)));
-        assert_eq!(at(Side::Buy, 102, 2), Some(Qty(0)));
-        assert_eq!(at(Side::Buy, 97, 2), None);
-        assert_eq!(
-            at(Side::Buy, 97, 3),
-            Some(Qty(0)),
-            "both levels are all there is"
-        );
-        assert_eq!(at(Side::Sell, 102, 2), Some(Qty(0)));
-        assert_eq!(at(Side::Sell, 104, 2), None);
+        let at = |side, price| snapshot.quantity(side, Price(price));
+        assert_eq!(at(Side::Buy, 98), Some(Qty(7)));
+        assert_eq!(at(Side::Buy, 99), Some(Qty(0)));
+        assert_eq!(at(Side::Buy, 102), Some(Qty(0)));
+        assert_eq!(at(Side::Buy, 97), None);
+        assert_eq!(at(Side::Sell, 102), Some(Qty(0)));
+        assert_eq!(at(Side::Sell, 104), None);
+        let empty = Snapshot::default();
+        assert_eq!(empty.quantity(Side::Buy, Price(97)), None);
     }
 
     #[test]

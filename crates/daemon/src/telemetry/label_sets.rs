@@ -168,7 +168,8 @@ impl Metrics {
             self.filled_quote.with_label_values(&[market, side]);
             self.quoting.with_label_values(&[market, side]);
             self.side_empty.with_label_values(&[market, side]);
-            self.queue_in_front.with_label_values(&[market, side]);
+            let queue = self.queue_in_front.with_label_values(&[market, side]);
+            queue.set(f64::NAN);
             for control in Control::ALL {
                 let labels = [market, side, control.name()];
                 self.withheld.with_label_values(&labels);

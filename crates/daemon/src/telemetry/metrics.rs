@@ -542,7 +542,7 @@ impl Metrics {
             )?,
             queue_in_front: m.gauges(
                 "cambist_simulated_queue_in_front_base_units",
-                "Base tokens of others in front of the best own order at a simulated exchange.",
+                "Base tokens of others in front of the best own order at a simulated exchange; NaN without an order, and if it rests beyond the last listed level.",
                 &["market", "side"],
             )?,
             registry: m.registry.clone(),

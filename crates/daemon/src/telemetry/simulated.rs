@@ -59,7 +59,7 @@ impl Telemetry {
                     Side::Sell => own.min_by_key(|order| order.price),
                 };
                 let in_front = best.and_then(|order| market.base_amount(order.in_front?));
-                let lots = in_front.map_or(0.0, |base| whole(base, &market.base));
+                let lots = in_front.map_or(f64::NAN, |base| whole(base, &market.base));
                 let labels = [market.name.as_str(), side.name()];
                 self.metrics
                     .queue_in_front
