@@ -46,10 +46,14 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
     causes
 }
 
+/// An error and its causes in one line.
+pub fn line(error: &anyhow::Error) -> String {
+    causes(error).join(": ")
+}
+
 /// An error as JSON: the message and the exit code.
 pub fn as_json(error: &anyhow::Error) -> serde_json::Value {
-    let causes = causes(error);
-    serde_json::json!({"error": causes.join(": "), "exit": of(error).code()})
+    serde_json::json!({"error": line(error), "exit": of(error).code()})
 }
 
 /// Prints an error and its causes to stderr, one line each.

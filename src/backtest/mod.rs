@@ -9,6 +9,7 @@ pub mod prepare;
 pub mod processes;
 pub mod results;
 pub mod scenario;
+pub mod skip;
 pub mod table;
 pub mod tape;
 pub mod text;

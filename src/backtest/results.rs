@@ -129,6 +129,12 @@ impl Results {
         })
     }
 
+    /// Passes all rows so far to the system: they survive a run that is killed.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.fills.flush()?;
+        self.samples.flush()
+    }
+
     /// Writes the reports of a run with a configuration; `kind` is what it was (`Backtest`), `beside` how it
     /// compares with another run, as JSON and for the page.
     pub fn conclude(

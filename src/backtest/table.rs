@@ -120,6 +120,11 @@ impl Table {
         Ok(())
     }
 
+    /// Passes the rows of the CSV file to the system, so that they survive the end of the process.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.csv.flush()
+    }
+
     /// Writes what is left.
     pub fn finish(mut self) -> io::Result<()> {
         self.csv.flush()?;

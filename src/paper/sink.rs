@@ -11,7 +11,7 @@ use cambist_daemon::telemetry::simulated::{SimulatedAccount, SimulatedOrder};
 use crate::backtest::results::Results;
 use cambist_config::money::whole;
 
-/// Samples between two summaries in the log.
+/// Samples between two summaries in the log, after which a run that is killed has its rows on disk.
 const LINE_SAMPLES: u64 = 10;
 
 /// Writes results; shows them in the status, and logs a summary every ten seconds.
@@ -95,7 +95,8 @@ impl Sink for PaperSink {
         if let Some(also) = &mut self.also {
             also.fill(row)?;
         }
-        self.results.fill(row)
+        self.results.fill(row)?;
+        self.results.flush()
     }
 
     fn sample(&mut self, row: &SampleRow) -> io::Result<()> {
@@ -104,13 +105,18 @@ impl Sink for PaperSink {
         if row.market.0 == 0 {
             self.samples += 1;
         }
-        if self.samples % LINE_SAMPLES == 1 {
+        let is_due = self.samples % LINE_SAMPLES == 1;
+        if is_due {
             self.log(row);
         }
         if let Some(also) = &mut self.also {
             also.sample(row)?;
         }
-        self.results.sample(row)
+        self.results.sample(row)?;
+        if is_due {
+            self.results.flush()?;
+        }
+        Ok(())
     }
 
     fn wants_open_orders(&self) -> bool {

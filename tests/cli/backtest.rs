@@ -262,7 +262,7 @@ fn bad_data_are_named_with_file_and_line_and_skipped_if_asked() {
     assert_eq!(exit(&output), 1);
     let message = stderr(&output);
     assert!(
-        message.contains("bad.csv: line 101") && message.contains("crossed"),
+        message.contains("bad.csv: line 101") && message.contains("--skip crossed"),
         "{message}"
     );
     assert!(

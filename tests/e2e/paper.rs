@@ -449,6 +449,15 @@ fn the_status_of_paper_trading_shows_its_orders_with_their_queues_and_that_nothi
         assert!(is_listed, "{side}: {ahead}");
     }
 
+    // What has been filled is on disk while the run goes on, so that a killed one leaves it.
+    let fills = page["simulated"]["fills"].as_u64().unwrap();
+    let folders = std::fs::read_dir(folder.path().join("paper")).unwrap();
+    let written = folders.filter_map(|entry| {
+        let rows = std::fs::read_to_string(entry.unwrap().path().join("fills.csv")).ok()?;
+        Some(rows.lines().count() as u64 - 1)
+    });
+    assert!(written.sum::<u64>() >= fills, "{page}");
+
     // There is nothing to stop or cancel, and a second run has no place in the same folder.
     let kill = ["pause", "--config", &config, "--reason", "test"];
     let (code, _, log) = cambist(&folder, "pause", &kill);

@@ -1,0 +1,21 @@
+//! The option that reads on behind a defect of data.
+
+use cambist_market_data::Defect;
+
+use crate::exit::{self, Failure};
+
+/// An error of a command with `--skip`: for a defect that can be left out, it names the option that does.
+pub fn naming_the_option(error: anyhow::Error) -> anyhow::Error {
+    let defect = error.chain().find_map(|cause| cause.downcast_ref());
+    match defect.and_then(Defect::kind) {
+        Some(kind) => {
+            let (code, what) = (exit::of(&error), exit::line(&error));
+            let what = format!(
+                "{what}; to leave this out and count it: --skip {}",
+                kind.name()
+            );
+            Failure::new(code, what).into()
+        }
+        None => error,
+    }
+}
