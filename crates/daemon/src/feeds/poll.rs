@@ -196,10 +196,11 @@ impl Poller {
                 Ok(body) => (decode(&self.feed, &self.units, &body), 0),
                 Err(PublicError::RateLimited { retry_after_ms }) => {
                     let wait_ms = retry_after_ms.unwrap_or(0);
-                    let mut error = "the feed limits the request rate (429)".to_owned();
-                    if wait_ms > 0 {
-                        error += &format!(" and asks to wait {} s", wait_ms.div_ceil(1_000));
-                    }
+                    let wait = match wait_ms {
+                        0 => String::new(),
+                        ms => format!(" and asks to wait {} s", ms.div_ceil(1_000)),
+                    };
+                    let error = format!("the feed limits the request rate (429){wait}");
                     (Err(error), wait_ms)
                 }
                 Err(error) => (Err(error.to_string()), 0),
