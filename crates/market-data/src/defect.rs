@@ -94,6 +94,12 @@ pub enum Defect {
         /// Longest allowed gap, in nanoseconds.
         limit: i64,
     },
+    /// See [`DefectKind::Gap`].
+    #[error("{missing} segments of the recording are missing before this one")]
+    MissingSegments {
+        /// How many.
+        missing: u64,
+    },
     /// See [`DefectKind::Duplicate`].
     #[error("repeats the row before it ({time})")]
     Duplicate {
@@ -215,7 +221,7 @@ impl Defect {
     /// Its kind; `None` if it cannot be skipped.
     pub const fn kind(&self) -> Option<DefectKind> {
         Some(match self {
-            Self::Gap { .. } => DefectKind::Gap,
+            Self::Gap { .. } | Self::MissingSegments { .. } => DefectKind::Gap,
             Self::Duplicate { .. } => DefectKind::Duplicate,
             Self::BackwardTime { .. } | Self::BackwardSequence { .. } => DefectKind::Backward,
             Self::NegativeLatency { .. } => DefectKind::NegativeLatency,

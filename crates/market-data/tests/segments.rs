@@ -212,12 +212,15 @@ fn a_crash_costs_only_what_was_not_flushed() {
         assert_eq!((snapshots, error), (expected(0..7), None), "repaired");
         fs::remove_file(path.join("0000000002.mkt")).unwrap();
     }
-    // Nothing was written to the segment.
+    // Nothing was written to the segment: it is removed, and its number used again, so that none is missing.
     for bytes in [Vec::new(), before[..20].to_vec(), vec![0; 9_000]] {
         fs::write(path.join("0000000002.mkt"), &bytes).unwrap();
         record(&path, 7..8, ONE).finish().unwrap();
-        assert!(!path.join("0000000002.mkt").exists());
-        fs::remove_file(path.join("0000000003.mkt")).unwrap();
+        let (snapshots, error, _) = read(open(&path, ""));
+        let all = [expected(0..6), expected(7..8)].concat();
+        assert_eq!((snapshots, error), (all, None));
+        assert!(!path.join("0000000003.mkt").exists());
+        fs::remove_file(path.join("0000000002.mkt")).unwrap();
     }
 }
 
@@ -316,6 +319,32 @@ fn segments_that_go_back_in_time_are_named() {
     assert_eq!((snapshots, error), (all, None));
     assert_eq!(reader.report().skipped(DefectKind::Backward), 3);
     assert_eq!(reader.report().rows, 9);
+}
+
+/// Lost data, however short the time that is missing.
+#[test]
+fn segments_that_are_missing_between_others_are_named() {
+    let path = folder("missing");
+    for at in 0..4 {
+        let range = 2 * at..2 * at + 2;
+        record(&path, range, ONE).finish().unwrap();
+    }
+    for number in [2, 3] {
+        fs::remove_file(path.join(format!("000000000{number}.mkt"))).unwrap();
+    }
+    let (snapshots, error, _) = read(open(&path, ""));
+    assert_eq!(snapshots, expected(0..2));
+    let error = error.unwrap();
+    let what = "0000000004.mkt: 2 segments of the recording are missing before this one";
+    assert!(error.ends_with(what), "{error}");
+    let (snapshots, error, reader) = read(open(&path, "gap"));
+    let all = [expected(0..2), expected(6..8)].concat();
+    assert_eq!((snapshots, error), (all, None));
+    assert_eq!(reader.report().skipped(DefectKind::Gap), 1);
+    // The oldest are removed by the recording itself, and time without data may be of no interest.
+    fs::remove_file(path.join("0000000001.mkt")).unwrap();
+    let (snapshots, error, _) = read(open(&path, ""));
+    assert_eq!((snapshots, error), (expected(6..8), None));
 }
 
 #[test]

@@ -20,16 +20,18 @@ pub fn lock(folder: &Path) -> PathBuf {
 pub fn list(folder: &Path) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let number: Option<u64> = name
-            .to_str()
-            .and_then(|name| name.strip_suffix(ENDING))
-            .filter(|stem| stem.len() == 10 && stem.bytes().all(|byte| byte.is_ascii_digit()))
-            .and_then(|stem| stem.parse().ok());
-        numbers.extend(number);
+        numbers.extend(number(Path::new(&entry?.file_name())));
     }
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// The number of a segment; `None` for other files.
+pub fn number(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    let stem = name.strip_suffix(ENDING)?;
+    let is_number = stem.len() == 10 && stem.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| stem.parse().ok())?
 }
 
 /// Syncs the folder's entries.

@@ -172,6 +172,8 @@ struct Recording<C: Codec> {
     header: Header,
     options: ReadOptions,
     inspector: Inspector,
+    /// Position of the last segment whose number was compared with the one before it.
+    compared: usize,
     codec: C,
     /// Offsets in the payload, records left in it, and the number of the next record in the segment.
     at: (usize, usize),
@@ -211,6 +213,7 @@ impl<C: Codec> Recording<C> {
             segments,
             options,
             inspector,
+            compared: 0,
             codec: C::default(),
             at: (0, 0),
             left: 0,
@@ -352,7 +355,30 @@ impl<C: Codec> Recording<C> {
             return Ok(false);
         }
         self.enter(self.current + 1)?;
+        self.compare_numbers()?;
         Ok(true)
+    }
+
+    /// Reports segments that are missing before the current one, once. Only the oldest are ever removed, so that
+    /// numbers without a file in between are lost data, however short the time.
+    fn compare_numbers(&mut self) -> Result<()> {
+        let position = self.current;
+        if position <= self.compared || self.options.max_gap_nanos == i64::MAX {
+            return Ok(());
+        }
+        self.compared = position;
+        let [before, number] =
+            [position - 1, position].map(|at| folder::number(&self.segments[at]));
+        let missing = before
+            .zip(number)
+            .map(|(before, number)| number - before - 1);
+        match missing {
+            Some(missing) if missing > 0 => {
+                let defect = Defect::MissingSegments { missing };
+                self.inspector.defect(Place::File, defect)
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Leaves out the rest of the segment, if that is tolerated.

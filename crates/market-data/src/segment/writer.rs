@@ -133,10 +133,12 @@ impl<C: Codec> SegmentWriter<C> {
         let mut number = 1;
         for segment in folder::list(path).map_err(failed(path))? {
             let file = folder::path(path, segment);
-            number = segment + 1;
+            number = segment;
             if repair::<C>(&file, &header)? {
                 let bytes = fs::metadata(&file).map_err(failed(&file))?.len();
                 finished.push((segment, bytes));
+                // The number of one that was removed is used again: a number without a file is lost data.
+                number = segment + 1;
             }
         }
         Ok(Self {
