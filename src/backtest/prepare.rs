@@ -48,28 +48,35 @@ pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
     })
 }
 
-/// Binds a configuration to the units that it states itself, and refuses one that could never quote.
+/// Binds a configuration to the units that it states itself, and refuses one that could never quote. `None` if it does
+/// not state them for every market.
+pub fn bound_if_stated(daemon: &Daemon) -> anyhow::Result<Option<Bound>> {
+    let bound = daemon.bind_expected().transpose()?;
+    let forbidden = process::problems(daemon);
+    if !forbidden.is_empty() {
+        return Err(daemon.source.invalid(forbidden).into());
+    }
+    if let Some(bound) = &bound {
+        let never = feasible::never_quoted(daemon, bound);
+        if !never.is_empty() {
+            return Err(daemon.source.invalid(never).into());
+        }
+    }
+    Ok(bound)
+}
+
+/// As [`bound_if_stated`], and refuses a configuration that does not state its units.
 pub fn bound_without_venue(daemon: &Daemon) -> anyhow::Result<Bound> {
-    let Some(bound) = daemon.bind_expected() else {
+    bound_if_stated(daemon)?.ok_or_else(|| {
         let file = daemon.source.path.display();
-        return Err(Failure::new(
+        Failure::new(
             Exit::Refused,
             format!(
                 "{file}: no venue is asked here: every market must state base_decimals, quote_decimals and price_decimals; `cambist check --pin --config {file}` prints what the venue publishes"
             ),
         )
-        .into());
-    };
-    let bound = bound?;
-    let forbidden = process::problems(daemon);
-    if !forbidden.is_empty() {
-        return Err(daemon.source.invalid(forbidden).into());
-    }
-    let never = feasible::never_quoted(daemon, &bound);
-    if !never.is_empty() {
-        return Err(daemon.source.invalid(never).into());
-    }
-    Ok(bound)
+        .into()
+    })
 }
 
 /// Opens the data of every market.

@@ -14,7 +14,7 @@ use super::check_online::{self, Online};
 use super::check_pin;
 use super::signer_limits::compare;
 use super::{check_exchange, columns, print_json, print_text};
-use crate::backtest::prepare::bound_without_venue;
+use crate::backtest::prepare::{bound_if_stated, bound_without_venue};
 use crate::cli::CheckArgs;
 use crate::commands::stated_loss::{Losses, losses};
 use crate::exit::{self, Exit, Failure};
@@ -24,7 +24,6 @@ use cambist_daemon::config::exposure;
 use cambist_daemon::config::exposure::{Load, Risk, WORST_CASE};
 use cambist_daemon::config::venue::VenueKind;
 use cambist_daemon::config::{Daemon, Mode};
-use cambist_daemon::config::{feasible, process};
 use cambist_daemon::portfolio::Observed;
 use cambist_daemon::venues::Access;
 use cambist_daemon::venues::exchange::access::AccountAccess;
@@ -145,21 +144,13 @@ fn check(args: &CheckArgs) -> anyhow::Result<Checked> {
     }
     let daemon = Daemon::parse(&source)?;
     let bound = if daemon.mode.trades() {
-        daemon.bind_expected().transpose()?
+        bound_if_stated(&daemon)?
     } else {
         Some(bound_without_venue(&daemon)?)
     };
-    let forbidden = process::problems(&daemon);
-    if !forbidden.is_empty() {
-        return Err(daemon.source.invalid(forbidden).into());
-    }
     let load = if let Some(bound) = &bound {
         if daemon.mode == Mode::Paper {
             paper::balances(&daemon, bound)?;
-        }
-        let never = feasible::never_quoted(&daemon, bound);
-        if !never.is_empty() {
-            return Err(daemon.source.invalid(never).into());
         }
         bound.load
     } else {

@@ -394,6 +394,20 @@ fn without_a_feed_the_depth_is_that_of_an_exchange_of_the_same_interface() {
     stage.close();
 }
 
+/// The metric of what is in front is a number that the book can hold, or is not known.
+#[track_caller]
+fn assert_queues(metrics: &str) {
+    for side in ["buy", "sell"] {
+        let ahead = format!(
+            "cambist_simulated_queue_in_front_base_units{{market=\"ETH-USDC\",side=\"{side}\"}} "
+        );
+        let mut lines = metrics.lines();
+        let ahead = lines.find_map(|line| line.strip_prefix(&ahead)).unwrap();
+        let is_listed = ahead == "NaN" || (0.0..=3.0).contains(&ahead.parse().unwrap());
+        assert!(is_listed, "{side}: {ahead}");
+    }
+}
+
 /// Status, metrics and page of a run that is under way.
 #[test]
 fn the_status_of_paper_trading_shows_its_orders_with_their_queues_and_that_nothing_is_sent() {
@@ -404,16 +418,22 @@ fn the_status_of_paper_trading_shows_its_orders_with_their_queues_and_that_nothi
     let args = ["run", "--config", &config, "--until-stdin-closes"];
     let mut run = Program::start(folder.path(), "paper", &args);
     let status = ["status", "--json", "--config", &config];
-    let page = until(SOON, "orders that rest, and a fill", || {
-        assert!(run.ended().is_none(), "{}", run.last_words());
-        let (code, page, _) = cambist(&folder, "status", &status);
-        std::fs::remove_file(folder.path().join("status.out")).unwrap();
-        let account = &page["simulated"];
-        let rest = account["orders"]
-            .as_array()
-            .is_some_and(|all| all.len() > 1);
-        (code == 0 && rest && account["fills"].as_u64()? > 0).then_some(page)
-    });
+    let page = until(
+        SOON,
+        "orders that rest, one of them within the book, and a fill",
+        || {
+            assert!(run.ended().is_none(), "{}", run.last_words());
+            let (code, page, _) = cambist(&folder, "status", &status);
+            std::fs::remove_file(folder.path().join("status.out")).unwrap();
+            let account = &page["simulated"];
+            let rest = account["orders"].as_array().is_some_and(|all| {
+                // The book comes to where an order rests before it fills.
+                let is_covered = all.iter().any(|order| !order["queue_in_front"].is_null());
+                all.len() > 1 && is_covered
+            });
+            (code == 0 && rest && account["fills"].as_u64()? > 0).then_some(page)
+        },
+    );
     assert_eq!(page["mode"], "paper", "{page}");
     assert_eq!(page["sends_orders"], false, "{page}");
     assert_eq!(page["alive"], true, "{page}");
@@ -439,15 +459,7 @@ fn the_status_of_paper_trading_shows_its_orders_with_their_queues_and_that_nothi
     });
     assert!(metric(&metrics, "cambist_mode", &["mode=\"paper\""]) > 0.0);
     assert!(metric(&metrics, "cambist_mode", &["mode=\"live\""]) < 1.0);
-    for side in ["buy", "sell"] {
-        let ahead = format!(
-            "cambist_simulated_queue_in_front_base_units{{market=\"ETH-USDC\",side=\"{side}\"}} "
-        );
-        let mut lines = metrics.lines();
-        let ahead = lines.find_map(|line| line.strip_prefix(&ahead)).unwrap();
-        let is_listed = ahead == "NaN" || (0.0..=3.0).contains(&ahead.parse().unwrap());
-        assert!(is_listed, "{side}: {ahead}");
-    }
+    assert_queues(&metrics);
 
     // What has been filled is on disk while the run goes on, so that a killed one leaves it.
     let fills = page["simulated"]["fills"].as_u64().unwrap();

@@ -13,7 +13,8 @@ use crate::time::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DefectKind {
-    /// No rows for longer than allowed. If skipped, reading continues after the gap.
+    /// No rows for longer than allowed, or segments of a recording that are missing between others. If skipped, reading
+    /// continues after the gap.
     Gap,
     /// A repeated snapshot. If skipped, it is left out.
     Duplicate,
@@ -95,7 +96,7 @@ pub enum Defect {
         limit: i64,
     },
     /// See [`DefectKind::Gap`].
-    #[error("{missing} segments of the recording are missing before this one")]
+    #[error("segments of the recording that are missing before this one: {missing}")]
     MissingSegments {
         /// How many.
         missing: u64,

@@ -335,7 +335,7 @@ fn segments_that_are_missing_between_others_are_named() {
     let (snapshots, error, _) = read(open(&path, ""));
     assert_eq!(snapshots, expected(0..2));
     let error = error.unwrap();
-    let what = "0000000004.mkt: 2 segments of the recording are missing before this one";
+    let what = "0000000004.mkt: segments of the recording that are missing before this one: 2";
     assert!(error.ends_with(what), "{error}");
     let (snapshots, error, reader) = read(open(&path, "gap"));
     let all = [expected(0..2), expected(6..8)].concat();

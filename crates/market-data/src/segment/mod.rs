@@ -14,7 +14,7 @@
 //! machine. A crash leaves a segment without an index, possibly with an incomplete frame at its end: the next writer of
 //! the folder truncates it and writes the index; until then readers report it as [`crate::DefectKind::Truncated`].
 //!
-//! Files are named `0000000001.mkt` and so on; a writer locks the file `lock`.
+//! Files are named `0000000001.mkt` and so on, and only the oldest are ever removed; a writer locks the file `lock`.
 
 pub mod events;
 mod file;
