@@ -186,12 +186,18 @@ impl RecordingProxy {
         self.address
     }
 
-    /// Waits until the venue has answered a submit that is none of an earlier one again, and holds back that answer and everything after it. False if
-    /// there was none in time; answers are held back nevertheless.
+    /// Waits until the venue has answered a submit that is none of an earlier one again, and holds back that answer and
+    /// everything after it until `release`. False if there was none in time; answers are held back nevertheless. A wait
+    /// that is dropped holds nothing back: the daemon goes on.
     pub async fn catch(&self, timeout: Duration) -> bool {
+        let mut wait = Wait {
+            state: &self.state,
+            is_over: false,
+        };
         locked(&self.state).armed = true;
         let caught = tokio::time::timeout(timeout, self.caught.notified()).await;
         locked(&self.state).held = true;
+        wait.is_over = true;
         caught.is_ok()
     }
 
@@ -210,6 +216,21 @@ impl RecordingProxy {
             answered: (of.answered)(&submit.request, &submit.answer),
         });
         (left.collect(), before.answered)
+    }
+}
+
+/// A wait for a submit. A demo that is ended drops it, and its daemon still has to drain through the proxy.
+struct Wait<'p> {
+    state: &'p Mutex<State>,
+    is_over: bool,
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let mut state = locked(self.state);
+            (state.armed, state.held) = (false, false);
+        }
     }
 }
 
@@ -513,6 +534,27 @@ mod tests {
             ask("depth?market=A", "the current book"),
             b"the current book"
         );
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_is_dropped_holds_nothing_back() {
+        let exchange = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let upstream = exchange.local_addr().unwrap().to_string();
+        let wire = RecordingProxy::lay(&upstream, &OWN, 1).await.unwrap();
+        let wait = wire.catch(Duration::from_hours(1));
+        assert!(
+            tokio::time::timeout(Duration::from_millis(1), wait)
+                .await
+                .is_err()
+        );
+        let mut daemon = TcpStream::connect(wire.address()).await.unwrap();
+        let (mut there, _) = exchange.accept().await.unwrap();
+        for _ in 0..2 {
+            daemon.write_all(REQUEST).await.unwrap();
+            read(&mut there, REQUEST.len()).await;
+            there.write_all(ANSWER).await.unwrap();
+            assert_eq!(read(&mut daemon, ANSWER.len()).await, ANSWER);
+        }
     }
 
     #[tokio::test]
