@@ -2,6 +2,8 @@
 //! statistics. There is no engine and no order.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -17,11 +19,13 @@ use crate::paper::feeds_of;
 use cambist_config::money;
 use cambist_daemon::config::{Daemon, Mode};
 use cambist_daemon::feeds::{self, LiveFeed};
-use cambist_daemon::live::status_service::take_folder;
+use cambist_daemon::live::status_service::{StatusService, take_folder};
+use cambist_daemon::telemetry::http::Shown;
+use cambist_daemon::telemetry::recording::RecordingStatus;
 use cambist_host::clock::Clock;
 
-/// Longest time until recorded rows are passed to the operating system.
-const FLUSH_NANOS: i64 = 10_000_000_000;
+/// Longest time until recorded rows are passed to the operating system: a run that is killed loses no more.
+const FLUSH_NANOS: i64 = 1_000_000_000;
 /// Resolution of spreads: a hundredth of a basis point of the mid.
 const SPREAD_STEPS: u64 = 1_000_000;
 
@@ -35,11 +39,12 @@ pub fn run(
     let clock = Clock::new();
     let bound = bound_without_venue(config)?;
     let _taken = take_folder(config)?;
+    let status = Arc::new(RecordingStatus::new(config, clock)?);
     let mut pollers = feeds::start(
         feeds_of(config, &bound.markets),
         &[],
-        clock,
-        config.request_timeout_ms,
+        status.feeds(),
+        (clock, config.request_timeout_ms),
         (until_stdin_closes, limit),
     )?;
     let mut observers = Vec::new();
@@ -49,7 +54,7 @@ pub fn run(
         .zip(std::mem::take(&mut pollers.arrivals))
     {
         let grid = own_grid(spec).with_context(|| format!("market {}: its units", spec.name))?;
-        let stop = std::sync::Arc::clone(&pollers.stop);
+        let stop = Arc::clone(&pollers.stop);
         let folder = config.store.dir.join(&spec.name);
         std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let header = Header {
@@ -74,11 +79,22 @@ pub fn run(
             folder: folder.display().to_string(),
         });
     }
-    // One thread per market: a failing feed does not delay the others.
+    let service = StatusService::start(config, Shown::Recording(status))?;
+    // One thread per market: a failing feed does not delay the others. One that cannot write ends all of them, because
+    // a recording without one of its markets would go on unnoticed.
+    let stop = &pollers.stop;
     let ended = std::thread::scope(|scope| {
         let threads: Vec<_> = observers
             .into_iter()
-            .map(|observer| scope.spawn(|| observer.run()))
+            .map(|observer| {
+                scope.spawn(|| {
+                    let ended = observer.run();
+                    if ended.is_err() {
+                        stop.store(true, Ordering::Release);
+                    }
+                    ended
+                })
+            })
             .collect();
         let join = |thread: std::thread::ScopedJoinHandle<'_, _>| match thread.join() {
             Ok(seen) => seen,
@@ -89,6 +105,7 @@ pub fn run(
             .map(join)
             .collect::<Result<Vec<_>, WriteError>>()
     })?;
+    drop(service);
     drop(pollers);
     if json {
         let markets: Vec<_> = ended.iter().map(|one| one.page(config.mode)).collect();

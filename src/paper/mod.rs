@@ -28,6 +28,7 @@ use cambist_daemon::feeds::{self, LiveFeed, Pollers};
 use cambist_daemon::live::recorder::Recorder;
 use cambist_daemon::live::status_service::{StatusService, take_folder};
 use cambist_daemon::recording;
+use cambist_daemon::telemetry::http::Shown;
 use cambist_daemon::telemetry::{About, Telemetry};
 use cambist_host::clock::Clock;
 use cambist_host::times;
@@ -56,11 +57,12 @@ pub fn run(
     let recorder = Recorder::begin(config.tape.as_ref(), header, &bound.markets, clock)?;
     let assumed = sentences(&feeds);
     let until = (until_stdin_closes, limit);
+    let telemetry = telemetry(config, &bound, clock)?;
     let pollers = feeds::start(
         feeds,
         &bound.references,
-        clock,
-        config.request_timeout_ms,
+        telemetry.feeds(),
+        (clock, config.request_timeout_ms),
         until,
     )?;
     for (market, feed) in config.markets.iter().zip(&assumed) {
@@ -76,6 +78,7 @@ pub fn run(
         clock,
         folder: folder.clone(),
         recorder,
+        telemetry,
         also: None,
     };
     let (results, mut finished) = run.until_stopped(pollers)?;
@@ -110,6 +113,8 @@ pub struct SimulatedRun<'a> {
     pub folder: PathBuf,
     /// The tape.
     pub recorder: Recorder,
+    /// Where it is shown.
+    pub telemetry: Arc<Telemetry>,
     /// Also receives the rows of the results.
     pub also: Option<Box<dyn Sink>>,
 }
@@ -117,10 +122,14 @@ pub struct SimulatedRun<'a> {
 impl SimulatedRun<'_> {
     /// Runs until stopped, and shows its status meanwhile.
     pub fn until_stopped(self, mut pollers: Pollers) -> anyhow::Result<(Results, Finished)> {
-        let Self { config, bound, .. } = self;
+        let Self {
+            config,
+            bound,
+            telemetry,
+            ..
+        } = self;
         let markets = bound.markets.clone();
-        let telemetry = Arc::new(Telemetry::new(about(config, &bound), self.clock)?);
-        let service = StatusService::start(config, &telemetry)?;
+        let service = StatusService::start(config, Shown::Running(Arc::clone(&telemetry)))?;
         let processes = processes::start(&bound)?;
         let observer = Observer::new(self.recorder, Arc::clone(&telemetry), &markets);
         let mut data = Vec::new();
@@ -174,6 +183,11 @@ impl SimulatedRun<'_> {
         drop(service);
         Ok((sink.into_results(), finished))
     }
+}
+
+/// The telemetry of a run with this configuration.
+pub fn telemetry(config: &Daemon, bound: &Bound, clock: Clock) -> anyhow::Result<Arc<Telemetry>> {
+    Ok(Arc::new(Telemetry::new(about(config, bound), clock)?))
 }
 
 /// What the status reports of the run.

@@ -16,7 +16,7 @@ use cambist_core::inspection::{Inspection, MarketInspection};
 use cambist_core::notification::Notification;
 use cambist_core::request::{Outcome, Reply};
 use cambist_core::strategy::BookLevel;
-use cambist_daemon::feeds::{Arrival, Book, BookArrival, wall};
+use cambist_daemon::feeds::{Arrival, Arrivals, Book, BookArrival, wall};
 use cambist_daemon::recording::Player;
 use cambist_host::clock::Clock;
 use cambist_market_data::{self as data, Level, Timestamp, Visibility};
@@ -40,7 +40,7 @@ pub(super) struct Beside {
 
 /// A tape that is followed.
 pub(super) struct Followed {
-    pub arrivals: Vec<Receiver<Arrival>>,
+    pub arrivals: Vec<Arrivals>,
     pub beside: Arc<Mutex<Beside>>,
     changed: Arc<Condvar>,
     stop: Arc<AtomicBool>,
@@ -55,7 +55,12 @@ impl Followed {
         stop: &Arc<AtomicBool>,
     ) -> anyhow::Result<Self> {
         let channels = markets.iter().map(|_| sync_channel(WAITING_MAX));
-        let (senders, arrivals): (Vec<_>, Vec<_>) = channels.unzip();
+        let (senders, received): (Vec<_>, Vec<_>) = channels.unzip();
+        let arrivals = received.into_iter().map(|received| Arrivals {
+            received,
+            series: None,
+        });
+        let arrivals = arrivals.collect();
         let beside = Arc::new(Mutex::new(Beside {
             account: LiveAccount::new(markets),
             failure: None,

@@ -18,7 +18,7 @@ use crate::backtest::prepare::bound_without_venue;
 use crate::backtest::results::Written;
 use crate::commands::print_text;
 use crate::exit::{Exit, Failure};
-use crate::paper::{SimulatedRun, balances, results_folder};
+use crate::paper::{self, SimulatedRun, balances, results_folder};
 use cambist_daemon::config::Daemon;
 use cambist_daemon::feeds;
 use cambist_daemon::live::recorder::Recorder;
@@ -49,7 +49,14 @@ pub fn run(
     let _folder = take_folder(config)?;
     let markets = bound.markets.clone();
     let until = (until_stdin_closes, limit);
-    let mut pollers = feeds::start(Vec::new(), &[], clock, config.request_timeout_ms, until)?;
+    let telemetry = paper::telemetry(config, &bound, clock)?;
+    let mut pollers = feeds::start(
+        Vec::new(),
+        &[],
+        telemetry.feeds(),
+        (clock, config.request_timeout_ms),
+        until,
+    )?;
     let mut followed = Followed::begin(&tape, &markets, clock, &pollers.stop)?;
     tracing::info!(
         "shadow of the daemon that records {}: no orders are sent; waiting for its next input",
@@ -75,6 +82,7 @@ pub fn run(
         clock,
         folder: folder.clone(),
         recorder: Recorder::begin(config.tape.as_ref(), header, &markets, clock)?,
+        telemetry,
         bound,
         also: Some(Box::new(BesideSink {
             beside: Arc::clone(&followed.beside),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use toml::Table;
 
-use crate::support::http::{body, metric};
+use crate::support::http::{self, body, metric};
 use crate::support::message::Message;
 use crate::support::process::run;
 use crate::support::stage::lively;
@@ -241,8 +241,9 @@ fn a_public_book_that_does_not_answer_is_not_quoted_from() {
         let reasons = side.to_string();
         assert!(reasons.contains("stale_data"), "{side}");
     }
-    let skipped = report["data"][0]["skipped"][0]["count"].as_u64().unwrap();
-    assert!(skipped > 0, "{report}");
+    let skipped = &report["data"][0]["skipped"][0];
+    assert_eq!(skipped["kind"], "unavailable", "{report}");
+    assert!(skipped["count"].as_u64() > Some(0), "{report}");
     server.assert_only_read();
 }
 
@@ -347,6 +348,66 @@ fn a_template_reads_what_its_exchange_answers_and_the_recording_is_data_for_a_ba
         let rows = page["report"]["data"][0]["kept"].as_u64().unwrap();
         assert_eq!(rows, market["books"].as_u64().unwrap(), "{name}");
     }
+    server.assert_only_read();
+}
+
+#[test]
+fn a_recording_shows_what_its_feed_answers_and_a_kill_loses_at_most_a_second() {
+    let server = Public::start(swinging);
+    let folder = Folder::new("paper-record");
+    let url = format!("http://{}/book", server.address);
+    let config = config(folder.path(), &url, |file| {
+        file.put("mode", "record")
+            .put("store.dir", "recorded")
+            .put("market.0.feed.poll_ms", 100);
+    });
+    let run = ["run", "--json", "--config", &config];
+    let mut recording = Program::start(folder.path(), "record", &run);
+    let address = folder.path().join("recorded/metrics.address");
+    let address = until(SOON, "the address of the metrics", || {
+        std::fs::read_to_string(&address).ok()
+    });
+    let address = address.trim();
+    let answers = |result: &str| {
+        let metrics = body(address, "/metrics").unwrap();
+        let result = format!("result=\"{result}\"");
+        let labels = ["market=\"ETH-USDC\"", "feed=\"depth\"", result.as_str()];
+        metric(&metrics, "cambist_feed_answers_total", &labels)
+    };
+    until(SOON, "ten books", || {
+        (answers("book") >= 10.0).then_some(())
+    });
+    assert_eq!(http::send(address, "GET", "/readyz", &[]).0, 200);
+    let args = ["status", "--json", "--config", &config];
+    let (code, page, log) = cambist(&folder, "status", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    assert_eq!(
+        (&page["state"], &page["ready"]),
+        (&"recording".into(), &true.into())
+    );
+    server.is_down.store(true, Ordering::Release);
+    until(SOON, "failures", || {
+        (answers("http_status") >= 2.0).then_some(())
+    });
+    assert!(answers("no_answer") < 1.0, "every request was answered");
+    let books = answers("book");
+    // A row waits for a second, and is then written within a step of the loop.
+    std::thread::sleep(Duration::from_millis(1_500));
+    recording.signal(rustix::process::Signal::KILL);
+    recording.end(SOON);
+    let data = folder
+        .path()
+        .join("recorded/ETH-USDC")
+        .display()
+        .to_string();
+    let out = folder.path().join("out").display().to_string();
+    let args = [
+        "backtest", "--json", "--config", &config, "--data", &data, "--out", &out,
+    ];
+    let (code, page, log) = cambist(&folder, "backtest", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    let rows = page["report"]["data"][0]["kept"].as_f64().unwrap();
+    assert!((rows - books).abs() < 0.5, "{rows} of {books}");
     server.assert_only_read();
 }
 

@@ -99,6 +99,15 @@ fn quotes_follow_another_place_and_are_cancelled_when_its_price_is_too_old() {
     let labels = ["market=\"ETH-USDC\"", "source=\"elsewhere\""];
     let age = metric(&metrics, "cambist_reference_age_seconds", &labels);
     assert!(age < 1.0 && metrics.contains(labels[1]), "{age}");
+    let answers = |result: &str| {
+        let result = format!("result=\"{result}\"");
+        let labels = [labels[0], "feed=\"reference:elsewhere\"", result.as_str()];
+        metric(&metrics, "cambist_feed_answers_total", &labels)
+    };
+    assert!(
+        answers("book") > 1.0 && answers("http_status") > 0.0,
+        "{metrics}"
+    );
 
     assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
     elsewhere.assert_only_read();

@@ -39,10 +39,12 @@ pub enum DefectKind {
     Truncated,
     /// Bytes that differ from those written. If skipped, the rest of the file is left out.
     Damaged,
+    /// No usable answer: a timeout, a limit of the rate, or another status than success. Feeds have it, files do not.
+    Unavailable,
 }
 
 impl DefectKind {
-    /// Every kind.
+    /// Every kind that a file can have.
     pub const ALL: [Self; 12] = [
         Self::Gap,
         Self::Duplicate,
@@ -73,6 +75,7 @@ impl DefectKind {
             Self::UnknownEvent => "unknown-event",
             Self::Truncated => "truncated",
             Self::Damaged => "damaged",
+            Self::Unavailable => "unavailable",
         }
     }
 

@@ -9,12 +9,15 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::Value;
 
+use super::error::{FeedError, FeedErrorKind};
 use crate::config::feed::{Feed, TimeForm};
 
 /// Most levels kept per side.
 const LEVELS_MAX: usize = 1_000;
 /// Most characters of an answer in an error.
 const SHOWN_MAX: usize = 200;
+/// The year 2000: no book has an earlier time, but a time in another unit than the stated one has.
+const EARLIEST: Timestamp = Timestamp(946_684_800_000_000_000);
 
 /// A book from a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +51,7 @@ impl Units {
 }
 
 /// Decodes an answer. An error names the place and what is wrong there.
-pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
+pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, FeedError> {
     let page: Value = serde_json::from_slice(body)
         .map_err(|error| format!("the answer is not JSON: {error}: {}", excerpt(body)))?;
     let pointers = &feed.pointers;
@@ -72,9 +75,10 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
                 && !rounding.is_worse(price, before)
             {
                 let place = at("");
-                return Err(format!(
+                let what = format!(
                     "{place}: levels are not in order, best first: {price} follows {before}"
-                ));
+                );
+                return Err(FeedError::new(FeedErrorKind::Unsorted, what));
             }
             if rounding == Rounding::Down && is_less_than_a_tick(price, units) {
                 // Worse than every price of the market, as a bid far from the mid may be.
@@ -96,17 +100,16 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
             add(&mut levels, price, qty);
         }
         levels.retain(|level: &Level| level.qty.0 > 0);
-        Ok::<_, String>(levels)
+        Ok::<_, FeedError>(levels)
     };
     let bids = side(&pointers.bids, Rounding::Down)?;
     let asks = side(&pointers.asks, Rounding::Up)?;
     if let (Some(bid), Some(ask)) = (bids.first(), asks.first())
         && bid.price >= ask.price
     {
-        return Err(format!(
-            "the book is crossed: bid {} and ask {} in ticks",
-            bid.price.0, ask.price.0
-        ));
+        let (bid, ask) = (bid.price.0, ask.price.0);
+        let what = format!("the book is crossed: bid {bid} and ask {ask} in ticks");
+        return Err(FeedError::new(FeedErrorKind::Crossed, what));
     }
     let sequence = pointers.sequence.as_ref().map(|pointer| {
         let number = found(&page, pointer).and_then(decimal);
@@ -115,7 +118,13 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, String> {
     });
     let time = pointers.time.as_ref().map(|(pointer, form)| {
         let time = found(&page, pointer).and_then(|value| time(value, *form));
-        time.ok_or_else(|| format!("no time at {pointer}"))
+        let time = time.ok_or_else(|| format!("no time at {pointer}"))?;
+        if time < EARLIEST {
+            return Err(format!(
+                "the time at {pointer} is {time}: is time_unit that of the feed?"
+            ));
+        }
+        Ok(time)
     });
     Ok(Book {
         bids,

@@ -47,7 +47,7 @@ fn feed() -> Feed {
     }
 }
 
-fn read(body: &str) -> Result<Book, String> {
+fn read(body: &str) -> Result<Book, FeedError> {
     decode(&feed(), &Units::of(&spec()), body.as_bytes())
 }
 
@@ -153,20 +153,32 @@ fn what_is_wrong_is_named_with_its_place() {
             "is not a quantity",
         ),
     ] {
-        let error = read(body).unwrap_err();
+        let error = read(body).unwrap_err().what;
         assert!(error.contains(words), "{body}: {error}");
     }
     let mut numbered = feed();
     numbered.pointers.sequence = Some("/n".to_owned());
     numbered.pointers.time = Some(("/t".to_owned(), TimeForm::Seconds));
     let units = Units::of(&spec());
-    let error = decode(&numbered, &units, br#"{"b":[],"a":[],"t":1}"#).unwrap_err();
+    let error = decode(&numbered, &units, br#"{"b":[],"a":[],"t":1}"#)
+        .unwrap_err()
+        .what;
     assert!(error.contains("no whole number at /n"), "{error}");
-    let error = decode(&numbered, &units, br#"{"b":[],"a":[],"n":1,"t":null}"#).unwrap_err();
+    let seconds = decode(&numbered, &units, br#"{"b":[],"a":[],"n":1,"t":946684799}"#);
+    let error = seconds.unwrap_err().what;
+    assert!(error.contains("is time_unit that of the feed?"), "{error}");
+    let error = decode(&numbered, &units, br#"{"b":[],"a":[],"n":1,"t":null}"#)
+        .unwrap_err()
+        .what;
     assert!(error.contains("no time at /t"), "{error}");
-    let book = decode(&numbered, &units, br#"{"b":[],"a":[],"n":"7","t":1.25}"#).unwrap();
+    let book = decode(
+        &numbered,
+        &units,
+        br#"{"b":[],"a":[],"n":"7","t":946684800.25}"#,
+    )
+    .unwrap();
     assert_eq!(
         (book.sequence, book.time),
-        (Some(7), Some(Timestamp(1_250_000_000)))
+        (Some(7), Some(Timestamp(946_684_800_250_000_000)))
     );
 }

@@ -1,6 +1,7 @@
 //! Whether a book of a feed is newer than the ones before it, and how old it is.
 
 use cambist_core::Time;
+use cambist_market_data::Timestamp;
 
 /// The estimate of a feed's clock may fall behind by one part in so many, so that clocks that run at different speeds
 /// do not make every book look older than it is.
@@ -8,9 +9,10 @@ const DRIFT: i64 = 1_000;
 /// So many books in a row with lower numbers mean that the exchange has restarted its numbers. A copy of it that lags
 /// behind the one that answered before does not send as many without one that is newer.
 const RENUMBERED_AFTER: u32 = 10;
-/// A book whose time is this much farther ahead than those before it, in microseconds, has a wrong time.
+/// A book whose time is this much farther ahead than those before it, in microseconds, has a wrong time. The first one
+/// is compared with the clock of this host.
 const AHEAD_MAX_US: i64 = 2_000_000;
-/// So many of them in a row mean that the clock of the exchange was set.
+/// So many of them in a row mean that the clock of the exchange was set, or that it and that of this host differ.
 const SET_AFTER: u32 = 10;
 
 /// Follows the sequence numbers and the times of one feed.
@@ -27,7 +29,7 @@ pub struct Freshness {
     ahead: u32,
 }
 
-/// A book whose time is ahead of those before it by more than any delay explains.
+/// A book whose time is ahead of those before it, or of this host's clock, by more than any delay explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
     /// By how much, in microseconds.
@@ -72,25 +74,33 @@ impl Freshness {
         Ok(())
     }
 
-    /// How many microseconds later than after the shortest way a book arrived, by its own time in microseconds. One
-    /// wrong time in the future would make every later book look old.
-    pub fn behind_us(&mut self, received: Time, book_us: i64) -> Result<u64, Ahead> {
-        let offset = signed(received.0).saturating_sub(book_us);
-        let mut least = offset;
-        if let Some((known, since)) = self.offset {
-            let known = known.saturating_add(signed(received.micros_since(since)) / DRIFT);
-            if known.saturating_sub(offset) > AHEAD_MAX_US {
-                self.ahead += 1;
-                if self.ahead < SET_AFTER {
-                    return Err(Ahead {
-                        micros: known.abs_diff(offset),
-                        is_first: self.ahead == 1,
-                    });
-                }
-            } else {
-                least = known.min(offset);
+    /// How many microseconds later than after the shortest way a book arrived, by its own time; it arrived at
+    /// `received` and, by the clock of this host, at `arrived`. One wrong time in the future would make every later book
+    /// look old.
+    pub fn behind_us(
+        &mut self,
+        (received, arrived): (Time, Timestamp),
+        book: Timestamp,
+    ) -> Result<u64, Ahead> {
+        let received_us = signed(received.0);
+        let offset = received_us.saturating_sub(book.0 / 1_000);
+        let known = self.offset.map(|(known, since)| {
+            known.saturating_add(signed(received.micros_since(since)) / DRIFT)
+        });
+        // Before the first book: what the offset is if both clocks are right.
+        let expected = known.unwrap_or_else(|| received_us.saturating_sub(arrived.0 / 1_000));
+        let least = if expected.saturating_sub(offset) > AHEAD_MAX_US {
+            self.ahead += 1;
+            if self.ahead < SET_AFTER {
+                return Err(Ahead {
+                    micros: expected.abs_diff(offset),
+                    is_first: self.ahead == 1,
+                });
             }
-        }
+            offset
+        } else {
+            known.map_or(offset, |known| known.min(offset))
+        };
         self.ahead = 0;
         self.offset = Some((least, received));
         Ok(offset.saturating_sub(least).unsigned_abs())
@@ -106,6 +116,14 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
     use super::*;
+
+    /// A book that is `ahead_us` ahead of the clock of this host, which began with its monotonic one.
+    fn at_host(feed: &mut Freshness, seconds: u64, ahead_us: i64) -> Result<u64, Ahead> {
+        let received = Time(seconds * 1_000_000);
+        let arrived = Timestamp(signed(received.0) * 1_000);
+        let book = Timestamp(arrived.0.saturating_add(ahead_us.saturating_mul(1_000)));
+        feed.behind_us((received, arrived), book)
+    }
 
     #[test]
     fn a_copy_that_lags_behind_is_older_every_time() {
@@ -131,10 +149,7 @@ mod tests {
     fn one_time_from_the_future_makes_no_later_book_old() {
         let (second, day) = (1_000_000, 86_400_000_000);
         let mut feed = Freshness::default();
-        let mut at = |seconds: u64, ahead_us: i64| {
-            let received = Time(seconds * 1_000_000);
-            feed.behind_us(received, signed(received.0).saturating_add(ahead_us))
-        };
+        let mut at = |seconds: u64, ahead_us: i64| at_host(&mut feed, seconds, ahead_us);
         assert_eq!(at(100, 0), Ok(0));
         let ahead = at(101, day).unwrap_err();
         assert!(ahead.is_first && ahead.micros > 86_399_000_000, "{ahead:?}");
@@ -153,6 +168,26 @@ mod tests {
         }
         assert_eq!(at(200, day), Ok(0));
         assert_eq!(at(201, day).map(|behind_us| behind_us < 10_000), Ok(true));
+    }
+
+    #[test]
+    fn a_first_time_from_the_future_makes_no_later_book_old() {
+        let (second, hour) = (1_000_000, 3_600_000_000);
+        let mut feed = Freshness::default();
+        let ahead = at_host(&mut feed, 100, hour).unwrap_err();
+        assert!(ahead.is_first && ahead.micros == 3_600_000_000, "{ahead:?}");
+        assert_eq!(at_host(&mut feed, 101, 2 * second), Ok(0));
+        // Behind this host's clock is no error: its books are old, or the clocks differ.
+        let mut feed = Freshness::default();
+        assert_eq!(at_host(&mut feed, 100, -hour), Ok(0));
+        // A clock that is always ahead is another clock.
+        let mut feed = Freshness::default();
+        for book in 1..u64::from(SET_AFTER) {
+            let ahead = at_host(&mut feed, 100 + book, hour).unwrap_err();
+            assert_eq!(ahead.is_first, book == 1);
+        }
+        assert_eq!(at_host(&mut feed, 200, hour), Ok(0));
+        assert!(at_host(&mut feed, 201, hour).is_ok_and(|behind_us| behind_us < 10_000));
     }
 
     #[test]

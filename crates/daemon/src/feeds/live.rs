@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use cambist_market_data::{
-    DefectKind, Event, Grid, LiveRow, LiveSource, Report, Snapshot, Timestamp,
-};
+use cambist_core::Time;
+use cambist_market_data::{Event, Grid, LiveRow, LiveSource, Report, Snapshot, Timestamp};
 
+use super::decode::Book;
+use super::error::{FeedError, FeedErrorKind};
 use super::freshness::Freshness;
-use super::poll::{Arrival, BookArrival, wall};
+use super::poll::{Arrival, Arrivals, BookArrival, wall};
+use crate::telemetry::feeds::FeedSeries;
 use cambist_host::clock::Clock;
 
 /// Step of the time while nothing arrives.
@@ -20,6 +22,7 @@ const STEP: Duration = Duration::from_millis(100);
 pub struct LiveFeed {
     name: String,
     arrivals: Receiver<Arrival>,
+    series: Option<FeedSeries>,
     stop: Arc<AtomicBool>,
     clock: Clock,
     grid: Grid,
@@ -38,13 +41,14 @@ impl LiveFeed {
     pub fn new(
         name: &str,
         grid: Grid,
-        arrivals: Receiver<Arrival>,
+        arrivals: Arrivals,
         stop: Arc<AtomicBool>,
         clock: Clock,
     ) -> Self {
         Self {
             name: name.to_owned(),
-            arrivals,
+            arrivals: arrivals.received,
+            series: arrivals.series,
             stop,
             clock,
             grid,
@@ -60,62 +64,76 @@ impl LiveFeed {
     /// Applies an arrival to the snapshot; false if it is left out.
     fn take(&mut self, arrival: BookArrival) -> bool {
         self.report.rows += 1;
-        let name = &self.name;
-        let book = match arrival.book {
-            Ok(book) => book,
-            Err(why) => {
-                self.report
-                    .skip(DefectKind::BadValue, || format!("{name}: {why}"));
-                return false;
+        let times = (arrival.received, arrival.arrived);
+        match arrival.book.and_then(|book| self.judged(book, times)) {
+            Ok((book, behind_us)) => {
+                let behind_nanos = i64::try_from(behind_us.saturating_mul(1_000));
+                let behind_nanos = behind_nanos.unwrap_or(i64::MAX);
+                let arrived = self.later(arrival.arrived);
+                let observed_at = arrived.plus_nanos(behind_nanos.saturating_neg());
+                let observed_at = observed_at.min(arrival.requested_at);
+                self.snapshot.exchange_time =
+                    observed_at.max(self.snapshot.exchange_time).min(arrived);
+                self.snapshot.local_time = arrived;
+                self.snapshot.sequence = book.sequence.unwrap_or(0);
+                self.snapshot.bids = book.bids;
+                self.snapshot.asks = book.asks;
+                self.report.keep(arrived);
+                if let Some(series) = &self.series {
+                    series.book(arrived);
+                }
+                true
             }
-        };
+            Err(FeedError { kind, what }) => {
+                if let Some(series) = &self.series {
+                    series.error(kind);
+                }
+                let name = &self.name;
+                self.report
+                    .skip(kind.defect(), || format!("{name}: {what}"));
+                false
+            }
+        }
+    }
+
+    /// A book with its delay in microseconds, unless it is older than one before it or has a time in the future.
+    fn judged(
+        &mut self,
+        book: Book,
+        (received, arrived): (Time, Timestamp),
+    ) -> Result<(Book, u64), FeedError> {
+        let market = self.name.as_str();
         if let Err(older) = self.freshness.number(book.sequence) {
             let (sequence, newest) = (older.sequence, older.newest);
             if older.is_first {
                 tracing::warn!(
-                    market = name,
+                    market,
                     sequence,
                     newest,
                     "a book of the feed is older than one before it, and is left out"
                 );
             }
-            self.report.skip(DefectKind::Backward, || {
-                format!("{name}: sequence {sequence} after {newest}")
-            });
-            return false;
+            let what = format!("sequence {sequence} after {newest}");
+            return Err(FeedError::new(FeedErrorKind::Older, what));
         }
-        let behind = book.time.map(|time| {
-            let book_us = time.0 / 1_000;
-            self.freshness.behind_us(arrival.received, book_us)
-        });
-        let behind_us = match behind.transpose() {
-            Ok(behind_us) => behind_us.unwrap_or(0),
+        let Some(time) = book.time else {
+            return Ok((book, 0));
+        };
+        match self.freshness.behind_us((received, arrived), time) {
+            Ok(behind_us) => Ok((book, behind_us)),
             Err(ahead) => {
                 let ahead_s = ahead.micros / 1_000_000;
                 if ahead.is_first {
                     tracing::warn!(
-                        market = name,
+                        market,
                         ahead_s,
                         "a book of the feed has a time in the future, and is left out"
                     );
                 }
-                self.report.skip(DefectKind::NegativeLatency, || {
-                    format!("{name}: its time is {ahead_s} s ahead of the books before it")
-                });
-                return false;
+                let what = format!("its time, {time}, is {ahead_s} s in the future");
+                Err(FeedError::new(FeedErrorKind::Ahead, what))
             }
-        };
-        let behind_nanos = i64::try_from(behind_us.saturating_mul(1_000)).unwrap_or(i64::MAX);
-        let arrived = self.later(arrival.arrived);
-        let observed_at = arrived.plus_nanos(behind_nanos.saturating_neg());
-        let observed_at = observed_at.min(arrival.requested_at);
-        self.snapshot.exchange_time = observed_at.max(self.snapshot.exchange_time).min(arrived);
-        self.snapshot.local_time = arrived;
-        self.snapshot.sequence = book.sequence.unwrap_or(0);
-        self.snapshot.bids = book.bids;
-        self.snapshot.asks = book.asks;
-        self.report.keep(arrived);
-        true
+        }
     }
 
     /// A time that is not before the last one, whatever the clock does.

@@ -3,12 +3,14 @@
 //! Reads only: there are no keys and no requests with a body (`cambist_client::PublicReader`).
 
 mod decode;
+mod error;
 mod freshness;
 mod live;
 mod poll;
 mod reference;
 
 pub use decode::Book;
+pub use error::{FeedError, FeedErrorKind};
 pub use live::LiveFeed;
-pub use poll::{Arrival, BookArrival, Poller, Pollers, start, wall};
+pub use poll::{Arrival, Arrivals, BookArrival, Poller, Pollers, start, wall};
 pub use reference::ReferenceReader;

@@ -14,9 +14,11 @@ use cambist_market_data::{Event, Timestamp};
 use tokio::sync::Notify;
 
 use super::decode::{Book, Units, decode};
+use super::error::{FeedError, FeedErrorKind};
 use super::reference::ReferenceReader;
 use crate::config::feed::Feed;
 use crate::live::signals::Signals;
+use crate::telemetry::feeds::{FeedMetrics, FeedSeries};
 use cambist_host::clock::Clock;
 
 /// Longest pause between two requests to a failing feed.
@@ -49,13 +51,21 @@ pub struct BookArrival {
     /// See `sent`.
     pub received: Time,
     /// The book, or why the answer is invalid.
-    pub book: Result<Book, String>,
+    pub book: Result<Book, FeedError>,
+}
+
+/// What arrives of one market.
+pub struct Arrivals {
+    /// In the order of arrival.
+    pub received: Receiver<Arrival>,
+    /// Where the books of the market's depth are counted; `None` if it is not polled.
+    pub series: Option<FeedSeries>,
 }
 
 /// Running polls.
 pub struct Pollers {
     /// Arrivals by market.
-    pub arrivals: Vec<Receiver<Arrival>>,
+    pub arrivals: Vec<Arrivals>,
     /// Set when the run should end: by a signal, the end of standard input, or the time limit.
     pub stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -77,20 +87,24 @@ impl Drop for Pollers {
 pub fn start(
     feeds: Vec<(MarketSpec, Feed)>,
     references: &[(ReferenceSource, Feed)],
-    clock: Clock,
-    timeout_ms: u64,
+    metrics: &FeedMetrics,
+    (clock, timeout_ms): (Clock, u64),
     (until_stdin_closes, limit): (bool, Option<Duration>),
 ) -> anyhow::Result<Pollers> {
     let mut arrivals = Vec::new();
     let mut polls: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
     for (index, (spec, feed)) in feeds.into_iter().enumerate() {
         let (sender, receiver) = sync_channel(WAITING_MAX);
-        arrivals.push(receiver);
+        arrivals.push(Arrivals {
+            received: receiver,
+            series: Some(metrics.depth(&spec.name)),
+        });
         for (id, (source, feed)) in (0..).map(ReferenceId).zip(references) {
             if usize::from(source.market.0) == index {
                 let name = format!("{} {}", spec.name, source.name);
                 let poller = Poller::new(name, &spec, feed.clone(), clock, timeout_ms)?;
-                let (sender, mut reader) = (sender.clone(), ReferenceReader::new(id));
+                let series = metrics.reference(&spec.name, &source.name);
+                let (sender, mut reader) = (sender.clone(), ReferenceReader::new(id, series));
                 polls.push(Box::pin(poller.run(move |arrival| {
                     let price = reader.read(&arrival);
                     let price = price.map(|price| Arrival::Reference(price, arrival.arrived));
@@ -200,10 +214,17 @@ impl Poller {
                         0 => String::new(),
                         ms => format!(" and asks to wait {} s", ms.div_ceil(1_000)),
                     };
-                    let error = format!("the feed limits the request rate (429){wait}");
+                    let what = format!("the feed limits the request rate (429){wait}");
+                    let error = FeedError::new(FeedErrorKind::RateLimited, what);
                     (Err(error), wait_ms)
                 }
-                Err(error) => (Err(error.to_string()), 0),
+                Err(error @ PublicError::Status { .. }) => {
+                    let error = FeedError::new(FeedErrorKind::HttpStatus, error.to_string());
+                    (Err(error), 0)
+                }
+                Err(PublicError::Failed(what)) => {
+                    (Err(FeedError::new(FeedErrorKind::NoAnswer, what)), 0)
+                }
             };
             self.log(&book, failures);
             failures = match book {
@@ -229,7 +250,7 @@ impl Poller {
         }
     }
 
-    fn log(&self, book: &Result<Book, String>, failures: u32) {
+    fn log(&self, book: &Result<Book, FeedError>, failures: u32) {
         let (market, url) = (self.name.as_str(), self.feed.url.value.as_str());
         match book {
             Err(error) if failures.is_multiple_of(LOG_EVERY) => {
@@ -237,7 +258,7 @@ impl Poller {
                     market,
                     url,
                     failures,
-                    error,
+                    %error,
                     "reading depth from the feed failed; trying again"
                 );
             }

@@ -2,21 +2,24 @@
 
 use cambist_core::reference::{ReferenceId, ReferenceReading};
 
+use super::error::FeedErrorKind;
 use super::freshness::Freshness;
 use super::poll::BookArrival;
+use crate::telemetry::feeds::FeedSeries;
 
 /// Turns the books of one source into reference prices.
-#[derive(Debug)]
 pub struct ReferenceReader {
     source: ReferenceId,
+    series: FeedSeries,
     freshness: Freshness,
 }
 
 impl ReferenceReader {
-    /// A source that has not been read.
-    pub fn new(source: ReferenceId) -> Self {
+    /// A source that has not been read; its answers are counted in `series`.
+    pub fn new(source: ReferenceId, series: FeedSeries) -> Self {
         Self {
             source,
+            series,
             freshness: Freshness::default(),
         }
     }
@@ -24,19 +27,36 @@ impl ReferenceReader {
     /// The price of a book; none if the answer is invalid, a side is empty, the book is older than one before, or
     /// its time is in the future.
     pub fn read(&mut self, arrival: &BookArrival) -> Option<ReferenceReading> {
-        let book = arrival.book.as_ref().ok()?;
-        self.freshness.number(book.sequence).ok()?;
+        match self.judged(arrival) {
+            Ok(read) => {
+                self.series.book(arrival.arrived);
+                read
+            }
+            Err(kind) => {
+                self.series.error(kind);
+                None
+            }
+        }
+    }
+
+    fn judged(&mut self, arrival: &BookArrival) -> Result<Option<ReferenceReading>, FeedErrorKind> {
+        let book = arrival.book.as_ref().map_err(|error| error.kind)?;
+        let number = self.freshness.number(book.sequence);
+        number.map_err(|_| FeedErrorKind::Older)?;
         let mut age_us = arrival.received.micros_since(arrival.sent);
         if let Some(time) = book.time {
-            let behind_us = self.freshness.behind_us(arrival.received, time.0 / 1_000);
-            age_us = age_us.max(behind_us.ok()?);
+            let times = (arrival.received, arrival.arrived);
+            let behind_us = self.freshness.behind_us(times, time);
+            age_us = age_us.max(behind_us.map_err(|_| FeedErrorKind::Ahead)?);
         }
-        let (bid, ask) = (book.bids.first()?, book.asks.first()?);
-        Some(ReferenceReading {
-            source: self.source,
-            mid: bid.price.0.checked_add(ask.price.0)?,
-            age_ms: age_us.div_ceil(1_000),
-        })
+        let best = book.bids.first().zip(book.asks.first());
+        Ok(best.and_then(|(bid, ask)| {
+            Some(ReferenceReading {
+                source: self.source,
+                mid: bid.price.0.checked_add(ask.price.0)?,
+                age_ms: age_us.div_ceil(1_000),
+            })
+        }))
     }
 }
 

@@ -3,6 +3,7 @@ use cambist_market_data::{Level, Timestamp};
 
 use super::super::decode::Book;
 use super::*;
+use crate::telemetry::feeds::FeedMetrics;
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -22,10 +23,11 @@ fn book(sequence: u64, time_ms: Option<i64>) -> Book {
     }
 }
 
+/// By the clock of the host an hour later than by the monotonic one.
 fn arrival(sent_ms: u64, received_ms: u64, book: Book) -> BookArrival {
     BookArrival {
         requested_at: Timestamp(0),
-        arrived: Timestamp(0),
+        arrived: Timestamp(i64::try_from(received_ms + HOUR_MS).unwrap() * 1_000_000),
         sent: Time::from_ms(sent_ms),
         received: Time::from_ms(received_ms),
         book: Ok(book),
@@ -37,7 +39,8 @@ fn price(read: Option<ReferenceReading>) -> Option<(u64, u64)> {
 }
 
 fn reader() -> ReferenceReader {
-    ReferenceReader::new(ReferenceId(0))
+    let metrics = FeedMetrics::new(&prometheus::Registry::new()).unwrap();
+    ReferenceReader::new(ReferenceId(0), metrics.reference("ETH-USDC", "kraken"))
 }
 
 #[test]
@@ -50,7 +53,7 @@ fn the_price_is_the_middle_and_its_age_counts_from_the_request() {
 #[test]
 fn a_cache_that_repeats_a_book_makes_it_old_whatever_the_clocks_show() {
     let mut reader = reader();
-    // Their clock is an hour ahead.
+    // Their clock is an hour ahead of our monotonic one.
     let ahead = i64::try_from(HOUR_MS).unwrap();
     let fresh = reader.read(&arrival(1_000, 1_010, book(1, Some(ahead + 1_005))));
     assert_eq!(price(fresh), Some((203, 10)));
@@ -84,6 +87,6 @@ fn an_older_book_an_empty_side_and_an_invalid_answer_have_no_price() {
         assert!(reader.read(&arrival(6, 7, empty)).is_none());
     }
     let mut invalid = arrival(8, 9, book(9, None));
-    invalid.book = Err("no JSON".to_owned());
+    invalid.book = Err("no JSON".to_owned().into());
     assert!(reader.read(&invalid).is_none());
 }

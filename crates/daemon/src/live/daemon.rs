@@ -272,7 +272,7 @@ fn event_loop(
     );
     let memories = Memories::begin(&daemon.store.dir, bound)?;
     let processes = Processes::start(bound, &processes_inbox)?;
-    reference_feeds::start(daemon, bound, clock, &processes_inbox)?;
+    reference_feeds::start(daemon, bound, clock, &processes_inbox, telemetry.feeds())?;
     telemetry.parameters(reload.differences());
     let booked_requests = request_folder::booked(&daemon.store.dir);
     let has_ledger = started.start.books.ledger.is_some();

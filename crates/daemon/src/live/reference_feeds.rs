@@ -8,6 +8,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::LoopMessage;
 use crate::config::{Bound, Daemon};
 use crate::feeds::{Poller, ReferenceReader};
+use crate::telemetry::feeds::FeedMetrics;
 use cambist_host::clock::Clock;
 
 /// Starts polling every source. It ends with the runtime, or when the event loop has ended.
@@ -16,6 +17,7 @@ pub fn start(
     bound: &Bound,
     clock: Clock,
     inbox: &mpsc::Sender<LoopMessage>,
+    metrics: &FeedMetrics,
 ) -> anyhow::Result<()> {
     for (id, (source, feed)) in (0..).map(ReferenceId).zip(&bound.references) {
         let Some(market) = bound.markets.get(usize::from(source.market.0)) else {
@@ -24,7 +26,8 @@ pub fn start(
         let name = format!("{} {}", market.name, source.name);
         let timeout_ms = daemon.request_timeout_ms;
         let poller = Poller::new(name, market, feed.clone(), clock, timeout_ms)?;
-        let (inbox, mut reader) = (inbox.clone(), ReferenceReader::new(id));
+        let series = metrics.reference(&market.name, &source.name);
+        let (inbox, mut reader) = (inbox.clone(), ReferenceReader::new(id, series));
         tokio::spawn(poller.run(move |arrival| {
             let Some(reading) = reader.read(&arrival) else {
                 return !inbox.is_closed();

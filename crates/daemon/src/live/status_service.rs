@@ -16,7 +16,6 @@ use crate::live::control_requests::RequestJson;
 use crate::live::control_socket::ControlSocket;
 use crate::live::operator_commands::{REQUESTS_MAX, Request};
 use crate::live::pending_replies::refused;
-use crate::telemetry::Telemetry;
 use crate::telemetry::http::{Listener, Pages, Shown};
 
 /// File descriptors reserved for everything except connections to the pages.
@@ -46,10 +45,10 @@ pub struct StatusService {
 
 impl StatusService {
     /// Serves the status of a run in a folder that was taken.
-    pub fn start(daemon: &Daemon, telemetry: &Arc<Telemetry>) -> anyhow::Result<Self> {
+    pub fn start(daemon: &Daemon, shown: Shown) -> anyhow::Result<Self> {
         let listener = Listener::bind(daemon.metrics, DESCRIPTORS)?;
         let metrics = listener.address();
-        listener.spawn(Pages::new(Shown::Running(Arc::clone(telemetry))))?;
+        listener.spawn(Pages::new(shown.clone()))?;
         address::write(&daemon.metrics_address_file(), metrics)?;
         tracing::info!("page http://{metrics}/, metrics at /metrics");
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -59,7 +58,7 @@ impl StatusService {
             let _inside = runtime.enter();
             ControlSocket::open(&daemon.store.dir)?
         };
-        let (mode, telemetry) = (daemon.mode.name(), Arc::clone(telemetry));
+        let mode = daemon.mode.name();
         let stop = Arc::new(Notify::new());
         let stopped = Arc::clone(&stop);
         let serve = move || {
@@ -68,7 +67,7 @@ impl StatusService {
                 let callers = socket.callers();
                 tokio::select! {
                     () = socket.serve(sender) => {}
-                    () = answer(requests, &telemetry, mode) => {}
+                    () = answer(requests, &shown, mode) => {}
                     () = stopped.notified() => {}
                 }
                 callers.answered().await;
@@ -93,10 +92,10 @@ impl Drop for StatusService {
     }
 }
 
-async fn answer(mut requests: mpsc::Receiver<Request>, telemetry: &Telemetry, mode: &str) {
+async fn answer(mut requests: mpsc::Receiver<Request>, shown: &Shown, mode: &str) {
     while let Some(Request { json, answer, .. }) = requests.recv().await {
         let page = if json == RequestJson::Status {
-            telemetry.status()
+            shown.status()
         } else {
             refused(&format!(
                 "this run has mode = \"{mode}\": it sends no orders, so there is nothing to stop, cancel or resume; end it with Ctrl-C or SIGTERM"

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cambist_host::exit::{Exit, Failure};
 
-use super::{StatusService, take_folder};
+use super::{Shown, StatusService, take_folder};
 use crate::config::Daemon;
 use crate::live::control_client::ask;
 use crate::live::control_requests::RequestJson;
@@ -30,7 +30,7 @@ fn the_status_is_served_until_the_run_ends_and_nothing_else_is_done() {
     let taken = take_folder(&daemon).unwrap();
     assert!(take_folder(&daemon).is_err(), "another process has it");
     let telemetry = Arc::new(Telemetry::new(about(), Clock::new()).unwrap());
-    let service = StatusService::start(&daemon, &telemetry).unwrap();
+    let service = StatusService::start(&daemon, Shown::Running(Arc::clone(&telemetry))).unwrap();
     let status = ask(folder.path(), &RequestJson::Status).unwrap().unwrap();
     assert_eq!(status["config"], telemetry.status()["config"], "{status}");
     let refused = ask(folder.path(), &RequestJson::Drain { wait: false });

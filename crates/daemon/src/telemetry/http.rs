@@ -17,6 +17,7 @@ use axum::routing::get;
 use cambist_listener::{BindError, Limits};
 
 use super::page;
+use super::recording::RecordingStatus;
 use super::starting::Starting;
 use super::{Telemetry, TelemetryError};
 
@@ -38,13 +39,25 @@ pub enum Shown {
     Starting(Arc<Starting>),
     /// A daemon.
     Running(Arc<Telemetry>),
+    /// A recording of depth.
+    Recording(Arc<RecordingStatus>),
 }
 
 impl Shown {
-    fn telemetry(&self) -> &Telemetry {
+    fn metrics(&self) -> Result<String, TelemetryError> {
         match self {
-            Self::Starting(starting) => &starting.telemetry,
-            Self::Running(telemetry) => telemetry,
+            Self::Starting(starting) => starting.telemetry.render(),
+            Self::Running(telemetry) => telemetry.render(),
+            Self::Recording(recording) => recording.render(),
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        match self {
+            Self::Starting(starting) => starting.telemetry.health().alive,
+            Self::Running(telemetry) => telemetry.health().alive,
+            // An error of one market ends the process.
+            Self::Recording(_) => true,
         }
     }
 
@@ -58,6 +71,7 @@ impl Shown {
         match self {
             Self::Starting(starting) => (false, starting.line() + "\n"),
             Self::Running(telemetry) => telemetry.readiness(),
+            Self::Recording(recording) => recording.readiness(),
         }
     }
 
@@ -68,13 +82,16 @@ impl Shown {
                 serde_json::json!({"status": starting.status(), "markets": []})
             }
             Self::Running(telemetry) => telemetry.page(),
+            Self::Recording(recording) => {
+                serde_json::json!({"status": recording.status(), "markets": []})
+            }
         }
     }
 
     /// The marks of the timeline from a number on.
     pub(super) fn timeline(&self, from: u64) -> serde_json::Value {
         match self {
-            Self::Starting(_) => serde_json::json!({"next": 0, "marks": []}),
+            Self::Starting(_) | Self::Recording(_) => serde_json::json!({"next": 0, "marks": []}),
             Self::Running(telemetry) => telemetry.timeline(from),
         }
     }
@@ -82,15 +99,17 @@ impl Shown {
     /// Why an entry of the timeline happened, if it is kept.
     pub(super) fn timeline_why(&self, number: u64) -> Option<serde_json::Value> {
         match self {
-            Self::Starting(_) => None,
+            Self::Starting(_) | Self::Recording(_) => None,
             Self::Running(telemetry) => telemetry.timeline_why(number),
         }
     }
 
-    fn status(&self) -> serde_json::Value {
+    /// Everything known, as JSON.
+    pub(crate) fn status(&self) -> serde_json::Value {
         match self {
             Self::Starting(starting) => starting.status(),
             Self::Running(telemetry) => telemetry.status(),
+            Self::Recording(recording) => recording.status(),
         }
     }
 }
@@ -258,7 +277,7 @@ async fn only_local_names(request: Request, next: Next) -> Response {
 }
 
 async fn metrics(State(pages): State<Pages>) -> Response {
-    match pages.now().telemetry().render() {
+    match pages.now().metrics() {
         Ok(text) => {
             let kind = [(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)];
             (kind, text).into_response()
@@ -269,7 +288,7 @@ async fn metrics(State(pages): State<Pages>) -> Response {
 
 async fn healthz(State(pages): State<Pages>) -> Response {
     health_response(
-        pages.now().telemetry().health().alive,
+        pages.now().is_alive(),
         "alive\n",
         "the event loop does not respond\n",
     )

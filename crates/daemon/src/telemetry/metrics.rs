@@ -7,6 +7,7 @@ use prometheus::{
 };
 
 use super::About;
+use super::feeds::FeedMetrics;
 use super::portfolio::PortfolioGauges;
 use super::process::Process;
 
@@ -105,6 +106,7 @@ pub(super) struct Metrics {
     pub(super) mode: IntGaugeVec,
     pub(super) queue_in_front: GaugeVec,
     pub(super) portfolio: PortfolioGauges,
+    pub(super) feeds: FeedMetrics,
 }
 
 pub(super) type Made<T> = Result<T, prometheus::Error>;
@@ -167,6 +169,7 @@ impl Metrics {
         let metrics = Self {
             process: Process::new(&m.registry)?,
             portfolio: PortfolioGauges::new(&m)?,
+            feeds: FeedMetrics::new(&m.registry)?,
             start_timestamp: m.gauge(
                 "cambist_start_timestamp_seconds",
                 "Unix time at which the process became ready to trade.",

@@ -5,6 +5,7 @@
 
 mod books;
 pub(crate) mod connectivity;
+pub mod feeds;
 pub mod http;
 pub(crate) mod label_sets;
 pub mod last_known;
@@ -17,6 +18,7 @@ pub mod parameters;
 mod pnl;
 pub mod portfolio;
 mod process;
+pub mod recording;
 pub mod simulated;
 pub mod starting;
 mod status;
@@ -195,6 +197,11 @@ impl Telemetry {
     pub fn symbol(&self, token: TokenId) -> String {
         let known = observe::token_spec(&self.about, token);
         known.map_or_else(|| token.0.to_string(), |spec| spec.symbol.clone())
+    }
+
+    /// The metrics of feeds.
+    pub const fn feeds(&self) -> &feeds::FeedMetrics {
+        &self.metrics.feeds
     }
 
     /// Sets the status line, which is part of `/status`.

@@ -102,6 +102,7 @@ fn page() -> String {
     let mut portfolio = super::portfolio::tests::status();
     portfolio.limits[1].used = Some(1);
     telemetry.portfolio(portfolio);
+    telemetry.feeds().depth("ETH-USDC");
     telemetry.profit_and_loss([("ETH-USDC", "bands", None)].into_iter());
     telemetry.render().unwrap()
 }
