@@ -1,5 +1,6 @@
 //! `cambist account`: the account at the venue, and explanations of flows.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -281,17 +282,25 @@ fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn books(which: &Which, orders: end_checks::Which) -> anyhow::Result<end_checks::Books> {
+/// Reads from the account of a file's keys, and says so while it takes long. The other value is the decimals of every
+/// token by symbol.
+fn read<T>(
+    which: &Which,
+    what: impl AsyncFnOnce(&end_checks::Account) -> anyhow::Result<T>,
+) -> anyhow::Result<(T, BTreeMap<String, u8>)> {
     let daemon = Daemon::load_unpinned(&which.config)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let mut read = std::pin::pin!(end_checks::books(&daemon, orders));
+        let mut read = std::pin::pin!(async {
+            let account = end_checks::Account::open(&daemon).await?;
+            Ok((what(&account).await?, account.decimals()))
+        });
         let mut waited = Duration::ZERO;
         loop {
             tokio::select! {
-                books = &mut read => return books,
+                read = &mut read => return read,
                 () = tokio::time::sleep(WAIT_SHOWN) => {
                     waited += WAIT_SHOWN;
                     let so_far = waited.as_secs();
@@ -308,12 +317,12 @@ fn books(which: &Which, orders: end_checks::Which) -> anyhow::Result<end_checks:
 }
 
 fn balances(which: &Which, json: bool) -> anyhow::Result<Exit> {
-    let books = books(which, end_checks::Which::Resting)?;
+    let (totals, decimals) = read(which, async |account| account.totals().await)?;
     let whole = |symbol: &String, units: u128| {
-        let decimals = books.decimals.get(symbol).copied().unwrap_or(0);
+        let decimals = decimals.get(symbol).copied().unwrap_or(0);
         money::whole(units, decimals)
     };
-    let totals = books.totals.iter();
+    let totals = totals.iter();
     if json {
         let shape: serde_json::Map<_, _> = totals
             .map(|(symbol, units)| {
@@ -337,12 +346,11 @@ fn orders(args: &OrdersArgs, json: bool) -> anyhow::Result<Exit> {
     } else {
         end_checks::Which::Resting
     };
-    let books = books(&args.which, which)?;
-    let orders = books
-        .orders
+    let (orders, decimals) = read(&args.which, async |account| account.orders(which).await)?;
+    let orders = orders
         .iter()
         .filter(|order| args.all || !order.status.is_final());
-    let orders: Vec<_> = orders.map(|order| Shown::of(order, &books)).collect();
+    let orders: Vec<_> = orders.map(|order| Shown::of(order, &decimals)).collect();
     if json {
         print_json(&orders.iter().map(Shown::json).collect::<Vec<_>>())?;
     } else if orders.is_empty() {
@@ -368,9 +376,9 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn of(order: &'a OrderReport, books: &'a end_checks::Books) -> Self {
+    fn of(order: &'a OrderReport, decimals: &'a BTreeMap<String, u8>) -> Self {
         let symbols = order.market.rsplit_once('-');
-        let known = |symbol: &'a str| Some((symbol, *books.decimals.get(symbol)?));
+        let known = |symbol: &'a str| Some((symbol, *decimals.get(symbol)?));
         let tokens = symbols.and_then(|(base, quote)| {
             let base = base.strip_prefix("AMM-").unwrap_or(base);
             Some([known(base)?, known(quote)?])

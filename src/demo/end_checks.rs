@@ -13,7 +13,7 @@ use cambist_core::notification::{End, Notification};
 use cambist_core::order::OrderReport;
 use cambist_core::pool::{PoolTransactionReport, PoolTransactionStatus};
 use cambist_core::request::{Endpoint, OrderList, OrdersPage, Outcome, Query, Reply};
-use cambist_core::{ClientOrderId, Time, TokenId, TokenSpec, VenueTime};
+use cambist_core::{ClientOrderId, Time, TokenSpec, VenueTime};
 use cambist_report::Session;
 use cambist_sim::profit::Profit;
 use cambist_tape::{Reader, compare};
@@ -111,39 +111,12 @@ pub enum Which {
 }
 
 /// Reads the account's orders and balances from the venue.
-pub async fn books(daemon: &Daemon, which: Which) -> anyhow::Result<Books> {
-    let reader = reader(daemon).await?;
-    let tokens = until_answered(async || reader.tokens().await).await?;
-    let decimals = tokens
-        .iter()
-        .map(|token| (token.symbol.clone(), token.decimals))
-        .collect();
-    let symbols: BTreeMap<TokenId, String> = tokens
-        .into_iter()
-        .map(|token| (token.id, token.symbol))
-        .collect();
-    let lists = match which {
-        Which::Resting => std::slice::from_ref(&reader.resting),
-        Which::All => &reader.lists,
-    };
-    let orders = orders(&reader, lists, VenueTime(0)).await?;
-    let balances = match retry_query(&reader.client, &Query::Balances).await? {
-        Reply::Balances(balances) => balances,
-        Reply::ChargedBalances(of) => of.balances,
-        _ => bail!("balances: the venue answered something else"),
-    };
-    let totals = balances
-        .into_iter()
-        .map(|balance| {
-            let symbol = symbols.get(&balance.token).cloned();
-            (
-                symbol.unwrap_or_else(|| balance.token.0.to_string()),
-                balance.total,
-            )
-        })
-        .collect();
-    let moves = if reader.has_pools {
-        moves(&reader.client).await?
+pub async fn books(daemon: &Daemon) -> anyhow::Result<Books> {
+    let account = Account::open(daemon).await?;
+    let orders = account.orders(Which::All).await?;
+    let totals = account.totals().await?;
+    let moves = if account.reader.has_pools {
+        moves(&account.reader.client).await?
     } else {
         Vec::new()
     };
@@ -151,10 +124,59 @@ pub async fn books(daemon: &Daemon, which: Which) -> anyhow::Result<Books> {
         orders,
         moves,
         totals,
-        decimals,
+        decimals: account.decimals(),
         coin: None,
         numbers_return: false,
     })
+}
+
+/// An account at its venue, and the tokens that are listed there.
+pub struct Account {
+    reader: AccountReader,
+    tokens: Vec<TokenSpec>,
+}
+
+impl Account {
+    /// The account of a daemon's keys.
+    pub async fn open(daemon: &Daemon) -> anyhow::Result<Self> {
+        let reader = reader(daemon).await?;
+        let tokens = until_answered(async || reader.tokens().await).await?;
+        Ok(Self { reader, tokens })
+    }
+
+    /// Decimals by token symbol.
+    pub fn decimals(&self) -> BTreeMap<String, u8> {
+        let tokens = self.tokens.iter();
+        tokens
+            .map(|token| (token.symbol.clone(), token.decimals))
+            .collect()
+    }
+
+    /// Its orders.
+    pub async fn orders(&self, which: Which) -> anyhow::Result<Vec<OrderReport>> {
+        let lists = match which {
+            Which::Resting => std::slice::from_ref(&self.reader.resting),
+            Which::All => &self.reader.lists,
+        };
+        orders(&self.reader, lists, VenueTime(0)).await
+    }
+
+    /// What it holds by token symbol, base units.
+    pub async fn totals(&self) -> anyhow::Result<BTreeMap<String, u128>> {
+        let balances = match retry_query(&self.reader.client, &Query::Balances).await? {
+            Reply::Balances(balances) => balances,
+            Reply::ChargedBalances(of) => of.balances,
+            _ => bail!("balances: the venue answered something else"),
+        };
+        let symbol = |id| {
+            let token = self.tokens.iter().find(|token| token.id == id);
+            token.map_or_else(|| id.0.to_string(), |token| token.symbol.clone())
+        };
+        let totals = balances.into_iter();
+        Ok(totals
+            .map(|balance| (symbol(balance.token), balance.total))
+            .collect())
+    }
 }
 
 /// Every order of every list, each once: one may have moved from a list to a later one meanwhile.

@@ -196,7 +196,7 @@ impl Venue for OnExchange {
     }
 
     async fn books(&mut self, daemon: &Daemon) -> anyhow::Result<Books> {
-        end_checks::books(daemon, end_checks::Which::All).await
+        end_checks::books(daemon).await
     }
 
     fn problems(&self) -> Vec<String> {
