@@ -83,7 +83,9 @@ fn a_bid_below_the_lowest_price_of_the_market_is_left_out() {
     let book = read(
         r#"{"b": [["2500.10","1"],["0.01","7"],["0.0099","7"],["0.001","7"]], "a": [["2500.11","1"],["0.001","1"]]}"#,
     );
-    assert!(book.unwrap_err().contains("/a/1: levels are not in order"));
+    let error = book.unwrap_err();
+    assert_eq!(error.kind, FeedErrorKind::Unsorted);
+    assert!(error.what.contains("/a/1: levels are not in order"));
     let book = read(
         r#"{"b": [["2500.10","1"],["0.01","7"],["0.0099","7"],["0.001","7"]], "a": [["2500.11","1"]]}"#,
     );
