@@ -282,7 +282,7 @@ fn explained(which: &Which, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reads from the account of a file's keys, and says so while it takes long. The other value is the decimals of every
+/// Reads from the account of a file's keys, and shows a wait that takes long. The other value is the decimals of every
 /// token by symbol.
 fn read<T>(
     which: &Which,
