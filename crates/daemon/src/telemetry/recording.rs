@@ -1,6 +1,9 @@
 //! Metrics and status of a run that records depth: there is no engine, so that what is known is what its feeds answered.
 
+use std::time::Duration;
+
 use prometheus::{IntGaugeVec, Opts, Registry};
+use rust_decimal::prelude::ToPrimitive;
 use serde_json::{Value, json};
 
 use super::TelemetryError;
@@ -10,9 +13,9 @@ use crate::config::Daemon;
 use cambist_core::Time;
 use cambist_host::clock::Clock;
 
-/// Books are missing if none arrived for this many polls, and for at least `LATE_MIN_S`.
-const LATE_POLLS: f64 = 5.0;
-const LATE_MIN_S: f64 = 30.0;
+/// Books are missing if none arrived for this many polls, and for at least `LATE_MIN`.
+const LATE_POLLS: u32 = 5;
+const LATE_MIN: Duration = Duration::from_secs(30);
 
 /// Status of a recording.
 pub struct RecordingStatus {
@@ -29,7 +32,7 @@ pub struct RecordingStatus {
 struct Market {
     name: String,
     folder: String,
-    poll_s: f64,
+    poll: Duration,
     series: FeedSeries,
 }
 
@@ -59,7 +62,7 @@ impl RecordingStatus {
             Market {
                 folder: config.store.dir.join(&name).display().to_string(),
                 series: feeds.depth(&name),
-                poll_s: super::seconds(poll_ms.saturating_mul(1_000)),
+                poll: Duration::from_millis(poll_ms),
                 name,
             }
         });
@@ -117,7 +120,7 @@ impl RecordingStatus {
                 "market": market.name,
                 "recording": market.folder,
                 "books": market.series.books(),
-                "book_age_s": self.age_s(market).map(f64::round),
+                "book_age_ms": self.age(market).map(|age| age.as_millis().to_u64()),
                 "left_out": Value::Object(left_out.collect()),
             })
         });
@@ -125,19 +128,24 @@ impl RecordingStatus {
         page
     }
 
-    fn age_s(&self, market: &Market) -> Option<f64> {
+    fn age(&self, market: &Market) -> Option<Duration> {
         let at = market.series.book_at()?;
-        Some((self.clock.unix_s() - at).max(0.0))
+        // The clock of the host may have been set back.
+        let age = Duration::try_from_secs_f64(self.clock.unix_s() - at);
+        Some(age.unwrap_or_default())
     }
 
     /// Why a market's newest book is not new.
     fn late(&self, market: &Market) -> Option<String> {
         let name = &market.name;
-        let Some(age_s) = self.age_s(market) else {
+        let Some(age) = self.age(market) else {
             return Some(format!("{name}: no book has arrived; see the log"));
         };
-        let is_late = age_s > (market.poll_s * LATE_POLLS).max(LATE_MIN_S);
-        is_late.then(|| format!("{name}: no book has arrived for {age_s:.0} s; see the log"))
+        let is_late = age > (market.poll * LATE_POLLS).max(LATE_MIN);
+        is_late.then(|| {
+            let age_s = age.as_secs();
+            format!("{name}: no book has arrived for {age_s} s; see the log")
+        })
     }
 }
 

@@ -44,7 +44,10 @@ fn a_recording_is_ready_while_every_market_has_new_books() {
     let market = &page["markets"][0];
     assert_eq!(market["books"], 2, "{market}");
     assert_eq!(market["left_out"], json!({"no_answer": 2}), "{market}");
-    assert!(market["book_age_s"].as_f64().unwrap() >= 33.0, "{market}");
+    assert!(
+        market["book_age_ms"].as_f64().unwrap() >= 33_000.0,
+        "{market}"
+    );
 }
 
 #[test]
