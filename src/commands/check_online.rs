@@ -7,6 +7,7 @@ use std::fmt::Write;
 use anyhow::Context;
 use cambist_client::VenueClient;
 use cambist_core::control::Control;
+use cambist_core::event::TradingState;
 use cambist_core::notification::Withheld;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{DepthLevel, Query, Reply};
@@ -16,10 +17,12 @@ use serde_json::Value;
 
 use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::dry_run::{self, Answers, DryRun};
+use cambist_daemon::live::latch::Latch;
 use cambist_daemon::live::start_retry::StartRetry;
 use cambist_daemon::portfolio::Observed;
 use cambist_daemon::telemetry::withheld;
 use cambist_daemon::venues::{Access, Session, Validity};
+use cambist_store::view;
 
 /// Result of the queries.
 #[derive(Serialize)]
@@ -29,6 +32,9 @@ pub struct Online {
     markets: Vec<Value>,
     /// What can never be quoted with the venue's minimums, in sentences.
     never: Vec<String>,
+    /// What the state folder holds back, in sentences: the trial knows venue, account and file only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held_back: Vec<String>,
     /// Orders that the venue would refuse, where it can be asked, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     refused: Vec<String>,
@@ -81,10 +87,12 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
         venue_time: found.venue_time,
     };
     let dry_run::Found { reasons, orders } = dry_run::run_dry(run, &mut found);
+    let held_back = held_back(daemon);
     let mut online = Online {
-        ok: never.is_empty(),
+        ok: never.is_empty() && held_back.is_empty(),
         markets: Vec::new(),
         never,
+        held_back,
         refused: Vec::new(),
         lines: Vec::new(),
         sides: Vec::new(),
@@ -124,6 +132,28 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
     }
     online.validate(session, bound, &orders).await?;
     Ok(online)
+}
+
+/// What the state folder of a file lets no daemon do, whatever the venue answers.
+fn held_back(daemon: &Daemon) -> Vec<String> {
+    let (dir, config) = (&daemon.store.dir, daemon.source.path.display());
+    let mut held = Vec::new();
+    if let Some(reason) = Latch::of(dir).raised() {
+        held.push(format!(
+            "the latch is raised ({reason}): nothing is ordered until cambist resume --config {config}"
+        ));
+    }
+    if dir.join(cambist_store::FILE).exists() {
+        match view::level(dir) {
+            Ok((level, cause)) if level > TradingState::Active => held.push(format!(
+                "the trading state is {} ({cause}): nothing is ordered until cambist resume --config {config}",
+                level.name()
+            )),
+            Ok(_) => {}
+            Err(error) => held.push(format!("the trading state is not known: {error}")),
+        }
+    }
+    held
 }
 
 impl Online {
@@ -169,6 +199,9 @@ impl Online {
         let mut text = String::from("\nat the venue now\n");
         for line in &self.lines {
             let _ = writeln!(text, "  {line}");
+        }
+        for held in &self.held_back {
+            let _ = writeln!(text, "\nheld back: {held}");
         }
         for never in &self.never {
             let _ = writeln!(text, "\nnever: {never}");

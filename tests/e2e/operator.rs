@@ -112,6 +112,15 @@ fn a_side_is_held_back_through_a_kill_until_it_is_lifted() {
     stage.close();
 }
 
+/// `check --online` reports that the state folder holds everything back, first for this reason.
+fn held_back(stage: &Stage, reason: &str) {
+    let (code, checked, log) = ask(stage, "check --online");
+    assert_eq!(code, 1, "{checked} {log}");
+    let held = checked["online"]["held_back"][0].as_str().unwrap();
+    assert!(held.starts_with(reason), "{held}");
+    assert_eq!(checked["online"]["ok"], false, "{checked}");
+}
+
 #[test]
 fn levels_go_up_at_once_and_down_with_a_reason() {
     let (stage, mut daemon) = trading("operator-levels");
@@ -120,6 +129,7 @@ fn levels_go_up_at_once_and_down_with_a_reason() {
         none_open(&stage, side);
     }
     assert_eq!(taken(&stage, "status")["level"], "cancel_only");
+    held_back(&stage, "the trading state is cancel_only (prices)");
     let (code, _, _) = ask(&stage, "resume --reason  ");
     assert_eq!(code, 2, "a reason is needed");
     taken(&stage, "resume --reason fine");
@@ -145,9 +155,13 @@ fn levels_go_up_at_once_and_down_with_a_reason() {
         "{answer}"
     );
     assert_eq!(ask(&stage, "status").1["latch"], "holidays");
+    held_back(&stage, "the latch is raised (holidays)");
     let mut refused = stage.run("daemon");
     assert_eq!(refused.end(SOON), 78);
     taken(&stage, "resume --reason back");
+    let (code, checked, log) = ask(&stage, "check --online");
+    assert_eq!(code, 0, "{checked} {log}");
+    assert!(checked["online"]["held_back"].is_null(), "{checked}");
     let mut again = started(&stage);
     assert_eq!(again.drain(SOON), 0, "{}", again.last_words());
     stage.close();
