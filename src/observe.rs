@@ -26,6 +26,8 @@ use cambist_host::clock::Clock;
 
 /// Longest time until recorded rows are passed to the operating system: a run that is killed loses no more.
 const FLUSH_NANOS: i64 = 1_000_000_000;
+/// Segments that a recording of limited size has at least.
+const SEGMENTS: u64 = 16;
 /// Resolution of spreads: a hundredth of a basis point of the mid.
 const SPREAD_STEPS: u64 = 1_000_000;
 
@@ -61,10 +63,7 @@ pub fn run(
             market: spec.name.clone(),
             grid,
         };
-        let limits = Limits {
-            total_bytes: config.tape.as_ref().map(|tape| tape.max_mb * 1_000_000),
-            ..Limits::default()
-        };
+        let limits = limits(config.tape.as_ref().map(|tape| tape.max_mb));
         tracing::info!(
             market = spec.name,
             "observing; depth is recorded in {}",
@@ -75,6 +74,7 @@ pub fn run(
             writer: SnapshotWriter::begin(&folder, header, limits)?,
             flushed: Timestamp(0),
             seen: Seen::default(),
+            refused: 0,
             market: spec.clone(),
             folder: folder.display().to_string(),
         });
@@ -124,11 +124,26 @@ pub fn run(
     Ok(Exit::Done)
 }
 
+/// Segments within the size limit, so that what is removed is a part of it.
+fn limits(max_mb: Option<u64>) -> Limits {
+    let whole = Limits::default();
+    let total_bytes = max_mb.map(|max_mb| max_mb.saturating_mul(1_000_000));
+    Limits {
+        total_bytes,
+        segment_bytes: total_bytes.map_or(whole.segment_bytes, |total| {
+            (total / SEGMENTS).min(whole.segment_bytes)
+        }),
+        ..whole
+    }
+}
+
 struct Observer {
     feed: LiveFeed,
     writer: SnapshotWriter,
     flushed: Timestamp,
     seen: Seen,
+    /// Books that cannot be recorded.
+    refused: u64,
     market: MarketSpec,
     folder: String,
 }
@@ -205,11 +220,15 @@ impl Observer {
                     match self.writer.write(snapshot) {
                         Ok(()) => {}
                         Err(WriteError::Refused(why)) => {
-                            tracing::warn!(
-                                market = self.market.name,
-                                why,
-                                "recording depth failed"
-                            );
+                            if self.refused == 0 {
+                                let market = &self.market.name;
+                                tracing::warn!(
+                                    market,
+                                    why,
+                                    "a book cannot be recorded; further ones are counted in the report"
+                                );
+                            }
+                            self.refused += 1;
                         }
                         Err(error) => return Err(error),
                     }
@@ -241,6 +260,7 @@ impl Observer {
             "answers": report.rows,
             "books": report.kept,
             "left_out": report.skipped,
+            "not_recorded": self.refused,
         });
         if mode == Mode::Record {
             return recorded;
@@ -277,8 +297,8 @@ impl Observer {
             (
                 "books",
                 format!(
-                    "{} of {} answers, {skipped} left out, {} one-sided",
-                    report.kept, report.rows, seen.one_sided
+                    "{} of {} answers, {skipped} left out, {} one-sided, {} not recorded",
+                    report.kept, report.rows, seen.one_sided, self.refused
                 ),
             ),
             (
@@ -330,4 +350,18 @@ impl Observer {
 /// Formats hundredths of a basis point as basis points.
 fn bps(hundredths: u64) -> String {
     money::whole(hundredths.into(), 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limited_recording_has_segments_of_a_sixteenth() {
+        assert_eq!(limits(None), Limits::default());
+        assert_eq!(limits(Some(16)).segment_bytes, 1_000_000);
+        assert_eq!(limits(Some(16)).total_bytes, Some(16_000_000));
+        let most = Limits::default().segment_bytes;
+        assert_eq!(limits(Some(1_000_000)).segment_bytes, most);
+    }
 }

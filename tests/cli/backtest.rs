@@ -280,6 +280,15 @@ fn bad_data_are_named_with_file_and_line_and_skipped_if_asked() {
         (&skipped["kind"], &skipped["count"]),
         (&"crossed".into(), &1.into())
     );
+    // What cannot be read from its beginning is not left out by any option.
+    let data = folder.write("header.csv", &rows[0][..rows[0].len() / 2]);
+    let output = run(&folder, &data, &["--overwrite"]);
+    let message = stderr(&output);
+    assert_eq!(exit(&output), 1, "{message}");
+    assert!(
+        message.contains("header.csv") && !message.contains("--skip"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -391,8 +391,8 @@ fn a_recording_shows_what_its_feed_answers_and_a_kill_loses_at_most_a_second() {
     });
     assert!(answers("no_answer") < 1.0, "every request was answered");
     let books = answers("book");
-    // A row waits for a second, and is then written within a step of the loop.
-    std::thread::sleep(Duration::from_millis(1_500));
+    // A row waits for a second, and is then written within a step of the loop; the machine may be busy.
+    std::thread::sleep(Duration::from_secs(4));
     recording.signal(rustix::process::Signal::KILL);
     recording.end(SOON);
     let data = folder

@@ -111,9 +111,10 @@ impl PublicReader {
                 429 => Err(PublicError::RateLimited {
                     retry_after_ms: whole.retry_after_ms,
                 }),
-                status @ 300..400 => Err(PublicError::Failed(format!(
-                    "it redirects ({status}), which is not followed"
-                ))),
+                status @ 300..400 => Err(PublicError::Status {
+                    status,
+                    body: "redirects are not followed".to_owned(),
+                }),
                 status => Err(PublicError::Status {
                     status,
                     body: quoted(&String::from_utf8_lossy(&whole.body), SHOWN_MAX),

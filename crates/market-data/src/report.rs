@@ -119,8 +119,13 @@ impl Inspector {
     /// Counts a tolerated defect; an error for any other one.
     #[cold]
     pub fn defect(&mut self, place: Place, defect: Defect) -> Result<()> {
-        let error = self.error(place, defect);
-        match error.defect.kind() {
+        let kind = defect.kind();
+        let error = Box::new(Error {
+            file: self.file.clone(),
+            place,
+            defect,
+        });
+        match kind {
             Some(kind) if self.tolerance.allows(kind) => {
                 self.report.skip(kind, || error.to_string());
                 Ok(())
@@ -129,14 +134,20 @@ impl Inspector {
         }
     }
 
-    /// An error of this file, whatever is tolerated.
+    /// An error of this file, whatever is tolerated: a defect that can be left out elsewhere has no kind here.
     #[cold]
     #[expect(clippy::unnecessary_box_returns, reason = "results carry it boxed")]
     pub fn error(&self, place: Place, defect: impl Into<Defect>) -> Box<Error> {
+        let defect = match defect.into() {
+            Defect::Io(error) => Defect::Io(error),
+            other => Defect::Format {
+                what: other.to_string(),
+            },
+        };
         Box::new(Error {
             file: self.file.clone(),
             place,
-            defect: defect.into(),
+            defect,
         })
     }
 

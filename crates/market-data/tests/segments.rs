@@ -215,6 +215,15 @@ fn a_crash_costs_only_what_was_not_flushed() {
     // Nothing was written to the segment: it is removed, and its number used again, so that none is missing.
     for bytes in [Vec::new(), before[..20].to_vec(), vec![0; 9_000]] {
         fs::write(path.join("0000000002.mkt"), &bytes).unwrap();
+        let (snapshots, error, _) = read(open(&path, ""));
+        assert_eq!(snapshots, expected(0..6));
+        let error = error.unwrap();
+        assert!(error.contains("before its header was written"), "{error}");
+        let (snapshots, error, mut reader) = read(open(&path, "truncated"));
+        assert_eq!((snapshots, error), (expected(0..6), None));
+        assert_eq!(reader.report().skipped(DefectKind::Truncated), 1);
+        reader.seek(Timestamp(BEGIN + 3 * SECOND)).unwrap();
+        assert_eq!(read(reader).0, expected(3..6));
         record(&path, 7..8, ONE).finish().unwrap();
         let (snapshots, error, _) = read(open(&path, ""));
         let all = [expected(0..6), expected(7..8)].concat();
@@ -270,6 +279,13 @@ fn damage_is_detected_or_harmless() {
     let (snapshots, error, reader) = read(open(&path, "damaged"));
     assert!(error.is_none() && snapshots.len() < 10);
     assert_eq!(reader.report().skipped(DefectKind::Damaged), 1);
+    // A segment that is missing right behind it is named as well.
+    record(&path, 10..11, ONE).finish().unwrap();
+    record(&path, 11..12, ONE).finish().unwrap();
+    fs::remove_file(path.join("0000000002.mkt")).unwrap();
+    let error = read(open(&path, "damaged")).1.unwrap();
+    assert!(error.contains("are missing before this one: 1"), "{error}");
+    fs::remove_file(path.join("0000000003.mkt")).unwrap();
     // Recording continues after a damaged segment.
     record(&path, 10..12, ONE).finish().unwrap();
     let (with_more, error, _) = read(open(&path, "damaged"));
@@ -415,6 +431,16 @@ fn the_oldest_segments_are_removed_beyond_the_limit() {
     let (snapshots, error, _) = read(open(&path, ""));
     assert_eq!(error, None);
     assert!(!snapshots.is_empty() && expected(0..300).ends_with(&snapshots));
+    // Runs that are shorter than a segment leave one each; the next one makes room.
+    for run in 300..340 {
+        record(&path, run..run + 1, limits).finish().unwrap();
+    }
+    let bytes: u64 = fs::read_dir(&path)
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!((1_000..=2_000).contains(&bytes), "{bytes}");
+    assert!(expected(0..340).ends_with(&read(open(&path, "")).0));
 }
 
 #[test]

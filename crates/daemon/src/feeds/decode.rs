@@ -1,7 +1,7 @@
 //! Decodes the JSON of a feed into levels on a market's grid.
 //!
 //! Prices finer than a tick are rounded away from the mid and quantities down to whole lots, so that the book is never
-//! better than the exchange's. Levels that become equal are added.
+//! better than the exchange's. Levels that become equal are added; the last one is left out if the list ends within it.
 
 use cambist_core::{MarketSpec, Price, Qty};
 use cambist_market_data::{Level, Timestamp};
@@ -60,6 +60,7 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, FeedError
             .and_then(Value::as_array)
             .ok_or_else(|| format!("no list at {pointer}: the answer is {}", excerpt(body)))?;
         let (mut levels, mut before) = (Vec::new(), None);
+        let mut is_last_whole = true;
         for (index, level) in list.iter().take(LEVELS_MAX).enumerate() {
             let at = |what: &str| format!("{pointer}/{index}{what}");
             let number = |within: &str| {
@@ -82,8 +83,10 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, FeedError
             }
             if rounding == Rounding::Down && is_less_than_a_tick(price, units) {
                 // Worse than every price of the market, as a bid far from the mid may be.
+                is_last_whole = true;
                 continue;
             }
+            is_last_whole = is_whole(price, units);
             let price = ticks(price, units, rounding).ok_or_else(|| {
                 let place = at(&pointers.price);
                 format!("{price} at {place} is not a price of the market")
@@ -98,6 +101,10 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, FeedError
                 format!("{quantity} at {place} is not a quantity of the market")
             })?;
             add(&mut levels, price, qty);
+        }
+        // Where the feed has finer prices, more of the last one may follow beyond the end of the list.
+        if !is_last_whole && levels.len() > 1 {
+            levels.pop();
         }
         levels.retain(|level: &Level| level.qty.0 > 0);
         Ok::<_, FeedError>(levels)
@@ -202,6 +209,12 @@ fn scaled_down(number: Decimal, decimals: u32) -> Option<Decimal> {
 fn is_less_than_a_tick(price: Decimal, units: &Units) -> bool {
     let ticks = power(units.price_decimals).and_then(|power| price.checked_mul(power));
     !price.is_zero() && ticks.is_some_and(|ticks| ticks < Decimal::ONE)
+}
+
+/// Whether a price is a price of the market.
+fn is_whole(price: Decimal, units: &Units) -> bool {
+    let ticks = power(units.price_decimals).and_then(|power| price.checked_mul(power));
+    ticks.is_some_and(|ticks| ticks.fract().is_zero())
 }
 
 fn ticks(price: Decimal, units: &Units, rounding: Rounding) -> Option<Price> {

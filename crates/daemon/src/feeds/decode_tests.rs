@@ -77,6 +77,27 @@ fn what_is_finer_than_the_market_is_never_better_than_it_was() {
     assert_eq!((book.sequence, book.time), (None, None));
 }
 
+/// What has more of its quantity beyond the end of the list is no level with a known quantity.
+#[test]
+fn a_list_that_ends_within_a_price_of_the_market_ends_before_it() {
+    let one = 10_u64.pow(Units::of(&spec()).lot_decimals);
+    let bids = |list: &str| {
+        let book = read(&format!(r#"{{"b": [{list}], "a": []}}"#)).unwrap();
+        levels(&book.bids)
+    };
+    let whole = r#"["2500.10",1],["2500.095",2],["2500.09",3]"#;
+    assert_eq!(bids(whole), [(250_010, one), (250_009, 5 * one)]);
+    assert_eq!(
+        bids(r#"["2500.10",1],["2500.095",2],["2500.091",3]"#),
+        [(250_010, one)]
+    );
+    assert_eq!(bids(r#"["2500.105",1]"#), [(250_010, one)], "the only one");
+    let asks = read(r#"{"b": [], "a": [["2500.10",1],["2500.105",2],["2500.11",3]]}"#).unwrap();
+    assert_eq!(levels(&asks.asks), [(250_010, one), (250_011, 5 * one)]);
+    let asks = read(r#"{"b": [], "a": [["2500.10",1],["2500.105",2]]}"#).unwrap();
+    assert_eq!(levels(&asks.asks), [(250_010, one)]);
+}
+
 /// A bid that is left at a thousandth of a tick does not make the whole book unusable.
 #[test]
 fn a_bid_below_the_lowest_price_of_the_market_is_left_out() {

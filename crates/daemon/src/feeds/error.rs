@@ -19,6 +19,8 @@ pub enum FeedErrorKind {
     Crossed,
     /// Levels that are not in order, best first.
     Unsorted,
+    /// Without a level on one side, for a source of reference prices: a market's book may have an empty side.
+    OneSided,
     /// Older than a book before it.
     Older,
     /// With a time in the future.
@@ -27,13 +29,14 @@ pub enum FeedErrorKind {
 
 impl FeedErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NoAnswer,
         Self::RateLimited,
         Self::HttpStatus,
         Self::Invalid,
         Self::Crossed,
         Self::Unsorted,
+        Self::OneSided,
         Self::Older,
         Self::Ahead,
     ];
@@ -47,6 +50,7 @@ impl FeedErrorKind {
             Self::Invalid => "invalid",
             Self::Crossed => "crossed",
             Self::Unsorted => "unsorted",
+            Self::OneSided => "one_sided",
             Self::Older => "older",
             Self::Ahead => "ahead",
         }
@@ -56,7 +60,7 @@ impl FeedErrorKind {
     pub const fn defect(self) -> DefectKind {
         match self {
             Self::NoAnswer | Self::RateLimited | Self::HttpStatus => DefectKind::Unavailable,
-            Self::Invalid => DefectKind::BadValue,
+            Self::Invalid | Self::OneSided => DefectKind::BadValue,
             Self::Crossed => DefectKind::Crossed,
             Self::Unsorted => DefectKind::Unsorted,
             Self::Older => DefectKind::Backward,

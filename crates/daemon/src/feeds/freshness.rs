@@ -3,6 +3,9 @@
 use cambist_core::Time;
 use cambist_market_data::Timestamp;
 
+use super::decode::Book;
+use super::error::{FeedError, FeedErrorKind};
+
 /// The estimate of a feed's clock may fall behind by one part in so many, so that clocks that run at different speeds
 /// do not make every book look older than it is.
 const DRIFT: i64 = 1_000;
@@ -50,9 +53,48 @@ pub struct Older {
 }
 
 impl Freshness {
+    /// The delay of a book in microseconds, unless it is older than one before it or has a time in the future. `feed` is
+    /// what the log calls it; the first one of each is logged. It arrived at these times of the monotonic clock and of
+    /// the clock of this host.
+    pub fn judge(
+        &mut self,
+        feed: &str,
+        book: &Book,
+        times: (Time, Timestamp),
+    ) -> Result<u64, FeedError> {
+        if let Err(older) = self.number(book.sequence) {
+            let (sequence, newest) = (older.sequence, older.newest);
+            if older.is_first {
+                tracing::warn!(
+                    market = feed,
+                    sequence,
+                    newest,
+                    "a book of the feed is older than one before it, and is left out"
+                );
+            }
+            let what = format!("sequence {sequence} after {newest}");
+            return Err(FeedError::new(FeedErrorKind::Older, what));
+        }
+        let Some(time) = book.time else {
+            return Ok(0);
+        };
+        self.behind_us(times, time).map_err(|ahead| {
+            let ahead_s = ahead.micros / 1_000_000;
+            if ahead.is_first {
+                tracing::warn!(
+                    market = feed,
+                    ahead_s,
+                    "a book of the feed has a time in the future, and is left out"
+                );
+            }
+            let what = format!("its time, {time}, is {ahead_s} s in the future");
+            FeedError::new(FeedErrorKind::Ahead, what)
+        })
+    }
+
     /// Takes in the number of a book. Books with lower numbers are older, until there are so many in a row that the
     /// exchange must have restarted its numbers.
-    pub fn number(&mut self, sequence: Option<u64>) -> Result<(), Older> {
+    fn number(&mut self, sequence: Option<u64>) -> Result<(), Older> {
         let Some(sequence) = sequence else {
             return Ok(());
         };
@@ -77,7 +119,7 @@ impl Freshness {
     /// How many microseconds later than after the shortest way a book arrived, by its own time; it arrived at
     /// `received` and, by the clock of this host, at `arrived`. One wrong time in the future would make every later book
     /// look old.
-    pub fn behind_us(
+    fn behind_us(
         &mut self,
         (received, arrived): (Time, Timestamp),
         book: Timestamp,

@@ -8,8 +8,7 @@ use std::time::Duration;
 use cambist_core::Time;
 use cambist_market_data::{Event, Grid, LiveRow, LiveSource, Report, Snapshot, Timestamp};
 
-use super::decode::Book;
-use super::error::{FeedError, FeedErrorKind};
+use super::error::FeedError;
 use super::freshness::Freshness;
 use super::poll::{Arrival, Arrivals, BookArrival, wall};
 use crate::telemetry::feeds::FeedSeries;
@@ -29,8 +28,8 @@ pub struct LiveFeed {
     report: Report,
     snapshot: Snapshot,
     trade: Option<Event>,
-    /// Local time of the last row.
-    last: Timestamp,
+    /// Local time of the last row, and when it was given.
+    last: (Timestamp, Time),
     /// Whether a first book has arrived.
     begun: bool,
     freshness: Freshness,
@@ -55,7 +54,7 @@ impl LiveFeed {
             report: Report::default(),
             snapshot: Snapshot::default(),
             trade: None,
-            last: Timestamp(0),
+            last: (Timestamp(0), Time(0)),
             begun: false,
             freshness: Freshness::default(),
         }
@@ -65,7 +64,11 @@ impl LiveFeed {
     fn take(&mut self, arrival: BookArrival) -> bool {
         self.report.rows += 1;
         let times = (arrival.received, arrival.arrived);
-        match arrival.book.and_then(|book| self.judged(book, times)) {
+        let judged = arrival.book.and_then(|book| {
+            let behind_us = self.freshness.judge(&self.name, &book, times)?;
+            Ok((book, behind_us))
+        });
+        match judged {
             Ok((book, behind_us)) => {
                 let behind_nanos = i64::try_from(behind_us.saturating_mul(1_000));
                 let behind_nanos = behind_nanos.unwrap_or(i64::MAX);
@@ -80,7 +83,7 @@ impl LiveFeed {
                 self.snapshot.asks = book.asks;
                 self.report.keep(arrived);
                 if let Some(series) = &self.series {
-                    series.book(arrived);
+                    series.book(arrival.arrived);
                 }
                 true
             }
@@ -96,50 +99,19 @@ impl LiveFeed {
         }
     }
 
-    /// A book with its delay in microseconds, unless it is older than one before it or has a time in the future.
-    fn judged(
-        &mut self,
-        book: Book,
-        (received, arrived): (Time, Timestamp),
-    ) -> Result<(Book, u64), FeedError> {
-        let market = self.name.as_str();
-        if let Err(older) = self.freshness.number(book.sequence) {
-            let (sequence, newest) = (older.sequence, older.newest);
-            if older.is_first {
-                tracing::warn!(
-                    market,
-                    sequence,
-                    newest,
-                    "a book of the feed is older than one before it, and is left out"
-                );
-            }
-            let what = format!("sequence {sequence} after {newest}");
-            return Err(FeedError::new(FeedErrorKind::Older, what));
-        }
-        let Some(time) = book.time else {
-            return Ok((book, 0));
-        };
-        match self.freshness.behind_us((received, arrived), time) {
-            Ok(behind_us) => Ok((book, behind_us)),
-            Err(ahead) => {
-                let ahead_s = ahead.micros / 1_000_000;
-                if ahead.is_first {
-                    tracing::warn!(
-                        market,
-                        ahead_s,
-                        "a book of the feed has a time in the future, and is left out"
-                    );
-                }
-                let what = format!("its time, {time}, is {ahead_s} s in the future");
-                Err(FeedError::new(FeedErrorKind::Ahead, what))
-            }
-        }
-    }
-
-    /// A time that is not before the last one, whatever the clock does.
+    /// A time after the last one. Times go on from there at the speed of the monotonic clock when the wall clock was set
+    /// back: without that books would have one time until it has caught up, and none would be recorded.
     fn later(&mut self, time: Timestamp) -> Timestamp {
-        self.last = self.last.max(time);
-        self.last
+        let (last, at) = self.last;
+        let now = self.clock.now();
+        let time = if time > last {
+            time
+        } else {
+            let passed = now.micros_since(at).saturating_mul(1_000);
+            last.plus_nanos(i64::try_from(passed).unwrap_or(i64::MAX).max(1))
+        };
+        self.last = (time, now);
+        time
     }
 }
 
@@ -193,3 +165,7 @@ impl LiveSource for LiveFeed {
         &self.report
     }
 }
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

@@ -25,7 +25,7 @@ use cambist_host::clock::Clock;
 const WAIT_MAX_MS: u64 = 60_000;
 /// Most books that wait for their reader.
 const WAITING_MAX: usize = 64;
-/// A failing feed is logged at its first failure and at every 30th.
+/// A failing feed is logged at its first failure of a kind and at every 30th.
 const LOG_EVERY: u32 = 30;
 
 /// What arrived.
@@ -102,9 +102,9 @@ pub fn start(
         for (id, (source, feed)) in (0..).map(ReferenceId).zip(references) {
             if usize::from(source.market.0) == index {
                 let name = format!("{} {}", spec.name, source.name);
-                let poller = Poller::new(name, &spec, feed.clone(), clock, timeout_ms)?;
+                let poller = Poller::new(name.clone(), &spec, feed.clone(), clock, timeout_ms)?;
                 let series = metrics.reference(&spec.name, &source.name);
-                let (sender, mut reader) = (sender.clone(), ReferenceReader::new(id, series));
+                let (sender, mut reader) = (sender.clone(), ReferenceReader::new(id, name, series));
                 polls.push(Box::pin(poller.run(move |arrival| {
                     let price = reader.read(&arrival);
                     let price = price.map(|price| Arrival::Reference(price, arrival.arrived));
@@ -203,6 +203,7 @@ impl Poller {
     /// Polls, and hands over every answer until it is no longer wanted.
     pub async fn run(self, mut hand_over: impl FnMut(BookArrival) -> bool + Send) {
         let mut failures = 0_u32;
+        let mut logged = None;
         loop {
             let sent = self.clock.now();
             let requested_at = wall(self.clock);
@@ -226,7 +227,7 @@ impl Poller {
                     (Err(FeedError::new(FeedErrorKind::NoAnswer, what)), 0)
                 }
             };
-            self.log(&book, failures);
+            self.log(&book, failures, &mut logged);
             failures = match book {
                 Ok(_) => 0,
                 Err(_) => failures.saturating_add(1),
@@ -250,10 +251,17 @@ impl Poller {
         }
     }
 
-    fn log(&self, book: &Result<Book, FeedError>, failures: u32) {
+    /// Logs the first failure, every 30th, and those of another kind than the one that was logged last.
+    fn log(
+        &self,
+        book: &Result<Book, FeedError>,
+        failures: u32,
+        logged: &mut Option<FeedErrorKind>,
+    ) {
         let (market, url) = (self.name.as_str(), self.feed.url.value.as_str());
         match book {
-            Err(error) if failures.is_multiple_of(LOG_EVERY) => {
+            Err(error) if failures.is_multiple_of(LOG_EVERY) || *logged != Some(error.kind) => {
+                *logged = Some(error.kind);
                 tracing::warn!(
                     market,
                     url,

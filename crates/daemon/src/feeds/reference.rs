@@ -10,15 +10,18 @@ use crate::telemetry::feeds::FeedSeries;
 /// Turns the books of one source into reference prices.
 pub struct ReferenceReader {
     source: ReferenceId,
+    /// What the log calls it.
+    name: String,
     series: FeedSeries,
     freshness: Freshness,
 }
 
 impl ReferenceReader {
     /// A source that has not been read; its answers are counted in `series`.
-    pub fn new(source: ReferenceId, series: FeedSeries) -> Self {
+    pub fn new(source: ReferenceId, name: String, series: FeedSeries) -> Self {
         Self {
             source,
+            name,
             series,
             freshness: Freshness::default(),
         }
@@ -30,7 +33,7 @@ impl ReferenceReader {
         match self.judged(arrival) {
             Ok(read) => {
                 self.series.book(arrival.arrived);
-                read
+                Some(read)
             }
             Err(kind) => {
                 self.series.error(kind);
@@ -39,24 +42,20 @@ impl ReferenceReader {
         }
     }
 
-    fn judged(&mut self, arrival: &BookArrival) -> Result<Option<ReferenceReading>, FeedErrorKind> {
+    fn judged(&mut self, arrival: &BookArrival) -> Result<ReferenceReading, FeedErrorKind> {
         let book = arrival.book.as_ref().map_err(|error| error.kind)?;
-        let number = self.freshness.number(book.sequence);
-        number.map_err(|_| FeedErrorKind::Older)?;
-        let mut age_us = arrival.received.micros_since(arrival.sent);
-        if let Some(time) = book.time {
-            let times = (arrival.received, arrival.arrived);
-            let behind_us = self.freshness.behind_us(times, time);
-            age_us = age_us.max(behind_us.map_err(|_| FeedErrorKind::Ahead)?);
-        }
+        let times = (arrival.received, arrival.arrived);
+        let behind_us = self.freshness.judge(&self.name, book, times);
+        let behind_us = behind_us.map_err(|error| error.kind)?;
+        let age_us = arrival.received.micros_since(arrival.sent).max(behind_us);
         let best = book.bids.first().zip(book.asks.first());
-        Ok(best.and_then(|(bid, ask)| {
-            Some(ReferenceReading {
-                source: self.source,
-                mid: bid.price.0.checked_add(ask.price.0)?,
-                age_ms: age_us.div_ceil(1_000),
-            })
-        }))
+        let (bid, ask) = best.ok_or(FeedErrorKind::OneSided)?;
+        let mid = bid.price.0.checked_add(ask.price.0);
+        Ok(ReferenceReading {
+            source: self.source,
+            mid: mid.ok_or(FeedErrorKind::Invalid)?,
+            age_ms: age_us.div_ceil(1_000),
+        })
     }
 }
 

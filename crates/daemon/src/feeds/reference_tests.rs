@@ -40,7 +40,11 @@ fn price(read: Option<ReferenceReading>) -> Option<(u64, u64)> {
 
 fn reader() -> ReferenceReader {
     let metrics = FeedMetrics::new(&prometheus::Registry::new()).unwrap();
-    ReferenceReader::new(ReferenceId(0), metrics.reference("ETH-USDC", "kraken"))
+    ReferenceReader::new(
+        ReferenceId(0),
+        "ETH-USDC kraken".to_owned(),
+        metrics.reference("ETH-USDC", "kraken"),
+    )
 }
 
 #[test]
@@ -81,10 +85,13 @@ fn an_older_book_an_empty_side_and_an_invalid_answer_have_no_price() {
     assert!(reader.read(&arrival(2, 3, book(6, None))).is_none());
     assert!(reader.read(&arrival(4, 5, book(6, None))).is_none());
     assert!(reader.read(&arrival(4, 5, book(7, None))).is_some());
-    for side in 0..2 {
+    for (side, one_sided) in [(0, 1), (1, 2)] {
         let mut empty = book(8, None);
         [&mut empty.bids, &mut empty.asks][side].clear();
         assert!(reader.read(&arrival(6, 7, empty)).is_none());
+        let mut errors = reader.series.errors();
+        let found = errors.find(|(kind, _)| *kind == FeedErrorKind::OneSided);
+        assert_eq!(found, Some((FeedErrorKind::OneSided, one_sided)));
     }
     let mut invalid = arrival(8, 9, book(9, None));
     invalid.book = Err("no JSON".to_owned().into());

@@ -25,9 +25,9 @@ pub fn start(
         };
         let name = format!("{} {}", market.name, source.name);
         let timeout_ms = daemon.request_timeout_ms;
-        let poller = Poller::new(name, market, feed.clone(), clock, timeout_ms)?;
+        let poller = Poller::new(name.clone(), market, feed.clone(), clock, timeout_ms)?;
         let series = metrics.reference(&market.name, &source.name);
-        let (inbox, mut reader) = (inbox.clone(), ReferenceReader::new(id, series));
+        let (inbox, mut reader) = (inbox.clone(), ReferenceReader::new(id, name, series));
         tokio::spawn(poller.run(move |arrival| {
             let Some(reading) = reader.read(&arrival) else {
                 return !inbox.is_closed();

@@ -33,7 +33,7 @@ fn a_recording_is_ready_while_every_market_has_new_books() {
     series.error(FeedErrorKind::NoAnswer);
     series.error(FeedErrorKind::NoAnswer);
     assert!(!status.readiness().0);
-    book(&status, &series, 28);
+    book(&status, &series, 20);
     assert!(status.readiness().0, "{}", status.readiness().1);
     book(&status, &series, 33);
     let (ready, why) = status.readiness();

@@ -7,6 +7,7 @@ use super::file::{Next, Segment};
 use super::frame::{Entry, KEY, RECORDS_AT};
 use super::snapshots::SnapshotCodec;
 use super::wire::{Cursor, PADDING};
+use super::writer::{has_no_header, opening};
 use super::{Codec, Content, Header, folder};
 use crate::check::{DEFAULT_MAX_GAP_NANOS, gap};
 use crate::defect::{Defect, Place, Result};
@@ -230,8 +231,18 @@ impl<C: Codec> Recording<C> {
     fn enter(&mut self, position: usize) -> Result<()> {
         let path = &self.segments[position];
         self.inspector.file = path.display().to_string();
-        let segment = Segment::open(path);
-        let segment = segment.map_err(|defect| self.inspector.error(Place::File, defect))?;
+        let is_last = position > 0 && position + 1 == self.segments.len();
+        let segment = match Segment::open(path) {
+            Ok(segment) => segment,
+            Err(Defect::Format { .. }) if is_last && self.has_no_header(path)? => {
+                let what = "before its header was written".to_owned();
+                (self.segment, self.current, self.left) = (None, position, 0);
+                return self
+                    .inspector
+                    .defect(Place::File, Defect::Truncated { what });
+            }
+            Err(defect) => return Err(self.inspector.error(Place::File, defect)),
+        };
         if segment.content() != C::CONTENT {
             return self.inspector.format(match C::CONTENT {
                 super::Content::Snapshots => "it holds events, not snapshots",
@@ -247,6 +258,12 @@ impl<C: Codec> Recording<C> {
         self.current = position;
         (self.left, self.number) = (0, 0);
         Ok(())
+    }
+
+    /// Whether the power failed before the header of a segment was on the disk.
+    fn has_no_header(&self, path: &Path) -> Result<bool> {
+        let found = has_no_header(path, &opening::<C>(&self.header));
+        found.map_err(|error| self.inspector.error(Place::File, error))
     }
 
     /// Decodes the next record and counts it; `false` at the end.
@@ -389,7 +406,8 @@ impl<C: Codec> Recording<C> {
         self.inspector.defect(place, Defect::Damaged { what })?;
         self.left = 0;
         if self.current + 1 < self.segments.len() {
-            self.enter(self.current + 1)
+            self.enter(self.current + 1)?;
+            self.compare_numbers()
         } else {
             self.segment = None;
             Ok(())

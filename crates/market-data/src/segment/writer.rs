@@ -141,7 +141,7 @@ impl<C: Codec> SegmentWriter<C> {
                 number = segment + 1;
             }
         }
-        Ok(Self {
+        let mut writer = Self {
             folder: path.to_owned(),
             header,
             limits,
@@ -156,7 +156,10 @@ impl<C: Codec> SegmentWriter<C> {
             payload: Vec::new(),
             since_key: 0,
             failed: false,
-        })
+        };
+        // Runs that are shorter than a segment leave one each.
+        writer.make_room()?;
+        Ok(writer)
     }
 
     /// Appends a record. It is in the file after [`Self::flush`], or when a frame is full.
@@ -382,7 +385,7 @@ fn repair<C: Codec>(path: &Path, header: &Header) -> Result<bool, WriteError> {
 }
 
 /// The first bytes of a segment.
-fn opening<C: Codec>(header: &Header) -> Vec<u8> {
+pub(super) fn opening<C: Codec>(header: &Header) -> Vec<u8> {
     let header = frame::header(C::CONTENT, header);
     let mut bytes = frame::prefix().to_vec();
     bytes.extend_from_slice(&frame::head(&header));
@@ -391,7 +394,7 @@ fn opening<C: Codec>(header: &Header) -> Vec<u8> {
 }
 
 /// Whether a crash happened before the header was written: there is a part of it, followed at most by zeros.
-fn has_no_header(path: &Path, opening: &[u8]) -> io::Result<bool> {
+pub(super) fn has_no_header(path: &Path, opening: &[u8]) -> io::Result<bool> {
     let mut file = BufReader::new(File::open(path)?);
     let mut bytes = Vec::new();
     (&mut file)

@@ -1,0 +1,100 @@
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use std::sync::mpsc::sync_channel;
+
+use cambist_core::{Price, Qty};
+use cambist_market_data::{DefectKind, Level};
+
+use super::super::decode::Book;
+use super::super::error::FeedErrorKind;
+use super::*;
+use crate::telemetry::feeds::FeedMetrics;
+
+const HOUR_NANOS: i64 = 3_600_000_000_000;
+/// 2026-09-13.
+const NOW: Timestamp = Timestamp(1_789_300_000_000_000_000);
+
+fn arrival(arrived: Timestamp, book: Result<Book, FeedError>) -> Arrival {
+    Arrival::Book(BookArrival {
+        requested_at: arrived,
+        arrived,
+        sent: Time(0),
+        received: Time(0),
+        book,
+    })
+}
+
+fn book() -> Book {
+    let level = |price| {
+        vec![Level {
+            price: Price(price),
+            qty: Qty(1),
+        }]
+    };
+    Book {
+        bids: level(100),
+        asks: level(101),
+        ..Book::default()
+    }
+}
+
+/// The feed that these arrive from, and its series.
+fn feed(arrivals: Vec<Arrival>) -> (LiveFeed, FeedSeries) {
+    let metrics = FeedMetrics::new(&prometheus::Registry::new()).unwrap();
+    let series = metrics.depth("ETH-USDC");
+    let (sender, received) = sync_channel(arrivals.len());
+    for arrival in arrivals {
+        sender.send(arrival).unwrap();
+    }
+    let arrivals = Arrivals {
+        received,
+        series: Some(series.clone()),
+    };
+    let grid = Grid::parse("0.01", "0.0001").unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let feed = LiveFeed::new("ETH-USDC", grid, arrivals, stop, Clock::new());
+    (feed, series)
+}
+
+/// Local times of all rows.
+fn times(feed: &mut LiveFeed) -> Vec<Timestamp> {
+    let mut times = Vec::new();
+    while let Some(row) = feed.next_row().unwrap() {
+        if let LiveRow::Snapshot(snapshot) = row {
+            assert!(snapshot.exchange_time <= snapshot.local_time);
+            times.push(snapshot.local_time);
+        }
+    }
+    times
+}
+
+#[test]
+fn a_clock_that_is_set_back_stops_no_times() {
+    let back = NOW.plus_nanos(-HOUR_NANOS);
+    let (mut feed, series) = feed(vec![
+        arrival(NOW, Ok(book())),
+        arrival(back, Ok(book())),
+        arrival(back.plus_nanos(1_000_000), Ok(book())),
+    ]);
+    let times = times(&mut feed);
+    assert_eq!(times.len(), 3);
+    assert!(times.is_sorted_by(|a, b| a < b), "{times:?}");
+    assert!(times[2].nanos_since(NOW) < HOUR_NANOS / 60, "{times:?}");
+    // The metric is of the host's clock, as what it is compared with.
+    let back_s = series.book_at().unwrap();
+    assert!((back_s - 1_789_296_400.001).abs() < 1e-3, "{back_s}");
+}
+
+#[test]
+fn answers_are_counted_by_what_they_are() {
+    let error = |kind| Err(FeedError::new(kind, "what".to_owned()));
+    let arrivals = FeedErrorKind::ALL.map(|kind| arrival(NOW, error(kind)));
+    let (mut feed, series) = feed(arrivals.into());
+    assert!(times(&mut feed).is_empty());
+    assert!(series.errors().all(|(_, count)| count == 1));
+    assert_eq!((series.books(), series.book_at()), (0, None));
+    assert_eq!(feed.report().skipped(DefectKind::Unavailable), 3);
+    for kind in FeedErrorKind::ALL {
+        assert!(feed.report().skipped(kind.defect()) > 0, "{}", kind.name());
+    }
+}
