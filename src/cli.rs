@@ -720,7 +720,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Account(command) => commands::account::run(command, cli.json),
         Command::Watch(args) => commands::watch::run(args, cli.json),
         Command::Top(args) => commands::top::run(args, cli.json),
-        Command::Depth(args) => commands::depth::run(args, cli.json),
+        Command::Depth(args) => commands::depth::run(args, cli.json).map_err(naming_the_option),
         Command::History(args) => commands::history::run(args, cli.json),
         Command::Report(args) => commands::report::run(args, cli.json),
         Command::Init(args) => commands::init::run(args, cli.json),

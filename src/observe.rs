@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
-use cambist_core::MarketSpec;
+use cambist_core::{MarketSpec, Time};
 use cambist_market_data::segment::{Header, Limits, SnapshotWriter, WriteError};
 use cambist_market_data::{LiveRow, LiveSource, Snapshot, Timestamp};
 use serde_json::{Value, json};
@@ -49,6 +49,7 @@ pub fn run(
         (clock, config.request_timeout_ms),
         (until_stdin_closes, limit),
     )?;
+    let age_max_ms = config.engine.poll.depth_age_max_ms;
     let mut observers = Vec::new();
     for (spec, arrivals) in bound
         .markets
@@ -70,10 +71,12 @@ pub fn run(
             folder.display()
         );
         observers.push(Observer {
-            feed: LiveFeed::new(&spec.name, grid, arrivals, stop, clock),
+            feed: LiveFeed::new(&spec.name, grid, arrivals, stop, (clock, age_max_ms)),
             writer: SnapshotWriter::begin(&folder, header, limits)?,
             flushed: Timestamp(0),
             seen: Seen::default(),
+            clock,
+            book_at: clock.now(),
             refused: 0,
             market: spec.clone(),
             folder: folder.display().to_string(),
@@ -142,6 +145,9 @@ struct Observer {
     writer: SnapshotWriter,
     flushed: Timestamp,
     seen: Seen,
+    clock: Clock,
+    /// When the last book arrived, or the run began.
+    book_at: Time,
     /// Books that cannot be recorded.
     refused: u64,
     market: MarketSpec,
@@ -159,7 +165,8 @@ struct Seen {
     /// Spreads by hundredths of a basis point of the mid.
     spreads: BTreeMap<u64, u64>,
     one_sided: u64,
-    longest_gap_nanos: i64,
+    /// Longest time without a book, from the beginning of the run to its end.
+    longest_gap_us: u64,
 }
 
 /// Most different spreads counted separately; wider ones count as the widest.
@@ -169,9 +176,6 @@ impl Seen {
     fn take(&mut self, snapshot: &Snapshot) {
         let time = snapshot.local_time;
         self.first.get_or_insert(time);
-        if let Some(last) = self.last {
-            self.longest_gap_nanos = self.longest_gap_nanos.max(time.nanos_since(last));
-        }
         self.last = Some(time);
         let (Some(bid), Some(ask)) = (snapshot.bids.first(), snapshot.asks.first()) else {
             self.one_sided += 1;
@@ -192,6 +196,10 @@ impl Seen {
                 .map_or(part, |(widest, _)| *widest);
         }
         *self.spreads.entry(part).or_default() += 1;
+    }
+
+    fn gap(&mut self, micros: u64) {
+        self.longest_gap_us = self.longest_gap_us.max(micros);
     }
 
     /// The quantile of the spread, in hundredths of a basis point.
@@ -217,6 +225,9 @@ impl Observer {
                 LiveRow::Idle(time) | LiveRow::Reference(_, time) => time,
                 LiveRow::Snapshot(snapshot) => {
                     self.seen.take(snapshot);
+                    let now = self.clock.now();
+                    self.seen.gap(now.micros_since(self.book_at));
+                    self.book_at = now;
                     match self.writer.write(snapshot) {
                         Ok(()) => {}
                         Err(WriteError::Refused(why)) => {
@@ -240,6 +251,7 @@ impl Observer {
                 self.flushed = now;
             }
         }
+        self.seen.gap(self.clock.now().micros_since(self.book_at));
         self.writer.sync()?;
         Ok(self)
     }
@@ -267,7 +279,7 @@ impl Observer {
         }
         let mut page = json!({
             "one_sided": seen.one_sided,
-            "longest_gap_ms": seen.longest_gap_nanos / 1_000_000,
+            "longest_gap_ms": seen.longest_gap_us / 1_000,
             "mid_first": self.price(seen.first_mid),
             "mid_last": self.price(seen.last_mid),
             "mid_low": self.price(seen.mids.map(|mids| mids.0)),
@@ -297,14 +309,19 @@ impl Observer {
             (
                 "books",
                 format!(
-                    "{} of {} answers, {skipped} left out, {} one-sided, {} not recorded",
+                    "{} of {} answers, {skipped} left out, {} without a bid or an ask, {} not recorded",
                     report.kept, report.rows, seen.one_sided, self.refused
                 ),
             ),
             (
-                "longest gap",
-                format!("{} ms", seen.longest_gap_nanos / 1_000_000),
+                "from, to",
+                format!(
+                    "{}, {}",
+                    or_none(seen.first.map(|time| time.to_string())),
+                    or_none(seen.last.map(|time| time.to_string()))
+                ),
             ),
+            ("longest gap", format!("{} ms", seen.longest_gap_us / 1_000)),
             (
                 "mid",
                 format!("{} to {}", price(seen.first_mid), price(seen.last_mid)),

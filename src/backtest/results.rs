@@ -72,14 +72,23 @@ pub struct Written {
 /// Below the folder of results while others are there: those are replaced when the new ones are whole.
 const UNFINISHED: &str = ".cambist-unfinished";
 
-/// The folder that a run writes to while older results are there. Removed with what a failed run left in it.
+/// The folder that a run writes to until its results are whole. Removed with what a failed run left in it.
 struct Staging(PathBuf);
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // What is left is in the way of no run: the next run with --overwrite removes it first.
+        // What is left is in the way of no run: the next one removes it first.
         _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// What is left of a run that does not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    /// Nothing: it can be repeated.
+    Removed,
+    /// The rows so far.
+    Kept,
 }
 
 /// Writes results into a folder.
@@ -100,6 +109,7 @@ impl Results {
         overwrite: bool,
         parquet: bool,
         markets: &[MarketSpec],
+        unfinished: Unfinished,
         progress: Box<dyn FnMut(Progress)>,
     ) -> anyhow::Result<Self> {
         let there = FILES.iter().find(|name| folder.join(name).exists());
@@ -110,11 +120,13 @@ impl Results {
             );
             return Err(Failure::new(Exit::Usage, what).into());
         }
-        let written_to = match there {
-            Some(_) => folder.join(UNFINISHED),
-            None => folder.to_owned(),
+        let is_staged = there.is_some() || unfinished == Unfinished::Removed;
+        let written_to = if is_staged {
+            folder.join(UNFINISHED)
+        } else {
+            folder.to_owned()
         };
-        let staging = there.map(|_| Staging(written_to.clone()));
+        let staging = is_staged.then(|| Staging(written_to.clone()));
         if staging.is_some() && written_to.exists() {
             fs::remove_dir_all(&written_to).with_context(|| written_to.display().to_string())?;
         }

@@ -9,7 +9,7 @@ use clap::Args;
 use super::print_text;
 use crate::backtest::inputs::Inputs;
 use crate::backtest::prepare::prepare_with;
-use crate::backtest::results::{Results, Written};
+use crate::backtest::results::{Results, Unfinished, Written};
 use crate::exit::Exit;
 use crate::sweep::prepare::hashed;
 use cambist_daemon::config::Daemon;
@@ -47,6 +47,7 @@ pub fn run(args: &BacktestArgs, json: bool) -> anyhow::Result<Exit> {
         args.overwrite,
         args.parquet,
         &markets,
+        Unfinished::Removed,
         progress(clock),
     )?;
     let mut finished = backtest.run(&mut results)?;

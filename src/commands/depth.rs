@@ -15,6 +15,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{print_json, print_text};
+use crate::backtest::arguments::tolerance;
 use crate::backtest::tape;
 use crate::exit::{Exit, Failure};
 use crate::replay::iso_ms;
@@ -39,6 +40,9 @@ pub struct DepthArgs {
     /// Levels per side, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     levels: u16,
+    /// Kinds of defects to skip and count instead of ending with an error, such as truncated
+    #[arg(long, value_name = "KIND,…", default_value = "", value_parser = tolerance)]
+    skip: Tolerance,
     /// Start: a day, a time (2026-01-31T12:00Z), or an age (24h, 7d). UTC
     #[arg(long, value_name = "MOMENT")]
     from: Option<String>,
@@ -83,7 +87,7 @@ pub fn run(args: &DepthArgs, json: bool) -> anyhow::Result<Exit> {
     if whole.is_err() {
         drop(std::fs::remove_file(&partial));
     }
-    report(args, recording.grid(), whole?, json)
+    report(args, &recording, whole?, json)
 }
 
 /// The time without depth is what was recorded, and no defect.
@@ -95,12 +99,13 @@ fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
         Err(Failure::new(Exit::Usage, message).into())
     };
     match (tape::is_tape(path), &args.market) {
-        (true, Some(market)) => tape::open(path, market, Tolerance::NONE, i64::MAX),
+        (true, Some(market)) => tape::open(path, market, args.skip, i64::MAX),
         (true, None) => usage("a tape can have several markets: name one with --market"),
         (false, Some(_)) => usage("this is the depth of one market: leave --market out"),
         (false, None) => {
             let options = OpenOptions {
                 max_gap_nanos: i64::MAX,
+                tolerance: args.skip,
                 ..OpenOptions::default()
             };
             let paths = std::slice::from_ref(path);
@@ -112,7 +117,13 @@ fn open(args: &DepthArgs) -> anyhow::Result<Recording> {
     }
 }
 
-fn report(args: &DepthArgs, grid: Grid, written: Written, json: bool) -> anyhow::Result<Exit> {
+fn report(
+    args: &DepthArgs,
+    recording: &Recording,
+    written: Written,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let (grid, skipped) = (recording.grid(), &recording.report().skipped);
     let (first, last) = written.period.unwrap_or_default();
     let (rows, file) = (written.rows, args.out.display());
     let (first, last) = (shown(first), shown(last));
@@ -122,6 +133,7 @@ fn report(args: &DepthArgs, grid: Grid, written: Written, json: bool) -> anyhow:
             "market": args.market,
             "rows": rows,
             "restarts": written.restarts,
+            "skipped": skipped,
             "first": first,
             "last": last,
             "levels": args.levels,
@@ -130,6 +142,10 @@ fn report(args: &DepthArgs, grid: Grid, written: Written, json: bool) -> anyhow:
         }))?;
     } else {
         print_text(&format!("{rows} rows from {first} to {last} in {file}\n"))?;
+        for skipped in skipped {
+            let (count, kind, first) = (skipped.count, skipped.kind.name(), &skipped.first);
+            eprintln!("left out: {count} {kind}, first: {first}");
+        }
         if written.restarts > 0 {
             eprintln!(
                 "the exchange's versions of the book began again {} times: the column sequence goes on from the last one before",

@@ -19,7 +19,7 @@ use cambist_market_data::{Recording, Timestamp};
 
 use crate::backtest::prepare::{bound_without_venue, held_at_first, own_grid};
 use crate::backtest::processes;
-use crate::backtest::results::{Results, Written};
+use crate::backtest::results::{Results, Unfinished, Written};
 use crate::commands::print_text;
 use crate::exit::{Exit, Failure};
 use cambist_daemon::config::feed::Feed;
@@ -137,7 +137,8 @@ impl SimulatedRun<'_> {
             let grid =
                 own_grid(spec).with_context(|| format!("market {}: its units", spec.name))?;
             let stop = Arc::clone(&pollers.stop);
-            let feed = LiveFeed::new(&spec.name, grid, arrivals, stop, self.clock);
+            let ages = (self.clock, config.engine.poll.depth_age_max_ms);
+            let feed = LiveFeed::new(&spec.name, grid, arrivals, stop, ages);
             data.push(Recording::Live(Box::new(feed)));
         }
         let setup = Setup {
@@ -159,7 +160,8 @@ impl SimulatedRun<'_> {
             observer: Some(Box::new(observer)),
             processes,
         };
-        let results = Results::begin(&self.folder, false, false, &markets, Box::new(|_| {}))?;
+        let kept = Unfinished::Kept;
+        let results = Results::begin(&self.folder, false, false, &markets, kept, Box::new(|_| {}))?;
         let mut sink = sink::PaperSink::new(results, &markets, telemetry, self.also);
         let backtest = match Backtest::new(setup) {
             Ok(backtest) => backtest,

@@ -1,5 +1,6 @@
 //! From arguments to a plan and the header of its results.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -171,7 +172,8 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path).with_context(|| path.display().to_string())? {
         let path = entry?.path();
-        if path.is_file() {
+        // The recorder's lock holds no data.
+        if path.is_file() && path.file_name() != Some(OsStr::new("lock")) {
             found.push(path);
         }
     }

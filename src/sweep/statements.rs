@@ -33,6 +33,12 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
     sentences
 }
 
+/// Trials whose values are a configuration; those of the others are refused in every run.
+const fn compared(summary: &Summary) -> u64 {
+    let runs = if summary.runs == 0 { 1 } else { summary.runs };
+    summary.trials - summary.trials * summary.refused / runs
+}
+
 fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space: &Space) {
     let quote = &summary.quote;
     let net = best.net_pnl.as_deref().unwrap_or("an unknown amount");
@@ -42,7 +48,7 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
     };
     sentences.push(format!(
         "{} trials were compared by {} on the same data.{before} The best is trial {}: {net} {quote}, Sharpe ratio {} a year.",
-        summary.trials,
+        compared(summary),
         space.metric.title(),
         best.trial,
         ratio(best.sharpe)
@@ -108,7 +114,7 @@ fn walk_forward(
         .count();
     sentences.push(format!(
         "In each of {windows} windows, the best of {} trials by {} was chosen on train and reported on test.",
-        summary.trials,
+        compared(summary),
         space.metric.title()
     ));
     if chosen < windows {

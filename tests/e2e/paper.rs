@@ -412,6 +412,34 @@ fn a_recording_shows_what_its_feed_answers_and_a_kill_loses_at_most_a_second() {
 }
 
 #[test]
+fn a_feed_that_stops_moving_is_not_reported_as_recorded() {
+    // Every answer after the twentieth repeats that book.
+    let server = Public::start(|path, number| templates(path, number.min(20)));
+    let folder = Folder::new("paper-still");
+    let url = format!("http://{}/okx", server.address);
+    let config = config(folder.path(), &url, |file| {
+        file.put("mode", "observe")
+            .put("market.0.feed.template", "okx")
+            .put("store.dir", "recorded");
+    });
+    let args = ["run", "--json", "--config", &config, "--for", "9s"];
+    let (code, page, log) = cambist(&folder, "observe", &args);
+    assert_eq!(code, 0, "{page} {log}");
+    let market = &page["markets"][0];
+    // Two seconds of books, and those within depth_age_max_ms of the last one.
+    let books = market["books"].as_u64().unwrap();
+    assert!((20..60).contains(&books), "{market}");
+    let left_out = &market["left_out"][0];
+    assert_eq!(left_out["kind"], "unavailable", "{market}");
+    let first = left_out["first"].as_str().unwrap();
+    assert!(first.contains("old by its own time"), "{first}");
+    // Until the end of the run, which no later book shows.
+    let gap_ms = market["longest_gap_ms"].as_u64().unwrap();
+    assert!(gap_ms > 3_000, "{market}");
+    assert!(log.contains("repeats a book"), "{log}");
+}
+
+#[test]
 fn without_a_feed_the_depth_is_that_of_an_exchange_of_the_same_interface() {
     let stage = Stage::open("paper-venue", lively);
     let folder = &stage.folder;

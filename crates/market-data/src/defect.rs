@@ -39,7 +39,8 @@ pub enum DefectKind {
     Truncated,
     /// Bytes that differ from those written. If skipped, the rest of the file is left out.
     Damaged,
-    /// No usable answer: a timeout, a limit of the rate, or another status than success. Feeds have it, files do not.
+    /// No usable answer: a timeout, a limit of the rate, another status than success, or a book that is too old. Feeds
+    /// have it, files do not.
     Unavailable,
 }
 

@@ -124,8 +124,16 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, FeedError
         number.ok_or_else(|| format!("no whole number at {pointer}"))
     });
     let time = pointers.time.as_ref().map(|(pointer, form)| {
-        let time = found(&page, pointer).and_then(|value| time(value, *form));
-        let time = time.ok_or_else(|| format!("no time at {pointer}"))?;
+        let stated = found(&page, pointer);
+        let time = stated
+            .and_then(|value| time(value, *form))
+            .ok_or_else(|| match stated {
+                Some(value @ (Value::Number(_) | Value::String(_))) => {
+                    let value = excerpt(value.to_string().as_bytes());
+                    format!("{value} at {pointer} is no time: is time_unit that of the feed?")
+                }
+                Some(_) | None => format!("no time at {pointer}"),
+            })?;
         if time < EARLIEST {
             return Err(format!(
                 "the time at {pointer} is {time}: is time_unit that of the feed?"

@@ -25,11 +25,13 @@ pub enum FeedErrorKind {
     Older,
     /// With a time in the future.
     Ahead,
+    /// Older by its own time than `poll.depth_age_max_ms`.
+    Stale,
 }
 
 impl FeedErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::NoAnswer,
         Self::RateLimited,
         Self::HttpStatus,
@@ -39,6 +41,7 @@ impl FeedErrorKind {
         Self::OneSided,
         Self::Older,
         Self::Ahead,
+        Self::Stale,
     ];
 
     /// The label in metrics.
@@ -53,13 +56,16 @@ impl FeedErrorKind {
             Self::OneSided => "one_sided",
             Self::Older => "older",
             Self::Ahead => "ahead",
+            Self::Stale => "stale",
         }
     }
 
     /// The defect that a report counts it as.
     pub const fn defect(self) -> DefectKind {
         match self {
-            Self::NoAnswer | Self::RateLimited | Self::HttpStatus => DefectKind::Unavailable,
+            Self::NoAnswer | Self::RateLimited | Self::HttpStatus | Self::Stale => {
+                DefectKind::Unavailable
+            }
             Self::Invalid | Self::OneSided => DefectKind::BadValue,
             Self::Crossed => DefectKind::Crossed,
             Self::Unsorted => DefectKind::Unsorted,

@@ -17,6 +17,8 @@ const RENUMBERED_AFTER: u32 = 10;
 const AHEAD_MAX_US: i64 = 2_000_000;
 /// So many of them in a row mean that the clock of the exchange was set, or that it and that of this host differ.
 const SET_AFTER: u32 = 10;
+/// A time in whole seconds may be that of any moment within its second.
+const RESOLUTION_US: u64 = 1_000_000;
 
 /// Follows the sequence numbers and the times of one feed.
 #[derive(Debug, Default)]
@@ -30,6 +32,10 @@ pub struct Freshness {
     offset: Option<(i64, Time)>,
     /// Books in a row from the future.
     ahead: u32,
+    /// Books of different times in a row that are late by the offset and agree with this host's clock.
+    agreeing: u32,
+    /// The time of the last book.
+    last: Option<Timestamp>,
 }
 
 /// A book whose time is ahead of those before it, or of this host's clock, by more than any delay explains.
@@ -118,7 +124,8 @@ impl Freshness {
 
     /// How many microseconds later than after the shortest way a book arrived, by its own time; it arrived at
     /// `received` and, by the clock of this host, at `arrived`. One wrong time in the future would make every later book
-    /// look old.
+    /// look old. A clock that was ahead and is set right makes them old too, until there are so many in a row that agree
+    /// with this host; one that is set back from the right time cannot be distinguished from a copy that lags.
     fn behind_us(
         &mut self,
         (received, arrived): (Time, Timestamp),
@@ -144,8 +151,31 @@ impl Freshness {
             known.map_or(offset, |known| known.min(offset))
         };
         self.ahead = 0;
+        let least = if self.was_set_right(offset.saturating_sub(least), arrived, book) {
+            offset
+        } else {
+            least
+        };
         self.offset = Some((least, received));
-        Ok(offset.saturating_sub(least).unsigned_abs())
+        let behind_us = offset.saturating_sub(least).unsigned_abs();
+        let is_whole = book.0 % 1_000_000_000 == 0;
+        Ok(behind_us.saturating_sub(if is_whole { RESOLUTION_US } else { 0 }))
+    }
+
+    /// Whether late books agree with this host's clock for long enough. Those that repeat a time prove nothing.
+    fn was_set_right(&mut self, behind_us: i64, arrived: Timestamp, book: Timestamp) -> bool {
+        let is_new = self.last.replace(book) < Some(book);
+        let apart_us = arrived.nanos_since(book).unsigned_abs() / 1_000;
+        if behind_us <= AHEAD_MAX_US || apart_us > AHEAD_MAX_US.unsigned_abs() {
+            self.agreeing = 0;
+        } else if is_new {
+            self.agreeing += 1;
+        }
+        if self.agreeing < SET_AFTER {
+            return false;
+        }
+        self.agreeing = 0;
+        true
     }
 }
 
@@ -230,6 +260,64 @@ mod tests {
         }
         assert_eq!(at_host(&mut feed, 200, hour), Ok(0));
         assert!(at_host(&mut feed, 201, hour).is_ok_and(|behind_us| behind_us < 10_000));
+    }
+
+    /// Behind in whole milliseconds, of books a tenth of a second after whole seconds.
+    fn behind_ms(feed: &mut Freshness, seconds: u64, ahead_ms: i64) -> u64 {
+        let received = Time(seconds * 1_000_000 + 100_000);
+        let arrived = Timestamp(signed(received.0) * 1_000);
+        let book = arrived.plus_nanos(ahead_ms * 1_000_000);
+        feed.behind_us((received, arrived), book).unwrap() / 1_000
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_and_is_set_right_makes_books_old_for_ten_of_them() {
+        let mut feed = Freshness::default();
+        assert_eq!(behind_ms(&mut feed, 100, 1_500), 0);
+        let mut later = (101..130_u64).map(|second| behind_ms(&mut feed, second, -1_000));
+        // The first one is before the last of the clock that was ahead.
+        let late: Vec<_> = later.by_ref().take(10).collect();
+        assert!(
+            late.iter().all(|ms| (2_490..=2_500).contains(ms)),
+            "{late:?}"
+        );
+        assert!(later.all(|ms| ms < 10));
+    }
+
+    #[test]
+    fn a_copy_that_lags_or_repeats_a_book_is_old_for_as_long_as_it_does() {
+        // It lags by 20 s; nothing shows that its clock was set back instead.
+        let mut feed = Freshness::default();
+        assert_eq!(behind_ms(&mut feed, 100, 0), 0);
+        for second in 101..400 {
+            let ms = behind_ms(&mut feed, second, -20_000);
+            assert!((19_600..=20_000).contains(&ms), "{ms}");
+        }
+        // A clock that is ahead by 1.5 s, and stops: within 2 s of this host for a while.
+        let mut feed = Freshness::default();
+        for second in 100..120_u64 {
+            let at = |second: u64| i64::try_from(second).unwrap() * 1_000;
+            let ms = behind_ms(&mut feed, second, 1_500 - (at(second) - at(100)));
+            let expected = (second - 100) * 1_000;
+            assert!(
+                (expected.saturating_sub(20)..=expected).contains(&ms),
+                "{ms}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_time_in_whole_seconds_makes_no_book_old_within_its_second() {
+        let mut feed = Freshness::default();
+        for ms in (100_000..110_000_u64).step_by(300) {
+            let received = Time::from_ms(ms);
+            let arrived = Timestamp(signed(received.0) * 1_000);
+            let book = Timestamp(arrived.0 / 1_000_000_000 * 1_000_000_000);
+            assert_eq!(feed.behind_us((received, arrived), book), Ok(0), "{ms}");
+        }
+        let (received, arrived) = (Time::from_ms(115_000), Timestamp(115_000_000_000));
+        let behind_us = feed.behind_us((received, arrived), Timestamp(110_000_000_000));
+        assert!(behind_us.is_ok_and(|us| (3_800_000..=4_000_000).contains(&us)));
     }
 
     #[test]

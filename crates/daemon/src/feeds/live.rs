@@ -8,7 +8,7 @@ use std::time::Duration;
 use cambist_core::Time;
 use cambist_market_data::{Event, Grid, LiveRow, LiveSource, Report, Snapshot, Timestamp};
 
-use super::error::FeedError;
+use super::error::{FeedError, FeedErrorKind};
 use super::freshness::Freshness;
 use super::poll::{Arrival, Arrivals, BookArrival, wall};
 use crate::telemetry::feeds::FeedSeries;
@@ -33,16 +33,20 @@ pub struct LiveFeed {
     /// Whether a first book has arrived.
     begun: bool,
     freshness: Freshness,
+    /// A book that is older by its own time is left out.
+    age_max_ms: u64,
+    is_stale: bool,
 }
 
 impl LiveFeed {
-    /// Receives a market's arrivals until `stop`.
+    /// Receives a market's arrivals until `stop`, and leaves out books that are older than `age_max_ms` by their own
+    /// times.
     pub fn new(
         name: &str,
         grid: Grid,
         arrivals: Arrivals,
         stop: Arc<AtomicBool>,
-        clock: Clock,
+        (clock, age_max_ms): (Clock, u64),
     ) -> Self {
         Self {
             name: name.to_owned(),
@@ -57,6 +61,8 @@ impl LiveFeed {
             last: (Timestamp(0), Time(0)),
             begun: false,
             freshness: Freshness::default(),
+            age_max_ms,
+            is_stale: false,
         }
     }
 
@@ -66,6 +72,7 @@ impl LiveFeed {
         let times = (arrival.received, arrival.arrived);
         let judged = arrival.book.and_then(|book| {
             let behind_us = self.freshness.judge(&self.name, &book, times)?;
+            self.check_age(behind_us)?;
             Ok((book, behind_us))
         });
         match judged {
@@ -97,6 +104,26 @@ impl LiveFeed {
                 false
             }
         }
+    }
+
+    /// Refuses a book that is too old by its own time.
+    fn check_age(&mut self, behind_us: u64) -> Result<(), FeedError> {
+        let age_ms = behind_us / 1_000;
+        let was_stale = std::mem::replace(&mut self.is_stale, age_ms > self.age_max_ms);
+        if !self.is_stale {
+            return Ok(());
+        }
+        if !was_stale {
+            let (market, age_max_ms) = (&self.name, self.age_max_ms);
+            tracing::warn!(
+                market,
+                age_ms,
+                age_max_ms,
+                "the books of the feed are too old by their own times, and are left out: it lags, repeats a book, or its clock was set back, which a restart accepts"
+            );
+        }
+        let what = format!("{age_ms} ms old by its own time");
+        Err(FeedError::new(FeedErrorKind::Stale, what))
     }
 
     /// A time after the last one. Times go on from there at the speed of the monotonic clock when the wall clock was set

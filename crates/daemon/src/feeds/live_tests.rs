@@ -52,7 +52,7 @@ fn feed(arrivals: Vec<Arrival>) -> (LiveFeed, FeedSeries) {
     };
     let grid = Grid::parse("0.01", "0.0001").unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let feed = LiveFeed::new("ETH-USDC", grid, arrivals, stop, Clock::new());
+    let feed = LiveFeed::new("ETH-USDC", grid, arrivals, stop, (Clock::new(), 5_000));
     (feed, series)
 }
 
@@ -86,6 +86,30 @@ fn a_clock_that_is_set_back_stops_no_times() {
 }
 
 #[test]
+fn a_feed_that_repeats_a_book_is_left_out_from_its_age_on() {
+    let repeated = |second: u64| {
+        let since = i64::try_from(second).unwrap() * 1_000_000_000;
+        let book = Book {
+            time: Some(NOW),
+            ..book()
+        };
+        let Arrival::Book(mut arrival) = arrival(NOW.plus_nanos(since), Ok(book)) else {
+            unreachable!()
+        };
+        arrival.received = Time(second * 1_000_000);
+        Arrival::Book(arrival)
+    };
+    let (mut feed, series) = feed((100..120).map(repeated).collect());
+    // 5 s, one of the resolution of its time, and one thousandth for clocks that drift.
+    assert_eq!(times(&mut feed).len(), 7);
+    assert_eq!(series.books(), 7);
+    let stale = series
+        .errors()
+        .find(|(kind, _)| *kind == FeedErrorKind::Stale);
+    assert_eq!(stale, Some((FeedErrorKind::Stale, 13)));
+}
+
+#[test]
 fn answers_are_counted_by_what_they_are() {
     let error = |kind| Err(FeedError::new(kind, "what".to_owned()));
     let arrivals = FeedErrorKind::ALL.map(|kind| arrival(NOW, error(kind)));
@@ -93,7 +117,7 @@ fn answers_are_counted_by_what_they_are() {
     assert!(times(&mut feed).is_empty());
     assert!(series.errors().all(|(_, count)| count == 1));
     assert_eq!((series.books(), series.book_at()), (0, None));
-    assert_eq!(feed.report().skipped(DefectKind::Unavailable), 3);
+    assert_eq!(feed.report().skipped(DefectKind::Unavailable), 4);
     for kind in FeedErrorKind::ALL {
         assert!(feed.report().skipped(kind.defect()) > 0, "{}", kind.name());
     }

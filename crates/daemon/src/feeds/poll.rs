@@ -265,7 +265,7 @@ impl Poller {
                 tracing::warn!(
                     market,
                     url,
-                    failures,
+                    failures = failures.saturating_add(1),
                     %error,
                     "reading depth from the feed failed; trying again"
                 );
