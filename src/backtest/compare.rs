@@ -79,7 +79,24 @@ impl RunResults {
             bail!("{}: it has no report", path.display());
         }
         let text = |name: &str| file[name].as_str().unwrap_or_default().to_owned();
-        let (curve, returns) = equity(&named.folder.join("equity.csv"))?;
+        let samples = named.folder.join("equity.csv");
+        let (curve, returns, closing) = equity(&samples)?;
+        let reported = report["equity"]["closing"].as_str();
+        let reported: Option<f64> = reported.and_then(|text| text.parse().ok());
+        if closing != reported {
+            let shown = |value: Option<f64>| {
+                value.map_or_else(
+                    || "without an equity".to_owned(),
+                    |value| format!("at {value}"),
+                )
+            };
+            bail!(
+                "{}: it ends {}, and the report beside it {}: one of them is incomplete or of another run",
+                samples.display(),
+                shown(closing),
+                shown(reported)
+            );
+        }
         Ok(Self {
             name: named.name.clone(),
             config: text("config"),
@@ -204,7 +221,7 @@ impl Returns {
 }
 
 /// The change of equity since the beginning, thinned out, and its returns a minute apart.
-fn equity(path: &Path) -> anyhow::Result<(Equity, Returns)> {
+fn equity(path: &Path) -> anyhow::Result<(Equity, Returns, Option<f64>)> {
     let name = || path.display().to_string();
     let file = File::open(path).with_context(name)?;
     let mut lines = BufReader::new(file).lines();
@@ -222,7 +239,7 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, Returns)> {
     let (mut points, mut returns) = (Vec::new(), Returns::default());
     let mut first: Option<(String, Option<f64>)> = None;
     let (mut every, mut lines_read) = (1_u64, 0_u64);
-    let mut last = None;
+    let (mut last, mut closing) = (None, None);
     for (number, line) in (2_u64..).zip(lines) {
         let at = || format!("{}: line {number}", path.display());
         let line = line.with_context(at)?;
@@ -253,6 +270,7 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, Returns)> {
         }
         last = Some(time);
         *opening = opening.or(equity);
+        closing = equity.or(closing);
         let change = equity
             .zip(*opening)
             .map(|(equity, opening)| equity - opening);
@@ -273,7 +291,7 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, Returns)> {
         }
         lines_read += 1;
     }
-    Ok((points, returns))
+    Ok((points, returns, closing))
 }
 
 /// The page of several runs.

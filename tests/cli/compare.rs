@@ -130,6 +130,15 @@ fn differences_of_content_are_listed() {
     let text = cambist(&[&args[..], &["--overwrite"]].concat());
     let text = stdout(&text);
     let html = std::fs::read_to_string(&page).unwrap();
+    // Results that are not whole, or of two runs.
+    let samples = folder.0.join("one/equity.csv");
+    let whole = std::fs::read_to_string(&samples).unwrap();
+    let cut: Vec<_> = whole.lines().take(3).collect();
+    std::fs::write(&samples, cut.join("\n") + "\n").unwrap();
+    let damaged = cambist(&[&args[..], &["--overwrite"]].concat());
+    let message = stderr(&damaged);
+    assert_eq!(exit(&damaged), 1, "{message}");
+    assert!(message.contains("one/equity.csv: it ends at"), "{message}");
     for words in [
         "other has no Sharpe ratio: its rows are 7 s apart",
         "fewer than 100 returns",

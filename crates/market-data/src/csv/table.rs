@@ -60,6 +60,13 @@ impl Table {
         let mut input = BufReader::with_capacity(64 << 10, input);
         let mut units = Units::default();
         let mut comments = 0;
+        let begin = input
+            .fill_buf()
+            .map_err(|error| inspector.error(Place::File, error))?;
+        // Some programs write a byte order mark.
+        if begin.starts_with("\u{feff}".as_bytes()) {
+            input.consume("\u{feff}".len());
+        }
         let is_comment = |input: &mut BufReader<LastByte>| -> Result<bool> {
             let bytes = input.fill_buf();
             let bytes = bytes.map_err(|error| inspector.error(Place::File, error))?;
@@ -113,9 +120,7 @@ impl Table {
             .iter()
             .map(|name| String::from_utf8_lossy(name).into_owned())
             .collect();
-        // Some programs write a byte order mark.
-        let names = names.iter().map(|name| name.trim_start_matches('\u{feff}'));
-        match Columns::find(names, &options.ignored_columns) {
+        match Columns::find(names.iter().map(String::as_str), &options.ignored_columns) {
             Ok(columns) => Ok((table, columns, units)),
             Err(what) => Err(table.inspector.error(header.place, Defect::Format { what })),
         }
