@@ -265,12 +265,15 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, Returns, Option<f64>)> {
         let time = Timestamp(nanos);
         let (own, opening) = first.get_or_insert_with(|| (cells[market].to_owned(), equity));
         // Equity is the account's; every market repeats it. Programs before this one wrote the last row twice.
-        if cells[market] != *own || last == Some(time) {
+        if cells[market] != *own {
+            continue;
+        }
+        closing = equity.or(closing);
+        if last == Some(time) {
             continue;
         }
         last = Some(time);
         *opening = opening.or(equity);
-        closing = equity.or(closing);
         let change = equity
             .zip(*opening)
             .map(|(equity, opening)| equity - opening);

@@ -1,6 +1,6 @@
 //! Files of results: fills and samples while the run goes on, the report at its end.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -73,12 +73,40 @@ pub struct Written {
 const UNFINISHED: &str = ".cambist-unfinished";
 
 /// The folder that a run writes to until its results are whole. Removed with what a failed run left in it.
-struct Staging(PathBuf);
+struct Staging {
+    path: PathBuf,
+    /// The folder of the results, which no other run has meanwhile.
+    _lock: File,
+}
+
+impl Staging {
+    fn begin(folder: &Path) -> anyhow::Result<Self> {
+        let name = || folder.display().to_string();
+        fs::create_dir_all(folder).with_context(name)?;
+        let lock = File::open(folder).with_context(name)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let what = format!(
+                    "{}: another run writes its results there: name another folder with --out",
+                    folder.display()
+                );
+                return Err(Failure::new(Exit::Usage, what).into());
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(name),
+        }
+        let path = folder.join(UNFINISHED);
+        if path.exists() {
+            fs::remove_dir_all(&path).with_context(|| path.display().to_string())?;
+        }
+        Ok(Self { path, _lock: lock })
+    }
+}
 
 impl Drop for Staging {
     fn drop(&mut self) {
         // What is left is in the way of no run: the next one removes it first.
-        _ = fs::remove_dir_all(&self.0);
+        _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -121,15 +149,9 @@ impl Results {
             return Err(Failure::new(Exit::Usage, what).into());
         }
         let is_staged = there.is_some() || unfinished == Unfinished::Removed;
-        let written_to = if is_staged {
-            folder.join(UNFINISHED)
-        } else {
-            folder.to_owned()
-        };
-        let staging = is_staged.then(|| Staging(written_to.clone()));
-        if staging.is_some() && written_to.exists() {
-            fs::remove_dir_all(&written_to).with_context(|| written_to.display().to_string())?;
-        }
+        let staging = is_staged.then(|| Staging::begin(folder)).transpose()?;
+        let written_to = staging.as_ref().map_or(folder, |staging| &staging.path);
+        let written_to = written_to.to_owned();
         fs::create_dir_all(&written_to).with_context(|| written_to.display().to_string())?;
         Ok(Self {
             folder: folder.to_owned(),
@@ -195,15 +217,15 @@ impl Results {
         self.fills.finish().context("fills")?;
         self.samples.finish().context("equity")?;
         let written_to = match &self.staging {
-            Some(Staging(path)) => path,
+            Some(staging) => &staging.path,
             None => &self.folder,
         };
         for (name, content) in reports {
             let path = written_to.join(name);
             fs::write(&path, content).with_context(|| path.display().to_string())?;
         }
-        if let Some(Staging(path)) = &self.staging {
-            replace(&self.folder, path)?;
+        if let Some(staging) = &self.staging {
+            replace(&self.folder, &staging.path)?;
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ pub struct Online {
     markets: Vec<Value>,
     /// What can never be quoted with the venue's minimums, in sentences.
     never: Vec<String>,
-    /// What the state folder holds back, in sentences: the trial knows venue, account and file only.
+    /// A raised latch or a restricted trading state, in sentences: the trial knows venue, account and file only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     held_back: Vec<String>,
     /// Orders that the venue would refuse, where it can be asked, in sentences.
@@ -134,7 +134,8 @@ pub async fn of(daemon: &Daemon, session: &Session, bound: &Bound) -> anyhow::Re
     Ok(online)
 }
 
-/// What the state folder of a file lets no daemon do, whatever the venue answers.
+/// The latch and the trading state of the state folder, if they let no daemon order anything. Pauses of single parts are
+/// not among them.
 fn held_back(daemon: &Daemon) -> Vec<String> {
     let (dir, config) = (&daemon.store.dir, daemon.source.path.display());
     let mut held = Vec::new();

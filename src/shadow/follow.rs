@@ -256,7 +256,6 @@ impl Follower {
         self.send(
             index,
             Arrival::Book(BookArrival {
-                requested_at: arrived,
                 arrived,
                 sent: self.clock.now(),
                 received: self.clock.now(),

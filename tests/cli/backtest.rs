@@ -277,6 +277,18 @@ fn bad_data_are_named_with_file_and_line_and_skipped_if_asked() {
         (&skipped["kind"], &skipped["count"]),
         (&"crossed".into(), &1.into())
     );
+    // Two runs do not write into one folder.
+    let lock = std::fs::File::open(folder.0.join("out")).unwrap();
+    lock.try_lock().unwrap();
+    let output = run(
+        &folder,
+        &data,
+        &["--skip", "crossed", "--overwrite", "--json"],
+    );
+    let message = stderr(&output);
+    assert_eq!(exit(&output), 2, "{message}");
+    assert!(message.contains("another run writes"), "{message}");
+    drop(lock);
     // What cannot be read from its beginning is not left out by any option.
     let data = folder.write("header.csv", &rows[0][..rows[0].len() / 2]);
     let output = run(&folder, &data, &["--overwrite"]);

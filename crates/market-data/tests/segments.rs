@@ -443,6 +443,34 @@ fn the_oldest_segments_are_removed_beyond_the_limit() {
     assert!(expected(0..340).ends_with(&read(open(&path, "")).0));
 }
 
+/// However rarely key frames are due: a segment that is full ends with its frame.
+#[test]
+fn segments_end_when_they_are_full() {
+    let path = folder("full");
+    let limits = Limits {
+        segment_bytes: 1_000,
+        key_records: 1_000_000,
+        total_bytes: None,
+    };
+    let mut writer = SnapshotWriter::begin(&path, header(), limits).unwrap();
+    for second in 0..300 {
+        writer.write(&snapshot(second)).unwrap();
+        writer.flush().unwrap();
+    }
+    writer.finish().unwrap();
+    let segments = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap());
+    let segments: Vec<_> = segments
+        .filter(|entry| entry.path().extension().is_some())
+        .collect();
+    assert!(segments.len() > 5, "{}", segments.len());
+    for segment in segments {
+        let bytes = segment.metadata().unwrap().len();
+        assert!(bytes < 1_500, "{bytes}");
+    }
+    let (snapshots, error, _) = read(open(&path, ""));
+    assert_eq!((snapshots, error), (expected(0..300), None));
+}
+
 #[test]
 fn a_real_recording_of_ticks_is_the_same_afterwards() {
     let excerpt =

@@ -103,7 +103,8 @@ pub fn decode(feed: &Feed, units: &Units, body: &[u8]) -> Result<Book, FeedError
             add(&mut levels, price, qty);
         }
         // Where the feed has finer prices, more of the last one may follow beyond the end of the list.
-        if !is_last_whole && levels.len() > 1 {
+        let mut before_last = levels.iter().rev().skip(1);
+        if !is_last_whole && before_last.any(|level| level.qty.0 > 0) {
             levels.pop();
         }
         levels.retain(|level: &Level| level.qty.0 > 0);

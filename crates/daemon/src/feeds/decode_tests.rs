@@ -92,6 +92,8 @@ fn a_list_that_ends_within_a_price_of_the_market_ends_before_it() {
         [(250_010, one)]
     );
     assert_eq!(bids(r#"["2500.105",1]"#), [(250_010, one)], "the only one");
+    let dust = r#"["2500.10","0.000000000000001"],["2500.095",1]"#;
+    assert_eq!(bids(dust), [(250_009, one)], "the only one with a lot");
     let asks = read(r#"{"b": [], "a": [["2500.10",1],["2500.105",2],["2500.11",3]]}"#).unwrap();
     assert_eq!(levels(&asks.asks), [(250_010, one), (250_011, 5 * one)]);
     let asks = read(r#"{"b": [], "a": [["2500.10",1],["2500.105",2]]}"#).unwrap();

@@ -36,6 +36,8 @@ pub struct Freshness {
     agreeing: u32,
     /// The time of the last book.
     last: Option<Timestamp>,
+    /// Whether a time had a fraction of a second.
+    has_fractions: bool,
 }
 
 /// A book whose time is ahead of those before it, or of this host's clock, by more than any delay explains.
@@ -158,8 +160,9 @@ impl Freshness {
         };
         self.offset = Some((least, received));
         let behind_us = offset.saturating_sub(least).unsigned_abs();
-        let is_whole = book.0 % 1_000_000_000 == 0;
-        Ok(behind_us.saturating_sub(if is_whole { RESOLUTION_US } else { 0 }))
+        self.has_fractions |= book.0 % 1_000_000_000 != 0;
+        let resolution_us = if self.has_fractions { 0 } else { RESOLUTION_US };
+        Ok(behind_us.saturating_sub(resolution_us))
     }
 
     /// Whether late books agree with this host's clock for long enough. Those that repeat a time prove nothing.

@@ -17,6 +17,9 @@ use cambist_host::clock::Clock;
 /// Step of the time while nothing arrives.
 const STEP: Duration = Duration::from_millis(100);
 
+/// So many new books in a row end a time of books that are too old.
+const NEW_AFTER: u32 = 10;
+
 /// A feed of one market.
 pub struct LiveFeed {
     name: String,
@@ -35,7 +38,8 @@ pub struct LiveFeed {
     freshness: Freshness,
     /// A book that is older by its own time is left out.
     age_max_ms: u64,
-    is_stale: bool,
+    /// Whether that was logged, and how many books in a row were new since.
+    stale: Option<u32>,
 }
 
 impl LiveFeed {
@@ -62,14 +66,14 @@ impl LiveFeed {
             begun: false,
             freshness: Freshness::default(),
             age_max_ms,
-            is_stale: false,
+            stale: None,
         }
     }
 
     /// Applies an arrival to the snapshot; false if it is left out.
     fn take(&mut self, arrival: BookArrival) -> bool {
         self.report.rows += 1;
-        let times = (arrival.received, arrival.arrived);
+        let (times, sent) = ((arrival.received, arrival.arrived), arrival.sent);
         let judged = arrival.book.and_then(|book| {
             let behind_us = self.freshness.judge(&self.name, &book, times)?;
             self.check_age(behind_us)?;
@@ -77,13 +81,13 @@ impl LiveFeed {
         });
         match judged {
             Ok((book, behind_us)) => {
-                let behind_nanos = i64::try_from(behind_us.saturating_mul(1_000));
-                let behind_nanos = behind_nanos.unwrap_or(i64::MAX);
+                // It is as old as its request at least, whatever the clocks show.
+                let asked_us = times.0.micros_since(sent);
+                let age_nanos = i64::try_from(behind_us.max(asked_us).saturating_mul(1_000));
                 let arrived = self.later(arrival.arrived);
-                let observed_at = arrived.plus_nanos(behind_nanos.saturating_neg());
-                let observed_at = observed_at.min(arrival.requested_at);
-                self.snapshot.exchange_time =
-                    observed_at.max(self.snapshot.exchange_time).min(arrived);
+                let observed_at =
+                    arrived.plus_nanos(age_nanos.unwrap_or(i64::MAX).saturating_neg());
+                self.snapshot.exchange_time = observed_at.max(self.snapshot.exchange_time);
                 self.snapshot.local_time = arrived;
                 self.snapshot.sequence = book.sequence.unwrap_or(0);
                 self.snapshot.bids = book.bids;
@@ -109,11 +113,12 @@ impl LiveFeed {
     /// Refuses a book that is too old by its own time.
     fn check_age(&mut self, behind_us: u64) -> Result<(), FeedError> {
         let age_ms = behind_us / 1_000;
-        let was_stale = std::mem::replace(&mut self.is_stale, age_ms > self.age_max_ms);
-        if !self.is_stale {
+        if age_ms <= self.age_max_ms {
+            // Of several servers one may lag: it is logged once.
+            self.stale = self.stale.map(|new| new + 1).filter(|new| *new < NEW_AFTER);
             return Ok(());
         }
-        if !was_stale {
+        if self.stale.replace(0).is_none() {
             let (market, age_max_ms) = (&self.name, self.age_max_ms);
             tracing::warn!(
                 market,

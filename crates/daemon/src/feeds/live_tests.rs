@@ -16,7 +16,6 @@ const NOW: Timestamp = Timestamp(1_789_300_000_000_000_000);
 
 fn arrival(arrived: Timestamp, book: Result<Book, FeedError>) -> Arrival {
     Arrival::Book(BookArrival {
-        requested_at: arrived,
         arrived,
         sent: Time(0),
         received: Time(0),
@@ -56,13 +55,15 @@ fn feed(arrivals: Vec<Arrival>) -> (LiveFeed, FeedSeries) {
     (feed, series)
 }
 
-/// Local times of all rows.
-fn times(feed: &mut LiveFeed) -> Vec<Timestamp> {
-    let mut times = Vec::new();
+/// Local times and exchange times of all books.
+fn times(feed: &mut LiveFeed) -> (Vec<Timestamp>, Vec<Timestamp>) {
+    let mut times = (Vec::new(), Vec::new());
     while let Some(row) = feed.next_row().unwrap() {
         if let LiveRow::Snapshot(snapshot) = row {
-            assert!(snapshot.exchange_time <= snapshot.local_time);
-            times.push(snapshot.local_time);
+            let age_nanos = snapshot.local_time.nanos_since(snapshot.exchange_time);
+            assert!((0..60_000_000_000).contains(&age_nanos), "{age_nanos}");
+            times.0.push(snapshot.local_time);
+            times.1.push(snapshot.exchange_time);
         }
     }
     times
@@ -76,7 +77,8 @@ fn a_clock_that_is_set_back_stops_no_times() {
         arrival(back, Ok(book())),
         arrival(back.plus_nanos(1_000_000), Ok(book())),
     ]);
-    let times = times(&mut feed);
+    let (times, of_exchange) = times(&mut feed);
+    assert!(of_exchange.is_sorted_by(|a, b| a < b), "{of_exchange:?}");
     assert_eq!(times.len(), 3);
     assert!(times.is_sorted_by(|a, b| a < b), "{times:?}");
     assert!(times[2].nanos_since(NOW) < HOUR_NANOS / 60, "{times:?}");
@@ -96,12 +98,12 @@ fn a_feed_that_repeats_a_book_is_left_out_from_its_age_on() {
         let Arrival::Book(mut arrival) = arrival(NOW.plus_nanos(since), Ok(book)) else {
             unreachable!()
         };
-        arrival.received = Time(second * 1_000_000);
+        (arrival.sent, arrival.received) = (Time(second * 1_000_000), Time(second * 1_000_000));
         Arrival::Book(arrival)
     };
     let (mut feed, series) = feed((100..120).map(repeated).collect());
     // 5 s, one of the resolution of its time, and one thousandth for clocks that drift.
-    assert_eq!(times(&mut feed).len(), 7);
+    assert_eq!(times(&mut feed).0.len(), 7);
     assert_eq!(series.books(), 7);
     let stale = series
         .errors()
@@ -114,7 +116,7 @@ fn answers_are_counted_by_what_they_are() {
     let error = |kind| Err(FeedError::new(kind, "what".to_owned()));
     let arrivals = FeedErrorKind::ALL.map(|kind| arrival(NOW, error(kind)));
     let (mut feed, series) = feed(arrivals.into());
-    assert!(times(&mut feed).is_empty());
+    assert!(times(&mut feed).0.is_empty());
     assert!(series.errors().all(|(_, count)| count == 1));
     assert_eq!((series.books(), series.book_at()), (0, None));
     assert_eq!(feed.report().skipped(DefectKind::Unavailable), 4);

@@ -42,13 +42,11 @@ pub enum Arrival {
 /// A book and its times.
 #[derive(Clone, Debug)]
 pub struct BookArrival {
-    /// When the request was sent.
-    pub requested_at: Timestamp,
     /// When the answer had arrived.
     pub arrived: Timestamp,
-    /// The same two moments by the clock that never jumps.
+    /// When the request was sent, by the clock that never jumps.
     pub sent: Time,
-    /// See `sent`.
+    /// When the answer had arrived, by the same clock.
     pub received: Time,
     /// The book, or why the answer is invalid.
     pub book: Result<Book, FeedError>,
@@ -206,7 +204,6 @@ impl Poller {
         let mut logged = None;
         loop {
             let sent = self.clock.now();
-            let requested_at = wall(self.clock);
             let (book, at_least_ms) = match self.reader.get().await {
                 Ok(body) => (decode(&self.feed, &self.units, &body), 0),
                 Err(PublicError::RateLimited { retry_after_ms }) => {
@@ -233,7 +230,6 @@ impl Poller {
                 Err(_) => failures.saturating_add(1),
             };
             let arrival = BookArrival {
-                requested_at,
                 arrived: wall(self.clock),
                 sent,
                 received: self.clock.now(),

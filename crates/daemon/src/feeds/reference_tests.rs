@@ -26,7 +26,6 @@ fn book(sequence: u64, time_ms: Option<i64>) -> Book {
 /// By the clock of the host an hour later than by the monotonic one.
 fn arrival(sent_ms: u64, received_ms: u64, book: Book) -> BookArrival {
     BookArrival {
-        requested_at: Timestamp(0),
         arrived: Timestamp(i64::try_from(received_ms + HOUR_MS).unwrap() * 1_000_000),
         sent: Time::from_ms(sent_ms),
         received: Time::from_ms(received_ms),

@@ -23,7 +23,7 @@ const FRAME_TARGET_BYTES: usize = 64 << 10;
 /// Size limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The first key frame beyond this size starts a new segment.
+    /// The first frame beyond this size starts a new segment.
     pub segment_bytes: u64,
     /// Number of records between two key frames, which bounds the work of a search.
     pub key_records: u32,
@@ -238,9 +238,11 @@ impl<C: Codec> SegmentWriter<C> {
         let full = |open: &Open| {
             open.bytes >= self.limits.segment_bytes || open.index.len() >= ENTRIES_MAX
         };
-        let key_is_due = self.open.is_none() || self.since_key >= self.limits.key_records;
+        let is_full = self.open.as_ref().is_some_and(full);
+        let key_is_due =
+            self.open.is_none() || is_full || self.since_key >= self.limits.key_records;
         if key_is_due {
-            if self.open.as_ref().is_some_and(full) {
+            if is_full {
                 self.finish_segment()?;
             }
             if self.open.is_none() {
