@@ -6,11 +6,11 @@ use cambist_server::{DataError, DataFolder, Extent, backup, restore, verify};
 use cambist_signing::request_signature::sdk_form;
 
 use super::crash::{Folder, customer, populated};
-use super::support::{Call, Connection, Customer, Exchange, Want};
+use super::support::{Call, Connection, Customer, Exchange, Want, taken};
 
 /// Serves a data folder until the task is done, then stops.
 fn serve<T>(data: &Path, task: impl FnOnce(&mut Connection) -> T) -> T {
-    let folder = DataFolder::take(data).unwrap();
+    let folder = taken(data);
     let durable = folder
         .recover()
         .unwrap()
@@ -40,8 +40,11 @@ fn a_copy_of_a_running_exchange_holds_what_was_acknowledged_and_can_be_started()
             connection.ask(&maker.submit(Want::Sell, 100_000, 1)).good();
         }
         // The folder is in use and can be copied and verified nevertheless.
-        let taken = DataFolder::take(&data).err();
-        assert!(matches!(taken, Some(DataError::InUse { .. })), "{taken:?}");
+        let in_use = DataFolder::take(&data).err();
+        assert!(
+            matches!(in_use, Some(DataError::InUse { .. })),
+            "{in_use:?}"
+        );
         let facts = backup(&data, &copy, Extent::Everything).unwrap();
         assert_eq!(facts.position, 10);
         assert_eq!(verify(&data).unwrap().open_orders, 10);
@@ -161,7 +164,7 @@ fn a_damaged_copy_is_not_restored() {
     for refused in [
         verify(&data).err(),
         restore(&data, &again).err(),
-        DataFolder::take(&data).unwrap().recover().err(),
+        taken(&data).recover().err(),
     ] {
         let Some(DataError::Damaged { file, offset, .. }) = refused else {
             panic!("{refused:?}");

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use cambist_core::VenueTime;
-use cambist_server::{Clock, DataError, DataFolder, ServerConfig};
+use cambist_server::{Clock, DataError, ServerConfig};
 use serde_json::json;
 
 use super::admin::OperatorListener;
 use super::crash::{Folder, customer, populated};
-use super::support::{Call, Exchange, Want, config};
+use super::support::{Call, Exchange, Want, config, taken};
 
 const YEAR_MS: u64 = 31_536_000_000;
 
 /// Runs the exchange of a folder with a clock.
 fn run<T>(data: &Path, clock: Clock, task: impl FnOnce(&Exchange) -> T) -> T {
-    let folder = DataFolder::take(data).unwrap();
+    let folder = taken(data);
     let durable = folder
         .recover()
         .unwrap()
@@ -124,7 +124,7 @@ fn a_folder_far_ahead_of_the_clock_is_refused_before_anything_is_written() {
     };
     let before = names();
     let resumed = |wall: u64, ahead_max_ms: u64| {
-        let folder = DataFolder::take(folder.path()).unwrap();
+        let folder = taken(folder.path());
         let bound = folder.with_time_bound(VenueTime(wall), ahead_max_ms);
         bound.recover().map(|exchange| exchange.map(drop))
     };

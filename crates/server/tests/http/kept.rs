@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cambist_core::Price;
-use cambist_server::{DataFolder, Server, verify};
+use cambist_server::{Server, verify};
 use cambist_venue::{
     AccountId, ApiKeyDigest, Caller, KrakenAction, KrakenAmend, KrakenCall, KrakenReply,
     KrakenStatus, OrderRef, Request, Response,
@@ -13,7 +13,7 @@ use cambist_venue::{
 use serde_json::Value;
 
 use super::crash::Folder;
-use super::support::config;
+use super::support::{config, taken};
 
 #[path = "../../../../tests/kept/packed.rs"]
 mod packed;
@@ -79,7 +79,7 @@ fn every_kept_folder_is_opened_with_everything_in_it() {
         assert!(files(folder.path()) == was, "{name}");
 
         // A start upgrades it, after a copy of everything.
-        let data = DataFolder::take(folder.path()).unwrap();
+        let data = taken(folder.path());
         let opened = data.recover().unwrap().unwrap();
         assert!(opened.facts().written_by.is_some(), "{name}");
         assert_eq!(opened.venue().open_orders() as u64, facts.open_orders);
@@ -103,7 +103,7 @@ fn every_kept_folder_is_opened_with_everything_in_it() {
         assert_eq!(again.recovery.replayed, 0, "{name}: a snapshot of today");
 
         // It is a folder of the current version from now on.
-        let data = DataFolder::take(folder.path()).unwrap();
+        let data = taken(folder.path());
         let opened = data.recover().unwrap().unwrap();
         assert_eq!(opened.facts().written_by, None, "{name}");
         drop((opened, data));
@@ -117,7 +117,7 @@ fn requests_of_before_are_executed_by_the_rules_of_before() {
     const ACCOUNT: AccountId = AccountId(10_000);
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kept/exchange-3e6a713");
     let folder = unpacked(&kept, "kept-rules");
-    let data = DataFolder::take(folder.path()).unwrap();
+    let data = taken(folder.path());
     let opened = data.recover().unwrap().unwrap();
     let orders: Vec<_> = opened.venue().kraken_orders(ACCOUNT).collect();
     // Amends to what was filled already were refused, so that the rest was filled later.
@@ -171,7 +171,7 @@ fn requests_of_before_are_executed_by_the_rules_of_before() {
         amended(nonce, 810 + nonce);
     }
     drop((exchange, server, data));
-    let data = DataFolder::take(folder.path()).unwrap();
+    let data = taken(folder.path());
     let opened = data.recover().unwrap().unwrap();
     assert_eq!(opened.facts().position, before + 30);
     let again: Vec<_> = opened.venue().kraken_orders(ACCOUNT).collect();

@@ -1,10 +1,9 @@
 //! Requests that no library would send: each gets an error with a code or a closed connection, and changes nothing.
 
-use cambist_server::DataFolder;
 use serde_json::json;
 
 use crate::crash::{Folder, customer, populated};
-use crate::support::{Call, Exchange, START_S, Want, config};
+use crate::support::{Call, Exchange, START_S, Want, config, taken};
 
 /// Sends raw bytes and returns the status of each answer, until the connection is closed or `answers` were received.
 fn statuses(exchange: &Exchange, bytes: &[u8], answers: usize) -> Vec<u16> {
@@ -98,7 +97,7 @@ fn unusual_but_valid_requests_are_served() {
 #[test]
 fn a_client_that_closes_its_sending_side_is_answered() {
     let folder = Folder::new("answers");
-    let data = DataFolder::take(&folder.path().join("data")).unwrap();
+    let data = taken(&folder.path().join("data"));
     let exchange = Exchange::durable(data.begin(populated(), Vec::new()).unwrap());
     let mut alice = customer(1);
     for _ in 0..20 {

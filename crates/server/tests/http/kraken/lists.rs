@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use cambist_server::{DataFolder, Durable};
+use cambist_server::Durable;
 use cambist_venue::Compat;
 use serde_json::{Value, json};
 
 use super::{CUSTOMER, Client, offers, opened, server, settings};
 use crate::crash::Folder;
-use crate::support::{Exchange, Want, venue};
+use crate::support::{Exchange, Want, taken, venue};
 
 #[test]
 fn ledgers_add_up_to_balances_and_name_trades() {
@@ -130,7 +130,7 @@ fn a_new_entry_is_absent_from_the_ledger_for_the_lag() {
 }
 
 fn durable(folder: &Path) -> Durable {
-    let data = DataFolder::take(folder).unwrap();
+    let data = taken(folder);
     let recovered = data.recover().unwrap();
     recovered.unwrap_or_else(|| data.begin(venue(Compat::Both), Vec::new()).unwrap())
 }

@@ -8,16 +8,34 @@ mod customer;
 pub mod trader;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::thread::JoinHandle;
 
 use cambist_core::{Amount, TokenId, TokenSpec, VenueTime};
-use cambist_server::{Clock, Durable, InProcess, Rate, RateLimits, RunError, Server, ServerConfig};
+use cambist_server::{
+    Clock, DataError, DataFolder, Durable, InProcess, Rate, RateLimits, RunError, Server,
+    ServerConfig,
+};
 use cambist_signing::{Address, SecretKey};
 use cambist_venue::agents::Agents;
 use cambist_venue::{
     AccountId, Compat, Limits, MarketConfig, PublicKey, TokenConfig, TokenKind, Venue, VenueConfig,
 };
 use tokio::sync::oneshot;
+
+/// Takes a data folder that nothing else uses. A test that starts a process at this moment gives it the lock of a folder
+/// that was just released, until the process runs its own program.
+pub fn taken(folder: &Path) -> DataFolder {
+    for _ in 0..100 {
+        match DataFolder::take(folder) {
+            Err(DataError::InUse { .. }) => {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            taken => return taken.unwrap(),
+        }
+    }
+    DataFolder::take(folder).unwrap()
+}
 
 pub use client::{Call, Connection, Reply};
 pub use customer::{Customer, Want, message};
