@@ -1,7 +1,7 @@
 //! A year of one-second polls of one market: the engine with the strategy `bands`, risk limits and fills, in a process
 //! of its own, from a recording on disk.
 //!
-//! `year [DAYS [SEED]]`. A tenth of the recording is run as well: memory must not depend on the length.
+//! `year [DAYS [SEED [SCENARIO]]]`. A tenth of the recording is run as well: memory must not depend on the length.
 
 mod scenario;
 
@@ -141,7 +141,8 @@ pub fn run(arguments: &[String]) {
     let (days, seed) = (number(0, 365), number(1, 7));
     let spec = market();
     let grid = Grid::parse("0.01", "0.0001").expect("a grid");
-    let played = scenario::play(SCENARIO, seed, PLAYED_S, &spec);
+    let name = arguments.get(2).map_or(SCENARIO, String::as_str);
+    let played = scenario::play(name, seed, PLAYED_S, &spec);
     let folder = std::env::temp_dir().join(format!("cambist-year-{}", std::process::id()));
     let seconds = days * DAY_S;
     scenario::record(&folder, &played, seconds, grid);
@@ -156,7 +157,7 @@ pub fn run(arguments: &[String]) {
         .sum();
     let path = folder.display().to_string();
     println!(
-        "{seconds} snapshots of the scenario `{SCENARIO}`, 20 levels a side, {:.1} bytes each on disk.\n",
+        "{seconds} snapshots of the scenario `{name}`, 20 levels a side, {:.1} bytes each on disk.\n",
         bytes as f64 / seconds as f64
     );
     let mut year_s = f64::NAN;
