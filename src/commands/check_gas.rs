@@ -1,7 +1,7 @@
 //! What `cambist check` states about gas.
 
 use cambist_core::math::decimal;
-use cambist_daemon::config::evm::{COIN_DECIMALS, EvmLink};
+use cambist_daemon::config::venue::evm::{COIN_DECIMALS, EvmLink};
 use serde::Serialize;
 
 /// What the gas of one join, exit and swap costs at most, in whole coins.

@@ -16,7 +16,6 @@ use super::{columns, print_json, print_text};
 use crate::commands::daemon_control::Which;
 use crate::commands::stated_loss::losses;
 use crate::exit::{Exit, Failure};
-use cambist_daemon::config::venue::VenueKind;
 use cambist_daemon::config::{Bound, Daemon, feasible};
 use cambist_daemon::live::latch::Latch;
 use cambist_daemon::live::start_retry::StartRetry;
@@ -199,23 +198,14 @@ fn keys(daemon: &Daemon, all: &mut Findings) {
                 secrets::Keys::Signer { .. } => {
                     "the file of the API key exists, and only this user can read it"
                 }
-                _ if daemon.venue.kind() == VenueKind::EvmPools => {
-                    "the files of the key and of the nodes exist, and only this user can read them"
-                }
-                _ => "both files exist, and only this user can read them",
+                _ => daemon.venue.kind().description().keys_found,
             };
             all.good("keys", found);
         }
         Err(error) => all.wrong(
             "keys",
             error.to_string(),
-            match daemon.venue.kind() {
-                VenueKind::Exchange => {
-                    "create a signing key with cambist keygen; the exchange issues the API key"
-                }
-                VenueKind::Kraken => "docs/kraken.md describes both keys",
-                VenueKind::EvmPools => "docs/evm-pools.md describes the files",
-            },
+            daemon.venue.kind().description().keys_help,
         ),
     }
 }
@@ -343,29 +333,20 @@ async fn with_access(daemon: &Daemon, access: Access, all: &mut Findings) -> Opt
                 error.downcast_ref::<CallError>(),
                 Some(CallError::NotSent { .. } | CallError::Unknown { .. })
             );
+            let description = daemon.venue.kind().description();
             all.wrong(
                 "venue",
                 format!("{error:#}"),
-                match daemon.venue.kind() {
-                    VenueKind::EvmPools => "docs/evm-pools.md describes what a start compares",
-                    _ if is_unreached => {
-                        "start the exchange, or correct venue.base_url; a daemon waits for its venue"
-                    }
-                    VenueKind::Exchange => {
-                        "compare base_url, account_id, owner and the keys with the exchange's records; cambist check --pin prints its chain and units"
-                    }
-                    VenueKind::Kraken => "docs/kraken.md describes both keys",
+                if is_unreached {
+                    description.unreached_help
+                } else {
+                    description.start_help
                 },
             );
             return None;
         }
     };
-    let (url, account) = (&daemon.venue.base_url.value, daemon.venue.account());
-    let found = match daemon.venue.kind() {
-        VenueKind::EvmPools => format!("the nodes know the chain, the contracts and {account}"),
-        VenueKind::Exchange | VenueKind::Kraken => format!("{url} knows {account} and both keys"),
-    };
-    all.good("venue", found);
+    all.good("venue", daemon.venue.found());
     let bound = match session.bind(daemon, once).await {
         Ok(bound) => bound,
         Err(error) => {

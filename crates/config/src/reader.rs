@@ -142,6 +142,13 @@ impl<'r, 'd> Section<'r, 'd> {
         self.reader.keys.borrow_mut().ask(self.label(key), asked);
     }
 
+    /// The position of a key that has no meaning here, if it is written: the caller reports it, and `finish` does not.
+    pub fn disclaim(&mut self, key: &'static str) -> Option<Place> {
+        let (written, _) = self.table?.get_key_value(key)?;
+        self.known.insert(key);
+        Some(self.reader.place(written.span().start))
+    }
+
     /// Reads an optional value.
     pub fn opt<T: Read>(&mut self, key: &'static str) -> Option<At<T>> {
         let raw = self.raw(key, KnownKey::new(T::SHAPE))?;

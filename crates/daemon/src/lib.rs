@@ -13,6 +13,7 @@ pub mod feeds;
 pub mod live;
 pub mod notify;
 pub mod portfolio;
+mod real_path;
 pub mod recording;
 pub mod telemetry;
 pub mod venues;

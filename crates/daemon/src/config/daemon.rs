@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cambist_config::log::{LogConfig, read_log};
 use cambist_core::config::{BudgetConfig, EngineConfig};
-use cambist_host::secrets::Keys;
+use cambist_host::secrets::{self, Keys};
 
 use super::Kind;
 use super::market::{self, Market};
@@ -18,7 +18,7 @@ use super::reader::{At, ConfigError, KnownKeys, Place, Problem, Section, Source}
 use super::risk::{self, Risk};
 use super::sections::{check_markets, read_budget, read_orders, read_poll, small, version};
 use super::shadow;
-use super::venue::{self, Secrets, VenueLink, VenueTerms};
+use super::venue::{self, VenueLink};
 
 /// The store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,6 +195,27 @@ impl Daemon {
         self.markets.iter().find_map(of_market)
     }
 
+    /// Files and folders of keys, state, recordings and destinations, which no process of a strategy may read.
+    pub fn private_paths(&self) -> Vec<PathBuf> {
+        let mut paths = vec![self.store.dir.clone()];
+        match &self.keys {
+            Keys::Files { api_key, eddsa_key } => {
+                paths.extend([api_key.clone(), eddsa_key.clone()]);
+            }
+            Keys::Signer { api_key, socket } => {
+                paths.extend(api_key.clone());
+                paths.push(socket.clone());
+            }
+            Keys::Credentials | Keys::None => {}
+        }
+        paths.extend(self.venue.secrets().into_iter().map(Path::to_owned));
+        // Whatever the service manager provides there.
+        paths.extend(secrets::credentials());
+        paths.extend(self.tape.iter().map(|tape| tape.dir.clone()));
+        paths.extend(self.messages.iter().map(|to| to.url_file.clone()));
+        paths
+    }
+
     /// The file in which a running daemon writes the address of its metrics.
     pub fn metrics_address_file(&self) -> PathBuf {
         self.store.dir.join("metrics.address")
@@ -223,11 +244,11 @@ fn read(
 
     let mut section = root.section("venue");
     let kind = venue::kind(&mut section)?;
-    let venue = venue::read(&mut section, &kind, (mode, pins), &folder);
+    let mut venue = venue::read(&mut section, &kind, (mode, pins), &folder);
     section.finish();
 
     let mut section = root.section("keys");
-    let secrets = venue::read_secrets(&mut section, &folder, mode, venue.kind);
+    let keys = venue.read_secrets(&mut section, &folder, mode);
     section.finish();
 
     let mut section = root.section("store");
@@ -290,7 +311,7 @@ fn read(
 
     let mut section = root.section("orders");
     let mut engine = EngineConfig::unset();
-    let orders = read_orders(&mut section, &mut engine, venue.kraken());
+    let orders = read_orders(&mut section, &mut engine, &venue);
     section.finish();
 
     let mut section = root.section("poll");
@@ -298,7 +319,7 @@ fn read(
     section.finish();
 
     let mut section = root.section("budget");
-    let budget = read_budget(&mut section, venue.kraken());
+    let budget = read_budget(&mut section, &venue);
     let budget_at = section.at();
     section.finish();
 
@@ -351,27 +372,16 @@ fn read(
     let fee_bips = [small(maker.value), small(taker.value)];
 
     let daemon = (|| {
-        let Secrets {
-            keys,
-            folders,
-            eth_key,
-        } = secrets?;
-        let mut terms = venue.terms?;
-        match &mut terms {
-            VenueTerms::Exchange(_) => {}
-            VenueTerms::Kraken(link) => link.keys = folders,
-            VenueTerms::Evm(link) => link.key_file = eth_key,
-        }
         Some(Daemon {
             source,
             mode,
             paper,
             venue: VenueLink {
                 base_url: venue.base_url.or_else(|| venue::without(mode))?,
-                terms,
+                terms: venue.terms?,
             },
             request_timeout_ms: venue.request_timeout_ms,
-            keys,
+            keys: keys?,
             store: store?,
             beside,
             tape,

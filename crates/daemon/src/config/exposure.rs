@@ -245,15 +245,7 @@ pub fn overload(daemon: &Daemon, load: &Load) -> Vec<Problem> {
     }
     let most_bps = daemon.venue.load_max_bps();
     if load.budget_share_bps > most_bps {
-        let allowed = daemon.venue.kraken().map_or_else(
-            || format!("budget.per_s = {}", daemon.budget.per_s),
-            |link| {
-                let milli = u64::from(daemon.budget.per_s) * most_bps / 10;
-                let allowed = thousandths(milli / u64::from(daemon.venue.budget_unit()));
-                let tier = link.tier.name();
-                format!("venue.tier = \"{tier}\" allows {allowed}: raise poll.orders_ms, poll.balances_ms and their ages")
-            },
-        );
+        let allowed = daemon.venue.allowance(&daemon.budget);
         let what = format!(
             "polling and refreshing need {} requests a second, but {allowed}",
             thousandths(load.total_milli_per_s),

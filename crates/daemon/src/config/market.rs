@@ -10,9 +10,7 @@ use cambist_core::market::{MarketId, MarketSpec};
 use cambist_core::reference::ReferenceSource;
 use cambist_core::strategy::Strategy;
 
-use super::evm;
 use super::feed::{self, Feed, ReferenceFeed};
-use super::kraken;
 use super::limits::{self, Written, nothing_derived};
 use super::mode::{DepthSource, Mode};
 use super::money::Money;
@@ -20,7 +18,7 @@ use super::pool::{self, Pool};
 use super::process::{self, ProcessChoice};
 use super::reader::{At, Place, Problem, Section};
 use super::sections::{require_pins, small};
-use super::venue::{VenueKind, VenueSection, VenueTerms};
+use super::venue::VenueSection;
 
 /// Most sources of reference prices of a market.
 const REFERENCE_FEEDS_MAX: usize = 8;
@@ -205,7 +203,7 @@ pub(super) fn read(
     let pinned = venue.pinned;
     let name = section.req::<String>("name");
     let written = name.as_ref();
-    let symbols = written.and_then(|name| symbols(&section, name, venue.kind));
+    let symbols = written.and_then(|name| symbols(&section, name, venue));
     let mut decimals = |key: &'static str| {
         let at = section.at();
         let found = section.number(key, 0, 0..=27);
@@ -235,9 +233,7 @@ pub(super) fn read(
         nothing_derived,
     );
     let mut amounts = Written::default();
-    if venue.kind == VenueKind::EvmPools {
-        evm::without_orders(&mut section, &mut limits, &mut amounts);
-    }
+    venue.set_limits(&mut section, &mut limits, &mut amounts);
     let complete = amounts.read(&mut section, MarketConfig::LIMITS);
     amounts.read(&mut section, LossConfig::LIMITS);
     let empty = read_empty(&mut section);
@@ -255,7 +251,8 @@ pub(super) fn read(
         .into_iter()
         .map(|section| read_strategy(section, folder))
         .collect();
-    check_kind(&section, venue, &strategies, (&expected, pool.as_ref()));
+    let valid: Vec<_> = strategies.iter().flatten().cloned().collect();
+    venue.check_market(&section, &valid, (&expected, pool.as_ref()));
     if strategies.is_empty() {
         section.missing(
             "strategy",
@@ -304,43 +301,6 @@ pub(super) fn read(
     })
 }
 
-/// Refuses what the kind of venue does not have.
-fn check_kind(
-    section: &Section<'_, '_>,
-    venue: &VenueSection,
-    strategies: &[Option<StrategyChoice>],
-    (expected, pool): (&Expected, Option<&Pool>),
-) {
-    let read: Vec<_> = strategies.iter().flatten().cloned().collect();
-    if let Some(pool) = pool {
-        check_range(section, venue, pool, &read);
-    }
-    match venue.kind {
-        VenueKind::Exchange => {}
-        VenueKind::Kraken => kraken::check_market(section, &read),
-        VenueKind::EvmPools => evm::check_market(section, &read, expected),
-    }
-}
-
-/// Refuses a range where the venue has none, and what ranges do not have.
-fn check_range(
-    section: &Section<'_, '_>,
-    venue: &VenueSection,
-    pool: &Pool,
-    strategies: &[StrategyChoice],
-) {
-    if let Some(VenueTerms::Evm(link)) = &venue.terms {
-        evm::check_range(section, link, pool, strategies);
-    } else if let Some(range) = pool
-        .range
-        .as_ref()
-        .filter(|_| venue.kind != VenueKind::EvmPools)
-    {
-        let what = "market.pool.range is of V3 pools: only venue.kind = \"evm-pools\" has them";
-        section.problem(range.at, what);
-    }
-}
-
 /// Sources of reference prices; `None` if one is invalid or two have the same name.
 fn read_reference_feeds(section: &mut Section<'_, '_>) -> Option<Vec<ReferenceFeed>> {
     let sections = section.sections("reference_feed");
@@ -372,28 +332,14 @@ fn venue_feed(
     venue: &VenueSection,
     depth_ms: u64,
 ) -> Option<Feed> {
-    let Some(base_url) = &venue.base_url else {
+    if venue.base_url.is_none() {
         section.missing(
             "feed",
             "market.feed is missing: without venue.base_url it is the source of depth",
         );
         return None;
-    };
-    let name = &name?.value;
-    match venue.kind {
-        VenueKind::Exchange => {
-            let decimals = expected.base_decimals.as_ref()?.value;
-            Some(feed::of_exchange(base_url, name, decimals, depth_ms))
-        }
-        VenueKind::Kraken => Some(feed::of_kraken(base_url, name, depth_ms)),
-        VenueKind::EvmPools => {
-            section.missing(
-                "feed",
-                "market.feed is missing: a pool on a chain is no source of depth for this mode",
-            );
-            None
-        }
     }
+    venue.feed(section, (&name?.value, expected), depth_ms)
 }
 
 /// Checks orders between amounts: less than, above 0, in between.
@@ -464,7 +410,7 @@ fn check_symbols(
 fn symbols(
     section: &Section<'_, '_>,
     name: &At<String>,
-    kind: VenueKind,
+    venue: &VenueSection,
 ) -> Option<(String, String)> {
     let pair = name.value.split_once('-').filter(|(base, quote)| {
         let symbol = |text: &str| {
@@ -473,16 +419,12 @@ fn symbols(
         symbol(base) && symbol(quote) && base != quote
     });
     if pair.is_none() {
-        let example = match kind {
-            VenueKind::Exchange => "ETH-USDC",
-            VenueKind::Kraken => "XBT-USD",
-            VenueKind::EvmPools => "WETH-USDC",
-        };
+        let example = venue.kind.description().market_example;
         let what = format!("market.name must be BASE-QUOTE, such as \"{example}\"");
         section.problem(name.at, what);
     }
-    if let (VenueKind::Kraken, Some((base, quote))) = (kind, pair) {
-        kraken::check_names(section, name.at, &[base, quote]);
+    if let Some((base, quote)) = pair {
+        venue.check_symbols(section, name.at, [base, quote]);
     }
     pair.map(|(base, quote)| (base.to_owned(), quote.to_owned()))
 }

@@ -5,11 +5,9 @@
 //! error found, each with file, line and column.
 
 pub mod daemon;
-pub mod evm;
 pub mod exposure;
 pub mod feasible;
 pub mod feed;
-pub mod kraken;
 pub mod limits;
 pub mod market;
 pub mod messages;

@@ -10,10 +10,10 @@ use cambist_sandbox::launch::Launch;
 use cambist_sandbox::supervisor::SEARCHED;
 use cambist_strategy_process::{LINE_MAX, ProcessSettings, SettingsError};
 
-use cambist_host::secrets::{KeyFolders, Keys};
-
 use super::daemon::Daemon;
-use super::reader::{At, Place, Problem, Section};
+use super::market::StrategyChoice;
+use super::reader::{At, Problem, Section};
+use crate::real_path::real;
 
 /// First argument with which this program is the launcher of a process.
 pub const LAUNCHER: &str = "strategy-launcher";
@@ -114,18 +114,31 @@ impl ProcessChoice {
         }
     }
 
-    /// A file or folder of the daemon that the process could read, with the place in the configuration.
-    pub fn exposes<'a>(&self, secrets: &[&'a Path]) -> Option<(Place, &'a Path)> {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    /// One of these files and folders that the process could read.
+    fn reads<'a>(&self, private: &'a [PathBuf]) -> Option<&'a Path> {
         let readable: Vec<_> = self.readable().iter().map(|path| real(path)).collect();
-        let open = |secret: &&&Path| {
-            let secret = real(secret);
-            readable
-                .iter()
-                .any(|path| secret.starts_with(path) || path.starts_with(&secret))
+        let open = |path: &&PathBuf| {
+            let path = real(path);
+            let mut readable = readable.iter();
+            readable.any(|readable| path.starts_with(readable) || readable.starts_with(&path))
         };
-        let exposed = secrets.iter().find(open)?;
-        Some((self.read.at, exposed))
+        private.iter().find(open).map(PathBuf::as_path)
+    }
+}
+
+impl StrategyChoice {
+    /// The first of these files and folders that its process could read although it is confined.
+    pub fn exposes(&self, private: &[PathBuf]) -> Option<Problem> {
+        let process = self.process.as_ref().filter(|process| process.confine)?;
+        let path = process.reads(private)?;
+        Some(Problem {
+            at: process.read.at,
+            what: format!(
+                "strategy {} could read {}, which it must not: name other files in market.strategy.read and market.strategy.command",
+                self.name.value,
+                path.display()
+            ),
+        })
     }
 }
 
@@ -142,23 +155,9 @@ fn absolute(folder: &Path) -> PathBuf {
 /// What forbids starting the processes of a configuration: one could read keys or state, or cannot be
 /// confined here.
 pub fn problems(daemon: &Daemon) -> Vec<Problem> {
-    let mut secrets = vec![daemon.store.dir.as_path()];
-    match &daemon.keys {
-        Keys::Files { api_key, eddsa_key } => {
-            secrets.extend([api_key.as_path(), eddsa_key.as_path()]);
-        }
-        Keys::Signer { api_key, socket } => {
-            secrets.extend(api_key.as_deref());
-            secrets.push(socket);
-        }
-        Keys::Credentials | Keys::None => {}
-    }
-    let folders = daemon.venue.kraken().and_then(|link| link.keys.as_ref());
-    secrets.extend(folders.into_iter().flat_map(KeyFolders::dirs));
-    secrets.extend(daemon.tape.iter().map(|tape| tape.dir.as_path()));
+    let private = daemon.private_paths();
     let choices = daemon.markets.iter().flat_map(|market| &market.strategies);
     let processes = choices.filter_map(|choice| Some((choice, choice.process.as_ref()?)));
-    let confined = processes.clone().filter(|(_, process)| process.confine);
     let mut problems = Vec::new();
     for (choice, process) in processes.clone() {
         if let Some(what) = process.program_missing() {
@@ -167,14 +166,10 @@ pub fn problems(daemon: &Daemon) -> Vec<Problem> {
             problems.push(Problem { at, what });
         }
     }
-    for (choice, process) in confined {
+    for (choice, process) in processes.filter(|(_, process)| process.confine) {
         let name = &choice.name.value;
-        if let Some((at, path)) = process.exposes(&secrets) {
-            let path = path.display();
-            let what = format!(
-                "strategy {name} could read {path}, which it must not: name other files in market.strategy.read and market.strategy.command"
-            );
-            problems.push(Problem { at, what });
+        if let Some(exposed) = choice.exposes(&private) {
+            problems.push(exposed);
         } else if problems.is_empty()
             && let Err(error) = cambist_sandbox::supervisor::check(&launcher())
         {

@@ -19,7 +19,6 @@ use cambist_core::{
 use cambist_strategy_process::ProcessStrategy;
 
 use crate::config::daemon::Daemon;
-use crate::config::evm::EvmLink;
 use crate::config::exposure;
 use crate::config::exposure::Load;
 use crate::config::feed::Feed;
@@ -335,7 +334,7 @@ impl Daemon {
             Ok(charged_as) => venue.charged_as = charged_as,
             Err(problem) => problems.push(problem),
         }
-        warnings.extend(self.venue.evm().and_then(EvmLink::gas_warning));
+        warnings.extend(self.venue.warning());
         let terms = (&mut engine, &venue.lifetime);
         self.risk
             .limit_signed(terms, &markets, &pools, &mut problems);

@@ -1,111 +1,20 @@
 //! Larger sections of the daemon's file, and the rules within them.
 
-use std::path::{Path, PathBuf};
-
 use cambist_core::config::{BudgetConfig, EngineConfig, PollConfig};
-use cambist_host::secrets::Keys;
 
 use super::daemon::Orders;
-use super::kraken::KrakenLink;
 use super::limits::{self, nothing_derived};
 use super::market::Market;
-use super::mode::Mode;
 use super::reader::{At, Section};
+use super::venue::VenueSection;
 
 pub(super) use cambist_config::{is_address, small, version};
-
-pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path, mode: Mode) -> Option<Keys> {
-    if !mode.trades() {
-        if section.is_written() {
-            let what = format!(
-                "mode = \"{}\" sends nothing and takes no keys: remove [keys] from the file",
-                mode.name()
-            );
-            section.problem(section.at(), what);
-        }
-        for key in ["api_key_file", "eddsa_key_file"] {
-            section.opt::<PathBuf>(key);
-        }
-        section.opt::<String>("signer");
-        section.or("credentials", false);
-        return Some(Keys::None);
-    }
-    let api_key = section.opt::<PathBuf>("api_key_file");
-    let eddsa_key = section.opt::<PathBuf>("eddsa_key_file");
-    let signer = section.opt::<String>("signer");
-    let credentials = section.or("credentials", false);
-    if let Some(signer) = signer {
-        return read_signer(
-            section,
-            &signer,
-            credentials.value,
-            api_key,
-            eddsa_key,
-            folder,
-        );
-    }
-    match (credentials.value, api_key, eddsa_key) {
-        (true, None, None) => Some(Keys::Credentials),
-        (false, Some(api_key), Some(eddsa_key)) => Some(Keys::Files {
-            api_key: folder.join(api_key.value),
-            eddsa_key: folder.join(eddsa_key.value),
-        }),
-        (true, _, _) => {
-            let what = "keys.credentials = true takes the keys from the service manager; remove keys.api_key_file and keys.eddsa_key_file";
-            section.problem(credentials.at, what);
-            None
-        }
-        // A path of another type was reported before.
-        (false, None, None) if section.has("api_key_file") || section.has("eddsa_key_file") => None,
-        (false, Some(_), None) if section.has("eddsa_key_file") => None,
-        (false, None, Some(_)) if section.has("api_key_file") => None,
-        (false, _, _) => {
-            let what = "keys.api_key_file and keys.eddsa_key_file must both be given, or keys.credentials = true";
-            section.problem(section.at(), what);
-            None
-        }
-    }
-}
-
-/// `keys.signer`, beside which there is an API key and no signing key.
-fn read_signer(
-    section: &Section<'_, '_>,
-    signer: &At<String>,
-    credentials: bool,
-    api_key: Option<At<PathBuf>>,
-    eddsa_key: Option<At<PathBuf>>,
-    folder: &Path,
-) -> Option<Keys> {
-    let Some(socket) = signer
-        .value
-        .strip_prefix("unix:")
-        .filter(|path| !path.is_empty())
-    else {
-        let what = "keys.signer must be the socket of cambist-signer, such as \"unix:/run/cambist-signer/eth/socket\"";
-        section.problem(signer.at, what);
-        return None;
-    };
-    if let Some(eddsa_key) = eddsa_key {
-        let what = "keys.signer takes the place of keys.eddsa_key_file; remove one of them";
-        section.problem(eddsa_key.at, what);
-        return None;
-    }
-    if credentials == api_key.is_some() {
-        let what = "keys.signer holds the signing key; the API key is keys.api_key_file, or keys.credentials = true, and not both";
-        section.problem(signer.at, what);
-        return None;
-    }
-    Some(Keys::Signer {
-        api_key: api_key.map(|file| folder.join(file.value)),
-        socket: folder.join(socket),
-    })
-}
 
 /// `[orders]`, into the engine's configuration.
 pub(super) fn read_orders(
     section: &mut Section<'_, '_>,
     engine: &mut EngineConfig,
-    kraken: Option<&KrakenLink>,
+    venue: &VenueSection,
 ) -> Orders {
     let found = limits::numbers(section, EngineConfig::LIMITS, engine, nothing_derived);
     let ttl_s = found["ttl_s"].value;
@@ -124,9 +33,7 @@ pub(super) fn read_orders(
         );
         section.problem(margin.at, what);
     }
-    if let Some(link) = kraken {
-        link.check_orders(section, &found["ttl_s"], margin);
-    }
+    venue.check_orders(section, &found["ttl_s"], margin);
     Orders {
         ttl_s,
         refresh_before_s: refresh.value,
@@ -158,10 +65,7 @@ pub(super) fn read_poll(section: &mut Section<'_, '_>, engine: &mut EngineConfig
 }
 
 /// `[budget]`.
-pub(super) fn read_budget(
-    section: &mut Section<'_, '_>,
-    kraken: Option<&KrakenLink>,
-) -> BudgetConfig {
+pub(super) fn read_budget(section: &mut Section<'_, '_>, venue: &VenueSection) -> BudgetConfig {
     let mut budget = BudgetConfig::unset();
     let found = limits::numbers(section, BudgetConfig::LIMITS, &mut budget, nothing_derived);
     let [reserve, burst] = ["cancel_reserve", "burst"].map(|key| &found[key]);
@@ -172,9 +76,7 @@ pub(super) fn read_budget(
         );
         section.problem(reserve.at, what);
     }
-    if let Some(link) = kraken {
-        link.set_budget(section, &mut budget);
-    }
+    venue.set_budget(section, &mut budget);
     budget
 }
 

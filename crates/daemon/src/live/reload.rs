@@ -306,9 +306,11 @@ fn fixed(daemon: &Daemon) -> [(&'static str, String); 10] {
         // A start compares them with the chain, and what is proven dead is proven with them.
         (
             "orders.ttl_s or orders.grace_s of an account on a chain",
-            daemon.venue.evm().map_or_else(String::new, |_| {
+            if daemon.venue.compares_lifetimes() {
                 format!("{} {}", daemon.engine.ttl_ms, daemon.engine.grace_ms)
-            }),
+            } else {
+                String::new()
+            },
         ),
         (
             "[[market]] names, the strategies of [[market.strategy]], [market.pool] or [[market.reference_feed]]",

@@ -1,7 +1,7 @@
 //! The file of a portfolio: the files of its venues, and limits over all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use cambist_config::money::Money;
 use cambist_config::reader::{ConfigError, Place, Problem, Section, Source};
@@ -14,6 +14,7 @@ use super::readings::{ListedMarket, Reading};
 use crate::config::market::Market;
 use crate::config::resolve::ReadElsewhere;
 use crate::config::{Daemon, USUAL_PORT};
+use crate::real_path::real;
 use crate::telemetry::portfolio::LimitUse;
 use cambist_strategies::Promise;
 
@@ -234,6 +235,24 @@ impl PortfolioFile {
             .collect()
     }
 
+    /// Processes of one venue's strategies that could read keys or state of another.
+    fn exposed(&self, daemons: &[Daemon]) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (index, daemon) in daemons.iter().enumerate() {
+            let others = daemons.iter().enumerate().filter(|(at, _)| *at != index);
+            let private: Vec<_> = others
+                .flat_map(|(_, other)| other.private_paths())
+                .collect();
+            let choices = daemon.markets.iter().flat_map(|market| &market.strategies);
+            let venue = &self.venues[index];
+            problems.extend(choices.filter_map(|choice| {
+                let what = format!("venue {}: {}", venue.name, choice.exposes(&private)?.what);
+                Some(Problem { at: venue.at, what })
+            }));
+        }
+        problems
+    }
+
     fn misfits(&self, daemons: &[Daemon]) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (index, (venue, daemon)) in self.venues.iter().zip(daemons).enumerate() {
@@ -264,6 +283,7 @@ impl PortfolioFile {
                 }
             }
         }
+        problems.extend(self.exposed(daemons));
         problems.extend(self.unreadable(daemons));
         problems.extend(self.misnamed(daemons));
         problems.extend(self.unpriced(daemons));
@@ -273,24 +293,6 @@ impl PortfolioFile {
         }
         problems
     }
-}
-
-/// The same folder in the same spelling: without symbolic links, `.` and `..`, also where it or its parents do not exist
-/// yet.
-fn real(path: &Path) -> PathBuf {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut real = PathBuf::new();
-    for part in absolute.components() {
-        match part {
-            // The parent of what a link leads to.
-            Component::ParentDir => drop(real.pop()),
-            other => real.push(other),
-        }
-        if let Ok(there) = real.canonicalize() {
-            real = there;
-        }
-    }
-    real
 }
 
 /// Two hedges that count the same holdings would both trade every distance from the target.
@@ -454,6 +456,8 @@ fn venue(mut section: Section<'_, '_>, folder: &Path) -> Option<VenueFile> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
     use super::*;
+    use crate::config::At;
+    use crate::config::process::ProcessChoice;
 
     fn parsed(text: &str) -> Result<PortfolioFile, String> {
         let source = Source {
@@ -598,24 +602,11 @@ config = "/srv/base.toml"
 
     /// Folders that exist, and folders that the first start will create.
     #[test]
-    fn a_state_folder_is_recognised_in_every_spelling() {
+    fn venues_with_one_state_folder_are_refused_in_every_spelling() {
         let folder = crate::testing::private_folder();
         let path = folder.path().canonicalize().unwrap();
         std::fs::create_dir(path.join("there")).unwrap();
         std::os::unix::fs::symlink(path.join("there"), path.join("link")).unwrap();
-        for (one, other, same) in [
-            ("there", "./there", true),
-            ("there", "x/../there", true),
-            ("there", "link", true),
-            ("link/state", "there/./state", true),
-            ("link/../new", "new", true),
-            ("new/a", "new/b/../a", true),
-            ("there", "new", false),
-            ("link/state", "state", false),
-        ] {
-            let [one, other] = [one, other].map(|part| real(&path.join(part)));
-            assert_eq!(one == other, same, "{} {}", one.display(), other.display());
-        }
         let file = PortfolioFile::load(Path::new(EXAMPLE)).unwrap();
         let mut daemons = file.daemons().unwrap();
         daemons[0].store.dir = path.join("there");
@@ -625,6 +616,46 @@ config = "/srv/base.toml"
             .iter()
             .find(|problem| problem.what.contains("the same store.dir"));
         assert!(same.unwrap().what.contains("there"), "{problems:?}");
+    }
+
+    /// What is private of one venue is private for the processes of all.
+    #[test]
+    fn a_process_that_could_read_keys_of_another_venue_is_refused() {
+        let file = PortfolioFile::load(Path::new(EXAMPLE)).unwrap();
+        let mut daemons = file.daemons().unwrap();
+        assert_eq!(file.exposed(&daemons), []);
+        let private = daemons[1].private_paths();
+        assert!(private.len() > 2, "{private:?}");
+        let choice = &mut daemons[0].markets[0].strategies[0];
+        let at = choice.name.at;
+        choice.process = Some(ProcessChoice {
+            command: At {
+                value: vec!["sh".to_owned()],
+                at,
+            },
+            folder: PathBuf::from("/"),
+            timeout_ms: 1_000,
+            orders_max: 1,
+            swaps: false,
+            markets: At {
+                value: Vec::new(),
+                at,
+            },
+            memory_mb: 64,
+            read: At {
+                value: Vec::new(),
+                at,
+            },
+            confine: true,
+        });
+        assert_eq!(file.exposed(&daemons), []);
+        for path in private {
+            let process = daemons[0].markets[0].strategies[0].process.as_mut();
+            process.unwrap().read.value = vec![path.display().to_string()];
+            let problems = file.exposed(&daemons);
+            let what = &problems.first().unwrap().what;
+            assert!(what.contains("could read"), "{what}");
+        }
     }
 
     /// A limit counts one base token of each venue: what it would not count is refused.

@@ -6,9 +6,9 @@ use cambist_host::secrets::Keys;
 
 use super::example;
 use crate::config::Daemon;
-use crate::config::evm::COIN_ID;
 use crate::config::reader::Source;
 use crate::config::venue::VenueKind;
+use crate::config::venue::evm::COIN_ID;
 
 /// The example with one text in place of another.
 fn with(from: &str, to: &str) -> Source {
@@ -218,7 +218,7 @@ fn the_example_of_a_range_has_one() {
     let link = daemon.venue.evm().unwrap();
     assert!(link.in_ranges);
     assert_eq!(link.called(), "venue.position_manager");
-    assert!(link.gas().join > crate::config::evm::GAS.join);
+    assert!(link.gas().join > crate::config::venue::evm::GAS.join);
     let pool = daemon.markets[0].pool.as_ref().unwrap();
     let range = &pool.range.as_ref().unwrap().value;
     let ends = [range.range.lower(), range.range.upper()].map(cambist_evm::v3::tick::Tick::number);

@@ -386,6 +386,78 @@ fn with_strategy(section: &str) -> Source {
     }
 }
 
+/// Whatever kind of venue: a strategy's process that could read keys, state, recordings or destinations is refused,
+/// also where they do not exist yet.
+#[test]
+fn a_process_that_could_read_something_private_is_refused() {
+    use crate::config::process::problems;
+
+    let process = |read: &str, swaps: bool| {
+        format!(
+            "kind = \"process\"\ncommand = [\"sh\", \"mine.sh\"]\nswaps = {swaps}\nread = [\"{read}\"]\n"
+        )
+    };
+    for (name, private) in [
+        (
+            "demo.toml",
+            [
+                "../target/two-terminals/keys/api_key",
+                "../target/two-terminals/keys/eddsa_key",
+                "../target/two-terminals/state",
+            ]
+            .as_slice(),
+        ),
+        (
+            "kraken.toml",
+            &[
+                "/etc/cambist/kraken/orders",
+                "/etc/cambist/kraken/account/secret",
+                "/var/lib/cambist/kraken",
+            ],
+        ),
+        (
+            "evm-pools.toml",
+            &[
+                "/etc/cambist/evm/key",
+                "/etc/cambist/evm/node",
+                "/etc/cambist",
+                "/var/lib/cambist/evm/../evm",
+            ],
+        ),
+    ] {
+        let source = example(name);
+        let begin = source.text.find("[[market.strategy]]").unwrap();
+        let found = |read: &str| {
+            let text = format!(
+                "{}[[market.strategy]]\nname = \"mine\"\n{}",
+                &source.text[..begin],
+                process(read, name == "evm-pools.toml")
+            );
+            let source = Source {
+                text,
+                ..source.clone()
+            };
+            let daemon = Daemon::parse(&source).unwrap_or_else(|error| panic!("{error}"));
+            let private = daemon.private_paths();
+            let choice = &daemon.markets[0].strategies[0];
+            let exposed = choice.exposes(&private).map(|problem| problem.what);
+            let first = problems(&daemon).into_iter().next();
+            assert_eq!(
+                first
+                    .map(|problem| problem.what)
+                    .filter(|_| exposed.is_some()),
+                exposed
+            );
+            exposed
+        };
+        for path in private {
+            let what = found(path).unwrap_or_else(|| panic!("{name}: {path} may be read"));
+            assert!(what.contains("strategy mine could read"), "{what}");
+        }
+        assert_eq!(found("signals"), None, "{name}");
+    }
+}
+
 #[test]
 fn a_program_that_cannot_be_run_is_named() {
     let problems = |command: &str| {

@@ -11,6 +11,7 @@ mod mistakes;
 mod modes;
 mod reads;
 mod swaps;
+mod venues;
 
 use std::path::PathBuf;
 

@@ -17,7 +17,7 @@ use super::final_block::FinalBlock;
 use super::journal::Journal;
 use crate::adapter;
 use crate::config::Daemon;
-use crate::config::evm::EvmLink;
+use crate::config::venue::evm::EvmLink;
 use crate::live::start_retry::StartRetry;
 use crate::venues::token_ids::TokenIds;
 

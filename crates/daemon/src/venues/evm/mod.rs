@@ -30,8 +30,8 @@ use cambist_evm_venue::resume::first_nonce;
 use cambist_host::exit::{Exit, Failure};
 
 use super::{AccountReader, Trading, VenueListing};
-use crate::config::evm::{COIN_ID, EvmLink, FEE_BIPS};
 use crate::config::pool::{EXITS, JOINS, ListedPool, SWAPS};
+use crate::config::venue::evm::{COIN_ID, EvmLink, FEE_BIPS};
 use crate::config::{Bound, Daemon, Listed};
 use crate::live::start_retry::StartRetry;
 use access::{EvmAccess, link};

@@ -14,7 +14,7 @@ use cambist_evm::{Address, U256};
 
 use super::access::{EvmAccess, error};
 use super::{of_answer, refused};
-use crate::config::evm::EvmLink;
+use crate::config::venue::evm::EvmLink;
 use crate::live::start_retry::StartRetry;
 
 /// How often a node is asked that refuses a call: a node behind a balancer may lack the block for a moment.

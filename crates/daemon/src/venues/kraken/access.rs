@@ -21,7 +21,7 @@ use super::calls::KeyCalls;
 use super::nonces::{ClockNonces, NonceFile, NoncesOf};
 use crate::adapter;
 use crate::config::Daemon;
-use crate::config::kraken::BASE_URL;
+use crate::config::venue::kraken::BASE_URL;
 use crate::live::start_retry::StartRetry;
 use crate::venues::token_ids::TokenIds;
 

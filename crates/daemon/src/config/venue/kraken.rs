@@ -2,21 +2,40 @@
 //!
 //! Figures are those of the published specification ("Spot REST API").
 
+use std::path::{Path, PathBuf};
+
 use cambist_core::VenueRules;
 use cambist_core::config::BudgetConfig;
-use cambist_host::secrets::KeyFolders;
+use cambist_host::secrets::{KeyFolder, KeyFolders};
 use cambist_kraken_venue::rules::{self, Settings, Tier};
 use cambist_strategies::Promise;
 
-use super::market::StrategyChoice;
-use super::reader::{At, Place, Section};
+use super::super::market::StrategyChoice;
+use super::super::mode::Mode;
+use super::super::reader::{At, Place, Section};
+use super::super::sections::check_url;
+use super::kinds::KindDescription;
+use super::{Read, VenueTerms};
+
+pub(super) const DESCRIPTION: KindDescription = KindDescription {
+    name: "kraken",
+    page: "docs/kraken.md",
+    market_example: "XBT-USD",
+    venue_keys: &["base_url", TIER, ACCEPTED, SWITCH],
+    secret_keys: &["orders_dir", "account_dir", "panic_dir", "credentials"],
+    keys_found: "both files exist, and only this user can read them",
+    keys_help: "docs/kraken.md describes both keys",
+    unreached_help: "correct venue.base_url, or try again; a daemon waits for its venue",
+    start_help: "docs/kraken.md describes both keys",
+};
 
 /// The service.
 pub(crate) const BASE_URL: &str = "https://api.kraken.com";
-/// Keys of `[venue]` beside the tier.
-pub(super) const KEYS: [&str; 2] = ["accepted_s", "cancel_all_after_s"];
-/// The key with the tier.
-pub(super) const TIER: &str = "tier";
+const TIER: &str = "tier";
+const ACCEPTED: &str = "accepted_s";
+const SWITCH: &str = "cancel_all_after_s";
+/// Names of `[keys]`.
+const FOLDERS: [&str; 3] = ["orders_dir", "account_dir", "panic_dir"];
 
 /// Symbols of assets whose alternative name at Kraken is another.
 const NAMES: [(&str, &str); 2] = [("BTC", "XBT"), ("DOGE", "XDG")];
@@ -42,20 +61,29 @@ pub struct KrakenLink {
     pub keys: Option<KeyFolders>,
 }
 
-/// Reads the keys of `[venue]` that only Kraken has.
-pub(super) fn read(section: &mut Section<'_, '_>) -> Option<KrakenLink> {
+/// Reads the keys of `[venue]`.
+pub(super) fn read(section: &mut Section<'_, '_>) -> Read {
+    let base_url = section.or("base_url", BASE_URL.to_owned());
+    check_url(section, Some(&base_url));
+    Read {
+        base_url: Some(base_url),
+        terms: read_link(section).map(VenueTerms::Kraken),
+        pinned: false,
+    }
+}
+
+fn read_link(section: &mut Section<'_, '_>) -> Option<KrakenLink> {
     let words = Tier::ALL.map(|tier| (tier.name(), tier));
     let tier = section.word(TIER, &words, Tier::default());
-    let [accepted, switch] = KEYS;
     let accepted_s = section.number(
-        accepted,
+        ACCEPTED,
         10,
         rules::ACCEPTED_MS_MIN / 1_000..=rules::ACCEPTED_MS_MAX / 1_000,
     );
-    let cancel_all_after_s = section.number(switch, 0, 0..=CANCEL_ALL_AFTER_MAX_S);
+    let cancel_all_after_s = section.number(SWITCH, 0, 0..=CANCEL_ALL_AFTER_MAX_S);
     if (1..CANCEL_ALL_AFTER_MIN_S).contains(&cancel_all_after_s.value) {
         let what = format!(
-            "venue.{switch} must be 0 (off) or at least {CANCEL_ALL_AFTER_MIN_S}: it is refreshed at a quarter of it, and requests take time"
+            "venue.{SWITCH} must be 0 (off) or at least {CANCEL_ALL_AFTER_MIN_S}: it is refreshed at a quarter of it, and requests take time"
         );
         section.problem(cancel_all_after_s.at, what);
     }
@@ -144,6 +172,68 @@ pub(super) fn check_market(section: &Section<'_, '_>, strategies: &[StrategyChoi
                 choice.name.value
             );
             section.problem(choice.name.at, what);
+        }
+    }
+}
+
+/// Reads `[keys]`.
+#[expect(
+    clippy::option_option,
+    reason = "invalid, or none in a mode that does not trade"
+)]
+pub(super) fn read_folders(
+    section: &mut Section<'_, '_>,
+    folder: &Path,
+    mode: Mode,
+) -> Option<Option<KeyFolders>> {
+    let [orders, account, panic] = FOLDERS.map(|key| section.opt::<PathBuf>(key));
+    let credentials = section.or("credentials", false);
+    if !mode.trades() {
+        if section.is_written() {
+            let what = format!(
+                "mode = \"{}\" sends nothing and takes no keys: remove [keys] from the file",
+                mode.name()
+            );
+            section.problem(section.at(), what);
+        }
+        return Some(None);
+    }
+    let at = |dir: At<PathBuf>| KeyFolder::Dir(folder.join(dir.value));
+    let panic = panic.map(at);
+    match (credentials.value, orders, account) {
+        (true, None, None) => Some(Some(KeyFolders {
+            orders: KeyFolder::Credentials("orders"),
+            account: KeyFolder::Credentials("account"),
+            panic,
+        })),
+        (false, Some(orders), Some(account)) => {
+            let both = [at(orders), at(account)];
+            let [orders, account] = both;
+            if orders == account
+                || panic
+                    .as_ref()
+                    .is_some_and(|panic| *panic == orders || *panic == account)
+            {
+                let what = "keys.orders_dir, keys.account_dir and keys.panic_dir must be different keys: each has a row of nonces of its own";
+                section.problem(section.at(), what);
+                return None;
+            }
+            Some(Some(KeyFolders {
+                orders,
+                account,
+                panic,
+            }))
+        }
+        (true, _, _) => {
+            let what = "keys.credentials = true takes the keys from the service manager; remove keys.orders_dir and keys.account_dir";
+            section.problem(credentials.at, what);
+            None
+        }
+        (false, _, _) => {
+            // A path of another type was reported before.
+            let what = "keys.orders_dir and keys.account_dir must both be given, or keys.credentials = true: two API keys, the first of which places orders and the second reads and cancels";
+            section.problem(section.at(), what);
+            None
         }
     }
 }

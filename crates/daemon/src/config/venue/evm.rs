@@ -12,20 +12,51 @@ use cambist_evm_venue::chain::GasLimits;
 use cambist_evm_venue::rules;
 use cambist_strategies::Promise;
 
-use super::limits::Written;
-use super::market::{Expected, StrategyChoice};
-use super::mode::Mode;
-use super::pool::Pool;
-use super::reader::{At, Problem, Section};
+use super::super::limits::Written;
+use super::super::market::{Expected, StrategyChoice};
+use super::super::mode::Mode;
+use super::super::pool::Pool;
+use super::super::reader::{At, Problem, Section};
+use super::kinds::KindDescription;
+use super::{Read, VenueTerms};
 
-/// Keys of `[venue]`: numbers, texts and tables.
-pub(super) const NUMBERS: [&str; 3] = ["block_s", "fee_max_gwei", "priority_fee_gwei"];
-pub(super) const TEXTS: [&str; 4] = ["account", "factory", ROUTER, POSITION_MANAGER];
+pub(super) const DESCRIPTION: KindDescription = KindDescription {
+    name: "evm-pools",
+    page: "docs/evm-pools.md",
+    market_example: "WETH-USDC",
+    venue_keys: &[
+        ROUTER,
+        POSITION_MANAGER,
+        "factory",
+        "chain_id",
+        "account",
+        NODE,
+        SECOND_NODE,
+        BLOCK,
+        FEE_MAX,
+        PRIORITY_FEE,
+        "coin",
+        "tokens",
+        "gas_counts_as",
+        "accept_unprobed_tokens",
+    ],
+    secret_keys: &[KEY],
+    keys_found: "the files of the key and of the nodes exist, and only this user can read them",
+    keys_help: "docs/evm-pools.md describes the files",
+    unreached_help: "docs/evm-pools.md describes what a start compares",
+    start_help: "docs/evm-pools.md describes what a start compares",
+};
+
+const NODE: &str = "node_file";
+const SECOND_NODE: &str = "second_node_file";
+const BLOCK: &str = "block_s";
+const FEE_MAX: &str = "fee_max_gwei";
+const PRIORITY_FEE: &str = "priority_fee_gwei";
 /// The contract that is called: that of V2, or that of V3.
 const ROUTER: &str = "router";
 const POSITION_MANAGER: &str = "position_manager";
 /// The key of `[keys]`.
-pub(super) const KEY: &str = "eth_key_file";
+const KEY: &str = "eth_key_file";
 
 /// The number of the coin, and of the account's nonces.
 pub const COIN_ID: TokenId = TokenId(0);
@@ -148,8 +179,21 @@ fn tokens(section: &mut Section<'_, '_>) -> Tokens {
     }
 }
 
-/// Reads the keys of `[venue]` that only this kind has.
-pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLink> {
+/// Reads the keys of `[venue]`.
+pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Read {
+    let link = read_link(section, folder);
+    Read {
+        // The URLs of nodes are secrets: messages name the chain.
+        base_url: link.as_ref().map(|link| At {
+            value: format!("chain {}", link.chain_id),
+            at: section.at(),
+        }),
+        terms: link.map(VenueTerms::Evm),
+        pinned: false,
+    }
+}
+
+fn read_link(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLink> {
     let called = called(section);
     let addresses = ["account", called, "factory"].map(|key| {
         let text = section.opt::<String>(key);
@@ -178,19 +222,18 @@ pub(super) fn read(section: &mut Section<'_, '_>, folder: &Path) -> Option<EvmLi
             "venue.chain_id is missing: the chain that is signed for",
         );
     }
-    let [block, most, priority] = NUMBERS;
-    let block_s = section.number(block, 12, 1..=60);
-    let fee_max = section.number(most, 100, 1..=100_000);
-    let priority_fee = section.number(priority, 1, 0..=1_000);
+    let block_s = section.number(BLOCK, 12, 1..=60);
+    let fee_max = section.number(FEE_MAX, 100, 1..=100_000);
+    let priority_fee = section.number(PRIORITY_FEE, 1, 0..=1_000);
     if priority_fee.value > fee_max.value {
-        let what = format!("venue.{priority} must be at most venue.{most}");
+        let what = format!("venue.{PRIORITY_FEE} must be at most venue.{FEE_MAX}");
         section.problem(priority_fee.at, what);
     }
-    let files = ["node_file", "second_node_file"].map(|key| section.opt::<PathBuf>(key));
+    let files = [NODE, SECOND_NODE].map(|key| section.opt::<PathBuf>(key));
     let [node, second] = files;
     if node.is_none() {
         section.missing(
-            "node_file",
+            NODE,
             "venue.node_file is missing: a file with the URL of a node, which is a secret",
         );
     }
