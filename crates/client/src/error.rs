@@ -90,6 +90,7 @@ pub enum CallError {
 fn refusal(reason: Reason, is_numbered: bool, detail: &str) -> String {
     let meaning = code::message(reason);
     match (is_numbered, detail) {
+        (true, "") => format!("refused with {} ({meaning})", code::number(reason)),
         (true, _) => format!(
             "refused with {} ({meaning}): {detail}",
             code::number(reason)
