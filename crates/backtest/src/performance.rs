@@ -3,7 +3,7 @@
 use cambist_core::event::Amounts;
 use cambist_core::notification::{Fill, Notification};
 use cambist_core::order::ClientOrderId;
-use cambist_core::{Amount, MarketSpec, StrategyId, Time, VenueTime};
+use cambist_core::{Amount, MarketSpec, StrategyId, Time, TokenId, VenueTime};
 use cambist_market_data::Timestamp;
 use cambist_report::Session;
 
@@ -12,9 +12,7 @@ use crate::exchange::{Execution, SimulatedExchange};
 /// Equity over time, in quote units.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EquityCurve {
-    pub opening: Option<Amount>,
-    pub closing: Option<Amount>,
-    pub highest: Amount,
+    pub highest: Option<Amount>,
     /// Largest fall below the highest earlier value.
     pub drawdown_max: Amount,
     pub drawdown_at: Option<Timestamp>,
@@ -22,14 +20,27 @@ pub struct EquityCurve {
 
 impl EquityCurve {
     fn add(&mut self, time: Timestamp, equity: Amount) {
-        self.opening.get_or_insert(equity);
-        self.closing = Some(equity);
-        self.highest = self.highest.max(equity);
-        let drawdown = self.highest - equity;
+        let highest = self.highest.map_or(equity, |highest| highest.max(equity));
+        self.highest = Some(highest);
+        let drawdown = highest - equity;
         if drawdown > self.drawdown_max {
             (self.drawdown_max, self.drawdown_at) = (drawdown, Some(time));
         }
     }
+}
+
+/// A mid in half ticks, and its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub mid: u64,
+    pub at: Timestamp,
+}
+
+/// The first and the last mid of a market: profit and loss is the change between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks {
+    pub first: Mark,
+    pub last: Mark,
 }
 
 /// The accounts of what actually happened.
@@ -37,6 +48,8 @@ pub struct Performance {
     /// The same accounting as for the engine, fed with the exchange's fills.
     pub session: Session,
     pub equity: EquityCurve,
+    /// By market; `None` before its first mid.
+    pub marks: Vec<Option<Marks>>,
     pub maker_fills: u64,
     pub taker_fills: u64,
 }
@@ -58,16 +71,21 @@ impl Performance {
         Self {
             session,
             equity: EquityCurve::default(),
+            marks: vec![None; markets.len()],
             maker_fills: 0,
             taker_fills: 0,
         }
     }
 
-    /// Sets the mid of a market.
-    pub fn mark(&mut self, now: Time, spec: &MarketSpec, mid: Option<u64>) {
+    /// Sets the mid of a market, if it has one.
+    pub fn mark(&mut self, now: Time, spec: &MarketSpec, mark: Option<Mark>) {
+        let Some(mark) = mark else { return };
+        let marks = &mut self.marks[usize::from(spec.id.0)];
+        let first = marks.map_or(mark, |marks| marks.first);
+        *marks = Some(Marks { first, last: mark });
         let notification = Notification::DepthAccepted {
             market: spec.id,
-            mid,
+            mid: Some(mark.mid),
             timestamp: VenueTime(0),
         };
         self.session.observe(now, &notification);
@@ -95,28 +113,16 @@ impl Performance {
         self.session.observe(now, &Notification::Filled(fill));
     }
 
-    /// Value of all holdings at the mids, in quote units; `None` while a mid is missing.
-    pub fn equity(exchange: &SimulatedExchange, markets: &[MarketSpec]) -> Option<Amount> {
-        let mut equity: Amount = 0;
-        let mut counted = Vec::new();
-        for (index, spec) in markets.iter().enumerate() {
-            for (token, is_base) in [(spec.quote.id, false), (spec.base.id, true)] {
-                if counted.contains(&token) {
-                    continue;
-                }
-                counted.push(token);
-                let held = exchange.account().total(token);
-                let value = if is_base {
-                    let mid = Amount::from(mid(exchange, index)?);
-                    let scaled = held.checked_mul(spec.quote_per_lot_tick)?;
-                    scaled.checked_mul(mid)? / (2 * spec.lot)
-                } else {
-                    held
-                };
-                equity = equity.checked_add(value)?;
-            }
-        }
-        Some(equity)
+    /// Value of the opening balances at the first mid of every market; `None` if one has none.
+    pub fn opening(&self, markets: &[MarketSpec], opening: &Amounts) -> Option<Amount> {
+        let held = |token| opening.get(&token).copied().unwrap_or_default();
+        equity(markets, held, |market| Some(self.marks[market]?.first.mid))
+    }
+
+    /// Value of all holdings at the last mid of every market; `None` if one has none.
+    pub fn closing(&self, exchange: &SimulatedExchange, markets: &[MarketSpec]) -> Option<Amount> {
+        let held = |token| exchange.account().total(token);
+        equity(markets, held, |market| Some(self.marks[market]?.last.mid))
     }
 
     /// Adds a point to the equity curve.
@@ -125,4 +131,37 @@ impl Performance {
             self.equity.add(time, equity);
         }
     }
+}
+
+/// Value of all holdings at the present mids, in quote units; `None` while a mid is missing.
+pub fn present_equity(exchange: &SimulatedExchange, markets: &[MarketSpec]) -> Option<Amount> {
+    let held = |token| exchange.account().total(token);
+    equity(markets, held, |market| mid(exchange, market))
+}
+
+/// Value of holdings at mids, in quote units; `None` if a mid is missing.
+fn equity(
+    markets: &[MarketSpec],
+    held: impl Fn(TokenId) -> Amount,
+    mid: impl Fn(usize) -> Option<u64>,
+) -> Option<Amount> {
+    let mut equity: Amount = 0;
+    let mut counted = Vec::new();
+    for (index, spec) in markets.iter().enumerate() {
+        for (token, is_base) in [(spec.quote.id, false), (spec.base.id, true)] {
+            if counted.contains(&token) {
+                continue;
+            }
+            counted.push(token);
+            let held = held(token);
+            let value = if is_base {
+                let scaled = held.checked_mul(spec.quote_per_lot_tick)?;
+                scaled.checked_mul(Amount::from(mid(index)?))? / (2 * spec.lot)
+            } else {
+                held
+            };
+            equity = equity.checked_add(value)?;
+        }
+    }
+    Some(equity)
 }

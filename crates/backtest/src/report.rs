@@ -180,9 +180,9 @@ impl DataReport {
 /// Value of all holdings, in quote tokens.
 #[derive(Clone, Debug, Serialize)]
 pub struct EquityReport {
-    /// At the first sample with a mid.
+    /// What the account opened with, at the first mid of every market.
     pub opening: Option<String>,
-    /// At the last one.
+    /// What it holds at the end, at the last mid of every market.
     pub closing: Option<String>,
     /// Largest fall below the highest earlier value, by samples.
     pub drawdown_max: String,
@@ -265,7 +265,10 @@ pub fn build(source: &Source<'_>) -> Report {
     let quote = source.markets[0].quote.id;
     let whole =
         |units: Amount| session.whole(quote, i128::try_from(units).unwrap_or(i128::MAX), 30);
-    let curve = &source.performance.equity;
+    let (performance, markets) = (source.performance, source.markets);
+    let curve = &performance.equity;
+    let opening = performance.opening(markets, source.opening);
+    let last = performance.closing(source.exchange, markets);
     let volumes = |of: fn(&cambist_report::summary::MarketRow) -> u128, base: bool| {
         let rows = actual.markets.iter().zip(source.markets);
         let each = rows.map(|(row, spec)| {
@@ -296,8 +299,8 @@ pub fn build(source: &Source<'_>) -> Report {
                 .map(|token| (*token, source.exchange.account().total(*token))),
         ),
         equity: EquityReport {
-            opening: curve.opening.map(whole),
-            closing: curve.closing.map(whole),
+            opening: opening.map(whole),
+            closing: last.map(whole),
             drawdown_max: whole(curve.drawdown_max),
             drawdown_at: curve.drawdown_at.map(|at| at.to_string()),
         },
@@ -344,6 +347,16 @@ fn assumed(source: &Source<'_>) -> Vec<String> {
         assumed.push(format!(
             "The {trades} fills of the daemon that recorded the data count as trades of their size at their price, at the time at which that daemon learnt of them; trades that reached none of its orders are not known."
         ));
+    }
+    for (spec, marks) in source.markets.iter().zip(&source.performance.marks) {
+        if let Some(marks) = marks
+            && marks.last.at < source.to
+        {
+            assumed.push(format!(
+                "{} had no bid or no ask at the end: what is held of {} counts at the mid of {}.",
+                spec.name, spec.base.symbol, marks.last.at
+            ));
+        }
     }
     assumed
 }

@@ -5,7 +5,9 @@ use cambist_core::event::Amounts;
 use cambist_core::reference::ReferenceSource;
 use cambist_core::request::{Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::strategy::Strategy;
-use cambist_core::{MarketId, MarketSpec, Reason, Side, StrategyId, Time, TokenSpec, VenueTime};
+use cambist_core::{
+    Amount, MarketId, MarketSpec, Reason, Side, StrategyId, Time, TokenSpec, VenueTime,
+};
 use cambist_market_data::{Recording, Timestamp};
 
 use crate::assumptions::{Assumptions, LatencyRange};
@@ -17,7 +19,7 @@ use crate::feed::{Feed, NEVER, Row};
 use crate::finished::Finished;
 use crate::markouts::Markouts;
 use crate::network::{Random, RateLimiter, nanos};
-use crate::performance::{Performance, mid};
+use crate::performance::{Mark, Performance, mid, present_equity};
 use crate::report::{Source, build};
 use crate::schedule::Schedule;
 use crate::sink::{FillRow, Progress, SampleRow, Sink};
@@ -250,10 +252,7 @@ impl Backtest {
             return Err(BacktestError::Empty { market });
         }
         (self.now, self.origin) = (start, start);
-        for index in 0..self.markets.len() {
-            self.mark(index);
-        }
-        self.sample(sink)?;
+        self.sample(present_equity(&self.exchange, &self.markets), sink)?;
         if let Some(mut begin) = self.setup.take() {
             begin.venue_time = header_time(venue_time(start));
             let (engine, input) = EngineLink::new(begin);
@@ -363,9 +362,10 @@ impl Backtest {
     }
 
     fn mark(&mut self, market: usize) {
-        let mid = mid(&self.exchange, market);
-        let now = self.engine_time(self.now);
-        self.performance.mark(now, &self.markets[market], mid);
+        let at = self.now;
+        let mark = mid(&self.exchange, market).map(|mid| Mark { mid, at });
+        let now = self.engine_time(at);
+        self.performance.mark(now, &self.markets[market], mark);
     }
 
     /// Performs everything that is due now, in a fixed order.
@@ -389,7 +389,8 @@ impl Backtest {
         }
         if self.sample_at <= self.now {
             if self.now < self.to {
-                self.sample(sink)?;
+                let equity = present_equity(&self.exchange, &self.markets);
+                self.sample(equity, sink)?;
             } else {
                 // The end is sampled once, when everything of its moment is done.
                 self.sample_at = NEVER;
@@ -509,9 +510,11 @@ impl Backtest {
         self.schedule.plan(at, Planned::Input(input));
     }
 
-    fn sample(&mut self, sink: &mut dyn Sink) -> Result<(), BacktestError> {
+    fn sample(&mut self, equity: Option<Amount>, sink: &mut dyn Sink) -> Result<(), BacktestError> {
         let time = self.now;
-        let equity = Performance::equity(&self.exchange, &self.markets);
+        for index in 0..self.markets.len() {
+            self.mark(index);
+        }
         self.performance.sample(time, equity);
         for (index, spec) in self.markets.iter().enumerate() {
             let account = self.exchange.account();
@@ -543,7 +546,9 @@ impl Backtest {
             self.mark(index);
         }
         if self.sampled_at != Some(self.now) {
-            self.sample(sink)?;
+            // A market without a mid at the end has the value of its last one, as in profit and loss.
+            let equity = self.performance.closing(&self.exchange, &self.markets);
+            self.sample(equity, sink)?;
         }
         let end = self.engine_time(self.now);
         let (ended, engine) = match (self.ended, self.engine) {

@@ -119,6 +119,35 @@ fn a_swinging_market_fills_and_the_accounts_are_correct() {
     );
 }
 
+/// A book without one of its sides has no mid: what is held then counts at the last one, in equity as in profit and loss.
+#[test]
+fn a_market_without_a_mid_at_its_ends_has_one_profit() {
+    for (from, to) in [(0, 1_785), (7, 1_800), (7, 1_786), (3, 1_771), (0, 1_800)] {
+        let mut rows = swinging(1_800, 3_000);
+        for (n, row) in rows.iter_mut().enumerate() {
+            // While one side is absent the other goes on.
+            if n < from {
+                row.bids.clear();
+            } else if n >= to {
+                row.asks.clear();
+            }
+        }
+        let (report, kept) = run(setup(snapshots(rows), fast()));
+        assert!(report.fills > 50, "{}", report.fills);
+        check_books(&report, &kept);
+        let told = report
+            .assumed
+            .iter()
+            .any(|line| line.contains("at the mid of"));
+        assert_eq!(stated, to < 1_800, "{:?}", report.assumed);
+        let last = kept.samples.last().unwrap();
+        assert_eq!(last.mid.is_none(), to < 1_800);
+        let closing = number(report.equity.closing.as_ref().unwrap());
+        let equity = last.equity.unwrap() as f64 / 1e6;
+        assert!((equity - closing).abs() < 1e-9, "{equity} {closing}");
+    }
+}
+
 #[test]
 fn the_time_with_both_sides_is_that_at_the_exchange() {
     // Every ten seconds the mid jumps through the quotes of one side, more than half a second before the next poll.
