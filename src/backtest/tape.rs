@@ -17,7 +17,7 @@ use cambist_core::{MarketSpec, Price, Qty};
 use cambist_daemon::recording::Player;
 use cambist_market_data::supplied::{Supplied, Supply};
 use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Tolerance, Update};
-use cambist_tape::{Entry, Reader};
+use cambist_tape::{Entry, Reader, Tail};
 
 use super::prepare::own_grid;
 use crate::exit::{Exit, Failure};
@@ -75,6 +75,8 @@ struct TapeDepth {
     sequence: u64,
     /// Fills of the daemon since the last row: trades of the market.
     trades: Vec<Update>,
+    /// Segments that end within a record.
+    unfinished: u64,
 }
 
 impl TapeDepth {
@@ -89,6 +91,7 @@ impl TapeDepth {
             last: None,
             sequence: 0,
             trades: Vec::new(),
+            unfinished: 0,
         }
     }
 
@@ -125,6 +128,8 @@ impl TapeDepth {
                 Ok(Some(entry)) => entry,
                 Ok(None) => {
                     // The record that a kill left unfinished is no entry: what comes before it is whole.
+                    let is_torn = matches!(segment.reader.tail(), Some(Tail::Torn { .. }));
+                    self.unfinished += u64::from(is_torn);
                     self.segment = None;
                     continue;
                 }
@@ -253,6 +258,10 @@ impl Supply for TapeDepth {
             return Ok(Some(number));
         }
         self.advance(row)
+    }
+
+    fn unfinished(&self) -> u64 {
+        self.unfinished
     }
 
     fn take_trades(&mut self) -> Vec<Update> {

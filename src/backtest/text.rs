@@ -102,7 +102,11 @@ fn results(report: &Report) -> Vec<Vec<String>> {
     row(
         "largest drawdown",
         match &equity.drawdown_at {
-            Some(at) => format!("{} {quote} at {at}", equity.drawdown_max),
+            Some(at) => format!(
+                "{} {quote} at {at}, by {}",
+                equity.drawdown_max,
+                equity.sampled()
+            ),
             None => format!("{} {quote}", equity.drawdown_max),
         },
     );

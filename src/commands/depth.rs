@@ -124,6 +124,7 @@ fn report(
     json: bool,
 ) -> anyhow::Result<Exit> {
     let (grid, skipped) = (recording.grid(), &recording.report().skipped);
+    let unfinished = recording.report().unfinished;
     let (first, last) = written.period.unwrap_or_default();
     let (rows, file) = (written.rows, args.out.display());
     let (first, last) = (shown(first), shown(last));
@@ -134,6 +135,7 @@ fn report(
             "rows": rows,
             "restarts": written.restarts,
             "skipped": skipped,
+            "unfinished": unfinished,
             "first": first,
             "last": last,
             "levels": args.levels,
@@ -145,6 +147,11 @@ fn report(
         for skipped in skipped {
             let (count, kind, first) = (skipped.count, skipped.kind.name(), &skipped.first);
             eprintln!("left out: {count} {kind}, first: {first}");
+        }
+        if unfinished > 0 {
+            eprintln!(
+                "{unfinished} files end within a record: the daemon was killed then, or a file was cut off. What follows in a file is not known"
+            );
         }
         if written.restarts > 0 {
             eprintln!(

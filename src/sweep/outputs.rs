@@ -81,6 +81,45 @@ fn decimal(value: Option<f64>) -> Cell {
     Cell::decimal(value.map(|value| value.to_string()))
 }
 
+/// Columns of `runs.csv` before those of the parameters.
+const BEFORE: [(&str, Kind); 4] = [
+    ("run", Kind::Whole),
+    ("trial", Kind::Whole),
+    ("window", Kind::Whole),
+    ("phase", Kind::Text),
+];
+
+/// The same behind them.
+const AFTER: [(&str, Kind); 21] = [
+    ("status", Kind::Text),
+    ("from", Kind::Text),
+    ("to", Kind::Text),
+    ("net_pnl", Kind::Decimal),
+    ("spread", Kind::Decimal),
+    ("holdings", Kind::Decimal),
+    ("fees", Kind::Decimal),
+    ("drawdown_max", Kind::Decimal),
+    ("sharpe", Kind::Decimal),
+    ("sharpe_error", Kind::Decimal),
+    ("deflated_sharpe", Kind::Decimal),
+    ("trials", Kind::Whole),
+    ("returns", Kind::Whole),
+    ("fills", Kind::Whole),
+    ("maker_fills", Kind::Whole),
+    ("orders", Kind::Whole),
+    ("cancelled", Kind::Whole),
+    ("uptime", Kind::Decimal),
+    ("markout_10s_bps", Kind::Decimal),
+    ("quote", Kind::Text),
+    ("refused", Kind::Text),
+];
+
+/// Whether `runs.csv` has a column of this name beside those of the parameters.
+pub fn is_run_column(name: &str) -> bool {
+    let mut all = BEFORE.iter().chain(&AFTER);
+    all.any(|(own, _)| *own == name)
+}
+
 /// `runs.csv`, and `runs.parquet` if asked.
 fn runs(
     folder: &Path,
@@ -89,10 +128,7 @@ fn runs(
     rows: &Rows,
     parquet: bool,
 ) -> anyhow::Result<()> {
-    let mut names: Vec<(&str, Kind)> = ["run", "trial", "window"]
-        .map(|name| (name, Kind::Whole))
-        .to_vec();
-    names.push(("phase", Kind::Text));
+    let mut names = BEFORE.to_vec();
     for (index, parameter) in space.parameters.iter().enumerate() {
         let numeric = |row: &Row| row.values[index].is_integer() || row.values[index].is_float();
         let kind = if rows.values().all(numeric) {
@@ -102,37 +138,7 @@ fn runs(
         };
         names.push((&parameter.name.value, kind));
     }
-    names.extend([
-        ("status", Kind::Text),
-        ("from", Kind::Text),
-        ("to", Kind::Text),
-    ]);
-    names.extend(
-        [
-            "net_pnl",
-            "spread",
-            "holdings",
-            "fees",
-            "drawdown_max",
-            "sharpe",
-            "sharpe_error",
-            "deflated_sharpe",
-        ]
-        .map(|name| (name, Kind::Decimal)),
-    );
-    names.extend(
-        [
-            "trials",
-            "returns",
-            "fills",
-            "maker_fills",
-            "orders",
-            "cancelled",
-        ]
-        .map(|name| (name, Kind::Whole)),
-    );
-    names.extend(["uptime", "markout_10s_bps"].map(|name| (name, Kind::Decimal)));
-    names.extend(["quote", "refused"].map(|name| (name, Kind::Text)));
+    names.extend(AFTER);
     let mut table = Table::begin(folder, "runs", &names, parquet)?;
     for (window, phase) in groups(header, space) {
         let group = summary::group(rows, space, window, phase);

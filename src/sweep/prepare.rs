@@ -61,7 +61,7 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
     let skipped: Vec<_> = kinds.map(DefectKind::name).collect();
     let settings = json!({
         "assumptions": assumptions,
-        "assumed": assumptions.sentences(snapshots),
+        "assumed": assumptions.sentences(snapshots, daemon.venue.fee_in()),
         "from": inputs.from.map(|at| at.to_string()),
         "to": inputs.to.map(|at| at.to_string()),
         "balances": inputs.balance,

@@ -9,6 +9,7 @@ use toml::Value;
 
 use crate::backtest::arguments::seconds_to;
 
+use super::outputs::is_run_column;
 use super::values::{Choices, List, Number, Range, Scale};
 
 /// Most trials of one sweep.
@@ -276,6 +277,15 @@ fn read_parameter(mut section: Section<'_, '_>, is_random: bool) -> Option<Param
             "parameter.name must have 1 to 100 characters, without commas and quotation marks";
         section.problem(name.at, what);
     }
+    if let Some(name) = &name
+        && is_run_column(&name.value)
+    {
+        let what = format!(
+            "parameter.name = {0:?} is a column of the results: give it another name, and set = [{0:?}]",
+            name.value
+        );
+        section.problem(name.at, what);
+    }
     section.finish();
     let name = name?;
     Some(Parameter {
@@ -308,6 +318,16 @@ fn read_choices(section: &mut Section<'_, '_>, is_random: bool) -> Option<Choice
             let what = format!(
                 "parameter.values must be 1 to {VALUES_MAX} values without commas and quotation marks"
             );
+            section.problem(values.at, what);
+            return None;
+        }
+        // Each value of a grid is a trial; a random search may weight one by repeating it.
+        let again = |(at, value): &(usize, &Value)| list[..*at].contains(value);
+        if let Some((_, value)) = list.iter().enumerate().find(again)
+            && !is_random
+        {
+            let what =
+                format!("parameter.values has {value} twice: equal trials would count as several");
             section.problem(values.at, what);
             return None;
         }

@@ -11,9 +11,14 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
     let mut sentences = Vec::new();
     if summary.refused > 0 {
         sentences.push(format!(
-            "{} of {} runs were refused, because their values are no configuration: they count as no trial.",
-            summary.refused, summary.runs
+            "{} of {} runs were refused, because their values are no configuration: they count as no trial. The first: {}",
+            summary.refused,
+            summary.runs,
+            summary.first_refusal.as_deref().unwrap_or("unknown")
         ));
+    }
+    if summary.refused == summary.runs {
+        return sentences;
     }
     if summary.invariants > 0 {
         sentences.push(format!(
@@ -134,10 +139,14 @@ fn walk_forward(
             sentences.push("Less than half of what it earned on train was left on test: much of the choice is over-fitted.".to_owned());
         }
     }
-    sentences.push(format!(
-        "On test the chosen trial was in the better half of all trials in {} of {windows} windows; a choice without skill is in about half of them.",
-        walk.better_half
-    ));
+    let ranked = walk.windows.iter();
+    let ranked = ranked.filter(|window| window.test_rank.is_some()).count();
+    if ranked > 0 {
+        sentences.push(format!(
+            "On test the chosen trial was in the better half of all trials in {} of {ranked} windows in which they differ; a choice without skill is in about half of them.",
+            walk.better_half
+        ));
+    }
     if let (Some(sharpe), Some(p)) = (walk.test_sharpe, walk.test_probability) {
         sentences.push(format!(
             "The Sharpe ratio on test is {} a year; the probability that the true one is above zero is {}{}.",

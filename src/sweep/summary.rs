@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::journal::{Header, Rows};
 use super::plan::Phase;
-use super::run::{Figures, Row};
+use super::run::{Figures, Outcome, Row};
 use super::space::{Metric, Space};
 use super::statements;
 
@@ -106,16 +106,17 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Place of a score by a metric, 1 for the best, and of how many.
+    /// Place of a score by a metric, 1 for the best, and of how many; `None` where all are equal.
     fn rank(&self, of: &Score<'_>, metric: Metric) -> Option<(u64, u64)> {
         let own = of.value(metric)?;
         let values = self.scores.iter().filter_map(|score| score.value(metric));
-        let (mut better, mut all) = (0, 0);
+        let (mut better, mut equal, mut all) = (0, 0, 0);
         for value in values {
             all += 1;
             better += u64::from(value > own);
+            equal += u64::from(value == own);
         }
-        Some((better + 1, all))
+        (equal < all).then_some((better + 1, all))
     }
 }
 
@@ -195,6 +196,8 @@ pub struct Summary {
     pub trials_before: u64,
     /// Runs whose values are no configuration.
     pub refused: u64,
+    /// Why the first of them was refused.
+    pub first_refusal: Option<String>,
     /// Runs in which an invariant of the engine failed.
     pub invariants: u64,
     /// What trials are compared by.
@@ -247,6 +250,10 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         trials: space.trials(),
         trials_before: space.trials_before,
         refused: header.runs - figures().count() as u64,
+        first_refusal: rows.values().find_map(|row| match &row.outcome {
+            Outcome::Refused(why) => Some(why.clone()),
+            Outcome::Done(_) => None,
+        }),
         invariants: figures().filter(|figures| figures.invariants > 0).count() as u64,
         metric: space.metric.name(),
         return_interval_s: interval_s,

@@ -31,10 +31,17 @@ pub struct AccountOrder {
     pub order: UnsignedOrder,
     /// The order as lists show it: they are read far more often than it changes.
     pub report: OrderReport,
+    /// What fees may take of the sold token, beside the amount that is sold.
+    fee_on_top: Amount,
 }
 
 impl AccountOrder {
-    pub fn new(order: UnsignedOrder, created: VenueTime, market: MarketName) -> Self {
+    pub fn new(
+        order: UnsignedOrder,
+        created: VenueTime,
+        market: MarketName,
+        fee_on_top: Amount,
+    ) -> Self {
         let (base_amount, quote_amount) = match order.side {
             Side::Buy => (order.buy_amount, order.sell_amount),
             Side::Sell => (order.sell_amount, order.buy_amount),
@@ -53,7 +60,11 @@ impl AccountOrder {
             valid_until_s: order.last_effect_s(),
             valid_since: created,
         };
-        Self { order, report }
+        Self {
+            order,
+            report,
+            fee_on_top,
+        }
     }
 
     /// The amount of the sold token that the order still locks.
@@ -62,7 +73,11 @@ impl AccountOrder {
             Side::Buy => self.report.quote_filled,
             Side::Sell => self.report.base_filled,
         };
-        self.order.sell_amount.saturating_sub(paid)
+        let fees = self.fee_on_top.saturating_sub(self.report.fee);
+        self.order
+            .sell_amount
+            .saturating_sub(paid)
+            .saturating_add(fees)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The assumptions of a backtest about the exchange and the latency to it.
 
+use cambist_core::venue::FeeToken;
 use cambist_fill_model::{FillRule, QueueModel};
 use cambist_quant::queue::Model;
 use serde::{Deserialize, Serialize};
@@ -121,7 +122,7 @@ impl Assumptions {
     }
 
     /// The assumptions in sentences, for reports. `snapshots` is whether the data are snapshots.
-    pub fn sentences(&self, snapshots: bool) -> Vec<String> {
+    pub fn sentences(&self, snapshots: bool, fee_in: FeeToken) -> Vec<String> {
         let latency = |range: LatencyRange| {
             if range.min_us == range.max_us {
                 ms(range.min_us)
@@ -158,12 +159,18 @@ impl Assumptions {
             ),
         });
         sentences.push(format!(
-            "Fees: {} ten-thousandths for orders that rested, {} for orders that took, in the bought token.",
-            self.maker_fee_bips, self.taker_fee_bips
+            "Fees: {} ten-thousandths for orders that rested, {} for orders that took, in {}.",
+            self.maker_fee_bips,
+            self.taker_fee_bips,
+            match fee_in {
+                FeeToken::Bought => "the bought token",
+                FeeToken::Quote => "the quote token, on top of what a buy pays",
+            }
         ));
         sentences.push(match self.queue {
             QueueModel::Estimated(Model::RiskAverse) => {
-                "An order joins behind everything at its price and moves forward only by trades.".to_owned()
+                "An order joins behind everything at its price and moves forward only by trades, or when less is left at its price than was in front of it."
+                    .to_owned()
             }
             QueueModel::Estimated(model) => format!(
                 "An order joins behind everything at its price; the queue model {model:?} attributes part of the cancelled quantity to orders in front of it."

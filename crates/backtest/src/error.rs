@@ -31,6 +31,20 @@ pub enum BacktestError {
     /// The configuration needs something that is not simulated.
     #[error("{0}")]
     Unsupported(String),
+    /// No rows at all.
+    #[error("the data of {market} have no rows that change its book at the exchange")]
+    NoRows {
+        /// Market name.
+        market: String,
+    },
+    /// No price to value anything at.
+    #[error(
+        "the data of {market} never had a bid below an ask: nothing could be quoted, and nothing that is held has a value"
+    )]
+    NoMid {
+        /// Market name.
+        market: String,
+    },
     /// No rows within the requested time.
     #[error("the data of {market} have no rows within the requested time")]
     Empty {

@@ -12,7 +12,7 @@ use cambist_core::{
 };
 use cambist_fill_model::{
     ExecutionReport, Fees, FillSimulator, Liquidity, NewOrder, Options, OrderId, Outcome,
-    TimeInForce,
+    QueueModel, TimeInForce,
 };
 use cambist_market_data::{Event, Snapshot, Timestamp};
 
@@ -62,6 +62,7 @@ pub struct SimulatedExchange {
     lag_nanos: i64,
     depth_levels: usize,
     fee_bips: [u16; 2],
+    queue: QueueModel,
     /// Open orders by the end of their validity.
     expiries: BTreeSet<(u32, OrderNumber)>,
     /// Open orders by market.
@@ -70,6 +71,12 @@ pub struct SimulatedExchange {
     kept_ms: u64,
     executions: Vec<Execution>,
     reports: Vec<ExecutionReport>,
+}
+
+/// So many ten-thousandths of an amount, rounded down like the embedded exchange.
+fn share_of(amount: Amount, bips: u16) -> Amount {
+    let bips = Amount::from(bips);
+    amount / 10_000 * bips + amount % 10_000 * bips / 10_000
 }
 
 /// The exchange's clock.
@@ -123,6 +130,7 @@ impl SimulatedExchange {
             lag_nanos,
             depth_levels: assumptions.depth_levels,
             fee_bips: [assumptions.maker_fee_bips, assumptions.taker_fee_bips],
+            queue: assumptions.queue,
             expiries: BTreeSet::new(),
             places: BTreeMap::new(),
             kept_ms,
@@ -139,6 +147,15 @@ impl SimulatedExchange {
         market_state.simulator.apply_event(event, &mut self.reports);
         if !self.reports.is_empty() {
             self.take_reports(market);
+        }
+    }
+
+    /// All rows of one time were applied.
+    #[inline]
+    pub fn end_message(&mut self, market: usize) {
+        let market_state = &mut self.markets[market];
+        if market_state.simulator.end_message() {
+            market_state.version += 1;
         }
     }
 
@@ -173,11 +190,20 @@ impl SimulatedExchange {
         if order.lifetime().accepted_until <= clock {
             return Err(Reason::OrderExpired);
         }
-        if self.account.available(order.sell_token) < order.sell_amount {
+        let spec = &self.markets[market].spec;
+        // The fee that comes on top of what is paid, at the higher of both rates: an order may trade at once and rest then.
+        let fee_on_top = if spec.fee_in.is_on_top(order.side) {
+            let [maker, taker] = self.fee_bips;
+            share_of(order.sell_amount, maker.max(taker))
+        } else {
+            0
+        };
+        let bound = order.sell_amount.saturating_add(fee_on_top);
+        if self.account.available(order.sell_token) < bound {
             return Err(Reason::InsufficientBalance);
         }
-        let name = self.markets[market].spec.name.as_str().into();
-        let accepted = AccountOrder::new(order.clone(), clock, name);
+        let name = spec.name.as_str().into();
+        let accepted = AccountOrder::new(order.clone(), clock, name, fee_on_top);
         self.change(now, Change::Accepted(Box::new(accepted)));
         self.places.insert(number, order.market);
         self.markets[market].resting.begins(now, order.side);
@@ -289,18 +315,14 @@ impl SimulatedExchange {
                     let base = spec.base_amount(fill.qty).unwrap_or(Amount::MAX);
                     let quote = spec.quote_amount(fill.price, fill.qty);
                     let quote = quote.unwrap_or(Amount::MAX);
-                    let bought = match fill.side {
-                        Side::Buy => base,
-                        Side::Sell => quote,
+                    let charged = if spec.fee_in.is_base(fill.side) {
+                        base
+                    } else {
+                        quote
                     };
                     let bips = self.fee_bips[usize::from(fill.liquidity == Liquidity::Taker)];
-                    let traded = Traded {
-                        base,
-                        quote,
-                        // Rounded like the embedded exchange.
-                        fee: bought / 10_000 * Amount::from(bips)
-                            + bought % 10_000 * Amount::from(bips) / 10_000,
-                    };
+                    let fee = share_of(charged, bips);
+                    let traded = Traded { base, quote, fee };
                     self.change(report.time, Change::Filled(number, traded));
                     self.executions.push(Execution {
                         time: report.time,
@@ -451,10 +473,17 @@ impl SimulatedExchange {
         }
     }
 
-    /// Best bid and best ask of the recorded market, in ticks.
+    /// Best bid and best ask of the recorded market, in ticks; `None` while a side is empty or the book is crossed.
     pub fn touch(&self, market: usize) -> Option<(Price, Price)> {
         let simulator = &self.markets[market].simulator;
-        simulator.best(Side::Buy).zip(simulator.best(Side::Sell))
+        let touch = simulator.best(Side::Buy).zip(simulator.best(Side::Sell));
+        touch.filter(|(bid, ask)| bid < ask)
+    }
+
+    /// Whether exact queue positions are asked of a recording that has named no order.
+    pub fn lacks_orders(&self, market: usize) -> bool {
+        let Market { simulator, .. } = &self.markets[market];
+        self.queue == QueueModel::Fifo && !simulator.names_orders()
     }
 
     /// The best price of our open orders on a side.

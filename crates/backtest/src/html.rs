@@ -295,7 +295,7 @@ impl Page<'_> {
         rows.push(vec![
             "largest drawdown".to_owned(),
             format!("{} {}", equity.drawdown_max, report.quote),
-            known(&equity.drawdown_at),
+            format!("{}, by {}", known(&equity.drawdown_at), equity.sampled()),
         ]);
         table(page, "Volume and drawdown", &["", "", ""], &rows);
     }

@@ -54,7 +54,7 @@ pub struct Performance {
     pub taker_fills: u64,
 }
 
-/// The mid of a recorded market in half ticks.
+/// The mid of a recorded market in half ticks; `None` while a side is empty or the book is crossed.
 pub fn mid(exchange: &SimulatedExchange, market: usize) -> Option<u64> {
     let (bid, ask) = exchange.touch(market)?;
     bid.0.checked_add(ask.0)
@@ -123,6 +123,12 @@ impl Performance {
     pub fn closing(&self, exchange: &SimulatedExchange, markets: &[MarketSpec]) -> Option<Amount> {
         let held = |token| exchange.account().total(token);
         equity(markets, held, |market| Some(self.marks[market]?.last.mid))
+    }
+
+    /// A market that never had a mid.
+    pub fn without_mid<'a>(&self, markets: &'a [MarketSpec]) -> Option<&'a MarketSpec> {
+        let mut each = markets.iter().zip(&self.marks);
+        each.find_map(|(spec, marks)| marks.is_none().then_some(spec))
     }
 
     /// Adds a point to the equity curve.

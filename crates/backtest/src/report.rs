@@ -102,6 +102,17 @@ pub struct Ratios {
     pub budget_used: Option<f64>,
 }
 
+impl EquityReport {
+    /// Between which moments the largest drawdown was looked for.
+    pub fn sampled(&self) -> String {
+        if self.sample_ms.is_multiple_of(1_000) {
+            format!("samples every {} s", self.sample_ms / 1_000)
+        } else {
+            format!("samples every {} ms", self.sample_ms)
+        }
+    }
+}
+
 impl Ratios {
     fn new(orders: &Orders, ends: &Ends, requests: &Requests) -> Self {
         let share = |part: u64, of: u64| (of > 0).then(|| float(part) / float(of));
@@ -161,6 +172,10 @@ impl DataReport {
         let found: Vec<_> = [
             (repeated, "rows equal to the row before them"),
             (
+                self.report.unfinished,
+                "files that end within a record, as after a kill",
+            ),
+            (
                 self.crossings,
                 "times left crossed, where the older levels were removed",
             ),
@@ -184,10 +199,12 @@ pub struct EquityReport {
     pub opening: Option<String>,
     /// What it holds at the end, at the last mid of every market.
     pub closing: Option<String>,
-    /// Largest fall below the highest earlier value, by samples.
+    /// Largest fall below the highest earlier value, by samples: more of them can only show a larger one.
     pub drawdown_max: String,
     /// Time of the largest fall.
     pub drawdown_at: Option<String>,
+    /// Milliseconds between two samples.
+    pub sample_ms: u64,
 }
 
 /// Milliseconds from a fill to its detection by the engine: the error of fill times that polling causes.
@@ -243,6 +260,7 @@ pub struct Source<'a> {
     pub end: Time,
     pub ended: Option<Timestamp>,
     pub rate_limited: u64,
+    pub sample_ms: u64,
     pub markouts: &'a Markouts,
 }
 
@@ -303,6 +321,7 @@ pub fn build(source: &Source<'_>) -> Report {
             closing: last.map(whole),
             drawdown_max: whole(curve.drawdown_max),
             drawdown_at: curve.drawdown_at.map(|at| at.to_string()),
+            sample_ms: source.sample_ms,
         },
         pnl: actual.pnl.into_iter().next(),
         pnl_as_polled: polled.pnl.into_iter().next(),
@@ -339,9 +358,10 @@ pub fn build(source: &Source<'_>) -> Report {
 
 fn assumed(source: &Source<'_>) -> Vec<String> {
     let feeds = source.feeds;
-    let mut assumed = source
-        .assumptions
-        .sentences(feeds.iter().any(Feed::is_snapshots));
+    let mut assumed = source.assumptions.sentences(
+        feeds.iter().any(Feed::is_snapshots),
+        source.markets[0].fee_in,
+    );
     let trades: u64 = feeds.iter().map(Feed::trades).sum();
     if trades > 0 {
         assumed.push(format!(

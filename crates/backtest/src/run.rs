@@ -8,6 +8,7 @@ use cambist_core::strategy::Strategy;
 use cambist_core::{
     Amount, MarketId, MarketSpec, Reason, Side, StrategyId, Time, TokenSpec, VenueTime,
 };
+use cambist_fill_model::OptionsError;
 use cambist_market_data::{Recording, Timestamp};
 
 use crate::assumptions::{Assumptions, LatencyRange};
@@ -138,7 +139,7 @@ impl Backtest {
             feed.advance()?;
             if feed.time() == NEVER {
                 let market = spec.name.clone();
-                return Err(BacktestError::Empty { market });
+                return Err(BacktestError::NoRows { market });
             }
             feeds.push(feed);
         }
@@ -307,9 +308,6 @@ impl Backtest {
                 }
                 Row::Idle(_) | Row::Reference(_) => {}
             }
-            if self.exchange.has_executions() {
-                self.book_executions(sink)?;
-            }
             self.rows += 1;
             if self.rows.is_multiple_of(PROGRESS_ROWS) {
                 sink.progress(Progress {
@@ -319,7 +317,15 @@ impl Backtest {
                 });
             }
             self.feeds[index].advance()?;
-            self.data_ended = self.feeds[index].time() == NEVER;
+            let next = self.feeds[index].time();
+            self.data_ended = next == NEVER;
+            if next > time {
+                self.exchange.end_message(index);
+                // The mid of a fill is that after all rows of its time, whatever their order.
+                if self.exchange.has_executions() {
+                    self.book_executions(sink)?;
+                }
+            }
         }
     }
 
@@ -514,6 +520,9 @@ impl Backtest {
         let time = self.now;
         for index in 0..self.markets.len() {
             self.mark(index);
+            if self.performance.marks[index].is_some() && self.exchange.lacks_orders(index) {
+                return Err(OptionsError::FifoNeedsOrders.into());
+            }
         }
         self.performance.sample(time, equity);
         for (index, spec) in self.markets.iter().enumerate() {
@@ -550,6 +559,10 @@ impl Backtest {
             let equity = self.performance.closing(&self.exchange, &self.markets);
             self.sample(equity, sink)?;
         }
+        if let Some(spec) = self.performance.without_mid(&self.markets) {
+            let market = spec.name.clone();
+            return Err(BacktestError::NoMid { market });
+        }
         let end = self.engine_time(self.now);
         let (ended, engine) = match (self.ended, self.engine) {
             (Some((at, engine)), _) => (Some(at), Some(engine)),
@@ -571,6 +584,7 @@ impl Backtest {
             ended,
             rate_limited: self.limiter.as_ref().map_or(0, RateLimiter::refused),
             markouts: &self.markouts,
+            sample_ms: self.sample_nanos.unsigned_abs() / 1_000_000,
         });
         Ok(Finished {
             report,

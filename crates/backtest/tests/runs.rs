@@ -5,9 +5,10 @@
 mod common;
 
 use cambist_backtest::{Assumptions, Backtest, BacktestError, LatencyRange, RateLimit, Report};
+use cambist_core::venue::FeeToken;
 use cambist_core::{Amount, Price, Qty, Side};
 use cambist_fill_model::{Liquidity, QueueModel};
-use cambist_market_data::{Event, Timestamp, Update, Visibility};
+use cambist_market_data::{Event, Snapshot, Timestamp, Update, Visibility};
 use common::{
     BASE, BEGIN, Kept, ONE, QUOTE, SECOND, UNIT, book, events, fast, market, opening, run, setup,
     setup_of, snapshots, swinging,
@@ -135,7 +136,7 @@ fn a_market_without_a_mid_at_its_ends_has_one_profit() {
         let (report, kept) = run(setup(snapshots(rows), fast()));
         assert!(report.fills > 50, "{}", report.fills);
         check_books(&report, &kept);
-        let told = report
+        let stated = report
             .assumed
             .iter()
             .any(|line| line.contains("at the mid of"));
@@ -242,6 +243,115 @@ fn recorded_trades_fill_at_our_prices_and_earn_the_spread() {
         assert!(fill.lots <= 3_000, "at most the traded quantity: {fill:?}");
         assert_eq!(fill.mid, Some(500_000));
     }
+}
+
+/// A fee in the quote token comes on top of what a buy pays, and is a share of that.
+#[test]
+fn fees_in_the_quote_token_are_shares_of_it() {
+    let assumptions = Assumptions {
+        maker_fee_bips: 25,
+        ..fast()
+    };
+    let mut setup = setup(events(ticks(600)), assumptions);
+    for spec in &mut setup.markets {
+        spec.fee_in = FeeToken::Quote;
+    }
+    let (report, kept) = run(setup);
+    let [mut base, mut quote] = [opening()[&BASE], opening()[&QUOTE]];
+    let mut fees = 0;
+    for fill in &kept.fills {
+        assert_eq!(fill.fee, fill.quote * 25 / 10_000, "{fill:?}");
+        fees += fill.fee;
+        match fill.side {
+            Side::Buy => (base, quote) = (base + fill.base, quote - fill.quote - fill.fee),
+            Side::Sell => (base, quote) = (base - fill.base, quote + fill.quote - fill.fee),
+        }
+    }
+    let bought = kept.fills.iter().filter(|fill| fill.side == Side::Buy);
+    assert!(bought.count() > 20);
+    let last = kept.samples.last().unwrap();
+    assert_eq!((last.base, last.quote), (base, quote));
+    let pnl = report.pnl.as_ref().unwrap();
+    assert!(
+        (number(&pnl.fees) + fees as f64 / 1e6).abs() < 1e-9,
+        "{pnl:?}"
+    );
+    let in_quote = |line: &String| line.contains("in the quote token");
+    assert!(report.assumed.iter().any(in_quote), "{:?}", report.assumed);
+    assert_eq!((report.mismatches, report.invariants), (0, Vec::new()));
+}
+
+/// The rows of one time are one message: results do not depend on the order in which it names the sides.
+#[test]
+fn the_order_of_rows_of_one_time_changes_nothing() {
+    let rows = |sells_first: bool| {
+        let mut rows = Vec::new();
+        let mut before: Option<Snapshot> = None;
+        for snapshot in swinging(400, 3_000) {
+            let ms = snapshot.exchange_time.nanos_since(Timestamp(BEGIN)) / 1_000_000;
+            let mut sides = Side::BOTH;
+            if sells_first {
+                sides.reverse();
+            }
+            for side in sides {
+                let gone = before.iter().flat_map(|before| before.side(side));
+                let gone = gone.map(|old| level(ms, side, old.price.0, 0));
+                let new = snapshot.side(side).iter();
+                rows.extend(gone.chain(new.map(|new| level(ms, side, new.price.0, new.qty.0))));
+            }
+            before = Some(snapshot);
+        }
+        rows
+    };
+    let [one, other] = [false, true].map(|sells_first| {
+        let (report, kept) = run(setup(events(rows(sells_first)), fast()));
+        assert!(report.fills > 10, "{}", report.fills);
+        check_books(&report, &kept);
+        let mids: Vec<_> = kept.fills.iter().map(|fill| fill.mid).collect();
+        (mids, report.pnl)
+    });
+    assert_eq!(one, other);
+}
+
+/// A level far away that a feed shows for a moment removes what it crosses, and gives nothing a value.
+#[test]
+fn a_crossed_book_has_no_mid() {
+    let mut rows = ticks(60);
+    rows.push(level(60_000, Side::Buy, 1_000_000_000, 5));
+    rows.push(level(60_500, Side::Buy, 1_000_000_000, 0));
+    rows.push(event(90_000, rows[20].update));
+    let (report, kept) = run(setup(events(rows), fast()));
+    check_books(&report, &kept);
+    let pnl = number(&report.pnl.as_ref().unwrap().total);
+    assert!(pnl.abs() < 100.0, "{pnl}");
+    assert_eq!(report.data[0].crossings, 1);
+    assert!(kept.samples.last().unwrap().mid.is_none());
+    let stated = report
+        .assumed
+        .iter()
+        .any(|line| line.contains("at the mid of"));
+    assert!(stated, "{:?}", report.assumed);
+}
+
+#[test]
+fn data_that_cannot_be_judged_are_refused() {
+    let refusal = |data, assumptions| {
+        let outcome = Backtest::new(setup(data, assumptions)).unwrap();
+        let refused = outcome.run(&mut ()).err().expect("it is refused");
+        refused.to_string()
+    };
+    let fifo = Assumptions {
+        queue: QueueModel::Fifo,
+        ..fast()
+    };
+    let what = refusal(events(ticks(60)), fifo);
+    assert!(what.contains("names every order"), "{what}");
+    let trades = ticks(60).split_off(10);
+    let what = refusal(events(trades), fast());
+    assert!(what.contains("never had a bid below an ask"), "{what}");
+    let none = Backtest::new(setup(events(Vec::new()), fast()));
+    let what = none.err().expect("it is refused").to_string();
+    assert!(what.contains("have no rows that"), "{what}");
 }
 
 #[test]

@@ -24,11 +24,14 @@ pub struct MarketOrders {
     orders: BTreeMap<u64, MarketOrder>,
     /// Number of events about unknown orders, and of orders that were not held.
     unknown: u64,
+    /// Whether an order was ever added.
+    named: bool,
 }
 
 impl MarketOrders {
     /// Adds an order; returns the earlier order of the same id, if the recording has one.
     pub fn insert(&mut self, id: u64, order: MarketOrder) -> Option<MarketOrder> {
+        self.named = true;
         if self.orders.len() >= ORDERS_MAX && !self.orders.contains_key(&id) {
             self.unknown += 1;
             return None;
@@ -52,6 +55,11 @@ impl MarketOrders {
     pub fn clear(&mut self, side: Option<Side>) {
         self.orders
             .retain(|_, order| side.is_some_and(|side| side != order.side));
+    }
+
+    /// Whether the recording has named an order so far.
+    pub const fn is_named(&self) -> bool {
+        self.named
     }
 
     pub const fn unknown(&self) -> u64 {

@@ -9,6 +9,7 @@ use crate::options::{FillRule, QueueModel};
 use crate::order::ExecutionReport;
 use crate::resting::Place;
 use crate::simulator::{FillSimulator, maker_fill};
+use crate::traded::Source;
 
 impl FillSimulator {
     /// Applies an event if it is part of the exchange's view. Reports of fills are appended.
@@ -19,11 +20,7 @@ impl FillSimulator {
         }
         if event.exchange_time > self.time {
             self.time = event.exchange_time;
-            if let Depth::Book(book) = &self.depth
-                && book.crossing().is_some()
-            {
-                self.uncross();
-            }
+            self.end_message();
         }
         match event.update {
             Update::Level { side, price, qty } | Update::SnapshotLevel { side, price, qty } => {
@@ -38,12 +35,19 @@ impl FillSimulator {
         }
     }
 
-    #[cold]
-    fn uncross(&mut self) {
-        if let Depth::Book(book) = &mut self.depth {
-            book.uncross(self.newer.opposite());
-            self.crossings += 1;
+    /// All rows of the last time were applied: of two levels of a book that is still crossed, the older is removed.
+    /// Returns whether there were some. The next row of a later time has the same effect.
+    #[inline]
+    pub fn end_message(&mut self) -> bool {
+        if !self.traded.is_empty() {
+            self.traded.clear();
         }
+        let Depth::Book(book) = &mut self.depth else {
+            return false;
+        };
+        let was_crossed = self.crossed.settle(book).is_some();
+        self.crossings += u64::from(was_crossed);
+        was_crossed
     }
 
     /// A level has a new quantity.
@@ -53,7 +57,7 @@ impl FillSimulator {
             return;
         };
         let before = book.set(side, price, qty);
-        self.newer = side;
+        self.crossed.level_set(book, side, price, qty);
         self.taken.renew(side, price);
         if self.own(side).may_rest_at(price) {
             self.level_of_own(side, price, qty);
@@ -101,6 +105,7 @@ impl FillSimulator {
     ) {
         let side = aggressor.opposite();
         if self.own(side).is_reached_by(price) && self.options.queue != QueueModel::Fifo {
+            let qty = self.traded.add(side, price, Source::Trade, qty);
             self.trade_with_own(side, price, qty, reports);
         }
     }
@@ -113,6 +118,9 @@ impl FillSimulator {
         qty: Qty,
         reports: &mut Vec<ExecutionReport>,
     ) {
+        if qty.0 == 0 {
+            return;
+        }
         let whole = self.options.rule == FillRule::WholeOrder;
         let (time, lot, fees) = (self.time, self.options.lot, self.options.fees);
         let mut volume = qty.0;
@@ -249,6 +257,7 @@ impl FillSimulator {
             return;
         }
         if self.options.queue != QueueModel::Fifo {
+            let qty = self.traded.add(side, price, Source::Fill, qty);
             return self.trade_with_own(side, price, qty, reports);
         }
         let whole = self.options.rule == FillRule::WholeOrder;

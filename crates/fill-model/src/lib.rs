@@ -23,6 +23,7 @@ pub mod order;
 mod resting;
 mod simulator;
 mod snapshots;
+mod traded;
 
 pub use fees::{Fee, FeeAsset, FeeRate, Fees};
 pub use options::{FillRule, Options, OptionsError, QueueModel};

@@ -1,7 +1,7 @@
 //! The exchange's side of a simulation: the recorded market and our orders in it.
 
 use cambist_core::{Price, Qty, Side};
-use cambist_market_data::{Book, Snapshot, Timestamp};
+use cambist_market_data::{Book, CrossedRows, Snapshot, Timestamp};
 
 use crate::by_order::MarketOrders;
 use crate::depth::{Depth, Taken};
@@ -10,6 +10,7 @@ use crate::order::{
     ExecutionReport, Fill, Liquidity, NewOrder, OrderId, Outcome, RejectReason, TimeInForce,
 };
 use crate::resting::{Orders, Place, Resting};
+use crate::traded::Traded;
 
 /// Fills our orders by the events of a recorded market.
 ///
@@ -26,8 +27,9 @@ pub struct FillSimulator {
     pub(crate) taken: Taken,
     /// Exchange time of the last event.
     pub(crate) time: Timestamp,
-    /// The side that changed last.
-    pub(crate) newer: Side,
+    pub(crate) crossed: CrossedRows,
+    /// Trades at `time` that reached our orders.
+    pub(crate) traded: Traded,
     /// Number of times the recorded book stayed crossed.
     pub(crate) crossings: u64,
     /// Number of orders that have arrived, recorded ones and ours.
@@ -57,10 +59,16 @@ impl FillSimulator {
             market_orders: MarketOrders::default(),
             taken: Taken::default(),
             time: Timestamp(i64::MIN),
-            newer: Side::Buy,
+            crossed: CrossedRows::default(),
+            traded: Traded::default(),
             crossings: 0,
             arrivals: 0,
         })
+    }
+
+    /// Whether the recording has named an order so far, which exact queue positions need.
+    pub const fn names_orders(&self) -> bool {
+        self.market_orders.is_named()
     }
 
     /// An order arrives. Its reports are appended.

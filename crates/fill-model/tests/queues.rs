@@ -203,6 +203,49 @@ fn a_recorded_fill_in_front_of_us_is_not_ours() {
     assert_eq!(market.event(fill), [Observed::Filled(1, 100, 1)]);
 }
 
+/// A recording of single orders has a trade twice: as a trade, and as the fill of the order that rested.
+#[test]
+fn a_trade_that_is_stated_twice_counts_once() {
+    for queue in [Model::RiskAverse, Model::Power(3.0)] {
+        for fill_first in [false, true] {
+            let mut market = Market::of_events(options(QueueModel::Estimated(queue)));
+            add(&mut market, 11, 100, 5);
+            market.submit(maker(1, Side::Buy, 100, 3));
+            let trade = |qty| Update::Trade {
+                aggressor: Side::Sell,
+                price: Price(100),
+                qty: Qty(qty),
+            };
+            let fill = |order, qty| Update::Fill {
+                order,
+                price: Price(100),
+                qty: Qty(qty),
+            };
+            let mut both = [trade(4), fill(11, 4)];
+            if fill_first {
+                both.reverse();
+            }
+            let first = market.at_once(&both);
+            assert_eq!(first, [], "{queue:?}: 4 of the 5 in front");
+            // One more message: 2 of 3 reach us.
+            add(&mut market, 12, 100, 2);
+            let mut both = [trade(3), fill(12, 2)];
+            if fill_first {
+                both.reverse();
+            }
+            let filled = market.at_once(&both);
+            let lots: u64 = filled
+                .iter()
+                .map(|one| match one {
+                    Observed::Filled(1, 100, lots) => *lots,
+                    other => panic!("{other:?}"),
+                })
+                .sum();
+            assert_eq!(lots, 2, "{queue:?}");
+        }
+    }
+}
+
 #[test]
 fn invalid_options_are_refused() {
     let power = |n| options(QueueModel::Estimated(Model::Power(n)));

@@ -1,8 +1,8 @@
 //! Checks between consecutive rows: times, versions, gaps, units, order of levels.
 
-use cambist_core::{Price, Side};
+use cambist_core::Price;
 
-use crate::book::Book;
+use crate::book::{Book, CrossedRows};
 use crate::defect::Defect;
 use crate::event::{Event, Update};
 use crate::grid::Step;
@@ -117,8 +117,7 @@ pub(crate) struct BookCheck {
     book: Book,
     tick: Step,
     time: Timestamp,
-    /// The side of the last change.
-    newer: Side,
+    crossed: CrossedRows,
     /// The row of the last change.
     row: u64,
 }
@@ -129,13 +128,13 @@ impl BookCheck {
             book: Book::new(),
             tick,
             time: Timestamp(i64::MIN),
-            newer: Side::Buy,
+            crossed: CrossedRows::default(),
             row: 0,
         }
     }
 
     /// Applies the event of a row. Returns the row whose change left the book crossed, if it was still crossed before
-    /// this event; the side that changed earlier is then uncrossed.
+    /// this event; the older levels are then removed.
     pub fn check(&mut self, event: &Event, row: u64) -> Option<(u64, Defect)> {
         if !event.visibility.at_exchange() {
             return None;
@@ -146,17 +145,20 @@ impl BookCheck {
             None
         };
         self.time = event.exchange_time;
-        if let Update::Level { side, .. } | Update::SnapshotLevel { side, .. } = event.update {
-            (self.newer, self.row) = (side, row);
-        }
         self.book.apply(&event.update);
+        if let Update::Level { side, price, qty } | Update::SnapshotLevel { side, price, qty } =
+            event.update
+        {
+            self.row = row;
+            let book = &mut self.book;
+            self.crossed.level_set(book, side, price, qty);
+        }
         crossed
     }
 
     /// The same at the end of the data.
     pub fn settle(&mut self) -> Option<(u64, Defect)> {
-        let (bid, ask) = self.book.crossing()?;
-        self.book.uncross(self.newer.opposite());
+        let (bid, ask) = self.crossed.settle(&mut self.book)?;
         Some((self.row, crossed(self.tick, bid, ask)))
     }
 }
@@ -191,7 +193,7 @@ pub(crate) fn units_of_time(time: Timestamp, previous: Timestamp) -> Option<Defe
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
-    use cambist_core::Qty;
+    use cambist_core::{Qty, Side};
 
     use super::*;
     use crate::defect::DefectKind;

@@ -28,7 +28,7 @@ pub mod supplied;
 pub mod time;
 pub mod units;
 
-pub use book::Book;
+pub use book::{Book, CrossedRows};
 pub use check::DEFAULT_MAX_GAP_NANOS;
 pub use defect::{Defect, DefectKind, Error, Place, Result};
 pub use event::{Event, Update, Visibility};

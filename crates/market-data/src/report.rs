@@ -58,6 +58,8 @@ pub struct Report {
     /// Rows of ticks that are equal to the row before them. Two trades of one moment can be equal, so that they are
     /// counted and kept.
     pub repeated: u64,
+    /// Recordings of daemons that end within a record, as after a kill: what follows was not recorded.
+    pub unfinished: u64,
     /// Exchange time of the first row returned.
     pub first: Option<Timestamp>,
     /// Exchange time of the last row returned.

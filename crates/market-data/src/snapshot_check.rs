@@ -88,7 +88,8 @@ impl SnapshotCheck {
                 previous: last.sequence,
             });
         }
-        if local == last.local_time {
+        // Two books of one time are two states within it.
+        if local == last.local_time && snapshot.bids == last.bids && snapshot.asks == last.asks {
             return Some(Defect::Duplicate { time: local });
         }
         units_of_price(snapshot, last)

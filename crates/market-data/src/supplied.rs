@@ -19,6 +19,11 @@ pub trait Supply {
     /// The file that is read now, for messages.
     fn file(&self) -> String;
 
+    /// Files so far that end within a record.
+    fn unfinished(&self) -> u64 {
+        0
+    }
+
     /// Trades that are known to have happened between the last two snapshots.
     fn take_trades(&mut self) -> Vec<Update> {
         Vec::new()
@@ -62,6 +67,7 @@ impl<S: Supply> Supplied<S> {
         loop {
             let next = self.supply.next(&mut self.row);
             self.inspector.file = self.supply.file();
+            self.inspector.report.unfinished = self.supply.unfinished();
             match next {
                 Ok(None) => return Ok(false),
                 Ok(Some(number)) => self.number = number,

@@ -57,6 +57,17 @@ impl Market {
         observed(&reports)
     }
 
+    /// Applies events of one time.
+    pub fn at_once(&mut self, updates: &[Update]) -> Vec<Observed> {
+        self.time += 1;
+        let mut all = Vec::new();
+        for update in updates {
+            self.time -= 1;
+            all.extend(self.event(*update));
+        }
+        all
+    }
+
     pub fn level(&mut self, side: Side, price: u64, qty: u64) -> Vec<Observed> {
         let (price, qty) = (Price(price), Qty(qty));
         self.event(Update::Level { side, price, qty })

@@ -1,11 +1,13 @@
 //! An order book by price level, built from recorded changes or snapshots.
 
+mod crossed;
 mod ladder;
 
 use cambist_core::{Price, Qty, Side};
 
 use crate::event::Update;
 use crate::snapshot::{Level, Snapshot};
+pub use crossed::CrossedRows;
 use ladder::{Ladder, NONE};
 
 /// Both sides of a market by price level. Memory is bounded: 130 KiB, and 65,536 levels per side outside the ring
@@ -134,13 +136,6 @@ impl Book {
         }
     }
 
-    /// Removes the levels of side `stale` that the best price of the other side has reached.
-    pub fn uncross(&mut self, stale: Side) {
-        if let Some(best) = self.best(stale.opposite()) {
-            self.sides[index(stale)].clear_to(priority(stale, best.0));
-        }
-    }
-
     /// Levels of a side, best first.
     pub fn levels(&self, side: Side) -> impl Iterator<Item = Level> + '_ {
         let levels = self.sides[index(side)].levels();
@@ -211,18 +206,6 @@ mod tests {
         book.clear(None, Some(Price(101)));
         assert_eq!(book.best_bid(), Some(Price(97)));
         assert_eq!(book.best_ask(), Some(Price(102)));
-    }
-
-    #[test]
-    fn uncrossing_removes_the_side_that_changed_earlier() {
-        let mut book = book(&[(103, 5), (98, 6)], &[(101, 7), (103, 1), (104, 8)]);
-        assert_eq!(book.crossing(), Some((Price(103), Price(101))));
-        let mut other = book.clone();
-        book.uncross(Side::Sell);
-        assert_eq!(book.best_ask(), Some(Price(104)));
-        other.uncross(Side::Buy);
-        assert_eq!(other.best_bid(), Some(Price(98)));
-        assert_eq!((book.crossing(), other.crossing()), (None, None));
     }
 
     #[test]
