@@ -21,7 +21,9 @@ pub fn of(error: &anyhow::Error) -> Exit {
                 StoreError::AnotherInstance { .. } => Exit::AnotherInstance,
                 StoreError::Corrupt { .. } => Exit::Invariant,
                 error if error.is_misconfigured() => Exit::Refused,
-                StoreError::TooNew { .. } | StoreError::MarketGone { .. } => Exit::Refused,
+                StoreError::TooNew { .. }
+                | StoreError::MarketGone { .. }
+                | StoreError::OtherVenue { .. } => Exit::Refused,
                 StoreError::Folder(_) | StoreError::Database { .. } => Exit::CheckFailed,
                 StoreError::Broken | StoreError::Refused { .. } => Exit::Bug,
             };

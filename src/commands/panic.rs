@@ -210,8 +210,8 @@ async fn bound(reader: &AccountReader, swept: &Swept) -> Option<Vec<Bound>> {
     Some(bound.iter().map(one).collect())
 }
 
-/// Asks for confirmation; without a terminal the answer is no.
-fn confirm(daemon: &Daemon) -> anyhow::Result<()> {
+/// Asks whether the account is to be stopped.
+pub(super) fn confirm(daemon: &Daemon) -> anyhow::Result<()> {
     let account = daemon.venue.account();
     let venue = &daemon.venue.base_url.value;
     let question = format!("stop trading and cancel every order of {account} at {venue}?");

@@ -1,16 +1,17 @@
 //! Commands with the file of a portfolio: `run` runs all of its venues in one process, the others do the same for the
 //! file of each venue.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use cambist_core::elsewhere;
 use clap::{Arg, ArgMatches};
 use serde_json::{Map, Value};
 
 use super::run::Reported;
-use super::{portfolio_check, print_json, print_text, run};
+use super::{panic, portfolio_check, print_json, print_text, run};
 use crate::cli::{self, RunArgs};
 use crate::exit::{self, Exit, Failure};
 use cambist_daemon::config::Daemon;
@@ -162,17 +163,22 @@ pub fn named(matches: &ArgMatches) -> anyhow::Result<Option<Named>> {
     let Some((command, mut arguments)) = matches.subcommand() else {
         return Ok(None);
     };
-    let has_config = |arguments: &ArgMatches| arguments.try_contains_id("config").is_ok();
-    while !has_config(arguments)
+    // What a command does not define has no value.
+    let config = |arguments: &ArgMatches| {
+        let path = arguments.try_get_one::<PathBuf>("config");
+        path.ok().flatten().cloned()
+    };
+    let mut path = config(arguments);
+    while path.is_none()
         && let Some((_, inner)) = arguments.subcommand()
     {
         arguments = inner;
+        path = config(arguments);
     }
-    let path = arguments.try_get_one::<PathBuf>("config").ok().flatten();
     let text = |id: &str| arguments.try_get_one::<String>(id).ok().flatten();
     let venue = text(VENUE);
-    let Some(path) = path.filter(|path| is_portfolio(path)) else {
-        return match venue.zip(path) {
+    let Some(path) = path.as_ref().filter(|path| is_portfolio(path)) else {
+        return match venue.zip(path.as_ref()) {
             Some((venue, path)) => {
                 let what = format!(
                     "--venue {venue} selects a venue of a portfolio, and {} is not the file of one",
@@ -184,8 +190,7 @@ pub fn named(matches: &ArgMatches) -> anyhow::Result<Option<Named>> {
         };
     };
     let is_for_each = FOR_EACH.contains(&command);
-    let can_select = is_for_each || arguments.try_contains_id(VENUE).is_ok();
-    let selected = if can_select {
+    let selected = if is_for_each || venue.is_some() {
         Selected::of(venue, text("market"))?
     } else {
         Selected::default()
@@ -240,46 +245,97 @@ pub fn execute(named: &Named, command: &cli::Command, json: bool) -> anyhow::Res
     match command {
         cli::Command::Check(args) if !args.pin => portfolio_check::check(named, args, json),
         cli::Command::Doctor(_) => portfolio_check::doctor(named, json),
-        _ => by_processes(named, json),
+        cli::Command::Panic(args) if !args.yes => {
+            let (file, daemons) = named.load()?;
+            let meant = named.venues(&file, &daemons)?;
+            for (venue, daemon) in file.venues.iter().zip(&daemons) {
+                if meant.contains(&venue) {
+                    panic::confirm(daemon)?;
+                }
+            }
+            by_processes(named, true, json)
+        }
+        _ => by_processes(named, false, json),
     }
 }
 
-/// Executes this command by a process for each venue, with the venue's file in place of the portfolio's.
-fn by_processes(named: &Named, json: bool) -> anyhow::Result<Exit> {
+/// Executes this command by a process for each venue, with the venue's file in place of the portfolio's. All run at
+/// once: a venue that does not answer must not keep the others trading.
+fn by_processes(named: &Named, agreed: bool, json: bool) -> anyhow::Result<Exit> {
     let (file, daemons) = named.load()?;
     let venues = named.venues(&file, &daemons)?;
     let program = std::env::current_exe().context("finding this program")?;
-    let mut worst = Exit::Done;
-    let mut all = Map::new();
-    for venue in venues {
+    let command = |venue: &VenueFile| {
         let mut command = Command::new(&program);
         let market = named.selected.market.as_deref();
         command.args(arguments(std::env::args_os().skip(1), &venue.path, market));
-        if !named.is_for_each {
-            // As with the venue's file: no other venue is meant.
-            let status = command.status();
-            return Ok(exit_of(venue, status.context("starting this program")?));
+        if agreed {
+            command.arg("--yes");
         }
-        if !json {
-            print_text(&format!("== {}\n", venue.name))?;
-        }
-        let out = if json {
-            Stdio::piped()
-        } else {
-            Stdio::inherit()
-        };
-        let output = command.stdout(out).stderr(Stdio::inherit()).output();
-        let output = output.context("starting this program for a venue")?;
-        if json {
-            let value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-            all.insert(venue.name.clone(), value);
-        }
-        worst = worst.max(exit_of(venue, output.status));
+        command
+    };
+    if let (false, [venue]) = (named.is_for_each, venues.as_slice()) {
+        // As with the venue's file: no other venue is meant.
+        let status = command(venue).status();
+        return Ok(exit_of(venue, status.context("starting this program")?));
     }
+    let mut children = Vec::new();
+    for venue in venues {
+        let child = command(venue)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        // Those that were started go on: they may be stopping their venues.
+        children.push((venue, child.context("starting this program for a venue")));
+    }
+    let mut worst = Exit::Done;
+    let mut all = Map::new();
+    std::thread::scope(|scope| -> anyhow::Result<()> {
+        let running = children.into_iter().map(|(venue, child)| {
+            let end = scope.spawn(move || followed(venue, child?));
+            (venue, end)
+        });
+        // In the order of the file, each as soon as those before it have ended.
+        for (venue, end) in running.collect::<Vec<_>>() {
+            let output = end.join().map_err(|_| anyhow!("a thread failed"));
+            let output = match output.and_then(|output| output) {
+                Ok(output) => output,
+                Err(error) => {
+                    exit::print_all_errors(&error);
+                    worst = worst.max(Exit::Bug);
+                    continue;
+                }
+            };
+            if json {
+                let value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+                all.insert(venue.name.clone(), value);
+            } else {
+                let text = String::from_utf8_lossy(&output.stdout);
+                print_text(&format!("== {}\n{text}", venue.name))?;
+            }
+            worst = worst.max(exit_of(venue, output.status));
+        }
+        Ok(())
+    })?;
     if json {
         print_json(&Value::Object(all))?;
     }
     Ok(worst)
+}
+
+/// What the process for a venue prints, with its messages on stderr as they come, after the venue's name.
+fn followed(venue: &VenueFile, mut child: Child) -> anyhow::Result<Output> {
+    let messages = child.stderr.take();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let lines = messages.map(BufReader::new).into_iter();
+            for line in lines.flat_map(|lines| lines.split(b'\n').map_while(Result::ok)) {
+                eprintln!("{}: {}", venue.name, String::from_utf8_lossy(&line));
+            }
+        });
+        child.wait_with_output().context("waiting for a venue")
+    })
 }
 
 /// How the process for a venue ended; one that did not end with 0 is named.

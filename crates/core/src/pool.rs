@@ -135,11 +135,16 @@ impl UnsignedPoolTransaction {
 
     /// Whether reported amounts are within the signed limits.
     pub fn allows(&self, moved: &PoolTransactionAmounts) -> bool {
+        let is_join = self.kind == PoolTransactionKind::Join;
+        self.allows_amounts(moved) && (!is_join || moved.lp >= self.lp_amount)
+    }
+
+    /// The same without the least shares of a join, which not every venue compares
+    /// ([`VenueRules::compares_shares`](crate::VenueRules::compares_shares)).
+    pub fn allows_amounts(&self, moved: &PoolTransactionAmounts) -> bool {
         let within = match self.kind {
             PoolTransactionKind::Join => {
-                moved.pooled[0] <= self.amounts[0]
-                    && moved.pooled[1] <= self.amounts[1]
-                    && moved.lp >= self.lp_amount
+                moved.pooled[0] <= self.amounts[0] && moved.pooled[1] <= self.amounts[1]
             }
             PoolTransactionKind::Exit => {
                 moved.pooled[0] >= self.amounts[0]

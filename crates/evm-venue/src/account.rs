@@ -296,6 +296,11 @@ impl Account {
         self.view.as_ref().map(|view| view.finalized().number)
     }
 
+    /// The hash of that block.
+    pub fn known_hash(&self) -> Option<cambist_evm::Hash32> {
+        self.view.as_ref().map(|view| view.finalized().hash)
+    }
+
     /// Follows the chain; `known` is the block at [`known_number`](Self::known_number), if there is one.
     ///
     /// # Errors

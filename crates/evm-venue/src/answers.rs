@@ -141,7 +141,7 @@ impl<R: ChainReader> Answers<'_, R> {
         let latest = self.reader.newest().await?;
         let finalized = self.reader.finalized().await?;
         let known = match account.known_number() {
-            Some(number) => self.reader.fact(&BlockAt(BlockTag::Number(number))).await?,
+            Some(number) => self.known(account, number).await?,
             None => None,
         };
         account.follow(latest, finalized, known.as_ref())?;
@@ -169,6 +169,20 @@ impl<R: ChainReader> Answers<'_, R> {
             finalized,
             latest,
         })
+    }
+
+    /// The block that the node now has at the number of the finalized one of before. Another block stops the account, so
+    /// that one answer alone does not state it.
+    async fn known(&self, account: &Account, number: u64) -> Result<Option<Block>, NoAnswer> {
+        let ask = BlockAt(BlockTag::Number(number));
+        let stated = self.reader.fact(&ask).await?;
+        let is_other = |block: &Block| account.known_hash() != Some(block.hash);
+        if stated.as_ref().is_some_and(is_other) && self.reader.fact(&ask).await? != stated {
+            return Err(NoAnswer::unknown(
+                &"a node states different blocks of one number",
+            ));
+        }
+        Ok(stated)
     }
 
     async fn balances(&self, account: &mut Account) -> Result<Answer, NoAnswer> {

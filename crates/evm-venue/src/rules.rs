@@ -67,6 +67,7 @@ pub fn rules(coin: TokenId, block_ms: u64) -> VenueRules {
         fees: FeeRule { stated_max_bips: 0 },
         amounts: AmountRule::default(),
         charged_as: None,
+        compares_shares: false,
     }
 }
 

@@ -141,6 +141,7 @@ pub fn rules(settings: Settings) -> VenueRules {
             quote_rounding: QUOTE_ROUNDING,
         },
         charged_as: None,
+        compares_shares: true,
     }
 }
 

@@ -96,6 +96,16 @@ pub enum StoreError {
         /// The market.
         market: String,
     },
+    /// The folder is that of another venue.
+    #[error("the state folder {} is that of another venue: its orders have {held}, and those of the configured one {wanted}; set another store.dir, or configure the venue that the folder belongs to", dir.display())]
+    OtherVenue {
+        /// The folder.
+        dir: PathBuf,
+        /// What identifies its orders.
+        held: String,
+        /// What would identify those of the configured venue.
+        wanted: String,
+    },
     /// A call that would violate an invariant of the store.
     #[error("the store refuses: {what}")]
     Refused {
@@ -220,7 +230,11 @@ impl Store {
         let file = dir.join(FILE);
         let mut database = schema::open(&file)?;
         let slots = slot_rule::of(&database, wanted).map_err(|error| error.at(&file))?;
-        let slots = slots.map_err(|what| StoreError::Refused { what })?;
+        let slots = slots.map_err(|held| StoreError::OtherVenue {
+            dir: dir.to_owned(),
+            held: slot_rule::in_words(held),
+            wanted: wanted.map_or_else(String::new, slot_rule::in_words),
+        })?;
         let verified = recover::verify(&database, slots, &file)?;
         let now_us = Clock::new().unix_micros();
         schema::begin_run(&mut database, slots, &verified.head, now_us)
@@ -297,7 +311,7 @@ impl StoreError {
                 source.sqlite_error_code(),
                 Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly)
             ),
-            Self::TooNew { .. } | Self::MarketGone { .. } => true,
+            Self::TooNew { .. } | Self::MarketGone { .. } | Self::OtherVenue { .. } => true,
             Self::AnotherInstance { .. }
             | Self::Corrupt { .. }
             | Self::Broken

@@ -29,23 +29,31 @@ pub(super) fn stored(database: &Connection) -> Result<Option<SlotRule>, ReadErro
         .ok_or_else(|| ReadError::Damage(format!("{rule:?} is no rule of slot numbers")))
 }
 
-/// The rule of a folder that holds intents, or that is opened for this one.
+/// The rule of a folder that holds intents, or that is opened for this one. The error is the rule of its intents, if
+/// another one is wanted.
 pub(super) fn of(
     database: &Connection,
     wanted: Option<SlotRule>,
-) -> Result<Result<SlotRule, String>, ReadError> {
+) -> Result<Result<SlotRule, SlotRule>, ReadError> {
     let used = "SELECT EXISTS (SELECT 1 FROM counters)";
     let is_used: bool = database.query_row(used, [], |row| row.get(0))?;
     let stored = stored(database)?;
     // Without intents there is nothing that another rule gave out.
     let held = is_used.then(|| stored.unwrap_or(UNSTATED));
     Ok(match (held, wanted) {
-        (Some(held), Some(wanted)) if held != wanted => Err(format!(
-            "the state folder holds orders whose slot numbers follow another rule ({held:?}) than the venue's ({wanted:?}); use another folder for another venue"
-        )),
+        (Some(held), Some(wanted)) if held != wanted => Err(held),
         (Some(held), _) => Ok(held),
         (None, wanted) => Ok(wanted.or(stored).unwrap_or(UNSTATED)),
     })
+}
+
+/// A rule in words, as a part of a sentence.
+pub(super) fn in_words(rule: SlotRule) -> String {
+    match rule {
+        SlotRule::Strided { slots } => format!("storage ids, {slots} of each token"),
+        SlotRule::Consecutive { .. } => "numbers without gaps".to_owned(),
+        SlotRule::Rising { .. } => "numbers that only rise".to_owned(),
+    }
 }
 
 /// Stores the rule.

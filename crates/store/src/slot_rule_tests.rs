@@ -125,7 +125,12 @@ fn a_store_of_version_6_is_opened_with_one_time_for_both() {
     assert_eq!(open_orders(&folder), [sealed]);
     drop(Store::open_for(folder.path(), STRIDED).unwrap());
     let refused = Store::open_for(folder.path(), CONSECUTIVE).unwrap_err();
-    assert!(matches!(refused, StoreError::Refused { .. }), "{refused}");
+    assert!(
+        matches!(refused, StoreError::OtherVenue { .. }),
+        "{refused}"
+    );
+    let folder_name = folder.path().display().to_string();
+    assert!(refused.to_string().contains(&folder_name), "{refused}");
 }
 
 #[test]

@@ -51,7 +51,15 @@ const STEPS: &[&[Step]] = &[
     RANGES_AND_CHARGES,
     OWED_FEES,
     BUDGET_LEFT,
+    COMPARED_SHARES,
 ];
+
+/// Version 28: rules state whether the shares of a join are compared. Before, all were judged as if they were.
+const COMPARED_SHARES: &[Step] = &[Step::Add {
+    of: "VenueRules",
+    field: "compares_shares",
+    value: || Value::Bool(true),
+}];
 
 /// Version 27: runs leave tokens to the next start, which states how many there are. Before, nothing was known to be left.
 const BUDGET_LEFT: &[Step] = &[

@@ -95,6 +95,9 @@ pub struct VenueRules {
     pub amounts: AmountRule,
     /// What charges count as in losses. `None`: one in a token that no market trades counts in no loss.
     pub charged_as: Option<ChargedAs>,
+    /// Whether the venue compares the shares of a join with the least that was signed. Where it compares the payments
+    /// alone, a join of a pool that somebody else changed before it may bring fewer.
+    pub compares_shares: bool,
 }
 
 impl VenueRules {
@@ -123,6 +126,7 @@ impl VenueRules {
             },
             amounts: AmountRule::default(),
             charged_as: None,
+            compares_shares: true,
         }
     }
 }

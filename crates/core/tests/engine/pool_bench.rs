@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use cambist_core::VenueRules;
 use cambist_core::books::{Booking, Books};
 use cambist_core::config::{EngineConfig, PoolConfig};
 use cambist_core::driver::{self, Assembly, Clock, Observer, Store, Venue};
@@ -118,6 +119,16 @@ impl Beside {
         config: EngineConfig,
         open: Vec<RecoveredPoolTransaction>,
     ) -> Self {
+        Self::with_rules(shares, config, open, VenueRules::exchange())
+    }
+
+    /// The same at a venue with other rules.
+    pub(crate) fn with_rules(
+        shares: Amount,
+        config: EngineConfig,
+        open: Vec<RecoveredPoolTransaction>,
+        venue: VenueRules,
+    ) -> Self {
         let sealed = open.iter().map(|open| {
             let id = open.transaction.client_id;
             (id, (open.hash, open.transaction.clone()))
@@ -145,7 +156,7 @@ impl Beside {
             venue_time: ORIGIN,
             maker_fee_bips: 0,
             taker_fee_bips: 0,
-            venue: cambist_core::VenueRules::exchange(),
+            venue,
         }));
         Self {
             engine: Engine::new(vec![Box::new(Hold(shares))]),

@@ -248,6 +248,31 @@ fn a_report_beyond_the_signed_limits_is_booked_and_a_failed_invariant() {
     assert_eq!(bench.invariants(), ["move_limits"]);
 }
 
+/// A venue that compares the payments alone may mint fewer shares than the least: somebody else changed the pool.
+#[test]
+fn fewer_shares_than_the_least_are_a_failure_only_where_the_venue_compares_them() {
+    for (compares_shares, failed) in [(true, &["move_limits"][..]), (false, &[])] {
+        let rules = cambist_core::VenueRules {
+            compares_shares,
+            ..cambist_core::VenueRules::exchange()
+        };
+        let mut bench = Beside::with_rules(1_000, limits(), Vec::new(), rules);
+        let sent = bench.until_sent();
+        let least = bench.sealed[&sent.id].1.lp_amount;
+        assert!(least > 1);
+        let moved = PoolTransactionAmounts {
+            pooled: [1_000, 1_000],
+            lp: least - 1,
+            fee: 0,
+        };
+        bench.show(sent.id, PoolTransactionStatus::Processed, moved);
+        bench.take(sent);
+        bench.run_ms(2_000);
+        assert_eq!(bench.booked().len(), 1);
+        assert_eq!(bench.invariants(), failed);
+    }
+}
+
 /// The transmissions of a run that was killed.
 fn left_behind() -> (Beside, RecoveredPoolTransaction) {
     let mut before = Beside::new(1_000, limits(), Vec::new());

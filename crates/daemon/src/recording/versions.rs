@@ -54,7 +54,15 @@ const STEPS: &[&[Step]] = &[
     RANGES_AND_CHARGES,
     OWED_FEES,
     LEFT_TO_START,
+    COMPARED_SHARES,
 ];
+
+/// Version 28: rules state whether the shares of a join are compared. Before, all were judged as if they were.
+const COMPARED_SHARES: &[Step] = &[Step::Add {
+    of: "VenueRules",
+    field: "compares_shares",
+    value: || Value::Bool(true),
+}];
 
 /// Version 27: runs leave tokens of the budget to the next start. Before, they left none.
 const LEFT_TO_START: &[Step] = &[

@@ -273,6 +273,11 @@ impl Telemetry {
         self.last().level_cause = (state > TradingState::Active).then(|| cause.to_owned());
     }
 
+    /// Whether trading is restricted, as far as was reported.
+    pub fn is_restricted(&self) -> bool {
+        self.last().level_cause.is_some()
+    }
+
     /// The operator restricted trading; the next change of the trading state is attributed to the operator.
     pub fn operator_asked(&self) {
         self.last().operator_asked = true;

@@ -15,6 +15,9 @@ use cambist_host::times;
 /// Most causes logged of one wait.
 const CAUSES_MAX: usize = 8;
 
+/// A wait goes on to be logged so often.
+const LOGGED_EVERY_MS: u64 = 600_000;
+
 /// Status of a start.
 pub struct Starting {
     /// The telemetry of any process.
@@ -31,6 +34,8 @@ struct Waiting {
     since_unix_s: u64,
     /// The last one is the current one.
     causes: Vec<String>,
+    /// When the wait was last logged.
+    logged: Time,
 }
 
 impl Starting {
@@ -70,6 +75,7 @@ impl Starting {
             since: self.clock.now(),
             since_unix_s: now_unix_s,
             causes: Vec::new(),
+            logged: self.clock.now(),
         });
         self.telemetry.start_waits_since(wait.since_unix_s);
         match wait.causes.iter().position(|known| known == cause) {
@@ -83,6 +89,14 @@ impl Starting {
                 wait.causes.push(cause.to_owned());
             }
             None => {}
+        }
+        let now = self.clock.now();
+        if now.ms_since(wait.logged) >= LOGGED_EVERY_MS {
+            wait.logged = now;
+            let waited = times::span(now.ms_since(wait.since) / 1_000);
+            tracing::warn!(
+                "the venue is not ready since {waited} ({cause}); cambist doctor compares the file with the venue"
+            );
         }
     }
 

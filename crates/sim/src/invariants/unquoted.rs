@@ -50,6 +50,7 @@ impl Unquoted {
             let markets = start.markets.iter().map(|spec| spec.id);
             let sides = markets.flat_map(|id| Side::BOTH.map(|side| (id, side)));
             let orders = start.open.iter().map(|open| &open.order);
+            let orders = orders.filter(|order| order.swap.is_none());
             *self = Self {
                 sides: sides.collect(),
                 orders: orders.map(|order| (order.client_id, of(order))).collect(),
@@ -62,7 +63,10 @@ impl Unquoted {
             match action {
                 Action::Seal { intents, .. } => {
                     for intent in intents {
-                        if let Intent::Order(order) = intent {
+                        // A swap is no quote: it never rests.
+                        if let Intent::Order(order) = intent
+                            && order.swap.is_none()
+                        {
                             self.orders.insert(order.client_id, of(order));
                         }
                     }
@@ -159,7 +163,15 @@ impl Unquoted {
             };
             let since = *self.contradicted.entry(*side).or_insert(now);
             if now.ms_since(since) > UNCANCELLED_MS {
-                let detail = format!("{side:?}: {} while orders rest", reason.control.name());
+                let orders = self.orders.iter().filter(|(_, order)| {
+                    let rests = order.rests && !order.cancelled && venue_now < order.valid_until;
+                    order.side == *side && rests
+                });
+                let numbers: Vec<_> = orders.map(|(id, _)| id.number).collect();
+                let detail = format!(
+                    "{side:?}: {} while orders {numbers:?} rest",
+                    reason.control.name()
+                );
                 broken.push((Invariant::ReasonThoughQuoted, detail));
                 self.contradicted.insert(*side, now);
             }

@@ -68,6 +68,7 @@ pub fn rules(accepted_max_ms: u64) -> VenueRules {
         },
         amounts: AmountRule::default(),
         charged_as: None,
+        compares_shares: true,
     }
 }
 

@@ -74,16 +74,16 @@ impl State {
         match cut {
             ReconciliationResult::Opening(_) => {
                 self.pending.opens();
-                self.become_ready(actions);
+                self.become_ready(now, actions);
                 self.books_agree(actions);
             }
             ReconciliationResult::Balanced => {
-                self.become_ready(actions);
+                self.become_ready(now, actions);
                 self.books_agree(actions);
                 self.drain_cut();
             }
             ReconciliationResult::Differs(_) => {
-                self.become_ready(actions);
+                self.become_ready(now, actions);
                 self.reconciliation.at_least.clear();
                 self.explain_expected(actions);
                 let left = self.ledger.differing().clone();
@@ -118,11 +118,15 @@ impl State {
     }
 
     /// The first reconciliation of the run: every order of earlier runs is accounted for.
-    fn become_ready(&mut self, actions: &mut Vec<Action>) {
+    fn become_ready(&mut self, now: Time, actions: &mut Vec<Action>) {
         if std::mem::replace(&mut self.ready, true) {
             return;
         }
         self.open_meters();
+        // Losses count from the books of this moment, as profit does, not from the next ones.
+        for index in 0..self.markets.len() {
+            self.watch(now, self.markets[index].spec.id, actions);
+        }
         self.budget.leave_to_next_start();
         self.touch_all();
         actions.push(Action::Notify(Notification::Ready {
@@ -332,6 +336,18 @@ impl State {
         reason: &str,
         actions: &mut Vec<Action>,
     ) -> Result<(), String> {
+        self.book_explained(token, amount, reason, actions)?;
+        self.compare_again(actions);
+        Ok(())
+    }
+
+    fn book_explained(
+        &mut self,
+        token: TokenId,
+        amount: i128,
+        reason: &str,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), String> {
         if !self.ledger.is_open() {
             self.ledger.request_opening_again();
             self.polls.balances_soon();
@@ -369,6 +385,11 @@ impl State {
         }));
         self.touch_all();
         self.explain_lower_bound(token, amount);
+        Ok(())
+    }
+
+    /// States what differs after flows were booked.
+    fn compare_again(&mut self, actions: &mut Vec<Action>) {
         let exact = self.reconciliation.at_least.is_empty();
         if exact && self.ledger.differing().is_empty() && self.ready {
             self.nothing_differs(actions);
@@ -376,7 +397,6 @@ impl State {
             (self.reconciliation.worth, _) = self.worth_of(&self.differences().clone());
             self.emit_books(actions);
         }
-        Ok(())
     }
 
     /// Reduces the proven lower bound of a difference by an explained flow. The balance may contain more bookings than
@@ -412,11 +432,17 @@ impl State {
         }
         let differing = self.ledger.differing().clone();
         let mut taken = BTreeMap::new();
-        for (token, difference) in differing {
-            let amount = difference.unexplained();
-            self.explain(token, amount, reason, actions)?;
-            taken.insert(token, amount);
-        }
-        Ok(taken)
+        let all = || {
+            for (token, difference) in differing {
+                let amount = difference.unexplained();
+                self.book_explained(token, amount, reason, actions)?;
+                taken.insert(token, amount);
+            }
+            Ok(())
+        };
+        let booked = all();
+        // Once for all: what is adopted next is no difference.
+        self.compare_again(actions);
+        booked.map(|()| taken)
     }
 }

@@ -15,7 +15,7 @@ use crate::engine::state::State;
 const SLEPT_MS: u64 = 5_000;
 
 impl State {
-    /// Checks a market whose depth was just accepted.
+    /// Checks a market whose depth was just accepted, or whose losses begin to count.
     pub(crate) fn watch(&mut self, now: Time, id: MarketId, actions: &mut Vec<Action>) {
         let prices = self.prices(id);
         let limits = &self.config.markets[usize::from(id.0)];
@@ -24,7 +24,7 @@ impl State {
         let usable = market.book.usable_mid(now, &prices, limits, age_max_ms);
         // A runaway shows in any mid; losses are counted at a mid that is fit for pricing.
         if let Some(mid) = prices.mid {
-            self.track_pool_transaction(now, id, mid, actions);
+            self.track_price_move(now, id, mid, actions);
         }
         let Ok(mid) = usable else { return };
         self.market_mut(id).mid = Some(mid);
@@ -49,13 +49,7 @@ impl State {
         }
     }
 
-    fn track_pool_transaction(
-        &mut self,
-        now: Time,
-        id: MarketId,
-        mid: u64,
-        actions: &mut Vec<Action>,
-    ) {
+    fn track_price_move(&mut self, now: Time, id: MarketId, mid: u64, actions: &mut Vec<Action>) {
         let (window_ms, most) = (self.config.risk.move_ms, self.config.risk.move_bps);
         let market = self.market_mut(id);
         let (low, high) = market.mid_extremes.take(now, i128::from(mid), window_ms);

@@ -128,7 +128,11 @@ impl State {
         let postings = Postings::of_pool(wanted.kind, wanted.pooled, wanted.lp, &moved);
         market.losses.post(&market.spec, &postings);
         self.pending.posted(Some(market.spec.id), &postings);
-        let kept = wanted.allows(&moved);
+        let kept = if self.venue.compares_shares {
+            wanted.allows(&moved)
+        } else {
+            wanted.allows_amounts(&moved)
+        };
         let settlement = PoolTransactionSettlement {
             order: id,
             market: wanted.market,

@@ -140,8 +140,7 @@ pub fn error<A: Ask>(why: &NoFact) -> CallError {
         NoFact::Refused(_, NodeRefusal::RateLimited { retry_after_ms }) => {
             refused(adapter::RATE_LIMITED, &detail, *retry_after_ms)
         }
-        NoFact::Refused(Place::Only, NodeRefusal::Keys) => refused(adapter::KEYS, &detail, None),
-        // Of two nodes one that refuses is away.
+        // Providers refuse clients for a while as well: a start waits, and states the refusal.
         NoFact::Refused(_, NodeRefusal::Keys) => CallError::Unknown {
             call,
             cause: UnknownCause::Undecodable,
@@ -156,6 +155,15 @@ pub fn error<A: Ask>(why: &NoFact) -> CallError {
 }
 
 fn nodes(link: &EvmLink, timeout_ms: u64) -> anyhow::Result<Nodes> {
+    if let [first, second] = link.node_files.as_slice()
+        && *secrets::read(first, false)? == *secrets::read(second, false)?
+    {
+        let what = format!(
+            "venue.second_node_file: {} holds the same address as venue.node_file: the second node has to be another one, or remove the key",
+            second.display()
+        );
+        return Err(Failure::new(Exit::Refused, what).into());
+    }
     let node = |file: &Path| -> anyhow::Result<Node> {
         let url = secrets::read(file, false)?;
         let config = ClientConfig {

@@ -47,6 +47,7 @@ impl Watch for AccountWatch {
     fn begin(mut self: Box<Self>, telemetry: Arc<Telemetry>, inbox: mpsc::Sender<LoopMessage>) {
         tokio::spawn(async move {
             let mut shown = String::new();
+            let mut is_announced = false;
             for second in 0_u32.. {
                 if inbox.is_closed() {
                     return;
@@ -70,19 +71,23 @@ impl Watch for AccountWatch {
                     let finalized = account.view().ok().map(|view| *view.finalized());
                     (account.stopped(), finalized)
                 };
-                if let Some(why) = stopped {
+                if let Some(why) = stopped
+                    // It does not go on within this run, whatever an operator resumes.
+                    && (!is_announced || !telemetry.is_restricted())
+                {
                     let reason = reason(why);
                     tracing::error!("{reason}");
                     telemetry.account_stopped(cause(why));
+                    is_announced = true;
                     let stop = Command::Raise {
                         level: TradingState::CancelOnly,
                         reason,
                     };
                     // A closed inbox is that of a daemon that ends.
                     let _ = inbox.send(LoopMessage::Event(Event::Operator(stop))).await;
-                    return;
                 }
-                if let Some(block) = finalized.filter(|_| second.is_multiple_of(WRITTEN_EVERY))
+                if let Some(block) =
+                    finalized.filter(|_| stopped.is_none() && second.is_multiple_of(WRITTEN_EVERY))
                     && let Err(error) = self.finalized.write(&block)
                 {
                     tracing::warn!(%error, "the finalized block could not be written; the next start compares an older one");

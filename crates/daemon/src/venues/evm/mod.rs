@@ -452,12 +452,27 @@ fn check_nonces(
 pub fn account_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Result<AccountReader> {
     use cambist_core::request::OrderList;
     let link = link(daemon)?;
+    let (mut tokens, mut contracts) = (vec![link.coin()], BTreeMap::new());
+    // Numbers of this command alone. A token of no market has no decimals in the file.
+    for (number, (symbol, contract)) in (COIN_ID.0 + 1..).zip(&link.tokens) {
+        if let Some(decimals) = daemon.decimals_of(symbol) {
+            let id = TokenId(number);
+            tokens.push(TokenSpec {
+                id,
+                symbol: symbol.clone(),
+                decimals,
+                precision: decimals,
+                ..link.coin()
+            });
+            contracts.insert(id, *contract);
+        }
+    }
     let chain = Chain {
         id: link.chain_id,
         account: link.account,
         router: link.router,
         coin: COIN_ID,
-        tokens: BTreeMap::new(),
+        tokens: contracts,
         pools: Vec::new(),
         ranges: BTreeMap::new(),
         slippage_bps: 0,
@@ -469,7 +484,7 @@ pub fn account_reader(access: &EvmAccess, daemon: &Daemon) -> anyhow::Result<Acc
         lists: vec![OrderList::All],
         has_pools: true,
         pace: std::time::Duration::ZERO,
-        tokens: Some(vec![link.coin()]),
+        tokens: Some(tokens),
     })
 }
 

@@ -11,7 +11,9 @@ use crate::telemetry::Telemetry;
 
 /// Attempts to switch it off.
 const ATTEMPTS: u32 = 5;
-/// Pause between them.
+/// Pause before another attempt to refresh it: the venue may answer again, take orders, and cancel them a moment later.
+const RETRY: Duration = Duration::from_secs(2);
+/// Pause between attempts to switch it off.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The switch of a running daemon. Dropping it ends the refreshing, so that the venue cancels.
@@ -42,7 +44,7 @@ impl DeadManSwitch {
         self.task = Some(tokio::spawn(async move {
             let mut fails = false;
             loop {
-                tokio::time::sleep(every).await;
+                tokio::time::sleep(if fails { RETRY.min(every) } else { every }).await;
                 let refreshed = client.cancel_all_after(seconds).await;
                 match &refreshed {
                     Ok(()) => telemetry.switch_set(Some(seconds)),
