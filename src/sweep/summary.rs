@@ -114,7 +114,7 @@ impl<'a> Group<'a> {
         for value in values {
             all += 1;
             better += u64::from(value > own);
-            equal += u64::from(value == own);
+            equal += u64::from(value.total_cmp(&own).is_eq());
         }
         (equal < all).then_some((better + 1, all))
     }

@@ -1,6 +1,7 @@
 //! Whole runs: fills, exact accounts, and the effects of assumptions.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+#![allow(clippy::cast_precision_loss, reason = "figures are compared as floats")]
 
 mod common;
 
