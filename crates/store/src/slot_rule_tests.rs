@@ -148,7 +148,7 @@ fn consecutive_numbers_are_neither_skipped_by_a_start_nor_refused_again() {
     drop(store);
     // A folder belongs to one rule.
     let refused = Store::open_for(folder.path(), STRIDED).unwrap_err();
-    assert!(refused.to_string().contains("another folder"), "{refused}");
+    assert!(refused.to_string().contains("another venue"), "{refused}");
     assert_eq!(open_orders(&folder).len(), 4);
 }
 
@@ -171,7 +171,7 @@ fn rising_numbers_are_refused_the_second_time_and_go_on_behind_a_gap_at_a_start(
     drop(store);
     for other in [STRIDED, CONSECUTIVE] {
         let refused = Store::open_for(folder.path(), other).unwrap_err();
-        assert!(refused.to_string().contains("another folder"), "{refused}");
+        assert!(refused.to_string().contains("another venue"), "{refused}");
     }
 }
 

@@ -101,9 +101,9 @@ mod tests {
         // A level that is set and withdrawn leaves the rest as it is.
         let gone = [(Buy, 150, 1), (Buy, 150, 0)];
         assert_eq!(after(&gone), (false, [Some(99), Some(101)]));
-        // Two rows of one message that meet.
+        // Two rows of one message that meet: what the older of them had crossed stays.
         let met = [(Buy, 110, 1), (Sell, 110, 1)];
-        assert_eq!(after(&met), (true, [Some(99), Some(110)]));
+        assert_eq!(after(&met), (true, [Some(99), Some(101)]));
     }
 
     #[test]
