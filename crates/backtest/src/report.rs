@@ -103,7 +103,7 @@ pub struct Ratios {
 }
 
 impl EquityReport {
-    /// Between which moments the largest drawdown was looked for.
+    /// The samples between which the largest drawdown was found.
     pub fn sampled(&self) -> String {
         if self.sample_ms.is_multiple_of(1_000) {
             format!("samples every {} s", self.sample_ms / 1_000)

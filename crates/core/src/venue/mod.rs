@@ -96,7 +96,7 @@ pub struct VenueRules {
     /// What charges count as in losses. `None`: one in a token that no market trades counts in no loss.
     pub charged_as: Option<ChargedAs>,
     /// Whether the venue compares the shares of a join with the least that was signed. Where it compares the payments
-    /// alone, a join of a pool that somebody else changed before it may bring fewer.
+    /// alone, a join of a pool that another account changed before it may bring fewer.
     pub compares_shares: bool,
 }
 

@@ -248,7 +248,7 @@ fn a_report_beyond_the_signed_limits_is_booked_and_a_failed_invariant() {
     assert_eq!(bench.invariants(), ["move_limits"]);
 }
 
-/// A venue that compares the payments alone may mint fewer shares than the least: somebody else changed the pool.
+/// A venue that compares the payments alone may mint fewer shares than the least: another account changed the pool.
 #[test]
 fn fewer_shares_than_the_least_are_a_failure_only_where_the_venue_compares_them() {
     for (compares_shares, failed) in [(true, &["move_limits"][..]), (false, &[])] {

@@ -140,7 +140,8 @@ pub fn error<A: Ask>(why: &NoFact) -> CallError {
         NoFact::Refused(_, NodeRefusal::RateLimited { retry_after_ms }) => {
             refused(adapter::RATE_LIMITED, &detail, *retry_after_ms)
         }
-        // Providers refuse clients for a while as well: a start waits, and states the refusal.
+        NoFact::Refused(Place::Only, NodeRefusal::Keys) => refused(adapter::KEYS, &detail, None),
+        // Of two nodes one that refuses is away.
         NoFact::Refused(_, NodeRefusal::Keys) => CallError::Unknown {
             call,
             cause: UnknownCause::Undecodable,
