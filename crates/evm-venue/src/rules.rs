@@ -36,8 +36,9 @@ pub const KEYS: Reason = Reason::Unlisted(7);
 /// Any other refusal.
 pub const REFUSED: Reason = Reason::Unlisted(8);
 
-/// The rules of a chain with a block every `block_ms`, whose nonces are counted under the name of its coin.
-pub fn rules(coin: TokenId, block_ms: u64) -> VenueRules {
+/// The rules of a chain with a block every `block_ms`, whose nonces are counted under the name of its coin. In a range the
+/// payments, which are compared, determine the liquidity; each share of a pair becomes worth more by a gift to it.
+pub fn rules(coin: TokenId, block_ms: u64, in_ranges: bool) -> VenueRules {
     VenueRules {
         slots: SlotRule::Consecutive { row: coin },
         lifetime: LifetimeRule {
@@ -67,7 +68,7 @@ pub fn rules(coin: TokenId, block_ms: u64) -> VenueRules {
         fees: FeeRule { stated_max_bips: 0 },
         amounts: AmountRule::default(),
         charged_as: None,
-        compares_shares: false,
+        compares_shares: in_ranges,
     }
 }
 
@@ -194,7 +195,7 @@ mod tests {
     /// Nothing that a node can answer ends an intent, and only the finalized block spends its nonce.
     #[test]
     fn no_answer_of_a_node_proves_anything_dead() {
-        let rules = rules(TokenId(0), 12_000).refusals;
+        let rules = rules(TokenId(0), 12_000, false).refusals;
         let all = [
             SPENT,
             UNDERPRICED_REPLACEMENT,

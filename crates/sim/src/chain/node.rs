@@ -291,7 +291,7 @@ fn receipt(of: &Receipt) -> Value {
     })
 }
 
-/// The rules of the model's chain.
+/// The rules of the model's chain with pairs.
 pub(crate) fn venue_rules(block_ms: u64) -> VenueRules {
-    rules::rules(crate::chain::COIN, block_ms)
+    rules::rules(crate::chain::COIN, block_ms, false)
 }

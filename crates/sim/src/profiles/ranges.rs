@@ -35,6 +35,7 @@ impl WorldConfig {
     }
 
     fn with_range(mut self, random: &mut Random) -> Self {
+        self.rules.compares_shares = true;
         let (fee, spacing) = *choose(random, &TIERS);
         // Half of the range in ticks, each about a hundredth of a per cent of the price.
         let half = *choose(random, &[60, 120, 300, 1_000]);

@@ -306,7 +306,7 @@ impl EvmLink {
 
     /// What the venue guarantees.
     pub fn rules(&self) -> VenueRules {
-        rules::rules(COIN_ID, self.block_s * 1_000)
+        rules::rules(COIN_ID, self.block_s * 1_000, self.in_ranges)
     }
 
     /// The chain's coin.
