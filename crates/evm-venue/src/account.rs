@@ -14,7 +14,7 @@ use cambist_core::{Amount, Hash, Intent, MarketId, MarketSpec, Side, TokenId, Ve
 use cambist_evm::block::Block;
 use cambist_evm::receipt::Receipt;
 use cambist_evm::transaction::{Signed, Transaction};
-use cambist_evm::{EthKey, U256};
+use cambist_evm::{EthKey, Hash32, U256};
 
 use serde::{Deserialize, Serialize};
 
@@ -297,7 +297,7 @@ impl Account {
     }
 
     /// The hash of that block.
-    pub fn known_hash(&self) -> Option<cambist_evm::Hash32> {
+    pub fn known_hash(&self) -> Option<Hash32> {
         self.view.as_ref().map(|view| view.finalized().hash)
     }
 

@@ -1,5 +1,8 @@
 //! Faults of a node and of its chain while the daemon runs and while it ends.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use cambist_evm::U256;
 use serde_json::{Value, json};
 
@@ -150,6 +153,79 @@ fn a_finalized_block_that_is_replaced_stops_the_account() {
         "fork",
         "a finalized block was replaced",
     );
+}
+
+/// One wrong answer about a block of before is asked again.
+#[test]
+fn a_block_that_is_stated_wrong_once_stops_nothing() {
+    let (stage, mut daemon) = holding("evm-one-lie");
+    let (asked, wrong) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (counted, stated) = (Arc::clone(&asked), Arc::clone(&wrong));
+    stage
+        .node
+        .alters("eth_getBlockByNumber", move |asked, mut block| {
+            let is_number = asked[0].as_str().is_some_and(|at| at.starts_with("0x"));
+            // Every second answer, twenty times: the same question is answered right behind it.
+            if is_number
+                && counted.fetch_add(1, Ordering::Relaxed) % 2 == 1
+                && stated.load(Ordering::Relaxed) < 20
+            {
+                stated.fetch_add(1, Ordering::Relaxed);
+                block["hash"] = format!("0x{}", "5a".repeat(32)).into();
+            }
+            block
+        });
+    until(SOON, "wrong answers", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        (wrong.load(Ordering::Relaxed) == 20).then_some(())
+    });
+    stage.blocks(4);
+    let page = stage.metrics(&mut daemon);
+    let stopped = page
+        .lines()
+        .filter(|line| line.starts_with("cambist_account_stopped") && !line.ends_with(" 0"));
+    assert_eq!(stopped.count(), 0, "{}", daemon.stderr());
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+}
+
+/// What an operator resumes in the same run signs nothing: the cause is stated again.
+#[test]
+fn an_account_that_stopped_is_not_resumed_in_its_run() {
+    let (stage, mut daemon) = holding("evm-resumed");
+    stage.node.chain(|chain| chain.fork(3));
+    let stopped = |daemon: &mut Program, times: usize| {
+        until(SOON, "cancel-only", || {
+            assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+            let log = daemon.stderr();
+            let count = log
+                .matches("\"ERROR\",\"message\":\"the account stopped")
+                .count();
+            let (_, out, _) = stage.command("status");
+            (count == times && out.contains("cancel_only")).then_some(())
+        });
+    };
+    stopped(&mut daemon, 1);
+    let sent = stage.node.chain(|chain| chain.sent.len());
+    let (code, out, log) = stage.command("resume --reason again");
+    assert_eq!(code, 0, "{out} {log}");
+    stopped(&mut daemon, 2);
+    assert_eq!(stage.node.chain(|chain| chain.sent.len()), sent);
+    assert_ne!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+}
+
+#[test]
+fn the_balances_of_an_account_are_those_of_all_tokens() {
+    let (stage, mut daemon) = holding("evm-balances");
+    let (code, out, log) = stage.command("account balances --json");
+    assert_eq!(code, 0, "{out} {log}");
+    for symbol in ["ETH", "ONE", "TWO"] {
+        assert!(out.contains(&format!("\"{symbol}\"")), "{symbol}: {out}");
+    }
+    for token in TOKENS {
+        let held = stage.held(token).to_string();
+        assert!(out.contains(&held), "{held}: {out}");
+    }
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use cambist_evm::wire::data;
 
 use super::contracts::PAIR;
 use super::node::{Bad, Node};
-use super::stage::{SOON, Stage};
+use super::stage::{SOON, Stage, private};
 use crate::support::{Edit, Program, until};
 
 const FIRST: &str = "the first node (venue.node_file)";
@@ -126,6 +126,19 @@ fn a_second_node_of_another_chain_is_refused_by_its_place() {
     assert_eq!(daemon.end(SOON), 77, "{}", daemon.last_words());
     let reason = format!("{SECOND} is of chain 1, and venue.chain_id is 31337");
     assert!(daemon.stderr().contains(&reason), "{}", daemon.stderr());
+    assert_eq!(sent(&stage), 0);
+}
+
+/// Two files with one address would be no protection.
+#[test]
+fn one_node_as_both_is_refused() {
+    let stage = Stage::with_two("evm-same-node", |_| {});
+    private(&stage.path("second"), &stage.node.url());
+    let mut daemon = stage.run();
+    assert_eq!(daemon.end(SOON), 77, "{}", daemon.last_words());
+    let log = daemon.stderr();
+    assert!(log.contains("venue.second_node_file"), "{log}");
+    assert!(!log.contains("secret-of-the-provider"), "{log}");
     assert_eq!(sent(&stage), 0);
 }
 

@@ -26,10 +26,10 @@ impl CrossedRows {
         if qty.0 == 0 {
             return;
         }
+        self.0.push((side, price));
         if self.0.len() == ROWS_MAX {
             self.settle(book);
         }
-        self.0.push((side, price));
     }
 
     /// The message has ended. Returns best bid and best ask if they meet or overlap, and removes the older of all such
@@ -118,7 +118,7 @@ mod tests {
                 crossed.level_set(&mut book, side, Price(price), Qty(1));
             }
         }
-        assert!(crossed.0.len() <= ROWS_MAX);
+        assert!(crossed.0.len() < ROWS_MAX);
         assert!(crossed.settle(&mut book).is_some());
         assert_eq!(book.crossing(), None);
     }

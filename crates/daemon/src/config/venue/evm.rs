@@ -18,7 +18,7 @@ use super::super::mode::Mode;
 use super::super::pool::Pool;
 use super::super::reader::{At, Problem, Section};
 use super::kinds::KindDescription;
-use super::{Read, VenueTerms};
+use super::{Read, VenueTerms, refuse_keys};
 
 pub(super) const DESCRIPTION: KindDescription = KindDescription {
     name: "evm-pools",
@@ -278,13 +278,7 @@ pub(super) fn read_key(
         let file = file?;
         return Some(Some(folder.join(file.value)));
     }
-    if section.is_written() {
-        let what = format!(
-            "mode = \"{}\" sends nothing and takes no keys: remove [keys] from the file",
-            mode.name()
-        );
-        section.problem(section.at(), what);
-    }
+    refuse_keys(section, mode);
     section.opt::<PathBuf>(KEY);
     Some(None)
 }

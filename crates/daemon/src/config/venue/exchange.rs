@@ -9,7 +9,7 @@ use super::super::mode::Mode;
 use super::super::reader::{At, Section};
 use super::super::sections::{check_address, check_url, is_local, require_pins, small};
 use super::kinds::KindDescription;
-use super::{Read, VenueTerms, without};
+use super::{Read, VenueTerms, refuse_keys, without};
 
 pub(super) const DESCRIPTION: KindDescription = KindDescription {
     name: "exchange",
@@ -82,13 +82,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, mode: Mode, pins: Pins) -> Rea
 /// Reads `[keys]`.
 pub(super) fn read_keys(section: &mut Section<'_, '_>, folder: &Path, mode: Mode) -> Option<Keys> {
     if !mode.trades() {
-        if section.is_written() {
-            let what = format!(
-                "mode = \"{}\" sends nothing and takes no keys: remove [keys] from the file",
-                mode.name()
-            );
-            section.problem(section.at(), what);
-        }
+        refuse_keys(section, mode);
         for key in ["api_key_file", "eddsa_key_file"] {
             section.opt::<PathBuf>(key);
         }

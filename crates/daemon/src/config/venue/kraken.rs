@@ -15,7 +15,7 @@ use super::super::mode::Mode;
 use super::super::reader::{At, Place, Section};
 use super::super::sections::check_url;
 use super::kinds::KindDescription;
-use super::{Read, VenueTerms};
+use super::{Read, VenueTerms, refuse_keys};
 
 pub(super) const DESCRIPTION: KindDescription = KindDescription {
     name: "kraken",
@@ -189,13 +189,7 @@ pub(super) fn read_folders(
     let [orders, account, panic] = FOLDERS.map(|key| section.opt::<PathBuf>(key));
     let credentials = section.or("credentials", false);
     if !mode.trades() {
-        if section.is_written() {
-            let what = format!(
-                "mode = \"{}\" sends nothing and takes no keys: remove [keys] from the file",
-                mode.name()
-            );
-            section.problem(section.at(), what);
-        }
+        refuse_keys(section, mode);
         return Some(None);
     }
     let at = |dir: At<PathBuf>| KeyFolder::Dir(folder.join(dir.value));

@@ -268,6 +268,17 @@ pub(super) fn without(mode: Mode) -> Option<At<String>> {
     })
 }
 
+/// Refuses `[keys]` in a mode that signs nothing.
+fn refuse_keys(section: &Section<'_, '_>, mode: Mode) {
+    if section.is_written() {
+        let what = format!(
+            "mode = \"{}\" sends nothing and takes no keys: remove [keys] from the file",
+            mode.name()
+        );
+        section.problem(section.at(), what);
+    }
+}
+
 impl VenueSection {
     /// Reads `[keys]`: what it states of Kraken and of an account on a chain becomes a part of the terms.
     pub(super) fn read_secrets(
