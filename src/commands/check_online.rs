@@ -310,6 +310,7 @@ impl Answers for Found {
             },
             Query::Order(_)
             | Query::Cancel(_)
+            | Query::Amend(_)
             | Query::Pools
             | Query::PoolBalance(_)
             | Query::PoolTransactions(_) => return None,

@@ -384,6 +384,8 @@ impl SimulatedExchange {
             },
             Query::Account => Reply::Account { frozen: false },
             Query::Tokens => Reply::Tokens(self.tokens.clone()),
+            // Orders are cancelled and made again here.
+            Query::Amend(_) => return Err(Reason::InvalidArgument),
             // There are no pools.
             Query::Pools => Reply::Pools(Vec::new()),
             Query::PoolBalance(_) => return Err(Reason::InvalidArgument),

@@ -81,6 +81,7 @@ fn outcome(answer: ClassifiedAnswer<Reply>) -> (Outcome, Option<VenueTime>, Opti
                 | Reply::Order(_)
                 | Reply::Submitted { .. }
                 | Reply::CancelTaken { .. }
+                | Reply::Amended
                 | Reply::Markets { .. }
                 | Reply::Tokens(_)
                 | Reply::Account { .. }

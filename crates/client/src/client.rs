@@ -143,7 +143,9 @@ impl Client {
             return not_sent("no credentials");
         };
         let Some(call) = call_of(query, identity.account(), markets, &self.pools) else {
-            return not_sent("market or pool is not configured");
+            return not_sent(
+                "market or pool is not configured, or the interface has no such request",
+            );
         };
         let context = Context {
             markets,
@@ -168,8 +170,11 @@ impl Client {
         } else {
             classify_submit
         };
+        let Some(endpoint) = Endpoint::of_engine(endpoint) else {
+            return not_sent("the interface has no such request");
+        };
         let call = Call {
-            endpoint: Endpoint::from(endpoint),
+            endpoint,
             query: String::new(),
             body: Some(body.to_vec()),
             with_api_key: true,

@@ -95,6 +95,8 @@ pub(crate) fn call_of(
             };
             (query.write(), false)
         }
+        // The interface has none.
+        Query::Amend(_) => return None,
         Query::Markets | Query::Tokens | Query::Pools => (String::new(), true),
         Query::Account => {
             let of = account
@@ -133,9 +135,10 @@ pub(crate) fn call_of(
         | Query::Orders(_)
         | Query::Order(_)
         | Query::Cancel(_)
+        | Query::Amend(_)
         | Query::PoolTransactions(_) => false,
     };
-    let endpoint = Endpoint::from(query.endpoint());
+    let endpoint = Endpoint::of_engine(query.endpoint())?;
     Some(Call {
         endpoint,
         query: text,
@@ -278,7 +281,11 @@ mod tests {
                 (_, signature) => signature != Signing::None,
             };
             assert_eq!((call.with_api_key, with_signature), keys, "{query:?}");
-            assert_eq!(call.endpoint, Endpoint::from(query.endpoint()), "{query:?}");
+            assert_eq!(
+                call.endpoint,
+                Endpoint::of_engine(query.endpoint()).unwrap(),
+                "{query:?}"
+            );
             assert_eq!(
                 (call.body, call.wallet_signature),
                 (None, None),

@@ -132,6 +132,11 @@ pub enum OrderDecision {
         /// The quote.
         wanted: Quote,
     },
+    /// It is moved to the price of a quote.
+    Amended {
+        /// The quote.
+        wanted: Quote,
+    },
     /// It is close to its expiry, and stays until the order that replaces it rests.
     Expiring {
         /// The quote.
@@ -169,6 +174,7 @@ impl OrderDecision {
         match self {
             Self::Placed { .. } => "placed",
             Self::Kept { .. } => "kept",
+            Self::Amended { .. } => "amended",
             Self::Expiring { .. } => "expiring",
             Self::Awaited(_) => "awaited",
             Self::Cancelled(_) => "cancelled",
@@ -178,7 +184,10 @@ impl OrderDecision {
     /// Why it is not wanted any more, if it is not.
     pub const fn cause(&self) -> Option<CancelCause> {
         match self {
-            Self::Placed { .. } | Self::Kept { .. } | Self::Expiring { .. } => None,
+            Self::Placed { .. }
+            | Self::Kept { .. }
+            | Self::Amended { .. }
+            | Self::Expiring { .. } => None,
             Self::Awaited(cause) | Self::Cancelled(cause) => Some(*cause),
         }
     }
@@ -188,6 +197,7 @@ impl OrderDecision {
         match self {
             Self::Placed { wanted, .. }
             | Self::Kept { wanted }
+            | Self::Amended { wanted }
             | Self::Expiring { wanted }
             | Self::Awaited(CancelCause::Moved { wanted })
             | Self::Cancelled(CancelCause::Moved { wanted }) => Some(*wanted),

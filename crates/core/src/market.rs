@@ -218,8 +218,12 @@ impl MarketSpec {
 
     /// A price as text: `2500.01 USDC`.
     pub fn price_text(&self, price: Price) -> String {
-        let number = decimal(price.0.into(), self.price_decimals);
-        format!("{number} {}", self.quote.symbol)
+        format!("{} {}", self.price_number(price), self.quote.symbol)
+    }
+
+    /// A price as a decimal number: `2500.5`.
+    pub fn price_number(&self, price: Price) -> String {
+        decimal(price.0.into(), self.price_decimals)
     }
 
     /// A quantity as text: `0.5 ETH`.

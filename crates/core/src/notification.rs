@@ -362,6 +362,25 @@ pub enum Notification {
         /// The order.
         order: ClientOrderId,
     },
+    /// An order is moved to another price, at most as good as the one that was signed.
+    AmendSent {
+        /// The order.
+        order: ClientOrderId,
+        /// Market.
+        market: MarketId,
+        /// The new price in ticks.
+        price: Price,
+    },
+    /// The result of an amend is known, or the request ended without one.
+    AmendEnded {
+        /// The order.
+        order: ClientOrderId,
+        /// Market.
+        market: MarketId,
+        /// The price in ticks if the order has it now. Otherwise nothing was changed, or that is not known and the order
+        /// is cancelled.
+        price: Option<Price>,
+    },
     /// An order's end is proven.
     Ended {
         /// The order.
@@ -610,6 +629,8 @@ impl Notification {
             | Self::Resent { order, .. }
             | Self::Acknowledged { order, .. }
             | Self::CancelSent { order }
+            | Self::AmendSent { order, .. }
+            | Self::AmendEnded { order, .. }
             | Self::Ended { order, .. }
             | Self::Resolved { order, .. }
             | Self::PoolTransactionSubmitted { order, .. }

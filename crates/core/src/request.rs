@@ -19,7 +19,7 @@ pub use crate::venue::{Endpoint, RequestKind};
 )]
 pub struct RequestId(pub u64);
 
-/// A request without a signed intent: polls and cancels.
+/// A request without a signed intent: polls, cancels and amends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Query {
     /// Depth of a market at full price precision.
@@ -44,6 +44,21 @@ pub enum Query {
     PoolTransactions(OrdersPage),
     /// Every token's decimals and bounds.
     Tokens,
+    /// Move an order that rests to another price, with the same quantity.
+    Amend(Amend),
+}
+
+/// Another price for an order that rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amend {
+    /// The order.
+    pub order: Hash,
+    /// Its market.
+    pub market: MarketId,
+    /// The new price in ticks.
+    pub price: crate::Price,
+    /// Whether the venue refuses a price at which the order would take.
+    pub maker_only: bool,
 }
 
 impl Query {
@@ -61,6 +76,7 @@ impl Query {
             Self::PoolBalance(_) => Endpoint::PoolBalance,
             Self::PoolTransactions(_) => Endpoint::PoolTransactions,
             Self::Tokens => Endpoint::Tokens,
+            Self::Amend(_) => Endpoint::Amend,
         }
     }
 }
@@ -241,6 +257,8 @@ pub enum Reply {
     Tokens(Vec<TokenSpec>),
     /// Balances of a venue that charges for requests.
     ChargedBalances(ChargedBalances),
+    /// An order has the price that was asked for.
+    Amended,
 }
 
 impl Reply {

@@ -119,7 +119,7 @@ impl<R: ChainReader> Answers<'_, R> {
             Query::PoolTransactions(page) => self.pool_transactions(account, page).await,
             Query::Order(hash) => self.order(account, *hash).await,
             // Nothing rests at a pool.
-            Query::Cancel(_) => Err(NoAnswer {
+            Query::Cancel(_) | Query::Amend(_) => Err(NoAnswer {
                 outcome: Box::new(Outcome::Refused(rules::NOT_FOUND)),
                 detail: "nothing rests".to_owned(),
                 is_doubt: false,

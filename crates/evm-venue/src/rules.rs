@@ -69,6 +69,7 @@ pub fn rules(coin: TokenId, block_ms: u64, in_ranges: bool) -> VenueRules {
         amounts: AmountRule::default(),
         charged_as: None,
         compares_shares: in_ranges,
+        amends_orders: false,
     }
 }
 

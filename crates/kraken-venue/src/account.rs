@@ -102,6 +102,12 @@ pub fn cancelled(result: &Json) -> Result<Option<OrderStatus>, DecodeError> {
     })
 }
 
+/// The result of `AmendOrder`: the amend's identifier at the venue.
+pub fn amended(result: &Json) -> Result<String, DecodeError> {
+    let fields = result.object()?;
+    fields.required("amend_id", |id| Ok(id.text(WORD_BYTES_MAX)?.to_owned()))
+}
+
 /// The result of `CancelAll`: how many orders ended.
 pub fn cancelled_count(result: &Json) -> Result<u64, DecodeError> {
     result.object()?.required("count", Json::integer)

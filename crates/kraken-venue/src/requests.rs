@@ -53,6 +53,7 @@ methods! {
     TradeVolume "/0/private/TradeVolume"
     WithdrawMethods "/0/private/WithdrawMethods"
     AddOrder "/0/private/AddOrder"
+    AmendOrder "/0/private/AmendOrder"
     CancelOrder "/0/private/CancelOrder"
     CancelAll "/0/private/CancelAll"
     CancelAllOrdersAfter "/0/private/CancelAllOrdersAfter"
@@ -75,7 +76,8 @@ impl Method {
             }
             Self::Ledgers => "Data - Query ledger entries",
             Self::AddOrder => "Orders and trades - Create & modify orders",
-            Self::CancelOrder | Self::CancelAll | Self::CancelAllOrdersAfter => {
+            // A key that may create orders may amend them as well.
+            Self::AmendOrder | Self::CancelOrder | Self::CancelAll | Self::CancelAllOrdersAfter => {
                 "Orders and trades - Cancel & close orders"
             }
             Self::WithdrawMethods
@@ -87,8 +89,8 @@ impl Method {
         })
     }
 
-    /// How many calls it adds to the counter of its key (specification, "Spot REST Rate Limits"). Orders and cancels have a
-    /// counter of their pair instead, and public data a pace of their own.
+    /// How many calls it adds to the counter of its key (specification, "Spot REST Rate Limits"). Orders, amends and cancels
+    /// have a counter of their pair instead, and public data a pace of their own.
     pub const fn calls(self) -> u32 {
         match self {
             Self::Ledgers | Self::QueryTrades => 2,
@@ -100,6 +102,7 @@ impl Method {
             | Self::TradeVolume
             | Self::WithdrawMethods => 1,
             Self::AddOrder
+            | Self::AmendOrder
             | Self::CancelOrder
             | Self::CancelAll
             | Self::CancelAllOrdersAfter
@@ -311,6 +314,18 @@ impl Request {
         })
     }
 
+    /// Moves an own order to another price; `None` for a key that is none of an own order. `post_only` concerns the amend: a
+    /// price that would take is refused.
+    pub fn amend(order: Hash, price: String, post_only: bool) -> Option<Self> {
+        let request = Self::new(Method::AmendOrder).with("cl_ord_id", cl_ord_id(order)?);
+        let request = request.with("limit_price", price);
+        Some(if post_only {
+            request.with("post_only", true)
+        } else {
+            request
+        })
+    }
+
     /// Cancels every order of the account.
     pub fn cancel_all() -> Self {
         Self::new(Method::CancelAll)
@@ -388,7 +403,7 @@ mod tests {
     #[test]
     fn methods_are_public_or_private_and_some_cancel() {
         let private = Method::ALL.into_iter().filter(|method| method.is_private());
-        assert_eq!(private.count(), 13);
+        assert_eq!(private.count(), 14);
         let cancels: Vec<_> = Method::ALL
             .into_iter()
             .filter(|method| method.cancels())

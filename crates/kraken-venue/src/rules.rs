@@ -43,6 +43,9 @@ pub const ACCEPTED_MS_MIN: u64 = 5_000;
 /// What a cancel adds to the counter of its pair: of an order younger than so many seconds, so much.
 const CANCELS: [(u64, u32); 6] = [(5, 8), (10, 6), (15, 5), (45, 4), (90, 2), (300, 1)];
 
+/// What an amend adds to it: a fixed count of 1, and of a young order more. An older one adds 1.
+const AMENDS: [(u64, u32); 3] = [(5, 4), (10, 3), (15, 2)];
+
 /// The verification tier of an account: how many calls its keys may make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tier {
@@ -91,11 +94,15 @@ impl Tier {
             // As much as falls while a request is on its way for four seconds at least.
             spare: most * 100 / 12,
             order: 100,
-            cancels: CANCELS
-                .map(|(below_s, adds)| (below_s * 1_000, adds * 100))
-                .into(),
+            cancels: by_age(&CANCELS),
+            amends: by_age(&AMENDS),
         }
     }
+}
+
+fn by_age(table: &[(u64, u32)]) -> Vec<(u64, u32)> {
+    let in_units = |(below_s, adds): &(u64, u32)| (below_s * 1_000, adds * 100);
+    table.iter().map(in_units).collect()
 }
 
 /// What an operator states about the venue.
@@ -142,6 +149,7 @@ pub fn rules(settings: Settings) -> VenueRules {
         },
         charged_as: None,
         compares_shares: true,
+        amends_orders: true,
     }
 }
 
@@ -171,6 +179,7 @@ fn costs(tier: Tier) -> RequestCosts {
         Endpoint::Order => 2,
         Endpoint::Submit
         | Endpoint::Cancel
+        | Endpoint::Amend
         | Endpoint::Depth
         | Endpoint::Markets
         | Endpoint::Tokens

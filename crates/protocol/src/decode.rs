@@ -53,6 +53,7 @@ pub fn reply(query: &Query, json: &Json, context: Context<'_>) -> Result<Reply, 
             Ok(Reply::Order(report))
         }
         Query::Cancel(hash) => cancelled(json, *hash),
+        Query::Amend(_) => Err(WireError::new("the interface has no amends".to_owned())),
         Query::Markets => markets(json),
         Query::Tokens => {
             let listed = tokens(json)?;

@@ -248,6 +248,8 @@ impl Session {
             | Notification::Resolved { .. }
             | Notification::Answered { .. }
             | Notification::CancelSent { .. }
+            | Notification::AmendSent { .. }
+            | Notification::AmendEnded { .. }
             | Notification::DepthRefused { .. }
             | Notification::RiskRefused { .. }
             | Notification::Withheld { .. }

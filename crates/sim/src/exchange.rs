@@ -1,7 +1,8 @@
 //! The exchange of a world: the venue, its simulated traders, and our account.
 
 use cambist_core::event::Amounts;
-use cambist_core::{Hash, MarketSpec, Price, Side, Time, VenueTime};
+use cambist_core::request::{Amend, RequestId};
+use cambist_core::{Amount, Hash, MarketSpec, Price, Reason, Side, Time, VenueTime};
 use cambist_venue::agents::{Agents, AgentsConfig, MarketEvent, found};
 use cambist_venue::{
     AccountId, ApiKeyDigest, Caller, Executed, KeyEpoch, Operator, PublicKey, Refusal, Request,
@@ -179,6 +180,32 @@ impl Exchange {
             Some(gateway) => gateway.answer(clock, request, answer),
             None => answer,
         }
+    }
+
+    /// One of the daemon's amends. `quote` is the order's whole base at its new price.
+    pub(crate) fn amend(
+        &mut self,
+        now: Time,
+        from: (u32, RequestId),
+        (amend, quote): (&Amend, Amount),
+    ) -> Result<(), Refusal> {
+        let clock = self.clock(now);
+        self.advance(now);
+        let Some(gateway) = self.gateway.as_mut().and_then(Gateway::amends) else {
+            return Err(Refusal::new(Reason::InvalidArgument, "no amends here"));
+        };
+        gateway.admit_amend(clock, from, amend.order)?;
+        let caller = Caller::Account {
+            account: OWN_ACCOUNT,
+            signed: Some(KeyEpoch(0)),
+        };
+        let (order, price) = (amend.order, amend.price);
+        let answer = self.venue.reprice(&caller, OWN_ACCOUNT, order, price);
+        if answer.is_ok() {
+            self.oracle
+                .handle_move(clock, (order, price), &[], &mut self.venue);
+        }
+        gateway.answer_amend((order, quote), answer)
     }
 
     /// The bytes of an order that is about to be sent name this end of rest.

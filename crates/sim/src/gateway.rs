@@ -82,6 +82,14 @@ impl Gateway {
         }
     }
 
+    /// The part of this venue that amends orders, if it does.
+    pub(crate) const fn amends(&mut self) -> Option<&mut kraken::Gateway> {
+        match self {
+            Self::Sequenced(_) => None,
+            Self::Kraken(gateway) => Some(gateway),
+        }
+    }
+
     /// The answer of this venue to what the matching answered.
     pub(crate) fn answer(
         &mut self,

@@ -12,8 +12,13 @@ use cambist_venue::{
 };
 
 /// The venue's request for a query of the engine.
-pub(crate) fn request(account: AccountId, markets: &[MarketSpec], query: &Query) -> Request {
-    match query {
+/// `None` for one that it does not have.
+pub(crate) fn request(
+    account: AccountId,
+    markets: &[MarketSpec],
+    query: &Query,
+) -> Option<Request> {
+    Some(match query {
         Query::Depth(market) => Request::Depth {
             market: name(markets, *market),
             level: 0,
@@ -53,7 +58,8 @@ pub(crate) fn request(account: AccountId, markets: &[MarketSpec], query: &Query)
             offset: u64::from(page.offset),
             ..PoolTransactionsQuery::all(account)
         }),
-    }
+        Query::Amend(_) => return None,
+    })
 }
 
 /// The submit of a sealed order; `pool` is that of a swap.
@@ -247,7 +253,8 @@ mod tests {
             limit: 40,
             list: OrderList::All,
         };
-        let Request::Orders(asked) = request(OWN_ACCOUNT, &markets(), &Query::Orders(page)) else {
+        let asked = request(OWN_ACCOUNT, &markets(), &Query::Orders(page));
+        let Some(Request::Orders(asked)) = asked else {
             panic!("not a page");
         };
         assert_eq!((asked.start, asked.end), (VenueTime(11), VenueTime(22)));

@@ -63,7 +63,7 @@ fn every_event_and_action_is_read_back() {
         assert_eq!(end.unwrap(), Tail::Clean);
     }
     // The number of arms below, where a new variant does not compile until it is named.
-    assert_eq!(seen.len(), 90, "{seen:?}");
+    assert_eq!(seen.len(), 94, "{seen:?}");
 }
 
 #[test]
@@ -234,6 +234,7 @@ fn outcome_kind(outcome: &Outcome) -> &'static str {
         Outcome::Reply(Reply::Order(_)) => "reply order",
         Outcome::Reply(Reply::Submitted { .. }) => "reply submitted",
         Outcome::Reply(Reply::CancelTaken { .. }) => "reply cancel",
+        Outcome::Reply(Reply::Amended) => "reply amend",
         Outcome::Reply(Reply::Markets { .. }) => "reply markets",
         Outcome::Reply(Reply::Account { .. }) => "reply account",
         Outcome::Reply(Reply::Pools(_)) => "reply pools",
@@ -254,6 +255,7 @@ fn action_kind(action: &Action) -> &'static str {
             Query::Orders(_) => "query orders",
             Query::Order(_) => "query order",
             Query::Cancel(_) => "query cancel",
+            Query::Amend(_) => "query amend",
             Query::Markets => "query markets",
             Query::Account => "query account",
             Query::Pools => "query pools",
@@ -282,6 +284,8 @@ fn notification_kind(notification: &Notification) -> &'static str {
         Notification::Unknown { .. } => "note unknown",
         Notification::Answered { .. } => "answered",
         Notification::CancelSent { .. } => "cancel sent",
+        Notification::AmendSent { .. } => "amend sent",
+        Notification::AmendEnded { .. } => "amend ended",
         Notification::Ended { .. } => "ended",
         Notification::Resolved { .. } => "resolved",
         Notification::Filled(_) => "filled",

@@ -52,6 +52,24 @@ const STEPS: &[&[Step]] = &[
     OWED_FEES,
     BUDGET_LEFT,
     COMPARED_SHARES,
+    AMENDS,
+];
+
+/// Version 29: orders are amended where the venue can do that. Before, they were cancelled and made again everywhere.
+const AMENDS: &[Step] = &NO_AMENDS;
+
+/// Rules of a venue whose orders are not amended.
+pub const NO_AMENDS: [Step; 2] = [
+    Step::Add {
+        of: "TradingCounter",
+        field: "amends",
+        value: || Value::List(Vec::new()),
+    },
+    Step::Add {
+        of: "VenueRules",
+        field: "amends_orders",
+        value: || Value::Bool(false),
+    },
 ];
 
 /// Version 28: rules state whether the shares of a join are compared. Before, all were judged as if they were.

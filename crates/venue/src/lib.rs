@@ -27,6 +27,7 @@ mod operator;
 mod orders;
 mod pool;
 mod random;
+mod reprice;
 mod request;
 mod response;
 mod scale;

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use cambist_core::request::{self, Depth, Listed, Outcome, Query, Reply};
+use cambist_core::request::{self, Amend, Depth, Listed, Outcome, Query, Reply};
 use cambist_core::{Hash, MarketId, MarketSpec, OrderStatus, Reason};
 use cambist_kraken_venue::listing::{Pair, assets, pairs};
 use cambist_kraken_venue::requests::{Method, Request};
@@ -13,7 +13,7 @@ use super::{Head, KeyKind, KrakenClient, NoAnswer};
 use crate::client::Answered;
 
 impl KrakenClient {
-    /// Sends a poll or a cancel. Some take several requests, one after the other.
+    /// Sends a poll, a cancel or an amend. Some take several requests, one after the other.
     pub async fn query(&self, query: &Query, markets: &[MarketSpec]) -> Answered {
         let mut head = Head::default();
         let result = self.outcome(query, markets, &mut head).await;
@@ -36,6 +36,7 @@ impl KrakenClient {
             Query::Orders(page) => self.orders(page, head).await,
             Query::Order(key) => self.order(*key, head).await,
             Query::Cancel(key) => self.cancel(*key, head).await,
+            Query::Amend(amend) => self.amend(amend, markets, head).await,
             Query::Markets => self.markets(head).await,
             Query::Tokens => self.tokens(head).await,
             Query::Account => {
@@ -97,6 +98,22 @@ impl KrakenClient {
                 "no order was cancelled".to_owned(),
             )),
         }
+    }
+
+    async fn amend(
+        &self,
+        amend: &Amend,
+        markets: &[MarketSpec],
+        head: &mut Head,
+    ) -> Result<Outcome, NoAnswer> {
+        let not_sent = |why: &str| NoAnswer::NotSent(why.to_owned());
+        let spec = markets.iter().find(|spec| spec.id == amend.market);
+        let spec = spec.ok_or_else(|| not_sent("the market is not listed"))?;
+        let price = spec.price_number(amend.price);
+        let request = Request::amend(amend.order, price, amend.maker_only);
+        let request = request.ok_or_else(|| not_sent("not the key of an own order"))?;
+        account::amended(&self.private(&request, head).await?)?;
+        Ok(Outcome::Reply(Reply::Amended))
     }
 
     /// The pairs of the listing as they are listed now.

@@ -34,6 +34,7 @@ impl RequestPurpose {
             Self::Submit(_, endpoint) => *endpoint,
             Self::OrderReport(_) | Self::Foreign { reads: true, .. } => Endpoint::Order,
             Self::Cancel(_) | Self::Foreign { reads: false, .. } => Endpoint::Cancel,
+            Self::Amend(_) => Endpoint::Amend,
         }
     }
 
@@ -41,14 +42,14 @@ impl RequestPurpose {
         matches!(self, Self::Depth { market, .. } if *market == wanted)
     }
 
-    /// Whether it is a submit or a cancel.
+    /// Whether it is a submit, a cancel or an amend.
     pub(crate) fn is_about_an_order(&self) -> bool {
         self.order().is_some()
     }
 
     fn order(&self) -> Option<ClientOrderId> {
         match self {
-            Self::Submit(id, _) | Self::Cancel(id) => Some(*id),
+            Self::Submit(id, _) | Self::Cancel(id) | Self::Amend(id) => Some(*id),
             Self::Depth { .. }
             | Self::Balances { .. }
             | Self::OrdersPage
@@ -204,6 +205,7 @@ impl State {
             RequestPurpose::Cancel(id) => {
                 self.handle_cancel(now, id, outcome);
             }
+            RequestPurpose::Amend(id) => self.handle_amend(now, id, outcome, actions),
             RequestPurpose::OrdersPage => self.handle_page(now, request, outcome, actions),
             RequestPurpose::Depth { market, mut own } => {
                 if let Outcome::Reply(Reply::Depth(depth)) = outcome {
@@ -282,6 +284,7 @@ impl State {
                 t.lifecycle
                     .last_sent
                     .is_some_and(|sent| sent < generated_at)
+                    && t.amends.is_settled_at(generated_at)
             })
             .any(|t| book.has_less_than(&t.level()))
     }

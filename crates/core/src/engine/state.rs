@@ -107,6 +107,8 @@ pub(crate) enum RequestPurpose {
     Submit(ClientOrderId, Endpoint),
     /// A cancel of an order.
     Cancel(ClientOrderId),
+    /// A move of an order to another price.
+    Amend(ClientOrderId),
     /// A cancel or a read of a managed foreign order.
     Foreign { hash: Hash, reads: bool },
 }

@@ -13,6 +13,8 @@ pub enum RequestKind {
     PoolTransaction,
     /// Cancels.
     Cancel,
+    /// Changes an order that rests.
+    Amend,
     /// Reads.
     Read,
 }
@@ -90,6 +92,8 @@ endpoints! {
     PoolTransactions "pool_transactions" Read OfTheAccount
     /// GET tokens.
     Tokens "tokens" Read Public
+    /// A change of an order that rests. The exchange interface has none.
+    Amend "order_amend" Amend OfTheAccount
 }
 
 impl Endpoint {

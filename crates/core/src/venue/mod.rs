@@ -98,6 +98,8 @@ pub struct VenueRules {
     /// Whether the venue compares the shares of a join with the least that was signed. Where it compares the payments
     /// alone, a join of a pool that another account changed before it may bring fewer.
     pub compares_shares: bool,
+    /// Whether an order that rests can be moved to another price by one request, which changes nothing if it is refused.
+    pub amends_orders: bool,
 }
 
 impl VenueRules {
@@ -127,6 +129,7 @@ impl VenueRules {
             amounts: AmountRule::default(),
             charged_as: None,
             compares_shares: true,
+            amends_orders: false,
         }
     }
 }

@@ -16,9 +16,13 @@ use cambist_core::event::{
 use cambist_core::notification::{Control, End, Fill, Notification, Status};
 use cambist_core::order::{ClientOrderId, Hash, OrderReport, StrategyId, UnsignedOrder};
 use cambist_core::pool::PoolBalances;
-use cambist_core::request::{Charge, Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
+use cambist_core::request::{
+    Amend, Charge, Endpoint, Outcome, Query, Reply, RequestId, UnknownCause,
+};
 use cambist_core::strategy::Strategy;
-use cambist_core::{Amount, Engine, Intent, MarketSpec, Reason, Side, Time, TokenSpec, VenueTime};
+use cambist_core::{
+    Amount, Engine, Intent, MarketSpec, Price, Reason, Side, Time, TokenSpec, VenueTime,
+};
 
 /// The engine and the state of its environment.
 #[expect(
@@ -89,6 +93,9 @@ pub struct TestBench {
     /// Submits and cancels without an answer yet.
     pub submits: VecDeque<(RequestId, ClientOrderId)>,
     pub cancels: VecDeque<(RequestId, Hash)>,
+    /// Amends without an answer yet, and where orders rest that were moved.
+    pub amends: VecDeque<(RequestId, Amend)>,
+    pub moved: BTreeMap<ClientOrderId, Price>,
     pub reads: Vec<Hash>,
     pub levels: Vec<TradingState>,
     /// Whether each of them allows trading again.
@@ -217,6 +224,8 @@ impl TestBench {
             finished: None,
             submits: VecDeque::new(),
             cancels: VecDeque::new(),
+            amends: VecDeque::new(),
+            moved: BTreeMap::new(),
             reads: Vec::new(),
             levels: Vec::new(),
             lowers: Vec::new(),

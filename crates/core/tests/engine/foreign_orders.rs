@@ -134,6 +134,7 @@ fn with_trading_counter(config: EngineConfig) -> TestBench {
             spare: 0,
             order: 100,
             cancels: vec![(5_000, 300)],
+            amends: Vec::new(),
         });
         start.next_number = 1;
     }

@@ -176,6 +176,7 @@ impl Hostile {
             Query::Cancel(_) => Reply::CancelTaken {
                 status: OrderStatus::Other,
             },
+            Query::Amend(_) => Reply::Amended,
             Query::Markets => Reply::Markets {
                 listed: vec![listed("T0-T1", QUOTE)],
             },

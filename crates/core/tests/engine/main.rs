@@ -1,6 +1,7 @@
 //! The engine against hand-written answers: one rule a test, without a simulated exchange.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod amends;
 mod bench;
 mod books;
 mod bounds;

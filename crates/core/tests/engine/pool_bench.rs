@@ -283,7 +283,7 @@ impl Beside {
                 let total = u32::try_from(moves.len()).unwrap();
                 Reply::PoolTransactions { moves, total }
             }
-            Query::Order(_) | Query::Cancel(_) => panic!("there are no orders"),
+            Query::Order(_) | Query::Cancel(_) | Query::Amend(_) => panic!("there are no orders"),
         }
     }
 

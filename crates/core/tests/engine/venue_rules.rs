@@ -370,6 +370,7 @@ fn orders_wait_for_room_in_the_venues_counter() {
             spare: 0,
             order: 100,
             cancels: Vec::new(),
+            amends: Vec::new(),
         });
         start.next_number = 1;
     }
@@ -394,6 +395,7 @@ fn a_later_run_begins_with_a_full_counter() {
             spare: 0,
             order: 100,
             cancels: Vec::new(),
+            amends: Vec::new(),
         });
         start.next_number = 2;
     }
@@ -411,6 +413,7 @@ fn counter_of(most: u32) -> TradingCounter {
         spare: 0,
         order: 100,
         cancels: vec![(60_000, 800)],
+        amends: Vec::new(),
     }
 }
 

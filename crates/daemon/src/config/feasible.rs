@@ -445,6 +445,7 @@ impl Answers for Quiet<'_> {
             }
             Query::Order(_)
             | Query::Cancel(_)
+            | Query::Amend(_)
             | Query::Pools
             | Query::PoolBalance(_)
             | Query::PoolTransactions(_) => return None,

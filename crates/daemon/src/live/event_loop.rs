@@ -332,7 +332,8 @@ impl EventLoop {
 
     fn handle_notification(&mut self, now: Time, notification: &Notification) {
         // The decision is the cause, so it comes first.
-        if let Notification::CancelSent { order } = notification
+        if let Notification::CancelSent { order } | Notification::AmendSent { order, .. } =
+            notification
             && let Some(decision) = self.engine.decision(*order)
         {
             self.telemetry.decided(*order, None, decision);
@@ -385,6 +386,8 @@ impl EventLoop {
             | Notification::Unknown { .. }
             | Notification::Answered { .. }
             | Notification::CancelSent { .. }
+            | Notification::AmendSent { .. }
+            | Notification::AmendEnded { .. }
             | Notification::Resolved { .. }
             | Notification::DepthAccepted { .. }
             | Notification::DepthRefused { .. }

@@ -8,8 +8,9 @@ use std::sync::OnceLock;
 
 use cambist_schema::{History, Step, Value};
 use cambist_tape::versions::{
-    OWED_IS_UNKNOWN, POOL_TAKES_NO_SWAPS, costs_by_endpoint, exact_amounts, exchange_rules,
-    fees_as_stated, fees_in_what_is_bought, one_list, put, reserves_as_held, take, two_times,
+    NO_AMENDS, OWED_IS_UNKNOWN, POOL_TAKES_NO_SWAPS, costs_by_endpoint, exact_amounts,
+    exchange_rules, fees_as_stated, fees_in_what_is_bought, one_list, put, reserves_as_held, take,
+    two_times,
 };
 
 /// Root type of a snapshot.
@@ -55,6 +56,28 @@ const STEPS: &[&[Step]] = &[
     OWED_FEES,
     LEFT_TO_START,
     COMPARED_SHARES,
+    AMENDS,
+];
+
+/// Version 29: orders are amended where the venue can do that. Before, they rested where they were made.
+const AMENDS: &[Step] = &[
+    NO_AMENDS[0],
+    NO_AMENDS[1],
+    Step::Add {
+        of: "OwnLevel",
+        field: "also",
+        value: || Value::NONE,
+    },
+    Step::Add {
+        of: "Tracked",
+        field: "amends",
+        value: || {
+            let nothing = ["price", "may_be_at", "in_flight", "answered_at"];
+            let nothing = nothing.map(|field| (field.to_owned(), Value::NONE));
+            let failed = ("failed".to_owned(), Value::Bool(false));
+            Value::Struct(nothing.into_iter().chain([failed]).collect())
+        },
+    },
 ];
 
 /// Version 28: rules state whether the shares of a join are compared. Before, all were judged as if they were.

@@ -150,6 +150,9 @@ impl Metrics {
         for end in End::ALL {
             self.finished.with_label_values(&[market, end.name()]);
         }
+        for event in ["sent", "confirmed"] {
+            self.amends.with_label_values(&[market, event]);
+        }
         for state in OPEN_STATES {
             self.open.with_label_values(&[market, state]);
         }

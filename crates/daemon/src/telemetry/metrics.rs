@@ -42,6 +42,7 @@ pub(super) struct Metrics {
     pub(super) clock_offset: Gauge,
     pub(super) submitted: IntCounterVec,
     pub(super) attempts: IntCounterVec,
+    pub(super) amends: IntCounterVec,
     pub(super) finished: IntCounterVec,
     pub(super) open: IntGaugeVec,
     pub(super) unknown_oldest: Gauge,
@@ -245,6 +246,11 @@ impl Metrics {
                 "cambist_order_submit_attempts_total",
                 "Submit transmissions including resends of the same bytes.",
                 &["market"],
+            )?,
+            amends: m.counters(
+                "cambist_order_amends_total",
+                "Amends of resting orders to another price, sent and confirmed by the venue.",
+                &["market", "event"],
             )?,
             finished: m.counters(
                 "cambist_orders_finished_total",

@@ -181,6 +181,28 @@ pub(super) fn note(
             }
         }
         Notification::CancelSent { order } => debug!(%order, "cancel sent"),
+        Notification::AmendSent {
+            order,
+            market,
+            price,
+        } => {
+            m.amends.with_label_values(&[name(*market), "sent"]).inc();
+            if let Some(spec) = market_spec(about, *market) {
+                let price = spec.price_text(*price);
+                debug!(%order, market = spec.name, price, "amend sent");
+            }
+        }
+        Notification::AmendEnded {
+            order,
+            market,
+            price,
+        } => {
+            if price.is_some() {
+                let labels = [name(*market), "confirmed"];
+                m.amends.with_label_values(&labels).inc();
+            }
+            debug!(%order, confirmed = price.is_some(), "amend ended");
+        }
         Notification::Ended {
             order,
             market,

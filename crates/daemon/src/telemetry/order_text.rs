@@ -18,6 +18,9 @@ pub const fn notification_name(notification: &Notification) -> &'static str {
         Notification::Refused { .. } => "refused",
         Notification::Unknown { .. } => "unknown",
         Notification::CancelSent { .. } => "cancel sent",
+        Notification::AmendSent { .. } => "amend sent",
+        Notification::AmendEnded { price: Some(_), .. } => "amended",
+        Notification::AmendEnded { price: None, .. } => "amend not confirmed",
         Notification::Resolved { .. } => "resolved",
         Notification::Filled(_) => "filled",
         Notification::FeeAbove { .. } => "fee above",
@@ -49,6 +52,10 @@ pub fn notification(spec: &MarketSpec, notification: &Notification) -> String {
             spec.quote.text(fill.quote)
         ),
         Notification::Ended { end, .. } => end.name().to_owned(),
+        Notification::AmendSent { price: to, .. }
+        | Notification::AmendEnded {
+            price: Some(to), ..
+        } => format!("to {}", price(spec, *to)),
         _ => String::new(),
     }
 }
@@ -73,6 +80,7 @@ pub fn decision(spec: &MarketSpec, decision: &OrderDecision, quotes: u64) -> Str
             quote(wanted)
         ),
         OrderDecision::Kept { wanted } => format!("within tolerance of {}", quote(wanted)),
+        OrderDecision::Amended { wanted } => format!("moved to {}", quote(wanted)),
         OrderDecision::Expiring { wanted } => format!(
             "close to its expiry; rests until its replacement does, for {}",
             quote(wanted)

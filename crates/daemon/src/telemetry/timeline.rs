@@ -199,6 +199,8 @@ impl Ring {
             | Notification::Refused { .. }
             | Notification::Unknown { .. }
             | Notification::CancelSent { .. }
+            | Notification::AmendSent { .. }
+            | Notification::AmendEnded { .. }
             | Notification::Resolved { .. }
             | Notification::Ended { .. } => Concern::Order,
             Notification::TradingStateChanged { .. }

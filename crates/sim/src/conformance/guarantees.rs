@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use cambist_core::fence::{ListScan, Progress};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::postings::{Postings, Traded};
-use cambist_core::request::{Outcome, Query, Reply};
+use cambist_core::request::{Amend, Outcome, Query, Reply};
 use cambist_core::venue::{Refusal, SlotRule};
-use cambist_core::{Hash, OrderStatus, Side, Time, TokenId, VenueTime};
+use cambist_core::{Hash, MarketId, OrderStatus, Price, Side, Time, TokenId, VenueTime};
 
 use crate::conformance::{Guarantee, Subject, order, place, report, text_of};
 
@@ -32,6 +32,7 @@ pub const GUARANTEES: &[Guarantee] = &[
     guarantee("lists", a_complete_list_shows_every_order),
     guarantee("books", a_fill_moves_what_it_reports),
     guarantee("fees", fees_stay_within_what_an_order_states),
+    guarantee("amends", an_amend_moves_a_resting_order_and_no_more),
     guarantee("clock", times_are_as_exact_as_the_rules_state),
 ];
 
@@ -314,6 +315,64 @@ fn an_unknown_order_is_refused_as_unknown(subject: &mut dyn Subject) -> Kept {
         matches!(cancelled, Outcome::Refused(reason) if rules.is_nothing_to_cancel(reason)),
         || format!("the cancel of an unknown order was {}", text_of(&cancelled)),
     )
+}
+
+/// Ticks by which an order is moved.
+const MOVE: u64 = 500;
+
+fn an_amend_moves_a_resting_order_and_no_more(subject: &mut dyn Subject) -> Kept {
+    let order = bid(subject, 0);
+    let key = place(subject, &order)?;
+    subject.pass_ms(2_500);
+    let price = Price(order.price.0 - MOVE);
+    let amend = |order, price| {
+        Query::Amend(Amend {
+            order,
+            market: MarketId(0),
+            price,
+            maker_only: true,
+        })
+    };
+    let moved = subject.ask(&amend(key, price)).0;
+    let is_moved = moved == Outcome::Reply(Reply::Amended);
+    only_if(is_moved == subject.rules().amends_orders, || {
+        format!("an amend was {}", text_of(&moved))
+    })?;
+    // What was never sent is not moved, and that is no reason to doubt the order that rests.
+    let unknown = subject.seal(&bid(subject, 7));
+    let nothing = subject.ask(&amend(unknown, price)).0;
+    only_if(nothing != Outcome::Reply(Reply::Amended), || {
+        format!("the amend of an unknown order was {}", text_of(&nothing))
+    })?;
+    subject.pass_ms(2_500);
+    let at = if is_moved { price } else { order.price };
+    let worth = subject.market().quote_amount(at, order.qty);
+    let listed = report(subject, key)?;
+    only_if(
+        listed.base_amount == order.buy_amount && Some(listed.quote_amount) == worth,
+        || {
+            format!(
+                "{} for {} after an amend",
+                listed.base_amount, listed.quote_amount
+            )
+        },
+    )?;
+    subject.take_all(Side::Buy);
+    subject.pass_ms(2_500);
+    let filled = report(subject, key)?;
+    only_if(
+        filled.base_filled == order.buy_amount && Some(filled.quote_filled) == worth,
+        || {
+            format!(
+                "{} for {} were traded",
+                filled.base_filled, filled.quote_filled
+            )
+        },
+    )?;
+    let ended = subject.ask(&amend(key, price)).0;
+    only_if(ended != Outcome::Reply(Reply::Amended), || {
+        "an order that had ended was moved".to_owned()
+    })
 }
 
 fn a_complete_list_shows_every_order(subject: &mut dyn Subject) -> Kept {

@@ -1,7 +1,7 @@
 //! The two venues of the simulated world as subjects.
 
 use cambist_core::order::UnsignedOrder;
-use cambist_core::request::Query;
+use cambist_core::request::{Amend, Outcome, Query, Reply, RequestId};
 use cambist_core::{Hash, MarketSpec, Side, Time, VenueRules, VenueTime};
 
 use crate::WorldConfig;
@@ -23,6 +23,7 @@ pub struct Simulated {
     sealer: Sealer,
     spec: MarketSpec,
     now: Time,
+    amends: u64,
 }
 
 impl Simulated {
@@ -38,6 +39,7 @@ impl Simulated {
             sealer: config.sealer,
             spec,
             now: Time::from_ms(1_337),
+            amends: 0,
         }
     }
 
@@ -79,6 +81,27 @@ impl Simulated {
     }
 }
 
+impl Simulated {
+    fn amend(&mut self, amend: &Amend) -> Answer {
+        let asked = Query::Order(amend.order);
+        let base = match self.ask(&asked).0 {
+            Outcome::Reply(Reply::Order(report)) => report.base_amount,
+            _ => 0,
+        };
+        let quote = self
+            .spec
+            .quote_amount(amend.price, self.spec.lots_floor(base));
+        self.amends += 1;
+        let from = (0, RequestId(self.amends));
+        let asked = (amend, quote.unwrap_or(0));
+        let outcome = match self.exchange.amend(self.now, from, asked) {
+            Ok(()) => Outcome::Reply(Reply::Amended),
+            Err(refusal) => Outcome::Refused(refusal.reason),
+        };
+        (outcome, Some(self.venue_time()))
+    }
+}
+
 impl Subject for Simulated {
     fn rules(&self) -> VenueRules {
         self.rules.clone()
@@ -113,7 +136,12 @@ impl Subject for Simulated {
 
     fn ask(&mut self, query: &Query) -> Answer {
         let markets = std::slice::from_ref(&self.spec);
-        let asked = venue_adapter::request(OWN_ACCOUNT, markets, query);
+        if let Query::Amend(amend) = query {
+            return self.amend(amend);
+        }
+        let Some(asked) = venue_adapter::request(OWN_ACCOUNT, markets, query) else {
+            return (Outcome::NotSent, None);
+        };
         let answer = self.exchange.serve(self.now, &asked);
         let mut outcome = venue_adapter::outcome(markets, answer);
         if self.exchange.gateway().is_some() {

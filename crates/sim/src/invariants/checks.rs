@@ -486,6 +486,8 @@ impl Checks {
             | Notification::Unknown { .. }
             | Notification::Answered { .. }
             | Notification::CancelSent { .. }
+            | Notification::AmendSent { .. }
+            | Notification::AmendEnded { .. }
             | Notification::Resolved { .. }
             | Notification::DepthAccepted { .. }
             | Notification::DepthRefused { .. }

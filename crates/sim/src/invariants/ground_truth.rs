@@ -39,6 +39,13 @@ pub(crate) struct GroundTruth {
 }
 
 impl GroundTruth {
+    /// An order was moved to another price.
+    pub(crate) fn moved(&mut self, hash: &Hash, price: Price) {
+        if let Some(taken) = self.orders.get_mut(hash) {
+            taken.price = price;
+        }
+    }
+
     /// Records an accepted order.
     pub(crate) fn take(&mut self, at: Time, hash: Hash, order: &UnsignedOrder) {
         let (_, base) = order.base();

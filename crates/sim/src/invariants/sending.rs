@@ -219,7 +219,7 @@ impl SendingRules {
         // paid for earlier may come together. One token of rounding is allowed.
         let needed = match endpoint.kind() {
             RequestKind::Cancel => 1,
-            RequestKind::Order | RequestKind::PoolTransaction => 0,
+            RequestKind::Order | RequestKind::PoolTransaction | RequestKind::Amend => 0,
             RequestKind::Read => 1 + u64::from(budget.cancel_reserve).saturating_sub(2),
         };
         let common = self.bucket.get_or_insert(Bucket::full(now, budget.burst));

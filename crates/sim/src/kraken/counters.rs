@@ -140,6 +140,30 @@ impl Counters {
         self.created.insert(order.hash, (pair(order), now));
     }
 
+    /// Whether the matching took this order.
+    pub(super) fn knows(&self, order: Hash) -> bool {
+        self.created.contains_key(&order)
+    }
+
+    /// Counts an amend; false if there are too many.
+    pub(super) fn amend(&mut self, now: VenueTime, order: Hash) -> bool {
+        let Some((pair, created)) = self.created.get(&order).copied() else {
+            return false;
+        };
+        let cost = match now.ms_since(created) / 1_000 {
+            0..5 => 4,
+            5..10 => 3,
+            10..15 => 2,
+            _ => 1,
+        };
+        let counter = self.pairs.entry(pair).or_default();
+        let is_allowed = counter.add(now, self.account.trading, cost, true);
+        if !is_allowed {
+            self.refused_since = counter.empty_at;
+        }
+        is_allowed
+    }
+
     /// A cancel is accepted: the younger the order, the more it counts.
     pub(super) fn cancelled(&mut self, now: VenueTime, order: Option<Hash>) {
         let known = order.and_then(|order| self.created.get(&order).copied());

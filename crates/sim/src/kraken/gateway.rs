@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cambist_core::{Hash, Reason, TokenId, VenueTime};
-use cambist_venue::{NewOrder, Refusal, Request, Response};
+use cambist_core::request::RequestId;
+use cambist_core::{Amount, Hash, Reason, TokenId, VenueTime};
+use cambist_venue::{NewOrder, OrderView, Refusal, Request, Response};
 
 use crate::config::KrakenConfig;
 use crate::kraken::counters::Counters;
@@ -46,6 +47,10 @@ pub(crate) struct Gateway {
     /// When each order expires: bytes have a field for it that the matching's own request has not.
     expiries: BTreeMap<Hash, u32>,
     counters: Counters,
+    /// The last amend: later ones have higher nonces.
+    last_amend: Option<(u32, RequestId)>,
+    /// The quote amounts of orders at the prices that they were moved to, all of their base at it.
+    moved: BTreeMap<Hash, Amount>,
     /// Orders that the matching took, by sold token.
     taken: BTreeMap<TokenId, u64>,
     refused: Refused,
@@ -59,6 +64,8 @@ impl Gateway {
             counters: Counters::new(account),
             next: 0,
             expiries: BTreeMap::new(),
+            last_amend: None,
+            moved: BTreeMap::new(),
             taken: BTreeMap::new(),
             refused: Refused::default(),
         }
@@ -117,6 +124,54 @@ impl Gateway {
         })
     }
 
+    /// Whether an amend reaches the matching. A copy of an earlier one has a nonce that was used.
+    pub(crate) fn admit_amend(
+        &mut self,
+        now: VenueTime,
+        from: (u32, RequestId),
+        order: Hash,
+    ) -> Result<(), Refusal> {
+        if self.last_amend.is_some_and(|last| from <= last) {
+            let words = "EAPI:Invalid nonce";
+            return Err(Refusal::new(Reason::InvalidNonce, words));
+        }
+        self.last_amend = Some(from);
+        if !self.counters.knows(order) {
+            let words = "EOrder:Unknown order";
+            return Err(Refusal::new(Reason::NothingToCancel, words));
+        }
+        if !self.counters.amend(now, order) {
+            self.refused.rate += 1;
+            let words = "EOrder:Rate limit exceeded";
+            return Err(Refusal::new(Reason::SubmitFailed, words));
+        }
+        Ok(())
+    }
+
+    /// The answer to an amend by the matching's: lists state the order's whole base at its new price.
+    pub(crate) fn answer_amend(
+        &mut self,
+        (order, quote): (Hash, Amount),
+        answer: Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        match answer {
+            Ok(()) => {
+                self.moved.insert(order, quote);
+                Ok(())
+            }
+            Err(refusal) => Err(Refusal {
+                reason: of_amend(refusal.reason),
+                ..refusal
+            }),
+        }
+    }
+
+    fn state_moved(&self, order: &mut OrderView) {
+        if let Some(quote) = self.moved.get(&order.hash) {
+            order.quote_amount = *quote;
+        }
+    }
+
     /// A daemon begins, and knows from its file what the key's counter holds: the tokens that its questions leave.
     pub(crate) fn starts(&mut self, now: VenueTime) -> u32 {
         self.counters.starts(now)
@@ -167,6 +222,9 @@ impl Gateway {
             }),
             (_, Ok(Response::Orders(mut page))) => {
                 page.orders.retain(|order| shown(order.created));
+                page.orders
+                    .iter_mut()
+                    .for_each(|order| self.state_moved(order));
                 self.counters.shows(now, &page.orders);
                 Ok(Response::Orders(page))
             }
@@ -174,7 +232,8 @@ impl Gateway {
                 let words = "in no list yet";
                 Err(Refusal::new(Reason::OrderNotFound, words))
             }
-            (_, Ok(Response::Order(view))) => {
+            (_, Ok(Response::Order(mut view))) => {
+                self.state_moved(&mut view);
                 self.counters.shows(now, std::slice::from_ref(&view));
                 Ok(Response::Order(view))
             }
@@ -200,6 +259,19 @@ const fn of_submit(reason: Reason) -> Reason {
         Reason::UnsupportedMarket | Reason::UnsupportedToken => Reason::UnsupportedMarket,
         // EOrder:Rate limit exceeded is given above. EService:Deadline elapsed.
         Reason::OrderExpired => Reason::OrderExpired,
+        // EService:Unavailable and its like.
+        _ => Reason::UnknownError,
+    }
+}
+
+/// The same for an amend.
+const fn of_amend(reason: Reason) -> Reason {
+    match reason {
+        Reason::NothingToCancel
+        | Reason::InvalidOrder
+        | Reason::IllegalRate
+        | Reason::AmountTooSmall
+        | Reason::InsufficientBalance => reason,
         // EService:Unavailable and its like.
         _ => Reason::UnknownError,
     }

@@ -94,7 +94,7 @@ impl Oracle {
     }
 
     /// It joins behind all others at its price.
-    fn join_book(&mut self, number: u64, rest: Amount) -> Result<(), Broken> {
+    pub(super) fn join_book(&mut self, number: u64, rest: Amount) -> Result<(), Broken> {
         self.rank += 1;
         let rank = self.rank;
         let order = self.order_mut(number)?;

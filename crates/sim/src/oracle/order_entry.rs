@@ -2,8 +2,8 @@
 //! once.
 
 use crate::invariants::table::Invariant;
-use cambist_core::{Hash, OrderStatus, VenueTime};
-use cambist_venue::{AccountId, Executed, NewOrder, Response, Submitted};
+use cambist_core::{Hash, OrderStatus, Price, VenueTime};
+use cambist_venue::{AccountId, Executed, NewOrder, Response, Submitted, Venue};
 
 use crate::oracle::matching::ReportedTrades;
 use crate::oracle::order::{Order, side_of};
@@ -169,6 +169,54 @@ impl Oracle {
             Ok(())
         } else {
             Err(unlike(taken.hash, status, taken.status))
+        }
+    }
+
+    /// The exchange moved a resting order of ours to another price: behind all others there, with a lock of its new amount.
+    fn moved(&mut self, hash: Hash, price: u64) -> Result<(), Broken> {
+        let wrong = |why: &str| {
+            (
+                Invariant::OracleState,
+                format!("{hash} was moved, and {why}"),
+            )
+        };
+        let number = self.by_hash.get(&hash).copied();
+        let number = number.ok_or_else(|| wrong("had ended"))?;
+        let order = self.order_mut(number)?;
+        let place = order.place.ok_or_else(|| wrong("did not rest"))?;
+        if order.status != OrderStatus::Processing {
+            return Err(wrong("was not open"));
+        }
+        let (market, side, rest) = (order.market, order.side, order.rest);
+        let (account, before) = (order.account, order.bound());
+        let value = self.markets[market].value_down(rest, price);
+        let value = value.ok_or_else(|| wrong("its value overflows"))?;
+        let order = self.order_mut(number)?;
+        order.level = price;
+        order.quote = order.quote_filled + value;
+        order.place = None;
+        let (after, sell) = (order.bound(), self.tokens_of(&self.orders[&number]).0);
+        self.markets[market].line_mut(side).remove(&place);
+        self.money.unlock(account, sell, before)?;
+        self.money.lock(account, sell, after)?;
+        self.join_book(number, rest)
+    }
+
+    /// Time has passed, and a resting order of ours was moved.
+    pub(crate) fn handle_move(
+        &mut self,
+        at: VenueTime,
+        (hash, price): (Hash, Price),
+        trades: &[Executed],
+        venue: &mut Venue,
+    ) {
+        self.handle_event(at, None, trades, venue);
+        if self.over {
+            return;
+        }
+        if let Err(broken) = self.moved(hash, price.0) {
+            self.found.push(broken);
+            self.over = true;
         }
     }
 

@@ -69,6 +69,7 @@ pub fn rules(accepted_max_ms: u64) -> VenueRules {
         amounts: AmountRule::default(),
         charged_as: None,
         compares_shares: true,
+        amends_orders: false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Effects of faults on single answers of the exchange.
 
+use cambist_core::request::{Amend, RequestId};
 use cambist_core::{Amount, Price, Reason, Side, VenueTime};
 use cambist_venue::{DepthRow, DepthView, Refusal, Request, Response};
 
@@ -29,14 +30,11 @@ impl World {
         }
         let refused = self.exchange.refused_for_rate();
         let mut answer = self.exchange.serve(self.now, request);
-        self.counts.rate_counted += u64::from(refused.is_some());
-        if self.exchange.refused_for_rate() > refused {
-            self.counts.rate_refused += 1;
-            if self.has_forgotten_faults() {
-                let detail = format!("{answer:?} to {request:?}");
-                self.checks.fail(Invariant::RateRefused, detail);
-            }
-        }
+        self.judge_rate(
+            refused,
+            |answer| format!("{answer:?} to {request:?}"),
+            &answer,
+        );
         self.leave_out(request, &mut answer);
         if let Ok(Response::Depth(view)) = &mut answer {
             if let Some(of) = self.distort_depth(view) {
@@ -55,6 +53,38 @@ impl World {
             };
         }
         (answer, time)
+    }
+
+    /// The exchange's answer to an amend of ours, and its timestamp.
+    pub(super) fn amended(
+        &mut self,
+        from: (u32, RequestId),
+        asked: (&Amend, Amount),
+    ) -> (Result<(), Refusal>, VenueTime) {
+        let time = self.answer_time(self.exchange.clock(self.now));
+        if self.active_faults.is(FaultKind::KeyRefused) {
+            let refusal = Refusal::new(Reason::InvalidApiKey, "the key is not known");
+            return (Err(refusal), time);
+        }
+        let refused = self.exchange.refused_for_rate();
+        let answer = self.exchange.amend(self.now, from, asked);
+        self.judge_rate(
+            refused,
+            |answer| format!("{answer:?} to {asked:?}"),
+            &answer,
+        );
+        (answer, time)
+    }
+
+    /// Counts a request to a venue with counters, of which so many had been refused before. In calm none is.
+    fn judge_rate<A>(&mut self, before: Option<u64>, detail: impl Fn(&A) -> String, answer: &A) {
+        self.counts.rate_counted += u64::from(before.is_some());
+        if self.exchange.refused_for_rate() > before {
+            self.counts.rate_refused += 1;
+            if self.has_forgotten_faults() {
+                self.checks.fail(Invariant::RateRefused, detail(answer));
+            }
+        }
     }
 
     /// Whether the counter that refused was empty after the last fault, and after what that had delayed had arrived. One

@@ -170,7 +170,7 @@ impl World {
             return (!copy).then_some((Outcome::Refused(REFUSES_CLIENT), None));
         }
         match asked {
-            Asked::Venue(_) => None,
+            Asked::Venue(_) | Asked::Amend { .. } => None,
             // The account is the daemon's: what a node answers a dead one changes nothing.
             Asked::Chain(_) if copy || !is_alive => None,
             Asked::Chain(query) => Some(link.query(query, is_disturbed)),

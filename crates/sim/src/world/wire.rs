@@ -3,8 +3,8 @@
 use crate::invariants::table::Invariant;
 use cambist_core::event::Event;
 use cambist_core::order::UnsignedOrder;
-use cambist_core::request::{Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
-use cambist_core::{ClientOrderId, MarketId, Reason, Time, VenueTime};
+use cambist_core::request::{Amend, Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
+use cambist_core::{Amount, ClientOrderId, MarketId, Reason, Side, Time, VenueTime};
 use cambist_venue::{NewOrder, Request, Response, Submitted};
 
 use crate::exchange::OWN_ACCOUNT;
@@ -27,6 +27,13 @@ pub(super) enum Asked {
     Venue(Request),
     /// A request to nodes of the chain.
     Chain(Query),
+    /// A move of an order to another price, and the order's whole base at it in quote units.
+    Amend {
+        /// The amend.
+        amend: Amend,
+        /// Quote units.
+        quote: Amount,
+    },
     /// The stored bytes of an intent, to nodes of the chain.
     Bundle {
         /// Its intent.
@@ -46,6 +53,7 @@ impl Asked {
         match self {
             Self::Venue(request) => endpoint_of(request),
             Self::Chain(query) => query.endpoint(),
+            Self::Amend { .. } => Endpoint::Amend,
             Self::Bundle { endpoint, .. } => *endpoint,
         }
     }
@@ -57,7 +65,7 @@ impl Asked {
             Self::Venue(Request::Join(join)) => Some(join.valid_until_s),
             Self::Venue(Request::Exit(exit)) => Some(exit.valid_until_s),
             Self::Bundle { valid_until_s, .. } => Some(*valid_until_s as u64),
-            Self::Venue(_) | Self::Chain(_) => None,
+            Self::Venue(_) | Self::Chain(_) | Self::Amend { .. } => None,
         }
     }
 }
@@ -164,15 +172,19 @@ impl World {
         if let Some(connection) = &mut self.connection {
             connection.leaves(request, Sent::Query(query.clone()));
         }
-        let asked = if self.chain.is_some() {
-            Asked::Chain(query.clone())
-        } else {
-            let of_pools = pool::request(OWN_ACCOUNT, &self.pools, query);
-            let asked =
-                of_pools.unwrap_or_else(|| venue_adapter::request(OWN_ACCOUNT, &self.specs, query));
-            Asked::Venue(asked)
+        let asked = match query {
+            Query::Amend(amend) => self.amend_of(amend),
+            _ if self.chain.is_some() => Some(Asked::Chain(query.clone())),
+            _ => pool::request(OWN_ACCOUNT, &self.pools, query)
+                .or_else(|| venue_adapter::request(OWN_ACCOUNT, &self.specs, query))
+                .map(Asked::Venue),
         };
-        self.send(request, query.endpoint(), asked);
+        match asked {
+            Some(asked) => self.send(request, query.endpoint(), asked),
+            None => self
+                .checks
+                .fail(Invariant::NotSealed, format!("{query:?} cannot be asked")),
+        }
     }
 
     /// Checks an intent whose bytes are about to be sent.
@@ -336,13 +348,53 @@ impl World {
         if self.active_faults.is(FaultKind::ExchangeDown) {
             return;
         }
-        if let Asked::Venue(request) = asked {
-            return self.arrive_at_exchange(from, request, copy);
+        match asked {
+            Asked::Venue(request) => return self.arrive_at_exchange(from, request, copy),
+            Asked::Amend { amend, quote } => {
+                return self.amend_arrives(from, (amend, *quote), copy);
+            }
+            Asked::Chain(_) | Asked::Bundle { .. } => {}
         }
         let Some((outcome, venue_time)) = self.arrive_at_chain(from, asked, copy) else {
             return;
         };
         self.answer_comes(from, asked.endpoint(), outcome, venue_time);
+    }
+
+    fn amend_arrives(&mut self, from: (u32, RequestId), asked: (&Amend, Amount), copy: bool) {
+        self.exchange.advance(self.now);
+        self.take_trades();
+        let (answer, timestamp) = self.amended(from, asked);
+        if answer.is_ok() {
+            self.ground_truth.moved(&asked.0.order, asked.0.price);
+        }
+        if !copy {
+            let outcome = match answer {
+                Ok(()) => Outcome::Reply(Reply::Amended),
+                Err(refusal) => Outcome::Refused(refusal.reason),
+            };
+            self.answer_comes(from, Endpoint::Amend, outcome, Some(timestamp));
+        }
+    }
+
+    /// What an amend moves the order to, with its whole base in quote units there. `None` for what is no order of ours, and
+    /// for a price that is better for the other side than the one that was stored before the order was sent.
+    fn amend_of(&self, amend: &Amend) -> Option<Asked> {
+        let taken = self.ground_truth.get(&amend.order)?;
+        let sealed = &self.disk.durable().intents.get(&taken.id)?.order;
+        let is_within_sealed = match sealed.side {
+            Side::Buy => amend.price <= sealed.price,
+            Side::Sell => amend.price >= sealed.price,
+        };
+        if !is_within_sealed {
+            return None;
+        }
+        let spec = &self.specs[usize::from(amend.market.0)];
+        let quote = spec.quote_amount(amend.price, spec.lots_floor(taken.base))?;
+        Some(Asked::Amend {
+            amend: *amend,
+            quote,
+        })
     }
 
     fn arrive_at_exchange(&mut self, from: (u32, RequestId), request: &Request, copy: bool) {

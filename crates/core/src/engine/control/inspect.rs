@@ -85,7 +85,7 @@ impl State {
             id: order.client_id,
             market: order.market,
             side: order.side,
-            price: order.price,
+            price: tracked.price(),
             qty: order.qty,
             remaining: self.market(order.market).spec.lots_floor(left),
             state: match tracked.lifecycle.phase {

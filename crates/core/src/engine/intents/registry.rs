@@ -17,6 +17,7 @@ use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
 use crate::venue::{AmountRule, FeeToken, SlotRule, Spent};
 
+use crate::engine::intents::amends::Amends;
 use crate::engine::intents::lifecycle::Lifecycle;
 use crate::engine::intents::outline::Outline;
 use crate::engine::intents::pool_transactions::PoolTransactionRegistry;
@@ -37,6 +38,8 @@ pub(crate) struct Tracked {
     pub(crate) fee_on_top: Amount,
     /// How exact the amounts of its fills are.
     pub(crate) amounts: AmountRule,
+    /// Where it rests, if it was moved.
+    pub(crate) amends: Amends,
 }
 
 impl Tracked {
@@ -56,7 +59,18 @@ impl Tracked {
             fee: 0,
             fee_on_top,
             amounts,
+            amends: Amends::default(),
         }
+    }
+
+    /// The price at which it rests, by what is known.
+    pub(crate) fn price(&self) -> Price {
+        self.amends.price(self.order.price)
+    }
+
+    /// The best price for the other side at which it may rest.
+    pub(crate) fn best_price(&self) -> Price {
+        self.amends.best(self.order.side, self.order.price)
     }
 
     /// Base units that may still be traded.
@@ -113,7 +127,8 @@ impl Tracked {
     pub(crate) fn level(&self) -> OwnLevel {
         OwnLevel {
             side: self.order.side,
-            price: self.order.price,
+            price: self.price(),
+            also: self.amends.may_be_at(),
             left: self.base_left(self.base_amount()),
         }
     }
@@ -441,7 +456,7 @@ impl Orders {
         let prices = self
             .of_market(market)
             .filter(|t| t.order.side == side)
-            .map(|t| t.order.price);
+            .map(Tracked::best_price);
         match side {
             Side::Buy => prices.max(),
             Side::Sell => prices.min(),

@@ -26,6 +26,8 @@ const RESYNC_AFTER: u32 = 3;
 pub(crate) struct OwnLevel {
     pub(crate) side: Side,
     pub(crate) price: Price,
+    /// Another price at which it may have rested: it was moved, or may have been.
+    pub(crate) also: Option<Price>,
     /// Base units with which it may have rested.
     pub(crate) left: Amount,
 }
@@ -154,7 +156,7 @@ impl MarketBook {
     }
 
     /// Whether the accepted depth has less at an own order's level than the order's remainder. Beyond the last level
-    /// nothing is known.
+    /// nothing is known, nor of an order that may rest at another price.
     pub(crate) fn has_less_than(&self, own: &OwnLevel) -> bool {
         let levels = self.depth.as_ref().map(|depth| match own.side {
             Side::Buy => &depth.bids,
@@ -168,7 +170,7 @@ impl MarketBook {
                 .iter()
                 .find(|level| level.price == own.price)
                 .map_or(0, |level| level.size);
-            within && size < own.left
+            within && own.also.is_none() && size < own.left
         })
     }
 
@@ -184,11 +186,13 @@ impl MarketBook {
         };
         let without = |levels: &[DepthLevel], side: Side| -> Vec<BookLevel> {
             let own = self.own.values().filter(|own| own.side == side);
-            let own: Vec<_> = own.map(|own| (own.price, own.left)).collect();
+            let own: Vec<_> = own.map(|own| (own.price, own.also, own.left)).collect();
             let mut left = Vec::with_capacity(levels.len());
             for level in levels {
-                let ours = own.iter().filter(|own| own.0 == level.price);
-                let ours: Amount = ours.map(|own| own.1).sum();
+                let is_here = |own: &&(Price, Option<Price>, Amount)| {
+                    own.0 == level.price || own.1 == Some(level.price)
+                };
+                let ours: Amount = own.iter().filter(is_here).map(|own| own.2).sum();
                 let qty = spec.lots_floor(level.size.saturating_sub(ours));
                 if qty.0 > 0 {
                     let price = level.price;
@@ -386,7 +390,12 @@ mod tests {
         assert_eq!(taken, Ok(()));
         let less = |side, price, left| {
             let price = Price(price);
-            book.has_less_than(&OwnLevel { side, price, left })
+            book.has_less_than(&OwnLevel {
+                side,
+                price,
+                also: None,
+                left,
+            })
         };
         assert!(!less(Side::Buy, 100, 7) && less(Side::Buy, 100, 8));
         assert!(less(Side::Buy, 99, 1), "between two levels");
@@ -396,6 +405,7 @@ mod tests {
         assert!(!nothing.has_less_than(&OwnLevel {
             side: Side::Buy,
             price: Price(1),
+            also: None,
             left: 1
         }));
     }
@@ -410,6 +420,7 @@ mod tests {
         let level = OwnLevel {
             side: Side::Buy,
             price: Price(100),
+            also: None,
             left: 7,
         };
         let mut book = MarketBook::default();
@@ -525,6 +536,7 @@ mod tests {
         let ours = OwnLevel {
             side: Side::Buy,
             price: Price(100),
+            also: None,
             left: 2,
         };
         for (version, size, own, left) in [

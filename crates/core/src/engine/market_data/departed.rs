@@ -71,6 +71,10 @@ impl Departed {
         for (id, (_, level)) in self.orders.iter().filter(|(_, (at, _))| *at >= drawn) {
             let shown = own.get_or_insert(*id, *level);
             shown.left = shown.left.max(level.left);
+            // It was moved.
+            if shown.price != level.price {
+                shown.also = Some(level.price);
+            }
         }
     }
 }
@@ -112,6 +116,7 @@ mod tests {
     const LEVEL: OwnLevel = OwnLevel {
         side: Side::Buy,
         price: Price(1),
+        also: None,
         left: 1,
     };
 

@@ -113,7 +113,7 @@ impl State {
                 &mut refused,
             );
             let because = mid.err().map_or(because, |why| [why; 2]);
-            let place = self.compare(now, index, &targets, &working, because);
+            let place = self.compare(now, (index, mid), &targets, &working, because, actions);
             let strategy = self.slots[seat].strategy;
             // One strategy decides about the pool: the first one with a target of shares.
             shares = shares.or(targets.shares().map(|wanted| (strategy, wanted)));
@@ -188,15 +188,16 @@ impl State {
         because
     }
 
-    /// Compares targets with working orders and cancels what is not wanted any more. Returns the quotes without an
+    /// Compares targets with working orders, and moves or cancels what is not wanted any more. Returns the quotes without an
     /// order; `because` is why a side has no quotes.
     fn compare(
         &mut self,
         now: Time,
-        index: usize,
+        (index, mid): (usize, Result<u64, Withheld>),
         targets: &Targets,
         working: &[Working],
         because: [Withheld; 2],
+        actions: &mut Vec<Action>,
     ) -> Vec<Missing> {
         let limits = &self.config.markets[index];
         let tolerance = Tolerance {
@@ -205,10 +206,12 @@ impl State {
         };
         let quotes = targets.quotes();
         let mut found = diff(quotes, working, tolerance);
+        let amends = self.choose_amends(now, (index, mid), (working, tolerance), &mut found);
         self.let_replacements_wait(now, index, (quotes, working, tolerance), &mut found);
         let Diff { cancel, place } = found;
         let decisions = &mut self.markets[index].decisions;
         decisions.compare(quotes, working, (tolerance, because), &cancel);
+        self.send_amends(now, amends, actions);
         for order in cancel {
             self.request_cancel(now, order);
         }
@@ -492,12 +495,13 @@ impl State {
                 WorkingState::Pending
             }
             Phase::Unknown { .. } => WorkingState::Unknown,
+            Phase::Live if tracked.amends.moving_to().is_some() => WorkingState::InFlight,
             Phase::Live => WorkingState::Live,
         };
         Working {
             id: tracked.order.client_id,
             side: tracked.order.side,
-            price: tracked.order.price,
+            price: tracked.amends.moving_to().unwrap_or(tracked.price()),
             remaining: spec.lots_floor(tracked.base_left(tracked.base_amount())),
             state,
             expiring: venue_now >= self.refresh_at(tracked),

@@ -306,6 +306,7 @@ fn reply_name(outcome: &Outcome) -> &'static str {
         Reply::Order(_) => "an order",
         Reply::Submitted { .. } => "another order's hash",
         Reply::CancelTaken { .. } => "a cancel",
+        Reply::Amended => "an amend",
         Reply::Markets { .. } => "markets",
         Reply::Tokens(_) => "tokens",
         Reply::Account { .. } => "an account",

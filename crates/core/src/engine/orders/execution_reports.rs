@@ -35,6 +35,10 @@ impl State {
             actions.push(Action::Notify(Notification::Resolved { order: id, status }));
         }
         self.markets[usize::from(market.0)].decision_due |= new;
+        self.follow_price(now, report, id);
+        let Some(tracked) = self.orders.get_mut(id) else {
+            return;
+        };
         let known = (tracked.base_filled, tracked.quote_filled, tracked.fee);
         if let Some(step) = Increment::between(known, report) {
             tracked.base_filled += step.base;

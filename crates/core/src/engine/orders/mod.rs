@@ -1,5 +1,6 @@
 //! Orders: from target quotes to sealed intents, their transmissions, and the venue's reports about them.
 
+pub(crate) mod amendments;
 pub(crate) mod builder;
 pub(crate) mod decide;
 pub(crate) mod decisions;

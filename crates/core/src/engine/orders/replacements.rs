@@ -55,14 +55,8 @@ impl State {
         *waits = Some(waits.map_or(frees_at, |at| at.min(frees_at)));
     }
 
-    /// For how long an order has existed at least.
-    fn age_ms(&self, now: Time, id: ClientOrderId) -> u64 {
-        let live_since = self.orders.lifecycle(id).and_then(|life| life.live_since);
-        live_since.map_or(0, |since| now.ms_since(since))
-    }
-
     /// What the cancels of a market that are decided and were not sent yet will add at most.
-    fn decided_cancels(&self, now: Time, market: MarketId) -> u32 {
+    pub(crate) fn decided_cancels(&self, now: Time, market: MarketId) -> u32 {
         let unsent = self.orders.of_market(market).filter(|tracked| {
             let lifecycle = &tracked.lifecycle;
             let decided = lifecycle.cancel.is_some_and(|c| c.last_sent.is_none());
@@ -246,6 +240,7 @@ mod tests {
                 spare: 0,
                 order: 100,
                 cancels: vec![(5_000, 300)],
+                amends: Vec::new(),
             }));
             let order = working(Side::Buy, WorkingState::Live, expiring);
             let wanted = quote(Side::Buy, if expiring { 10_000 } else { 10_100 }, 100);

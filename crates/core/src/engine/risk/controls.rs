@@ -128,6 +128,14 @@ pub(crate) const NEW: &[Rule] = &[
     rule(Control::OrderToFill, keeps_order_to_fill),
 ];
 
+/// Evaluated before an order that rests is moved to a price that is at most as good as the one that was signed: what depends
+/// on the price, and rates. Limits and funds count the order as it was signed.
+pub(crate) const AMENDED: &[Rule] = &[
+    rule(Control::OrderAmount, has_amounts_within_venue_bounds),
+    rule(Control::MessageRate, keeps_message_rate),
+    rule(Control::OrderToFill, keeps_order_to_fill),
+];
+
 /// Evaluated immediately before bytes are sent: time, and what was decided compared with what was sent.
 pub(crate) const LEAVING: &[Rule] = &[
     rule(Control::StaleData, leaves_in_time),
@@ -219,9 +227,9 @@ fn crosses_no_own(s: &RiskContext<'_>, c: &OrderCandidate<'_>) -> CheckResult {
         .orders
         .of_market(s.spec.id)
         .filter(|t| t.order.side != c.side && Some(t.order.client_id) != itself)
-        .find(|t| c.side.reaches(c.price, t.order.price));
+        .find(|t| c.side.reaches(c.price, t.best_price()));
     if let Some(met) = own {
-        let met = met.order.price.0;
+        let met = met.best_price().0;
         return Err(Compared::new(Unit::Ticks, "", c.price.0, met));
     }
     only_if(!s.foreign.is_crossed(s.spec.id, c.side, c.price))

@@ -7,7 +7,7 @@
 use crate::config::{EngineConfig, MarketConfig};
 use crate::fence;
 use crate::market::{MarketSpec, Price, Qty, Side};
-use crate::notification::Withheld;
+use crate::notification::{Control, Withheld};
 use crate::order::{ClientOrderId, StrategyId};
 use crate::time::{Time, VenueTime};
 use crate::token::{Amount, TokenId};
@@ -19,7 +19,7 @@ mod swaps;
 use crate::engine::account::foreign::Foreign;
 use crate::engine::account::ledger::Ledger;
 use crate::engine::intents::registry::{Orders, Tracked};
-use crate::engine::risk::controls::{LEAVING, NEW, READY, Rule, SANE};
+use crate::engine::risk::controls::{AMENDED, LEAVING, NEW, READY, Rule, SANE};
 use crate::engine::risk::counters::Counters;
 use crate::engine::risk::portfolio::SharedLimits;
 use crate::engine::risk::restrictions::RestrictionStore;
@@ -173,6 +173,45 @@ impl RiskContext<'_> {
         };
         self.judge(&candidate, LEAVING)?;
         Ok(Approved(order.client_id))
+    }
+
+    /// Judges the move of an order that rests to another price. Its quantity stays what it was.
+    pub(crate) fn approve_amend(
+        &self,
+        tracked: &Tracked,
+        price: Price,
+    ) -> Result<Approved<Price>, Withheld> {
+        let order = &tracked.order;
+        let is_within_signed = match order.side {
+            Side::Buy => price <= order.price,
+            Side::Sell => price >= order.price,
+        };
+        let amounts = self
+            .spec
+            .base_amount(order.qty)
+            .zip(self.spec.quote_amount(price, order.qty));
+        let (base, quote) = amounts
+            .filter(|_| is_within_signed)
+            .ok_or(Control::OrderAmount)?;
+        let candidate = OrderCandidate {
+            strategy: order.client_id.strategy,
+            side: order.side,
+            price,
+            qty: order.qty,
+            base,
+            quote,
+            max_fee_bips: order.max_fee_bips,
+            life_ms: tracked
+                .lifecycle
+                .lifetime
+                .of_signature()
+                .ms_since(self.venue_now),
+            sealed: Some(tracked),
+            alike: 0,
+            on_book: true,
+        };
+        self.judge(&candidate, AMENDED)?;
+        Ok(Approved(price))
     }
 
     fn judge(&self, candidate: &OrderCandidate<'_>, stage: &[Rule]) -> Result<(), Withheld> {

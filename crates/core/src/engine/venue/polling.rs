@@ -103,6 +103,7 @@ impl Polls {
             // These have their own delays.
             Endpoint::Submit
             | Endpoint::Cancel
+            | Endpoint::Amend
             | Endpoint::Order
             | Endpoint::Orders
             | Endpoint::Depth

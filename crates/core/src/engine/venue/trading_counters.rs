@@ -1,7 +1,7 @@
 //! What the venue's counters of orders and cancels hold by our own count ([`TradingCounter`]).
 //!
-//! An order is counted when it is approved and with every resend, a cancel with every request, by the shortest time that
-//! its order can have existed. New orders wait for room beside the cancels that are decided, and one that lost its room to
+//! An order is counted when it is approved and with every resend, an amend and a cancel with every request, by the shortest
+//! time that its order can have existed. New orders wait for room beside the cancels that are decided, and one that lost its room to
 //! cancels while it was stored is not sent. A cancel never waits if its order offers more, or a better
 //! price, than is wanted. A cancel that only makes way for a better offer waits until both sides could still be cancelled
 //! and offered again after it.
@@ -129,6 +129,32 @@ impl TradingCounters {
         self.rule.as_ref().map_or(0, |rule| rule.cancel(age_ms))
     }
 
+    /// Whether an amend of an order that has existed for at least so long has room beside what cancels that are decided will
+    /// add. One that offers a better price than before could wait: it leaves as much room as a cancel that could.
+    pub(crate) fn room_for_amend(
+        &self,
+        now: Time,
+        market: MarketId,
+        (age_ms, is_better): (u64, bool),
+        cancels: u32,
+    ) -> Result<(), (Withheld, Time)> {
+        let Some(rule) = &self.rule else {
+            return Ok(());
+        };
+        let kept = if is_better {
+            2 * (rule.dearest_cancel() + rule.order)
+        } else {
+            0
+        };
+        self.room(now, market, rule.amend(age_ms) + cancels + kept)
+    }
+
+    /// An amend is sent of an order that has existed for at least so long.
+    pub(crate) fn count_amend(&mut self, now: Time, market: MarketId, age_ms: u64) {
+        let adds = self.rule.as_ref().map_or(0, |rule| rule.amend(age_ms));
+        self.raise(now, market, adds);
+    }
+
     /// Whether a cancel that could wait has room beside `planned`, with its replacement if it has one, so that both
     /// sides could still be withdrawn and offered again. Adds to `planned` what it will raise the counter by.
     pub(crate) fn room_for_improvement(
@@ -176,7 +202,28 @@ mod tests {
             spare: 100,
             order: 100,
             cancels: vec![(5_000, 300)],
+            amends: vec![(5_000, 200)],
         }))
+    }
+
+    /// Of the 1,200 that may be used an amend of a young order needs 200, and one that offers a better price leaves 800.
+    #[test]
+    fn an_amend_needs_room_and_a_better_offer_leaves_some() {
+        let (mut counters, now) = (counters(), Time::from_ms(1_000));
+        counters.rule.as_mut().unwrap().most = 1_300;
+        for (of, fits_beside) in [
+            ((4_999, false), 1_000),
+            ((5_000, false), 1_100),
+            ((4_999, true), 200),
+            ((5_000, true), 300),
+        ] {
+            let room = |cancels| counters.room_for_amend(now, HERE, of, cancels);
+            assert!(room(fits_beside).is_ok(), "{of:?}");
+            assert!(room(fits_beside + 1).is_err(), "{of:?}");
+        }
+        counters.count_amend(now, HERE, 4_999);
+        counters.count_amend(now, HERE, 5_000);
+        assert_eq!(counters.level(now, HERE), Some((300, 1_300)));
     }
 
     /// A cancel and its replacement are planned with what they add, and beside them room is kept to withdraw and offer

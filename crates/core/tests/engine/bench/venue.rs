@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cambist_core::order::{ClientOrderId, OrderReport, OrderStatus};
+use cambist_core::order::{ClientOrderId, OrderReport, OrderStatus, UnsignedOrder};
 use cambist_core::pool::PoolListed;
 use cambist_core::request::{
     Balance, ChargedBalances, Depth, DepthLevel, Listed, OrderList, Outcome, Query, Reply,
@@ -32,7 +32,8 @@ impl TestBench {
         for report in self.list.iter().filter(|report| !report.status.is_final()) {
             let order = self.sealed.values().find(|(hash, _)| *hash == report.hash);
             if let Some((_, order)) = order.filter(|(_, o)| o.market == market && o.side == side) {
-                *levels.entry(order.price).or_default() += report.base_amount - report.base_filled;
+                let price = self.price_of(order);
+                *levels.entry(price).or_default() += report.base_amount - report.base_filled;
             }
         }
         let levels = levels
@@ -120,6 +121,7 @@ impl TestBench {
                     None => return self.answer(request, Outcome::Refused(Reason::OrderNotFound)),
                 }
             }
+            Query::Amend(amend) => return self.amends.push_back((request, *amend)),
             Query::Cancel(hash) => return self.cancels.push_back((request, *hash)),
             Query::Markets => Reply::Markets {
                 listed: [("T0-T1", QUOTE), ("T0-T2", OTHER)]
@@ -194,10 +196,9 @@ impl TestBench {
     pub fn show(&mut self, id: ClientOrderId, status: OrderStatus, lots: u64) {
         let (hash, order) = self.sealed[&id].clone();
         let spec = spec();
-        let (base_amount, quote_amount) = match order.side {
-            Side::Buy => (order.buy_amount, order.sell_amount),
-            Side::Sell => (order.sell_amount, order.buy_amount),
-        };
+        let price = self.price_of(&order);
+        let (_, base_amount) = order.base();
+        let quote_amount = spec.quote_amount(price, order.qty).unwrap();
         let report = OrderReport {
             hash,
             client_id: Some(id),
@@ -207,13 +208,30 @@ impl TestBench {
             base_amount,
             quote_amount,
             base_filled: spec.base_amount(Qty(lots)).unwrap(),
-            quote_filled: spec.quote_amount(order.price, Qty(lots)).unwrap(),
+            quote_filled: spec.quote_amount(price, Qty(lots)).unwrap(),
             fee: 0,
             valid_until_s: order.last_effect_s(),
             valid_since: order.made_at,
         };
         self.list.retain(|known| known.hash != hash);
         self.list.push(report);
+    }
+
+    /// Where an order rests, or would.
+    fn price_of(&self, order: &UnsignedOrder) -> Price {
+        let moved = self.moved.get(&order.client_id);
+        moved.copied().unwrap_or(order.price)
+    }
+
+    /// The venue moves the order of the oldest waiting amend, and answers or not.
+    pub fn move_order(&mut self, outcome: Outcome) {
+        let (request, amend) = self.amends.pop_front().expect("an amend waits");
+        let mut sealed = self.sealed.iter();
+        let of = sealed.find(|(_, (hash, _))| *hash == amend.order);
+        let id = *of.expect("ours").0;
+        self.moved.insert(id, amend.price);
+        self.show(id, OrderStatus::Processing, 0);
+        self.answer(request, outcome);
     }
 
     /// The venue accepts the oldest waiting cancel.
