@@ -191,10 +191,11 @@ impl Exchange {
     ) -> Result<(), Refusal> {
         let clock = self.clock(now);
         self.advance(now);
+        let rests = self.venue.rests(OWN_ACCOUNT, amend.order);
         let Some(gateway) = self.gateway.as_mut().and_then(Gateway::amends) else {
             return Err(Refusal::new(Reason::InvalidArgument, "no amends here"));
         };
-        gateway.admit_amend(clock, from, amend.order)?;
+        gateway.admit_amend(clock, from, (amend.order, rests))?;
         let caller = Caller::Account {
             account: OWN_ACCOUNT,
             signed: Some(KeyEpoch(0)),

@@ -98,7 +98,7 @@ impl Venue {
             if !within || order.sold() > order.sell_amount() {
                 return Err(format!("order {} is overfilled", order.hash));
             }
-            if !fair(order) {
+            if !self.repriced.contains(&order.hash) && !fair(order) {
                 return Err(format!("order {} traded past its limit", order.hash));
             }
             let open = order.is_open();

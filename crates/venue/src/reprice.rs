@@ -5,12 +5,25 @@ use cambist_core::{Hash, OrderStatus, Price, Reason, Side};
 
 use crate::account::AccountId;
 use crate::mode::ExchangeMode;
+use crate::orders::OrderKey;
 use crate::request::Caller;
 use crate::request::RequestKind;
 use crate::response::Refusal;
 use crate::venue::Venue;
 
 impl Venue {
+    /// Whether an order of this hash rests.
+    pub fn rests(&self, account: AccountId, hash: Hash) -> bool {
+        self.resting(account, hash).is_some()
+    }
+
+    fn resting(&self, account: AccountId, hash: Hash) -> Option<OrderKey> {
+        self.find_hash(account, hash).filter(|key| {
+            let order = self.orders.get(*key);
+            order.status == OrderStatus::Processing && order.rest > 0
+        })
+    }
+
     /// Moves what is left of an order to a price, behind all others there. A price that would take is refused, and so is
     /// everything that a new order of this kind would be refused for. A refusal changes nothing.
     pub fn reprice(
@@ -22,13 +35,9 @@ impl Venue {
     ) -> Result<(), Refusal> {
         self.check_faults(caller, RequestKind::Cancel)?;
         self.check_owner(caller, account)?;
-        let found = self.find_hash(account, hash);
-        let resting = found.filter(|key| {
-            let order = self.orders.get(*key);
-            order.status == OrderStatus::Processing && order.rest > 0
-        });
+        let key = self.resting(account, hash);
         let key =
-            resting.ok_or_else(|| Refusal::new(Reason::NothingToCancel, "no such order rests"))?;
+            key.ok_or_else(|| Refusal::new(Reason::NothingToCancel, "no such order rests"))?;
         let order = self.orders.get(key);
         let (side, index, rest) = (order.side, usize::from(order.market.0), order.rest);
         let market = &self.markets[index];
@@ -38,10 +47,11 @@ impl Venue {
                 "orders are not accepted",
             ));
         }
-        let left = market
-            .scale
-            .quote_floor(rest, price)
-            .filter(|quote| *quote > 0);
+        let left = match side {
+            Side::Buy => market.scale.quote_ceil(rest, price),
+            Side::Sell => market.scale.quote_floor(rest, price),
+        };
+        let left = left.filter(|quote| *quote > 0);
         let left = left.ok_or_else(|| Refusal::new(Reason::AmountTooSmall, "nothing is left"))?;
         if !market.is_within_band(self.now, side, price, [rest, left]) {
             return Err(Refusal::new(Reason::IllegalRate, "outside the band"));
@@ -71,6 +81,7 @@ impl Venue {
             ));
         }
         let now = self.now;
+        self.repriced.insert(hash);
         self.markets[index].book.remove(&mut self.orders, key, now);
         let order = self.orders.get_mut(key);
         (order.level, order.quote, order.updated) = (price, quote, now);

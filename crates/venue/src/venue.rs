@@ -84,6 +84,9 @@ pub struct Venue {
     pub(crate) logged: u64,
     /// What Kraken's interface adds.
     pub(crate) kraken: Kraken,
+    /// Orders that [`Venue::reprice`] moved, which histories do not contain: they may have traded at several prices.
+    #[serde(skip)]
+    pub(crate) repriced: BTreeSet<Hash>,
     /// Trades since the last call of `take_executed`, if they are recorded. Not part of the state.
     #[serde(skip)]
     pub(crate) executed: Option<Vec<Executed>>,
@@ -143,6 +146,7 @@ impl Venue {
             log: VecDeque::new(),
             logged: 0,
             kraken: Kraken::default(),
+            repriced: BTreeSet::new(),
             executed: None,
             config,
         })

@@ -299,7 +299,7 @@ impl State {
     ) {
         // Orders sent meanwhile may be in it; orders filled meanwhile may be in it unfilled.
         for (id, level) in self.orders.levels(market) {
-            own.get_or_insert(id, level);
+            own.get_or_insert(id, level).may_also_be(&level);
         }
         if depth.market != market {
             let (endpoint, cause) = (Endpoint::Depth, UnknownCause::Undecodable);
@@ -311,6 +311,10 @@ impl State {
             return;
         }
         self.clock.observe(now, depth.timestamp);
+        if self.orders.is_unlocated_at(market) {
+            // Its size cannot be taken out of the book.
+            return;
+        }
         let taken = if depth.timestamp > self.clock.at_least(now) {
             // A time that the venue clock rejects would make every later snapshot look old.
             Err(DepthFault::Malformed)

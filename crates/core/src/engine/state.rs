@@ -28,6 +28,7 @@ use crate::engine::account::reconciliation::Reconciliation;
 use crate::engine::account::slot_numbers::SlotNumbers;
 use crate::engine::control::drain::Drain;
 use crate::engine::control::status::StatusOutput;
+use crate::engine::intents::amends::Amends;
 use crate::engine::intents::pool_transactions::TrackedPoolTransaction;
 use crate::engine::intents::registry::{Orders, Tracked};
 use crate::engine::market::{Backoff, Market};
@@ -435,6 +436,9 @@ fn recovered(now: Time, start: &Start) -> (SlotNumbers, Orders) {
         let fee_in = spec.map_or(FeeToken::default(), |spec| spec.fee_in);
         let terms = (fee_in, start.venue.amounts);
         let mut tracked = Tracked::sealing(order, terms, BatchId::default());
+        if start.venue.amends_orders {
+            tracked.amends = Amends::of_earlier_run();
+        }
         let lifecycle = &mut tracked.lifecycle;
         lifecycle.recover(now, recovered.hash, start.config.attempts_max);
         tracked.base_filled = recovered.base_filled;

@@ -74,8 +74,8 @@ const AMENDS: &[Step] = &[
         value: || {
             let nothing = ["price", "may_be_at", "in_flight", "answered_at"];
             let nothing = nothing.map(|field| (field.to_owned(), Value::NONE));
-            let failed = ("failed".to_owned(), Value::Bool(false));
-            Value::Struct(nothing.into_iter().chain([failed]).collect())
+            let no = ["failed", "unlocated"].map(|field| (field.to_owned(), Value::Bool(false)));
+            Value::Struct(nothing.into_iter().chain(no).collect())
         },
     },
 ];

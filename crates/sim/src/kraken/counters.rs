@@ -140,11 +140,6 @@ impl Counters {
         self.created.insert(order.hash, (pair(order), now));
     }
 
-    /// Whether the matching took this order.
-    pub(super) fn knows(&self, order: Hash) -> bool {
-        self.created.contains_key(&order)
-    }
-
     /// Counts an amend; false if there are too many.
     pub(super) fn amend(&mut self, now: VenueTime, order: Hash) -> bool {
         let Some((pair, created)) = self.created.get(&order).copied() else {

@@ -124,19 +124,20 @@ impl Gateway {
         })
     }
 
-    /// Whether an amend reaches the matching. A copy of an earlier one has a nonce that was used.
+    /// Whether an amend of an order, which rests or not, reaches the matching. A copy of an earlier one has a nonce that was
+    /// used.
     pub(crate) fn admit_amend(
         &mut self,
         now: VenueTime,
         from: (u32, RequestId),
-        order: Hash,
+        (order, rests): (Hash, bool),
     ) -> Result<(), Refusal> {
         if self.last_amend.is_some_and(|last| from <= last) {
             let words = "EAPI:Invalid nonce";
             return Err(Refusal::new(Reason::InvalidNonce, words));
         }
         self.last_amend = Some(from);
-        if !self.counters.knows(order) {
+        if !rests {
             let words = "EOrder:Unknown order";
             return Err(Refusal::new(Reason::NothingToCancel, words));
         }

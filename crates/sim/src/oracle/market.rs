@@ -72,6 +72,11 @@ impl Market {
         up(base, self.times.checked_mul(price.into())?, self.per)
     }
 
+    /// Base and quote units in the ratio of a tick.
+    pub(super) fn ratio(&self, price: u64) -> (Amount, Amount) {
+        (self.per, self.times.saturating_mul(price.into()))
+    }
+
     /// Most base units with at most this value at a tick.
     pub(super) fn worth(&self, quote: Amount, price: u64) -> Amount {
         let unit = self.times.checked_mul(price.into());

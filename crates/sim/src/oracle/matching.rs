@@ -349,7 +349,7 @@ fn priced(market: &Market, taker: &Order, maker: Side, price: u64, base: Amount)
 
 /// Whether a trade is within an order's own ratio.
 fn allows(order: &Order, base: Amount, quote: Amount) -> bool {
-    let paid = against(quote, order.base, base, order.quote);
+    let paid = against(quote, order.ratio.0, base, order.ratio.1);
     match order.side {
         Side::Buy => paid.is_le(),
         Side::Sell => paid.is_ge(),

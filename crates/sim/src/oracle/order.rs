@@ -21,6 +21,8 @@ pub(super) struct Order {
     pub(super) by_base: bool,
     pub(super) base: Amount,
     pub(super) quote: Amount,
+    /// Base and quote whose ratio bounds its trades: its own, or those of the price that it was moved to.
+    pub(super) ratio: (Amount, Amount),
     pub(super) level: u64,
     pub(super) fee_bips_max: u8,
     pub(super) storage_id: u32,
@@ -67,6 +69,7 @@ impl Order {
             by_base: (side == Side::Buy) == (order_request.fill_by == FillBy::Buy),
             base,
             quote,
+            ratio: (base, quote),
             // A swap has no position in a book and needs no level.
             level: level.or(pool.map(|_| 0))?,
             fee_bips_max: u8::try_from(order_request.max_fee_bips).ok()?,

@@ -2,7 +2,7 @@
 //! once.
 
 use crate::invariants::table::Invariant;
-use cambist_core::{Hash, OrderStatus, Price, VenueTime};
+use cambist_core::{Hash, OrderStatus, Price, Side, VenueTime};
 use cambist_venue::{AccountId, Executed, NewOrder, Response, Submitted, Venue};
 
 use crate::oracle::matching::ReportedTrades;
@@ -189,11 +189,17 @@ impl Oracle {
         }
         let (market, side, rest) = (order.market, order.side, order.rest);
         let (account, before) = (order.account, order.bound());
-        let value = self.markets[market].value_down(rest, price);
+        let scale = &self.markets[market];
+        let value = match side {
+            Side::Buy => scale.value_up(rest, price),
+            Side::Sell => scale.value_down(rest, price),
+        };
+        let ratio = scale.ratio(price);
         let value = value.ok_or_else(|| wrong("its value overflows"))?;
         let order = self.order_mut(number)?;
         order.level = price;
         order.quote = order.quote_filled + value;
+        order.ratio = ratio;
         order.place = None;
         let (after, sell) = (order.bound(), self.tokens_of(&self.orders[&number]).0);
         self.markets[market].line_mut(side).remove(&place);

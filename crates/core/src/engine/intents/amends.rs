@@ -27,6 +27,8 @@ pub(crate) struct Amends {
     failed: bool,
     /// When the last one was answered.
     answered_at: Option<Time>,
+    /// An earlier run may have moved it, and no report has stated its price since.
+    unlocated: bool,
 }
 
 /// The effect of the answer to an amend.
@@ -39,6 +41,19 @@ pub(crate) enum AmendOutcome {
 }
 
 impl Amends {
+    /// Those of an order of an earlier run at a venue that amends.
+    pub(crate) fn of_earlier_run() -> Self {
+        Self {
+            unlocated: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it may rest at a price that is not known.
+    pub(crate) const fn is_unlocated(&self) -> bool {
+        self.unlocated
+    }
+
     /// Where it rests by what is known.
     pub(crate) fn price(&self, signed: Price) -> Price {
         self.price.unwrap_or(signed)
@@ -124,6 +139,7 @@ impl Amends {
         let has_settled = |at| now.ms_since(at) >= SETTLES_MS;
         if self.in_flight.is_none() && self.answered_at.is_none_or(has_settled) {
             self.may_be_at = None;
+            self.unlocated = false;
             self.price = Some(price).filter(|price| *price != signed);
         }
     }
@@ -201,8 +217,10 @@ mod tests {
     /// After a start the list shows where an order rests. During a run it may be older than an amend.
     #[test]
     fn lists_state_the_price_when_the_last_amend_has_settled() {
-        let mut amends = Amends::default();
+        let mut amends = Amends::of_earlier_run();
+        assert!(amends.is_unlocated());
         amends.listed(Time(0), SIGNED, Price(80));
+        assert!(!amends.is_unlocated());
         assert_eq!(amends.price(SIGNED), Price(80), "an earlier run moved it");
         amends.begin(ASKED, Price(70));
         amends.listed(Time(0), SIGNED, SIGNED);

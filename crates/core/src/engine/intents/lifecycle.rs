@@ -147,6 +147,17 @@ impl Lifecycle {
         reachable && self.cancel.is_some_and(|cancel| cancel.in_flight.is_none())
     }
 
+    /// The venue has answered that it does not rest, as to a cancel. What it traded is not known yet.
+    pub(crate) fn not_there(&mut self, now: Time) {
+        self.cancel.get_or_insert(CancelState {
+            decided: now,
+            last_sent: Some(now),
+            in_flight: None,
+            answered: Some(now),
+            attempts: 1,
+        });
+    }
+
     /// Since when its state has been unknown, if it is.
     pub(crate) fn unknown_since(&self) -> Option<Time> {
         match self.phase {

@@ -394,6 +394,12 @@ impl Orders {
             .find(|tracked| tracked.order.market == market && tracked.is_swap())
     }
 
+    /// Whether an order of an earlier run may rest at a price that is not known. One that a list has left out does not rest.
+    pub(crate) fn is_unlocated_at(&self, market: MarketId) -> bool {
+        let unlocated = |t: &Tracked| t.amends.is_unlocated() && !t.lifecycle.missed;
+        self.of_market(market).any(unlocated)
+    }
+
     /// The orders of a market that a depth may contain, by id.
     pub(crate) fn levels(
         &self,

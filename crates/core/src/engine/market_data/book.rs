@@ -32,6 +32,17 @@ pub(crate) struct OwnLevel {
     pub(crate) left: Amount,
 }
 
+impl OwnLevel {
+    /// The order may have rested where this says as well: it was moved.
+    pub(crate) fn may_also_be(&mut self, other: &Self) {
+        let prices = [Some(other.price), other.also];
+        let mut others = prices.into_iter().flatten();
+        if let Some(price) = others.find(|price| *price != self.price) {
+            self.also = Some(price);
+        }
+    }
+}
+
 /// The own orders that a snapshot may contain: alive when it was generated, or sent before it arrived.
 pub(crate) type OwnLevels = SortedMap<ClientOrderId, OwnLevel>;
 

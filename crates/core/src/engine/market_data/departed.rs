@@ -71,10 +71,7 @@ impl Departed {
         for (id, (_, level)) in self.orders.iter().filter(|(_, (at, _))| *at >= drawn) {
             let shown = own.get_or_insert(*id, *level);
             shown.left = shown.left.max(level.left);
-            // It was moved.
-            if shown.price != level.price {
-                shown.also = Some(level.price);
-            }
+            shown.may_also_be(level);
         }
     }
 }

@@ -153,7 +153,10 @@ impl State {
         // It does not rest any more.
         let is_gone =
             matches!(outcome, Outcome::Refused(reason) if refusals.is_nothing_to_cancel(*reason));
-        tracked.read_wanted |= is_gone;
+        if is_gone {
+            tracked.read_wanted = true;
+            tracked.lifecycle.not_there(now);
+        }
         let whole = tracked.level_whole();
         let price = match effect {
             AmendOutcome::Moved { from, to } => {
