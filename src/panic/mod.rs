@@ -223,6 +223,10 @@ impl<'a> Sweep<'a> {
                 _ => None,
             });
             let Some((orders, read)) = answer.await else {
+                // Progress states why, and the list begins again.
+                if reading.list.offset() == 0 {
+                    return None;
+                }
                 continue;
             };
             self.cancel(&orders).await;
@@ -384,7 +388,15 @@ impl<'a> Sweep<'a> {
             }
             // A refused cancel proves nothing; the next list decides.
             Outcome::Refused(_) if matches!(query, Query::Cancel(_)) => return None,
-            Outcome::Refused(reason) => (RETRY, format!("refused: {reason:?} {detail}")),
+            // A permission does not come back within seconds.
+            Outcome::Refused(reason) => {
+                let pause = if adapter::is_of_keys(reason) {
+                    RETRY_MAX
+                } else {
+                    RETRY
+                };
+                (pause, format!("refused: {detail}"))
+            }
             Outcome::NotSent => {
                 if matches!(query, Query::Cancel(_)) {
                     self.swept.unsent += 1;

@@ -147,6 +147,17 @@ pub enum SystemStatus {
 }
 
 impl SystemStatus {
+    /// The service's word.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Online => "online",
+            Self::Maintenance => "maintenance",
+            Self::CancelOnly => "cancel_only",
+            Self::PostOnly => "post_only",
+            Self::Other(word) => word,
+        }
+    }
+
     /// Whether orders can be submitted that only rest.
     pub const fn takes_post_only_orders(&self) -> bool {
         matches!(self, Self::Online | Self::PostOnly)

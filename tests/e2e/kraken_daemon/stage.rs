@@ -29,10 +29,29 @@ pub fn exchange(name: &str, keys: &[(&str, &[&str], u64)]) -> Stage {
 
 /// As `exchange`, with another fee of orders that rested, in ten-thousandths.
 pub fn exchange_with_fee(name: &str, keys: &[(&str, &[&str], u64)], maker_fee_bips: i64) -> Stage {
+    exchange_of(name, keys, |file| {
+        file.put("exchange.maker_fee_bips", maker_fee_bips);
+    })
+}
+
+/// The same with quiet traders, whose book always has both sides.
+pub fn quiet(name: &str) -> Stage {
+    exchange_of(name, &KEYS, |file| {
+        file.put("exchange.maker_fee_bips", 7)
+            .put("traders.0.informed", 0)
+            .put("traders.0.arbitrageurs", 0)
+            .put("traders.0.noise_taker_percent", 10)
+            .put("traders.0.noise_orders_per_minute", 20)
+            .put("traders.0.passive", 8)
+            .put("traders.0.volatility_centi_bps_per_sqrt_s", 400);
+    })
+}
+
+fn exchange_of(name: &str, keys: &[(&str, &[&str], u64)], edit: impl FnOnce(&mut Table)) -> Stage {
     let mut stage = Stage::open_kept(name, |file| {
         lively(file);
-        file.put("exchange.dialect", "kraken")
-            .put("exchange.maker_fee_bips", maker_fee_bips);
+        file.put("exchange.dialect", "kraken");
+        edit(file);
         let kraken: Table = toml::from_str("keys_dir = 'kraken'\ntier = 'pro'").unwrap();
         file.insert("kraken".to_owned(), kraken.into());
     });
@@ -46,15 +65,14 @@ pub fn exchange_with_fee(name: &str, keys: &[(&str, &[&str], u64)], maker_fee_bi
 
 /// Both keys of a daemon, and the third one.
 pub fn usual(name: &str) -> Stage {
-    exchange(
-        name,
-        &[
-            ("orders", &ORDERS, 0),
-            ("account", &ACCOUNT, 0),
-            ("panic", &ACCOUNT, 0),
-        ],
-    )
+    exchange(name, &KEYS)
 }
+
+const KEYS: [(&str, &[&str], u64); 3] = [
+    ("orders", &ORDERS, 0),
+    ("account", &ACCOUNT, 0),
+    ("panic", &ACCOUNT, 0),
+];
 
 fn make_key(stage: &Stage, name: &str, permissions: &[&str], window: u64) {
     let config = stage.path("venue.toml").display().to_string();

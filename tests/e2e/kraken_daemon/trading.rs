@@ -1,15 +1,15 @@
 //! Trading, kills and faults: nothing doubled, nothing forgotten, books equal to the unit, nonces that only rise.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cambist_core::order::{OrderReport, OrderStatus};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::stage::{SOON, on_kraken, quotes, usual};
+use super::stage::{SOON, on_kraken, quiet, quotes, usual};
 use crate::kraken::Client;
 use crate::support::http::{body, metric};
 use crate::support::keeping::Keeping;
@@ -176,6 +176,89 @@ fn an_exchange_that_was_killed_is_traded_on_again() {
     finish(stage, daemon);
 }
 
+/// A price of a body, in hundredths.
+fn price(fields: &BTreeMap<&str, &str>, name: &str) -> f64 {
+    fields[name].parse::<f64>().unwrap() * 100.0
+}
+
+/// No amend offers a better price than the order that was signed. Returns how many there were.
+fn assert_within_signed(submits: &[String], amends: &[String]) -> usize {
+    let signed: BTreeMap<_, _> = submits
+        .iter()
+        .map(|body| fields(body))
+        .filter(|fields| fields.contains_key("cl_ord_id"))
+        .map(|fields| (fields["cl_ord_id"], fields))
+        .collect();
+    for amend in amends {
+        let amend = fields(amend);
+        let order = &signed[amend["cl_ord_id"]];
+        let (to, limit) = (price(&amend, "limit_price"), price(order, "price"));
+        match order["type"] {
+            "buy" => assert!(to <= limit, "{amend:?} of {order:?}"),
+            _ => assert!(to >= limit, "{amend:?} of {order:?}"),
+        }
+        assert!(!amend.contains_key("order_qty"), "{amend:?}");
+    }
+    amends.len()
+}
+
+/// Amends are lost, answered never, delivered twice and late, and the daemon is killed while one is on its way.
+#[test]
+fn orders_are_moved_within_what_was_signed_whatever_becomes_of_amends() {
+    let stage = quiet("kraken-amends");
+    let proxy = Proxy::start(&stage.address);
+    stage.daemon("daemon", &proxy.url, |file| {
+        on_kraken(file);
+        file.put("orders.ttl_s", 25);
+        // Orders far from the traders, which follow their prices: they are moved rather than filled.
+        file.put("market.0.strategy.0.params.bid_spread_bps", 60)
+            .put("market.0.strategy.0.params.ask_spread_bps", 60)
+            .put("market.0.strategy.0.params.order_levels", 1);
+        let market = file["market"].as_array_mut().unwrap()[0]
+            .as_table_mut()
+            .unwrap();
+        market.remove("empty_book");
+        market.remove("seed_price");
+    });
+    let amends = Arc::new(Mutex::new(Vec::new()));
+    let (seen_by_plan, mut daemon) = (Arc::clone(&amends), stage.run("daemon"));
+    proxy.plan(move |seen| {
+        if !seen.is_amend() {
+            return Fault::Pass;
+        }
+        seen_by_plan.lock().unwrap().push(seen.body.clone());
+        match seen.nth % 7 {
+            2 => Fault::LoseAnswer,
+            3 => Fault::LoseRequest,
+            4 => Fault::Twice,
+            5 => Fault::Late(Duration::from_millis(800)),
+            _ => Fault::Pass,
+        }
+    });
+    let many = |least: usize, daemon: &mut Program| {
+        until(SOON, "amends", || {
+            assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+            (amends.lock().unwrap().len() >= least).then_some(())
+        });
+    };
+    many(8, &mut daemon);
+    daemon.kill();
+    let before = amends.lock().unwrap().len();
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    many(before + 2, &mut daemon);
+    let address = stage.metrics("daemon", &mut daemon);
+    let page = body(&address, "/metrics").unwrap();
+    let labels = ["event=\"sent\"", "market=\"ETH-USDC\""];
+    let sent = metric(&page, "cambist_order_amends_total", &labels);
+    assert!(sent >= 2.0, "{page}");
+    let passed = amends.lock().unwrap().clone();
+    let count = assert_within_signed(&proxy.submits(), &passed);
+    assert!(count >= before + 2, "{count}");
+    assert_nonces(&proxy.submits());
+    finish(stage, daemon);
+}
+
 /// Lost requests and answers, repetitions and delays, and refusals and delays of the exchange itself.
 #[test]
 fn under_faults_nothing_is_doubled_or_forgotten() {
@@ -184,16 +267,19 @@ fn under_faults_nothing_is_doubled_or_forgotten() {
     stage.daemon("daemon", &proxy.url, on_kraken);
     let mut daemon = stage.run("daemon");
     quotes(&stage, &mut daemon);
-    proxy.plan(
-        |seen| match (seen.is_submit() || seen.is_cancel(), seen.nth % 9) {
+    proxy.plan(|seen| {
+        match (
+            seen.is_submit() || seen.is_cancel() || seen.is_amend(),
+            seen.nth % 9,
+        ) {
             (true, 1) | (false, 5) => Fault::LoseAnswer,
             (true, 3) => Fault::LoseRequest,
             (true, 4) => Fault::Twice,
             (true, 6) => Fault::Slow(Duration::from_millis(500)),
             (true, 8) => Fault::Late(Duration::from_millis(800)),
             _ => Fault::Pass,
-        },
-    );
+        }
+    });
     until(SOON, "faults", || {
         assert!(daemon.ended().is_none(), "{}", daemon.last_words());
         (proxy.faults() >= 25).then_some(())

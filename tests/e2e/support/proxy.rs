@@ -37,6 +37,10 @@ impl Seen {
         self.method == "DELETE" || self.path == "/0/private/CancelOrder"
     }
 
+    pub fn is_amend(&self) -> bool {
+        self.path == "/0/private/AmendOrder"
+    }
+
     pub fn is_read_of(&self, path: &str) -> bool {
         self.method == "GET" && self.path.strip_prefix("/api/v3/") == Some(path)
     }

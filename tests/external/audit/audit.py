@@ -156,7 +156,14 @@ def orders_are_known(books):
             continue
         sides = ("quote_amount", "base_amount") if order["side"] == "buy" else ("base_amount", "quote_amount")
         here = [int(intent[name]) for name in ("sell_amount", "buy_amount")]
-        if here != [int(order[name]) for name in sides]:
+        there = [int(order[name]) for name in sides]
+        same = here == there
+        if books.rule == "rising":
+            # An amend keeps the base, and moves the price to one that is at most as good for the other side.
+            quote = sides.index("quote_amount")
+            same = here[1 - quote] == there[1 - quote]
+            same &= there[quote] <= here[quote] if order["side"] == "buy" else there[quote] >= here[quote]
+        if not same:
             books.find(f"order {order['client_id']} is listed with other terms than the intent")
 
 

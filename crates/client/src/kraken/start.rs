@@ -32,6 +32,9 @@ impl fmt::Display for KeyKind {
     }
 }
 
+/// How often the first reading of the nonce window's proof is made before a nonce counts as too low.
+const FIRST_READS: u32 = 3;
+
 /// Refusals of a key, and what the venue may refuse before it knows what the key may do.
 const BEFORE_PERMISSIONS: [Reason; 6] = [
     Reason::InvalidApiKey,
@@ -156,7 +159,16 @@ impl KrakenClient {
             Err(none) => Err(none),
         };
         let lower = lower.map_err(|none| failed(none, head))?;
-        let higher = match read(None, &mut head).await {
+        let mut first = read(None, &mut head).await;
+        // A network may have delivered the request twice, and the answer to the second copy. One with another nonce
+        // decides.
+        for _ in 1..FIRST_READS {
+            if !matches!(first, Err(NoAnswer::Refused(Reason::InvalidNonce, _))) {
+                break;
+            }
+            first = read(None, &mut head).await;
+        }
+        let higher = match first {
             Ok(nonce) => nonce,
             Err(NoAnswer::Refused(Reason::InvalidNonce, _)) => {
                 return Err(ProofError::Key {

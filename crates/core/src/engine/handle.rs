@@ -13,7 +13,7 @@ use crate::token::TokenSpec;
 use crate::venue::Refusal;
 
 use crate::engine::intents::lifecycle::Phase;
-use crate::engine::market_data::book::OwnLevels;
+use crate::engine::market_data::book::{HeldDepth, OwnLevels};
 use crate::engine::state::{InFlightRequest, RequestPurpose, State};
 
 /// Longest pause that a venue's retry-after can impose on an endpoint: cancels may need it.
@@ -168,7 +168,8 @@ impl State {
         };
         let endpoint = purpose.endpoint();
         if let Some(venue_time) = venue_time.filter(|_| endpoint.is_of_the_account()) {
-            self.clock.compare(now, sent, venue_time, self.venue.clock);
+            let back_ms = self.clock.compare(now, sent, venue_time, self.venue.clock);
+            self.notice_leap(now, back_ms, actions);
         }
         let order = purpose.order();
         actions.push(Action::Notify(Notification::Answered {
@@ -289,6 +290,21 @@ impl State {
             .any(|t| book.has_less_than(&t.level()))
     }
 
+    /// Uses the depths that were held until it was known where all own orders of earlier runs rest.
+    pub(crate) fn use_held_depths(&mut self, now: Time, actions: &mut Vec<Action>) {
+        for index in 0..self.markets.len() {
+            let market = self.markets[index].spec.id;
+            if self.orders.is_unlocated_at(market) {
+                continue;
+            }
+            let book = &mut self.markets[index].book;
+            if let Some(held) = book.take_held() {
+                let of = (market, held.own);
+                self.handle_depth(now, held.generated_at, of, &held.depth, actions);
+            }
+        }
+    }
+
     fn handle_depth(
         &mut self,
         now: Time,
@@ -312,7 +328,11 @@ impl State {
         }
         self.clock.observe(now, depth.timestamp);
         if self.orders.is_unlocated_at(market) {
-            // Its size cannot be taken out of the book.
+            self.market_mut(market).book.hold(HeldDepth {
+                generated_at,
+                own,
+                depth: depth.clone(),
+            });
             return;
         }
         let taken = if depth.timestamp > self.clock.at_least(now) {

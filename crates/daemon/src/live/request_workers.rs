@@ -76,6 +76,9 @@ impl RequestWorkers {
         } else {
             self.telemetry.venue_answered();
         }
+        if matches!(answered.outcome, Outcome::Refused(_)) {
+            self.telemetry.venue_refused(endpoint, detail);
+        }
         let Answered {
             outcome,
             venue_time,

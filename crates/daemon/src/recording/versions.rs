@@ -69,6 +69,11 @@ const AMENDS: &[Step] = &[
         value: || Value::NONE,
     },
     Step::Add {
+        of: "MarketBook",
+        field: "held",
+        value: || Value::NONE,
+    },
+    Step::Add {
         of: "Tracked",
         field: "amends",
         value: || {

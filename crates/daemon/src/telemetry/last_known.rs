@@ -47,6 +47,8 @@ pub struct LastKnown {
     pub(super) orders: BTreeMap<ClientOrderId, (MarketId, Side)>,
     /// An answer without a reported outcome yet: a success, if no refusal follows.
     pub(super) answered: Option<Endpoint>,
+    /// The venue's own text of the last refusal, by endpoint, until it is logged.
+    pub(super) refusal_texts: BTreeMap<Endpoint, String>,
     /// Requests that were not sent, by endpoint.
     pub(super) not_sent: BTreeMap<Endpoint, u32>,
     pub(super) equity_peak: f64,
@@ -85,6 +87,7 @@ impl LastKnown {
             status: None,
             orders: BTreeMap::new(),
             answered: None,
+            refusal_texts: BTreeMap::new(),
             not_sent: BTreeMap::new(),
             equity_peak: 0.0,
             equity: EquityHistory::default(),

@@ -50,6 +50,9 @@ use cambist_signing::SignerError;
 use cambist_store::Listing;
 use metrics::Metrics;
 
+/// Most of the venue's own text of a refusal that the log shows.
+const REFUSAL_CHARS_MAX: usize = 200;
+
 /// Why an account on a chain stopped.
 pub(crate) const ACCOUNT_CAUSES: [&str; 3] = ["fork", "nonce", "receipt"];
 /// Why what holds the key gave no signature.
@@ -241,6 +244,12 @@ impl Telemetry {
                 "the venue does not answer ({endpoint}: {cause}); requests are repeated"
             );
         }
+    }
+
+    /// The venue refused a request; `detail` is its own text, for the log entry about the refusal.
+    pub fn venue_refused(&self, endpoint: Endpoint, detail: &str) {
+        let text: String = detail.chars().take(REFUSAL_CHARS_MAX).collect();
+        self.last().refusal_texts.insert(endpoint, text);
     }
 
     /// Something was received from the venue.

@@ -540,6 +540,8 @@ fn refused(
     m.http_requests
         .with_label_values(&[endpoint.name(), outcome])
         .inc();
+    let text = last.refusal_texts.remove(&endpoint);
+    let text = text.filter(|text| !text.is_empty());
     let number = code::number(reason);
     let known = Reason::LISTED.contains(&reason);
     let label = if known {
@@ -564,6 +566,7 @@ fn refused(
             endpoint,
             code = number,
             what,
+            text,
             times,
             "the venue refuses the configured keys; check the files that [keys] names"
         );
@@ -571,7 +574,7 @@ fn refused(
         let what = "cancel came too late: the order had ended";
         info!(order, code = number, times, "{what}");
     } else {
-        warn!(endpoint, code = number, what, order, times, "refused");
+        warn!(endpoint, code = number, what, text, order, times, "refused");
     }
 }
 

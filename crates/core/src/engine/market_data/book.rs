@@ -60,6 +60,8 @@ pub(crate) struct MarketBook {
     snapshot_at: Time,
     /// and its timestamp.
     snapshot_time: VenueTime,
+    /// The last depth that arrived before it was known where all own orders of earlier runs rest.
+    held: Option<Box<HeldDepth>>,
     /// When its content last changed.
     content_changed_at: Time,
     refused: u32,
@@ -67,6 +69,15 @@ pub(crate) struct MarketBook {
     /// The accepted depth without own orders, from the first time it is asked for.
     #[serde(skip)]
     prices: OnceCell<Arc<Prices>>,
+}
+
+/// A depth from which own orders cannot be removed yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct HeldDepth {
+    pub(crate) generated_at: Time,
+    /// The own orders that it may contain.
+    pub(crate) own: OwnLevels,
+    pub(crate) depth: Depth,
 }
 
 /// The inputs of pricing.
@@ -132,6 +143,16 @@ impl MarketBook {
         self.own = own;
         self.prices = OnceCell::new();
         Ok(())
+    }
+
+    /// Holds a depth until it is known where all own orders rest.
+    pub(crate) fn hold(&mut self, held: HeldDepth) {
+        self.held = Some(Box::new(held));
+    }
+
+    /// The depth that is held.
+    pub(crate) fn take_held(&mut self) -> Option<HeldDepth> {
+        self.held.take().map(|held| *held)
     }
 
     /// The venue's clock is now known to be at least `venue_now`. If that is later than was known when the depth

@@ -37,6 +37,7 @@ impl State {
         if self.is_leaving() {
             return;
         }
+        self.use_held_depths(now, actions);
         self.touch_readers(now);
         let batch = self.batch();
         let mut sealed = Vec::new();

@@ -5,7 +5,8 @@
 //!
 //! A single wrong answer may have moved it a few seconds too far ahead. For fences, grace covers that, and the bound
 //! stays; but beside it all correct data would look old for hours. Ages are therefore computed without the part that
-//! the account's own answers agree to be wrong.
+//! the account's own answers agree to be wrong. Several wrong answers may have moved it further than grace covers: then the
+//! bound goes back by what correct ones agree on, so that fences are late again and deadlines are those of the file.
 
 use serde::{Deserialize, Serialize};
 
@@ -66,19 +67,19 @@ impl VenueClock {
     }
 
     /// Uses the time of an answer that no cache can have given: it was generated after `sent`. If the bound had already
-    /// passed it then, a wrong answer has moved the bound.
+    /// passed it then, a wrong answer has moved the bound. Returns by how many milliseconds the bound went back.
     pub(crate) fn compare(
         &mut self,
         now: Time,
         sent: Time,
         venue_time: VenueTime,
         rule: ClockRule,
-    ) {
+    ) -> u64 {
         let latest = venue_time.plus_ms(rule.resolution_ms + now.ms_since(sent));
         let ahead_ms = self.at_least(now).ms_since(latest);
         if ahead_ms == 0 {
             self.doubt = None;
-            return;
+            return 0;
         }
         let known = self.doubt.take().filter(|known| known.agrees(ahead_ms));
         let mut doubt = known.unwrap_or(Doubt {
@@ -92,10 +93,17 @@ impl VenueClock {
         doubt.most_ms.sort_unstable_by(|a, b| b.cmp(a));
         if now.ms_since(doubt.since) < DOUBTED_MS {
             self.doubt = Some(doubt);
-            return;
+            return 0;
         }
         // The next sequence starts again: the bound is advanced slowly, so that it is not ahead for long.
-        self.ahead_ms = doubt.most_ms[DOUBTS_MIN - 1];
+        let ahead_ms = doubt.most_ms[DOUBTS_MIN - 1];
+        if ahead_ms <= LEAP_MS {
+            self.ahead_ms = ahead_ms;
+            return 0;
+        }
+        self.bound = self.at_least(now).minus_ms(ahead_ms);
+        (self.answered_at, self.unconfirmed_leap, self.ahead_ms) = (now, None, 0);
+        ahead_ms
     }
 
     /// Lower bound of the venue's clock now. One part in a thousand is subtracted for drift.
@@ -152,7 +160,7 @@ mod tests {
     const ORIGIN: VenueTime = VenueTime(1_700_000_000_000);
 
     #[test]
-    fn the_bound_is_carried_slowly_and_never_goes_back() {
+    fn the_bound_is_carried_slowly_and_no_answer_takes_it_back() {
         let mut clock = VenueClock::new(Time(0), ORIGIN);
         assert_eq!(clock.at_least(Time::from_ms(10_000)), ORIGIN.plus_ms(9_990));
         clock.observe(Time::from_ms(10_000), ORIGIN.plus_ms(4_000));
@@ -330,6 +338,28 @@ mod tests {
             0,
             "one fits"
         );
+    }
+
+    /// Two wrong answers moved the bound by a minute. Correct ones, for ten seconds, take it back; what a single answer may
+    /// do is left to grace.
+    #[test]
+    fn what_grace_does_not_cover_is_taken_back() {
+        for (ahead_ms, goes_back) in [(LEAP_MS, false), (LEAP_MS + 20, true), (60_000, true)] {
+            let mut clock = VenueClock::new(Time(0), ORIGIN.plus_ms(ahead_ms));
+            let honest = |now: Time| ORIGIN.plus_ms(now.as_ms()).minus_ms(RULE.resolution_ms);
+            for n in 0..4 {
+                let now = Time::from_ms(n * 3_000);
+                assert_eq!(clock.compare(now, now, honest(now), RULE), 0, "{n}");
+                assert!(clock.at_least(now) >= ORIGIN.plus_ms(now.as_ms() + ahead_ms - 20));
+            }
+            let now = Time::from_ms(12_000);
+            let back_ms = clock.compare(now, now, honest(now), RULE);
+            assert_eq!(back_ms > 0, goes_back, "{ahead_ms}");
+            let true_now = ORIGIN.plus_ms(now.as_ms());
+            assert!(clock.for_ages(now) >= true_now.minus_ms(20), "{ahead_ms}");
+            let is_right = clock.at_least(now) <= true_now;
+            assert_eq!(is_right, goes_back, "{ahead_ms}");
+        }
     }
 
     #[test]

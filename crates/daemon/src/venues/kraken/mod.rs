@@ -19,6 +19,7 @@ use cambist_client::{CallError, KeyKind, KrakenClient, ProofError};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::venue::FeeToken;
 use cambist_core::{ClientOrderId, Reason, VenueTime};
+use cambist_host::clock::Clock;
 use cambist_host::exit::{Exit, Failure};
 use cambist_kraken_venue::Listing;
 use cambist_kraken_venue::seal::seal as sealed;
@@ -64,7 +65,8 @@ impl Session {
         let status = retry.ask(|| client.system_status()).await?;
         if !status.takes_post_only_orders() {
             tracing::warn!(
-                "the venue takes no orders now ({status:?}); nothing is quoted until it does"
+                "the venue takes no orders now (its status is {}); nothing is quoted until it does",
+                status.name()
             );
         }
         for (which, folder) in access.keys() {
@@ -124,8 +126,9 @@ impl Session {
                 && adapter::is_of_the_request(reason)
             {
                 let what = format!(
-                    "the venue would refuse every order of {}: {detail}",
-                    spec.name
+                    "the venue would refuse every order of {}: {detail}{}",
+                    spec.name,
+                    clock_text(self.time(retry).await?)
                 );
                 return Err(Failure::new(Exit::Refused, what).into());
             }
@@ -345,4 +348,24 @@ fn of_key(folder: &str, error: CallError) -> anyhow::Error {
         }
         _ => error.into(),
     }
+}
+
+/// Seconds by which the clocks may differ without being the cause of a refusal.
+const CLOCKS_APART_S: u64 = 5;
+
+/// What the clocks have to do with a refusal, if they differ: deadlines follow the venue's.
+fn clock_text(venue: VenueTime) -> String {
+    let host_s = Clock::new().unix_micros() / 1_000_000;
+    let apart_s = venue.as_s().abs_diff(host_s);
+    if apart_s <= CLOCKS_APART_S {
+        return String::new();
+    }
+    let than = if venue.as_s() > host_s {
+        "ahead of"
+    } else {
+        "behind"
+    };
+    format!(
+        "; the venue's clock, by its own answers, is {apart_s} s {than} this host's: if this host's is right, wait until the venue's is"
+    )
 }
