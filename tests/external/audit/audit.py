@@ -76,6 +76,10 @@ class Books:
         self.orders = {order["hash"]: order for order in self.by_kind["order"]}
         self.asked = [line for line in self.by_kind["asked"]]
         self.submits = [line for line in self.asked if line["request"]["what"] == "submit"]
+        # Orders that were asked to move to another price.
+        self.amended = {
+            name_of(line["request"]["client_id"]) for line in self.asked
+            if line["request"].get("action") == "amend" and line["request"].get("client_id")}
         self.by_hash = {intent["hash"]: intent for intent in intents.values()}
         self.account = self.by_kind["opening"][0]["account"] if self.by_kind["opening"] else None
         # The log goes back to the exchange's beginning: no submit is missing.
@@ -158,7 +162,7 @@ def orders_are_known(books):
         here = [int(intent[name]) for name in ("sell_amount", "buy_amount")]
         there = [int(order[name]) for name in sides]
         same = here == there
-        if books.rule == "rising":
+        if order["client_id"] in books.amended:
             # An amend keeps the base, and moves the price to one that is at most as good for the other side.
             quote = sides.index("quote_amount")
             same = here[1 - quote] == there[1 - quote]

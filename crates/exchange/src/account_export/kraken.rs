@@ -3,13 +3,24 @@
 use cambist_core::Hash;
 use cambist_venue::{
     KrakenAction, KrakenAdded, KrakenCall, KrakenError, KrakenOrderType, KrakenReply,
-    NewKrakenOrder, Refusal, Response, Trade, kraken_hash,
+    NewKrakenOrder, OrderRef, Refusal, Response, Trade, kraken_hash,
 };
 use serde_json::{Value, json};
 
 /// The request itself.
 pub fn described(call: &KrakenCall) -> Value {
-    json!({"what": "kraken", "nonce": call.nonce, "action": call.action.name()})
+    let mut described =
+        json!({"what": "kraken", "nonce": call.nonce, "action": call.action.name()});
+    if let KrakenAction::Amend(amend) = &call.action {
+        let client_id = match &amend.order {
+            OrderRef::ClientId(id) => Some(id),
+            OrderRef::Number(_) | OrderRef::UserRef(_) => None,
+        };
+        described["client_id"] = json!(client_id);
+        described["price"] = json!(amend.price.map(|price| price.0));
+        described["volume"] = json!(amend.volume.map(|volume| volume.to_string()));
+    }
+    described
 }
 
 /// Why the whole request was refused.
