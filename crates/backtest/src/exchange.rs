@@ -384,11 +384,10 @@ impl SimulatedExchange {
             },
             Query::Account => Reply::Account { frozen: false },
             Query::Tokens => Reply::Tokens(self.tokens.clone()),
-            // Orders are cancelled and made again here.
-            Query::Amend(_) => return Err(Reason::InvalidArgument),
             // There are no pools.
             Query::Pools => Reply::Pools(Vec::new()),
-            Query::PoolBalance(_) => return Err(Reason::InvalidArgument),
+            // Orders are cancelled and made again here, and there are no pools.
+            Query::Amend(_) | Query::PoolBalance(_) => return Err(Reason::InvalidArgument),
             Query::PoolTransactions(_) => Reply::PoolTransactions {
                 moves: Vec::new(),
                 total: 0,

@@ -14,7 +14,7 @@ pub(crate) enum Gateway {
     /// [`sequenced`](crate::sequenced).
     Sequenced(sequenced::Gateway),
     /// [`kraken`](crate::kraken).
-    Kraken(kraken::Gateway),
+    Kraken(Box<kraken::Gateway>),
 }
 
 impl Gateway {
@@ -29,7 +29,7 @@ impl Gateway {
             }
             SlotRule::Rising { .. } => {
                 let account = config.kraken.unwrap_or_default();
-                Some(Self::Kraken(kraken::Gateway::new(account)))
+                Some(Self::Kraken(Box::new(kraken::Gateway::new(account))))
             }
         }
     }
@@ -59,7 +59,7 @@ impl Gateway {
     }
 
     /// How many requests were refused because there were too many; `None` of a venue without counters.
-    pub(crate) const fn refused_for_rate(&self) -> Option<u64> {
+    pub(crate) fn refused_for_rate(&self) -> Option<u64> {
         match self {
             Self::Sequenced(_) => None,
             Self::Kraken(gateway) => Some(gateway.refused().rate),
@@ -67,7 +67,7 @@ impl Gateway {
     }
 
     /// Since when the counter that refused last had counted; what was before it had forgotten.
-    pub(crate) const fn refused_since(&self) -> VenueTime {
+    pub(crate) fn refused_since(&self) -> VenueTime {
         match self {
             Self::Sequenced(_) => VenueTime(0),
             Self::Kraken(gateway) => gateway.refused_since(),
@@ -83,7 +83,7 @@ impl Gateway {
     }
 
     /// The part of this venue that amends orders, if it does.
-    pub(crate) const fn amends(&mut self) -> Option<&mut kraken::Gateway> {
+    pub(crate) fn amends(&mut self) -> Option<&mut kraken::Gateway> {
         match self {
             Self::Sequenced(_) => None,
             Self::Kraken(gateway) => Some(gateway),
@@ -125,7 +125,7 @@ impl Gateway {
     }
 
     /// Kraken's interface, if it is that.
-    pub(crate) const fn kraken(&self) -> Option<&kraken::Gateway> {
+    pub(crate) fn kraken(&self) -> Option<&kraken::Gateway> {
         match self {
             Self::Kraken(gateway) => Some(gateway),
             Self::Sequenced(_) => None,

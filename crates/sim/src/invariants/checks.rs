@@ -7,7 +7,7 @@ use std::fmt;
 
 use cambist_core::config::MarketConfig;
 use cambist_core::event::{Amounts, TradingState};
-use cambist_core::notification::{End, Notification};
+use cambist_core::notification::{End, Fill, Notification};
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::Endpoint;
 use cambist_core::venue::SlotRule;
@@ -417,19 +417,7 @@ impl Checks {
         venue: &Venue,
     ) {
         match notification {
-            Notification::Filled(fill) => {
-                let booked = self.booked.entry(fill.order).or_default();
-                booked.0 += fill.base;
-                booked.1 += fill.quote;
-                booked.2 += fill.fee;
-                let booked = *booked;
-                let real =
-                    taken_as(durable, ground_truth, fill.order).map_or((0, 0, 0), |t| t.filled);
-                if booked.0 > real.0 || booked.1 > real.1 || booked.2 > real.2 {
-                    let detail = format!("{}: booked {booked:?}, traded {real:?}", fill.order);
-                    self.fail(Invariant::FillInvented, detail);
-                }
-            }
+            Notification::Filled(fill) => self.filled_truly(fill, durable, ground_truth),
             Notification::Ended { order, end, .. } => {
                 if self.ended.insert(*order, *end).is_some() {
                     let detail = format!("{order} ended a second time");
@@ -517,6 +505,20 @@ impl Checks {
             | Notification::ForeignPoolTransaction { .. }
             | Notification::Draining
             | Notification::Status(_) => {}
+        }
+    }
+
+    /// What is booked of an order must have been traded at the venue.
+    fn filled_truly(&mut self, fill: &Fill, durable: &Durable, ground_truth: &GroundTruth) {
+        let booked = self.booked.entry(fill.order).or_default();
+        booked.0 += fill.base;
+        booked.1 += fill.quote;
+        booked.2 += fill.fee;
+        let booked = *booked;
+        let real = taken_as(durable, ground_truth, fill.order).map_or((0, 0, 0), |t| t.filled);
+        if booked.0 > real.0 || booked.1 > real.1 || booked.2 > real.2 {
+            let detail = format!("{}: booked {booked:?}, traded {real:?}", fill.order);
+            self.fail(Invariant::FillInvented, detail);
         }
     }
 
