@@ -116,11 +116,39 @@ impl RunResults {
         }
     }
 
+    /// The Sharpe ratio of the excess over holding, a year.
     fn sharpe(&self) -> Option<f64> {
         let moments = self.returns.moments.moments().ok()?;
         #[expect(clippy::cast_precision_loss, reason = "a minute")]
         let interval_s = INTERVAL_NANOS as f64 / 1e9;
         Some(moments.sharpe() * (YEAR_S / interval_s).sqrt())
+    }
+
+    /// Why the signs of its profit and of its Sharpe ratio differ, if they do.
+    fn sign(&self) -> Option<String> {
+        let number = |path: &str| self.text(path).parse::<f64>().ok();
+        let (net, excess, sharpe) = (
+            number("/pnl/total")?,
+            number("/excess_over_holding")?,
+            self.sharpe(),
+        );
+        let name = &self.name;
+        if self.report["fills"] == 0 {
+            return Some(format!(
+                "{name} never traded: its profit and loss is the price change of the initial balances."
+            ));
+        }
+        let sharpe = sharpe?;
+        if excess * sharpe < 0.0 {
+            return Some(format!(
+                "{name} has a Sharpe ratio of {sharpe:.2} and an excess over holding of {excess}: what happened after the last whole minute, or around times without equity, is in the amount and not in the ratio."
+            ));
+        }
+        (net * sharpe < 0.0).then(|| {
+            format!(
+                "{name} has a Sharpe ratio of {sharpe:.2} and a profit and loss of {net}: the ratio is that of the excess over holding the initial balances, {excess}."
+            )
+        })
     }
 
     fn markout(&self) -> Option<f64> {
@@ -145,10 +173,12 @@ impl RunResults {
         vec![
             ("hours", ratio(hours, 1)),
             ("net", self.text("/pnl/total")),
+            ("holding", self.text("/holding")),
+            ("excess over holding", self.text("/excess_over_holding")),
             ("spread", self.text("/pnl/spread")),
             ("holdings", self.text("/pnl/holdings")),
             ("fees", self.text("/pnl/fees")),
-            ("Sharpe a year", ratio(self.sharpe(), 2)),
+            ("Sharpe of the excess a year", ratio(self.sharpe(), 2)),
             ("drawdown", self.text("/equity/drawdown_max")),
             ("fills", self.text("/fills")),
             ("markout 10 s, bps", ratio(self.markout(), 2)),
@@ -174,27 +204,30 @@ fn keys(text: &str) -> BTreeMap<String, String> {
 /// Moments and the change of equity since the beginning; `None` where it could not be counted.
 type Equity = Vec<(Timestamp, Option<f64>)>;
 
-/// Returns of a minute. One over a time without equity is none: it would be of another length than the others.
+/// Changes of the excess over holding within a minute. One over a time without equity is none: it would be of another
+/// length than the others.
 #[derive(Default)]
 struct Returns {
+    /// Whether the rows have the value of the initial balances; those of earlier programs do not.
+    is_measured: bool,
     moments: RunningMoments,
     /// When the rows begin.
     begin: Option<Timestamp>,
     /// Between the first two rows.
     distance_nanos: Option<i64>,
-    /// The change of equity at a whole minute, and which minute that was.
+    /// The excess at a whole minute, and which minute that was.
     before: Option<(i64, f64)>,
 }
 
 impl Returns {
     /// Adds the row of a time, in order of time.
-    fn add(&mut self, time: Timestamp, change: Option<f64>) -> Result<(), String> {
+    fn add(&mut self, time: Timestamp, excess: Option<f64>) -> Result<(), String> {
         let passed = time.nanos_since(*self.begin.get_or_insert(time));
         if passed > 0 {
             self.distance_nanos.get_or_insert(passed);
         }
         let minute = passed / INTERVAL_NANOS;
-        let Some(now) = change.filter(|_| passed % INTERVAL_NANOS == 0) else {
+        let Some(now) = excess.filter(|_| passed % INTERVAL_NANOS == 0) else {
             return Ok(());
         };
         if let Some((earlier, before)) = self.before
@@ -207,8 +240,21 @@ impl Returns {
         Ok(())
     }
 
+    /// Why there is no Sharpe ratio, if there is none.
+    fn missing(&self) -> Option<String> {
+        let constant = || {
+            let is_constant = self.moments.count > 1 && self.moments.moments().is_err();
+            is_constant.then(|| "its returns do not vary".to_owned())
+        };
+        self.unfit().or_else(constant)
+    }
+
     /// Why the rows give no returns of a minute, if they do not.
     fn unfit(&self) -> Option<String> {
+        if !self.is_measured {
+            let what = "an earlier program wrote its rows without the value of the initial balances (holding): run it again";
+            return Some(what.to_owned());
+        }
         let distance = self.distance_nanos?;
         (INTERVAL_NANOS % distance != 0).then(|| {
             #[expect(clippy::cast_precision_loss, reason = "for display")]
@@ -218,6 +264,17 @@ impl Returns {
             )
         })
     }
+}
+
+/// An amount of a cell; `None` of an empty one.
+fn amount(text: &str) -> Result<Option<f64>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    number
+        .map(Some)
+        .ok_or_else(|| format!("{text:?} is no number"))
 }
 
 /// The change of equity since the beginning, thinned out, and its returns a minute apart.
@@ -236,7 +293,12 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, Returns, Option<f64>)> {
         found.ok_or_else(|| anyhow!("{}: line 1: it has no column {name}", path.display()))
     };
     let (time_at, market, value) = (column("time_ns")?, column("market")?, column("equity")?);
-    let (mut points, mut returns) = (Vec::new(), Returns::default());
+    let holding_at = column("holding").ok();
+    let mut returns = Returns {
+        is_measured: holding_at.is_some(),
+        ..Returns::default()
+    };
+    let mut points = Vec::new();
     let mut first: Option<(String, Option<f64>)> = None;
     let (mut every, mut lines_read) = (1_u64, 0_u64);
     let (mut last, mut closing) = (None, None);
@@ -255,13 +317,11 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, Returns, Option<f64>)> {
         let nanos = cells[time_at]
             .parse()
             .map_err(|_| anyhow!("{}: time_ns is no number", at()))?;
-        let equity = match cells[value] {
-            "" => None,
-            text => {
-                let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-                Some(number.ok_or_else(|| anyhow!("{}: equity {text:?} is no number", at()))?)
-            }
+        let amount = |name: &str, text: &str| {
+            amount(text).map_err(|what| anyhow!("{}: {name} {what}", at()))
         };
+        let equity = amount("equity", cells[value])?;
+        let holding = amount("holding", holding_at.map_or("", |column| cells[column]))?;
         let time = Timestamp(nanos);
         let (own, opening) = first.get_or_insert_with(|| (cells[market].to_owned(), equity));
         // Equity is the account's; every market repeats it. Programs before this one wrote the last row twice.
@@ -277,7 +337,8 @@ fn equity(path: &Path) -> anyhow::Result<(Equity, Returns, Option<f64>)> {
         let change = equity
             .zip(*opening)
             .map(|(equity, opening)| equity - opening);
-        let added = returns.add(time, change);
+        let excess = equity.zip(holding);
+        let added = returns.add(time, excess.map(|(equity, holding)| equity - holding));
         added.map_err(|error| anyhow!("{}: {error}", at()))?;
         if lines_read % every == 0 {
             if points.len() == POINTS_MAX {
@@ -390,10 +451,11 @@ pub fn statements(runs: &[RunResults]) -> Vec<String> {
         );
     }
     for run in runs {
-        if let Some(why) = run.returns.unfit() {
+        if let Some(why) = run.returns.missing() {
             sentences.push(format!("{} has no Sharpe ratio: {why}.", run.name));
         }
     }
+    sentences.extend(runs.iter().filter_map(RunResults::sign));
     let few =
         |run: &RunResults| run.returns.unfit().is_none() && run.returns.moments.count < RETURNS_FEW;
     if runs.iter().any(few) {
@@ -517,10 +579,12 @@ pub fn json(runs: &[RunResults]) -> Value {
             "to": run.report["to"],
             "quote": run.report["quote"],
             "pnl": run.report["pnl"],
+            "holding": run.report["holding"],
+            "excess_over_holding": run.report["excess_over_holding"],
             "drawdown_max": run.report["equity"]["drawdown_max"],
             "sharpe": run.sharpe(),
             "returns": run.returns.moments.count,
-            "sharpe_missing": run.returns.unfit(),
+            "sharpe_missing": run.returns.missing(),
             "fills": run.report["fills"],
             "quoted_both_sides_ratio": run.report["quoted_both_sides_ratio"],
             "markout_10s_bps": run.markout(),
@@ -558,7 +622,10 @@ mod tests {
     use super::*;
 
     fn returns(rows: &[(i64, Option<f64>)]) -> Returns {
-        let mut returns = Returns::default();
+        let mut returns = Returns {
+            is_measured: true,
+            ..Returns::default()
+        };
         for (second, change) in rows {
             let time = Timestamp(1_723_161_256_000_000_000 + second * 1_000_000_000);
             returns.add(time, *change).unwrap();

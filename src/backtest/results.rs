@@ -48,7 +48,7 @@ const FILL_COLUMNS: [(&str, Kind); 11] = [
     ("mid", Kind::Decimal),
 ];
 
-const SAMPLE_COLUMNS: [(&str, Kind); 8] = [
+const SAMPLE_COLUMNS: [(&str, Kind); 9] = [
     ("time", Kind::Time),
     ("market", Kind::Text),
     ("mid", Kind::Decimal),
@@ -57,6 +57,7 @@ const SAMPLE_COLUMNS: [(&str, Kind); 8] = [
     ("base", Kind::Decimal),
     ("quote", Kind::Decimal),
     ("equity", Kind::Decimal),
+    ("holding", Kind::Decimal),
 ];
 
 /// The report as it was written.
@@ -305,7 +306,9 @@ impl Sink for Results {
             .quotes
             .map(|at| Cell::decimal(at.map(|at| price(spec, at))));
         let [bid, ask] = quotes;
-        let equity = row.equity.map(|units| amount(units, spec.quote.decimals));
+        let value = |units: Option<Amount>| {
+            units.map_or(Cell::Missing, |units| amount(units, spec.quote.decimals))
+        };
         let cells = [
             Cell::Time(row.time),
             Cell::Text(spec.name.clone()),
@@ -314,7 +317,8 @@ impl Sink for Results {
             ask,
             amount(row.base, spec.base.decimals),
             amount(row.quote, spec.quote.decimals),
-            equity.unwrap_or(Cell::Missing),
+            value(row.equity),
+            value(row.holding),
         ];
         self.samples.write(&cells)
     }

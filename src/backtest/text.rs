@@ -85,6 +85,13 @@ fn results(report: &Report) -> Vec<Vec<String>> {
         "profit and loss",
         report.pnl.as_ref().map_or_else(unknown, pnl),
     );
+    for (name, value) in [
+        ("holding", &report.holding),
+        ("excess over holding", &report.excess_over_holding),
+    ] {
+        let known = value.as_ref().map(|value| format!("{value} {quote}"));
+        row(name, known.unwrap_or_else(unknown));
+    }
     row(
         "as polled",
         report.pnl_as_polled.as_ref().map_or_else(unknown, pnl),

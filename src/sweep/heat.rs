@@ -7,7 +7,7 @@ use cambist_backtest::compare::{HeatMap, HeatMaps};
 
 use super::space::{Metric, Search, Space};
 use super::statements::{percent, ratio};
-use super::summary::{Group, Score, annual};
+use super::summary::{Group, Measure, Score, annual};
 use super::values::{Choices, text};
 
 /// Most pairs of parameters that are shown.
@@ -22,7 +22,12 @@ struct Axis<'a> {
 }
 
 /// Profit and Sharpe ratio over two parameters each; none of sweeps that are no grid.
-pub(super) fn heat_maps(space: &Space, group: &Group<'_>, quote: &str) -> Vec<HeatMaps> {
+pub(super) fn heat_maps(
+    space: &Space,
+    group: &Group<'_>,
+    measure: Measure,
+    quote: &str,
+) -> Vec<HeatMaps> {
     if space.search != Search::Grid {
         return Vec::new();
     }
@@ -45,7 +50,7 @@ pub(super) fn heat_maps(space: &Space, group: &Group<'_>, quote: &str) -> Vec<He
         title: format!("{} and {}", down.name, across.name),
         note: note(space, group, (down, across), pairs.len()),
         is_open: number == 0,
-        maps: maps(space, group, (down, across), facets, quote),
+        maps: maps(space, group, (down, across), facets, (measure, quote)),
     })
     .collect()
 }
@@ -84,24 +89,26 @@ fn maps(
     group: &Group<'_>,
     pair: (&Axis<'_>, &Axis<'_>),
     facets: bool,
-    quote: &str,
+    (measure, quote): (Measure, &str),
 ) -> Vec<HeatMap> {
     let sharpe = |score: &Score<'_>| {
         let moments = score.moments?;
         Some(annual(moments.sharpe(), space.return_interval_s))
     };
-    let net = format!("Net profit and loss in {quote}");
-    let ratio = "Sharpe ratio a year".to_owned();
+    let net = format!("{} in {quote}", capitalised(measure.title()));
+    let ratio = format!("{} a year", measure.sharpe());
     let all: Vec<_> = group.scores.iter().collect();
     if !facets {
         return vec![
-            map(net, 2, pair, &all, &|score| score.net),
+            map(net, 2, pair, &all, &|score| score.excess),
             map(ratio, 1, pair, &all, &sharpe),
         ];
     }
     let mean = "mean over the other parameters";
     let mut maps = vec![
-        map(format!("{net}, {mean}"), 2, pair, &all, &|score| score.net),
+        map(format!("{net}, {mean}"), 2, pair, &all, &|score| {
+            score.excess
+        }),
         map(format!("{ratio}, {mean}"), 1, pair, &all, &sharpe),
     ];
     if let Some(best) = group.best(space.metric) {
@@ -118,11 +125,18 @@ fn maps(
             best.row.trial
         );
         maps.push(match space.metric {
-            Metric::NetPnl => map(format!("{net}, {through}"), 2, pair, &plane, &|s| s.net),
+            Metric::NetPnl => map(format!("{net}, {through}"), 2, pair, &plane, &|s| s.excess),
             Metric::Sharpe => map(format!("{ratio}, {through}"), 1, pair, &plane, &sharpe),
         });
     }
     maps
+}
+
+/// A title whose first letter is a capital.
+fn capitalised(title: &str) -> String {
+    let mut letters = title.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// The mean of a figure over the trials of each cell; a cell whose trials all lack it is empty.

@@ -11,13 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::run::Row;
+use super::summary::Measure;
 use crate::exit::{Exit, Failure};
 use crate::shard::Shard;
 
 /// The file's name in the folder of results.
 pub const NAME: &str = "runs.jsonl";
-/// The only form of it so far.
-const FORMAT: u32 = 1;
+/// The form that is written: returns and curves are of the excess over holding the initial balances.
+const FORMAT: u32 = 2;
+/// The first form, whose returns and curves are of equity. It is still read.
+const OF_EQUITY: u32 = 1;
 
 /// One file of data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +73,14 @@ impl Header {
     /// The form that this program writes.
     pub const FORMAT: u32 = FORMAT;
 
+    /// What its trials are compared by.
+    pub const fn measure(&self) -> Measure {
+        match self.format {
+            OF_EQUITY => Measure::Equity,
+            _ => Measure::ExcessOverHolding,
+        }
+    }
+
     /// What differs from another one, shards aside: names for display.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let mut found = Vec::new();
@@ -79,7 +90,9 @@ impl Header {
             }
         };
         compare(
-            self.build == other.build && self.program == other.program,
+            self.build == other.build
+                && self.program == other.program
+                && self.format == other.format,
             "the program",
         );
         compare(self.config == other.config, "the configuration");
@@ -223,7 +236,7 @@ fn read(path: &Path, file: &mut File) -> anyhow::Result<Option<Found>> {
             path.display()
         )
     })?;
-    if header.format != FORMAT {
+    if !(OF_EQUITY..=FORMAT).contains(&header.format) {
         anyhow::bail!(
             "{}: format {} is not known to this program",
             path.display(),

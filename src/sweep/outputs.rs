@@ -90,7 +90,7 @@ const BEFORE: [(&str, Kind); 4] = [
 ];
 
 /// The same behind them.
-const AFTER: [(&str, Kind); 21] = [
+const AFTER: [(&str, Kind); 23] = [
     ("status", Kind::Text),
     ("from", Kind::Text),
     ("to", Kind::Text),
@@ -98,6 +98,8 @@ const AFTER: [(&str, Kind); 21] = [
     ("spread", Kind::Decimal),
     ("holdings", Kind::Decimal),
     ("fees", Kind::Decimal),
+    ("holding", Kind::Decimal),
+    ("excess_over_holding", Kind::Decimal),
     ("drawdown_max", Kind::Decimal),
     ("sharpe", Kind::Decimal),
     ("sharpe_error", Kind::Decimal),
@@ -193,6 +195,8 @@ fn cells(
     cells.push(amount(figures.and_then(|f| f.spread.as_ref())));
     cells.push(amount(figures.and_then(|f| f.holdings.as_ref())));
     cells.push(amount(figures.and_then(|f| f.fees.as_ref())));
+    cells.push(amount(figures.and_then(|f| f.holding.as_ref())));
+    cells.push(amount(figures.and_then(|f| f.excess_over_holding.as_ref())));
     cells.push(amount(figures.map(|f| &f.drawdown_max)));
     let interval_s = space.return_interval_s;
     let moments = score.and_then(|score| score.moments);
@@ -273,7 +277,7 @@ pub fn best_rows<'a>(group: &'a Group<'a>, space: &Space, most: usize) -> Vec<&'
     scores.sort_by(|a, b| {
         let value = |score: &Score<'_>| match space.metric {
             super::space::Metric::Sharpe => score.moments.map(|moments| moments.sharpe()),
-            super::space::Metric::NetPnl => score.net,
+            super::space::Metric::NetPnl => score.excess,
         };
         let (a, b) = (value(a), value(b));
         match (a, b) {

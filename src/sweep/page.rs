@@ -10,8 +10,8 @@ use super::outputs::best_rows;
 use super::plan::Phase;
 use super::run::Row;
 use super::space::Space;
-use super::statements::{percent, ratio};
-use super::summary::{self, Chosen, Group, Score, Summary, annual};
+use super::statements::{lasting, percent, ratio};
+use super::summary::{self, Chosen, Group, Measure, Score, Summary, annual};
 use super::values::text;
 
 /// Curves drawn over one another.
@@ -84,17 +84,25 @@ fn named(parameters: &Map<String, Value>) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn tiles_of(best: &Chosen, quote: &str) -> Vec<(String, String)> {
+fn tiles_of(best: &Chosen, measure: Measure, quote: &str) -> Vec<(String, String)> {
+    let known = |amount: Option<&String>| {
+        amount.map_or_else(
+            || "not known".to_owned(),
+            |amount| format!("{amount} {quote}"),
+        )
+    };
     let mut tiles = vec![
         ("best trial".to_owned(), best.trial.to_string()),
         (
             "its net profit and loss".to_owned(),
-            best.net_pnl
-                .as_ref()
-                .map_or_else(|| "not known".to_owned(), |net| format!("{net} {quote}")),
+            known(best.net_pnl.as_ref()),
         ),
-        ("Sharpe ratio a year".to_owned(), ratio(best.sharpe)),
     ];
+    if measure == Measure::ExcessOverHolding {
+        let excess = best.excess_over_holding.as_ref();
+        tiles.push(("of it excess over holding".to_owned(), known(excess)));
+    }
+    tiles.push((format!("{} a year", measure.sharpe()), ratio(best.sharpe)));
     if let Some(deflated) = best.deflated {
         tiles.push((
             format!("expected best of {} without skill", deflated.trials),
@@ -124,7 +132,7 @@ fn tiles_of(best: &Chosen, quote: &str) -> Vec<(String, String)> {
 fn whole(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Summary) {
     let group = summary::group(rows, space, None, Phase::All);
     if let Some(best) = &summary.best {
-        page.tiles = tiles_of(best, &summary.quote);
+        page.tiles = tiles_of(best, summary.measure, &summary.quote);
     }
     let curves = best_rows(&group, space, CURVES).into_iter().map(|score| {
         let values = summary::parameters(space, score.row);
@@ -134,10 +142,14 @@ fn whole(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Summary) {
         )
     });
     page.charts.push(Chart {
-        title: format!("Equity of the best trials, change in {}", summary.quote),
+        title: format!(
+            "The best trials, {} in {}",
+            summary.measure.title(),
+            summary.quote
+        ),
         curves: curves.collect(),
     });
-    page.heat_maps = heat_maps(space, &group, &summary.quote);
+    page.heat_maps = heat_maps(space, &group, summary.measure, &summary.quote);
     let mut table = run_table(space, &group, ROWS);
     let head = table.remove(0);
     page.tables.push(Table {
@@ -160,20 +172,26 @@ fn walk_forward(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Sum
         return;
     };
     let quote = &summary.quote;
-    let per_day =
-        |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |v| format!("{v:.2} {quote}"));
+    let measure = summary.measure.title();
+    let came_to = |excess: f64, seconds: f64| {
+        if seconds > 0.0 {
+            format!("{excess:.2} {quote}")
+        } else {
+            "none".to_owned()
+        }
+    };
     page.tiles = vec![
         ("windows".to_owned(), walk.windows.len().to_string()),
         (
-            "chosen: a day on train".to_owned(),
-            per_day(walk.train_net_per_day),
+            format!("chosen: {measure} in {} of train", lasting(walk.train_s)),
+            came_to(walk.train_excess, walk.train_s),
         ),
         (
-            "chosen: a day on test".to_owned(),
-            per_day(walk.test_net_per_day),
+            format!("chosen: {measure} in {} of test", lasting(walk.test_s)),
+            came_to(walk.test_excess, walk.test_s),
         ),
         (
-            "Sharpe ratio a year on test".to_owned(),
+            format!("{} a year on test", summary.measure.sharpe()),
             ratio(walk.test_sharpe),
         ),
         (
@@ -215,14 +233,14 @@ fn walk_forward(page: &mut Comparison, space: &Space, rows: &Rows, summary: &Sum
     let each =
         best_of_test.map(|row| curve(format!("window {}", row.window.unwrap_or_default()), row));
     page.charts.push(Chart {
-        title: format!("Chosen on train, on all test windows: change in {quote}"),
+        title: format!("Chosen on train, on all test windows: {measure} in {quote}"),
         curves: vec![Curve {
             name: "chosen on train".to_owned(),
             points,
         }],
     });
     page.charts.push(Chart {
-        title: format!("Each test window by itself, change in {quote}"),
+        title: format!("Each test window by itself: {measure} in {quote}"),
         curves: each.collect(),
     });
     let mut table = window_table(space, summary);
@@ -266,8 +284,8 @@ pub fn run_table(space: &Space, group: &Group<'_>, most: usize) -> Vec<Vec<Strin
     );
     head.extend(
         [
-            "net", "spread", "holdings", "fees", "Sharpe", "deflated", "drawdown", "fills",
-            "quoted",
+            "net", "holding", "excess", "spread", "holdings", "fees", "Sharpe", "deflated",
+            "drawdown", "fills", "quoted",
         ]
         .map(str::to_owned),
     );
@@ -290,6 +308,8 @@ fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String>
     cells.extend(score.row.values.iter().map(text));
     cells.extend([
         amount(&figures.net_pnl),
+        amount(&figures.holding),
+        amount(&figures.excess_over_holding),
         amount(&figures.spread),
         amount(&figures.holdings),
         amount(&figures.fees),
@@ -320,9 +340,12 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
     head.extend(
         [
             "train net",
+            "train excess",
             "train Sharpe",
             "deflated",
+            "train fills",
             "test net",
+            "test excess",
             "test Sharpe",
             "test rank",
             "test fills",
@@ -346,18 +369,27 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
         }
         let net =
             |chosen: Option<&Chosen>| chosen.and_then(|c| c.net_pnl.clone()).unwrap_or_else(none);
+        let excess = |chosen: Option<&Chosen>| {
+            chosen
+                .and_then(|c| c.excess_over_holding.clone())
+                .unwrap_or_else(none)
+        };
+        let fills = |chosen: Option<&Chosen>| chosen.map_or_else(none, |c| c.fills.to_string());
         let deflated = train.and_then(|train| train.deflated?.probability);
         cells.push(net(train));
+        cells.push(excess(train));
         cells.push(ratio(train.and_then(|train| train.sharpe)));
         cells.push(deflated.map_or_else(none, percent));
+        cells.push(fills(train));
         let test = window.test.as_ref();
         cells.push(net(test));
+        cells.push(excess(test));
         cells.push(ratio(test.and_then(|test| test.sharpe)));
         cells.push(match (window.test_rank, window.test_trials) {
             (Some(rank), Some(of)) => format!("{rank} of {of}"),
             _ => none(),
         });
-        cells.push(test.map_or_else(none, |test| test.fills.to_string()));
+        cells.push(fills(test));
         table.push(cells);
     }
     table

@@ -71,6 +71,10 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
         "max_gap_us": inputs.max_gap,
         "ignored_columns": inputs.ignore_column,
         "sample_ms": inputs.sample,
+        "windows_of": span.map(|(first, last)| [
+            inputs.from.map_or(first, |from| from.max(first)).to_string(),
+            inputs.to.map_or(last, |to| to.min(last)).to_string(),
+        ]),
         "scenario_s": inputs.data.iter().any(|file| scenario_of(&file.path).is_some()).then_some(inputs.scenario_duration),
     });
     let plan = Plan::new(space, daemon, inputs.clone(), windows)?;

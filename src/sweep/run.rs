@@ -69,6 +69,12 @@ pub struct Figures {
     pub quote: String,
     /// Net profit and loss; missing while a mid is.
     pub net_pnl: Option<String>,
+    /// Change of value of the initial balances, had nothing been traded; rows of format 1 lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holding: Option<String>,
+    /// Net profit and loss less `holding`: what trials are compared by. Rows of format 1 lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excess_over_holding: Option<String>,
     /// Of it: fill prices against the mid.
     pub spread: Option<String>,
     /// Of it: price changes of what was held.
@@ -89,13 +95,14 @@ pub struct Figures {
     pub uptime: f64,
     /// Mean mid 10 s after a fill against its price, ten-thousandths.
     pub markout_10s_bps: Option<f64>,
-    /// Returns at equal distances.
+    /// Changes of the excess over holding at equal distances; of equity in rows of format 1.
     pub returns: Returns,
     /// When the engine ended by itself, if it did before the data.
     pub engine_ended: Option<String>,
     /// Invariants of the engine that failed: defects of the program.
     pub invariants: u64,
-    /// Equity less that at the beginning: milliseconds since then, and quote tokens.
+    /// Excess over holding: milliseconds since the beginning, and quote tokens; the change of equity in rows of
+    /// format 1.
     pub curve: Vec<(u64, f64)>,
 }
 
@@ -136,15 +143,15 @@ impl Row {
     }
 }
 
-/// Takes the equity of a run: its returns at equal distances, and a thin curve.
-struct EquitySink {
+/// Takes the excess of a run's equity over that of its initial balances: returns at equal distances, and a thin curve.
+struct ExcessSink {
     /// Between two returns.
     interval_nanos: i64,
     /// A whole quote token in its units.
     one: f64,
-    first: Option<(Timestamp, Amount)>,
+    first: Option<(Timestamp, i128)>,
     /// The value that the next return is measured from, and its interval since the first.
-    before: Option<(i64, Amount)>,
+    before: Option<(i64, i128)>,
     returns: RunningMoments,
     curve: Vec<(u64, f64)>,
     every: u64,
@@ -152,7 +159,7 @@ struct EquitySink {
     last: Option<(u64, f64)>,
 }
 
-impl EquitySink {
+impl ExcessSink {
     fn new(interval_s: u64, quote_decimals: u8) -> Self {
         Self {
             interval_nanos: i64::try_from(interval_s.saturating_mul(1_000_000_000))
@@ -170,9 +177,8 @@ impl EquitySink {
 
     /// The difference of two amounts in whole tokens.
     #[expect(clippy::cast_precision_loss, reason = "a statistic")]
-    fn tokens(&self, from: Amount, to: Amount) -> f64 {
-        let units = to.abs_diff(from) as f64 / self.one;
-        if to < from { -units } else { units }
+    fn tokens(&self, from: i128, to: i128) -> f64 {
+        to.saturating_sub(from) as f64 / self.one
     }
 
     fn point(&mut self, at: (u64, f64)) {
@@ -206,21 +212,23 @@ impl EquitySink {
     }
 }
 
-impl Sink for EquitySink {
+impl Sink for ExcessSink {
     fn fill(&mut self, _: &FillRow) -> io::Result<()> {
         Ok(())
     }
 
     fn sample(&mut self, row: &SampleRow) -> io::Result<()> {
         // Equity is of the account; every market's row has it.
-        let Some(equity) = row.equity.filter(|_| row.market == MarketId(0)) else {
+        let values = row.equity.zip(row.holding);
+        let Some((equity, holding)) = values.filter(|_| row.market == MarketId(0)) else {
             return Ok(());
         };
-        let (start, opening) = *self.first.get_or_insert((row.time, equity));
+        let excess = signed(equity).saturating_sub(signed(holding));
+        let (start, opening) = *self.first.get_or_insert((row.time, excess));
         let passed = row.time.nanos_since(start);
         let at = (
             passed.unsigned_abs() / 1_000_000,
-            self.tokens(opening, equity),
+            self.tokens(opening, excess),
         );
         self.point(at);
         if passed % self.interval_nanos == 0 {
@@ -229,13 +237,17 @@ impl Sink for EquitySink {
             if let Some((earlier, before)) = self.before
                 && earlier + 1 == interval
             {
-                let change = self.tokens(before, equity);
+                let change = self.tokens(before, excess);
                 self.returns.add(change).map_err(io::Error::other)?;
             }
-            self.before = Some((interval, equity));
+            self.before = Some((interval, excess));
         }
         Ok(())
     }
+}
+
+fn signed(units: Amount) -> i128 {
+    i128::try_from(units).unwrap_or(i128::MAX)
 }
 
 /// Runs a trial. Values that make no configuration are an outcome; bad data are an error.
@@ -263,7 +275,7 @@ pub fn run(plan: &Plan, spec: &RunSpec) -> anyhow::Result<Row> {
         },
     };
     let quote_decimals = setup.markets[0].quote.decimals;
-    let mut sink = EquitySink::new(plan.space.return_interval_s, quote_decimals);
+    let mut sink = ExcessSink::new(plan.space.return_interval_s, quote_decimals);
     let finished = Backtest::new(setup)
         .and_then(|backtest| backtest.run(&mut sink))
         .map_err(|error: BacktestError| {
@@ -287,7 +299,7 @@ fn reasons(error: &ConfigError) -> String {
     }
 }
 
-fn figures(finished: &Finished, sink: &mut EquitySink) -> Figures {
+fn figures(finished: &Finished, sink: &mut ExcessSink) -> Figures {
     let report = &finished.report;
     let pnl = report.pnl.as_ref();
     let markout = report.markouts.iter();
@@ -300,6 +312,8 @@ fn figures(finished: &Finished, sink: &mut EquitySink) -> Figures {
         duration_s: report.duration_s,
         quote: report.quote.clone(),
         net_pnl: pnl.map(|pnl| pnl.total.clone()),
+        holding: report.holding.clone(),
+        excess_over_holding: report.excess_over_holding.clone(),
         spread: pnl.map(|pnl| pnl.spread.clone()),
         holdings: pnl.map(|pnl| pnl.holdings.clone()),
         fees: pnl.map(|pnl| pnl.fees.clone()),
@@ -324,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_return_is_of_one_interval() {
-        let mut sink = EquitySink::new(60, 6);
+        let mut sink = ExcessSink::new(60, 6);
         let rows = [
             (0, Some(1_000_000)),
             (60, Some(2_000_000)),
@@ -343,9 +357,33 @@ mod tests {
                 base: 0,
                 quote: 0,
                 equity,
+                holding: Some(500_000),
             };
             sink.sample(&row).unwrap();
         }
         assert_eq!((sink.returns.count, sink.returns.mean), (2, 0.5));
+    }
+
+    /// An account that only holds its initial balances has no return, whatever they come to be worth.
+    #[test]
+    fn a_price_change_of_the_initial_balances_is_no_return() {
+        let mut sink = ExcessSink::new(60, 6);
+        for minute in 0..100_i64 {
+            let value = 1_000_000 + minute.unsigned_abs() * 7_919 % 1_009;
+            let row = SampleRow {
+                time: Timestamp(minute * 60_000_000_000),
+                market: MarketId(0),
+                mid: None,
+                quotes: [None; 2],
+                base: 0,
+                quote: 0,
+                equity: Some(value.into()),
+                holding: Some(value.into()),
+            };
+            sink.sample(&row).unwrap();
+        }
+        assert_eq!((sink.returns.count, sink.returns.m2), (99, 0.0));
+        assert!(sink.returns.moments().is_err(), "no Sharpe ratio");
+        assert!(sink.curve().iter().all(|(_, excess)| *excess == 0.0));
     }
 }

@@ -66,7 +66,7 @@ pub struct WalkForward {
 pub enum Metric {
     /// The Sharpe ratio.
     Sharpe,
-    /// Net profit and loss.
+    /// Net profit and loss, less that of holding the initial balances.
     NetPnl,
 }
 
@@ -76,14 +76,6 @@ impl Metric {
         match self {
             Self::Sharpe => "sharpe",
             Self::NetPnl => "net_pnl",
-        }
-    }
-
-    /// Its name, for display.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Sharpe => "Sharpe ratio",
-            Self::NetPnl => "net profit and loss",
         }
     }
 }

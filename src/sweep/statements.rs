@@ -1,7 +1,7 @@
 //! What a sweep proves and what it does not, in sentences.
 
 use super::space::{Metric, Space};
-use super::summary::{Chosen, Summary, WalkForwardResult};
+use super::summary::{Chosen, Measure, Summary, WalkForwardResult, WindowResult};
 
 /// From this probability on, luck alone is an unlikely explanation.
 const CONFIDENT: f64 = 0.95;
@@ -26,12 +26,21 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
             summary.invariants
         ));
     }
+    if summary.measure == Measure::Equity {
+        sentences.push("These results are of an earlier program, which compared trials by profit and loss: price changes of the initial balances are in every figure. Run the sweep again to compare by the excess over holding.".to_owned());
+    }
+    if summary.without_fills > 0 {
+        sentences.push(format!(
+            "In {} of {} runs no order filled: their profit and loss is the price change of the initial balances, and they have no Sharpe ratio of the excess over holding.",
+            summary.without_fills, summary.runs
+        ));
+    }
     match &summary.walk_forward {
         Some(walk) => walk_forward(&mut sentences, walk, summary, space),
         None => match &summary.best {
             Some(best) => of_best(&mut sentences, best, summary, space),
             None => sentences.push(
-                "No trial could be compared: none had returns that vary. Check data, limits and parameters with one `cambist backtest`.".to_owned(),
+                "No trial could be compared: none had returns that vary, as is the case if none traded. Check data, limits and parameters with one `cambist backtest`.".to_owned(),
             ),
         },
     }
@@ -51,26 +60,19 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
         0 => String::new(),
         n => format!(" {n} trials of earlier sweeps are counted as well."),
     };
+    let held = best.holding.as_ref().zip(best.excess_over_holding.as_ref());
+    let of_it = held.map_or_else(String::new, |(holding, excess)| {
+        format!(" (holding the initial balances {holding}, excess over holding {excess})")
+    });
     sentences.push(format!(
-        "{} trials were compared by {} on the same data.{before} The best is trial {}: {net} {quote}, Sharpe ratio {} a year.",
+        "{} trials were compared by {} on the same data.{before} The best is trial {}: {net} {quote}{of_it}, {} {} a year.",
         compared(summary),
-        space.metric.title(),
+        summary.measure.metric(space.metric),
         best.trial,
+        summary.measure.sharpe(),
         ratio(best.sharpe)
     ));
-    if best
-        .net_pnl
-        .as_ref()
-        .is_some_and(|net| net.starts_with('-'))
-    {
-        sentences.push("Even the best trial lost money.".to_owned());
-    }
-    if best.fills == 0 {
-        sentences.push(
-            "It never traded: what it shows is the price change of what the account held."
-                .to_owned(),
-        );
-    }
+    sentences.extend(signs(best, summary));
     let Some(deflated) = best.deflated else {
         sentences.push(
             "The best trial has no Sharpe ratio, because its returns do not vary.".to_owned(),
@@ -104,13 +106,43 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
     );
 }
 
+/// What the signs of the best trial's figures mean.
+fn signs(best: &Chosen, summary: &Summary) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<f64>().ok());
+    let (net, excess) = (number(&best.net_pnl), number(&best.excess_over_holding));
+    if net.is_some_and(|net| net < 0.0) {
+        sentences.push("Even the best trial lost money.".to_owned());
+    }
+    if best.fills == 0 {
+        sentences.push("It never traded: its profit and loss is the price change of the initial balances, and no trial was better than not trading.".to_owned());
+    } else if excess.is_some_and(|excess| excess <= 0.0) {
+        sentences.push("Even the best trial came to no more than holding its initial balances: the parameters show no skill on these data.".to_owned());
+    } else if net.is_some_and(|net| net < 0.0) {
+        sentences.push("It lost less than holding its initial balances, which is what its Sharpe ratio measures.".to_owned());
+    }
+    let measured = match summary.measure {
+        Measure::ExcessOverHolding => excess,
+        Measure::Equity => net,
+    };
+    if let Some((measured, sharpe)) = measured.zip(best.sharpe)
+        && measured * sharpe < 0.0
+    {
+        sentences.push(format!(
+            "Its Sharpe ratio has another sign than its {}: what happened after the last whole interval of {} s, or around times without equity, is in the amount and not in the ratio.",
+            summary.measure.title(),
+            summary.return_interval_s
+        ));
+    }
+    sentences
+}
+
 fn walk_forward(
     sentences: &mut Vec<String>,
     walk: &WalkForwardResult,
     summary: &Summary,
     space: &Space,
 ) {
-    let quote = &summary.quote;
     let windows = walk.windows.len();
     let chosen = walk
         .windows
@@ -120,25 +152,16 @@ fn walk_forward(
     sentences.push(format!(
         "In each of {windows} windows, the best of {} trials by {} was chosen on train and reported on test.",
         compared(summary),
-        space.metric.title()
+        summary.measure.metric(space.metric)
     ));
     if chosen < windows {
         sentences.push(format!(
-            "In {} windows nothing could be chosen, because no trial had returns that vary.",
+            "In {} windows nothing could be chosen, because no trial had returns that vary on train.",
             windows - chosen
         ));
     }
-    if let (Some(train), Some(test)) = (walk.train_net_per_day, walk.test_net_per_day) {
-        sentences.push(format!(
-            "What was chosen earned {train:.2} {quote} a day on train and {test:.2} {quote} a day on test; {:.2} {quote} on all test windows.",
-            walk.test_net
-        ));
-        if train > 0.0 && test <= 0.0 {
-            sentences.push("It earned on the data that it was chosen on and lost on those that followed: the choice is over-fitted. Do not trade on it.".to_owned());
-        } else if train > 0.0 && test < train / 2.0 {
-            sentences.push("Less than half of what it earned on train was left on test: much of the choice is over-fitted.".to_owned());
-        }
-    }
+    sentences.extend(without_fills(walk));
+    sentences.extend(earned(walk, summary));
     let ranked = walk.windows.iter();
     let ranked = ranked.filter(|window| window.test_rank.is_some()).count();
     if ranked > 0 {
@@ -149,17 +172,107 @@ fn walk_forward(
     }
     if let (Some(sharpe), Some(p)) = (walk.test_sharpe, walk.test_probability) {
         sentences.push(format!(
-            "The Sharpe ratio on test is {} a year; the probability that the true one is above zero is {}{}.",
+            "The {} on test is {} a year; the probability that the true one is above zero is {}{}.",
+            summary.measure.sharpe(),
             ratio(Some(sharpe)),
             percent(p),
-            if p < CONFIDENT { ", which is no proof of skill" } else { "" }
+            if p < CONFIDENT {
+                ", which is no proof of skill"
+            } else {
+                ""
+            }
         ));
     }
-    if space
-        .walk_forward
-        .is_some_and(|walk| walk.step_s < walk.test_s)
-    {
+    let step = space.walk_forward;
+    if step.is_some_and(|walk| walk.step_s > walk.test_s) {
+        sentences.push(
+            "Test windows do not meet (step is above test): the data between them are in no test."
+                .to_owned(),
+        );
+    }
+    if step.is_some_and(|walk| walk.step_s < walk.test_s) {
         sentences.push("Test windows overlap (step is below test): their sums and ratios count some hours twice.".to_owned());
+    }
+}
+
+/// Windows in which nothing was traded: their profit is that of holding.
+fn without_fills(walk: &WalkForwardResult) -> Vec<String> {
+    let windows = walk.windows.len();
+    let count = |is: &dyn Fn(&WindowResult) -> bool| walk.windows.iter().filter(|w| is(w)).count();
+    let never = |chosen: Option<&Chosen>| chosen.is_some_and(|chosen| chosen.fills == 0);
+    let each = [
+        (
+            count(&|window| window.traded[0] == 0),
+            "no trial traded on train",
+        ),
+        (
+            count(&|window| never(window.train.as_ref())),
+            "the chosen trial never traded on train",
+        ),
+        (
+            count(&|window| never(window.test.as_ref())),
+            "the chosen trial never traded on test, where its profit and loss is the price change of the initial balances",
+        ),
+    ];
+    let found = each.into_iter().filter(|(count, _)| *count > 0);
+    found
+        .map(|(count, what)| format!("In {count} of {windows} windows {what}."))
+        .collect()
+}
+
+/// What the chosen trials came to, in how much time, and which of the data are in no window.
+fn earned(walk: &WalkForwardResult, summary: &Summary) -> Vec<String> {
+    let quote = &summary.quote;
+    let measure = summary.measure.title();
+    let mut sentences = Vec::new();
+    if walk.train_s > 0.0 && walk.test_s > 0.0 {
+        let (train, test) = (walk.train_excess, walk.test_excess);
+        let (unit_s, unit) = match walk.train_s.min(walk.test_s) {
+            short if short >= 86_400.0 => (86_400.0, "a day"),
+            short if short >= 3_600.0 => (3_600.0, "an hour"),
+            _ => (60.0, "a minute"),
+        };
+        let rates = [train / walk.train_s, test / walk.test_s];
+        sentences.push(format!(
+            "What was chosen had {measure} of {train:.2} {quote} in {} of train windows and {test:.2} {quote} in {} of test windows: {:.4} and {:.4} {quote} {unit}.",
+            lasting(walk.train_s),
+            lasting(walk.test_s),
+            rates[0] * unit_s,
+            rates[1] * unit_s,
+        ));
+        if rates[0] > 0.0 && rates[1] <= 0.0 {
+            sentences.push("It earned on the data that it was chosen on and not on those that followed: the choice is over-fitted. Do not trade on it.".to_owned());
+        } else if rates[0] > 0.0 && rates[1] < rates[0] / 2.0 {
+            sentences.push("Less than half of what it earned on train was left on test: much of the choice is over-fitted.".to_owned());
+        }
+        if walk.test_net > 0.0 && test <= 0.0 {
+            sentences.push(format!(
+                "The profit of {:.2} {quote} on test is that of holding the initial balances.",
+                walk.test_net
+            ));
+        }
+    }
+    if let (Some([from, to]), Some(unused_s)) = (&walk.data, walk.unused_s) {
+        let unused = if unused_s > 0.0 {
+            format!(
+                "the last {} are in no window, because no further one fits whole",
+                lasting(unused_s)
+            )
+        } else {
+            "the last window ends with them".to_owned()
+        };
+        sentences.push(format!("The data are of {from} to {to}; {unused}."));
+    }
+    sentences
+}
+
+/// A duration for display, in the unit in which it is short.
+pub fn lasting(seconds: f64) -> String {
+    match seconds {
+        s if s >= 172_800.0 => format!("{:.1} days", s / 86_400.0),
+        s if s >= 7_200.0 => format!("{:.1} h", s / 3_600.0),
+        s if s >= 120.0 => format!("{:.1} min", s / 60.0),
+        s => format!("{s:.1} s"),
     }
 }
 

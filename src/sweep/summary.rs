@@ -1,6 +1,7 @@
 //! The evidence of a sweep: its best trial, what the best of so many without skill would show, and
 //! what trials that were chosen on one part of the data earned on the next.
 
+use cambist_market_data::Timestamp;
 use cambist_quant::performance::running::RunningMoments;
 use cambist_quant::performance::sharpe::{Moments, expected_best, variance_of};
 use serde::Serialize;
@@ -14,6 +15,44 @@ use super::statements;
 
 /// Seconds of a year.
 const YEAR_S: f64 = 31_536_000.0;
+/// Seconds of a day.
+const DAY_S: f64 = 86_400.0;
+
+/// What metrics are computed from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Equity less the value of the initial balances at the same mids.
+    ExcessOverHolding,
+    /// Equity, whose changes are those of holdings as well: results of format 1.
+    Equity,
+}
+
+impl Measure {
+    /// Its amount over a run, for display.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::ExcessOverHolding => "excess over holding",
+            Self::Equity => "net profit and loss",
+        }
+    }
+
+    /// The Sharpe ratio of its changes, for display.
+    pub const fn sharpe(self) -> &'static str {
+        match self {
+            Self::ExcessOverHolding => "Sharpe ratio of the excess over holding",
+            Self::Equity => "Sharpe ratio",
+        }
+    }
+
+    /// A metric of it, for display.
+    pub const fn metric(self, metric: Metric) -> &'static str {
+        match metric {
+            Metric::Sharpe => self.sharpe(),
+            Metric::NetPnl => self.title(),
+        }
+    }
+}
 
 /// What a row is compared by.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +61,9 @@ pub struct Score<'a> {
     pub row: &'a Row,
     /// Its figures.
     pub figures: &'a Figures,
-    /// Net profit and loss, in quote tokens, for comparing.
-    pub net: Option<f64>,
+    /// Excess over holding the initial balances, in quote tokens, for comparing; net profit and loss in rows of
+    /// format 1.
+    pub excess: Option<f64>,
     /// Moments of its returns; none where nothing varied.
     pub moments: Option<Moments>,
 }
@@ -31,12 +71,14 @@ pub struct Score<'a> {
 impl<'a> Score<'a> {
     fn new(row: &'a Row) -> Option<Self> {
         let figures = row.figures()?;
-        let net = figures.net_pnl.as_ref().and_then(|text| text.parse().ok());
+        let excess = figures.excess_over_holding.as_ref();
+        let excess = excess.or(figures.net_pnl.as_ref());
+        let excess = excess.and_then(|text| text.parse().ok());
         let moments = RunningMoments::from(figures.returns).moments().ok();
         Some(Self {
             row,
             figures,
-            net,
+            excess,
             moments,
         })
     }
@@ -44,7 +86,7 @@ impl<'a> Score<'a> {
     fn value(&self, metric: Metric) -> Option<f64> {
         match metric {
             Metric::Sharpe => self.moments.map(|moments| moments.sharpe()),
-            Metric::NetPnl => self.net,
+            Metric::NetPnl => self.excess,
         }
     }
 }
@@ -106,6 +148,12 @@ impl<'a> Group<'a> {
         })
     }
 
+    /// Trials with a fill.
+    fn traded(&self) -> u64 {
+        let filled = self.scores.iter().filter(|score| score.figures.fills > 0);
+        filled.count() as u64
+    }
+
     /// Place of a score by a metric, 1 for the best, and of how many; `None` where all are equal.
     fn rank(&self, of: &Score<'_>, metric: Metric) -> Option<(u64, u64)> {
         let own = of.value(metric)?;
@@ -137,7 +185,11 @@ pub struct Chosen {
     pub parameters: Map<String, Value>,
     /// Net profit and loss.
     pub net_pnl: Option<String>,
-    /// Sharpe ratio, a year.
+    /// Change of value of the initial balances, had nothing been traded; missing in results of format 1.
+    pub holding: Option<String>,
+    /// Net profit and loss less `holding`; missing in results of format 1.
+    pub excess_over_holding: Option<String>,
+    /// Sharpe ratio of the excess over holding, a year.
     pub sharpe: Option<f64>,
     /// Largest drawdown.
     pub drawdown_max: String,
@@ -164,6 +216,8 @@ pub struct WindowResult {
     pub test_rank: Option<u64>,
     /// Trials that could be compared on test.
     pub test_trials: Option<u64>,
+    /// Trials with a fill on train and on test.
+    pub traded: [u64; 2],
 }
 
 /// What was chosen on train windows, together on the test windows.
@@ -171,13 +225,29 @@ pub struct WindowResult {
 pub struct WalkForwardResult {
     /// Every window.
     pub windows: Vec<WindowResult>,
-    /// Net profit and loss of the chosen on train, in quote tokens a day.
+    /// Begin and end of the data that windows were made of; missing in results of format 1.
+    pub data: Option<[String; 2]>,
+    /// Seconds of these data behind the end of the last test window: in no window.
+    pub unused_s: Option<f64>,
+    /// Seconds of all train windows in which a trial was chosen.
+    pub train_s: f64,
+    /// Seconds of their test windows.
+    pub test_s: f64,
+    /// Net profit and loss of the chosen on train, in quote tokens, as if it had lasted a day (`train_s`).
     pub train_net_per_day: Option<f64>,
-    /// The same on test.
+    /// The same on test (`test_s`).
     pub test_net_per_day: Option<f64>,
     /// Net profit and loss on all test windows.
     pub test_net: f64,
-    /// Sharpe ratio over all test windows, a year.
+    /// Excess over holding of the chosen on train, in quote tokens a day; net profit and loss in results of format 1.
+    pub train_excess_per_day: Option<f64>,
+    /// The same on test.
+    pub test_excess_per_day: Option<f64>,
+    /// The same on all train windows, in quote tokens.
+    pub train_excess: f64,
+    /// The same on all test windows.
+    pub test_excess: f64,
+    /// Sharpe ratio of the excess over all test windows, a year.
     pub test_sharpe: Option<f64>,
     /// The probability that the true one is above zero.
     pub test_probability: Option<f64>,
@@ -200,8 +270,12 @@ pub struct Summary {
     pub first_refusal: Option<String>,
     /// Runs in which an invariant of the engine failed.
     pub invariants: u64,
+    /// Runs in which no order filled.
+    pub without_fills: u64,
     /// What trials are compared by.
     pub metric: &'static str,
+    /// What both metrics are computed from.
+    pub measure: Measure,
     /// Seconds between two returns.
     pub return_interval_s: u64,
     /// Symbol of the quote token.
@@ -236,6 +310,8 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         trial: score.row.trial,
         parameters: parameters(space, score.row),
         net_pnl: score.figures.net_pnl.clone(),
+        holding: score.figures.holding.clone(),
+        excess_over_holding: score.figures.excess_over_holding.clone(),
         sharpe: score
             .moments
             .map(|moments| annual(moments.sharpe(), interval_s)),
@@ -255,7 +331,9 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
             Outcome::Done(_) => None,
         }),
         invariants: figures().filter(|figures| figures.invariants > 0).count() as u64,
+        without_fills: figures().filter(|figures| figures.fills == 0).count() as u64,
         metric: space.metric.name(),
+        measure: header.measure(),
         return_interval_s: interval_s,
         quote: figures()
             .next()
@@ -274,6 +352,10 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
     summary
 }
 
+fn time(text: &str) -> Option<Timestamp> {
+    Timestamp::from_rfc3339(text)
+}
+
 fn walk_forward(
     header: &Header,
     space: &Space,
@@ -282,7 +364,7 @@ fn walk_forward(
 ) -> WalkForwardResult {
     let mut pooled = RunningMoments::default();
     let mut windows = Vec::new();
-    let (mut net, mut days, mut test_net) = ([0.0, 0.0], [0.0, 0.0], 0.0);
+    let (mut net, mut excess, mut seconds) = ([0.0; 2], [0.0; 2], [0.0; 2]);
     let mut better_half = 0;
     for (window, times) in (0..).zip(&header.windows) {
         let train = group(rows, space, Some(window), Phase::Train);
@@ -294,13 +376,15 @@ fn walk_forward(
         });
         for (at, score) in [best, then].into_iter().enumerate() {
             if let Some(score) = score {
-                net[at] += score.net.unwrap_or(0.0);
-                days[at] += score.figures.duration_s / 86_400.0;
+                let own = score.figures.net_pnl.as_ref();
+                let own = own.and_then(|text| text.parse::<f64>().ok());
+                net[at] += own.unwrap_or(0.0);
+                excess[at] += score.excess.unwrap_or(0.0);
+                seconds[at] += score.figures.duration_s;
             }
         }
         if let Some(score) = then {
             pooled.merge(&score.figures.returns.into());
-            test_net += score.net.unwrap_or(0.0);
         }
         let rank = then.and_then(|score| test.rank(score, space.metric));
         better_half += u64::from(rank.is_some_and(|(rank, of)| rank * 2 <= of));
@@ -315,15 +399,33 @@ fn walk_forward(
             }),
             test_rank: rank.map(|(rank, _)| rank),
             test_trials: rank.map(|(_, of)| of),
+            traded: [train.traded(), test.traded()],
         });
     }
-    let per_day = |at: usize| (days[at] > 0.0).then(|| net[at] / days[at]);
+    let per_day =
+        |of: [f64; 2], at: usize| (seconds[at] > 0.0).then(|| of[at] / seconds[at] * DAY_S);
+    let data = header.settings.get("windows_of");
+    let data: Option<[String; 2]> = data.and_then(|span| serde_json::from_value(span.clone()).ok());
     let moments = pooled.moments().ok();
     WalkForwardResult {
+        unused_s: data.as_ref().and_then(|[_, end]| {
+            let last = header.windows.iter().map(|[_, _, end]| end).max()?;
+            let passed = time(end)?.nanos_since(time(last)?);
+            #[expect(clippy::cast_precision_loss, reason = "for display")]
+            let passed = passed as f64 / 1e9;
+            Some(passed)
+        }),
+        data,
+        train_s: seconds[0],
+        test_s: seconds[1],
         windows,
-        train_net_per_day: per_day(0),
-        test_net_per_day: per_day(1),
-        test_net,
+        train_net_per_day: per_day(net, 0),
+        test_net_per_day: per_day(net, 1),
+        test_net: net[1],
+        train_excess_per_day: per_day(excess, 0),
+        test_excess_per_day: per_day(excess, 1),
+        train_excess: excess[0],
+        test_excess: excess[1],
         test_sharpe: moments.map(|moments| annual(moments.sharpe(), space.return_interval_s)),
         test_probability: moments.and_then(|moments| moments.probability_above(0.0).ok()),
         better_half,

@@ -41,6 +41,26 @@ pub fn jumping() -> String {
     text
 }
 
+/// Ten minutes of a market that rises by a tick a second, which is slower than quotes are renewed.
+pub fn drifting() -> String {
+    let mut text = String::from("# ETH-USDC tick=0.01 lot=0.001\n");
+    text.push_str("time_ms,bid_px_1,bid_qty_1,ask_px_1,ask_qty_1\n");
+    for second in 0..600 {
+        let price = |ticks: i64| {
+            let ticks = 268_400 + second + ticks;
+            format!("{}.{:02}", ticks / 100, ticks % 100)
+        };
+        _ = writeln!(
+            text,
+            "{},{},5.5,{},5.25",
+            1_723_161_256_000_i64 + second * 1_000,
+            price(-10),
+            price(10),
+        );
+    }
+    text
+}
+
 fn run(folder: &Folder, data: &str, more: &[&str]) -> std::process::Output {
     let config = config(folder);
     let out = folder.0.join("out").display().to_string();

@@ -1,6 +1,6 @@
 //! `cambist compare`: results of several backtests on one page.
 
-use crate::backtest::{config, jumping};
+use crate::backtest::{config, drifting, jumping};
 use crate::support::{Folder, cambist, exit, json, stderr, stdout};
 
 #[test]
@@ -64,7 +64,7 @@ fn several_runs_are_on_one_page_with_what_differs_between_them() {
         (
             vec![&near, &far],
             1,
-            "equity.csv: line 5: equity \"lots\" is no number",
+            "equity.csv: line 5: holding \"lots\" is no number",
         ),
         (vec![&near, "nowhere"], 1, "no complete results"),
     ] {
@@ -147,4 +147,49 @@ fn differences_of_content_are_listed() {
         assert!(html.contains(words), "{words}");
         assert!(text.contains(words), "{words}: {text}");
     }
+}
+
+/// An account that never traded in a rising market has a profit and no Sharpe ratio; results of an earlier program have
+/// their figures and the reason for no ratio.
+#[test]
+fn a_run_that_never_traded_has_no_ratio_beside_its_profit() {
+    let folder = Folder::new("compare-held");
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let config = config(&folder);
+    let (held, other, page) = (path("held"), path("other"), path("page.html"));
+    for (out, rows) in [(&held, drifting()), (&other, jumping())] {
+        let data = folder.write("eth.csv", &rows);
+        let output = cambist(&[
+            "backtest", "--config", &config, "--data", &data, "--out", out,
+        ]);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    }
+    let report = std::fs::read_to_string(folder.0.join("held/report.txt")).unwrap();
+    assert!(report.contains("Nothing was traded"), "{report}");
+    let args = ["compare", &held, &other, "--out", &page, "--overwrite"];
+    let compared = json(&cambist(&[&args[..], &["--json"]].concat()));
+    let run = &compared["runs"][0];
+    let total: f64 = run["pnl"]["total"].as_str().unwrap().parse().unwrap();
+    assert!(total > 0.0, "{run}");
+    assert_eq!(run["holding"], run["pnl"]["total"]);
+    assert_eq!(run["excess_over_holding"], "0");
+    assert_eq!((&run["fills"], &run["returns"]), (&0.into(), &9.into()));
+    assert!(run["sharpe"].is_null(), "{run}");
+    // What is the same every minute has no ratio either.
+    let why = compared["runs"][1]["sharpe_missing"].as_str().unwrap();
+    assert!(why.contains("do not vary"), "{why}");
+    let text = stdout(&cambist(&args));
+    assert!(text.contains("held never traded"), "{text}");
+
+    let samples = folder.0.join("held/equity.csv");
+    let rows = std::fs::read_to_string(&samples).unwrap();
+    let without = rows.lines().map(|row| row.rsplit_once(',').unwrap().0);
+    let without: Vec<_> = without.collect();
+    assert!(without[0].ends_with(",equity"), "{}", without[0]);
+    std::fs::write(&samples, without.join("\n") + "\n").unwrap();
+    let compared = json(&cambist(&[&args[..], &["--json"]].concat()));
+    let run = &compared["runs"][0];
+    assert!(run["sharpe"].is_null() && run["returns"] == 0, "{run}");
+    let why = run["sharpe_missing"].as_str().unwrap();
+    assert!(why.contains("an earlier program"), "{why}");
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::backtest::{config, jumping};
+use crate::backtest::{config, drifting, jumping};
 use crate::support::{Folder, cambist, exit, json, stderr, stdout};
 
 /// Six trials of the example's strategy; one of them has contradictory parameters.
@@ -29,9 +29,13 @@ struct Sweep {
 
 impl Sweep {
     fn new(name: &str, sweep: &str) -> Self {
+        Self::on(name, sweep, &jumping())
+    }
+
+    fn on(name: &str, sweep: &str, rows: &str) -> Self {
         let folder = Folder::new(name);
         let config = config(&folder);
-        let data = folder.write("eth.csv", &jumping());
+        let data = folder.write("eth.csv", rows);
         let sweep = folder.write("sweep.toml", sweep);
         let fixed = [
             "sweep", "--config", &config, "--sweep", &sweep, "--data", &data,
@@ -135,6 +139,11 @@ fn every_trial_is_a_row_and_its_figures_are_those_of_the_backtest() {
     assert!(figures["fills"].as_u64().unwrap() > 0);
     for (own, of) in [
         (&figures["net_pnl"], &report["pnl"]["total"]),
+        (&figures["holding"], &report["holding"]),
+        (
+            &figures["excess_over_holding"],
+            &report["excess_over_holding"],
+        ),
         (&figures["spread"], &report["pnl"]["spread"]),
         (&figures["fills"], &report["fills"]),
         (&figures["drawdown_max"], &report["equity"]["drawdown_max"]),
@@ -278,9 +287,21 @@ fn walk_forward_chooses_on_train_and_reports_on_test() {
         assert_eq!(best["figures"]["to"], window["times"][1]);
     }
     let printed = value["summary"]["statements"].to_string();
-    assert!(
-        printed.contains("was chosen on train and reported on test"),
-        "{printed}"
+    // Three windows of 3 and 2 minutes; the data end 599 s after their beginning, the last window after 540.
+    for words in [
+        "was chosen on train and reported on test",
+        "in 9.0 min of train windows",
+        "in 6.0 min of test windows",
+        "a minute",
+        "the last 59.0 s are in no window",
+    ] {
+        assert!(printed.contains(words), "{words}: {printed}");
+    }
+    assert!(!printed.contains("a day"), "{printed}");
+    assert_eq!(walk["unused_s"], 59.0);
+    assert_eq!(
+        (&walk["train_s"], &walk["test_s"]),
+        (&540.0.into(), &360.0.into())
     );
 }
 
@@ -456,10 +477,130 @@ fn a_grid_of_three_parameters_has_a_map_for_every_two_with_means_and_the_plane_o
     let of_cell: Vec<f64> = runs
         .iter()
         .filter(cell)
-        .map(|run| run["figures"]["net_pnl"].as_str().unwrap().parse().unwrap())
+        .map(|run| {
+            run["figures"]["excess_over_holding"]
+                .as_str()
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
         .collect();
     assert_eq!(of_cell.len(), 2, "{runs:?}");
     let mean = of_cell.iter().sum::<f64>() / 2.0;
     let shown = format!("amount 0.5, margin 25: {mean:.2}<");
     assert!(page.contains(&shown), "{shown}");
+}
+
+/// In a rising market, trials whose orders never fill earn what the initial balances earn: none has a Sharpe ratio, none
+/// is the best by skill, and the summary states that nothing was traded.
+#[test]
+fn holdings_are_no_skill() {
+    let never = SWEEP.replace("values = [12, 20, 45]", "values = [12, 20]");
+    for select in ["sharpe", "net_pnl"] {
+        let text = never.replacen(
+            "[[parameter]]",
+            &format!("select = \"{select}\"\n[[parameter]]"),
+            1,
+        );
+        let sweep = Sweep::on("sweep-held", &text, &drifting());
+        let output = sweep.run("out", &["--json"]);
+        good(&output);
+        let value = json(&output);
+        let summary = &value["summary"];
+        assert_eq!(
+            (&summary["without_fills"], &summary["runs"]),
+            (&4.into(), &4.into())
+        );
+        assert_eq!(summary["measure"], "excess_over_holding");
+        for run in value["runs"].as_array().unwrap() {
+            let figures = &run["figures"];
+            let net: f64 = figures["net_pnl"].as_str().unwrap().parse().unwrap();
+            assert!(net > 0.0, "{run}");
+            assert_eq!(figures["holding"], figures["net_pnl"]);
+            assert_eq!(figures["excess_over_holding"], "0");
+            assert!(
+                run["sharpe"].is_null() && run["deflated_sharpe"].is_null(),
+                "{run}"
+            );
+        }
+        let statements = summary["statements"].to_string();
+        assert!(
+            statements.contains("In 4 of 4 runs no order filled"),
+            "{statements}"
+        );
+        if select == "sharpe" {
+            assert!(summary["best"].is_null(), "{summary}");
+            assert!(
+                statements.contains("No trial could be compared"),
+                "{statements}"
+            );
+        } else {
+            assert!(statements.contains("It never traded"), "{statements}");
+        }
+
+        let walk = format!("{text}[walk_forward]\ntrain = \"3m\"\ntest = \"2m\"\n");
+        let sweep = Sweep::on("sweep-held-walk", &walk, &drifting());
+        let output = sweep.run("out", &["--json"]);
+        good(&output);
+        let summary = &json(&output)["summary"];
+        let statements = summary["statements"].to_string();
+        assert!(
+            statements.contains("In 3 of 3 windows no trial traded on train"),
+            "{statements}"
+        );
+        if select == "sharpe" {
+            assert!(
+                statements.contains("In 3 windows nothing could be chosen"),
+                "{statements}"
+            );
+        } else {
+            for words in [
+                "In 3 of 3 windows the chosen trial never traded on train",
+                "In 3 of 3 windows the chosen trial never traded on test",
+                "on test is that of holding the initial balances",
+            ] {
+                assert!(statements.contains(words), "{words}: {statements}");
+            }
+            assert_eq!(summary["walk_forward"]["test_excess"], 0.0);
+        }
+    }
+}
+
+/// Results that an earlier program wrote are read, and the summary states what their figures are of.
+#[test]
+fn results_of_the_first_format_are_joined() {
+    let sweep = Sweep::new("sweep-format", SWEEP);
+    for shard in ["1/2", "2/2"] {
+        good(&sweep.run("parts", &["--shard", shard]));
+    }
+    let parts = sweep.out("parts");
+    for shard in ["shard-0001-of-0002", "shard-0002-of-0002"] {
+        let path = Path::new(&parts).join(shard).join("runs.jsonl");
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let lines = lines.lines().map(|line| {
+            let mut row: Value = serde_json::from_str(line).unwrap();
+            if row["format"] == 2 {
+                row["format"] = 1.into();
+            }
+            if let Some(figures) = row
+                .pointer_mut("/outcome/done")
+                .and_then(Value::as_object_mut)
+            {
+                figures.remove("holding").unwrap();
+                figures.remove("excess_over_holding").unwrap();
+            }
+            format!("{row}\n")
+        });
+        let text: String = lines.collect();
+        std::fs::write(&path, text).unwrap();
+    }
+    let merged = sweep.out("merged");
+    let output = cambist(&["merge", &parts, "--out", &merged, "--json"]);
+    good(&output);
+    let text = std::fs::read_to_string(Path::new(&merged).join("sweep.json")).unwrap();
+    let summary = &serde_json::from_str::<Value>(&text).unwrap()["summary"];
+    assert_eq!(summary["measure"], "equity");
+    assert!(summary["best"]["sharpe"].is_f64(), "{summary}");
+    let statements = summary["statements"].to_string();
+    assert!(statements.contains("of an earlier program"), "{statements}");
 }

@@ -31,6 +31,7 @@ pub fn advice(report: &Report) -> Vec<String> {
             report.level
         ));
     }
+    advice.extend(holding(report));
     advice.extend(markouts(report));
     if let Some(pnl) = &report.pnl {
         advice.extend(causes(report, pnl));
@@ -71,6 +72,27 @@ fn cause<'a>(levels: &'a [LevelReport], level: &str) -> &'a str {
 fn ten_seconds(report: &Report) -> Option<&MarkoutReport> {
     let mut found = report.markouts.iter();
     found.find(|m| m.horizon_s == 10 && m.side == "all")
+}
+
+/// Whether the result is that of the initial balances rather than of trading.
+fn holding(report: &Report) -> Option<String> {
+    let quote = &report.quote;
+    let (total, held, excess) = (
+        &report.pnl.as_ref()?.total,
+        report.holding.as_ref()?,
+        report.excess_over_holding.as_ref()?,
+    );
+    if report.fills == 0 {
+        return Some(format!(
+            "Nothing was traded: the profit and loss of {total} {quote} is the price change of the initial balances and no evidence about the quoting."
+        ));
+    }
+    let number = |text: &str| text.parse::<f64>().unwrap_or(0.0);
+    (number(total) > 0.0 && number(excess) <= 0.0).then(|| {
+        format!(
+            "The profit is that of holding: the initial balances alone changed by {held} {quote}, and trading changed that by {excess} {quote}."
+        )
+    })
 }
 
 fn markouts(report: &Report) -> Option<String> {

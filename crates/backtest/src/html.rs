@@ -84,6 +84,9 @@ impl Page<'_> {
         let mut tiles = Vec::new();
         if let Some(pnl) = &report.pnl {
             tiles.push(("profit and loss", format!("{} {quote}", pnl.total)));
+            let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
+            tiles.push(("excess over holding", known(&report.excess_over_holding)));
+            tiles.push(("holding the initial balances", known(&report.holding)));
             tiles.push(("of it spread", pnl.spread.clone()));
             tiles.push(("holdings", pnl.holdings.clone()));
             tiles.push(("fees", pnl.fees.clone()));

@@ -6,6 +6,7 @@ use cambist_core::order::ClientOrderId;
 use cambist_core::{Amount, MarketSpec, StrategyId, Time, TokenId, VenueTime};
 use cambist_market_data::Timestamp;
 use cambist_report::Session;
+use cambist_report::money::Money;
 
 use crate::exchange::{Execution, SimulatedExchange};
 
@@ -47,6 +48,8 @@ pub struct Marks {
 pub struct Performance {
     /// The same accounting as for the engine, fed with the exchange's fills.
     pub session: Session,
+    /// The same accounting without a fill: the initial balances, held.
+    held: Session,
     pub equity: EquityCurve,
     /// By market; `None` before its first mid.
     pub marks: Vec<Option<Marks>>,
@@ -62,14 +65,18 @@ pub fn mid(exchange: &SimulatedExchange, market: usize) -> Option<u64> {
 
 impl Performance {
     pub fn new(markets: &[MarketSpec], opening: &Amounts) -> Self {
-        let mut session = Session::new(markets);
         let ready = Notification::Ready {
             opening: opening.clone(),
             recovered: 0,
         };
-        session.observe(Time(0), &ready);
+        let [session, held] = std::array::from_fn(|_| {
+            let mut session = Session::new(markets);
+            session.observe(Time(0), &ready);
+            session
+        });
         Self {
             session,
+            held,
             equity: EquityCurve::default(),
             marks: vec![None; markets.len()],
             maker_fills: 0,
@@ -89,6 +96,15 @@ impl Performance {
             timestamp: VenueTime(0),
         };
         self.session.observe(now, &notification);
+        self.held.observe(now, &notification);
+    }
+
+    /// The change of value of the initial balances, and the excess of the profit and loss over it, in quote tokens;
+    /// `None` if an amount cannot be counted.
+    pub fn holding(&self) -> Option<(Money, Money)> {
+        let holding = self.held.pnl()?.total;
+        let excess = self.session.pnl()?.total.checked_sub(holding)?;
+        Some((holding, excess))
     }
 
     /// Books a fill.
@@ -119,6 +135,12 @@ impl Performance {
         equity(markets, held, |market| Some(self.marks[market]?.first.mid))
     }
 
+    /// Value of the opening balances at the last mid of every market; `None` if one has none.
+    pub fn held_closing(&self, markets: &[MarketSpec], opening: &Amounts) -> Option<Amount> {
+        let held = |token| opening.get(&token).copied().unwrap_or_default();
+        equity(markets, held, |market| Some(self.marks[market]?.last.mid))
+    }
+
     /// Value of all holdings at the last mid of every market; `None` if one has none.
     pub fn closing(&self, exchange: &SimulatedExchange, markets: &[MarketSpec]) -> Option<Amount> {
         let held = |token| exchange.account().total(token);
@@ -142,6 +164,16 @@ impl Performance {
 /// Value of all holdings at the present mids, in quote units; `None` while a mid is missing.
 pub fn present_equity(exchange: &SimulatedExchange, markets: &[MarketSpec]) -> Option<Amount> {
     let held = |token| exchange.account().total(token);
+    equity(markets, held, |market| mid(exchange, market))
+}
+
+/// Value of initial balances at the present mids, in quote units; `None` while a mid is missing.
+pub fn held_equity(
+    exchange: &SimulatedExchange,
+    markets: &[MarketSpec],
+    opening: &Amounts,
+) -> Option<Amount> {
+    let held = |token| opening.get(&token).copied().unwrap_or_default();
     equity(markets, held, |market| mid(exchange, market))
 }
 

@@ -44,6 +44,10 @@ pub struct Report {
     pub equity: EquityReport,
     /// Profit and loss by component, from the exchange's fills and the recorded mids at their moments.
     pub pnl: Option<PnlRow>,
+    /// The change of value of the initial balances between the same mids, had nothing been traded, in whole tokens.
+    pub holding: Option<String>,
+    /// The profit and loss less `holding`: what trading added, in whole tokens.
+    pub excess_over_holding: Option<String>,
     /// Profit and loss by what the engine had polled: fills when it detected them, and its own mids.
     pub pnl_as_polled: Option<PnlRow>,
     /// Fills of our orders at the exchange.
@@ -285,6 +289,7 @@ pub fn build(source: &Source<'_>) -> Report {
         |units: Amount| session.whole(quote, i128::try_from(units).unwrap_or(i128::MAX), 30);
     let (performance, markets) = (source.performance, source.markets);
     let curve = &performance.equity;
+    let benchmark = performance.holding();
     let opening = performance.opening(markets, source.opening);
     let last = performance.closing(source.exchange, markets);
     let volumes = |of: fn(&cambist_report::summary::MarketRow) -> u128, base: bool| {
@@ -324,6 +329,8 @@ pub fn build(source: &Source<'_>) -> Report {
             sample_ms: source.sample_ms,
         },
         pnl: actual.pnl.into_iter().next(),
+        holding: benchmark.map(|(holding, _)| holding.to_string()),
+        excess_over_holding: benchmark.map(|(_, excess)| excess.to_string()),
         pnl_as_polled: polled.pnl.into_iter().next(),
         fills: actual.fills,
         maker_fills: source.performance.maker_fills,

@@ -20,7 +20,7 @@ use crate::feed::{Feed, NEVER, Row};
 use crate::finished::Finished;
 use crate::markouts::Markouts;
 use crate::network::{Random, RateLimiter, nanos};
-use crate::performance::{Mark, Performance, mid, present_equity};
+use crate::performance::{Mark, Performance, held_equity, mid, present_equity};
 use crate::report::{Source, build};
 use crate::schedule::Schedule;
 use crate::sink::{FillRow, Progress, SampleRow, Sink};
@@ -253,7 +253,7 @@ impl Backtest {
             return Err(BacktestError::Empty { market });
         }
         (self.now, self.origin) = (start, start);
-        self.sample(present_equity(&self.exchange, &self.markets), sink)?;
+        self.sample(self.present(), sink)?;
         if let Some(mut begin) = self.setup.take() {
             begin.venue_time = header_time(venue_time(start));
             let (engine, input) = EngineLink::new(begin);
@@ -395,8 +395,7 @@ impl Backtest {
         }
         if self.sample_at <= self.now {
             if self.now < self.to {
-                let equity = present_equity(&self.exchange, &self.markets);
-                self.sample(equity, sink)?;
+                self.sample(self.present(), sink)?;
             } else {
                 // The end is sampled once, when everything of its moment is done.
                 self.sample_at = NEVER;
@@ -516,7 +515,20 @@ impl Backtest {
         self.schedule.plan(at, Planned::Input(input));
     }
 
-    fn sample(&mut self, equity: Option<Amount>, sink: &mut dyn Sink) -> Result<(), BacktestError> {
+    /// Equity, and that of the initial balances, at the present mids.
+    fn present(&self) -> [Option<Amount>; 2] {
+        let (exchange, markets) = (&self.exchange, &self.markets);
+        [
+            present_equity(exchange, markets),
+            held_equity(exchange, markets, &self.opening),
+        ]
+    }
+
+    fn sample(
+        &mut self,
+        [equity, holding]: [Option<Amount>; 2],
+        sink: &mut dyn Sink,
+    ) -> Result<(), BacktestError> {
         let time = self.now;
         for index in 0..self.markets.len() {
             self.mark(index);
@@ -535,6 +547,7 @@ impl Backtest {
                 base: account.total(spec.base.id),
                 quote: account.total(spec.quote.id),
                 equity,
+                holding,
             };
             self.curves.sample(&row);
             sink.sample(&row)?;
@@ -556,8 +569,10 @@ impl Backtest {
         }
         if self.sampled_at != Some(self.now) {
             // A market without a mid at the end has the value of its last one, as in profit and loss.
-            let equity = self.performance.closing(&self.exchange, &self.markets);
-            self.sample(equity, sink)?;
+            let performance = &self.performance;
+            let equity = performance.closing(&self.exchange, &self.markets);
+            let holding = performance.held_closing(&self.markets, &self.opening);
+            self.sample([equity, holding], sink)?;
         }
         if let Some(spec) = self.performance.without_mid(&self.markets) {
             let market = spec.name.clone();

@@ -50,6 +50,8 @@ pub struct SampleRow {
     pub quote: Amount,
     /// Value of all holdings at the mids, in quote units; missing while a mid is.
     pub equity: Option<Amount>,
+    /// Value of the initial balances at the same mids, in quote units: equity had nothing been traded.
+    pub holding: Option<Amount>,
 }
 
 /// Progress of a run.

@@ -38,6 +38,23 @@ fn held_after(kept: &Kept) -> [Amount; 2] {
     [base, quote]
 }
 
+/// Profit and loss is that of holding the initial balances and the excess over it, exactly.
+fn check_holding(report: &Report, kept: &Kept) {
+    let micros = |text: &str| (number(text) * 1e9).round();
+    let parts = [&report.holding, &report.excess_over_holding];
+    let [holding, excess] = parts.map(|part| micros(part.as_ref().unwrap()));
+    assert_eq!(
+        holding + excess,
+        micros(&report.pnl.as_ref().unwrap().total)
+    );
+    let mut each = kept.samples.iter().filter_map(|row| row.holding);
+    let first = each.next().unwrap();
+    let last = each.next_back().unwrap();
+    let change = last as f64 - first as f64;
+    // Both values are rounded down to a unit.
+    assert!((change - holding / 1e3).abs() <= 1.0, "{change} {holding}");
+}
+
 fn check_books(report: &Report, kept: &Kept) {
     let [base, quote] = held_after(kept);
     let last = kept.samples.last().unwrap();
@@ -53,6 +70,7 @@ fn check_books(report: &Report, kept: &Kept) {
         (change - number(&pnl.total)).abs() < 1e-5,
         "{change} {pnl:?}"
     );
+    check_holding(report, kept);
     assert_eq!(report.invariants, [""; 0]);
     assert_eq!(report.mismatches, 0);
     assert_eq!(report.level, "trading", "{:?}", report.levels);
@@ -626,4 +644,21 @@ fn bands_keep_their_orders_while_the_start_is_below_full_size() {
     let submitted = report.orders.submitted;
     assert!((20..=30).contains(&submitted), "{submitted}");
     assert!(report.quoted_both_sides_ratio > 0.99);
+}
+
+/// Without a fill the profit and loss is that of the initial balances, and the report states it.
+#[test]
+fn an_account_that_only_holds_has_no_excess() {
+    let rising = (0..900).map(|n| book(n * 1_000, 250_000 + n.unsigned_abs()));
+    let (report, kept) = run(setup(snapshots(rising.collect()), fast()));
+    assert_eq!(report.fills, 0);
+    check_books(&report, &kept);
+    // Ten tokens rise by 8.99 each.
+    assert_eq!(report.holding.as_deref(), Some("89.9"));
+    assert_eq!(report.excess_over_holding.as_deref(), Some("0"));
+    assert!(
+        report.advice[0].starts_with("Nothing was traded"),
+        "{:?}",
+        report.advice
+    );
 }
