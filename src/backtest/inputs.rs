@@ -100,6 +100,9 @@ pub struct Inputs {
     /// Longest time without a row
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = micros)]
     pub max_gap: u64,
+    /// For ticks: trades and crossing levels further than this factor from the book are a defect, or none to take all
+    #[arg(long, value_name = "N|none", default_value = "2", value_parser = factor)]
+    pub price_factor: Factor,
     /// Columns of tables to ignore
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub ignore_column: Vec<String>,
@@ -109,6 +112,25 @@ pub struct Inputs {
     /// Seed of all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// The largest factor between a price of ticks and the book that is plausible; `None` for every one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor(pub Option<u32>);
+
+fn factor(text: &str) -> Result<Factor, String> {
+    if text == "none" {
+        return Ok(Factor(None));
+    }
+    let factor = text.parse().ok().filter(|n| (2..=1_000_000).contains(n));
+    factor.map_or_else(
+        || {
+            Err(format!(
+                "{text:?} is not a whole number from 2 to 1000000, or none"
+            ))
+        },
+        |factor| Ok(Factor(Some(factor))),
+    )
 }
 
 fn levels(text: &str) -> Result<usize, String> {

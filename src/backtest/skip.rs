@@ -1,6 +1,6 @@
 //! The option that reads on behind a defect of data.
 
-use cambist_market_data::Defect;
+use cambist_market_data::{Defect, DefectKind};
 
 use crate::exit::{self, Failure};
 
@@ -10,10 +10,15 @@ pub fn naming_the_option(error: anyhow::Error) -> anyhow::Error {
     match defect.and_then(Defect::kind) {
         Some(kind) => {
             let (code, what) = (exit::of(&error), exit::line(&error));
-            let what = format!(
+            let mut what = format!(
                 "{what}; to leave this out and count it: --skip {}",
                 kind.name()
             );
+            if kind == DefectKind::ImplausiblePrice {
+                what.push_str(
+                    "; if the price is real, allow more with --price-factor N, or all with none",
+                );
+            }
             Failure::new(code, what).into()
         }
         None => error,

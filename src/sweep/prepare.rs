@@ -69,6 +69,7 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
         "lot": inputs.lot.map(|step| step.to_string()),
         "skip": skipped,
         "max_gap_us": inputs.max_gap,
+        "price_factor": inputs.price_factor.0,
         "ignored_columns": inputs.ignore_column,
         "sample_ms": inputs.sample,
         "windows_of": span.map(|(first, last)| [

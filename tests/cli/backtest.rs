@@ -448,3 +448,81 @@ fn a_build_without_parquet_refuses_it() {
         stderr(&output)
     );
 }
+
+const AT_BOTH: u64 = 3 << 30;
+const BUY: u64 = 1 << 29;
+const SELL: u64 = 1 << 28;
+
+/// Ticks as a NumPy array: event word, seconds, price, quantity.
+fn npy(rows: &[(u64, i64, f64, f64)]) -> Vec<u8> {
+    let header = format!(
+        "{{'descr': [('ev', '<u8'), ('exch_ts', '<i8'), ('local_ts', '<i8'), ('px', '<f8'), ('qty', '<f8'), ('order_id', '<u8'), ('ival', '<i8'), ('fval', '<f8')], 'fortran_order': False, 'shape': ({},), }}\n",
+        rows.len()
+    );
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend(header.as_bytes());
+    for (ev, second, px, qty) in rows {
+        let time = (1_723_161_256 + second) * 1_000_000_000;
+        bytes.extend((AT_BOTH | ev).to_le_bytes());
+        bytes.extend(time.to_le_bytes());
+        bytes.extend(time.to_le_bytes());
+        bytes.extend(px.to_le_bytes());
+        bytes.extend(qty.to_le_bytes());
+        bytes.extend([0; 24]);
+    }
+    bytes
+}
+
+/// Ten minutes of a book that is set every second, with a trade of a seller in each.
+fn quiet_ticks() -> Vec<(u64, i64, f64, f64)> {
+    let second = |n| {
+        [
+            (BUY | 1, n, 2_684.0, 5.0),
+            (SELL | 1, n, 2_684.5, 5.0),
+            (SELL | 2, n, 2_684.0, 0.1),
+        ]
+    };
+    (0..600).flat_map(second).collect()
+}
+
+/// Ticks whose prices have another unit are refused with row, price and option; the options allow or skip them.
+#[test]
+fn ticks_in_another_unit_are_refused() {
+    let folder = Folder::new("backtest-unit");
+    let data = folder.0.join("eth.npy");
+    let path = data.display().to_string();
+    let units = ["--tick", "0.01", "--lot", "0.001", "--overwrite"];
+    let ran = |rows: &[_], more: &[&str]| {
+        std::fs::write(&data, npy(rows)).unwrap();
+        run(&folder, &path, &[&units[..], more].concat())
+    };
+    let good = quiet_ticks();
+    let output = ran(&good, &[]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let mut wrong = good;
+    wrong[302].2 *= 10.0;
+    let output = ran(&wrong, &[]);
+    let message = stderr(&output);
+    assert_eq!(exit(&output), 1, "{message}");
+    for words in [
+        "eth.npy: row 302: the trade at 26840 is implausible beside a book of 2684 bid and 2684.5 ask",
+        "--skip implausible-price",
+        "--price-factor N",
+    ] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    for more in [["--price-factor", "10"], ["--price-factor", "none"]] {
+        let output = ran(&wrong, &more);
+        assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    }
+    let output = ran(&wrong, &["--skip", "implausible-price", "--json"]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let report = &json(&output)["report"]["data"][0];
+    assert_eq!(
+        (&report["rows"], &report["kept"]),
+        (&1_800.into(), &1_799.into())
+    );
+    assert_eq!(report["skipped"][0]["kind"], "implausible-price");
+    assert_eq!(exit(&ran(&wrong, &["--price-factor", "1"])), 2);
+}

@@ -2,6 +2,8 @@
 
 use cambist_core::Price;
 
+use cambist_core::Side;
+
 use crate::book::{Book, CrossedRows};
 use crate::defect::Defect;
 use crate::event::{Event, Update};
@@ -10,6 +12,9 @@ use crate::time::Timestamp;
 
 /// Default of the longest time without a row: one minute.
 pub const DEFAULT_MAX_GAP_NANOS: i64 = 60_000_000_000;
+
+/// Default of the factor from which on a price of ticks is implausible: twice or half of the book.
+pub const DEFAULT_PRICE_FACTOR: u32 = 2;
 
 /// 2000-01-01T00:00:00Z. No market recorded before that: the first time of a recording that is earlier has another unit
 /// than is stated.
@@ -120,11 +125,23 @@ pub(crate) struct BookCheck {
     crossed: CrossedRows,
     /// The row of the last change.
     row: u64,
+    /// The largest plausible factor between prices; `None` if every price is plausible.
+    factor: Option<u32>,
+    /// Best bid and best ask of the last message after which both were there.
+    touch: Option<(Price, Price)>,
+    /// The last trade.
+    trade: Option<Price>,
 }
 
+/// What the end of a message showed: the row of its last change, and the defect.
+pub(crate) type Settled = Option<(u64, Defect)>;
+
 impl BookCheck {
-    pub fn new(tick: Step) -> Self {
+    pub fn new(tick: Step, factor: Option<u32>) -> Self {
         Self {
+            factor,
+            touch: None,
+            trade: None,
             book: Book::new(),
             tick,
             time: Timestamp(i64::MIN),
@@ -133,18 +150,95 @@ impl BookCheck {
         }
     }
 
-    /// Applies the event of a row. Returns the row whose change left the book crossed, if it was still crossed before
-    /// this event; the older levels are then removed.
-    pub fn check(&mut self, event: &Event, row: u64) -> Option<(u64, Defect)> {
-        if !event.visibility.at_exchange() {
-            return None;
-        }
-        let crossed = if event.exchange_time > self.time {
-            self.settle()
+    /// Ends the message before an event, if the event begins another one. Returns the row whose change left the book
+    /// crossed, if it is; the older levels are then removed. Then the row after which the best of a side was
+    /// implausibly far away from the one before.
+    #[inline]
+    pub fn begin(&mut self, event: &Event) -> [Settled; 2] {
+        if event.visibility.at_exchange() && event.exchange_time > self.time {
+            self.time = event.exchange_time;
+            [self.settle(), self.moved()]
         } else {
-            None
+            [None, None]
+        }
+    }
+
+    /// Prices after a gap are compared with each other alone.
+    pub const fn forget(&mut self) {
+        (self.touch, self.trade) = (None, None);
+    }
+
+    /// Whether a price is a factor away from the book: a trade outside of it, or a level that crosses it. A level far
+    /// behind the best of its side is plausible.
+    #[inline]
+    pub fn implausible(&self, event: &Event) -> Option<Defect> {
+        let factor = self.factor?;
+        let above = |price: Price, limit: Price| times(limit, factor) < u128::from(price.0);
+        let below = |price: Price, limit: Price| times(price, factor) < u128::from(limit.0);
+        let (what, price, is_far) = match (event.update, self.touch) {
+            (Update::Trade { price, .. } | Update::Fill { price, .. }, touch) => {
+                let (bid, ask) = touch.or(self.trade.map(|last| (last, last)))?;
+                (
+                    "the trade at",
+                    price,
+                    above(price, ask) || below(price, bid),
+                )
+            }
+            (
+                Update::Level { side, price, .. } | Update::SnapshotLevel { side, price, .. },
+                Some((bid, ask)),
+            ) => match side {
+                Side::Buy => ("the bid", price, above(price, ask)),
+                Side::Sell => ("the ask", price, below(price, bid)),
+            },
+            _ => return None,
         };
-        self.time = event.exchange_time;
+        is_far.then(|| self.far(what, price, factor))
+    }
+
+    /// The best of a side after a message, if it is a factor worse than it was.
+    fn moved(&mut self) -> Settled {
+        let touch = self.book.best_bid().zip(self.book.best_ask())?;
+        let before = self.touch.replace(touch);
+        let (factor, (bid, ask)) = self.factor.zip(before)?;
+        let found = if times(touch.0, factor) < u128::from(bid.0) {
+            ("the best bid", touch.0)
+        } else if times(ask, factor) < u128::from(touch.1.0) {
+            ("the best ask", touch.1)
+        } else {
+            return None;
+        };
+        self.touch = before;
+        let defect = self.far(found.0, found.1, factor);
+        self.touch = Some(touch);
+        Some((self.row, defect))
+    }
+
+    #[cold]
+    fn far(&self, what: &'static str, price: Price, factor: u32) -> Defect {
+        let text = |price| price_text(self.tick, price);
+        let beside = match (self.touch, self.trade) {
+            (Some((bid, ask)), _) => format!("a book of {} bid and {} ask", text(bid), text(ask)),
+            (None, Some(last)) => format!("the trade before it at {}", text(last)),
+            (None, None) => "nothing".to_owned(),
+        };
+        Defect::ImplausiblePrice {
+            what,
+            price: text(price),
+            beside,
+            factor,
+        }
+    }
+
+    /// Applies the event of a row.
+    #[inline]
+    pub fn apply(&mut self, event: &Event, row: u64) {
+        if !event.visibility.at_exchange() {
+            return;
+        }
+        if let Update::Trade { price, .. } | Update::Fill { price, .. } = event.update {
+            self.trade = Some(price);
+        }
         self.book.apply(&event.update);
         if let Update::Level { side, price, qty } | Update::SnapshotLevel { side, price, qty } =
             event.update
@@ -152,12 +246,17 @@ impl BookCheck {
             self.row = row;
             let book = &mut self.book;
             self.crossed.level_set(book, side, price, qty);
+        } else if let Update::Clear { .. } = event.update {
+            self.row = row;
         }
-        crossed
     }
 
-    /// The same at the end of the data.
-    pub fn settle(&mut self) -> Option<(u64, Defect)> {
+    /// The end of the data: what [`Self::begin`] returns.
+    pub fn end(&mut self) -> [Settled; 2] {
+        [self.settle(), self.moved()]
+    }
+
+    fn settle(&mut self) -> Settled {
         let (bid, ask) = self.crossed.settle(&mut self.book)?;
         Some((self.row, crossed(self.tick, bid, ask)))
     }
@@ -166,14 +265,21 @@ impl BookCheck {
 /// A crossed book, with its prices as the file has them.
 #[cold]
 pub(crate) fn crossed(tick: Step, bid: Price, ask: Price) -> Defect {
-    let price = |price: Price| {
-        let value = tick.value(price.0);
-        value.map_or_else(|| format!("{} ticks", price.0), |value| value.to_string())
-    };
     Defect::Crossed {
-        bid: price(bid),
-        ask: price(ask),
+        bid: price_text(tick, bid),
+        ask: price_text(tick, ask),
     }
+}
+
+/// A price as the file has it.
+fn price_text(tick: Step, price: Price) -> String {
+    let value = tick.value(price.0);
+    value.map_or_else(|| format!("{} ticks", price.0), |value| value.to_string())
+}
+
+#[inline]
+fn times(price: Price, factor: u32) -> u128 {
+    u128::from(price.0) * u128::from(factor)
 }
 
 /// A jump between two times that suggests mixed units (seconds, milliseconds, microseconds, nanoseconds).
@@ -270,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_book_may_be_crossed_within_a_message_only() {
-        let mut check = BookCheck::new(Step::new(1, 2).unwrap());
+        let mut check = BookCheck::new(Step::new(1, 2).unwrap(), None);
         let mut see = |time, side, price, qty| {
             let mut event = event(time, time, Visibility::Both);
             event.update = Update::Level {
@@ -278,7 +384,8 @@ mod tests {
                 price: Price(price),
                 qty: Qty(qty),
             };
-            let found = check.check(&event, u64::try_from(time).unwrap_or(0));
+            let [found, _] = check.begin(&event);
+            check.apply(&event, u64::try_from(time).unwrap_or(0));
             found.map(|(row, defect)| (row, defect.to_string()))
         };
         assert_eq!(see(1, Side::Sell, 101, 1), None);
@@ -293,6 +400,6 @@ mod tests {
         );
         // The ask at 103 was removed, so the book is valid again.
         assert_eq!(see(6, Side::Buy, 102, 2), None);
-        assert!(check.settle().is_none());
+        assert!(check.end()[0].is_none());
     }
 }

@@ -42,11 +42,14 @@ pub enum DefectKind {
     /// No usable answer: a timeout, a limit of the rate, another status than success, or a book that is too old. Feeds
     /// have it, files do not.
     Unavailable,
+    /// A price of ticks that is a factor away from the book. If skipped, the row is left out; a book whose best price
+    /// moved so far stays.
+    ImplausiblePrice,
 }
 
 impl DefectKind {
     /// Every kind that a file can have.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Gap,
         Self::Duplicate,
         Self::Backward,
@@ -56,6 +59,7 @@ impl DefectKind {
         Self::BadValue,
         Self::Unsorted,
         Self::MixedUnits,
+        Self::ImplausiblePrice,
         Self::UnknownEvent,
         Self::Truncated,
         Self::Damaged,
@@ -77,6 +81,7 @@ impl DefectKind {
             Self::Truncated => "truncated",
             Self::Damaged => "damaged",
             Self::Unavailable => "unavailable",
+            Self::ImplausiblePrice => "implausible-price",
         }
     }
 
@@ -191,6 +196,20 @@ pub enum Defect {
         /// The factor of the jump.
         factor: String,
     },
+    /// See [`DefectKind::ImplausiblePrice`].
+    #[error(
+        "{what} {price} is implausible beside {beside}: it is outside of {factor} times above or below, so that its unit is probably another one"
+    )]
+    ImplausiblePrice {
+        /// What has the price: a trade, a bid, an ask, or the best of a side.
+        what: &'static str,
+        /// The price, as the file has it.
+        price: String,
+        /// What it is compared with.
+        beside: String,
+        /// The largest factor that is plausible.
+        factor: u32,
+    },
     /// See [`DefectKind::UnknownEvent`].
     #[error("an event of unknown kind {code} ({what})")]
     UnknownEvent {
@@ -235,6 +254,7 @@ impl Defect {
             Self::BadValue { .. } | Self::TooEarly { .. } => DefectKind::BadValue,
             Self::Unsorted { .. } => DefectKind::Unsorted,
             Self::MixedUnits { .. } => DefectKind::MixedUnits,
+            Self::ImplausiblePrice { .. } => DefectKind::ImplausiblePrice,
             Self::UnknownEvent { .. } => DefectKind::UnknownEvent,
             Self::Truncated { .. } => DefectKind::Truncated,
             Self::Damaged { .. } => DefectKind::Damaged,

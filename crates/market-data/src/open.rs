@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use crate::check::DEFAULT_MAX_GAP_NANOS;
+use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR};
 use crate::csv::{CsvOptions, CsvReader};
 use crate::defect::Result;
 use crate::event::Event;
@@ -60,10 +60,12 @@ pub struct OpenOptions {
     pub tolerance: Tolerance,
     /// Longest time between two rows, in nanoseconds.
     pub max_gap_nanos: i64,
+    /// For ticks: see [`TickOptions::price_factor`].
+    pub price_factor: Option<u32>,
 }
 
 impl Default for OpenOptions {
-    /// Files state all units; nothing is skipped; gaps up to a minute.
+    /// Files state all units; nothing is skipped; gaps up to a minute; prices of ticks up to twice or half of the book.
     fn default() -> Self {
         Self {
             units: Units::default(),
@@ -71,6 +73,7 @@ impl Default for OpenOptions {
             ignored_columns: Vec::new(),
             tolerance: Tolerance::NONE,
             max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
+            price_factor: Some(DEFAULT_PRICE_FACTOR),
         }
     }
 }
@@ -133,6 +136,7 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
             let options = TickOptions {
                 tolerance,
                 max_gap_nanos,
+                price_factor: options.price_factor,
                 ..TickOptions::new(Grid { tick, lot })
             };
             let reader = TickReader::open(first, &options)?;

@@ -574,3 +574,122 @@ fn short_reads_are_not_the_end() {
     let (events, error, _) = read(TickReader::new(slow, "slow.npy", &options("")).unwrap());
     assert_eq!((events.len(), error), (9, None));
 }
+
+/// A book of 100.00 and 101.00, then one more row and one that ends its message.
+fn beside_a_book(row: Row) -> [Row; 4] {
+    let at = |time: i64| (BEGIN + time, BEGIN + time);
+    let level = |time, side, px| Row {
+        ev: BOTH | side | 1,
+        times: at(time),
+        px,
+        ..ROW
+    };
+    [
+        level(1_000, BUY, 100.0),
+        level(1_000, SELL, 101.0),
+        Row {
+            times: at(2_000),
+            ..row
+        },
+        level(3_000, BUY, 100.0),
+    ]
+}
+
+/// Prices up to a factor of 2 from the book are taken, and those beyond refused with row, price and book, or left out.
+#[test]
+fn prices_far_from_the_book_are_named_or_skipped() {
+    let of = |kind: u64, px| Row {
+        ev: BOTH | kind,
+        px,
+        ..ROW
+    };
+    for (kind, inside, outside, what) in [
+        (BUY | 2, 202.0, 202.01, "the trade at 202.01"),
+        (SELL | 2, 50.0, 49.99, "the trade at 49.99"),
+        (BUY | 0x0d, 202.0, 1_010.0, "the trade at 1010"),
+        (BUY | 1, 202.0, 202.01, "the bid 202.01"),
+        (BUY | 4, 202.0, 1_000.0, "the bid 1000"),
+        (SELL | 1, 50.0, 49.99, "the ask 49.99"),
+        (SELL | 4, 50.0, 10.1, "the ask 10.1"),
+    ] {
+        let (events, error, _) = read(reader(&beside_a_book(of(kind, inside)), ""));
+        assert_eq!((events.len(), error), (4, None), "{inside}");
+        let rows = beside_a_book(of(kind, outside));
+        let error = read(reader(&rows, "")).1.unwrap();
+        let expected = format!(
+            "a.npy: row 2: {what} is implausible beside a book of 100 bid and 101 ask: it is outside of 2 times"
+        );
+        assert!(error.starts_with(&expected), "{error}");
+        let (events, error, left) = read(reader(&rows, "implausible-price"));
+        assert_eq!((events.len(), error), (3, None), "{what}");
+        assert_eq!(left.report().skipped(DefectKind::ImplausiblePrice), 1);
+        for (price_factor, taken) in [(None, true), (Some(10), true), (Some(2), false)] {
+            let options = TickOptions {
+                price_factor,
+                ..options("")
+            };
+            let bytes = std::io::Cursor::new(npy(&rows));
+            let (_, error, _) = read(TickReader::new(bytes, "a.npy", &options).unwrap());
+            assert_eq!(error.is_none(), taken, "{price_factor:?}: {error:?}");
+        }
+    }
+    // Levels far behind the best are those of a deep book.
+    for deep in [of(BUY | 1, 1.0), of(SELL | 1, 100_000.0)] {
+        assert_eq!(read(reader(&beside_a_book(deep), "")).1, None);
+    }
+}
+
+/// The best price of a side that is a factor worse after a message.
+#[test]
+fn a_best_price_that_moves_by_a_factor_is_named() {
+    let after = |far: f64, tolerance: &str| {
+        let at = |time: i64| (BEGIN + time, BEGIN + time);
+        let ask = |time, px, qty| Row {
+            ev: BOTH | SELL | 1,
+            times: at(time),
+            px,
+            qty,
+            ..ROW
+        };
+        let rows = [
+            Row {
+                times: at(1_000),
+                ..ROW
+            },
+            ask(1_000, 101.0, 1.0),
+            ask(1_000, far, 1.0),
+            ask(2_000, 101.0, 0.0),
+            Row {
+                times: at(3_000),
+                ..ROW
+            },
+        ];
+        read(reader(&rows, tolerance))
+    };
+    assert_eq!(after(202.0, "").1, None);
+    let error = after(1_010.0, "").1.unwrap();
+    let expected =
+        "a.npy: row 3: the best ask 1010 is implausible beside a book of 100 bid and 101 ask";
+    assert!(error.starts_with(expected), "{error}");
+    let (events, error, left) = after(1_010.0, "implausible-price");
+    assert_eq!((events.len(), error), (5, None), "the book stays as it is");
+    assert_eq!(left.report().skipped(DefectKind::ImplausiblePrice), 1);
+}
+
+/// Without a book, a trade is compared with the one before it.
+#[test]
+fn trades_alone_are_compared_with_each_other() {
+    let trade = |time: i64, px| Row {
+        ev: BOTH | BUY | 2,
+        times: (BEGIN + time, BEGIN + time),
+        px,
+        ..ROW
+    };
+    let rows = |second| [trade(1_000, 100.0), trade(2_000, second)];
+    assert_eq!(read(reader(&rows(200.0), "")).1, None);
+    let error = read(reader(&rows(1_000.0), "")).1.unwrap();
+    assert!(
+        error.contains("row 1: the trade at 1000 is implausible beside the trade before it at 100"),
+        "{error}"
+    );
+}

@@ -27,7 +27,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::check::{BookCheck, DEFAULT_MAX_GAP_NANOS, EventCheck, EventCheckResult};
+use crate::check::{
+    BookCheck, DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR, EventCheck, EventCheckResult, Settled,
+};
 use crate::defect::{Defect, Place, Result};
 use crate::event::Event;
 use crate::grid::{Grid, StepFinder};
@@ -53,16 +55,20 @@ pub struct TickOptions {
     /// Whether to build the exchange's book, in order to detect where it is left crossed. A caller that builds it
     /// anyway can use [`crate::Book::crossing`] instead.
     pub build_book: bool,
+    /// A trade or a crossing level further than this factor from the book, or a best price that moves away by more of
+    /// it within a message, is a defect; `None` if every price is plausible.
+    pub price_factor: Option<u32>,
 }
 
 impl TickOptions {
-    /// Nothing is skipped; gaps up to a minute; no book is built.
+    /// Nothing is skipped; gaps up to a minute; crossed books are not detected; prices up to a factor of 2 from the book.
     pub const fn new(grid: Grid) -> Self {
         Self {
             grid,
             tolerance: Tolerance::NONE,
             max_gap_nanos: DEFAULT_MAX_GAP_NANOS,
             build_book: false,
+            price_factor: Some(DEFAULT_PRICE_FACTOR),
         }
     }
 }
@@ -74,6 +80,8 @@ pub struct TickReader {
     grid: Grid,
     check: EventCheck,
     book: Option<Box<BookCheck>>,
+    /// Whether a book that is left crossed is a defect.
+    finds_crossings: bool,
     /// The current event.
     event: Event,
 }
@@ -101,9 +109,9 @@ impl TickReader {
             rows,
             grid: options.grid,
             check: EventCheck::new(options.max_gap_nanos),
-            book: options
-                .build_book
-                .then(|| Box::new(BookCheck::new(options.grid.tick))),
+            book: (options.build_book || options.price_factor.is_some())
+                .then(|| Box::new(BookCheck::new(options.grid.tick, options.price_factor))),
+            finds_crossings: options.build_book,
             event: Event::NONE,
         }
     }
@@ -140,25 +148,49 @@ impl TickReader {
             }
             match self.check.check(&self.event) {
                 EventCheckResult::Good => {}
-                EventCheckResult::Keep(defect) => inspector.defect(Place::Row(number), defect)?,
+                EventCheckResult::Keep(defect) => {
+                    inspector.defect(Place::Row(number), defect)?;
+                    if let Some(book) = &mut self.book {
+                        book.forget();
+                    }
+                }
                 EventCheckResult::Drop(defect) => {
                     inspector.defect(Place::Row(number), defect)?;
                     continue;
                 }
             }
-            if let Some(book) = &mut self.book
-                && let Some((row, defect)) = book.check(&self.event, number)
-            {
-                inspector.defect(Place::Row(row), defect)?;
+            if let Some(book) = &mut self.book {
+                let settled = book.begin(&self.event);
+                let implausible = book.implausible(&self.event);
+                settle(inspector, settled, self.finds_crossings)?;
+                if let Some(defect) = implausible {
+                    inspector.defect(Place::Row(number), defect)?;
+                    continue;
+                }
+                book.apply(&self.event, number);
             }
             inspector.report.keep(self.event.exchange_time);
             return Ok(true);
         }
-        if let Some((row, defect)) = self.book.as_mut().and_then(|book| book.settle()) {
-            self.rows.inspector.defect(Place::Row(row), defect)?;
+        if let Some(book) = &mut self.book {
+            let settled = book.end();
+            settle(&mut self.rows.inspector, settled, self.finds_crossings)?;
         }
         Ok(false)
     }
+}
+
+/// Judges what the end of a message showed.
+#[inline]
+fn settle(
+    inspector: &mut Inspector,
+    [crossed, moved]: [Settled; 2],
+    finds_crossings: bool,
+) -> Result<()> {
+    for (row, defect) in crossed.filter(|_| finds_crossings).into_iter().chain(moved) {
+        inspector.defect(Place::Row(row), defect)?;
+    }
+    Ok(())
 }
 
 impl Current for TickReader {
