@@ -96,6 +96,23 @@ fn results(report: &Report) -> Vec<Vec<String>> {
         "as polled",
         report.pnl_as_polled.as_ref().map_or_else(unknown, pnl),
     );
+    for market in &report.markets {
+        let [spread, holdings, fees, total, holding, excess] = market.amounts();
+        row(
+            "market",
+            format!(
+                "{}: {total} {quote} = spread {spread}, holdings {holdings}, fees {fees}; holding {holding}, excess {excess}; {} fills",
+                market.market, market.fills
+            ),
+        );
+    }
+    for fee in &report.fees {
+        let value = fee.value.as_deref().unwrap_or("?");
+        row(
+            "fee",
+            format!("{} {} = {value} {quote}", fee.amount, fee.token),
+        );
+    }
     let equity = &report.equity;
     let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".to_owned());
     row(
@@ -162,14 +179,29 @@ fn activity(report: &Report) -> Vec<Vec<String>> {
             ms(late.max_ms)
         ),
     );
-    let orders = &report.orders;
+    let by_end = &report.orders_by_end;
+    let parts = by_end
+        .parts()
+        .map(|(name, count)| format!("{count} {name}"));
     row(
         "orders",
         format!(
-            "{} submitted, {} acknowledged, {} cancelled, {} filled",
-            orders.submitted, orders.acknowledged, orders.cancelled, orders.filled
+            "{} placed = {}; {} acknowledged, {} filled in part",
+            by_end.placed,
+            parts.join(" + "),
+            report.orders.acknowledged,
+            report.ends.partly_filled
         ),
     );
+    if report.ends.failed_late > 0 {
+        row(
+            "refused",
+            format!(
+                "{} after acceptance, orders that may only rest and would have taken liquidity",
+                report.ends.failed_late
+            ),
+        );
+    }
     let percent = |share: Option<f64>| {
         share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0))
     };

@@ -489,7 +489,7 @@ fn quiet_ticks() -> Vec<(u64, i64, f64, f64)> {
 /// Ticks whose prices have another unit are refused with row, price and option; the options allow or skip them.
 #[test]
 fn ticks_in_another_unit_are_refused() {
-    let folder = Folder::new("backtest-unit");
+    let folder = Folder::new("backtest-tick-unit");
     let data = folder.0.join("eth.npy");
     let path = data.display().to_string();
     let units = ["--tick", "0.01", "--lot", "0.001", "--overwrite"];
@@ -525,4 +525,106 @@ fn ticks_in_another_unit_are_refused() {
     );
     assert_eq!(report["skipped"][0]["kind"], "implausible-price");
     assert_eq!(exit(&ran(&wrong, &["--price-factor", "1"])), 2);
+}
+
+/// The cells of a row of a table of a page, by its first cell.
+fn cells<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    let begin = format!("<tr><td>{name}</td>");
+    let (_, row) = page
+        .split_once(&begin)
+        .unwrap_or_else(|| panic!("no row {name}"));
+    let (row, _) = row.split_once("</tr>").unwrap();
+    row.split("<td>")
+        .skip(1)
+        .map(|cell| cell.split_once("</td>").unwrap().0)
+        .collect()
+}
+
+/// Orders that would have taken liquidity, cancelled and open ones: every view has every order once.
+#[test]
+fn orders_add_up_in_every_view() {
+    let folder = Folder::new("backtest-orders");
+    let data = folder.write("eth.csv", &jumping());
+    let output = run(&folder, &data, &["--request-latency", "900ms", "--json"]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let report = &json(&output)["report"];
+    let by_end = report["orders_by_end"].as_object().unwrap();
+    let count = |name: &str| by_end[name].as_u64().unwrap();
+    let names = ["filled", "cancelled", "expired", "refused", "lost", "open"];
+    assert_eq!(by_end.len(), 7);
+    assert_eq!(
+        count("placed"),
+        names.iter().map(|name| count(name)).sum::<u64>()
+    );
+    let late = report["ends"]["failed_late"].as_u64().unwrap();
+    assert!(late > 0 && count("refused") >= late, "{by_end:?}");
+    assert_eq!(report["orders"]["submitted"], by_end["placed"]);
+
+    let text = std::fs::read_to_string(folder.0.join("out/report.txt")).unwrap();
+    let parts: Vec<_> = names
+        .iter()
+        .map(|name| format!("{} {name}", count(name)))
+        .collect();
+    let sum = format!("{} placed = {};", count("placed"), parts.join(" + "));
+    assert!(text.contains(&sum), "{sum}: {text}");
+    assert!(text.contains(&format!("{late} after acceptance")), "{text}");
+    let page = std::fs::read_to_string(folder.0.join("out/report.html")).unwrap();
+    assert_eq!(cells(&page, "orders placed"), [count("placed").to_string()]);
+    for name in names {
+        assert_eq!(cells(&page, name), [count(name).to_string()], "{name}");
+    }
+    assert_eq!(
+        cells(&page, "of the refused, after acceptance"),
+        [late.to_string()]
+    );
+}
+
+/// Profit and loss by market and fees by token are in every view, and add up to the totals.
+#[test]
+fn markets_and_fees_are_in_every_view() {
+    let folder = Folder::new("backtest-markets");
+    let data = folder.write("eth.csv", &jumping());
+    let text = std::fs::read_to_string(config(&folder)).unwrap();
+    let charged = text.replace("maker_bips = 0", "maker_bips = 5");
+    assert_ne!(text, charged);
+    let config = folder.write("fees.toml", &charged);
+    let out = folder.0.join("out").display().to_string();
+    let output = cambist(&[
+        "backtest", "--config", &config, "--data", &data, "--out", &out, "--json",
+    ]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let report = &json(&output)["report"];
+    let market = &report["markets"][0];
+    for name in ["spread", "holdings", "fees", "total"] {
+        assert_eq!(market[name], report["pnl"][name], "{name}");
+    }
+    let amount = |value: &Value| value.as_str().unwrap().to_owned();
+    let text = std::fs::read_to_string(folder.0.join("out/report.txt")).unwrap();
+    let page = std::fs::read_to_string(folder.0.join("out/report.html")).unwrap();
+    let line = format!(
+        "ETH-USDC: {} USDC = spread {}",
+        amount(&market["total"]),
+        amount(&market["spread"])
+    );
+    assert!(text.contains(&line), "{line}: {text}");
+    let names = [
+        "spread",
+        "holdings",
+        "fees",
+        "total",
+        "holding",
+        "excess_over_holding",
+    ];
+    let mut expected: Vec<_> = names.iter().map(|name| amount(&market[*name])).collect();
+    expected.push(market["fills"].to_string());
+    assert_eq!(cells(&page, "ETH-USDC"), expected);
+    assert_eq!(report["fees"].as_array().unwrap().len(), 2);
+    for fee in report["fees"].as_array().unwrap() {
+        let paid = format!("{} {}", amount(&fee["amount"]), amount(&fee["token"]));
+        assert!(
+            text.contains(&format!("{paid} = {}", amount(&fee["value"]))),
+            "{paid}: {text}"
+        );
+        assert_eq!(cells(&page, &paid), [amount(&fee["value"])]);
+    }
 }

@@ -211,6 +211,7 @@ impl Page<'_> {
             &["", "spread", "holdings", "fees", "total"],
             &rows,
         );
+        self.by_market(page);
         self.account(page);
         let bps = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |v| format!("{v:+.2}"));
         let rows: Vec<_> = report
@@ -235,16 +236,21 @@ impl Page<'_> {
             &rows,
         );
         let orders = &report.orders;
-        let rows = [
-            ("orders submitted", orders.submitted),
+        let by_end = &report.orders_by_end;
+        let mut rows = vec![("orders placed", by_end.placed)];
+        rows.extend(by_end.parts());
+        rows.extend([
+            ("of the refused, after acceptance", report.ends.failed_late),
+            (
+                "of all that did not fill whole, with fills",
+                report.ends.partly_filled,
+            ),
             ("acknowledged", orders.acknowledged),
-            ("cancelled", orders.cancelled),
-            ("filled whole", orders.filled),
             ("fills as maker", report.maker_fills),
             ("fills as taker", report.taker_fills),
             ("requests sent", report.requests.sent),
-            ("refused by the rate limit", report.rate_limited),
-        ];
+            ("requests refused by the rate limit", report.rate_limited),
+        ]);
         let rows = rows
             .iter()
             .map(|(name, n)| vec![(*name).to_owned(), n.to_string()]);
@@ -261,6 +267,60 @@ impl Page<'_> {
         let rows: Vec<_> = rows.chain(shares).collect();
         table(page, "Orders and requests", &["", "count"], &rows);
         self.more_tables(page);
+    }
+
+    /// Profit and loss by market, and fees by token, with their sums.
+    fn by_market(&self, page: &mut String) {
+        let report = self.report;
+        let quote = &report.quote;
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for market in &report.markets {
+            let mut cells = vec![market.market.clone()];
+            cells.extend(market.amounts().map(str::to_owned));
+            cells.push(market.fills.to_string());
+            rows.push(cells);
+        }
+        if let Some(pnl) = report.pnl.as_ref().filter(|_| rows.len() > 1) {
+            let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
+            rows.push(vec![
+                "all".to_owned(),
+                pnl.spread.clone(),
+                pnl.holdings.clone(),
+                pnl.fees.clone(),
+                pnl.total.clone(),
+                known(&report.holding),
+                known(&report.excess_over_holding),
+                report.fills.to_string(),
+            ]);
+        }
+        let head = [
+            "market",
+            "spread",
+            "holdings",
+            "fees",
+            "total",
+            "holding",
+            "excess over holding",
+            "fills",
+        ];
+        page.push_str("<div class=\"wide\">\n");
+        table(page, &format!("Markets, in {quote}"), &head, &rows);
+        page.push_str("</div>\n");
+        let fees = report.fees.iter().map(|fee| {
+            let value = fee.value.clone().unwrap_or_else(|| "–".to_owned());
+            vec![format!("{} {}", fee.amount, fee.token), value]
+        });
+        let mut rows: Vec<_> = fees.collect();
+        if let Some(pnl) = report.pnl.as_ref().filter(|_| rows.len() > 1) {
+            rows.push(vec!["all".to_owned(), pnl.fees.clone()]);
+        }
+        let value = format!("{quote} at the mids of the fills");
+        table(
+            page,
+            "Fees by the token they were taken in",
+            &["paid", &value],
+            &rows,
+        );
     }
 
     /// What was held and traded.

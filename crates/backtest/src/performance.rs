@@ -1,12 +1,13 @@
 //! Actual profit and loss, from the exchange's own fills and the recorded mids of those moments.
 
+use std::collections::BTreeMap;
+
 use cambist_core::event::Amounts;
 use cambist_core::notification::{Fill, Notification};
 use cambist_core::order::ClientOrderId;
 use cambist_core::{Amount, MarketSpec, StrategyId, Time, TokenId, VenueTime};
 use cambist_market_data::Timestamp;
-use cambist_report::Session;
-use cambist_report::money::Money;
+use cambist_report::{Attribution, Money, Session};
 
 use crate::exchange::{Execution, SimulatedExchange};
 
@@ -50,6 +51,10 @@ pub struct Performance {
     pub session: Session,
     /// The same accounting without a fill: the initial balances, held.
     held: Session,
+    /// The same accounting with the fees that were taken in quote tokens alone.
+    charged_in_quote: Session,
+    /// Fees by the token that they were taken in.
+    fees: BTreeMap<TokenId, Amount>,
     pub equity: EquityCurve,
     /// By market; `None` before its first mid.
     pub marks: Vec<Option<Marks>>,
@@ -69,7 +74,7 @@ impl Performance {
             opening: opening.clone(),
             recovered: 0,
         };
-        let [session, held] = std::array::from_fn(|_| {
+        let [session, held, charged_in_quote] = std::array::from_fn(|_| {
             let mut session = Session::new(markets);
             session.observe(Time(0), &ready);
             session
@@ -77,6 +82,8 @@ impl Performance {
         Self {
             session,
             held,
+            charged_in_quote,
+            fees: BTreeMap::new(),
             equity: EquityCurve::default(),
             marks: vec![None; markets.len()],
             maker_fills: 0,
@@ -97,6 +104,7 @@ impl Performance {
         };
         self.session.observe(now, &notification);
         self.held.observe(now, &notification);
+        self.charged_in_quote.observe(now, &notification);
     }
 
     /// The change of value of the initial balances, and the excess of the profit and loss over it, in quote tokens;
@@ -108,7 +116,13 @@ impl Performance {
     }
 
     /// Books a fill.
-    pub fn traded(&mut self, now: Time, execution: &Execution, mid: Option<u64>) {
+    pub fn traded(
+        &mut self,
+        now: Time,
+        spec: &MarketSpec,
+        execution: &Execution,
+        mid: Option<u64>,
+    ) {
         match execution.liquidity {
             cambist_fill_model::Liquidity::Maker => self.maker_fills += 1,
             cambist_fill_model::Liquidity::Taker => self.taker_fills += 1,
@@ -126,7 +140,50 @@ impl Performance {
             fee: execution.traded.fee,
             mid,
         };
+        let in_base = spec.fee_in.is_base(fill.side);
+        let token = if in_base { &spec.base } else { &spec.quote };
+        let charged = self.fees.entry(token.id).or_default();
+        *charged = charged.saturating_add(fill.fee);
+        let in_quote = Fill {
+            fee: if in_base { 0 } else { fill.fee },
+            ..fill.clone()
+        };
+        let in_quote = Notification::Filled(in_quote);
+        self.charged_in_quote.observe(now, &in_quote);
         self.session.observe(now, &Notification::Filled(fill));
+    }
+
+    /// Profit and loss of a market, and that of holding its initial balances, in quote tokens; `None` if an amount
+    /// cannot be counted.
+    pub fn of_market(&self, market: &MarketSpec) -> Option<(Attribution, Money)> {
+        let made = self.session.pnl_of(market.id)?;
+        Some((made, self.held.pnl_of(market.id)?.total))
+    }
+
+    /// Fees by the token that they were taken in: units of it, and their value at the mids of the fills in quote
+    /// tokens, negative; the values add up to the fees of the profit and loss.
+    pub fn fees(&self, markets: &[MarketSpec]) -> Vec<(TokenId, Amount, Option<Money>)> {
+        let value = |token: TokenId| {
+            let mut parts = markets.iter().filter_map(|spec| {
+                let is_quote = spec.quote.id == token;
+                if !is_quote && spec.base.id != token {
+                    return None;
+                }
+                let in_quote = self.charged_in_quote.pnl_of(spec.id).map(|pnl| pnl.fees);
+                Some(if is_quote {
+                    in_quote
+                } else {
+                    let all = self.session.pnl_of(spec.id).map(|pnl| pnl.fees);
+                    all.zip(in_quote)
+                        .and_then(|(all, in_quote)| all.checked_sub(in_quote))
+                })
+            });
+            let first = parts.next()??;
+            parts.try_fold(first, |sum, part| sum.checked_add(part?))
+        };
+        let each = self.fees.iter();
+        each.map(|(token, units)| (*token, *units, value(*token)))
+            .collect()
     }
 
     /// Value of the opening balances at the first mid of every market; `None` if one has none.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use cambist_core::event::Amounts;
 use cambist_core::{Amount, MarketSpec, Reason, Side, Time, TokenId};
 use cambist_market_data::Timestamp;
-use cambist_report::Session;
 use cambist_report::summary::{Closing, Ends, Orders, PnlRow, Requests};
+use cambist_report::{Attribution, Money, Session};
 use serde::Serialize;
 
 use crate::advice::advice;
@@ -50,6 +50,10 @@ pub struct Report {
     pub excess_over_holding: Option<String>,
     /// Profit and loss by what the engine had polled: fills when it detected them, and its own mids.
     pub pnl_as_polled: Option<PnlRow>,
+    /// Profit and loss by market, from the same fills and mids: the rows add up to `pnl`.
+    pub markets: Vec<MarketReport>,
+    /// Fees by the token that they were taken in: their values add up to the fees of `pnl`.
+    pub fees: Vec<FeeReport>,
     /// Fills of our orders at the exchange.
     pub fills: u64,
     /// Of these, fills as maker.
@@ -68,6 +72,8 @@ pub struct Report {
     pub orders: Orders,
     /// Ends of orders.
     pub ends: Ends,
+    /// Every order once, by what it came to.
+    pub orders_by_end: OrdersByEnd,
     /// Requests, as counted by the engine.
     pub requests: Requests,
     /// Shares of orders and of the request budget.
@@ -93,6 +99,129 @@ pub struct Report {
     pub mismatches: u64,
     /// Advice that follows from the numbers, in sentences.
     pub advice: Vec<String>,
+}
+
+/// Profit and loss of one market in quote tokens; amounts are missing if they cannot be counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MarketReport {
+    /// The market.
+    pub market: String,
+    /// Fills of our orders.
+    pub fills: u64,
+    /// Fill prices against the mid.
+    pub spread: Option<String>,
+    /// Price changes of what was held.
+    pub holdings: Option<String>,
+    /// Fees; negative.
+    pub fees: Option<String>,
+    /// The sum of the three.
+    pub total: Option<String>,
+    /// The change of value of its base token's initial balance, had nothing been traded.
+    pub holding: Option<String>,
+    /// `total` less `holding`.
+    pub excess_over_holding: Option<String>,
+}
+
+impl MarketReport {
+    fn new(spec: &MarketSpec, fills: u64, performance: &Performance) -> Self {
+        let found = performance.of_market(spec);
+        let text =
+            |of: fn(&Attribution) -> Money| found.as_ref().map(|(pnl, _)| of(pnl).to_string());
+        let excess = found
+            .as_ref()
+            .and_then(|(pnl, holding)| pnl.total.checked_sub(*holding));
+        Self {
+            market: spec.name.clone(),
+            fills,
+            spread: text(|pnl| pnl.spread),
+            holdings: text(|pnl| pnl.holdings),
+            fees: text(|pnl| pnl.fees),
+            total: text(|pnl| pnl.total),
+            holding: found.as_ref().map(|(_, holding)| holding.to_string()),
+            excess_over_holding: excess.map(|excess| excess.to_string()),
+        }
+    }
+
+    /// Its amounts in the order of the tables: spread, holdings, fees, total, holding, excess over holding.
+    pub fn amounts(&self) -> [&str; 6] {
+        [
+            &self.spread,
+            &self.holdings,
+            &self.fees,
+            &self.total,
+            &self.holding,
+            &self.excess_over_holding,
+        ]
+        .map(|amount| amount.as_deref().unwrap_or("–"))
+    }
+}
+
+/// Fees that were taken in one token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FeeReport {
+    /// Symbol of the token.
+    pub token: String,
+    /// Whole tokens.
+    pub amount: String,
+    /// Their value at the mids of the fills, in quote tokens; negative.
+    pub value: Option<String>,
+}
+
+fn fees(source: &Source<'_>) -> Vec<FeeReport> {
+    let session = &source.performance.session;
+    let each = source.performance.fees(source.markets).into_iter();
+    each.map(|(token, units, value)| FeeReport {
+        token: session.symbol(token),
+        amount: session.whole(token, i128::try_from(units).unwrap_or(i128::MAX), 30),
+        value: value.map(|value| value.to_string()),
+    })
+    .collect()
+}
+
+/// Every order once: `placed` is the sum of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OrdersByEnd {
+    /// Transmitted, or alive at the beginning.
+    pub placed: u64,
+    /// Completely filled.
+    pub filled: u64,
+    /// Cancelled, perhaps after fills.
+    pub cancelled: u64,
+    /// Reached their expiry, perhaps after fills.
+    pub expired: u64,
+    /// Refused by the exchange at once (`ends.rejected`), or failed after their acceptance (`ends.failed_late`): orders
+    /// that may only rest and would have taken liquidity.
+    pub refused: u64,
+    /// Never reached the exchange, provably: requests that were lost or never transmitted.
+    pub lost: u64,
+    /// Open at the end, or of an end that the engine had not learnt.
+    pub open: u64,
+}
+
+impl OrdersByEnd {
+    fn new(submitted: u64, ends: &Ends, open: u64) -> Self {
+        Self {
+            placed: submitted + ends.recovered,
+            filled: ends.filled,
+            cancelled: ends.cancelled,
+            expired: ends.expired,
+            refused: ends.rejected + ends.failed_late,
+            lost: ends.fenced + ends.never_sent,
+            open,
+        }
+    }
+
+    /// What orders came to, with names, in the order of the tables.
+    pub const fn parts(&self) -> [(&'static str, u64); 6] {
+        [
+            ("filled", self.filled),
+            ("cancelled", self.cancelled),
+            ("expired", self.expired),
+            ("refused", self.refused),
+            ("lost", self.lost),
+            ("open", self.open),
+        ]
+    }
 }
 
 /// Shares; each is missing if there was nothing to divide by.
@@ -330,6 +459,13 @@ pub fn build(source: &Source<'_>) -> Report {
         },
         pnl: actual.pnl.into_iter().next(),
         holding: benchmark.map(|(holding, _)| holding.to_string()),
+        markets: source
+            .markets
+            .iter()
+            .zip(&actual.markets)
+            .map(|(spec, row)| MarketReport::new(spec, row.fills, performance))
+            .collect(),
+        fees: fees(source),
         excess_over_holding: benchmark.map(|(_, excess)| excess.to_string()),
         pnl_as_polled: polled.pnl.into_iter().next(),
         fills: actual.fills,
@@ -340,8 +476,13 @@ pub fn build(source: &Source<'_>) -> Report {
         markouts: source.markouts.report(),
         detection: detection(source.log),
         ratios: Ratios::new(&polled.orders, &polled.ends, &polled.requests),
-        orders: polled.orders,
+        orders_by_end: OrdersByEnd::new(
+            polled.orders.submitted,
+            &polled.ends,
+            engine.open_orders(),
+        ),
         ends: polled.ends,
+        orders: polled.orders,
         requests: polled.requests,
         rate_limited: source.rate_limited,
         quoted_both_sides_ratio: both_sides(source),

@@ -339,7 +339,8 @@ impl Backtest {
             self.mark(market);
             let mid = mid(&self.exchange, market);
             let now = self.engine_time(execution.time);
-            self.performance.traded(now, &execution, mid);
+            let spec = &self.markets[market];
+            self.performance.traded(now, spec, &execution, mid);
             self.markouts.traded(&execution);
             if let Some(engine) = &mut self.engine {
                 engine

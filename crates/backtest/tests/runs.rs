@@ -38,6 +38,59 @@ fn held_after(kept: &Kept) -> [Amount; 2] {
     [base, quote]
 }
 
+/// Units of 10^-18 whole tokens, which the amounts of tests are multiples of.
+fn exact(text: &str) -> i128 {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = format!("{whole}{part:0<18}");
+    digits.parse().unwrap()
+}
+
+/// Markets add up to the profit and loss, fees by token to its fees and to those of the fills, and orders to those
+/// placed.
+fn check_parts(report: &Report, kept: &Kept) {
+    let pnl = report.pnl.as_ref().unwrap();
+    let (holding, excess) = (report.holding.as_ref(), report.excess_over_holding.as_ref());
+    let totals = [
+        &pnl.spread,
+        &pnl.holdings,
+        &pnl.fees,
+        &pnl.total,
+        holding.unwrap(),
+        excess.unwrap(),
+    ];
+    let mut sums = [0; 6];
+    for market in &report.markets {
+        for (sum, amount) in sums.iter_mut().zip(market.amounts()) {
+            *sum += exact(amount);
+        }
+    }
+    assert_eq!(sums, totals.map(|total| exact(total)));
+    let fills: u64 = report.markets.iter().map(|market| market.fills).sum();
+    assert_eq!(fills, report.fills);
+    let values = report
+        .fees
+        .iter()
+        .map(|fee| exact(fee.value.as_ref().unwrap()));
+    assert_eq!(values.sum::<i128>(), exact(&pnl.fees));
+    if report.markets.len() == 1 {
+        let charged = |side| {
+            let fills = kept.fills.iter().filter(|fill| fill.side == side);
+            fills.map(|fill| fill.fee).sum::<Amount>()
+        };
+        let paid = |token: &str| {
+            let found = report.fees.iter().find(|fee| fee.token == token);
+            found.map_or(0, |fee| exact(&fee.amount).unsigned_abs())
+        };
+        // Taken from what was bought.
+        assert_eq!(paid("AAA"), charged(Side::Buy));
+        assert_eq!(paid("QQQ"), charged(Side::Sell) * 1_000_000_000_000);
+    }
+    let by_end = &report.orders_by_end;
+    let parts = by_end.parts().map(|(_, count)| count);
+    assert_eq!(by_end.placed, parts.iter().sum::<u64>(), "{by_end:?}");
+    assert_eq!(by_end.placed, report.orders.submitted);
+}
+
 /// Profit and loss is that of holding the initial balances and the excess over it, exactly.
 fn check_holding(report: &Report, kept: &Kept) {
     let micros = |text: &str| (number(text) * 1e9).round();
@@ -71,6 +124,7 @@ fn check_books(report: &Report, kept: &Kept) {
         "{change} {pnl:?}"
     );
     check_holding(report, kept);
+    check_parts(report, kept);
     assert_eq!(report.invariants, [""; 0]);
     assert_eq!(report.mismatches, 0);
     assert_eq!(report.level, "trading", "{:?}", report.levels);
@@ -661,4 +715,49 @@ fn an_account_that_only_holds_has_no_excess() {
         "{:?}",
         report.advice
     );
+}
+
+/// Two markets of one quote token: each has its own profit and loss, and they add up exactly, as do the fees.
+#[test]
+fn profit_of_two_markets_adds_up() {
+    let assumptions = Assumptions {
+        maker_fee_bips: 3,
+        ..fast()
+    };
+    let mut two = setup(snapshots(swinging(1_800, 3_000)), assumptions);
+    let mut second = market();
+    (second.id, second.name) = (cambist_core::MarketId(1), "BBB-QQQ".to_owned());
+    let base = cambist_core::TokenId(2);
+    second.base = common::token(base, "BBB", 18);
+    two.tokens.push(second.base.clone());
+    two.opening.insert(base, 7 * ONE);
+    let limits = two.engine.markets[0].clone();
+    two.engine.markets.push(limits);
+    let strategy = cambist_strategies::find("ladder").unwrap();
+    let strategy = strategy
+        .build_from(&common::LADDER.parse().unwrap(), &second)
+        .unwrap();
+    two.strategies
+        .push((cambist_core::StrategyId(1), second.id, strategy));
+    two.markets.push(second);
+    let rising = swinging(1_800, 2_000).into_iter().zip(0..);
+    let rising = rising.map(|(mut row, n): (Snapshot, u64)| {
+        for level in row.bids.iter_mut().chain(&mut row.asks) {
+            level.price.0 += n;
+        }
+        row
+    });
+    two.data.push(snapshots(rising.collect()));
+    let (report, kept) = run(two);
+    check_holding(&report, &kept);
+    check_parts(&report, &kept);
+    assert_eq!(report.markets.len(), 2);
+    assert!(
+        report.markets.iter().all(|market| market.fills > 20),
+        "{:?}",
+        report.markets
+    );
+    let tokens: Vec<_> = report.fees.iter().map(|fee| fee.token.as_str()).collect();
+    assert_eq!(tokens, ["AAA", "QQQ", "BBB"]);
+    assert_ne!(report.markets[0].total, report.markets[1].total);
 }

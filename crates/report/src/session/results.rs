@@ -105,6 +105,14 @@ impl Session {
         orders.saturating_add(open_transactions as u64)
     }
 
+    /// Orders that were transmitted or recovered and whose end is not proven: with the counts of [`Ends`] they are all
+    /// orders.
+    ///
+    /// [`Ends`]: crate::summary::Ends
+    pub fn open_orders(&self) -> u64 {
+        self.counts.expiries_s().count() as u64
+    }
+
     /// The last expiry of an order whose end is not proven, if there is one.
     pub fn last_expiry_s(&self) -> Option<u32> {
         let moves = self.open_transactions.values().copied();
