@@ -28,6 +28,7 @@ pub fn prepare_with(args: &Inputs, daemon: &Daemon) -> anyhow::Result<Setup> {
         .map_err(|what| Failure::new(Exit::Refused, what))?;
     let processes = processes::start(&bound)?;
     let data = recordings(args, &bound.markets)?;
+    check_options(args, &data)?;
     let opening = opening(args, &bound)?;
     let mut assumptions = args.assumptions();
     [assumptions.maker_fee_bips, assumptions.taker_fee_bips] = daemon.fee_bips;
@@ -77,6 +78,17 @@ pub fn bound_without_venue(daemon: &Daemon) -> anyhow::Result<Bound> {
         )
         .into()
     })
+}
+
+/// Refuses options that have no effect on the data.
+pub fn check_options(args: &Inputs, data: &[Recording]) -> Result<(), Failure> {
+    let are_ticks = data.iter().all(|data| matches!(data, Recording::Events(_)));
+    if args.traded_share > 0 && are_ticks {
+        return Err(usage(
+            "--traded-share is for snapshots, between which trades are not known: these data are ticks, which have their trades, so that it has no effect",
+        ));
+    }
+    Ok(())
 }
 
 /// Opens the data of every market.

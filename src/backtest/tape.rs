@@ -16,7 +16,9 @@ use cambist_core::strategy::BookLevel;
 use cambist_core::{MarketSpec, Price, Qty};
 use cambist_daemon::recording::Player;
 use cambist_market_data::supplied::{Supplied, Supply};
-use cambist_market_data::{Defect, Level, Recording, Snapshot, Timestamp, Tolerance, Update};
+use cambist_market_data::{
+    Defect, Level, Recording, Snapshot, Timestamp, Tolerance, Update, compressed,
+};
 use cambist_tape::{Entry, Reader, Tail};
 
 use super::prepare::own_grid;
@@ -44,6 +46,12 @@ pub fn open(
     max_gap_nanos: i64,
 ) -> anyhow::Result<Recording> {
     let files = recordings(path)?;
+    for file in &files {
+        if let Some(what) = compressed(file) {
+            let what = format!("{}: {what}", file.display());
+            return Err(Failure::new(Exit::CheckFailed, what).into());
+        }
+    }
     let mut tape = TapeDepth::new(files.into(), market);
     let spec = tape
         .find_market()

@@ -160,12 +160,19 @@ fn activity(report: &Report) -> Vec<Vec<String>> {
         let band = band.map_or_else(String::new, |(low, high)| {
             format!(" (95 %: {low:+.2} to {high:+.2})")
         });
+        let name = format!("markout {} s", markout.horizon_s);
         row(
-            &format!("markout {} s", markout.horizon_s),
-            format!(
-                "{:+.2} bps by value{band}, {} fills in {} spans of {} s",
-                markout.mean_bps, markout.fills, markout.spans, markout.horizon_s
-            ),
+            &name,
+            match markout.mean_bps {
+                Some(mean) => format!(
+                    "{mean:+.2} bps by value{band}, {} fills in {} spans of {} s",
+                    markout.fills, markout.spans, markout.horizon_s
+                ),
+                None => format!(
+                    "no data: {} fills have no mid {} s later within the run",
+                    markout.left_out, markout.horizon_s
+                ),
+            },
         );
     }
     let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0} ms"));

@@ -296,9 +296,21 @@ pub fn run_table(space: &Space, group: &Group<'_>, most: usize) -> Vec<Vec<Strin
     table
 }
 
+/// Decimals of an amount in a table; all of them are in `runs.csv`.
+const PLACES: usize = 4;
+
+/// An amount in a table: its nearest value with few decimals, so that all columns fit on a page.
+pub fn short(amount: &str) -> String {
+    let decimals = amount.split_once('.').map_or(0, |(_, part)| part.len());
+    match amount.parse::<f64>() {
+        Ok(value) if decimals > PLACES => format!("{value:.PLACES$}"),
+        _ => amount.to_owned(),
+    }
+}
+
 fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String> {
     let figures = score.figures;
-    let amount = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
+    let amount = |value: &Option<String>| value.as_deref().map_or_else(|| "–".to_owned(), short);
     let sharpe = score
         .moments
         .map(|moments| annual(moments.sharpe(), space.return_interval_s));
@@ -315,7 +327,7 @@ fn run_cells(space: &Space, group: &Group<'_>, score: &Score<'_>) -> Vec<String>
         amount(&figures.fees),
         ratio(sharpe),
         deflated.map_or_else(|| "–".to_owned(), percent),
-        figures.drawdown_max.clone(),
+        short(&figures.drawdown_max),
         figures.fills.to_string(),
         format!("{:.1} %", figures.uptime * 100.0),
     ]);
@@ -367,12 +379,13 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
                 other => other.to_string(),
             }));
         }
-        let net =
-            |chosen: Option<&Chosen>| chosen.and_then(|c| c.net_pnl.clone()).unwrap_or_else(none);
+        let net = |chosen: Option<&Chosen>| {
+            let net = chosen.and_then(|c| c.net_pnl.as_deref());
+            net.map_or_else(none, short)
+        };
         let excess = |chosen: Option<&Chosen>| {
-            chosen
-                .and_then(|c| c.excess_over_holding.clone())
-                .unwrap_or_else(none)
+            let excess = chosen.and_then(|c| c.excess_over_holding.as_deref());
+            excess.map_or_else(none, short)
         };
         let fills = |chosen: Option<&Chosen>| chosen.map_or_else(none, |c| c.fills.to_string());
         let deflated = train.and_then(|train| train.deflated?.probability);
@@ -393,4 +406,22 @@ pub fn window_table(space: &Space, summary: &Summary) -> Vec<Vec<String>> {
         table.push(cells);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn amounts_of_tables_have_few_decimals() {
+        for (amount, shown) in [
+            ("-252.764", "-252.764"),
+            ("-252.76412345", "-252.7641"),
+            ("0.00005", "0.0001"),
+            ("12", "12"),
+            ("uncounted", "uncounted"),
+        ] {
+            assert_eq!(short(amount), shown, "{amount}");
+        }
+    }
 }

@@ -15,7 +15,9 @@ use super::plan::Plan;
 use super::space::Space;
 use super::windows::{Span, Window, span, windows};
 use crate::backtest::inputs::Inputs;
-use crate::backtest::prepare::{bound_without_venue, recordings, scenario_of, tape_of};
+use crate::backtest::prepare::{
+    bound_without_venue, check_options, recordings, scenario_of, tape_of,
+};
 use crate::backtest::scenario;
 use crate::exit::{Exit, Failure};
 use crate::revision::VERSION;
@@ -41,6 +43,7 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
     let daemon = Daemon::load_unpinned(&inputs.config)?;
     let bound = bound_without_venue(&daemon)?;
     let mut data = recordings(inputs, &bound.markets)?;
+    check_options(inputs, &data)?;
     if space.return_interval_s.saturating_mul(1_000) % inputs.sample != 0 {
         let what = format!(
             "return_interval is {} s, which is no multiple of --sample {} ms",
@@ -50,7 +53,7 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
     }
     let snapshots = data
         .iter()
-        .any(|data| matches!(data, Recording::Snapshots(_)));
+        .any(|data| !matches!(data, Recording::Events(_)));
     let (windows, span) = windows_of(&space, inputs, &mut data)?;
     let config = daemon.source.text.clone();
     let mut assumptions = inputs.assumptions();
@@ -61,7 +64,11 @@ pub fn prepare(inputs: &Inputs, sweep: &Path) -> anyhow::Result<Prepared> {
     let skipped: Vec<_> = kinds.map(DefectKind::name).collect();
     let settings = json!({
         "assumptions": assumptions,
-        "assumed": assumptions.sentences(snapshots, daemon.venue.fee_in()),
+        "assumed": assumptions.sentences(
+            snapshots,
+            daemon.venue.fee_in(),
+            bound.engine.poll.depth_ms,
+        ),
         "from": inputs.from.map(|at| at.to_string()),
         "to": inputs.to.map(|at| at.to_string()),
         "balances": inputs.balance,

@@ -323,7 +323,7 @@ fn figures(finished: &Finished, sink: &mut ExcessSink) -> Figures {
         orders: report.orders.submitted,
         cancelled: report.orders.cancelled,
         uptime: report.quoted_both_sides_ratio,
-        markout_10s_bps: markout.map(|m| m.mean_bps),
+        markout_10s_bps: markout.and_then(|m| m.mean_bps),
         returns: sink.returns.into(),
         engine_ended: report.engine_ended.clone(),
         invariants: report.invariants.len() as u64,

@@ -628,3 +628,63 @@ fn markets_and_fees_are_in_every_view() {
         assert_eq!(cells(&page, &paid), [amount(&fee["value"])]);
     }
 }
+
+/// A share of decreases that count as traded is an assumption about snapshots; on ticks it would have no effect.
+#[test]
+fn a_traded_share_of_ticks_is_refused() {
+    let folder = Folder::new("backtest-share");
+    let data = folder.0.join("eth.npy");
+    std::fs::write(&data, npy(&quiet_ticks())).unwrap();
+    let path = data.display().to_string();
+    let share = ["--tick", "0.01", "--lot", "0.001", "--traded-share", "0.5"];
+    let output = run(&folder, &path, &share);
+    assert_eq!(exit(&output), 2, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("these data are ticks"),
+        "{}",
+        stderr(&output)
+    );
+    let snapshots = folder.write("eth.csv", &jumping());
+    let output = run(&folder, &snapshots, &["--traded-share", "0.5"]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+}
+
+/// Compressed files are named as such, whatever their name, with the command that decompresses them.
+#[test]
+fn compressed_files_are_named() {
+    let folder = Folder::new("backtest-compressed");
+    for (name, first, words) in [
+        ("eth.csv", &b"\x1f\x8b\x08\x00rest"[..], "compressed (gzip)"),
+        ("eth.csv.gz", b"\x1f\x8b\x08\x00rest", "gunzip --keep"),
+        ("eth.npy", b"\x28\xb5\x2f\xfdrest", "compressed (zstd)"),
+        ("run.tape", b"\x1f\x8b\x08\x00rest", "compressed (gzip)"),
+        ("run.tape.xz", b"\xfd7zXZ\x00rest", "compressed (xz)"),
+    ] {
+        let data = folder.0.join(name);
+        std::fs::write(&data, first).unwrap();
+        let path = data.display().to_string();
+        let output = run(&folder, &path, &[]);
+        assert_eq!(exit(&output), 1, "{}", stderr(&output));
+        let message = stderr(&output);
+        assert!(
+            message.contains(words) && message.contains(name),
+            "{name}: {message}"
+        );
+    }
+}
+
+/// A horizon that no fill reached is there, and so is the time between two polls.
+#[test]
+fn horizons_without_data_and_the_poll_interval_are_stated() {
+    let folder = Folder::new("backtest-stated");
+    let data = folder.write("eth.csv", &drifting());
+    let output = run(&folder, &data, &[]);
+    assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    let text = stdout(&output);
+    for words in ["markout 60 s", "no data: 0 fills", "(poll.depth_ms,"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let page = std::fs::read_to_string(folder.0.join("out/report.html")).unwrap();
+    assert_eq!(cells(&page, "60 s, all")[0], "no data");
+    assert!(page.contains("(poll.depth_ms,"));
+}

@@ -153,6 +153,8 @@ fn every_trial_is_a_row_and_its_figures_are_those_of_the_backtest() {
     }
     let csv = std::fs::read_to_string(Path::new(&sweep.out("out")).join("runs.csv")).unwrap();
     assert_eq!(csv.lines().count(), 7);
+    let page = std::fs::read_to_string(Path::new(&sweep.out("out")).join("sweep.html")).unwrap();
+    assert!(page.contains("(poll.depth_ms,") && page.contains("<div class=\"wide\">"));
     assert!(
         csv.starts_with("run,trial,window,phase,margin,amount,status,from,to,net_pnl,"),
         "{csv}"

@@ -105,10 +105,11 @@ fn markouts(report: &Report) -> Option<String> {
         ));
     }
     let ten = ten?;
+    let mean = ten.mean_bps?;
     let (low, high) = ten.low_bps.zip(ten.high_bps)?;
     let estimate = format!(
         "the mean 10 s markout is {:+.1} bps (95 %: {low:+.1} to {high:+.1}, {} fills in n = {spans} spans of 10 s)",
-        ten.mean_bps, ten.fills
+        mean, ten.fills
     );
     if high < 0.0 {
         Some(format!(

@@ -121,8 +121,9 @@ impl Assumptions {
         Ok(())
     }
 
-    /// The assumptions in sentences, for reports. `snapshots` is whether the data are snapshots.
-    pub fn sentences(&self, snapshots: bool, fee_in: FeeToken) -> Vec<String> {
+    /// The assumptions in sentences, for reports. `snapshots` is whether the data are snapshots, `depth_ms` the
+    /// configured milliseconds between two polls of the depth.
+    pub fn sentences(&self, snapshots: bool, fee_in: FeeToken, depth_ms: u64) -> Vec<String> {
         let latency = |range: LatencyRange| {
             if range.min_us == range.max_us {
                 ms(range.min_us)
@@ -150,6 +151,9 @@ impl Assumptions {
                 0 => "Timers of the daemon are exact.".to_owned(),
                 us => format!("Timers of the daemon fire up to {} late.", ms(us)),
             },
+            format!(
+                "The daemon polls the depth every {depth_ms} ms (poll.depth_ms, for each market on average) and decides from the last one it received: what happens between two polls is not known to it."
+            ),
         ];
         sentences.push(match self.rate_limit {
             None => "The exchange does not limit requests.".to_owned(),

@@ -214,6 +214,8 @@ impl Page<'_> {
         self.by_market(page);
         self.account(page);
         let bps = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |v| format!("{v:+.2}"));
+        let mean =
+            |value: Option<f64>| value.map_or_else(|| "no data".to_owned(), |v| format!("{v:+.2}"));
         let rows: Vec<_> = report
             .markouts
             .iter()
@@ -221,7 +223,7 @@ impl Page<'_> {
                 let name = format!("{} s, {}", m.horizon_s, m.side);
                 vec![
                     name,
-                    bps(Some(m.mean_bps)),
+                    mean(m.mean_bps),
                     bps(m.low_bps),
                     bps(m.high_bps),
                     m.fills.to_string(),

@@ -180,8 +180,8 @@ pub struct MarkoutReport {
     /// Spans of time, each as long as the horizon, with such fills: the observations of the band.
     pub spans: u64,
     /// Mean in ten-thousandths of the fill's price, weighted by the value traded; positive if the mid moved in our
-    /// favour.
-    pub mean_bps: f64,
+    /// favour; missing where no fill has a mid at that time.
+    pub mean_bps: Option<f64>,
     /// Lower end of the 95 % confidence band of the mean; missing with fewer than two spans.
     pub low_bps: Option<f64>,
     /// Its upper end.
@@ -248,7 +248,7 @@ impl Markouts {
         }
     }
 
-    /// Every horizon for both sides, bids and asks; without those that have no fills.
+    /// Every horizon for both sides, bids and asks, also those without a fill.
     pub fn report(&self) -> Vec<MarkoutReport> {
         let names = ["all", Side::Buy.name(), Side::Sell.name()];
         let each = self.horizons.iter().flat_map(|horizon| {
@@ -262,7 +262,7 @@ impl Markouts {
                     side,
                     fills: moments.fills,
                     spans: moments.spans,
-                    mean_bps: moments.mean(),
+                    mean_bps: (moments.fills > 0).then(|| moments.mean()),
                     low_bps: end(-1.0),
                     high_bps: end(1.0),
                     left_out: waiting.count() as u64
@@ -274,7 +274,7 @@ impl Markouts {
                 }
             })
         });
-        each.filter(|report| report.fills > 0).collect()
+        each.collect()
     }
 }
 
@@ -331,16 +331,24 @@ mod tests {
             let found = report.iter().find(|r| r.horizon_s == 1 && r.side == side);
             found.unwrap().clone()
         };
-        assert_eq!((of("buy").mean_bps, of("sell").mean_bps), (2.0, -4.0));
+        assert_eq!(
+            (of("buy").mean_bps, of("sell").mean_bps),
+            (Some(2.0), Some(-4.0))
+        );
         let all = of("all");
-        assert_eq!((all.fills, all.mean_bps), (2, -1.0));
+        assert_eq!((all.fills, all.mean_bps), (2, Some(-1.0)));
         // Standard deviation √18, error 3.
         let low = all.low_bps.unwrap();
         assert!((low - (-1.0 - 12.706 * 3.0)).abs() < 1e-12, "{low}");
         assert_eq!(of("buy").low_bps, None);
+        // No mid, and no time yet: the horizons are there, without data.
+        assert_eq!(report.len(), 9);
+        let others = report.iter().filter(|r| r.horizon_s > 1);
         assert!(
-            report.iter().all(|r| r.horizon_s == 1),
-            "no mid, and no time yet: {report:?}"
+            others
+                .clone()
+                .all(|r| (r.fills, r.mean_bps, r.low_bps) == (0, None, None)),
+            "{report:?}"
         );
         markouts.take_due(at(15), |_| Some(20_000));
         let ten = markouts
@@ -390,7 +398,7 @@ mod tests {
         markouts.traded(&fill(100, Side::Buy, 10_000));
         markouts.take_due(Timestamp(1_000_000_000), |_| Some(20_004));
         markouts.take_due(Timestamp(101_000_000_000), |_| Some(19_996));
-        assert!((markouts.report()[0].mean_bps - 1.0).abs() < 1e-12);
+        assert!((markouts.report()[0].mean_bps.unwrap() - 1.0).abs() < 1e-12);
 
         // One move of the mid is seen by the fills of two spans in succession.
         let mut moments = [Moments::default(); 2];

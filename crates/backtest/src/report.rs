@@ -394,6 +394,7 @@ pub struct Source<'a> {
     pub ended: Option<Timestamp>,
     pub rate_limited: u64,
     pub sample_ms: u64,
+    pub depth_ms: u64,
     pub markouts: &'a Markouts,
 }
 
@@ -509,6 +510,7 @@ fn assumed(source: &Source<'_>) -> Vec<String> {
     let mut assumed = source.assumptions.sentences(
         feeds.iter().any(Feed::is_snapshots),
         source.markets[0].fee_in,
+        source.depth_ms,
     );
     let trades: u64 = feeds.iter().map(Feed::trades).sum();
     if trades > 0 {

@@ -96,6 +96,8 @@ pub struct Backtest {
     sampled_at: Option<Timestamp>,
     sample_nanos: i64,
     timeout_nanos: i64,
+    /// Configured time between two polls of the depth.
+    depth_ms: u64,
     from: Option<Timestamp>,
     to: Timestamp,
     /// When the engine started, and what its clock showed then.
@@ -159,6 +161,7 @@ impl Backtest {
         Ok(Self {
             exchange,
             performance: Performance::new(&setup.markets, &setup.opening),
+            depth_ms: setup.engine.poll.depth_ms,
             timeout_nanos: nanos(engine.request_timeout_ms * 1_000),
             setup: Some(Begin {
                 config: setup.engine,
@@ -600,6 +603,7 @@ impl Backtest {
             ended,
             rate_limited: self.limiter.as_ref().map_or(0, RateLimiter::refused),
             markouts: &self.markouts,
+            depth_ms: self.depth_ms,
             sample_ms: self.sample_nanos.unsigned_abs() / 1_000_000,
         });
         Ok(Finished {

@@ -660,7 +660,7 @@ fn the_page_is_complete_and_escapes_text() {
         .iter()
         .find(|m| m.horizon_s == 10 && m.side == "all")
         .unwrap();
-    assert!(ten.low_bps.unwrap() < ten.mean_bps && ten.mean_bps < ten.high_bps.unwrap());
+    assert!(ten.low_bps < ten.mean_bps && ten.mean_bps < ten.high_bps);
     assert!(
         report
             .advice
@@ -680,7 +680,7 @@ fn few_fills_give_no_conclusion() {
         "{:?}",
         report.advice
     );
-    assert!(report.markouts.is_empty());
+    assert!(report.markouts.iter().all(|markout| markout.mean_bps.is_none()));
 }
 
 #[test]

@@ -10,6 +10,7 @@
 pub mod book;
 mod check;
 pub mod columns;
+mod compressed;
 pub mod csv;
 pub mod decimal;
 pub mod defect;
@@ -29,7 +30,8 @@ pub mod time;
 pub mod units;
 
 pub use book::{Book, CrossedRows};
-pub use check::DEFAULT_MAX_GAP_NANOS;
+pub use check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR};
+pub use compressed::compressed;
 pub use defect::{Defect, DefectKind, Error, Place, Result};
 pub use event::{Event, Update, Visibility};
 pub use grid::{Grid, Step};

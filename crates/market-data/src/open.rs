@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use crate::check::{DEFAULT_MAX_GAP_NANOS, DEFAULT_PRICE_FACTOR};
+use crate::compressed::compressed;
 use crate::csv::{CsvOptions, CsvReader};
 use crate::defect::Result;
 use crate::event::Event;
@@ -111,6 +112,11 @@ pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Recording> {
     let refuse = |path: &Path, what: &str| {
         Inspector::new(path.display().to_string(), Tolerance::NONE).format(what)
     };
+    for path in paths {
+        if let Some(what) = compressed(path) {
+            return refuse(path, &what);
+        }
+    }
     let Some(kind) = format(first) else {
         return refuse(
             first,

@@ -87,7 +87,7 @@ pub struct PnlQuote {
 pub struct PoolPnl {
     /// Our part of the fees that traders paid.
     pub fee_income: String,
-    /// Loss from the pool's rebalancing against holding both tokens.
+    /// Change of the shares' value by the pool's rebalancing, against holding both tokens: negative where it is a loss.
     pub impermanent_loss: String,
     /// Fees and slippage of joins and exits.
     pub move_costs: String,
@@ -208,7 +208,8 @@ pub struct PoolRow {
     pub value_quote: Option<String>,
     /// Our part of the fees that traders paid, in quote tokens.
     pub fee_income_quote: Option<String>,
-    /// Loss from the pool's rebalancing against holding both tokens, in quote tokens.
+    /// Change of the shares' value by the pool's rebalancing, against holding both tokens, in quote tokens: negative where
+    /// it is a loss.
     pub impermanent_loss_quote: Option<String>,
     /// Fees and slippage of joins and exits, in quote tokens.
     pub move_costs_quote: Option<String>,

@@ -198,7 +198,12 @@ fn profit_and_loss(out: &mut Lines, row: &PnlRow) {
         let [income, lost, costs] = rounded(pool, named.map(String::as_str));
         put("  pool", pool);
         put("    fee income", income);
-        put("    impermanent loss", lost);
+        let name = if lost > 0 {
+            "    impermanent gain"
+        } else {
+            "    impermanent loss"
+        };
+        put(name, lost);
         put("    move costs", costs);
     }
 }

@@ -526,6 +526,13 @@ fn the_pool_is_a_part_of_profit_and_loss() {
     );
     assert_eq!(json["inventory"]["ETH"], (9 * ETH).to_string());
     let shown = text::summary(&summary, true);
+    // What rebalancing gained is no loss; what it lost is negative.
+    assert!(shown.contains("impermanent gain       +1.79"), "{shown}");
+    let mut lost = summary.clone();
+    let pool = lost.pnl[0].pool.as_mut().unwrap();
+    pool.impermanent_loss = "-1.79".to_owned();
+    let lost = text::summary(&lost, true);
+    assert!(lost.contains("impermanent loss       -1.79"), "{lost}");
     let total = shown.find("profit and loss").unwrap();
     for part in [
         "  spread",
