@@ -500,6 +500,23 @@ fn ticks_in_another_unit_are_refused() {
     let good = quiet_ticks();
     let output = ran(&good, &[]);
     assert_eq!(exit(&output), 0, "{}", stderr(&output));
+    // Two symbols in one file are two prices.
+    let other = good
+        .iter()
+        .map(|(ev, second, px, qty)| (*ev, *second, px * 23.0, *qty));
+    let both: Vec<_> = good
+        .iter()
+        .copied()
+        .zip(other)
+        .flat_map(|(a, b)| [a, b])
+        .collect();
+    let output = ran(&both, &[]);
+    assert_eq!(exit(&output), 1, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("is implausible beside"),
+        "{}",
+        stderr(&output)
+    );
     let mut wrong = good;
     wrong[302].2 *= 10.0;
     let output = ran(&wrong, &[]);

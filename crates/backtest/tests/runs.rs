@@ -680,7 +680,12 @@ fn few_fills_give_no_conclusion() {
         "{:?}",
         report.advice
     );
-    assert!(report.markouts.iter().all(|markout| markout.mean_bps.is_none()));
+    assert!(
+        report
+            .markouts
+            .iter()
+            .all(|markout| markout.mean_bps.is_none())
+    );
 }
 
 #[test]

@@ -86,10 +86,10 @@ impl FillSimulator {
     /// Updates our orders at a level with its new quantity.
     #[inline(never)]
     fn level_of_own(&mut self, side: Side, price: Price, qty: Qty) {
-        let (model, lot) = (self.options.queue, self.options.lot);
+        let (time, model, lot) = (self.time, self.options.queue, self.options.lot);
         for order in self.own_mut(side).list_mut() {
             if order.price == price.0 {
-                order.place.depth(qty.0, model, lot);
+                order.level_changed(time, qty.0, model, lot);
             }
         }
     }
@@ -123,6 +123,11 @@ impl FillSimulator {
         }
         let whole = self.options.rule == FillRule::WholeOrder;
         let (time, lot, fees) = (self.time, self.options.lot, self.options.fees);
+        let model = self.options.queue;
+        let level = match &self.depth {
+            Depth::Book(book) => Some(book.quantity(side, price).0),
+            Depth::Snapshot(_) => None,
+        };
         let mut volume = qty.0;
         let orders = self.own_mut(side);
         for order in orders.list_mut() {
@@ -133,7 +138,7 @@ impl FillSimulator {
             let filled = if order.price() == price {
                 // Without partial fills every order may use the whole trade.
                 let left = if whole { qty.0 } else { volume };
-                match order.place.trade(qty.0, left, lot) {
+                match order.traded(time, level, (qty.0, left), model, lot) {
                     0 => 0,
                     _ if whole => order.remaining,
                     lots => order.remaining.min(lots).min(volume),

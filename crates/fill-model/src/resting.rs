@@ -1,6 +1,7 @@
 //! Our resting orders on one side, best price first, with their queue positions.
 
 use cambist_core::{Price, Qty, Side};
+use cambist_market_data::Timestamp;
 use cambist_market_data::book::priority;
 use cambist_quant::queue::{Model, Position};
 
@@ -29,6 +30,9 @@ pub struct Resting {
     /// Position among all arrivals at the exchange, recorded orders included.
     pub arrival: u64,
     pub place: Place,
+    /// Its place by the trades so far of a time, before the changes of its level at that time: of the rows of one time,
+    /// trades count first.
+    pub by_trades: Option<(Timestamp, Place)>,
 }
 
 /// The resting orders of a side.
@@ -115,6 +119,38 @@ impl Resting {
 
     pub const fn remaining(&self) -> Qty {
         Qty(self.remaining)
+    }
+
+    /// Its level has a new quantity at a time.
+    #[inline]
+    pub fn level_changed(&mut self, time: Timestamp, level: u64, model: QueueModel, lot: f64) {
+        if self.by_trades.is_none_or(|(at, _)| at != time) {
+            self.by_trades = Some((time, self.place));
+        }
+        self.place.depth(level, model, lot);
+    }
+
+    /// A trade at its price, as [`Place::trade`]. What the level lost at the same time was lost to this trade first: the
+    /// change of the level, which is `level` lots now, is applied again after it.
+    #[inline]
+    pub fn traded(
+        &mut self,
+        time: Timestamp,
+        level: Option<u64>,
+        (traded, left): (u64, u64),
+        model: QueueModel,
+        lot: f64,
+    ) -> u64 {
+        let Some((_, before)) = self.by_trades.filter(|(at, _)| *at == time) else {
+            return self.place.trade(traded, left, lot);
+        };
+        self.place = before;
+        let filled = self.place.trade(traded, left, lot);
+        self.by_trades = Some((time, self.place));
+        if let Some(level) = level {
+            self.place.depth(level, model, lot);
+        }
+        filled
     }
 }
 

@@ -106,6 +106,7 @@ impl FillSimulator {
                     remaining,
                     arrival,
                     place,
+                    by_trades: None,
                 });
                 report(Outcome::Resting);
             }

@@ -273,3 +273,65 @@ fn invalid_options_are_refused() {
         Some(OptionsError::FifoNeedsOrders)
     );
 }
+
+/// A trade and the decrease of its level at one time are one movement of the queue, whichever row comes first.
+#[test]
+fn rows_of_one_time_move_a_queue_once() {
+    let models = [
+        Model::RiskAverse,
+        Model::Power(3.0),
+        Model::Power2(2.0),
+        Model::Power3(2.0),
+        Model::Log,
+        Model::Log2,
+    ];
+    let level = |qty| Update::Level {
+        side: Side::Buy,
+        price: Price(100),
+        qty: Qty(qty),
+    };
+    let trade = |qty| Update::Trade {
+        aggressor: Side::Sell,
+        price: Price(100),
+        qty: Qty(qty),
+    };
+    for model in models {
+        let after = |rows: &[Update]| {
+            let mut market = Market::of_events(options(QueueModel::Estimated(model)));
+            market.level(Side::Buy, 100, 10);
+            market.submit(maker(1, Side::Buy, 100, 2));
+            market.level(Side::Buy, 100, 14);
+            let fills = market.at_once(rows);
+            // The same once more, at the next time.
+            let level = market.level(Side::Buy, 100, 9);
+            (fills, level, market.in_front(1))
+        };
+        let expected = after(&[trade(3), level(11)]);
+        assert_eq!(after(&[level(11), trade(3)]), expected, "{model:?}");
+        assert_eq!(expected.0, [], "{model:?}");
+        // Two trades with a level each, and all levels first.
+        let expected = after(&[trade(3), trade(4), level(11), level(7)]);
+        assert_eq!(
+            after(&[level(7), trade(3), trade(4)]),
+            after(&[trade(3), trade(4), level(7)])
+        );
+        assert_eq!(
+            after(&[level(7), trade(3), level(7), trade(4)]).0,
+            expected.0,
+            "{model:?}"
+        );
+        // What was traded beyond the queue fills, in both orders.
+        let first = after(&[trade(11), level(3)]);
+        assert_eq!(first.0, [Observed::Filled(1, 100, 1)], "{model:?}");
+        assert_eq!(after(&[level(3), trade(11)]), first, "{model:?}");
+    }
+    let mut market = Market::of_events(Options::careful());
+    market.level(Side::Buy, 100, 10);
+    market.submit(maker(1, Side::Buy, 100, 2));
+    market.at_once(&[level(7), trade(3)]);
+    assert_eq!(market.in_front(1), Some(7), "3 of 10 were traded, once");
+    // At different times they are two movements: what left the level may have been cancelled.
+    market.level(Side::Buy, 100, 5);
+    assert_eq!(market.trade(Side::Sell, 100, 2), []);
+    assert_eq!(market.in_front(1), Some(3));
+}
