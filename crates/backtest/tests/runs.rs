@@ -93,19 +93,17 @@ fn check_parts(report: &Report, kept: &Kept) {
 
 /// Profit and loss is that of holding the initial balances and the excess over it, exactly.
 fn check_holding(report: &Report, kept: &Kept) {
-    let micros = |text: &str| (number(text) * 1e9).round();
     let parts = [&report.holding, &report.excess_over_holding];
-    let [holding, excess] = parts.map(|part| micros(part.as_ref().unwrap()));
-    assert_eq!(
-        holding + excess,
-        micros(&report.pnl.as_ref().unwrap().total)
-    );
+    let [holding, excess] = parts.map(|part| exact(part.as_ref().unwrap()));
+    let total = exact(&report.pnl.as_ref().unwrap().total);
+    assert_eq!(holding + excess, total);
     let mut each = kept.samples.iter().filter_map(|row| row.holding);
-    let first = each.next().unwrap();
-    let last = each.next_back().unwrap();
-    let change = last as f64 - first as f64;
-    // Both values are rounded down to a unit.
-    assert!((change - holding / 1e3).abs() <= 1.0, "{change} {holding}");
+    let first = each.next().unwrap().cast_signed();
+    let last = each.next_back().unwrap().cast_signed();
+    // Both values are rounded down to a unit, which is a millionth.
+    let unit = 1_000_000_000_000;
+    let apart = ((last - first) * unit - holding).abs();
+    assert!(apart <= unit, "{first} {last} {holding}");
 }
 
 fn check_books(report: &Report, kept: &Kept) {
