@@ -6,6 +6,9 @@ use super::summary::{Chosen, Measure, Summary, WalkForwardResult, WindowResult};
 /// From this probability on, luck alone is an unlikely explanation.
 const CONFIDENT: f64 = 0.95;
 
+/// Fills below which what follows them is mostly the price change of a position.
+const FILLS_FEW: u64 = 30;
+
 /// The sentences of a summary.
 pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
     let mut sentences = Vec::new();
@@ -121,6 +124,13 @@ fn signs(best: &Chosen, summary: &Summary) -> Vec<String> {
     } else if net.is_some_and(|net| net < 0.0) {
         sentences.push("It lost less than holding its initial balances, which is what its Sharpe ratio measures.".to_owned());
     }
+    sentences.extend(positions(
+        excess,
+        best.quoting,
+        best.fills,
+        "the best trial",
+        &summary.quote,
+    ));
     let measured = match summary.measure {
         Measure::ExcessOverHolding => excess,
         Measure::Equity => net,
@@ -195,6 +205,39 @@ fn walk_forward(
     }
 }
 
+/// Whether an excess over holding is that of quoting or of the positions that it led to.
+fn positions(
+    excess: Option<f64>,
+    quoting: Option<f64>,
+    fills: u64,
+    of: &str,
+    quote: &str,
+) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some((excess, quoting)) = excess.zip(quoting)
+        && fills > 0
+        && excess > 0.0
+    {
+        let rest = excess - quoting;
+        let what = if quoting <= 0.0 {
+            ": the excess is that of positions, and the quoting itself earned nothing"
+        } else if rest > quoting {
+            ": most of the excess is that of positions"
+        } else {
+            ""
+        };
+        sentences.push(format!(
+            "Of the excess of {of}, {quoting:.2} {quote} are of quoting (spread and fees) and {rest:.2} {quote} are price changes of positions that differ from the initial balances{what}."
+        ));
+    }
+    if (1..FILLS_FEW).contains(&fills) {
+        sentences.push(format!(
+            "It rests on {fills} fills: fewer than {FILLS_FEW} are little evidence, whatever the ratio."
+        ));
+    }
+    sentences
+}
+
 /// Windows in which nothing was traded: their profit is that of holding.
 fn without_fills(walk: &WalkForwardResult) -> Vec<String> {
     let windows = walk.windows.len();
@@ -223,7 +266,6 @@ fn without_fills(walk: &WalkForwardResult) -> Vec<String> {
 /// What the chosen trials came to, in how much time, and which of the data are in no window.
 fn earned(walk: &WalkForwardResult, summary: &Summary) -> Vec<String> {
     let quote = &summary.quote;
-    let measure = summary.measure.title();
     let mut sentences = Vec::new();
     if walk.train_s > 0.0 && walk.test_s > 0.0 {
         let (train, test) = (walk.train_excess, walk.test_excess);
@@ -234,7 +276,11 @@ fn earned(walk: &WalkForwardResult, summary: &Summary) -> Vec<String> {
         };
         let rates = [train / walk.train_s, test / walk.test_s];
         sentences.push(format!(
-            "What was chosen had {measure} of {train:.2} {quote} in {} of train windows and {test:.2} {quote} in {} of test windows: {:.4} and {:.4} {quote} {unit}.",
+            "What was chosen had {} of {train:.2} {quote} in {} of train windows and {test:.2} {quote} in {} of test windows: {:.4} and {:.4} {quote} {unit}.",
+            match summary.measure {
+                Measure::ExcessOverHolding => "an excess over holding",
+                Measure::Equity => "a net profit and loss",
+            },
             lasting(walk.train_s),
             lasting(walk.test_s),
             rates[0] * unit_s,
@@ -244,6 +290,15 @@ fn earned(walk: &WalkForwardResult, summary: &Summary) -> Vec<String> {
             sentences.push("It earned on the data that it was chosen on and not on those that followed: the choice is over-fitted. Do not trade on it.".to_owned());
         } else if rates[0] > 0.0 && rates[1] < rates[0] / 2.0 {
             sentences.push("Less than half of what it earned on train was left on test: much of the choice is over-fitted.".to_owned());
+        }
+        if summary.measure == Measure::ExcessOverHolding {
+            sentences.extend(positions(
+                Some(test),
+                Some(walk.test_quoting),
+                walk.test_fills,
+                "what was chosen, on test",
+                quote,
+            ));
         }
         if walk.test_net > 0.0 && test <= 0.0 {
             sentences.push(format!(
@@ -289,5 +344,39 @@ pub fn percent(p: f64) -> String {
         "below 0.1 %".to_owned()
     } else {
         format!("{:.1} %", p * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excess_of_positions_is_named() {
+        let of = |excess, quoting, fills| {
+            positions(Some(excess), Some(quoting), fills, "the best trial", "Q").join(" ")
+        };
+        assert_eq!(
+            of(5.0, 4.0, 100),
+            "Of the excess of the best trial, 4.00 Q are of quoting (spread and fees) and 1.00 Q are price changes of positions that differ from the initial balances."
+        );
+        assert!(of(5.0, 1.0, 100).contains("most of the excess is that of positions"));
+        assert!(of(5.0, -1.0, 100).contains("the quoting itself earned nothing"));
+        assert_eq!(of(-5.0, -1.0, 100), "");
+        assert!(of(-5.0, -1.0, 29).contains("It rests on 29 fills"));
+        assert_eq!(of(-5.0, -1.0, 30), "");
+        assert_eq!(of(0.0, 0.0, 0), "");
+    }
+
+    #[test]
+    fn durations_have_the_unit_in_which_they_are_short() {
+        for (seconds, text) in [
+            (59.0, "59.0 s"),
+            (180.0, "3.0 min"),
+            (7_200.0, "2.0 h"),
+            (259_200.0, "3.0 days"),
+        ] {
+            assert_eq!(lasting(seconds), text);
+        }
     }
 }

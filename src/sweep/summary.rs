@@ -189,6 +189,9 @@ pub struct Chosen {
     pub holding: Option<String>,
     /// Net profit and loss less `holding`; missing in results of format 1.
     pub excess_over_holding: Option<String>,
+    /// Spread and fees: what quoting itself came to, in quote tokens. The rest of the excess is the price change of
+    /// positions that differ from the initial balances.
+    pub quoting: Option<f64>,
     /// Sharpe ratio of the excess over holding, a year.
     pub sharpe: Option<f64>,
     /// Largest drawdown.
@@ -243,7 +246,11 @@ pub struct WalkForwardResult {
     pub train_excess_per_day: Option<f64>,
     /// The same on test.
     pub test_excess_per_day: Option<f64>,
-    /// The same on all train windows, in quote tokens.
+    /// Spread and fees of the chosen on all test windows, in quote tokens.
+    pub test_quoting: f64,
+    /// Fills of the chosen on all test windows.
+    pub test_fills: u64,
+    /// The excess on all train windows, in quote tokens.
     pub train_excess: f64,
     /// The same on all test windows.
     pub test_excess: f64,
@@ -312,6 +319,7 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
         net_pnl: score.figures.net_pnl.clone(),
         holding: score.figures.holding.clone(),
         excess_over_holding: score.figures.excess_over_holding.clone(),
+        quoting: quoting(score.figures),
         sharpe: score
             .moments
             .map(|moments| annual(moments.sharpe(), interval_s)),
@@ -352,6 +360,12 @@ pub fn summary(header: &Header, space: &Space, rows: &Rows) -> Summary {
     summary
 }
 
+/// What spread and fees of a run came to.
+fn quoting(figures: &Figures) -> Option<f64> {
+    let number = |text: &Option<String>| text.as_ref()?.parse::<f64>().ok();
+    Some(number(&figures.spread)? + number(&figures.fees)?)
+}
+
 fn time(text: &str) -> Option<Timestamp> {
     Timestamp::from_rfc3339(text)
 }
@@ -365,7 +379,7 @@ fn walk_forward(
     let mut pooled = RunningMoments::default();
     let mut windows = Vec::new();
     let (mut net, mut excess, mut seconds) = ([0.0; 2], [0.0; 2], [0.0; 2]);
-    let mut better_half = 0;
+    let (mut better_half, mut test_quoting, mut test_fills) = (0, 0.0, 0);
     for (window, times) in (0..).zip(&header.windows) {
         let train = group(rows, space, Some(window), Phase::Train);
         let test = group(rows, space, Some(window), Phase::Test);
@@ -385,6 +399,8 @@ fn walk_forward(
         }
         if let Some(score) = then {
             pooled.merge(&score.figures.returns.into());
+            test_quoting += quoting(score.figures).unwrap_or(0.0);
+            test_fills += score.figures.fills;
         }
         let rank = then.and_then(|score| test.rank(score, space.metric));
         better_half += u64::from(rank.is_some_and(|(rank, of)| rank * 2 <= of));
@@ -424,6 +440,8 @@ fn walk_forward(
         test_net: net[1],
         train_excess_per_day: per_day(excess, 0),
         test_excess_per_day: per_day(excess, 1),
+        test_quoting,
+        test_fills,
         train_excess: excess[0],
         test_excess: excess[1],
         test_sharpe: moments.map(|moments| annual(moments.sharpe(), space.return_interval_s)),
