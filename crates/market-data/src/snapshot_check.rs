@@ -1,5 +1,7 @@
 //! Checks between consecutive snapshots: times, versions, gaps, units, order of levels.
 
+use cambist_core::Side;
+
 use crate::check::{EARLIEST, EventCheckResult, crossed, gap, units_of_time};
 use crate::defect::Defect;
 use crate::grid::Step;
@@ -96,19 +98,21 @@ impl SnapshotCheck {
     }
 }
 
-/// A jump of the mid by a power of ten.
+/// A jump of a side's best price by a power of ten: of one side, or of both and with them of the mid.
 fn units_of_price(snapshot: &Snapshot, previous: &Snapshot) -> Option<Defect> {
-    let twice_mid = |s: &Snapshot| {
-        let (bid, ask) = (s.bids.first()?.price.0, s.asks.first()?.price.0);
+    [Side::Buy, Side::Sell].into_iter().find_map(|side| {
+        let best = |of: &Snapshot| of.side(side).first().map(|level| level.price.0);
         #[expect(clippy::cast_precision_loss, reason = "a ratio for display")]
-        Some(bid as f64 + ask as f64)
-    };
-    let ratio = twice_mid(snapshot)? / twice_mid(previous)?;
-    let power = ratio.log10().round();
-    let near = power.abs() >= 1.0 && (ratio / 10_f64.powf(power) - 1.0).abs() < 0.05;
-    near.then(|| Defect::MixedUnits {
-        what: "price",
-        factor: 10_f64.powf(power).to_string(),
+        let ratio = best(snapshot)? as f64 / best(previous)? as f64;
+        let power = ratio.log10().round();
+        let near = power.abs() >= 1.0 && (ratio / 10_f64.powf(power) - 1.0).abs() < 0.05;
+        near.then(|| Defect::MixedUnits {
+            what: match side {
+                Side::Buy => "the bid price",
+                Side::Sell => "the ask price",
+            },
+            factor: 10_f64.powf(power).to_string(),
+        })
     })
 }
 
@@ -187,6 +191,17 @@ mod tests {
             see(&snapshot(61, 101)),
             Some((DefectKind::MixedUnits, false))
         );
+        // One side alone, above and below the bound of 5 % around a power of ten.
+        let wide = |factor: u64| {
+            let mut wide = snapshot(61, 1_001);
+            for ask in &mut wide.asks {
+                ask.price.0 = ask.price.0 * factor / 100;
+            }
+            wide
+        };
+        assert_eq!(see(&wide(1_000)), Some((DefectKind::MixedUnits, false)));
+        assert_eq!(see(&wide(1_049)), Some((DefectKind::MixedUnits, false)));
+        assert_eq!(see(&wide(1_051)), None, "a thin side is no unit");
         assert_eq!(see(&snapshot(61, 700)), None, "a crash is no unit");
         assert_eq!(see(&snapshot(122, 700)), Some((DefectKind::Gap, true)));
         let mut crossed = snapshot(123, 700);
