@@ -16,6 +16,8 @@ use crate::sweep::journal::{Header, Journal};
 use crate::sweep::outputs::{self, PAGE};
 use crate::sweep::prepare::{Prepared, prepare, weight};
 use crate::sweep::run;
+use crate::sweep::statements::lasting;
+use crate::sweep::summary::unused_s;
 use crate::worker_pool;
 
 /// Most threads.
@@ -134,13 +136,20 @@ fn dry_run(prepared: &Prepared, shard: Option<Shard>, json: bool) -> anyhow::Res
             "runs": header.runs,
             "shard": shard.map(|shard| shard.to_string()),
             "shard_runs": own,
+            "unused_s": unused_s(header),
         });
         print_json(&value)?;
     } else {
         let windows = header.windows.len();
         let parts = match windows {
             0 => "all of the data".to_owned(),
-            n => format!("train and test of {n} windows"),
+            n => {
+                let unused = unused_s(header).filter(|seconds| *seconds > 0.0);
+                let unused = unused.map_or_else(String::new, |seconds| {
+                    format!(" (the last {} of the data are in none)", lasting(seconds))
+                });
+                format!("train and test of {n} windows{unused}")
+            }
         };
         let part = shard.map_or_else(String::new, |shard| {
             format!("; {own} of them in shard {shard}")

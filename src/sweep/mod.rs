@@ -13,7 +13,7 @@ pub mod plan;
 pub mod prepare;
 pub mod run;
 pub mod space;
-mod statements;
+pub mod statements;
 pub mod summary;
 mod values;
 pub mod windows;

@@ -366,6 +366,21 @@ fn quoting(figures: &Figures) -> Option<f64> {
     Some(number(&figures.spread)? + number(&figures.fees)?)
 }
 
+/// Begin and end of the data that windows were made of.
+fn data_of(header: &Header) -> Option<[String; 2]> {
+    let span = header.settings.get("windows_of")?;
+    serde_json::from_value(span.clone()).ok()
+}
+
+/// Seconds of the data behind the end of the last window; `None` without windows, or in results of format 1.
+#[expect(clippy::cast_precision_loss, reason = "for display")]
+pub fn unused_s(header: &Header) -> Option<f64> {
+    let [_, end] = data_of(header)?;
+    let ends = header.windows.iter().filter_map(|[_, _, end]| time(end));
+    let passed = time(&end)?.nanos_since(ends.max()?);
+    Some(passed as f64 / 1e9)
+}
+
 fn time(text: &str) -> Option<Timestamp> {
     Timestamp::from_rfc3339(text)
 }
@@ -420,17 +435,10 @@ fn walk_forward(
     }
     let per_day =
         |of: [f64; 2], at: usize| (seconds[at] > 0.0).then(|| of[at] / seconds[at] * DAY_S);
-    let data = header.settings.get("windows_of");
-    let data: Option<[String; 2]> = data.and_then(|span| serde_json::from_value(span.clone()).ok());
+    let data = data_of(header);
     let moments = pooled.moments().ok();
     WalkForwardResult {
-        unused_s: data.as_ref().and_then(|[_, end]| {
-            let last = header.windows.iter().map(|[_, _, end]| end).max()?;
-            let passed = time(end)?.nanos_since(time(last)?);
-            #[expect(clippy::cast_precision_loss, reason = "for display")]
-            let passed = passed as f64 / 1e9;
-            Some(passed)
-        }),
+        unused_s: unused_s(header),
         data,
         train_s: seconds[0],
         test_s: seconds[1],

@@ -258,6 +258,12 @@ fn walk_forward_chooses_on_train_and_reports_on_test() {
     let plan = sweep.run("out", &["--dry-run", "--json"]);
     good(&plan);
     assert_eq!(json(&plan)["runs"], 6 * 2 * 3);
+    assert_eq!(json(&plan)["unused_s"], 59.0);
+    let plan = stdout(&sweep.run("out", &["--dry-run"]));
+    assert!(
+        plan.contains("the last 59.0 s of the data are in none"),
+        "{plan}"
+    );
     let output = sweep.run("out", &["--json"]);
     good(&output);
     let value = json(&output);
