@@ -135,6 +135,8 @@ fn requests() -> Vec<Request> {
         Request::withdraw_methods(),
         Request::cancel(key_of(ID).unwrap()).unwrap(),
         Request::cancel(key_of_txid(TXID).unwrap()).unwrap(),
+        Request::amend(key_of(ID).unwrap(), "37499.9".to_owned(), false).unwrap(),
+        Request::amend(key_of(ID).unwrap(), "37499.9".to_owned(), true).unwrap(),
         Request::cancel_all(),
         Request::cancel_all_after(60),
         Request::cancel_all_after(0),

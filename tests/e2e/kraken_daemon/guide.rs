@@ -162,6 +162,9 @@ fn the_commands_of_the_guide_trade_on_the_shipped_exchange() {
         let is_quoted = |side: &str| !text.contains(&format!("live_{side}: 0"));
         (text.contains("active") && is_quoted("buy") && is_quoted("sell")).then_some(())
     });
+    // The start knows the calls of the commands before it, which made the state folder.
+    let log = daemon.stderr();
+    assert!(!log.to_lowercase().contains("rate limit"), "{log}");
     assert!(succeeds(root, orders).contains("XBT-USD"));
     succeeds(root, drain);
     assert_eq!(

@@ -305,12 +305,19 @@ fn absent(base_url: &str, error: SecretError) -> anyhow::Error {
     Failure::new(Exit::Refused, what).into()
 }
 
+/// Locks the state folder. Before a first run it is created: the start that follows has to know the calls that the command
+/// made. A command that may not create it does without.
 fn lock(dir: &Path) -> anyhow::Result<Folder> {
+    let is_missing = |error: &FolderError| matches!(error, FolderError::Io { source, .. } if source.kind() == ErrorKind::NotFound);
     let folder = match PrivateFolder::visit(dir) {
         Ok(folder) => folder,
-        Err(FolderError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
-            return Ok(Folder::Missing);
-        }
+        Err(error) if is_missing(&error) => match PrivateFolder::open_or_create(dir) {
+            Ok(folder) => folder,
+            Err(error) => {
+                tracing::debug!(%error, "the calls of the key are not kept for the first start");
+                return Ok(Folder::Missing);
+            }
+        },
         Err(error) => return Err(cambist_store::StoreError::from(error).into()),
     };
     match folder.take() {
