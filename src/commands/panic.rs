@@ -52,18 +52,23 @@ pub fn run(args: &PanicArgs, json: bool) -> anyhow::Result<Exit> {
         .enable_all()
         .build()?;
     let begun_s = clock.unix_micros() / 1_000_000;
-    let (swept, bound) = match runtime.block_on(readable(access, &daemon, &clock, within)) {
-        Ok(reader) => {
-            let times = Times {
-                ttl_s,
-                within,
-                clock: &clock,
-            };
-            runtime.block_on(sweep(&daemon, args.own_only, &reader, &remembered, times))
-        }
-        // Nothing is known, and the report states until when orders may be alive.
-        Err(unread) => (unread, None),
+    let times = Times {
+        ttl_s,
+        within,
+        clock: &clock,
     };
+    let (swept, bound) = runtime.block_on(async {
+        let mut begun = Swept::default();
+        let until_s = dead_s(&daemon, &begun, &remembered, [begun_s, ttl_s]);
+        let reader = readable(access, &daemon, (args.own_only, until_s), times, &mut begun);
+        match reader.await {
+            Some(reader) => {
+                sweep(&daemon, args.own_only, &reader, (&remembered, begun), times).await
+            }
+            // Nothing is known, and the report states until when orders may be alive.
+            None => (begun, None),
+        }
+    });
     let dead_s = dead_s(&daemon, &swept, &remembered, [begun_s, ttl_s]);
     let came = Came {
         swept: &swept,
@@ -126,7 +131,7 @@ async fn sweep(
     daemon: &Daemon,
     own_only: bool,
     reader: &AccountReader,
-    remembered: &[Open],
+    (remembered, begun): (&[Open], Swept),
     times: Times<'_>,
 ) -> (Swept, Option<Vec<Bound>>) {
     let with_moves = daemon.markets.iter().any(|market| market.pool.is_some())
@@ -146,7 +151,7 @@ async fn sweep(
     };
     let grace = Duration::from_secs(daemon.orders.grace_s);
     let ttl = Duration::from_secs(times.ttl_s);
-    let mut sweep = Sweep::new(&reader.client, times.clock, plan, ttl, grace);
+    let mut sweep = Sweep::new(&reader.client, times.clock, plan, (ttl, grace), begun);
     for one in remembered {
         // What was accepted before is listed, and cancelled if it rests.
         sweep.expires(one.accepted_until_s);
@@ -164,29 +169,37 @@ async fn sweep(
     (swept, bound)
 }
 
-/// The account as it can be read and cancelled; tried until the time is over. The error is a sweep without a list.
+/// The account as it can be read and cancelled, tried until the time is over. Where one request cancels everything, it goes
+/// before each attempt: it needs nothing that has to be read first.
 async fn readable(
     access: Access,
     daemon: &Daemon,
-    clock: &Clock,
-    within: Duration,
-) -> Result<AccountReader, Swept> {
+    (own_only, until_s): (bool, u64),
+    times: Times<'_>,
+    begun: &mut Swept,
+) -> Option<AccountReader> {
     let mut access = access;
-    let mut failures = 0;
+    let mut shown = String::new();
     loop {
-        let error = match access.reader(daemon).await {
-            Ok(reader) => return Ok(reader),
-            Err(error) => error,
-        };
-        failures += 1;
-        if Duration::from_micros(clock.now().0) >= within {
-            return Err(Swept {
-                failures,
-                last_failure: Some(format!("the venue's listing: {error:#}")),
-                ..Swept::default()
-            });
+        if !own_only && let Some(answer) = access.cancel_all().await {
+            begun.cancelled_at_once(answer);
         }
-        let _ = writeln!(std::io::stderr().lock(), "the venue's listing: {error:#}");
+        let error = match access.reader(daemon).await {
+            Ok(reader) => return Some(reader),
+            Err(error) => format!("the venue's listing: {error:#}"),
+        };
+        let until = cambist_host::times::iso(until_s);
+        let progress = report::unlisted(begun);
+        let line =
+            format!("{error}; {progress}; without a list anything may be alive until {until}");
+        if line != shown {
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
+            shown = line;
+        }
+        begun.record_failure(error);
+        if Duration::from_micros(times.clock.now().0) >= times.within {
+            return None;
+        }
         tokio::time::sleep(AGAIN).await;
     }
 }

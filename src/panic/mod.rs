@@ -12,7 +12,7 @@ pub mod report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use cambist_client::VenueClient;
+use cambist_client::{CallError, VenueClient};
 use cambist_core::order::OrderReport;
 use cambist_core::pool::PoolTransactionReport;
 use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply};
@@ -76,6 +76,8 @@ pub struct Swept {
     pub cancels: u64,
     /// Orders that one request for all of them cancelled, where the venue has one.
     pub at_once: u64,
+    /// Why that request failed: the orders were cancelled one by one.
+    pub at_once_failed: Option<String>,
     /// Cancels that were not sent: not signed, or not a byte left. Such an order fills, or ends at its expiry.
     pub unsent: u64,
     /// Why the last of them was not.
@@ -97,6 +99,29 @@ pub struct Swept {
     pub bound: Option<BTreeMap<TokenId, Amount>>,
     /// Time of the venue's clock at which everything has ended; `None` if it never sent a time.
     pub dead_at: Option<VenueTime>,
+}
+
+impl Swept {
+    /// Takes in the answer to one request that cancels every order; lists decide what it did.
+    pub fn cancelled_at_once(&mut self, answer: Result<u64, CallError>) {
+        match answer {
+            Ok(count) => {
+                self.cancels += count;
+                self.at_once += count;
+                self.at_once_failed = None;
+            }
+            Err(error) => {
+                self.at_once_failed = Some(error.to_string());
+                self.record_failure(error.to_string());
+            }
+        }
+    }
+
+    /// A request had no usable answer.
+    pub fn record_failure(&mut self, what: String) {
+        self.failures += 1;
+        self.last_failure = Some(what);
+    }
 }
 
 /// A list being read.
@@ -136,13 +161,13 @@ pub struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    /// A sweep of everything signed until now whose bytes are accepted for at most `ttl`.
+    /// A sweep of everything signed until now whose bytes are accepted for at most `ttl`. It goes on behind `begun`.
     pub fn new(
         client: &'a VenueClient,
         clock: &'a Clock,
         plan: Plan,
-        ttl: Duration,
-        grace: Duration,
+        (ttl, grace): (Duration, Duration),
+        begun: Swept,
     ) -> Self {
         let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let latched = clock.now();
@@ -154,7 +179,7 @@ impl<'a> Sweep<'a> {
             fence: Fence::new(latched, ms(ttl), ms(grace)),
             sent: BTreeMap::new(),
             was_empty: false,
-            swept: Swept::default(),
+            swept: begun,
         }
     }
 
@@ -165,10 +190,6 @@ impl<'a> Sweep<'a> {
 
     /// Cancels until it is proven that nothing is left, or until the time is over. `report` receives progress.
     pub async fn run(mut self, mut report: impl FnMut(&Swept)) -> Swept {
-        if !self.plan.own_only {
-            // Where the venue cancels everything by one request, that is the fastest; lists decide.
-            self.cancel_all().await;
-        }
         while !self.swept.proven && !self.is_late() {
             self.look().await;
             self.swept.dead_at = self.fence.end();
@@ -181,17 +202,6 @@ impl<'a> Sweep<'a> {
             self.swept.bound = self.bound().await;
         }
         self.swept
-    }
-
-    async fn cancel_all(&mut self) {
-        match self.client.cancel_all().await {
-            Some(Ok(count)) => {
-                self.swept.cancels += count;
-                self.swept.at_once += count;
-            }
-            Some(Err(error)) => self.record_failure(error.to_string()),
-            None => {}
-        }
     }
 
     fn is_late(&self) -> bool {
@@ -294,7 +304,8 @@ impl<'a> Sweep<'a> {
         });
         let (reply, venue_time) = self.ask(&query).await?;
         let Some((entries, rest)) = entries(reply) else {
-            self.record_failure(format!("{}: unexpected answer", query.endpoint().name()));
+            self.swept
+                .record_failure(format!("{}: unexpected answer", query.endpoint().name()));
             tokio::time::sleep(RETRY).await;
             return None;
         };
@@ -308,7 +319,8 @@ impl<'a> Sweep<'a> {
         let read = reading.list.take(sent, &entries, rest);
         if read == Read::TooLong {
             let (name, most) = (query.endpoint().name(), list::PAGES_MAX);
-            self.record_failure(format!("{name}: the list has more than {most} pages"));
+            self.swept
+                .record_failure(format!("{name}: the list has more than {most} pages"));
         }
         Some((entries, read))
     }
@@ -406,13 +418,9 @@ impl<'a> Sweep<'a> {
             }
             Outcome::Unknown(cause) => (RETRY, format!("no answer: {} {detail}", cause.name())),
         };
-        self.record_failure(format!("{}: {what}", query.endpoint().name()));
+        self.swept
+            .record_failure(format!("{}: {what}", query.endpoint().name()));
         tokio::time::sleep(pause.min(RETRY_MAX)).await;
         None
-    }
-
-    fn record_failure(&mut self, what: String) {
-        self.swept.failures += 1;
-        self.swept.last_failure = Some(what);
     }
 }

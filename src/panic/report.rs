@@ -55,6 +55,15 @@ pub fn progress(swept: &Swept) -> String {
     format!("{progress}{moves}; {found} were found, {cancels} cancels sent{at_once}; {proof}")
 }
 
+/// What was cancelled without a list.
+pub fn unlisted(swept: &Swept) -> String {
+    match &swept.at_once_failed {
+        Some(failure) => format!("nothing is cancelled: {failure}"),
+        None if swept.at_once > 0 => format!("{} cancelled by one request", swept.at_once),
+        None => "nothing was cancelled so far".to_owned(),
+    }
+}
+
 fn undecided(swept: &Swept) -> usize {
     swept
         .moves
@@ -68,15 +77,22 @@ impl Came<'_> {
         let swept = self.swept;
         let (found, cancels) = (swept.found.len(), swept.cancels);
         let mut lines = Vec::new();
+        let mut beside = "";
         if swept.at_once > 0 {
+            beside = "further ";
             lines.push(format!(
-                "{} orders were cancelled by one request",
+                "one request for all orders cancelled {}",
                 swept.at_once
+            ));
+        }
+        if let Some(failure) = &swept.at_once_failed {
+            lines.push(format!(
+                "the request that cancels all orders failed ({failure}); each is cancelled by its own"
             ));
         }
         let single = cancels.saturating_sub(swept.at_once);
         lines.push(format!(
-            "{found} orders were open in a list, {single} cancels were sent"
+            "{found} {beside}orders were open in a list, {single} cancels of single orders were sent"
         ));
         if swept.unsent > 0 {
             let why = swept.last_unsent.as_deref().unwrap_or("not reached");
@@ -209,6 +225,8 @@ impl Came<'_> {
             "latch": latch.map_or_else(|| "raised".to_owned(), |error| format!("{error:#}")),
             "found": swept.found.len(),
             "cancels": swept.cancels,
+            "cancelled_at_once": swept.at_once,
+            "cancel_all_failure": swept.at_once_failed,
             "cancels_not_sent": swept.unsent,
             "cancels_not_sent_why": swept.last_unsent,
             "lists": swept.lists,
@@ -225,5 +243,57 @@ impl Came<'_> {
             "troubles": swept.failures,
             "trouble": swept.last_failure,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(swept: &Swept) -> String {
+        let came = Came {
+            swept,
+            bound: None,
+            dead_s: 1_700_000_000,
+            took_s: 1.0,
+        };
+        came.text(Path::new("cambist.toml"), None)
+    }
+
+    #[test]
+    fn cancels_of_one_request_and_of_single_orders_are_counted_apart() {
+        let mut swept = Swept {
+            cancels: 5,
+            at_once: 3,
+            ..Swept::default()
+        };
+        let of_both = text(&swept);
+        for line in [
+            "one request for all orders cancelled 3\n",
+            "0 further orders were open in a list, 2 cancels of single orders were sent\n",
+        ] {
+            assert!(of_both.contains(line), "{of_both}");
+        }
+        swept.at_once = 0;
+        let of_single = text(&swept);
+        assert!(!of_single.contains("one request"), "{of_single}");
+        assert!(
+            of_single.contains("0 orders were open in a list, 5 cancels of single"),
+            "{of_single}"
+        );
+    }
+
+    #[test]
+    fn a_request_for_all_orders_that_failed_is_reported_even_if_the_end_is_proven() {
+        let swept = Swept {
+            proven: true,
+            at_once_failed: Some("CancelAll: EService:Unavailable".to_owned()),
+            ..Swept::default()
+        };
+        let text = text(&swept);
+        assert!(
+            text.contains("cancels all orders failed (CancelAll: EService:Unavailable)"),
+            "{text}"
+        );
     }
 }

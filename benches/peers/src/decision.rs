@@ -109,6 +109,7 @@ impl World {
             outcome: Outcome::Reply(reply),
             venue_time: Some(VenueTime::from_s(self.venue_time().as_s())),
             retry_after_ms: None,
+            cost_beyond: 0,
         });
     }
 
@@ -375,6 +376,7 @@ fn measured() -> (Vec<[f64; 2]>, u64) {
             outcome: Outcome::Reply(Reply::Depth(depth)),
             venue_time: Some(VenueTime::from_s(time.as_s())),
             retry_after_ms: None,
+            cost_beyond: 0,
         };
         driver::step(&mut world, &event, &mut actions);
         let all = world.decided.duration_since(start);

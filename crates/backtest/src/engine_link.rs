@@ -86,6 +86,7 @@ impl Input {
             outcome,
             venue_time,
             retry_after_ms: None,
+            cost_beyond: 0,
         })
     }
 

@@ -35,6 +35,9 @@ pub struct Answered {
     pub http_status: Option<u16>,
     /// The pause that the venue requires before the next request.
     pub retry_after_ms: Option<u64>,
+    /// What the requests behind it cost beyond what its endpoint costs, in tokens of the venue's
+    /// [`RequestCosts`](cambist_core::venue::RequestCosts).
+    pub cost_beyond: u32,
     /// For logs: bounded and escaped, without secrets, never part of a decision.
     pub detail: Option<String>,
 }
@@ -243,6 +246,7 @@ impl Client {
                 venue_time: None,
                 http_status: status,
                 retry_after_ms: None,
+                cost_beyond: 0,
                 detail: Some(detail),
             },
             Ok(Exchange::Whole(whole)) => {
@@ -257,6 +261,7 @@ impl Client {
                     venue_time: stated.max(date),
                     http_status: Some(whole.status),
                     retry_after_ms: whole.retry_after_ms,
+                    cost_beyond: 0,
                     detail,
                 }
             }
@@ -337,6 +342,7 @@ pub(crate) fn not_sent(detail: &str) -> Answered {
         venue_time: None,
         http_status: None,
         retry_after_ms: None,
+        cost_beyond: 0,
         detail: Some(detail.to_owned()),
     }
 }

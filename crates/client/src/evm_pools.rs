@@ -127,6 +127,7 @@ impl EvmPools {
                     venue_time: time,
                     http_status: None,
                     retry_after_ms: None,
+                    cost_beyond: 0,
                     detail: None,
                 }
             }
@@ -142,6 +143,7 @@ impl EvmPools {
                     venue_time: None,
                     http_status: None,
                     retry_after_ms: None,
+                    cost_beyond: 0,
                     detail: Some(detail),
                 }
             }
@@ -222,6 +224,7 @@ impl EvmPools {
                     }
                     _ => None,
                 },
+                cost_beyond: 0,
                 detail: answer.detail,
             }
         });
@@ -271,6 +274,7 @@ fn not_sent(detail: &str) -> Answered {
         venue_time: None,
         http_status: None,
         retry_after_ms: None,
+        cost_beyond: 0,
         detail: Some(detail.to_owned()),
     }
 }

@@ -4,7 +4,6 @@ use cambist_core::MarketSpec;
 use cambist_core::request::{Endpoint, Query};
 
 use crate::client::{Answered, Client};
-use crate::error::CallError;
 use crate::evm_pools::EvmPools;
 use crate::kraken::KrakenClient;
 
@@ -54,16 +53,6 @@ impl VenueClient {
             // There are no joins and exits, and none is sealed.
             Self::Kraken(client) => client.submit(body).await,
             Self::Evm(client) => client.submit_bundle(body).await,
-        }
-    }
-
-    /// Cancels everything of the account by one request, and returns how many orders that ended; `None` where the venue
-    /// has no such request.
-    pub async fn cancel_all(&self) -> Option<Result<u64, CallError>> {
-        match self {
-            // Nothing rests at a pool.
-            Self::Exchange(_) | Self::Evm(_) => None,
-            Self::Kraken(client) => Some(client.cancel_all().await),
         }
     }
 }

@@ -257,7 +257,7 @@ async fn keys_are_sent_where_they_are_needed() {
     assert_eq!(answered.outcome, Outcome::NotSent);
     assert_eq!(
         answered.detail.as_deref(),
-        Some("market or pool is not configured")
+        Some("market or pool is not configured, or the interface has no such request")
     );
     assert_eq!(server.requests().len(), 3);
 }

@@ -246,6 +246,8 @@ pub enum Event {
         venue_time: Option<VenueTime>,
         /// Retry-after of the venue, if it refused because of its rate limit and sent one.
         retry_after_ms: Option<u64>,
+        /// What the requests behind it cost beyond what its endpoint costs, in tokens of the common budget.
+        cost_beyond: u32,
     },
     /// A batch is hashed, signed, verified and durable.
     Sealed {

@@ -174,6 +174,7 @@ impl<'a> Stage<'a> {
             outcome,
             venue_time: Some(self.venue_time()),
             retry_after_ms: None,
+            cost_beyond: 0,
         });
     }
 

@@ -6,7 +6,7 @@
 //! | market | the listed pair of `descr.pair`, else that text |
 //! | amounts | `vol`, and `vol` at `descr.price` |
 //! | fills | the trades in `trades`, by the ledger ([`crate::fills`]); their base has to be `vol_exec` |
-//! | times | `opentm`, and `expiretm` unless it is 0 |
+//! | times | `opentm`, `closetm`, and `expiretm` unless it is 0 |
 //!
 //! Amounts of an order on a pair that is not listed, and of one on margin, are not those of tokens that are traded
 //! here: they have 8 decimals, nothing is computed from them, and its fills are left to the balances.
@@ -34,6 +34,7 @@ pub struct ListedOrder {
     pair: Option<String>,
     executed: Amount,
     trades: Option<Vec<String>>,
+    ended: Option<VenueTime>,
 }
 
 impl ListedOrder {
@@ -50,6 +51,11 @@ impl ListedOrder {
     /// When it was opened.
     pub const fn opened(&self) -> VenueTime {
         self.report.valid_since
+    }
+
+    /// When it ended, if it has.
+    pub const fn ended(&self) -> Option<VenueTime> {
+        self.ended
     }
 
     /// The report with exact fills; or the trades that the ledger has to show first.
@@ -147,6 +153,7 @@ fn order_of(txid: &str, order: &Json, listing: &Listing) -> Result<ListedOrder, 
         pair: pair.map(|pair| pair.market.clone()),
         executed,
         trades,
+        ended: fields.optional("closetm", time)?.filter(|at| at.0 > 0),
     })
 }
 

@@ -170,10 +170,10 @@ fn refusals() -> RefusalRules {
     }
 }
 
-/// In hundredths of a call: what the requests behind each question cost of the key's counter. Orders and cancels have a
-/// counter of their pair instead, and public data a pace of their own.
-fn costs(tier: Tier) -> RequestCosts {
-    let calls = |endpoint| match endpoint {
+/// Calls that a query adds to the key's counter, without those about trades. Orders, amends and cancels have a counter of
+/// their pair instead, and public data a pace of their own.
+pub const fn calls(endpoint: Endpoint) -> u32 {
+    match endpoint {
         Endpoint::Balances | Endpoint::Orders | Endpoint::Account => 1,
         // It is sought among the open orders, then among the closed ones.
         Endpoint::Order => 2,
@@ -189,7 +189,11 @@ fn costs(tier: Tier) -> RequestCosts {
         | Endpoint::Join
         | Endpoint::Exit
         | Endpoint::PoolTransactions => 0,
-    };
+    }
+}
+
+/// In hundredths of a call.
+fn costs(tier: Tier) -> RequestCosts {
     let each = Endpoint::ALL.map(|endpoint| (endpoint, calls(endpoint) * CALL));
     RequestCosts {
         each: each.into(),

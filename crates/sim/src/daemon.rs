@@ -1,6 +1,6 @@
 //! The daemon of a world: the engine, its clock, and the state of its shell. A crash drops all of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use cambist_core::event::TradingState;
 use cambist_core::notification::BooksHold;
@@ -16,8 +16,8 @@ pub(crate) struct Daemon {
     pub(crate) engine: Engine,
     /// Number of this start.
     pub(crate) incarnation: u32,
-    /// Requests without an answer.
-    pub(crate) waiting: BTreeSet<RequestId>,
+    /// Requests without an answer, and what each cost so far beyond its endpoint.
+    pub(crate) waiting: BTreeMap<RequestId, u32>,
     /// Orders whose bytes are available.
     pub(crate) sealed: BTreeMap<ClientOrderId, (UnsignedOrder, Hash)>,
     /// Joins and exits whose bytes are available.

@@ -12,6 +12,7 @@ use cambist_venue::{
 use crate::config::{WorldConfig, WorldError};
 use crate::gateway::Gateway;
 use crate::invariants::sending::Broken;
+use crate::kraken::LedgerQuestions;
 use crate::oracle::{Handled, Oracle};
 use crate::sequenced::page;
 use crate::workload::pool::FIRST_FOUNDER;
@@ -220,6 +221,12 @@ impl Exchange {
     pub(crate) fn starts(&mut self, now: Time) -> Option<u32> {
         let now = self.clock(now);
         self.gateway.as_mut()?.starts(now)
+    }
+
+    /// What the client asked the ledger beside the last requests.
+    pub(crate) fn take_ledger(&mut self) -> LedgerQuestions {
+        let gateway = self.gateway.as_mut();
+        gateway.map_or_else(LedgerQuestions::default, Gateway::take_ledger)
     }
 
     /// How many of our requests were refused because there were too many; `None` of a venue without counters.

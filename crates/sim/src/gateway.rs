@@ -5,6 +5,7 @@ use cambist_core::{Hash, VenueTime};
 use cambist_venue::{NewOrder, Refusal, Request, Response};
 
 use crate::config::WorldConfig;
+use crate::kraken::LedgerQuestions;
 use crate::kraken::gateway as kraken;
 use crate::sequenced::gateway as sequenced;
 
@@ -55,6 +56,14 @@ impl Gateway {
         match self {
             Self::Sequenced(_) => None,
             Self::Kraken(gateway) => Some(gateway.starts(now)),
+        }
+    }
+
+    /// What the client asked the ledger beside the last requests.
+    pub(crate) fn take_ledger(&mut self) -> LedgerQuestions {
+        match self {
+            Self::Sequenced(_) => LedgerQuestions::default(),
+            Self::Kraken(gateway) => gateway.take_ledger(),
         }
     }
 

@@ -89,6 +89,7 @@ fn event(random: &mut Random) -> Event {
         },
         venue_time: random.any(),
         retry_after_ms: random.any(),
+        cost_beyond: random.any(),
     }
 }
 

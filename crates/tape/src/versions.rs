@@ -55,8 +55,17 @@ const STEPS: &[&[Step]] = &[
     AMENDS,
 ];
 
-/// Version 29: orders are amended where the venue can do that. Before, they were cancelled and made again everywhere.
-const AMENDS: &[Step] = &NO_AMENDS;
+/// Version 29: orders are amended where the venue can do that, and answers state what they cost beyond their endpoint.
+/// Before, orders were cancelled and made again everywhere, and nothing was stated.
+const AMENDS: &[Step] = &[
+    NO_AMENDS[0],
+    NO_AMENDS[1],
+    Step::Add {
+        of: "Event::Answer",
+        field: "cost_beyond",
+        value: || Value::Unsigned(0),
+    },
+];
 
 /// Rules of a venue whose orders are not amended.
 pub const NO_AMENDS: [Step; 2] = [

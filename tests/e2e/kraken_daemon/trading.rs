@@ -332,6 +332,8 @@ fn a_panic_without_the_store_ends_everything_with_its_own_key() {
     assert!(orders.iter().any(|order| order.valid_until_s == u32::MAX));
     let cancelled = orders.len();
     assert_eq!(object["cancels"], cancelled, "{object}");
+    assert_eq!(object["cancelled_at_once"], cancelled, "{object}");
+    assert!(object["cancel_all_failure"].is_null(), "{object}");
     assert!(
         log.contains(&format!("{cancelled} of them by one request")),
         "{log}"

@@ -5,6 +5,7 @@
 //! used again: a request that waited too long for its turn has none, and was not sent.
 
 mod lane;
+mod ledger;
 mod nonce_use;
 mod orders;
 mod queries;
@@ -86,7 +87,7 @@ struct Shared {
     orders: Option<Key>,
     account: Option<Key>,
     trades: Mutex<Trades>,
-    unfinished: Mutex<Option<orders::Unfinished>>,
+    ledger: Mutex<ledger::Reading>,
     depths: Mutex<DepthVersions>,
 }
 
@@ -104,6 +105,8 @@ struct Head {
     date: Option<VenueTime>,
     http_status: Option<u16>,
     retry_after_ms: Option<u64>,
+    /// Calls of the key that the requests so far added to its counter.
+    calls: u32,
 }
 
 /// Why there is no result.
@@ -182,6 +185,7 @@ impl Head {
             venue_time,
             http_status: self.http_status,
             retry_after_ms: self.retry_after_ms,
+            cost_beyond: 0,
             detail,
         }
     }
@@ -241,7 +245,7 @@ impl KrakenClient {
                 orders: key(orders, of_orders),
                 account: key(account, of_account),
                 trades: Mutex::default(),
-                unfinished: Mutex::default(),
+                ledger: Mutex::default(),
                 depths: Mutex::default(),
             }),
             listing: Arc::default(),
@@ -368,6 +372,7 @@ impl KrakenClient {
                 shared.body_max_bytes
             },
         };
+        head.calls += method.calls();
         key.add_calls(method.calls()).await;
         let is_new = key.used.sends(nonce);
         let result = head.read(shared.transport.exchange(outgoing).await);

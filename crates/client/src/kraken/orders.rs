@@ -1,6 +1,5 @@
 //! Reports of orders with exact fills: the lists, one order, and the ledger of trades that are not known yet.
 
-use std::collections::BTreeSet;
 use std::sync::{MutexGuard, PoisonError};
 
 use cambist_core::order::OrderReport;
@@ -12,13 +11,9 @@ use cambist_kraken_venue::order_key::{cl_ord_id, txid};
 use cambist_kraken_venue::orders::{self, ListedOrder};
 use cambist_kraken_venue::requests::Request;
 
+use super::ledger::{Question, Reading, Window};
 use super::{Head, KrakenClient, NoAnswer};
 use crate::error::CallError;
-
-/// Most readings of the ledger for one query. Trades that are still missing then are read for the next one.
-const LEDGER_READS_MAX: u32 = 4;
-/// Most of them for the newest trades, wherever the missing ones are.
-const NEWEST_READS_MAX: u32 = 3;
 
 impl KrakenClient {
     /// One page of a list. What is open has one page.
@@ -103,43 +98,45 @@ impl KrakenClient {
     }
 
     /// The reports with their fills. While the ledger does not show a trade that an order names, there is none of them:
-    /// a report without a fill looks like one of an order that was not filled.
+    /// a report without a fill looks like one of an order that was not filled. It is asked one question.
     async fn with_fills(
         &self,
         listed: &[ListedOrder],
         head: &mut Head,
     ) -> Result<Vec<OrderReport>, NoAnswer> {
-        let mut missing = match self.complete(listed)? {
+        let missing = match self.complete(listed)? {
             Ok(reports) => return Ok(reports),
             Err(missing) => missing,
         };
-        let mut reads = 0;
-        // New trades are at the beginning of what there is since the orders were opened.
-        let all_read = self
-            .read_ledger(missing.since, None, &mut reads, head)
-            .await?;
-        match self.complete(listed)? {
-            Ok(reports) => return Ok(reports),
-            Err(left) if all_read => return Err(left.into()),
-            Err(left) => missing = left,
-        }
-        // Of an order with a long life: around the time of each trade.
-        let request = Request::trades(missing.trades.iter().map(String::as_str));
-        let times = trade_times(&self.private(&request, head).await?)?;
-        for at in times.into_values().collect::<BTreeSet<_>>() {
-            if reads < LEDGER_READS_MAX {
-                self.read_ledger(at, Some(at), &mut reads, head).await?;
+        let window = missing.window;
+        let question = self.ledger().next(window);
+        match question {
+            Question::Entries { from, to, offset } => {
+                let request = Request::ledgers(from, to, offset);
+                let page = ledger_page(&self.private(&request, head).await?, &self.listing)?;
+                let (read, count) = (page.read, page.count);
+                let is_last = read == 0 || count.is_some_and(|count| offset + read >= count);
+                self.trades().keep(page)?;
+                self.ledger().read(window, read, is_last);
+            }
+            Question::Times => {
+                let request = Request::trades(missing.trades.iter().map(String::as_str));
+                let times = trade_times(&self.private(&request, head).await?)?;
+                self.ledger().times(window, times.into_values().collect());
             }
         }
         match self.complete(listed)? {
-            Ok(reports) => Ok(reports),
+            Ok(reports) => {
+                self.ledger().finished(window);
+                Ok(reports)
+            }
             Err(missing) => Err(missing.into()),
         }
     }
 
-    fn unfinished(&self) -> MutexGuard<'_, Option<Unfinished>> {
-        let unfinished = self.shared.unfinished.lock();
-        unfinished.unwrap_or_else(PoisonError::into_inner)
+    fn ledger(&self) -> MutexGuard<'_, Reading> {
+        let ledger = self.shared.ledger.lock();
+        ledger.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All reports, or what is missing for them.
@@ -154,11 +151,14 @@ impl KrakenClient {
             match order.complete(&self.listing, &mut trades) {
                 Ok(report) => reports.push(report),
                 Err(NoFills::Missing(ids)) => {
+                    let (opened, ended) = (order.opened(), order.ended());
                     let missing = missing.get_or_insert(Missing {
                         trades: Vec::new(),
-                        since: order.opened(),
+                        window: Window { opened, ended },
                     });
-                    missing.since = missing.since.min(order.opened());
+                    let window = &mut missing.window;
+                    window.opened = window.opened.min(opened);
+                    window.ended = window.ended.zip(ended).map(|(one, other)| one.max(other));
                     missing.trades.extend(ids);
                 }
                 Err(NoFills::Contradiction(problem)) => {
@@ -169,54 +169,13 @@ impl KrakenClient {
         }
         Ok(missing.map_or(Ok(reports), Err))
     }
-
-    /// Reads the newest pages of the ledger of trades since `from`, or as many as there are up to `to`; whether that was
-    /// all of it. New entries come before what was read, so that none is skipped. Where the reading of a time with very
-    /// many trades ended, the next one goes on.
-    async fn read_ledger(
-        &self,
-        from: VenueTime,
-        to: Option<VenueTime>,
-        reads: &mut u32,
-        head: &mut Head,
-    ) -> Result<bool, NoAnswer> {
-        let window = (from, to);
-        let mut offset = match (to, *self.unfinished()) {
-            (Some(_), Some((known, offset))) if known == window => offset,
-            _ => 0,
-        };
-        while *reads < LEDGER_READS_MAX {
-            *reads += 1;
-            let result = self
-                .private(&Request::ledgers(from, to, offset), head)
-                .await?;
-            let page = ledger_page(&result, &self.listing)?;
-            offset += page.read;
-            let is_last = page.read == 0 || page.count.is_some_and(|count| offset >= count);
-            self.trades().keep(page)?;
-            if to.is_none() {
-                if is_last || *reads >= NEWEST_READS_MAX {
-                    return Ok(is_last);
-                }
-                continue;
-            }
-            *self.unfinished() = (!is_last).then_some((window, offset));
-            if is_last {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
 }
-
-/// A window of the ledger that was not read to its end, and how many entries of it were read.
-pub(super) type Unfinished = ((VenueTime, Option<VenueTime>), u64);
 
 /// Trades that the ledger has not shown.
 struct Missing {
     trades: Vec<String>,
-    /// When the oldest of their orders was opened.
-    since: VenueTime,
+    /// When their orders were alive.
+    window: Window,
 }
 
 impl From<Missing> for NoAnswer {

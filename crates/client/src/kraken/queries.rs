@@ -7,7 +7,7 @@ use cambist_core::{Hash, MarketId, MarketSpec, OrderStatus, Reason};
 use cambist_kraken_venue::listing::{Pair, assets, pairs};
 use cambist_kraken_venue::requests::{Method, Request};
 use cambist_kraken_venue::seal::read_back;
-use cambist_kraken_venue::{Listing, account, depth, order_key};
+use cambist_kraken_venue::{Listing, account, depth, order_key, rules};
 
 use super::{Head, KeyKind, KrakenClient, NoAnswer};
 use crate::client::Answered;
@@ -17,7 +17,11 @@ impl KrakenClient {
     pub async fn query(&self, query: &Query, markets: &[MarketSpec]) -> Answered {
         let mut head = Head::default();
         let result = self.outcome(query, markets, &mut head).await;
-        head.answered(result)
+        let beyond = head.calls.saturating_sub(rules::calls(query.endpoint()));
+        Answered {
+            cost_beyond: beyond.saturating_mul(rules::CALL),
+            ..head.answered(result)
+        }
     }
 
     async fn outcome(

@@ -1,9 +1,15 @@
 //! Lists of orders and the ledger behind them; depth, markets, tokens, account.
 
+use std::sync::Arc;
+
+use cambist_client::{ClientConfig, KrakenClient, KrakenKeys};
 use cambist_core::request::{OrderList, OrdersPage, Outcome, Query, Reply, UnknownCause};
 use cambist_core::{Hash, OrderKind, OrderStatus, Reason, Side, VenueTime};
 
-use crate::support::{Exchange, ONE, START_S, Settings, page};
+use cambist_kraken_venue::NonceSource;
+use cambist_kraken_venue::rules::CALL;
+
+use crate::support::{Counting, Exchange, Nonces, ONE, START_S, Settings, client_key, page};
 
 const WHOLE: u64 = 10_000;
 
@@ -222,6 +228,61 @@ async fn many_trades_are_read_over_several_queries() {
     assert_eq!(held, [1_000 * ONE + base, 1_000_000_000_000 - paid]);
     // Known now: one request.
     assert_eq!(maker.page(OrderList::Closed, 0, 0).await.0, reports);
+}
+
+/// A start knows no trades. Each query states what it cost and asks the ledger at most once; what it read is not read again.
+#[tokio::test]
+async fn the_trades_of_many_orders_are_read_with_the_calls_that_they_need() {
+    const MADE: usize = 120;
+    let exchange = Exchange::start(Settings::default());
+    let maker = exchange.trader(10_000).await;
+    let taker = exchange.trader(10_001).await;
+    for _ in 0..MADE {
+        let (bid, sold) = (OrderKind::MakerOnly, OrderKind::TakerOnly);
+        maker.place(&exchange, bid, Side::Buy, 3_750_000, 500).await;
+        taker
+            .place(&exchange, sold, Side::Sell, 3_750_000, 500)
+            .await;
+        exchange.clock.pass_ms(2_000);
+    }
+    exchange.clock.pass_ms(60_000);
+    let counting = Counting::from(90_000);
+    let keys = KrakenKeys {
+        orders: None,
+        account: client_key("account-10000"),
+    };
+    let nonces: [Arc<dyn NonceSource>; 2] = [Nonces::from(1), counting.clone()];
+    let client = KrakenClient::new(&ClientConfig::new(&exchange.url), Some(keys), nonces).unwrap();
+    let client = client.with_listing(Arc::clone(maker.client.listing()));
+    let (mut read, mut next, mut total) = (0, Some(0), 0);
+    while let Some(offset) = next {
+        let query = Query::Orders(page(OrderList::Closed, START_S, offset));
+        let answered = client.query(&query, &[]).await;
+        let calls: u32 = std::mem::take(&mut *counting.1.lock().unwrap())
+            .iter()
+            .sum();
+        assert_eq!(calls, 1 + answered.cost_beyond / CALL, "{answered:?}");
+        assert!(calls <= 3, "the list and one question");
+        total += calls;
+        assert!(total < 40, "{total}");
+        match answered.outcome {
+            Outcome::Reply(Reply::OrdersUntil {
+                orders,
+                next: after,
+            }) => {
+                assert!(orders.iter().all(|order| order.base_filled == ONE / 20));
+                read += orders.len();
+                next = after;
+            }
+            Outcome::Unknown(UnknownCause::Undecodable) => {}
+            _ => panic!("{answered:?}"),
+        }
+        // For the counter of the key.
+        exchange.clock.pass_ms(15_000);
+    }
+    assert_eq!(read, MADE);
+    // Two entries of each trade and 50 on a page are five questions of two calls, each beside a list of one.
+    assert!((15..=21).contains(&total), "{total}");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use cambist_kraken_venue::order_key::key_of_txid;
 use cambist_kraken_venue::{NonceError, NonceSource};
 
 use crate::server::{Server, Step, answer, json};
-use crate::support::{Exchange, Nonces, Settings, client_key, page};
+use crate::support::{Counting, Exchange, Nonces, Settings, client_key, page};
 
 const WHOLE: u64 = 10_000;
 
@@ -76,20 +76,6 @@ async fn a_read_whose_nonce_was_too_low_is_made_once_more_with_a_new_one() {
     );
 }
 
-/// Nonces that keep the calls of their key.
-#[derive(Debug)]
-struct Counting(Arc<Nonces>, Mutex<Vec<u32>>);
-
-impl NonceSource for Counting {
-    fn next(&self) -> Result<u64, NonceError> {
-        self.0.next()
-    }
-
-    fn adds_calls(&self, calls: u32) {
-        self.1.lock().unwrap().push(calls);
-    }
-}
-
 /// Public data and cancels add none to the counter of the key; a ledger adds two.
 #[tokio::test]
 async fn calls_are_counted_by_what_they_cost_the_key() {
@@ -98,7 +84,7 @@ async fn calls_are_counted_by_what_they_cost_the_key() {
         orders: None,
         account: client_key("account-10000"),
     };
-    let counting = Arc::new(Counting(Nonces::from(5_000), Mutex::default()));
+    let counting = Counting::from(5_000);
     let nonces: [Arc<dyn NonceSource>; 2] = [Nonces::from(1), counting.clone()];
     let client = KrakenClient::new(&ClientConfig::new(&exchange.url), Some(keys), nonces).unwrap();
     let since = client.time().await.unwrap();

@@ -50,6 +50,26 @@ impl NonceSource for Nonces {
     }
 }
 
+/// Nonces that keep the calls of their key.
+#[derive(Debug)]
+pub struct Counting(pub Arc<Nonces>, pub Mutex<Vec<u32>>);
+
+impl Counting {
+    pub fn from(first: u64) -> Arc<Self> {
+        Arc::new(Self(Nonces::from(first), Mutex::default()))
+    }
+}
+
+impl NonceSource for Counting {
+    fn next(&self) -> Result<u64, NonceError> {
+        self.0.next()
+    }
+
+    fn adds_calls(&self, calls: u32) {
+        self.1.lock().unwrap().push(calls);
+    }
+}
+
 /// What the key of orders may do, and what the one of the account may.
 const ORDERS: [Permission; 2] = [Permission::OrdersModify, Permission::FundsQuery];
 const ACCOUNT: [Permission; 5] = [

@@ -80,6 +80,7 @@ impl State {
                 outcome,
                 venue_time,
                 retry_after_ms,
+                cost_beyond,
             } => {
                 if let Some(venue_time) = venue_time {
                     let carried = self.clock.at_least(now);
@@ -94,9 +95,8 @@ impl State {
                 let endpoint = self.in_flight.get(*request).map(|a| a.purpose.endpoint());
                 let fills = self.pending.fills();
                 self.handle_answer(now, *request, outcome, *venue_time, actions);
-                if self.pending.fills() > fills {
-                    self.budget.charge_new_fills(now);
-                }
+                let shows_new = self.pending.fills() > fills;
+                self.charge_beyond(now, (endpoint, outcome), shows_new, *cost_beyond);
                 if let (Some(endpoint), Some(ms)) = (endpoint, retry_after_ms) {
                     self.budget
                         .rest(now, endpoint, (*ms).min(RETRY_AFTER_MAX_MS));
@@ -127,6 +127,25 @@ impl State {
                 }
             }
         }
+    }
+
+    /// Charges what an answer cost beyond its endpoint: what its adapter states, and at least what the questions about new
+    /// trades cost if it shows some, or if it is lost and may have cost that.
+    pub(crate) fn charge_beyond(
+        &mut self,
+        now: Time,
+        (endpoint, outcome): (Option<Endpoint>, &Outcome),
+        shows_new: bool,
+        stated: u32,
+    ) {
+        let may_report = endpoint.is_some_and(Endpoint::may_report_trades);
+        let may_have = may_report && matches!(outcome, Outcome::Unknown(_));
+        let at_least = if shows_new || may_have {
+            self.venue.costs.new_fills
+        } else {
+            0
+        };
+        self.budget.charge(now, stated.max(at_least));
     }
 
     fn handle_seal_failed(
@@ -191,10 +210,6 @@ impl State {
                     order,
                     cause: *cause,
                 }));
-                // It may have cost what new trades cost, and no answer will state that.
-                if endpoint.may_report_trades() {
-                    self.budget.charge_new_fills(now);
-                }
             }
             Outcome::Reply(_) | Outcome::NotSent => {}
         }

@@ -333,7 +333,9 @@ impl State {
             && now >= self.lost_at(asked)
         {
             let lost = Outcome::Unknown(UnknownCause::Timeout);
+            let endpoint = self.in_flight.get(request).map(|a| a.purpose.endpoint());
             self.handle_answer(now, request, &lost, None, actions);
+            self.charge_beyond(now, (endpoint, &lost), false, 0);
         }
     }
 

@@ -54,9 +54,9 @@ pub struct ListRule {
 pub struct RequestCosts {
     /// By endpoint.
     pub each: Vec<(Endpoint, u32)>,
-    /// What an answer costs beside that if it reports trades that were not known, because the adapter asks for their
-    /// amounts; it is taken when the answer arrives, also below zero, and left for it until then. One that
-    /// cannot be read, or is lost, may have cost it as well.
+    /// What an answer costs at most beside that if it names trades that the adapter does not know, because it asks for their
+    /// amounts. It is left for the answer until that arrives; then what the adapter states is taken, also below zero. An
+    /// answer that shows new trades, or that cannot be read or is lost, costs at least this.
     pub new_fills: u32,
     /// What a run leaves to the questions and the first lists of the next start. Its own first lists and those of its end do
     /// not leave it.

@@ -325,6 +325,7 @@ impl TestBench {
             outcome,
             venue_time,
             retry_after_ms: None,
+            cost_beyond: 0,
         });
     }
 
@@ -341,6 +342,7 @@ impl TestBench {
             outcome,
             venue_time,
             retry_after_ms,
+            cost_beyond: 0,
         });
     }
 

@@ -203,6 +203,7 @@ impl Hostile {
             outcome,
             venue_time,
             retry_after_ms: None,
+            cost_beyond: 0,
         });
     }
 }

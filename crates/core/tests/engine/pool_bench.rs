@@ -226,6 +226,7 @@ impl Beside {
             outcome,
             venue_time,
             retry_after_ms: None,
+            cost_beyond: 0,
         });
     }
 

@@ -64,6 +64,7 @@ impl RequestWorkers {
                 outcome,
                 venue_time: None,
                 retry_after_ms: None,
+                cost_beyond: 0,
             };
             let _ = here.event_loop.send(LoopMessage::Event(event)).await;
         });
@@ -83,6 +84,7 @@ impl RequestWorkers {
             outcome,
             venue_time,
             retry_after_ms,
+            cost_beyond,
             ..
         } = answered;
         let event = Event::Answer {
@@ -90,6 +92,7 @@ impl RequestWorkers {
             outcome,
             venue_time,
             retry_after_ms,
+            cost_beyond,
         };
         // The event loop has ended only if the program is ending.
         let _ = self.event_loop.send(LoopMessage::Event(event)).await;

@@ -80,6 +80,7 @@ fn event(request: u64, outcome: Outcome, venue_time: Option<u64>, retry: Option<
         outcome,
         venue_time: venue_time.map(VenueTime),
         retry_after_ms: retry,
+        cost_beyond: 0,
     }
 }
 
@@ -106,6 +107,7 @@ async fn every_request_becomes_one_event_with_all_that_was_answered() {
         outcome,
         venue_time,
         retry_after_ms,
+        ..
     } = stage.event().await
     else {
         panic!("no answer")
@@ -153,6 +155,7 @@ fn silence_is_what_no_byte_came_back_for() {
         venue_time: None,
         http_status,
         retry_after_ms: None,
+        cost_beyond: 0,
         detail: None,
     };
     let unknown = Outcome::Unknown;

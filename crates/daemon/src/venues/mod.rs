@@ -161,6 +161,16 @@ impl Access {
         })
     }
 
+    /// One request that cancels every order of the account, where the venue has one, and how many orders that were. Needs
+    /// nothing of the venue's listing.
+    pub async fn cancel_all(&self) -> Option<Result<u64, CallError>> {
+        match self {
+            // Nothing rests at a pool.
+            Self::Exchange(_) | Self::Evm(_) => None,
+            Self::Kraken(access) => Some(access.client.cancel_all().await),
+        }
+    }
+
     /// The account for commands that read and cancel. May be called again after a failure.
     pub async fn reader(&mut self, daemon: &Daemon) -> anyhow::Result<AccountReader> {
         match self {

@@ -405,6 +405,7 @@ mod tests {
             outcome: Outcome::Reply(Reply::Balances(vec![balance])),
             venue_time: None,
             retry_after_ms: None,
+            cost_beyond: 0,
         });
         ledger.observe(1, &Notification::Reconciled { orders: 1 });
         let notification = edge.map_or_else(

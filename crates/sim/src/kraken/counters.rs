@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cambist_core::{Amount, Hash, TokenId, VenueTime};
-use cambist_venue::{NewOrder, OrderView, Request};
+use cambist_venue::{NewOrder, Request};
 
 use cambist_kraken_venue::rules::{CALL, START_CALLS};
 
@@ -50,6 +50,18 @@ impl Counter {
     }
 }
 
+/// Orders with new trades that one page of the ledger shows: it has 50 entries, and two of each trade.
+const ORDERS_PER_PAGE: usize = 25;
+
+/// What the client asked the ledger beside a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LedgerQuestions {
+    /// Calls that they added to the counter.
+    pub(crate) calls: u32,
+    /// Whether trades are missing after them, so that the request has no result.
+    pub(crate) is_unfinished: bool,
+}
+
 /// A pair, by its tokens.
 type Pair = (TokenId, TokenId);
 
@@ -61,8 +73,10 @@ pub(super) struct Counters {
     pairs: BTreeMap<Pair, Counter>,
     /// The pair of every order, and when it was created.
     created: BTreeMap<Hash, (Pair, VenueTime)>,
-    /// What was shown as filled.
+    /// What the present daemon knows of the fills of each order: a start knows nothing.
     shown: BTreeMap<Hash, Amount>,
+    /// Questions to the ledger since they were taken.
+    ledger: LedgerQuestions,
     /// Since when the counter that refused last had counted.
     refused_since: VenueTime,
 }
@@ -75,6 +89,7 @@ impl Counters {
             pairs: BTreeMap::new(),
             created: BTreeMap::new(),
             shown: BTreeMap::new(),
+            ledger: LedgerQuestions::default(),
             refused_since: VenueTime(0),
         }
     }
@@ -97,6 +112,7 @@ impl Counters {
     /// A daemon begins, and knows what the counter holds: the tokens that are left behind its questions. It is taken to wait
     /// with them until the counter has room; it then begins without a token.
     pub(super) fn starts(&mut self, now: VenueTime) -> u32 {
+        self.shown.clear();
         let (most, _) = self.account.calls;
         let (held, at) = (self.calls.parts, self.calls.at);
         let fallen = now.ms_since(at).saturating_mul(self.account.calls.1);
@@ -113,16 +129,34 @@ impl Counters {
         self.refused_since
     }
 
-    /// Orders are shown: the ledger is asked about trades that were not shown before.
-    pub(super) fn shows(&mut self, now: VenueTime, orders: &[OrderView]) {
-        let mut is_new = false;
-        for order in orders {
-            let before = self.shown.insert(order.hash, order.base_filled);
-            is_new |= before.unwrap_or(0) < order.base_filled;
+    /// Orders are shown, with what they bought or sold: the ledger is asked one question about trades that are not known.
+    pub(super) fn shows(
+        &mut self,
+        now: VenueTime,
+        orders: impl IntoIterator<Item = (Hash, Amount)>,
+    ) {
+        let mut found = 0;
+        for (order, filled) in orders {
+            let known = self.shown.get(&order).copied().unwrap_or(0);
+            if known >= filled {
+                continue;
+            }
+            if found == ORDERS_PER_PAGE {
+                self.ledger.is_unfinished = true;
+                break;
+            }
+            found += 1;
+            self.shown.insert(order, filled);
         }
-        if is_new {
+        if found > 0 {
             self.calls.add(now, self.account.calls, 2, false);
+            self.ledger.calls += 2;
         }
+    }
+
+    /// The questions to the ledger since the last call.
+    pub(super) fn take_ledger(&mut self) -> LedgerQuestions {
+        std::mem::take(&mut self.ledger)
     }
 
     /// Counts an order; false if there are too many.
@@ -222,6 +256,27 @@ mod tests {
             assert_eq!(left, room.saturating_sub(made), "{made}");
             let taken = counters.calls.add(now, calls, left + IN_FLIGHT, true);
             assert!(taken || left == 0, "{made}");
+        }
+    }
+
+    #[test]
+    fn one_question_shows_the_trades_of_a_page_and_a_start_knows_none() {
+        let orders = (0..60).map(|number| (Hash([number; 32]), 1));
+        let mut counters = Counters::new(KrakenConfig::default());
+        let ask = |counters: &mut Counters| {
+            counters.shows(VenueTime(1_000), orders.clone());
+            let LedgerQuestions {
+                calls,
+                is_unfinished,
+            } = counters.take_ledger();
+            (calls, is_unfinished)
+        };
+        let whole = [(2, true), (2, true), (2, false), (0, false)];
+        for _ in 0..2 {
+            for expected in whole {
+                assert_eq!(ask(&mut counters), expected);
+            }
+            counters.starts(VenueTime(1_000));
         }
     }
 }

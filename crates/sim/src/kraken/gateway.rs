@@ -7,7 +7,7 @@ use cambist_core::{Amount, Hash, Reason, TokenId, VenueTime};
 use cambist_venue::{NewOrder, OrderView, Refusal, Request, Response};
 
 use crate::config::KrakenConfig;
-use crate::kraken::counters::Counters;
+use crate::kraken::counters::{Counters, LedgerQuestions};
 
 /// Slots of the matching that orders of ours use in turn; above them are those of other hands.
 const SLOTS: u64 = 7_000;
@@ -178,6 +178,11 @@ impl Gateway {
         self.counters.starts(now)
     }
 
+    /// What the client asked the ledger since the last call.
+    pub(crate) fn take_ledger(&mut self) -> LedgerQuestions {
+        self.counters.take_ledger()
+    }
+
     /// Counts a call of the key; an order or a cancel is none.
     pub(crate) fn count(&mut self, now: VenueTime, asked: &Request) -> Result<(), Refusal> {
         if self.counters.call(now, asked) {
@@ -226,7 +231,7 @@ impl Gateway {
                 page.orders
                     .iter_mut()
                     .for_each(|order| self.state_moved(order));
-                self.counters.shows(now, &page.orders);
+                self.counters.shows(now, page.orders.iter().map(fills));
                 Ok(Response::Orders(page))
             }
             (_, Ok(Response::Order(view))) if !shown(view.created) => {
@@ -235,12 +240,17 @@ impl Gateway {
             }
             (_, Ok(Response::Order(mut view))) => {
                 self.state_moved(&mut view);
-                self.counters.shows(now, std::slice::from_ref(&view));
+                self.counters.shows(now, [fills(&view)]);
                 Ok(Response::Order(view))
             }
             (_, answer) => answer,
         }
     }
+}
+
+/// What an order bought or sold of the base token.
+const fn fills(view: &OrderView) -> (Hash, Amount) {
+    (view.hash, view.base_filled)
 }
 
 /// The reason of this venue for what the matching refuses of an order.

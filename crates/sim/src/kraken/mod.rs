@@ -10,4 +10,5 @@
 mod counters;
 pub(crate) mod gateway;
 
+pub(crate) use counters::LedgerQuestions;
 pub use gateway::Refused;

@@ -1,6 +1,6 @@
 //! Starts of the daemon, the first and those after crashes, from the durable state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use cambist_core::event::{Event, Start};
 use cambist_core::market::{MarketError, MarketSpec};
@@ -47,7 +47,7 @@ impl World {
         self.daemon = Some(Daemon {
             engine: Engine::new(engine),
             incarnation: self.starts,
-            waiting: BTreeSet::new(),
+            waiting: BTreeMap::new(),
             sealed: durable
                 .recovered()
                 .into_iter()

@@ -5,6 +5,7 @@ use cambist_core::event::Event;
 use cambist_core::order::UnsignedOrder;
 use cambist_core::request::{Amend, Endpoint, Outcome, Query, Reply, RequestId, UnknownCause};
 use cambist_core::{Amount, ClientOrderId, MarketId, Reason, Side, Time, VenueTime};
+use cambist_kraken_venue::rules::CALL;
 use cambist_venue::{NewOrder, Request, Response, Submitted};
 
 use crate::exchange::OWN_ACCOUNT;
@@ -257,7 +258,7 @@ impl World {
         let Some(daemon) = &mut self.daemon else {
             return;
         };
-        daemon.waiting.insert(request);
+        daemon.waiting.insert(request, 0);
         self.counts.requests += 1;
         let from = (daemon.incarnation, request);
         let timeout = self.now.plus_ms(self.config.engine.request_timeout_ms);
@@ -429,6 +430,13 @@ impl World {
         } else {
             outcome
         };
+        let ledger = self.exchange.take_ledger();
+        self.charge(from, ledger.calls);
+        let outcome = if ledger.is_unfinished {
+            Outcome::Unknown(UnknownCause::Undecodable)
+        } else {
+            outcome
+        };
         let there = self.connection.as_mut().and_then(|connection| {
             let now = self.exchange.clock(self.now);
             let own = (self.config.venue.exchange, OWN_ACCOUNT.0);
@@ -472,9 +480,18 @@ impl World {
             .plan(at, WorldEvent::Answer { to: from, received });
     }
 
+    /// A request of the daemon cost so many calls beside its own.
+    fn charge(&mut self, (incarnation, request): (u32, RequestId), calls: u32) {
+        let daemon = self.daemon.as_mut();
+        let daemon = daemon.filter(|daemon| daemon.incarnation == incarnation);
+        if let Some(cost) = daemon.and_then(|daemon| daemon.waiting.get_mut(&request)) {
+            *cost += calls * CALL;
+        }
+    }
+
     fn is_waited_for(&self, (incarnation, request): (u32, RequestId)) -> bool {
         let mut daemon = self.daemon.iter();
-        daemon.any(|d| d.incarnation == incarnation && d.waiting.contains(&request))
+        daemon.any(|d| d.incarnation == incarnation && d.waiting.contains_key(&request))
     }
 
     /// A submit of ours is about to be judged by the venue.
@@ -530,14 +547,15 @@ impl World {
             .daemon
             .as_mut()
             .filter(|daemon| daemon.incarnation == incarnation)
-            .is_some_and(|daemon| daemon.waiting.remove(&request));
-        if waits {
+            .and_then(|daemon| daemon.waiting.remove(&request));
+        if let Some(cost_beyond) = waits {
             self.update_data_age(&received);
             self.handle_event(&Event::Answer {
                 request,
                 outcome: received.outcome,
                 venue_time: received.venue_time,
                 retry_after_ms: received.retry_after_ms,
+                cost_beyond,
             });
         }
     }

@@ -206,9 +206,8 @@ impl Budget {
         self.leaves = 0;
     }
 
-    /// An answer reported trades that were not known: takes what the questions about them cost.
-    pub(crate) fn charge_new_fills(&mut self, now: Time) {
-        let cost = self.costs.new_fills;
+    /// Takes what an answer cost beyond its endpoint, also below zero.
+    pub(crate) fn charge(&mut self, now: Time, cost: u32) {
         if cost > 0 {
             self.common.charge(now, self.config.per_s, cost);
             self.sent += u64::from(cost);
@@ -448,7 +447,7 @@ mod tests {
         };
         let mut budget = Budget::new(Time(0), config, costs);
         assert!(budget.take(Time(0), Endpoint::Orders, 0));
-        budget.charge_new_fills(Time(0));
+        budget.charge(Time(0), 20);
         assert_eq!(budget.tokens(Time(0)).0, 0);
         // Twenty are owed at ten a second, then ten are taken.
         assert!(!budget.take(Time::from_ms(2_999), Endpoint::Orders, 0));
