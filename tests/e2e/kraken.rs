@@ -44,7 +44,7 @@ impl Client {
         }
     }
 
-    fn answer(&mut self, method: &str, form: &str) -> Value {
+    pub fn answer(&mut self, method: &str, form: &str) -> Value {
         self.nonce += 1;
         let path = format!("/0/private/{method}");
         let text = format!("nonce={}&{form}", self.nonce);

@@ -14,9 +14,9 @@ const STEP_MS: u64 = 100;
 /// A request of a simulated trader.
 pub(crate) type Act = (Caller, Request);
 
-/// Receives every replayed request and its answer.
+/// Receives every replayed request, its answer, and the venue after it.
 pub(crate) type RequestObserver<'a> =
-    dyn FnMut(VenueTime, &Caller, &Request, &Result<Response, Refusal>) + 'a;
+    dyn FnMut(VenueTime, &Caller, &Request, &Result<Response, Refusal>, &Venue) + 'a;
 
 /// The state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,7 +133,7 @@ impl State {
             let mut answers = Answers::default();
             for agents in &mut self.agents {
                 let wanted = agents.step(now, &self.venue);
-                let given = act(&mut self.venue, now, &wanted, &mut |_, _, _, _| ());
+                let given = act(&mut self.venue, now, &wanted, &mut |_, _, _, _, _| ());
                 answers = answers.and(given);
                 acts.push(wanted);
             }
@@ -164,7 +164,7 @@ impl State {
                 // Refused then, refused now.
                 let answer = self.venue.handle(*now, caller, request);
                 replayed.answers = Answers::of(&answer);
-                on_request(*now, caller, request, &answer);
+                on_request(*now, caller, request, &answer, &self.venue);
             }
             Entry::Step { now, acts } => {
                 self.stepped = Some(*now);
@@ -197,7 +197,7 @@ fn act(
     for (caller, request) in acts {
         let answer = venue.handle(now, caller, request);
         answers = answers.and(Answers::of(&answer));
-        on_request(now, caller, request, &answer);
+        on_request(now, caller, request, &answer, venue);
         // Simulated traders continue after a refusal.
         if let Err(refusal) = answer {
             tracing::trace!(%refusal, "request of a simulated trader refused");

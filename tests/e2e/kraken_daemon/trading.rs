@@ -259,6 +259,63 @@ fn orders_are_moved_within_what_was_signed_whatever_becomes_of_amends() {
     finish(stage, daemon);
 }
 
+/// An amend of what is left of an order: the daemon's books and the account's history have one order with all of its fills.
+#[test]
+fn an_order_that_was_filled_in_part_and_moved_is_one_order() {
+    let stage = usual("kraken-moved-rest");
+    stage.daemon("daemon", &stage.url(), |file| {
+        on_kraken(file);
+        file.put("orders.ttl_s", 40);
+    });
+    let mut daemon = stage.run("daemon");
+    quotes(&stage, &mut daemon);
+    let mut client = Client::of(&stage, 1);
+    let decimal = |value: &Value| -> f64 {
+        let text = value.as_str().unwrap();
+        text.parse().unwrap()
+    };
+    let moved = until(SOON * 3, "an order that is filled in part", || {
+        assert!(daemon.ended().is_none(), "{}", daemon.last_words());
+        let is_part = |order: &OrderReport| {
+            !order.status.is_final()
+                && order.base_filled > 0
+                && order.base_filled < order.base_amount
+        };
+        if !stage.books().orders.iter().any(is_part) {
+            return None;
+        }
+        daemon.signal(Signal::STOP);
+        let open = client.good("OpenOrders", "");
+        let orders = open["open"].as_object().unwrap();
+        let part = orders.iter().find(|(_, order)| {
+            let filled = decimal(&order["vol_exec"]);
+            order["status"] == "open" && filled > 0.0 && filled < decimal(&order["vol"])
+        });
+        let moved = part.and_then(|(_, order)| {
+            let id = order["cl_ord_id"].as_str().unwrap();
+            let price = decimal(&order["descr"]["price"]);
+            // Away from the market, as the daemon moves orders.
+            let away = if order["descr"]["type"] == "buy" {
+                0.99
+            } else {
+                1.01
+            };
+            let price = (price * away * 100.0).round() / 100.0;
+            let form = format!("cl_ord_id={id}&limit_price={price:.2}&post_only=true");
+            // What is left need not be a quantity that the exchange accepts at another price.
+            let answer = client.answer("AmendOrder", &form);
+            (answer["error"] == serde_json::json!([])).then(|| id.to_owned())
+        });
+        daemon.signal(Signal::CONT);
+        moved
+    });
+    assert!(moved.contains('-'), "{moved}");
+    // It is cancelled or filled where it is now, and another one is made.
+    quotes(&stage, &mut daemon);
+    assert_eq!(daemon.drain(SOON), 0, "{}", daemon.last_words());
+    stage.close_audited(&daemon);
+}
+
 /// Lost requests and answers, repetitions and delays, and refusals and delays of the exchange itself.
 #[test]
 fn under_faults_nothing_is_doubled_or_forgotten() {

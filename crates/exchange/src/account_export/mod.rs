@@ -64,9 +64,10 @@ impl<'a> Lines<'a> {
                 caller,
                 request,
                 answer,
+                venue,
             } => {
                 self.now = *now;
-                self.asked(caller, request, answer);
+                self.asked(caller, request, answer, venue);
             }
             HistoryRecord::Closing { position, venue } => {
                 self.closing(venue);
@@ -97,7 +98,13 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn asked(&mut self, caller: &Caller, request: &Request, answer: &Result<Response, Refusal>) {
+    fn asked(
+        &mut self,
+        caller: &Caller,
+        request: &Request,
+        answer: &Result<Response, Refusal>,
+        venue: &Venue,
+    ) {
         let at_ms = self.now.0;
         let account = self.account;
         let by_other = matches!(caller, Caller::Account { account: by, .. } if *by != account);
@@ -109,12 +116,13 @@ impl<'a> Lines<'a> {
             self.request(by_operator, kraken::refusal(answer).as_deref(), &asked);
         }
         if let Request::Kraken(call) = request {
-            self.kraken_orders(call, answer);
+            self.kraken_orders(call, answer, venue);
         }
         if let (Request::Submit(order), Ok(Response::Submitted(submitted))) = (request, answer) {
             for trade in &submitted.trades {
                 if order.account == self.account || trade.maker_account == self.account {
-                    self.line(&traded(at_ms, order.hash, order.account, trade));
+                    let maker = first_hash(venue, trade.maker_account, trade.maker);
+                    self.line(&traded(at_ms, (order.hash, order.account), maker, trade));
                 }
             }
         }
@@ -133,7 +141,12 @@ impl<'a> Lines<'a> {
     }
 
     /// What a request of Kraken's interface ordered and traded.
-    fn kraken_orders(&mut self, call: &KrakenCall, answer: &Result<Response, Refusal>) {
+    fn kraken_orders(
+        &mut self,
+        call: &KrakenCall,
+        answer: &Result<Response, Refusal>,
+        venue: &Venue,
+    ) {
         if call.account == self.account {
             for (order, reason) in kraken::orders(call, answer) {
                 self.request(false, reason.as_deref(), &kraken::submitted(call, order));
@@ -141,7 +154,8 @@ impl<'a> Lines<'a> {
         }
         for (hash, trade) in kraken::trades(call, answer) {
             if call.account == self.account || trade.maker_account == self.account {
-                self.line(&traded(self.now.0, hash, call.account, trade));
+                let maker = first_hash(venue, trade.maker_account, trade.maker);
+                self.line(&traded(self.now.0, (hash, call.account), maker, trade));
             }
         }
     }
@@ -166,7 +180,7 @@ impl<'a> Lines<'a> {
                 break;
             };
             for order in &page.orders {
-                self.line(&listed(order));
+                self.line(&listed(order, venue.continues(account, order.hash)));
             }
             offset += page.orders.len() as u64;
             if page.orders.is_empty() || offset >= page.total {
@@ -284,11 +298,22 @@ fn flow(what: &str, token: u16, amount: Amount) -> Value {
     json!({"what": what, "token": token, "amount": units(amount)})
 }
 
-fn traded(at_ms: u64, taker: Hash, taker_account: AccountId, trade: &Trade) -> Value {
+/// The hash of the order whose amends led to this one of the book, or its own.
+fn first_hash(venue: &Venue, account: AccountId, hash: Hash) -> Hash {
+    let continues = venue.continues(account, hash);
+    continues.map_or(hash, |(first, _)| first)
+}
+
+fn traded(
+    at_ms: u64,
+    (taker, taker_account): (Hash, AccountId),
+    maker: Hash,
+    trade: &Trade,
+) -> Value {
     json!({
         "line": "trade",
         "at_ms": at_ms,
-        "maker": hex(trade.maker),
+        "maker": hex(maker),
         "maker_account": trade.maker_account.0,
         "taker": hex(taker),
         "taker_account": taker_account.0,
@@ -313,20 +338,22 @@ const fn status(status: OrderStatus) -> &'static str {
     }
 }
 
-fn listed(order: &OrderView) -> Value {
+/// An order; one that continues an amended one with what that had traded.
+fn listed(order: &OrderView, continues: Option<(Hash, [Amount; 3])>) -> Value {
+    let (hash, [base, quote, fee]) = continues.unwrap_or((order.hash, [0; 3]));
     json!({
         "line": "order",
-        "hash": hex(order.hash),
+        "hash": hex(hash),
         "client_id": order.client_id,
         "market": order.market,
         "side": order.side.name(),
         "status": status(order.status),
         "open": !order.status.is_final(),
-        "base_filled": units(order.base_filled),
-        "quote_filled": units(order.quote_filled),
-        "base_amount": units(order.base_amount),
-        "quote_amount": units(order.quote_amount),
-        "fee": units(order.fee),
+        "base_filled": units(base + order.base_filled),
+        "quote_filled": units(quote + order.quote_filled),
+        "base_amount": units(base + order.base_amount),
+        "quote_amount": units(quote + order.quote_amount),
+        "fee": units(fee + order.fee),
         "fee_token": order.fee_token.0,
         "sell_token": order.sell_token.0,
         "buy_token": order.buy_token.0,

@@ -35,6 +35,8 @@ pub enum HistoryRecord<'a> {
         request: &'a Request,
         /// The answer.
         answer: &'a Result<Response, Refusal>,
+        /// The venue after it.
+        venue: &'a Venue,
     },
     /// Last: the final state, which has passed its audit.
     Closing {
@@ -86,14 +88,16 @@ pub fn read_history(
         venue: &state.venue,
     });
     let log_end = read_frames(&disk, &files, opened.folder, opened.place, None, |met| {
-        let mut read_history = |now, caller: &Caller, request: &Request, answer: &Result<_, _>| {
-            on_record(HistoryRecord::Asked {
-                now,
-                caller,
-                request,
-                answer,
-            });
-        };
+        let mut read_history =
+            |now, caller: &Caller, request: &Request, answer: &Result<_, _>, venue: &Venue| {
+                on_record(HistoryRecord::Asked {
+                    now,
+                    caller,
+                    request,
+                    answer,
+                    venue,
+                });
+            };
         replay(&disk, met, &mut state, &mut facts, &mut read_history)
     })?;
     facts.position = log_end.place.position;

@@ -49,7 +49,7 @@ pub(crate) fn recover(disk: &dyn Disk, until: Option<u64>) -> Result<Recovered, 
             Err(error) => return Err(error),
         };
         let log_end = read_frames(disk, &files, opened.folder, opened.place, until, |met| {
-            replay(disk, met, &mut state, &mut facts, &mut |_, _, _, _| ())
+            replay(disk, met, &mut state, &mut facts, &mut |_, _, _, _, _| ())
         })?;
         if until.is_none() {
             check_end(disk, manifest.as_ref(), &log_end, &mut facts)?;

@@ -216,7 +216,7 @@ fn replayed(
     let (opened, _, mut state) = snapshot::read(disk, position)?;
     let mut facts = RecoveryFacts::default();
     let log_end = read_frames(disk, files, opened.folder, opened.place, until, |met| {
-        replay(disk, met, &mut state, &mut facts, &mut |_, _, _, _| ())
+        replay(disk, met, &mut state, &mut facts, &mut |_, _, _, _, _| ())
     })?;
     audit(&state.venue)?;
     Ok((state, log_end.place))

@@ -388,6 +388,18 @@ impl Venue {
         }
     }
 
+    /// What an order of the book continues, if amends of an order led to it: the first hash of that order, and the base,
+    /// the quote and the fee that were traded before.
+    pub fn continues(
+        &self,
+        account: AccountId,
+        hash: cambist_core::Hash,
+    ) -> Option<(cambist_core::Hash, [Amount; 3])> {
+        let key = self.find_hash(account, hash)?;
+        let fields = self.kraken.orders.get(&self.orders.get(key).sequence)?;
+        Some((kraken_hash(account, fields.number?), fields.filled_before))
+    }
+
     /// The order of the book that continues a number, or is it.
     fn key_of_number(&self, account: AccountId, number: u64) -> Option<OrderKey> {
         let sequence = self.kraken.continued.get(&number).unwrap_or(&number);

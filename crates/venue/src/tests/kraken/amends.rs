@@ -3,6 +3,7 @@
 use cambist_core::{Amount, Price, Side};
 
 use super::{Traders, limit, of_type, posted};
+use crate::kraken::kraken_hash;
 use crate::testing::{ALICE, BASE, BOB, CAROL, MARKET, ONE, config};
 use crate::{
     AccountId, Delays, ExchangeMode, KrakenAction, KrakenAmend, KrakenError, KrakenOrderType,
@@ -37,6 +38,19 @@ fn an_amend_keeps_the_number_and_what_was_filled() {
     assert_eq!(traders.world.held(ALICE, BASE).1, 2 * ONE);
     let shown: Vec<_> = traders.world.venue.kraken_orders(ALICE).collect();
     assert_eq!(shown.len(), 1, "the continued one is not shown");
+    // The book has another order, which knows what it continues.
+    let sequences = &traders.world.venue.account(ALICE).unwrap().orders;
+    let [sequence] = sequences.keys().copied().collect::<Vec<_>>()[..] else {
+        panic!("one order is kept");
+    };
+    let continues = |number| {
+        let hash = kraken_hash(ALICE, number);
+        traders.world.venue.continues(ALICE, hash)
+    };
+    let (began, traded) = continues(sequence).unwrap();
+    assert_eq!((began, traded[0]), (kraken_hash(ALICE, first), ONE));
+    assert!(traded[1] > 0 && sequence != first);
+    assert_eq!(continues(first), None);
     traders.add(taker, limit(Side::Buy, 10_020, 20)).unwrap();
     assert_eq!(traders.view(ALICE, first).base_filled, 2 * ONE);
     let trades: Vec<_> = traders.world.venue.kraken_trades(ALICE).collect();
