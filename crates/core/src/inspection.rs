@@ -144,6 +144,9 @@ pub enum OrderDecision {
     },
     /// It is not wanted any more, and cannot be cancelled before the venue has answered its transmission.
     Awaited(CancelCause),
+    /// It is not wanted any more, and its cancel waits for room in the venue's counter of orders and young cancels, or in the
+    /// budget of requests.
+    Held(CancelCause),
     /// It is cancelled.
     Cancelled(CancelCause),
 }
@@ -177,6 +180,7 @@ impl OrderDecision {
             Self::Amended { .. } => "amended",
             Self::Expiring { .. } => "expiring",
             Self::Awaited(_) => "awaited",
+            Self::Held(_) => "held",
             Self::Cancelled(_) => "cancelled",
         }
     }
@@ -188,7 +192,7 @@ impl OrderDecision {
             | Self::Kept { .. }
             | Self::Amended { .. }
             | Self::Expiring { .. } => None,
-            Self::Awaited(cause) | Self::Cancelled(cause) => Some(*cause),
+            Self::Awaited(cause) | Self::Held(cause) | Self::Cancelled(cause) => Some(*cause),
         }
     }
 
@@ -200,8 +204,9 @@ impl OrderDecision {
             | Self::Amended { wanted }
             | Self::Expiring { wanted }
             | Self::Awaited(CancelCause::Moved { wanted })
+            | Self::Held(CancelCause::Moved { wanted })
             | Self::Cancelled(CancelCause::Moved { wanted }) => Some(*wanted),
-            Self::Awaited(_) | Self::Cancelled(_) => None,
+            Self::Awaited(_) | Self::Held(_) | Self::Cancelled(_) => None,
         }
     }
 }

@@ -89,6 +89,10 @@ pub fn decision(spec: &MarketSpec, decision: &OrderDecision, quotes: u64) -> Str
             "to be cancelled when its transmission is answered: {}",
             cause(spec, why)
         ),
+        OrderDecision::Held(why) => format!(
+            "to be cancelled when the venue's counter of cancels and the budget have room: {}",
+            cause(spec, why)
+        ),
         OrderDecision::Cancelled(why) => cause(spec, why),
     }
 }

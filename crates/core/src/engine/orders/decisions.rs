@@ -139,6 +139,7 @@ fn explain(
     };
     Some(match fitting {
         _ if is_cancelled => OrderDecision::Cancelled(cause),
+        None if order.state == WorkingState::Live => OrderDecision::Held(cause),
         None => OrderDecision::Awaited(cause),
         Some(wanted) if order.expiring => OrderDecision::Expiring { wanted },
         Some(wanted) => OrderDecision::Kept { wanted },
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn every_order_has_a_decision_with_its_cause() {
         use CancelCause::{Moved, NotQuoted, Replaced, Surplus};
-        use OrderDecision::{Awaited, Cancelled, Expiring, Kept};
+        use OrderDecision::{Awaited, Cancelled, Expiring, Held, Kept};
         let near = quote(Side::Buy, 10_000);
         let far = quote(Side::Buy, 9_900);
         let ask = quote(Side::Sell, 10_100);
@@ -266,6 +267,12 @@ mod tests {
                 order(10_020, WorkingState::InFlight, false),
                 false,
                 Some(Awaited(Moved { wanted: near })),
+            ),
+            (
+                &all[..],
+                live(10_020),
+                false,
+                Some(Held(Moved { wanted: near })),
             ),
             (
                 &all[..],
