@@ -10,7 +10,7 @@ use super::outputs::best_rows;
 use super::plan::Phase;
 use super::run::Row;
 use super::space::Space;
-use super::statements::{lasting, percent, ratio};
+use super::statements::{compared, lasting, percent, ratio};
 use super::summary::{self, Chosen, Group, Measure, Score, Summary, annual};
 use super::values::text;
 
@@ -60,10 +60,18 @@ fn period(rows: &Rows) -> Option<(Timestamp, Timestamp)> {
 fn subtitle(header: &Header, rows: &Rows, summary: &Summary) -> String {
     let period = period(rows).map_or_else(String::new, |(from, to)| format!(", {from} to {to}"));
     let files: Vec<_> = header.data.iter().map(|file| file.name.as_str()).collect();
+    let counted = match (compared(summary), summary.refused) {
+        (0, _) => "all refused".to_owned(),
+        (trials, 0) => format!("{trials} trials compared"),
+        (trials, refused) => format!("{refused} refused, {trials} trials compared"),
+    };
+    let before = match summary.trials_before {
+        0 => String::new(),
+        n => format!(" and {n} of earlier sweeps"),
+    };
     format!(
-        "{} runs, {} trials on {}{period}. cambist {}",
+        "{} runs, {counted}{before} on {}{period}. cambist {}",
         summary.runs,
-        summary.trials,
         files.join(", "),
         header.program
     )

@@ -1,7 +1,7 @@
 //! What a sweep proves and what it does not, in sentences.
 
 use super::space::{Metric, Space};
-use super::summary::{Chosen, Measure, Summary, WalkForwardResult, WindowResult};
+use super::summary::{Chosen, Deflated, Measure, Summary, WalkForwardResult, WindowResult};
 
 /// From this probability on, luck alone is an unlikely explanation.
 const CONFIDENT: f64 = 0.95;
@@ -34,8 +34,14 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
     }
     if summary.without_fills > 0 {
         sentences.push(format!(
-            "In {} of {} runs no order filled: their profit and loss is the price change of the initial balances, and they have no Sharpe ratio of the excess over holding.",
-            summary.without_fills, summary.runs
+            "In {} of {} runs no order filled: their profit and loss is the price change of the initial balances.{}",
+            summary.without_fills,
+            summary.runs,
+            match summary.measure {
+                Measure::ExcessOverHolding =>
+                    " They are counted as trials with a Sharpe ratio of zero, and cannot be the best by it.",
+                Measure::Equity => "",
+            }
         ));
     }
     match &summary.walk_forward {
@@ -51,7 +57,7 @@ pub fn of(summary: &Summary, space: &Space) -> Vec<String> {
 }
 
 /// Trials whose values are a configuration; those of the others are refused in every run.
-const fn compared(summary: &Summary) -> u64 {
+pub const fn compared(summary: &Summary) -> u64 {
     let runs = if summary.runs == 0 { 1 } else { summary.runs };
     summary.trials - summary.trials * summary.refused / runs
 }
@@ -68,8 +74,11 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
         format!(" (holding the initial balances {holding}, excess over holding {excess})")
     });
     sentences.push(format!(
-        "{} trials were compared by {} on the same data.{before} The best is trial {}: {net} {quote}{of_it}, {} {} a year.",
-        compared(summary),
+        "{} compared by {} on the same data.{before} The best is trial {}: {net} {quote}{of_it}, {} {} a year.",
+        match compared(summary) {
+            1 => "1 trial was".to_owned(),
+            n => format!("{n} trials were"),
+        },
         summary.measure.metric(space.metric),
         best.trial,
         summary.measure.sharpe(),
@@ -78,10 +87,43 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
     sentences.extend(signs(best, summary));
     let Some(deflated) = best.deflated else {
         sentences.push(
-            "The best trial has no Sharpe ratio, because its returns do not vary.".to_owned(),
+            "The best trial has no Sharpe ratio, because its returns are constant.".to_owned(),
         );
         return;
     };
+    sentences.extend(luck(&deflated));
+    if space.metric == Metric::NetPnl {
+        sentences.push(
+            "Trials were compared by profit; the probability is about the Sharpe ratio of the trial that earned most.".to_owned(),
+        );
+    }
+}
+
+/// How much of the best ratio may be luck of the choice, and what that rests on.
+fn luck(deflated: &Deflated) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if deflated.without_ratio > 0 {
+        sentences.push(format!(
+            "{} of the trials have no Sharpe ratio, because their returns are constant and not zero: they are counted as trials and could not be the best by it.",
+            deflated.without_ratio
+        ));
+    }
+    let uncounted = "Trials that were not counted (trials_before) make it too high.";
+    if deflated.trials == 1 || !deflated.ratios_vary {
+        let p = deflated
+            .probability
+            .map_or_else(|| "not known".to_owned(), percent);
+        sentences.push(if deflated.trials == 1 {
+            format!("With one trial nothing was chosen: the probability that its true ratio is above zero is {p}. {uncounted}")
+        } else {
+            format!(
+                "The Sharpe ratios of the trials hardly differ (standard deviation {} a year): the deflated Sharpe ratio, {p}, is evidence about the ratio alone and none about the choice among {} trials.",
+                ratio(Some(deflated.ratios_sd)),
+                deflated.trials
+            )
+        });
+        return sentences;
+    }
     sentences.push(format!(
         "The best of {} trials without any skill is expected to show a Sharpe ratio of {} on data like these.",
         deflated.trials,
@@ -99,14 +141,10 @@ fn of_best(sentences: &mut Vec<String>, best: &Chosen, summary: &Summary, space:
         ),
         None => "How probable it is that the best is the best by luck cannot be computed from these returns.".to_owned(),
     });
-    if space.metric == Metric::NetPnl {
-        sentences.push(
-            "Trials were compared by profit; the probability is about the Sharpe ratio of the trial that earned most.".to_owned(),
-        );
-    }
-    sentences.push(
-        "Trials that resemble each other are counted in full, which makes the probability a cautious one; trials that were not counted (trials_before) make it too high.".to_owned(),
-    );
+    sentences.push(format!(
+        "Trials that resemble each other are counted in full, which raises the expected ratio, and reduce the variance of the ratios, which lowers it: the probability may be too low or too high. {uncounted}"
+    ));
+    sentences
 }
 
 /// What the signs of the best trial's figures mean.
@@ -366,6 +404,44 @@ mod tests {
         assert!(of(-5.0, -1.0, 29).contains("It rests on 29 fills"));
         assert_eq!(of(-5.0, -1.0, 30), "");
         assert_eq!(of(0.0, 0.0, 0), "");
+    }
+
+    fn deflated(trials: u64) -> Deflated {
+        Deflated {
+            trials,
+            zero: 0,
+            without_ratio: 0,
+            ratios_sd: 3.0,
+            ratios_vary: true,
+            expected_best: 4.0,
+            probability: Some(0.97),
+        }
+    }
+
+    #[test]
+    fn similar_trials_are_no_caution_and_equal_ones_no_evidence_of_the_choice() {
+        let text = luck(&deflated(12)).join(" ");
+        assert!(text.contains("The best of 12 trials"), "{text}");
+        assert!(text.contains("may be too low or too high"), "{text}");
+        let one = luck(&deflated(1)).join(" ");
+        assert!(one.contains("With one trial nothing was chosen"), "{one}");
+        assert!(!one.contains("resemble"), "{one}");
+        let equal = Deflated {
+            ratios_vary: false,
+            ratios_sd: 0.0,
+            without_ratio: 2,
+            ..deflated(12)
+        };
+        let equal = luck(&equal).join(" ");
+        assert!(
+            equal.contains("none about the choice among 12 trials"),
+            "{equal}"
+        );
+        assert!(
+            equal.contains("2 of the trials have no Sharpe ratio"),
+            "{equal}"
+        );
+        assert!(!equal.contains("does not explain it"), "{equal}");
     }
 
     #[test]

@@ -89,36 +89,59 @@ impl<'a> Score<'a> {
             Metric::NetPnl => self.excess,
         }
     }
+
+    /// Whether every return is zero, as without a trade: it counts with a ratio of zero.
+    fn is_zero(&self) -> bool {
+        let returns = self.figures.returns;
+        self.moments.is_none()
+            && (self.figures.fills == 0 || (returns.mean == 0.0 && returns.m2 == 0.0))
+    }
+
+    /// Its ratio among those of other trials, for one return; `None` if its returns are constant and not zero.
+    fn ratio(&self) -> Option<f64> {
+        let own = self.moments.map(|moments| moments.sharpe());
+        own.or_else(|| self.is_zero().then_some(0.0))
+    }
 }
 
 /// How much of the best Sharpe ratio of a group of trials may be luck.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Deflated {
-    /// Trials that are counted: those with a Sharpe ratio, and those of earlier sweeps.
+    /// Trials that are counted: all that were compared, and those of earlier sweeps.
     pub trials: u64,
+    /// Of them, trials whose returns are all zero, which count with a ratio of zero.
+    pub zero: u64,
+    /// Of them, trials whose returns are constant and not zero: they have no finite ratio and cannot be the best by it.
+    pub without_ratio: u64,
+    /// Standard deviation of the ratios of the trials, a year.
+    pub ratios_sd: f64,
+    /// Whether the ratios of the trials vary enough to state anything about the choice.
+    pub ratios_vary: bool,
     /// What the best of them is expected to show without any skill, a year.
     pub expected_best: f64,
     /// The probability that the true ratio of the best is above that: the deflated Sharpe ratio.
     pub probability: Option<f64>,
 }
 
+/// Below this part of a ratio's standard error, a standard deviation of ratios is nearly zero.
+const NEARLY_ZERO: f64 = 0.01;
+
 /// Trials on one part of the data.
 pub struct Group<'a> {
     /// Their scores, in the order of the trials.
     pub scores: Vec<Score<'a>>,
-    /// Trials with a Sharpe ratio, and those of earlier sweeps.
+    /// Trials that were compared, and those of earlier sweeps.
     pub trials: u64,
-    /// Variance of their ratios, for one return each.
+    /// Variance of the ratios, for one return each, of trials with one.
     variance: f64,
 }
 
 impl<'a> Group<'a> {
     fn new(rows: impl Iterator<Item = &'a Row>, trials_before: u64) -> Self {
         let scores: Vec<_> = rows.filter_map(Score::new).collect();
-        let ratios = scores.iter().filter_map(|score| score.moments);
-        let ratios: Vec<_> = ratios.map(|moments| moments.sharpe()).collect();
+        let ratios: Vec<_> = scores.iter().filter_map(Score::ratio).collect();
         Self {
-            trials: ratios.len() as u64 + trials_before,
+            trials: scores.len() as u64 + trials_before,
             variance: variance_of(&ratios).unwrap_or(0.0),
             scores,
         }
@@ -141,8 +164,18 @@ impl<'a> Group<'a> {
     pub fn deflated(&self, score: &Score<'_>, interval_s: u64) -> Option<Deflated> {
         let moments = score.moments?;
         let expected = expected_best(self.trials.max(1), self.variance).ok()?;
+        let count = |is: &dyn Fn(&Score<'_>) -> bool| {
+            let found = self.scores.iter().filter(|score| is(score));
+            found.count() as u64
+        };
+        let sd = self.variance.sqrt();
+        let error = moments.sharpe_error_with_tails().unwrap_or(0.0);
         Some(Deflated {
             trials: self.trials,
+            zero: count(&|score| score.is_zero()),
+            without_ratio: count(&|score| score.ratio().is_none()),
+            ratios_sd: annual(sd, interval_s),
+            ratios_vary: sd > error * NEARLY_ZERO,
             expected_best: annual(expected, interval_s),
             probability: moments.probability_above(expected).ok(),
         })
@@ -156,8 +189,12 @@ impl<'a> Group<'a> {
 
     /// Place of a score by a metric, 1 for the best, and of how many; `None` where all are equal.
     fn rank(&self, of: &Score<'_>, metric: Metric) -> Option<(u64, u64)> {
-        let own = of.value(metric)?;
-        let values = self.scores.iter().filter_map(|score| score.value(metric));
+        let value = |score: &Score<'_>| match metric {
+            Metric::Sharpe => score.ratio(),
+            Metric::NetPnl => score.excess,
+        };
+        let own = value(of)?;
+        let values = self.scores.iter().filter_map(value);
         let (mut better, mut equal, mut all) = (0, 0, 0);
         for value in values {
             all += 1;
@@ -457,3 +494,7 @@ fn walk_forward(
         better_half,
     }
 }
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

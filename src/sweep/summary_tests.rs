@@ -1,0 +1,111 @@
+//! Which trials a deflated Sharpe ratio counts, and with which ratios.
+
+#![allow(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use super::*;
+use crate::sweep::run::Returns;
+
+fn figures(fills: u64, returns: &[f64]) -> Figures {
+    let mut moments = RunningMoments::default();
+    for value in returns {
+        moments.add(*value).unwrap();
+    }
+    Figures {
+        from: String::new(),
+        to: String::new(),
+        duration_s: 60.0,
+        quote: "USDC".to_owned(),
+        net_pnl: Some("1".to_owned()),
+        holding: Some("0".to_owned()),
+        excess_over_holding: Some("1".to_owned()),
+        spread: None,
+        holdings: None,
+        fees: None,
+        drawdown_max: "0".to_owned(),
+        fills,
+        maker_fills: fills,
+        orders: fills,
+        cancelled: 0,
+        uptime: 1.0,
+        markout_10s_bps: None,
+        returns: Returns::from(moments),
+        engine_ended: None,
+        invariants: 0,
+        curve: Vec::new(),
+    }
+}
+
+fn rows(trials: &[(u64, &[f64])]) -> Vec<Row> {
+    let each = (0..).zip(trials);
+    each.map(|(run, (fills, returns))| Row {
+        run,
+        trial: run,
+        window: None,
+        phase: Phase::All,
+        values: Vec::new(),
+        outcome: Outcome::Done(Box::new(figures(*fills, returns))),
+    })
+    .collect()
+}
+
+/// The deflated ratio of the best trial.
+fn of_best(trials: &[(u64, &[f64])], before: u64) -> (Group<'static>, Deflated) {
+    let rows: &'static [Row] = rows(trials).leak();
+    let group = Group::new(rows.iter(), before);
+    let deflated = group.deflated(group.best(Metric::Sharpe).unwrap(), 60);
+    (group, deflated.unwrap())
+}
+
+const GOOD: &[f64] = &[1.0, 2.0, -1.0, 3.0, 1.0, -2.0, 2.0, 1.0];
+const POOR: &[f64] = &[1.0, -2.0, -1.0, 1.0, 1.0, -2.0, 1.0, 0.5];
+const ZERO: &[f64] = &[0.0; 8];
+const CONSTANT: &[f64] = &[0.5; 8];
+
+#[test]
+fn every_trial_that_was_compared_is_counted() {
+    let (two, of_two) = of_best(&[(9, GOOD), (9, POOR)], 0);
+    assert_eq!((two.trials, of_two.zero, of_two.without_ratio), (2, 0, 0));
+    let idle = [(9, GOOD), (9, POOR), (0, ZERO), (0, ZERO), (0, ZERO)];
+    let (five, of_five) = of_best(&idle, 0);
+    assert_eq!(
+        (five.trials, of_five.zero, of_five.without_ratio),
+        (5, 3, 0)
+    );
+    // Their ratios are zero in the variance.
+    let ratios = [GOOD, POOR].map(|returns| Moments::new(returns).unwrap().sharpe());
+    let expected = [ratios[0], ratios[1], 0.0, 0.0, 0.0];
+    let variance = variance_of(&expected).unwrap();
+    assert!((five.variance - variance).abs() < 1e-12);
+    let best = Moments::new(GOOD).unwrap().deflated(5, variance).unwrap();
+    assert!((of_five.probability.unwrap() - best).abs() < 1e-9);
+    // A ratio that is not finite is counted, without a place in the variance: the probability falls.
+    let constant = [(9, GOOD), (9, POOR), (5, CONSTANT)];
+    let (three, of_three) = of_best(&constant, 0);
+    assert_eq!(
+        (three.trials, of_three.zero, of_three.without_ratio),
+        (3, 0, 1)
+    );
+    assert!((three.variance - two.variance).abs() < 1e-12);
+    assert!(of_three.probability < of_two.probability);
+    assert_eq!(of_best(&constant, 100).1.trials, 103);
+}
+
+#[test]
+fn ratios_that_hardly_differ_are_named() {
+    assert!(of_best(&[(9, GOOD), (9, POOR)], 0).1.ratios_vary);
+    assert!(!of_best(&[(9, GOOD), (9, GOOD), (9, GOOD)], 0).1.ratios_vary);
+    assert!(!of_best(&[(9, GOOD)], 12).1.ratios_vary);
+}
+
+/// A trial that did not trade on test has a place among the others, by its ratio of zero.
+#[test]
+fn a_trial_that_never_traded_has_a_rank() {
+    let rows = rows(&[(9, GOOD), (0, ZERO), (9, POOR)]);
+    let group = Group::new(rows.iter(), 0);
+    let ranks: Vec<_> = group
+        .scores
+        .iter()
+        .map(|score| group.rank(score, Metric::Sharpe))
+        .collect();
+    assert_eq!(ranks, [Some((1, 3)), Some((2, 3)), Some((3, 3))]);
+}
